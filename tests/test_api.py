@@ -270,3 +270,36 @@ def test_a_vault_is_a_retriever_of_other_libraries(notes: Path) -> None:
     found = retriever.invoke("token budget")
     assert found[0]["metadata"]["path"] == "Token budget.md"
     assert found[0]["page_content"] in (notes / "Token budget.md").read_text(encoding="utf-8")
+
+
+# --- what is given empty ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"format": ""}, "There is no format ''."),
+        ({"scope": ""}, "There is no scope ''."),
+        ({"strategy": ""}, "There is no strategy ''."),
+        ({"tokenizer": ""}, "There is no tokenizer ''."),
+        ({"template": ""}, "The template has no name."),
+    ],
+)
+def test_an_empty_choice_of_a_pack_is_an_error_that_names_it(
+    opened: excerpt.Vault, given: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(excerpt.SettingsError) as error:
+        opened.pack("sync", **given)
+    assert error.value.message.startswith(message)
+
+
+@pytest.mark.parametrize("ask", ["read", "peek", "related", "fragments"])
+def test_an_empty_name_of_a_note_is_an_error(opened: excerpt.Vault, ask: str) -> None:
+    with pytest.raises(excerpt.NotThereError, match="No note here is called ''"):
+        getattr(opened, ask)("")
+
+
+@pytest.mark.parametrize("ask", ["edit", "standing", "follow", "update", "keep", "forget", "restore"])
+def test_an_empty_id_of_a_memory_is_an_error(opened: excerpt.Vault, ask: str) -> None:
+    with pytest.raises(excerpt.MemoryUnusableError, match="There is no memory ''"):
+        getattr(opened.memories, ask)("")

@@ -22,7 +22,7 @@ def main() -> None:
         import locale
 
         os.environ.setdefault("PYTHONIOENCODING", locale.getencoding())
-        os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])
+        os.execv(sys.executable, [sys.executable, "-P", "-X", "utf8", *sys.orig_argv[1:]])
     from excerpt.cli.main import main as run
 
     run()

@@ -59,6 +59,11 @@ class ReadError(ExcerptError):
     title = "A file was skipped"
 
 
+class UnopenedError(ReadError):
+    """A file cannot be opened as it stands: gone, closed to this user, or reached by a link. Nothing is known of what
+    it holds, so the next build tries it again."""
+
+
 class OcrMissingError(ReadError):
     """The program that is to read images is not installed."""
 

@@ -16,7 +16,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TypeVar
 
-from excerpt.errors import ExcerptError, VaultError
+from excerpt.errors import ExcerptError, UnopenedError, VaultError
 from excerpt.settings import Places, is_around_home, vault_slug
 from excerpt.state_files import make_folder, read_value, write_value
 from excerpt.text.display import counted
@@ -137,8 +137,32 @@ def known_vaults(where: Places, environment: Mapping[str, str]) -> tuple[Path, .
     much else."""
     opened = (Path(one.path) for one in recent_vaults(where))
     recent = (path for path in opened if path.is_absolute())  # the address of a store is not
-    every = dict.fromkeys(vault.resolve() for vault in (DEMO, *recent, *obsidian_vaults(environment)))
+    read = (_read(file, _KnownVault) for file in _listed(where.data / "vaults"))
+    noted = (Path(one.path) for one in read if one is not None)
+    indexed = (path for path in noted if path.is_absolute() and where.index_folder(path).exists())
+    every = dict.fromkeys(vault.resolve() for vault in (DEMO, *recent, *indexed, *obsidian_vaults(environment)))
     return tuple(vault for vault in every if not is_around_home(vault))
+
+
+def vault_around(file: Path, vault: Path, where: Places, environment: Mapping[str, str]) -> Path | None:
+    """Return the vault that a resolved `file` is in: `vault`, or another that was opened or indexed; None if none.
+
+    Names that differ in case alone may be one folder, so folders are compared as the system does.
+    """
+    known = known_vaults(where, environment)
+    for folder in file.parents:
+        if any(_is_same(folder, each) for each in (vault, *known)):
+            return folder
+        if where.index_folder(folder).exists() and not is_around_home(folder):
+            return folder
+    return None
+
+
+def _is_same(folder: Path, other: Path) -> bool:
+    try:
+        return folder == other or folder.samefile(other)
+    except (OSError, ValueError):
+        return False
 
 
 def obsidian_vaults(environment: Mapping[str, str], platform: str = sys.platform) -> tuple[Path, ...]:
@@ -353,14 +377,13 @@ def _some_notes(vault: Path) -> dict[str, str]:
 
 
 def _digest(vault: Path, path: str) -> str:
-    """Of a note's beginning; "" where it is empty, is none, or is reached through a link."""
-    file = vault / path
+    """Return the digest of a note's beginning; "" if it is empty, cannot be read, or is reached by a link."""
+    from excerpt.vault_files import open_file
+
     try:
-        if not file.is_file() or file.resolve() != file:
-            return ""
-        with file.open("rb") as opened:
+        with open_file(vault, path) as opened:
             data = opened.read(_MOST_READ)
-    except (OSError, RuntimeError, ValueError):
+    except (OSError, UnopenedError):
         return ""
     return blake2b(data, digest_size=8).hexdigest() if data else ""
 

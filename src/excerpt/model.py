@@ -438,12 +438,15 @@ class FolderRights:
 @dataclass(frozen=True, slots=True)
 class PushReport:
     """What was written to a store: notes, how many fragments the vault has there, and who may read what of it. A reader
-    of a replica that is at `position` has all of it."""
+    of a replica that is at `position` has all of it. `kept` counts notes that stayed as the store has them, which the
+    pushing copy does not have so; of these, `conflicts` were changed on both sides."""
 
     added: int
     changed: int
     removed: int
     unchanged: int
+    kept: int
+    conflicts: tuple[str, ...]
     fragments: int
     seconds: float
     rights: tuple[FolderRights, ...]

@@ -20,6 +20,7 @@ import msgspec
 
 from excerpt.errors import ExcerptError, SettingsError, VaultError
 from excerpt.kinds import Format, Scope, Strategy
+from excerpt.state_files import read_text
 
 T = TypeVar("T")
 
@@ -50,6 +51,9 @@ LANGUAGES: Mapping[str, str] = {
 
 Language = Annotated[str, msgspec.Meta(extra_json_schema={"enum": ["", *LANGUAGES]})]
 
+
+MOST_SETTINGS_BYTES = 1_000_000
+"""Of a settings or theme file: one written by hand has some kB."""
 
 _RETIRED = frozenset({"screen.context", "screen.density"})
 """Keys that older versions knew: files that still hold them are valid."""
@@ -244,6 +248,10 @@ class Places:
         """Where a vault is and some notes of it, by which it is known again where it is moved to."""
         return self.data / "vaults" / f"{vault_slug(vault)}.json"
 
+    def push_folder(self, vault: Path) -> Path:
+        """What a vault was pushed to which store as; may be deleted, and the next push then removes nothing unasked."""
+        return self.state / "pushes" / vault_slug(vault)
+
     def watch_folder(self, vault: Path) -> Path:
         """Who watches one vault just now; may be deleted at any time."""
         return self.state / "watch" / vault_slug(vault)
@@ -339,11 +347,11 @@ def load_settings(*files: Path) -> Settings:
 
 def _read(file: Path) -> dict[str, Any]:
     try:
-        text = file.read_text(encoding="utf-8-sig")
+        text = read_text(file, MOST_SETTINGS_BYTES)
     except FileNotFoundError:
         return {}
     except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{file} cannot be read: {error}.") from error
+        raise SettingsError(f"{file} cannot be read: {getattr(error, 'strerror', None) or error}.") from error
     import tomllib
 
     try:

@@ -3,6 +3,8 @@ whole or not at all."""
 
 from __future__ import annotations
 
+import errno
+import io
 import json
 import os
 import stat
@@ -88,6 +90,31 @@ def _is_open(path: Path) -> bool:
         return False
 
 
+# --- reading ----------------------------------------------------------------------------------------------------------
+
+_PIECE = 1 << 20
+_LARGEST_VALUE = 64_000_000
+"""Bytes of a file of our own: the largest, marks and notes of a vault, have some kB."""
+
+
+def read_at_most(file: Path, most: int) -> bytes:
+    """Return what a file holds. Raises OSError where it cannot be read, or holds more than `most` bytes: it may be a
+    device without an end."""
+    data = bytearray()
+    with file.open("rb", buffering=0) as opened:
+        while len(data) <= most and (piece := opened.read(_PIECE)):
+            data += piece
+    if len(data) > most:
+        raise OSError(errno.EFBIG, f"it is larger than {most:,} bytes", str(file))
+    return bytes(data)
+
+
+def read_text(file: Path, most: int) -> str:
+    """Return a file of UTF-8 text with line feeds as line ends, without a byte order mark. Raises OSError as
+    `read_at_most`, and UnicodeDecodeError."""
+    return io.StringIO(read_at_most(file, most).decode("utf-8-sig"), newline=None).read()
+
+
 # --- values and logs --------------------------------------------------------------------------------------------------
 # A value is one file of JSON, a log one value a line. Both are in UTF-8; what is not, as a file name may be, stands as
 # escapes that JSON reads back. Shapes are what msgspec converts to: dataclasses, with fields that a later version adds
@@ -96,7 +123,7 @@ def _is_open(path: Path) -> bool:
 
 def load_value(file: Path, shape: type[Shape]) -> Shape:
     """Return what the file holds. Raises OSError where it cannot be read, and ValueError where it makes no sense."""
-    return _value_of(file.read_bytes(), shape)
+    return _value_of(read_at_most(file, _LARGEST_VALUE), shape)
 
 
 def read_value(file: Path, shape: type[Shape], default: Default) -> Shape | Default:

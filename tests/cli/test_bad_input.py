@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import subprocess
@@ -140,3 +141,91 @@ def test_a_settings_model_that_is_not_there_is_told(excerpt: Excerpt, home: Path
     assert answer.code == 3
     assert str(missing) in answer.err
     assert "went wrong inside" not in answer.err
+
+
+# --- endless files and little memory ----------------------------------------------------------------------------------
+
+ENDLESS = pytest.mark.skipif(not Path("/dev/zero").exists(), reason="needs /dev/zero")
+ZERO = Path("/dev/zero")
+
+
+@ENDLESS
+@pytest.mark.parametrize(
+    ("argv", "code", "message"),
+    [
+        (("pack", "sync", "--template", ZERO), 2, "The template /dev/zero cannot be read: it is larger than 1,000,000"),
+        (("search", "--json", "--batch", ZERO, "--vault", "."), 2, "The batch /dev/zero is larger than 64 MB."),
+        (("check", ZERO, "--pack", ZERO), 2, "The answer /dev/zero is larger than 4 MB."),
+        (("mcp", ".", "--http", "--token-file", ZERO), 2, "The token in /dev/zero cannot be sent in a header."),
+        (("search", "sync", "--vault", ZERO), 3, "/dev/zero is a file, not a folder."),
+    ],
+)
+def test_a_file_without_an_end_is_not_read_to_its_end(
+    excerpt: Excerpt, vault: Path, argv: tuple[str | Path, ...], code: int, message: str
+) -> None:
+    answer = excerpt(*argv, *(("--vault", vault) if argv[0] in ("pack", "check") else ()))
+    assert (answer.code, answer.out) == (code, "")
+    assert message in answer.err
+
+
+@ENDLESS
+@pytest.mark.parametrize("argv", [("search", "sync"), ("config", "--check")])
+def test_settings_that_are_a_link_to_a_file_without_an_end_are_named(
+    excerpt: Excerpt, vault: Path, home: Path, argv: tuple[str, ...]
+) -> None:
+    (home / "config").mkdir(parents=True)
+    (home / "config" / "excerpt.toml").symlink_to(ZERO)
+    answer = excerpt(*argv, *(() if argv[0] == "config" else ("--vault", vault)))
+    assert answer.code == 2
+    assert "excerpt.toml cannot be read: it is larger than 1,000,000 bytes." in answer.err
+
+
+@pytest.mark.parametrize("model", ["x" * 5000, "a/" + "x" * 5000, "~nobody-here/model", "a\\u0000b"])
+def test_a_model_that_cannot_be_a_folder_is_named_shortly(
+    excerpt: Excerpt, vault: Path, home: Path, model: str
+) -> None:
+    (home / "config").mkdir(parents=True)
+    (home / "config" / "excerpt.toml").write_text(f'[embedding]\nmodel = "{model}"\n')
+    answer = excerpt("search", "sync", "--vault", vault)
+    assert answer.code == 3
+    assert answer.err.startswith("excerpt: There is no embedding model at ")
+    assert len(answer.err) < 400
+
+
+class PanicException(BaseException):
+    """As pyo3 makes one of a panic in Rust."""
+
+    __module__ = "pyo3_runtime"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError(),
+        OSError(errno.ENOMEM, "Cannot allocate memory"),
+        PanicException("The global thread pool has not been initialized.: ThreadPoolBuildError { kind: IOError }"),
+    ],
+)
+def test_too_little_memory_is_said_as_that(
+    excerpt: Excerpt, vault: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr("excerpt.api.Vault.search", fail)
+    answer = excerpt("search", "sync", "--vault", vault)
+    assert (answer.code, answer.out) == (3, "")
+    assert answer.err.startswith("excerpt: There is not enough memory. ")
+    assert "inside excerpt" not in answer.err
+
+
+def test_another_panic_of_a_library_is_a_sentence_too(
+    excerpt: Excerpt, vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise PanicException("index out of bounds")
+
+    monkeypatch.setattr("excerpt.api.Vault.search", fail)
+    answer = excerpt("search", "sync", "--vault", vault)
+    assert answer.code == 3
+    assert "something went wrong inside excerpt (PanicException: index out of bounds)" in answer.err

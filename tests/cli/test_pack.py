@@ -272,6 +272,23 @@ def test_no_vault_that_is_known_is_written_to(excerpt: Excerpt, vault: Path, tmp
         assert not file.exists()
 
 
+@pytest.mark.parametrize("place", ["prompt.md", "deep/prompt.md"])
+@pytest.mark.parametrize("holds", ["Note.md", "Only a picture.png"])
+def test_no_vault_that_was_only_indexed_is_written_to(
+    excerpt: Excerpt, vault: Path, tmp_path: Path, place: str, holds: str
+) -> None:
+    other = tmp_path / "other"
+    (other / "deep").mkdir(parents=True)
+    (other / holds).write_text("# Note\n")
+    assert excerpt("index", "--vault", other).code == 0
+    (tmp_path / "way in").symlink_to(other)
+    for file in (other / place, tmp_path / "way in" / place):
+        answer = excerpt("pack", "sync", "--vault", vault, "-o", file)
+        assert (answer.code, answer.out) == (2, "")
+        assert f"is inside the vault {other}" in answer.err
+    assert list(other.rglob("prompt.md")) == []
+
+
 @pytest.mark.parametrize("place", ["prompt.md", "Cooking/../deep/prompt.md"])
 def test_the_vault_is_never_written_to(excerpt: Excerpt, vault: Path, tmp_path: Path, place: str) -> None:
     (tmp_path / "way in").symlink_to(vault)

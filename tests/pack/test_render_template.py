@@ -25,6 +25,7 @@ from excerpt.pack.formats.registry import renderer_for
 from excerpt.pack.formats.source_label import Links
 from excerpt.pack.formats.template_format import (
     MOST_WAIT,
+    Allowance,
     TemplateRenderer,
     TemplateSource,
     TemplateStoppedError,
@@ -220,12 +221,30 @@ def test_one_that_does_not_end_or_takes_too_much_is_stopped(template: str, said:
 
 
 def test_a_process_that_says_nothing_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(template_format, "MOST_WAIT", 0.3)
-    monkeypatch.setattr(template_format, "_START", "import time; time.sleep(60)")
+    monkeypatch.setattr(template_format, "start_arguments", lambda _: ["-c", "import time; time.sleep(60)"])
     process = template_format._Process()
     with pytest.raises(TemplateStoppedError, match=r"own\.j2 was stopped: it takes longer than"):
-        process.answer("own.j2", {})
+        process.answer("own.j2", {}, Allowance(clock=0.3))
     assert process._running is None
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the time by the clock is the only limit")
+def test_all_renderings_of_a_pack_share_one_allowance_and_the_next_pack_has_its_own() -> None:
+    slow = "{% for _ in range(99999) %}{{ sources|length }}{% endfor %}"
+    renderer = TemplateRenderer("own.j2", slow, LINKS)
+    renderer._allowance.work = 0.2
+    with pytest.raises(TemplateStoppedError, match="more than 2 s of processor time for one pack"):
+        for _ in range(1_000):
+            renderer.written("text")
+    assert "2" in rendered(slow)
+
+
+def test_a_pack_has_ten_seconds_by_the_clock_in_all() -> None:
+    renderer = TemplateRenderer("own.j2", "{{ sources|length }}", LINKS)
+    renderer._allowance.clock = 0.1
+    with pytest.raises(TemplateStoppedError, match="takes longer than 10 s for one pack"):
+        for _ in range(1_000_000):
+            renderer.written("text")
 
 
 def test_one_that_was_killed_meanwhile_is_started_again() -> None:

@@ -81,6 +81,16 @@ def test_a_time_to_come_counts_as_now() -> None:
     assert recency(times(-5, 30), NOW)[0] == 1
 
 
+@given(st.lists(st.integers(-(2**63), 2**63 - 1), max_size=20), st.integers(-(2**63), 2**63 - 1))
+def test_however_far_apart_times_are_recency_lies_between_none_and_all(modified: list[int], now: int) -> None:
+    found = recency(np.array(modified, np.int64), now)
+    assert ((found >= 0) & (found <= 1)).all()
+
+
+def test_the_oldest_of_times_that_are_further_apart_than_64_bits_count_is_not_recent() -> None:
+    assert recency(np.array([-9 * 10**18, 9 * 10**18], np.int64), 9 * 10**18).tolist() == [0, 1]
+
+
 def test_times_that_a_checkout_wrote_say_nothing() -> None:
     written_together = NOW + np.arange(100, dtype=np.int64) * SECOND
     assert not recency(written_together, NOW).any()

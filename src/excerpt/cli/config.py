@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +16,7 @@ import msgspec
 from excerpt.cli.printing import for_stdout, put
 from excerpt.cli.vaults import VaultFolder, chosen_vault
 from excerpt.errors import ExcerptError, SettingsError
+from excerpt.processes import find_program, program_command
 from excerpt.settings import Settings, load_settings, places
 from excerpt.settings_file import begin_with, schema_text
 from excerpt.state_files import users_umask
@@ -96,12 +96,12 @@ def _edit(file: Path, beginning: str) -> None:
         setting = load_settings(places().settings_file).screen.editor
     except SettingsError:
         setting = ""  # it is opened to be mended
-    editor = editor_command(setting, os.environ, shutil.which, file, 1)
+    editor = editor_command(setting, os.environ, find_program, file, 1)
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         if not file.exists():
             file.write_text(beginning, encoding="utf-8")
-        code = subprocess.run(editor.argv, check=False, umask=users_umask()).returncode
+        code = subprocess.run(program_command(editor.argv), check=False, umask=users_umask()).returncode
     except OSError as error:
         raise ExcerptError(f"{file} cannot be edited: {error.strerror or error}.", "Check its permissions.") from error
     if code:

@@ -6,6 +6,7 @@ Exit codes: 0 found or done, 1 nothing found, 2 wrong usage or settings, 3 canno
 
 from __future__ import annotations
 
+import errno
 import gc
 import importlib
 import io
@@ -155,15 +156,45 @@ def _run(argv: list[str]) -> int:
     except ExcerptError as error:
         narrate(str(error))
         code = error.exit_code
-    except Exception as error:  # a defect of ours: whatever it is, the user gets a sentence, not a traceback
+    except BaseException as error:  # a defect of ours: whatever it is, the user gets a sentence, not a traceback
+        if not isinstance(error, Exception) and not _is_of_rust(error):
+            raise
         if isinstance(error, OSError) and _is_of_click(error):
             narrate(str(unwritten(error)))
+        elif _is_short_of_memory(error):
+            narrate(_SHORT_OF_MEMORY)
         else:
             from excerpt.cli.crash import report
 
             narrate(report(error, argv))
         code = CANNOT
     return code
+
+
+_SHORT_OF_MEMORY = (
+    "There is not enough memory. Close other programs, or raise the limit (`ulimit -v`, that of a container); an index "
+    "keeps what it had committed."
+)
+
+
+_SHORT_IN_RUST = ("ThreadPoolBuildError", "PyObject pointer is null")
+"""What the tokenizer's panic says where a thread or an object of Python could not be made."""
+
+
+def _is_of_rust(error: BaseException) -> bool:
+    """Return whether a library written in Rust panicked, which is no Exception to Python."""
+    return type(error).__module__ == "pyo3_runtime"
+
+
+def _is_short_of_memory(error: BaseException | None) -> bool:
+    """Return whether an error, or one that it was raised for, says that the system gives no memory or thread."""
+    while error is not None:
+        if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
+            return True
+        if _is_of_rust(error) and any(sign in str(error) for sign in _SHORT_IN_RUST):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _shown(error: click.ClickException, argv: list[str]) -> str:

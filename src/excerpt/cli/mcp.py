@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import json
 import shlex
-import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,6 +16,7 @@ from excerpt.cli.printing import narrate, put
 from excerpt.cli.vaults import VaultFolder, last_vault
 from excerpt.errors import ExcerptError
 from excerpt.known_vaults import check_breadth
+from excerpt.processes import excerpt_command, find_program
 from excerpt.settings import open_vault, places
 from excerpt.store.address import is_address, read_address
 
@@ -100,8 +100,8 @@ def _named(vault: Path) -> str:
 
 def _print_config(client: str, folders: Sequence[Path], *, no_memory: bool) -> None:
     """What a client is to start, in the form of its settings, on stdout; where it belongs, on stderr."""
-    program = shutil.which("excerpt")
-    command = [program] if program else [sys.executable, "-m", "excerpt"]
+    program = find_program("excerpt")
+    command = [program] if program else excerpt_command()
     options = ["--no-memory"] if no_memory else []
     arguments = [*command[1:], "mcp", *options, *map(_named, folders)]
     started = {"command": command[0], "args": arguments}

@@ -13,7 +13,7 @@ import click
 from excerpt.cli.printing import checked_output, for_stdout, narrate, put, save
 from excerpt.cli.vaults import opened, refresh_option, vault_option
 from excerpt.kinds import Format, Scope, Strategy
-from excerpt.known_vaults import known_vaults
+from excerpt.known_vaults import vault_around
 from excerpt.model import TOO_LARGE, PackResult
 from excerpt.settings import MOST, places
 from excerpt.text.display import line_range, percent
@@ -77,7 +77,7 @@ def pack_command(
     with opened(vault, refresh=not no_refresh) as found:
         target = None
         if output is not None and str(output) != "-":
-            target = checked_output(output, (found.folder, *known_vaults(places(), os.environ)))
+            target = checked_output(output, lambda file: vault_around(file, found.folder, places(), os.environ))
         packed = found.pack(
             *queries, format=form, template=template, ranked=rank == "score", ids=ids, marks=from_marks, **given
         )
@@ -92,7 +92,7 @@ def pack_command(
         size = save(target, text)
         narrate(f"{target} has the pack, {size:,} bytes.")
     for unknown in _unknown(ids, packed):
-        narrate(f"no fragment has the id {unknown}; ids are those of `excerpt search --json`.")
+        narrate(f"no fragment has the id {unknown or repr(unknown)}; ids are those of `excerpt search --json`.")
     narrate(_summary(packed))
     if not packed.packs:
         narrate(_why_empty(packed))

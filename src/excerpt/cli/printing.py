@@ -8,7 +8,7 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TextIO
@@ -108,16 +108,15 @@ class ProgressLine:
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
-def read_input(file: str | Path, what: str, most: int | None = None) -> str:
+def read_input(file: str | Path, what: str, most: int = 64 << 20) -> str:
     """The text of `file`, or of stdin where it is "-", its lines ended by line feeds; `what` is what it is to be.
 
     It may be UTF-8, or UTF-16 that says so, as PowerShell writes it; a byte order mark is left out. Raises a usage
     error if it is no text, a file that cannot be read, or more than `most` bytes; StreamError if stdin cannot be read.
     """
     name = f"The {what} {'on stdin' if str(file) == '-' else file}"
-    size = -1 if most is None else most + 1
-    content = _bytes_of_stdin(size, name) if str(file) == "-" else _bytes_of(Path(file), size, name)
-    if most is not None and len(content) > most:
+    content = _bytes_of_stdin(most + 1, name) if str(file) == "-" else _bytes_of(Path(file), most + 1, name)
+    if len(content) > most:
         raise click.UsageError(f"{name} is larger than {most >> 20} MB.")
     try:
         text = content.decode("utf-16" if content.startswith(_UTF16) else "utf-8-sig")
@@ -146,16 +145,15 @@ def _bytes_of(file: Path, size: int, name: str) -> bytes:
 # Writing a command's output to a file that the user names.
 
 
-def checked_output(file: Path, vaults: Iterable[Path]) -> Path:
-    """The file that `file` means, all links followed. Raises a usage error if it is in one of `vaults`, which excerpt
-    never writes to, or is a folder."""
+def checked_output(file: Path, vault_around: Callable[[Path], Path | None]) -> Path:
+    """Return the file that `file` means, all links followed. Raises a usage error if it is a folder, or in a vault,
+    which excerpt never writes to."""
     try:
         real = file.expanduser().resolve()
-        for vault in vaults:
-            if real.is_relative_to(vault):
-                raise click.UsageError(
-                    f"{file} is inside the vault {vault}, where excerpt never writes: choose a file elsewhere."
-                )
+        if vault := vault_around(real):
+            raise click.UsageError(
+                f"{file} is inside the vault {vault}, where excerpt never writes: choose a file elsewhere."
+            )
         if real.is_dir():
             raise click.UsageError(f"{file} is a folder: name a file in it.")
     except (OSError, RuntimeError, ValueError) as error:

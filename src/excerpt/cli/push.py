@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from excerpt.cli.printing import ProgressLine, print_json, put
+from excerpt.cli.printing import ProgressLine, narrate, print_json, put
 from excerpt.cli.vaults import VaultFolder, build_index, chosen_vault
 from excerpt.errors import ExcerptError
 from excerpt.json_forms import as_data
@@ -22,9 +22,12 @@ from excerpt.text.display import counted, visible_line
 if TYPE_CHECKING:
     from excerpt.cli.watching import Crash, Tell
     from excerpt.store.address import Address
+    from excerpt.store.compare import PushRules
 
 _AGAIN = 5.0
 """Seconds until a push that failed is tried again."""
+_REFUSED_SECONDS = 30.0
+"""Until a push that was refused is tried again without a change here: a push from elsewhere may allow it."""
 
 
 class _Right(click.ParamType[Right]):
@@ -44,11 +47,11 @@ class Pushing:
     """A vault that is pushed to a store whenever its index has changed, by a thread of its own.
 
     Called with the events of `Watching`, which it hands on; a push is told as the event `pushed`. Where the store
-    cannot be used that is told once, and tried again every few seconds.
+    cannot be used, or the rules do not allow a push, that is told once, and tried again every few seconds.
     """
 
-    def __init__(self, vault: Path, address: Address, tell: Tell, crash: Crash) -> None:
-        self._vault, self._address, self._tell, self._crash = vault, address, tell, crash
+    def __init__(self, vault: Path, address: Address, tell: Tell, crash: Crash, rules: PushRules) -> None:
+        self._vault, self._address, self._tell, self._crash, self._rules = vault, address, tell, crash, rules
         self._changed = threading.Event()
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="push", daemon=True)
@@ -67,29 +70,38 @@ class Pushing:
 
     def _run(self) -> None:
         from excerpt.index.snapshot import Snapshot
+        from excerpt.store.compare import PushRefusedError
         from excerpt.store.push import Pusher
 
         where, told = places(), ""
+        seconds: float | None = None
         settings = settings_of(self._vault, where)
         pusher: Pusher | None = None
         snapshot: Snapshot | None = None
-        while self._changed.wait() and not self._ended.is_set():
+        while not self._ended.is_set():
+            self._changed.wait(seconds)
+            if self._ended.is_set():
+                break
             self._changed.clear()
+            seconds = None
             try:
                 before = snapshot
                 snapshot = Snapshot.open(where.index_folder(self._vault), settings, before=before)
                 if before is not None:
                     before.close()
-                pusher = pusher or Pusher(self._address)
-                self._tell("pushed", as_data(pusher.push(snapshot)))
+                pusher = pusher or Pusher(self._address, where.push_folder(self._vault))
+                self._tell("pushed", as_data(pusher.push(snapshot, rules=self._rules)))
                 told = ""
             except ExcerptError as error:
-                if pusher is not None:
-                    pusher.close()
-                    pusher = None
                 if error.message != told:
                     told = error.message
                     self._tell("error", {"title": error.title, "message": error.message, "hint": error.hint})
+                if isinstance(error, PushRefusedError):
+                    seconds = _REFUSED_SECONDS
+                    continue
+                if pusher is not None:
+                    pusher.close()
+                    pusher = None
                 self._changed.set()
                 self._ended.wait(_AGAIN)
             except Exception as error:  # a defect of ours: nobody stands above a thread
@@ -118,6 +130,12 @@ class Pushing:
 @click.option(
     "--forbid", "forbidden", type=_Right(), multiple=True, metavar="ROLE=FOLDER", help="Take such a right back."
 )
+@click.option("--merge", is_flag=True, help="Leave what others changed as the store has it; push the rest.")
+@click.option("--mirror", is_flag=True, help="Make the store the same as this copy, whatever others changed there.")
+@click.option(
+    "--overwrite", multiple=True, metavar="NOTE", help="Push this copy's version of a note that others changed too."
+)
+@click.option("--accept-removals", is_flag=True, help="Remove more than a fifth of the notes in the store.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 def push_command(
     vault: Path | None,
@@ -126,17 +144,28 @@ def push_command(
     roles: bool,
     allowed: tuple[Right, ...],
     forbidden: tuple[Right, ...],
+    merge: bool,
+    mirror: bool,
+    overwrite: tuple[str, ...],
+    accept_removals: bool,
     as_json: bool,
 ) -> int:
     """Write VAULT to a PostgreSQL store, or bring what is there up to date.
 
     The index is brought up to date first. What changed is written note by note, what is gone is deleted; a push that
     was interrupted goes on with the next one. Readers name the same ADDRESS as their vault.
+
+    A push is refused, and writes nothing, where others have changed the store since the last push from here, or where
+    it would remove more than a fifth of the notes: it names them, and the options that allow it.
     """
     from excerpt.index.snapshot import Snapshot
     from excerpt.store.address import read_address
+    from excerpt.store.compare import PushRules, conflict_sentence
     from excerpt.store.push import push
 
+    if merge and mirror:
+        raise click.UsageError("--merge keeps what others changed, --mirror does not: give one of them.")
+    rules = PushRules(merge, mirror, accept_removals, frozenset(overwrite))
     to = read_address(address)
     where = places()
     chosen = chosen_vault(vault)
@@ -148,21 +177,24 @@ def push_command(
         report = push(
             snapshot,
             to,
+            where.push_folder(chosen),
             lambda written, of: line(
                 Progress("pushing", written, of, 0, 0, "", snapshot.generation, 0, time.monotonic() - begun)
             ),
             roles=roles,
             rights=Changes(allowed, forbidden) if allowed or forbidden else None,
+            rules=rules,
         )
     finally:
         snapshot.close()
     if as_json:
         print_json(report)
     else:
+        notes = report.added + report.changed + report.unchanged + report.kept
+        kept = f", {report.kept:,} left as others have them" if report.kept else ""
         put(
-            f"{counted(report.added + report.changed + report.unchanged, 'note')},"
-            f" {counted(report.fragments, 'fragment')} in {to.shown}: {report.added:,} added,"
-            f" {report.changed:,} changed, {report.removed:,} removed in {report.seconds:.1f} s"
+            f"{counted(notes, 'note')}, {counted(report.fragments, 'fragment')} in {to.shown}: {report.added:,} added,"
+            f" {report.changed:,} changed, {report.removed:,} removed{kept} in {report.seconds:.1f} s"
         )
         if allowed or forbidden:
             for right in report.rights:
@@ -170,4 +202,7 @@ def push_command(
                     f"{visible_line(right.folder) or 'the rest'} ({counted(right.notes, 'note')}):"
                     f" {', '.join(map(visible_line, right.roles)) or 'writers alone'}"
                 )
+    if report.conflicts:
+        narrate(conflict_sentence(report.conflicts))
+        return 3
     return 0

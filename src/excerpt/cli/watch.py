@@ -23,6 +23,7 @@ from excerpt.known_vaults import check_breadth
 from excerpt.model import Progress
 from excerpt.settings import places, settings_of
 from excerpt.store.address import Address, read_address
+from excerpt.store.compare import PushRules, conflict_sentence
 from excerpt.text.display import visible_line
 from excerpt.vault.watched import told_as_watched
 
@@ -35,13 +36,16 @@ if TYPE_CHECKING:
 @click.option("--poll", is_flag=True, help="Look at the vault every few seconds instead of waiting for its changes.")
 @click.option("--progress", is_flag=True, help="Print events as JSON lines and read commands from stdin.")
 @click.option("--to", "address", metavar="ADDRESS", help="Push what changes to a store, as `excerpt push` does.")
-def watch_command(vault: Path | None, poll: bool, progress: bool, address: str | None) -> int:
+@click.option("--merge", is_flag=True, help="Leave what others changed as the store has it; push the rest.")
+def watch_command(vault: Path | None, poll: bool, progress: bool, address: str | None, merge: bool) -> int:
     """Keep the index up to date while notes change.
 
     Brings it up to date, then prints a line for every update, until Ctrl+C. The app does this by itself while it is
     open.
     """
-    to = None if address is None else read_address(address)
+    if merge and address is None:
+        raise click.UsageError("--merge is about a store: name it with --to.")
+    to = None if address is None else (read_address(address), PushRules(merge=merge))
     if not progress:
         chosen = chosen_vault(vault)
         check_breadth(chosen, places())
@@ -67,12 +71,13 @@ def watch_command(vault: Path | None, poll: bool, progress: bool, address: str |
 
 
 @contextlib.contextmanager
-def _pushing(vault: Path, to: Address | None, tell: Tell) -> Iterator[Tell]:
-    """What to tell events to, so that what changes is pushed to a store, where there is one."""
+def _pushing(vault: Path, to: tuple[Address, PushRules] | None, tell: Tell) -> Iterator[Tell]:
+    """What to tell events to, so that what changes is pushed to a store by some rules, where there is one."""
     if to is None:
         yield tell
         return
-    pushing = Pushing(vault, to, tell, _crash)
+    address, rules = to
+    pushing = Pushing(vault, address, tell, _crash, rules)
     try:
         yield pushing
     finally:
@@ -143,6 +148,7 @@ class _Lines:
         self._vault = vault
         self._line = ProgressLine(sys.stderr)
         self._first = True
+        self._conflicts: list[str] = []
 
     def __call__(self, event: str, fields: dict[str, Any]) -> None:
         if event == "progress":
@@ -160,14 +166,16 @@ class _Lines:
         elif "message" in fields:
             narrate(f"{fields['message']} {fields['hint']}".strip())
 
-    @staticmethod
-    def _put_push(report: dict[str, Any]) -> None:
+    def _put_push(self, report: dict[str, Any]) -> None:
         changed, added, removed = report["changed"], report["added"], report["removed"]
         if changed or added or removed:
             put(
                 f"{time.strftime('%H:%M:%S')}  pushed: {changed:,} changed, {added:,} added, {removed:,} removed · "
                 f"{report['seconds']:.1f} s"
             )
+        if report["conflicts"] and report["conflicts"] != self._conflicts:
+            narrate(conflict_sentence(report["conflicts"]))
+        self._conflicts = report["conflicts"]
 
     def _put_update(self, report: dict[str, Any]) -> None:
         changed, added, removed = report["changed"], report["added"], report["removed"]

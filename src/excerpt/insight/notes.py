@@ -61,7 +61,7 @@ def note_called(snapshot: Snapshot, name: str) -> str:
     """
     path = _known(snapshot, name)
     if path is None:
-        raise NotThereError(f"No note here is called {name}.", _alike(snapshot, name))
+        raise NotThereError(f"No note here is called {name or repr(name)}.", _alike(snapshot, name))
     return path
 
 

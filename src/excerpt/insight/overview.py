@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
 from operator import itemgetter
 
 import numpy as np
@@ -336,7 +336,7 @@ def timeline(topic: Topic) -> Timeline:
         most = max(most, (name, days), key=lambda pair: len(pair[1]))
     times = topic.snapshot.facets.modified
     if notes and not _alike(times):
-        modified = {note: datetime.fromtimestamp(int(times[note]) // 10**9, UTC).date() for note in notes}
+        modified = {note: _EPOCH + timedelta(int(times[note]) // _DAY_NS) for note in notes}
         return _timeline(topic, "modified", modified)
     return _timeline(topic, *most) if len(most[1]) >= FEW_HAVE else Timeline("", (), len(notes))
 

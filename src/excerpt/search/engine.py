@@ -48,11 +48,6 @@ FIRST, LISTED = 10, 50
 """Among the first FIRST hits at most `search.per_note` are of one note, among the first LISTED at most twice as many,
 unless nothing else matched."""
 
-LARGE = 300_000
-"""Fragments of a vault beyond which each search lets go of the pages that it mapped: of a million it maps 20 to 500 MB
-of postings and texts, which stay in the system's cache but would count as this process's memory (2.1 GB after 400
-searches, 0.7 so). It takes a few milliseconds there, after the answer."""
-
 Order = npt.NDArray[np.intp]
 
 
@@ -165,7 +160,7 @@ class Engine:
     def _preparing(self) -> tuple[Callable[[], object], ...]:
         steps = (self._read_vectors, self.index.warm, self.snapshot.lexical.check, self._read_places)
         links = (self._read_links,) if self._settings.search.boosts.links else ()
-        return *steps, self.snapshot.let_go, *links, self.snapshot.let_go
+        return *steps, *links
 
     def _read_vectors(self) -> None:
         _ = self.snapshot.vectors
@@ -204,8 +199,6 @@ class Engine:
         result = Result(query, wanted, answers[0].strategy, hits, matched, elapsed, self.snapshot.generation, told)
         # What was found holds arrays of the whole vault.
         self._partly_marked = (result, ranking, marked) if marked is not None and marked < len(hits) else None
-        if len(self.snapshot.table.keys) > LARGE:
-            self.snapshot.let_go()
         return result
 
     def all_marked(self, result: Result) -> Result:

@@ -633,7 +633,10 @@ def _unknown(snapshot: Snapshot, told: NoteExplanation) -> NoteExplanation:
     stems = {path: PurePosixPath(path).stem.casefold() for path in snapshot.table.paths}
     near = tuple(path for _, _, path in process.extract(PurePosixPath(wanted).stem, stems, score_cutoff=70, limit=3))
     hint = f" Did you mean {' or '.join(near)}?" if near else ""
-    return replace(told, absence=Absence(AbsenceKind.UNKNOWN, f"No note here is called {told.note}.{hint}", near))
+    return replace(
+        told,
+        absence=Absence(AbsenceKind.UNKNOWN, f"No note here is called {told.note or repr(told.note)}.{hint}", near),
+    )
 
 
 def _absence(engine: Engine, queries: Sequence[Query], answers: Sequence[Answer], path: str, rows: Rows) -> Absence:

@@ -63,7 +63,8 @@ def recency(modified_ns: Times, now_ns: int, half_life_days: float = HALF_LIFE_D
     """
     if not len(modified_ns) or _alike(modified_ns):
         return np.zeros(len(modified_ns), np.float32)
-    age = np.maximum(now_ns - modified_ns, 0) / (half_life_days * DAY)
+    # As floats, since two times of 64 bits can be further apart than 64 bits count.
+    age = np.maximum(float(now_ns) - modified_ns.astype(np.float64), 0) / (half_life_days * DAY)
     return np.exp2(-age).astype(np.float32)
 
 

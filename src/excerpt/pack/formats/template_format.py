@@ -16,7 +16,7 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from threading import Lock, Timer
@@ -26,12 +26,14 @@ from excerpt.errors import ExcerptError, SettingsError
 from excerpt.kinds import Scope
 from excerpt.model import Entry, Pack
 from excerpt.pack.formats.source_label import Links, digest_of, headings_of, lines_of, on_one_line
+from excerpt.processes import start_arguments
+from excerpt.state_files import read_text
 from excerpt.text.display import visible_line
 
 MOST_SECONDS = 2.0
-"""Of processor time, where the system can tell: on a busy machine a good template does not fail."""
+"""Processor time of all renderings of one pack: on a busy machine a good template does not fail."""
 MOST_WAIT = 10.0
-"""Seconds by the clock, on every system."""
+"""Seconds by the clock for all renderings of one pack."""
 MOST_MEMORY = 1 << 30
 """Bytes, where the system can tell."""
 MOST_CHARACTERS = 16_000_000
@@ -42,7 +44,7 @@ _LONGEST_ANSWER = 12 * MOST_CHARACTERS + 1000  # in JSON a character has at most
 
 
 class TemplateStoppedError(ExcerptError):
-    """A template took more than one rendering may take."""
+    """A template took more than a pack may take."""
 
     title = "The template was stopped"
 
@@ -99,15 +101,24 @@ def source_of(number: int, pack: Pack, links: Links) -> TemplateSource:
     )
 
 
+@dataclass(slots=True)
+class Allowance:
+    """The time that is left for the renderings of one pack, in seconds of processor time and by the clock."""
+
+    work: float = MOST_SECONDS
+    clock: float = MOST_WAIT
+
+
 @dataclass(frozen=True)
 class TemplateRenderer:
-    """Renders by `template`, the text of the file `name`. Raises SettingsError, which names file and line, where the
-    template cannot be read or fails, TemplateStoppedError where it does not end or takes too much."""
+    """Renders one pack by `template`, the text of the file `name`. Raises SettingsError, which names file and line,
+    where the template cannot be read or fails, TemplateStoppedError where it does not end or takes too much."""
 
     name: str
     template: str
     links: Links
     questions: tuple[str, ...] = ()
+    _allowance: Allowance = field(default_factory=Allowance, init=False, repr=False, compare=False)
 
     def render(self, packs: Sequence[Pack]) -> str:
         sources = [source_of(number, pack, self.links) for number, pack in enumerate(packs, start=1)]
@@ -134,7 +145,7 @@ class TemplateRenderer:
     def _of(self, sources: Sequence[TemplateSource]) -> str:
         questions = [on_one_line(question) for question in self.questions]
         asked = {"template": self.template, "sources": [*map(asdict, sources)], "questions": questions}
-        answer = _PROCESS.answer(self.name, asked)
+        answer = _PROCESS.answer(self.name, asked, self._allowance)
         if "mistake" in answer:
             line = f", line {answer['line']}" if answer["line"] else ""
             raise SettingsError(f"{self.name}{line}: {answer['mistake']}.", _HINT)
@@ -151,13 +162,13 @@ _HINT = "The guide's note on packs lists what a template may use."
 def read_template(file: Path) -> str:
     """The text of a template file. Raises SettingsError if it cannot be read."""
     try:
-        if file.stat().st_size > _MOST_BYTES:
-            raise SettingsError(f"The template {file} is larger than {_MOST_BYTES:,} bytes.")
-        return file.read_text(encoding="utf-8-sig")
+        return read_text(file, _MOST_BYTES)
     except FileNotFoundError:
         raise SettingsError(f"There is no template at {file}.") from None
     except (OSError, ValueError) as error:
-        raise SettingsError(f"The template {file} cannot be read: {error}.") from error
+        raise SettingsError(
+            f"The template {file} cannot be read: {getattr(error, 'strerror', None) or error}."
+        ) from error
 
 
 # --- the process ------------------------------------------------------------------------------------------------------
@@ -171,31 +182,38 @@ class _Process:
         self._lock = Lock()
         self._running: subprocess.Popen[bytes] | None = None
 
-    def answer(self, name: str, asked: dict[str, Any]) -> dict[str, Any]:
-        """What the sandbox says to a request. Raises TemplateStoppedError, which calls the template `name`."""
+    def answer(self, name: str, asked: dict[str, Any], left: Allowance) -> dict[str, Any]:
+        """Return what the sandbox answers, and take the time from `left`.
+
+        Raises TemplateStoppedError, which calls the template `name`.
+        """
         with self._lock:
             process = self._started()
             assert process.stdin is not None
             assert process.stdout is not None
             begun = time.monotonic()
-            overdue = Timer(MOST_WAIT, process.kill)
+            overdue = Timer(left.clock, process.kill)
             overdue.daemon = True
             overdue.start()
             said = b""
             try:
                 with suppress(OSError):  # it was killed while it was asked
-                    process.stdin.write(json.dumps(asked).encode() + b"\n")
+                    process.stdin.write(json.dumps({**asked, "seconds": left.work}).encode() + b"\n")
                     process.stdin.flush()
                     said = process.stdout.readline(_LONGEST_ANSWER)
             finally:
                 overdue.cancel()
+            left.clock -= time.monotonic() - begun
             if not said.endswith(b"\n"):
                 code = self._end()
-                raise TemplateStoppedError(name, _why_ended(said, code, time.monotonic() - begun))
+                raise TemplateStoppedError(name, _why_ended(said, code, left))
             answer: dict[str, Any] = json.loads(said)
+            left.work -= answer["seconds"]
             if "limit" in answer:
                 self._end()
                 raise TemplateStoppedError(name, answer["limit"])
+            if left.work <= 0 or left.clock <= 0:
+                raise TemplateStoppedError(name, _TOO_MUCH_WORK if left.work <= 0 else _TOO_LONG)
             return answer
 
     def end(self) -> None:
@@ -206,7 +224,7 @@ class _Process:
         if self._running is None or self._running.poll() is not None:
             self._end()
             self._running = subprocess.Popen(
-                [sys.executable, "-I", "-c", _START, json.dumps(sys.path)],
+                [sys.executable, "-I", *start_arguments("excerpt.pack.formats.template_sandbox")],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -230,23 +248,21 @@ class _Process:
         return code
 
 
-_START = """
-import json, sys
-sys.path[:] = json.loads(sys.argv[1])
-from excerpt.pack.formats import template_sandbox
-template_sandbox.main()
-"""
 _PROCESS = _Process()
 atexit.register(_PROCESS.end)
 
 
-def _why_ended(said: bytes, code: int, seconds: float) -> str:
+_TOO_LONG = f"it takes longer than {MOST_WAIT:.0f} s for one pack"
+_TOO_MUCH_WORK = f"it takes more than {MOST_SECONDS:.0f} s of processor time for one pack"
+
+
+def _why_ended(said: bytes, code: int, left: Allowance) -> str:
     if said:
         return f"it gives more than {MOST_CHARACTERS:,} characters"
-    if seconds >= MOST_WAIT:
-        return f"it takes longer than {MOST_WAIT:.0f} s"
+    if left.clock <= 0:
+        return _TOO_LONG
     if code == -getattr(signal, "SIGPROF", 0):
-        return f"it takes more than {MOST_SECONDS:.0f} s of processor time"
+        return _TOO_MUCH_WORK
     return f"its process broke off, with code {code}"
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import signal
 import sys
+import time
 import traceback
 from contextlib import suppress
 from functools import lru_cache
@@ -20,7 +21,7 @@ from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from excerpt.pack.formats.markdown_format import fence_of
-from excerpt.pack.formats.template_format import MOST_CHARACTERS, MOST_MEMORY, MOST_SECONDS, TemplateSource
+from excerpt.pack.formats.template_format import MOST_CHARACTERS, MOST_MEMORY, TemplateSource
 from excerpt.pack.formats.xml_format import xml_text
 from excerpt.text.display import visible_line
 
@@ -32,7 +33,10 @@ def main() -> None:
     """Answer requests until stdin ends."""
     _limit_memory()
     for request in sys.stdin.buffer:
-        sys.stdout.buffer.write(json.dumps(_answer(json.loads(request))).encode() + b"\n")
+        begun = time.process_time()
+        answer = _answer(json.loads(request))
+        answer["seconds"] = time.process_time() - begun
+        sys.stdout.buffer.write(json.dumps(answer).encode() + b"\n")
         sys.stdout.buffer.flush()
 
 
@@ -57,7 +61,7 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
     questions = request["questions"]
     parts: list[str] = []
     size = 0
-    _limit_seconds(MOST_SECONDS)
+    _limit_seconds(request["seconds"])
     try:
         template = _compiled(request["template"])
         for part in template.generate(sources=sources, questions=questions, question=" | ".join(questions)):
