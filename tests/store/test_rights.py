@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from datetime import date
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from excerpt.store import schema
 from excerpt.store.address import read_address
 from excerpt.store.push import push
 from excerpt.store.rights import Changes, read_right
+from excerpt.store.snapshot import StoreSnapshot
 from mcp import Client
 from tests.mcp.conftest import asking, failed
 from tests.store.conftest import records_of
@@ -370,6 +372,25 @@ def test_a_right_that_is_taken_back_leaves_the_counts_of_a_clean_push(
     pushed(vault, users["writer"], "clean")
     assert statistics(database) == statistics(database, "clean")
     assert "staff/Salaries.md" in paths(guarded["reader"])
+
+
+def test_an_answer_during_which_a_right_is_taken_back_is_that_without_it(
+    guarded: dict[str, str], vault: Path, users: dict[str, str]
+) -> None:
+    staff = name_of(users["nobody"])
+    changed(vault, users["owner"], allowed=[f"{staff}="])
+    begun: list[bool] = []
+    with closing(StoreSnapshot.open(read_address(guarded["nobody"]), Settings())) as snapshot:
+        assert len(snapshot.table.paths) > len(STAFF)
+
+        def answer() -> set[str]:
+            now = snapshot.renewed()
+            if not begun:
+                begun.append(True)
+                changed(vault, users["writer"], forbidden=[f"{staff}="])
+            return {path for (path,) in now._asked("SELECT path FROM notes")}
+
+        assert snapshot.at_one_moment(answer) == {"staff/Salaries.md", "staff/Empty.md", "staff/lists/Bees.md"}
 
 
 def test_the_rest_of_a_vault_can_be_closed(guarded: dict[str, str], vault: Path, users: dict[str, str]) -> None:

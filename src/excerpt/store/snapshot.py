@@ -462,7 +462,8 @@ class StoreSnapshot(CatalogView):
             return base._with(base._revision, found)
 
     def at_one_moment(self, answer: Callable[[], Answer]) -> Answer:
-        """As of an index. Asked once more where the connection was lost meanwhile. Raises StoreUnusableError."""
+        """As of an index. Asked once more where the connection, or a right, was lost meanwhile. Raises
+        StoreUnusableError."""
         for _ in range(2):
             try:
                 with self._connection.moment():
