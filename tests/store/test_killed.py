@@ -113,7 +113,7 @@ def test_an_index_by_words_with_other_bytes_in_it_is_passed_over_told_and_made_a
     command = [sys.executable, "-m", "excerpt", "push", str(vault), "--to", address]
     subprocess.run(command, check=True, capture_output=True)
     with psycopg.connect(database, autocommit=True) as connection:
-        ((file,),) = connection.execute("SELECT pg_relation_filepath('excerpt.words_1')").fetchall()
+        ((file,),) = connection.execute("SELECT pg_relation_filepath('excerpt.fragments_1_words')").fetchall()
         connection.execute("CHECKPOINT")
     note = sorted(vault.iterdir())[0]
     query = note.read_text(encoding="utf-8").splitlines()[0].removeprefix("# ")

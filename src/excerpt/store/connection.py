@@ -39,7 +39,7 @@ class IndexDamagedError(ExcerptError):
 
 
 class ConnectionLostError(ExcerptError):
-    """The connection was lost in a moment of which something has been read."""
+    """The connection, or the right to a table, was lost in a moment of which something has been read."""
 
     title = StoreUnusableError.title
     exit_code = StoreUnusableError.exit_code
@@ -75,7 +75,8 @@ class Connection:
 
     def answers(self, statements: Sequence[Statement]) -> list[list[Row]]:
         """The rows of several statements, sent at once. Of a reader whose connection was lost, they are sent once more
-        over a new one, but for a moment of which something has been read: then it raises ConnectionLostError."""
+        over a new one, but for a moment of which something has been read: then it raises ConnectionLostError, and also
+        where a table cannot be read any more."""
         with self._told():
             begins = [(_BEGIN, ())] if self._in_moment and not self._has_begun else []
             try:
@@ -90,6 +91,13 @@ class Connection:
                 if self._session:
                     self._sent(self._session)
                 found = self._sent([*begins, *statements])
+            except self._closed as error:
+                if not self._has_begun:
+                    raise
+                # Rights are those of now, and what has been read in this moment is of the areas of before.
+                raise ConnectionLostError(
+                    f"The store {self._address.shown} does not allow that: {_said(error)}."
+                ) from error
             self._has_begun = self._in_moment
             return found[len(begins) :]
 
@@ -167,6 +175,12 @@ class Connection:
         """What psycopg raises where the connection is gone, and for other reasons."""
         lost: type[Exception] = _psycopg().OperationalError
         return lost
+
+    @property
+    def _closed(self) -> tuple[type[Exception], ...]:
+        """What psycopg raises where a table is gone, or may not be read."""
+        errors = _psycopg().errors
+        return errors.InsufficientPrivilege, errors.UndefinedTable
 
     @contextmanager
     def _told(self) -> Iterator[None]:

@@ -43,6 +43,7 @@ from excerpt.store.rights import (
     Areas,
     Changes,
     act_as_owner,
+    areas_of,
     begin_rights,
     change_rights,
     drop_empty_areas,
@@ -295,14 +296,17 @@ class _Push:
         moved = self._change_areas(areas, {*rewritten, *plan.remove})
         changes = len(rewritten) + len(plan.remove) + moved
         if changes:
-            rows("DELETE FROM excerpt.terms WHERE vault = %s AND fragments <= 0", self._vault)
+            for area in areas_of(self._connection, self._vault):
+                rows(f"DELETE FROM {schema.table('terms', area)} WHERE fragments <= 0")
         after = (self._there.keys() | set(plan.write)) - set(plan.remove)
         self._describe(areas, status, (record, following), after, is_changed=bool(changes) or has_new_rights)
         drop_empty_areas(self._connection, self._vault)
-        schema.make_indexes(self._connection, self._vault)
+        left = areas_of(self._connection, self._vault)
+        schema.make_indexes(self._connection, left)
         if changes > max(_FEW, len(after) // 10):
-            for table in (schema.partition(self._vault), "excerpt.notes", "excerpt.terms", "excerpt.names"):
-                rows(f"VACUUM (ANALYZE) {table}")
+            for area in left:
+                for table in ("fragments", "notes", "terms", "names"):
+                    rows(f"VACUUM (ANALYZE) {schema.table(table, area)}")
         added = sum(path not in self._there for path in plan.write)
         kept = sum(path in self._there for path in plan.kept)
         changed = len(rewritten) - added + moved
@@ -336,7 +340,8 @@ class _Push:
     def _stored_notes(self) -> dict[str, _StoredNote]:
         """Notes of the store, by path."""
         found = self._connection.rows(
-            "SELECT path, id, digest, state, mtime_ns, area, kind FROM excerpt.notes WHERE vault = %s", self._vault
+            "SELECT path, id, digest, state, mtime_ns, area, kind FROM excerpt.notes WHERE area = ANY(%s)",
+            areas_of(self._connection, self._vault),
         )
         return {path: _StoredNote(*row) for path, *row in found}
 
@@ -353,7 +358,9 @@ class _Push:
             part = numbers[at : at + AT_ONCE]
             texts: dict[int, bytes] = dict(
                 self._connection.rows(
-                    "SELECT id, text FROM excerpt.notes WHERE id = ANY(%s)", [differing[number] for number in part]
+                    "SELECT id, text FROM excerpt.notes WHERE area = ANY(%s) AND id = ANY(%s)",
+                    areas_of(self._connection, self._vault),
+                    [differing[number] for number in part],
                 )
             )
             for number, text in self._of(part, "SELECT note, text FROM note_texts WHERE note"):
@@ -422,7 +429,6 @@ class _Push:
             self._connection.rows("INSERT INTO excerpt.vaults (name) VALUES (%s) ON CONFLICT (name) DO NOTHING", name)
             vault = int(self._connection.rows("SELECT id FROM excerpt.vaults WHERE name = %s", name)[0][0])
             begin_rights(self._connection, vault)
-            schema.make_partition(self._connection, vault)
         return vault
 
     def _batches(self, area: int, changed: set[int]) -> Iterator[_Batch]:
@@ -488,7 +494,7 @@ class _Push:
             self._take_out([self._here[note].path for note in batch.notes], changed)
             numbers = self._copied_notes(batch, times)
             self._connection.copy(
-                "excerpt.fragments",
+                schema.table("fragments", batch.area),
                 _FRAGMENT,
                 (
                     (
@@ -516,7 +522,7 @@ class _Push:
             " JOIN note_texts ON note = id WHERE id",
         )
         connection.copy(
-            "excerpt.notes",
+            schema.table("notes", area),
             _NOTE,
             (
                 (
@@ -529,39 +535,39 @@ class _Push:
         for table, columns, order in _TABLES_OF_NOTES:
             selected = ", ".join(name for name, _ in columns[len(_OF_NOTE) :])
             found = self._of(notes, f"SELECT note, {selected} FROM {table} WHERE note ORDER BY note, {order}")
-            connection.copy(f"excerpt.{table}", columns, ((vault, area, numbers[note], *rest) for note, *rest in found))
+            rows = ((vault, area, numbers[note], *rest) for note, *rest in found)
+            connection.copy(schema.table(table, area), columns, rows)
         return numbers
 
     def _take_out(self, paths: Sequence[str], changed: _Changed) -> None:
         """Delete notes, as far as they are there, with what they count."""
-        rows = self._connection.rows
-        found = rows("SELECT id FROM excerpt.notes WHERE vault = %s AND path = ANY(%s)", self._vault, list(paths))
-        numbers = [row[0] for row in found]
-        if numbers:
-            self._uncount(numbers, changed)
-            rows("DELETE FROM excerpt.notes WHERE id = ANY(%s)", numbers)
+        by_area: dict[int, list[int]] = {}
+        for note in filter(None, map(self._there.get, paths)):
+            by_area.setdefault(note.area, []).append(note.number)
+        for area, numbers in sorted(by_area.items()):
+            self._uncount(area, numbers, changed)
+            self._connection.rows(f"DELETE FROM {schema.table('notes', area)} WHERE id = ANY(%s)", numbers)
 
-    def _uncount(self, numbers: Sequence[int], changed: _Changed) -> list[Row]:
-        """Take the fragments of some notes off the statistics; returns for each its tokens, lengths, vector, area,
+    def _uncount(self, area: int, numbers: Sequence[int], changed: _Changed) -> list[Row]:
+        """Take the fragments of some notes of an area off the statistics; returns for each its tokens, lengths, vector,
         whether it is of an attachment, and note."""
         rows = self._connection.rows
         taken = rows(
-            f"SELECT words, lengths, vector::real[], area, attached, note FROM {schema.partition(self._vault)}"
+            f"SELECT words, lengths, vector::real[], attached, note FROM {schema.table('fragments', area)}"
             " WHERE note = ANY(%s)",
             list(numbers),
         )
-        for kind in sorted({(row[3], row[4]) for row in taken}):
-            area, attached = kind
-            of_it = [row for row in taken if row[3:5] == kind]
-            of_kind = changed.setdefault(kind, _Change())
+        for attached in sorted({row[3] for row in taken}):
+            of_it = [row for row in taken if row[3] == attached]
+            of_kind = changed.setdefault((area, attached), _Change())
             of_kind.add(np.array([row[1] for row in of_it]), np.array([row[2] for row in of_it], np.float64), -1)
-            tokens, counts, in_notes = tokens_in([row[0] for row in of_it], [row[5] for row in of_it])
+            tokens, counts, in_notes = tokens_in([row[0] for row in of_it], [row[4] for row in of_it])
             rows(
-                "UPDATE excerpt.terms SET fragments = terms.fragments - less.fragments,"
+                f"UPDATE {schema.table('terms', area)} AS terms SET fragments = terms.fragments - less.fragments,"
                 " attached = terms.attached - less.attached, notes = terms.notes - less.notes"
                 " FROM unnest(%s::text[], %s::integer[], %s::integer[], %s::integer[])"
-                " AS less (token, fragments, attached, notes) WHERE area = %s AND terms.token = less.token",
-                *(tokens, counts, counts if attached else [0] * len(counts), in_notes, area),
+                " AS less (token, fragments, attached, notes) WHERE terms.token = less.token",
+                *(tokens, counts, counts if attached else [0] * len(counts), in_notes),
             )
         return taken
 
@@ -583,19 +589,19 @@ class _Push:
         numbers = [self._there[path].number for path in paths]
         with self._connection.transaction():
             changed: _Changed = {}
-            taken = self._uncount(numbers, changed)
+            taken = self._uncount(before, numbers, changed)
             for attached in (False, True):
                 of_kind = changed[area, attached] = _Change()
-                if of_it := [row for row in taken if row[4] == attached]:
+                if of_it := [row for row in taken if row[3] == attached]:
                     vectors = np.array([row[2] for row in of_it], np.float64)
                     of_kind.add(np.array([row[1] for row in of_it]), vectors, 1)
                     self._count_terms(area, self._counts(before, of_it, attached=attached))
             new = self._new_numbers(len(paths))
-            rows("UPDATE excerpt.notes SET path = id || '/' || path WHERE id = ANY(%s)", numbers)  # paths are unique
-            self._copy_rows("notes", _NOTE, "", (numbers, new, list(paths)), area)
+            notes = numbers, new, list(paths)
+            self._copy_rows("notes", _NOTE, "", notes, (before, area))
             for table, columns, order in (*_TABLES_OF_NOTES, ("fragments", _FRAGMENT, "key")):
-                self._copy_rows(table, columns, order, (numbers, new, list(paths)), area)
-            rows("DELETE FROM excerpt.notes WHERE id = ANY(%s)", numbers)
+                self._copy_rows(table, columns, order, notes, (before, area))
+            rows(f"DELETE FROM {schema.table('notes', before)} WHERE id = ANY(%s)", numbers)
             self._count(changed)
 
     def _copy_rows(
@@ -604,16 +610,17 @@ class _Push:
         columns: Sequence[tuple[str, str]],
         order: str,
         notes: tuple[list[int], list[int], list[str]],
-        area: int,
+        areas: tuple[int, int],
     ) -> None:
-        """Copy the rows of some notes, given by their numbers, new numbers and paths, into another area."""
+        """Copy the rows of some notes, given by their numbers, new numbers and paths, from an area into another."""
+        before, area = areas
         is_notes = table == "notes"
         new = {"area": "%s::integer", "note": "n.new", "key": f"n.new << {ORDINALS} | t.ordinal"}
         new |= {"id": "n.new", "path": "n.path"} if is_notes else {}
         names = [name for name, _ in columns]
         self._connection.rows(
-            f"INSERT INTO excerpt.{table} ({', '.join(names)}) OVERRIDING SYSTEM VALUE"
-            f" SELECT {', '.join(new.get(name, f't.{name}') for name in names)} FROM excerpt.{table} t"
+            f"INSERT INTO {schema.table(table, area)} ({', '.join(names)}) OVERRIDING SYSTEM VALUE"
+            f" SELECT {', '.join(new.get(name, f't.{name}') for name in names)} FROM {schema.table(table, before)} t"
             " JOIN unnest(%s::bigint[], %s::bigint[], %s::text[]) AS n (old, new, path)"
             f" ON n.old = t.{'id' if is_notes else 'note'}" + (f" ORDER BY n.new, t.{order}" if order else ""),
             *(area, *notes),
@@ -621,11 +628,11 @@ class _Push:
 
     def _counts(self, area: int, fragments: Sequence[Row], *, attached: bool) -> list[TermCount]:
         """The terms of some fragments of an area, as `_uncount` returns these."""
-        tokens, counts, in_notes = tokens_in([row[0] for row in fragments], [row[5] for row in fragments])
+        tokens, counts, in_notes = tokens_in([row[0] for row in fragments], [row[4] for row in fragments])
         fields = fields_in([row[0] for row in fragments], [row[1] for row in fragments])
         terms: dict[str, str] = dict(
             self._connection.rows(
-                "SELECT token, term FROM excerpt.terms WHERE area = %s AND token = ANY(%s)", area, tokens
+                f"SELECT token, term FROM {schema.table('terms', area)} WHERE token = ANY(%s)", tokens
             )
         )
         return [
@@ -643,9 +650,10 @@ class _Push:
     def _count_terms(self, area: int, terms: Sequence[TermCount]) -> None:
         """Add terms to those of an area."""
         self._connection.rows(
-            "INSERT INTO excerpt.terms (vault, area, token, term, fragments, attached, notes, fields) SELECT %s, %s, *"
+            f"INSERT INTO {schema.table('terms', area)} AS terms"
+            " (vault, area, token, term, fragments, attached, notes, fields) SELECT %s, %s, *"
             " FROM unnest(%s::text[], %s::text[], %s::integer[], %s::integer[], %s::integer[], %s::smallint[])"
-            " ON CONFLICT (area, token) DO UPDATE SET fragments = terms.fragments + excluded.fragments,"
+            " ON CONFLICT (token) DO UPDATE SET fragments = terms.fragments + excluded.fragments,"
             " attached = terms.attached + excluded.attached, notes = terms.notes + excluded.notes,"
             " fields = terms.fields | excluded.fields",
             *(self._vault, area, [one.token for one in terms], [one.term for one in terms]),

@@ -17,6 +17,7 @@ from unicodedata import normalize
 
 from excerpt.errors import StoreUnusableError
 from excerpt.model import FolderRights
+from excerpt.store import schema
 
 if TYPE_CHECKING:
     from excerpt.store.connection import Connection
@@ -71,18 +72,37 @@ def make_roles(connection: Connection) -> None:
         for (statement,) in rows(_OWNED):
             rows(statement)
         rows(f"SET LOCAL ROLE {WRITER}")
-        _let_read(connection, READER)
+        _let_connect(connection, READER)
+        for (area,) in rows("SELECT area FROM excerpt.rights WHERE role = %s", READER):
+            _let_read(connection, READER, area)
 
 
-def _let_read(connection: Connection, role: str) -> None:
-    """Let a role look at the tables, of which it sees the rows that it has the right to."""
-    rows = connection.rows
-    ((quoted,),) = rows("SELECT quote_ident(%s)", role)
-    rows(f"GRANT USAGE ON SCHEMA excerpt, excerpt_vault TO {quoted}")
-    rows(f"GRANT SELECT ON ALL TABLES IN SCHEMA excerpt, excerpt_vault TO {quoted}")
-    # Of vaults that are pushed later, and of what a newer version makes.
-    for schema in ("excerpt", "excerpt_vault"):
-        rows(f"ALTER DEFAULT PRIVILEGES IN SCHEMA {schema} GRANT SELECT ON TABLES TO {quoted}")
+def _let_connect(connection: Connection, role: str) -> None:
+    """Let a role ask the functions, which tell it of the areas that it may read."""
+    ((quoted,),) = connection.rows("SELECT quote_ident(%s)", role)
+    connection.rows(f"GRANT USAGE ON SCHEMA excerpt, excerpt_vault TO {quoted}")
+    connection.rows(f"GRANT SELECT ON excerpt.store TO {quoted}")
+
+
+def _let_read(connection: Connection, role: str, area: int) -> None:
+    """Let a role read the tables of an area."""
+    ((quoted,),) = connection.rows("SELECT quote_ident(%s)", role)
+    connection.rows(f"GRANT SELECT ON {_tables_of(area)} TO {quoted}")
+
+
+def _forbid(connection: Connection, role: str, area: int) -> None:
+    """Take back what `_let_read` gave."""
+    if _is_role(connection, role):
+        ((quoted,),) = connection.rows("SELECT quote_ident(%s)", role)
+        connection.rows(f"REVOKE SELECT ON {_tables_of(area)} FROM {quoted}")
+
+
+def _tables_of(area: int) -> str:
+    return ", ".join(schema.table(name, area) for name in schema.AREA_TABLES)
+
+
+def _is_role(connection: Connection, role: str) -> bool:
+    return bool(connection.rows("SELECT 1 FROM pg_roles WHERE rolname = %s", role))
 
 
 # --- folders ----------------------------------------------------------------------------------------------------------
@@ -141,7 +161,17 @@ def begin_rights(connection: Connection, vault: int) -> None:
         "INSERT INTO excerpt.areas (vault, folder) VALUES (%s, '') ON CONFLICT DO NOTHING RETURNING id", vault
     )
     for (area,) in found:
+        schema.make_area(connection, area)
         connection.rows("INSERT INTO excerpt.rights VALUES (%s, %s)", area, READER)
+        if _may_connect(connection, READER):
+            _let_read(connection, READER, area)
+
+
+def _may_connect(connection: Connection, role: str) -> bool:
+    """Whether a role was let at this store: one of the same name may be that of another database of the server."""
+    return _is_role(connection, role) and bool(
+        connection.rows("SELECT has_schema_privilege(%s, 'excerpt_vault', 'USAGE')", role)[0][0]
+    )
 
 
 def change_rights(connection: Connection, vault: int, changes: Changes, paths: Sequence[str]) -> None:
@@ -150,7 +180,7 @@ def change_rights(connection: Connection, vault: int, changes: Changes, paths: S
     rows = connection.rows
     with connection.transaction():
         for right in changes.allowed:
-            if not rows("SELECT 1 FROM pg_roles WHERE rolname = %s", right.role):
+            if not _is_role(connection, right.role):
                 raise StoreUnusableError(
                     f"There is no role {right.role} on the server.", f"Make it: `CREATE ROLE {right.role}`."
                 )
@@ -159,15 +189,14 @@ def change_rights(connection: Connection, vault: int, changes: Changes, paths: S
                     f"There is no note in a folder {right.folder} of the vault.",
                     "Name it from the top of the vault, and put a note there first.",
                 )
-            _let_read(connection, right.role)
             rows(
                 "INSERT INTO excerpt.areas (vault, folder) VALUES (%s, %s) ON CONFLICT DO NOTHING", vault, right.folder
             )
-            rows(
-                "INSERT INTO excerpt.rights SELECT id, %s FROM excerpt.areas WHERE vault = %s AND folder = %s"
-                " ON CONFLICT DO NOTHING",
-                *(right.role, vault, right.folder),
-            )
+            ((area,),) = rows("SELECT id FROM excerpt.areas WHERE vault = %s AND folder = %s", vault, right.folder)
+            schema.make_area(connection, area)
+            rows("INSERT INTO excerpt.rights VALUES (%s, %s) ON CONFLICT DO NOTHING", area, right.role)
+            _let_connect(connection, right.role)
+            _let_read(connection, right.role, area)
         for right in changes.forbidden:
             taken = rows(
                 "DELETE FROM excerpt.rights USING excerpt.areas WHERE area = id AND vault = %s AND folder = %s"
@@ -179,16 +208,24 @@ def change_rights(connection: Connection, vault: int, changes: Changes, paths: S
                     f"The role {right.role} has no right of its own to {right.folder or 'the vault'}.",
                     "A push with --json lists all rights.",
                 )
+            _forbid(connection, right.role, taken[0][0])
 
 
 def drop_empty_areas(connection: Connection, vault: int) -> None:
     """Forget areas without rights, once no note is of them."""
-    connection.rows(
-        "DELETE FROM excerpt.areas WHERE vault = %s AND folder <> ''"
+    empty = connection.rows(
+        "SELECT id FROM excerpt.areas WHERE vault = %s AND folder <> ''"
         " AND NOT EXISTS (SELECT FROM excerpt.rights WHERE area = areas.id)"
         " AND NOT EXISTS (SELECT FROM excerpt.notes WHERE area = areas.id)",
         vault,
     )
+    for (area,) in empty:
+        schema.drop_area(connection, area)
+
+
+def areas_of(connection: Connection, vault: int) -> list[int]:
+    """The areas of a vault, with those that have no rights any more."""
+    return [row[0] for row in connection.rows("SELECT id FROM excerpt.areas WHERE vault = %s ORDER BY id", vault)]
 
 
 def rights_of(connection: Connection, vault: int) -> tuple[FolderRights, ...]:

@@ -1,41 +1,87 @@
 """The tables of a store, by version: made, brought up step by step, refused where they are newer than this program.
 
-The rows are the truth. Fragments of a vault are a partition of their own, with indexes by words (BM25), by terms (GIN,
-for filters, and where the first is damaged) and by meaning (HNSW). What is read of one vault is read from the views of
-the schema `excerpt_vault`, which have the tables and columns of an index's catalog, so that one SQL asks both.
+The rows are the truth. Each row is of an area: a folder of a vault with rights of its own, or what is in none. What is
+of notes is kept in tables by area, partitions of one table each: whoever reads has the right to those of some areas,
+and none to the others or to what they are partitions of. So no plan, statistic or index that PostgreSQL shows of a
+query is over rows that are hidden from who asks. Fragments of an area have indexes by words (BM25), by terms (GIN, for
+filters, and where the first is damaged) and by meaning (HNSW).
 
-Each row is of an area: a folder of the vault with rights of its own, or what is in none. Whoever does not own the
-tables reads rows of the areas that a role of theirs has the right to, and nothing that is counted over others.
+What is of vaults and areas is in tables that readers have no right to. The functions of the schema `excerpt_vault` give
+the rows that the caller may know.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from excerpt.errors import StoreUnusableError
-from excerpt.store.connection import Connection, IndexDamagedError
+from excerpt.store.connection import Connection, IndexDamagedError, Statement
 
 DIMENSIONS = 256
 """Of the vectors, in the columns of this version."""
 
-_OWN = "area = ANY ((SELECT excerpt_vault.areas())::integer[])"
-_READ = {
-    **dict.fromkeys(("notes", "sections", "fragments", "terms", "links", "labels", "names", "remarks"), _OWN),
-    "statistics": _OWN,
-    "moves": f"{_OWN} AND {_OWN.replace('area', 'now_in', 1)}",
-    "areas": _OWN.replace("area", "id", 1),
-    "vaults": "id IN (SELECT vault FROM excerpt.areas)",
-    "rights": "false",
+_OF_NOTE = "vault integer NOT NULL, area integer NOT NULL, note bigint NOT NULL"
+_CASCADE = "FOREIGN KEY (note) REFERENCES {notes} (id) ON DELETE CASCADE"
+_AREA_TABLES = {
+    "notes": (
+        "id bigint GENERATED ALWAYS AS IDENTITY, vault integer NOT NULL, area integer NOT NULL,"
+        ' path text COLLATE "C" NOT NULL, state text NOT NULL, size bigint NOT NULL, mtime_ns bigint NOT NULL,'
+        " digest text NOT NULL, title text NOT NULL, language text NOT NULL, tokens integer NOT NULL,"
+        " kind text NOT NULL, text bytea NOT NULL, own integer NOT NULL, lengths bytea NOT NULL, terms bytea NOT NULL,"
+        " files bytea NOT NULL, targets text NOT NULL",
+        ("PRIMARY KEY (id)", "UNIQUE (path)"),
+        (),
+    ),
+    "sections": (
+        f"{_OF_NOTE}, ordinal integer NOT NULL, level integer NOT NULL, heading text NOT NULL,"
+        " heading_path text NOT NULL, line_start integer NOT NULL, line_end integer NOT NULL, place text NOT NULL",
+        ("PRIMARY KEY (note, ordinal)", _CASCADE),
+        (),
+    ),
+    "fragments": (
+        f"{_OF_NOTE}, key bigint NOT NULL, attached boolean NOT NULL, id text NOT NULL, ordinal integer NOT NULL,"
+        " section integer NOT NULL, line_start integer NOT NULL, line_end integer NOT NULL, tokens integer NOT NULL,"
+        " digest text NOT NULL, text text NOT NULL, words text NOT NULL, lengths smallint[] NOT NULL,"
+        f" places bytea NOT NULL, vector halfvec({DIMENSIONS}) NOT NULL",
+        ("PRIMARY KEY (key)", _CASCADE),
+        ("note", "id"),
+    ),
+    "terms": (
+        'vault integer NOT NULL, area integer NOT NULL, token text COLLATE "C" NOT NULL,'
+        ' term text COLLATE "C" NOT NULL, fragments integer NOT NULL, attached integer NOT NULL,'
+        " notes integer NOT NULL, fields smallint NOT NULL",
+        ("PRIMARY KEY (token)",),
+        ("term",),
+    ),
+    "links": (
+        f"rowid bigint GENERATED ALWAYS AS IDENTITY, {_OF_NOTE}, line integer NOT NULL, kind text NOT NULL,"
+        " target text NOT NULL, heading text, block_id text, text text",
+        (_CASCADE,),
+        ("note",),
+    ),
+    "labels": (
+        f"rowid bigint GENERATED ALWAYS AS IDENTITY, {_OF_NOTE}, kind text NOT NULL, name text NOT NULL,"
+        " value text NOT NULL",
+        (_CASCADE,),
+        ("note",),
+    ),
+    "names": (
+        f'{_OF_NOTE}, name text COLLATE "C" NOT NULL',
+        (_CASCADE,),
+        ("name", "note"),
+    ),
 }
-"""Of each table, which rows those read who do not own it. An area is compared before anything else of a row is seen."""
+"""What is of notes: of each table its columns, and the constraints and indexes of its partitions."""
+AREA_TABLES = tuple(_AREA_TABLES)
 
+_PARENTS = "\n".join(
+    f"CREATE TABLE excerpt.{name} ({columns}) PARTITION BY LIST (area);"
+    for name, (columns, _, _) in _AREA_TABLES.items()
+)
 
-def _policy(table: str, readable: str) -> str:
-    return (
-        f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY;\n"
-        f"CREATE POLICY excerpt_readers ON {table} FOR SELECT USING ({readable});"
-    )
-
-
-_POLICIES = "\n".join(_policy(f"excerpt.{table}", readable) for table, readable in _READ.items())
+_FUNCTION = "STABLE PARALLEL SAFE SECURITY DEFINER SET search_path = pg_catalog, pg_temp LANGUAGE sql"
+"""A function that gives of a table, to which its caller has no right, the rows that the caller may know. PostgreSQL
+plans it apart: what is asked of its rows is asked when they are there."""
 
 _FIRST = f"""
 CREATE EXTENSION IF NOT EXISTS vector;
@@ -47,7 +93,7 @@ INSERT INTO excerpt.store VALUES (0);
 CREATE TABLE excerpt.vaults (
     id integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY, name text NOT NULL UNIQUE, revision bigint NOT NULL DEFAULT 0,
     updated text NOT NULL DEFAULT '', model text NOT NULL DEFAULT '', model_source text NOT NULL DEFAULT '',
-    tokenizer text NOT NULL DEFAULT '');
+    tokenizer text NOT NULL DEFAULT '', identity uuid NOT NULL DEFAULT gen_random_uuid());
 CREATE TABLE excerpt.areas (
     id integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY, vault integer NOT NULL REFERENCES excerpt.vaults,
     folder text COLLATE "C" NOT NULL, UNIQUE (vault, folder));
@@ -57,48 +103,6 @@ CREATE TABLE excerpt.statistics (
     area integer NOT NULL REFERENCES excerpt.areas ON DELETE CASCADE, attached boolean NOT NULL,
     fragments bigint NOT NULL, lengths double precision[] NOT NULL, filled bigint[] NOT NULL,
     vectors double precision[] NOT NULL, PRIMARY KEY (area, attached));
-CREATE TABLE excerpt.notes (
-    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, vault integer NOT NULL REFERENCES excerpt.vaults,
-    area integer NOT NULL REFERENCES excerpt.areas, path text COLLATE "C" NOT NULL, state text NOT NULL,
-    size bigint NOT NULL, mtime_ns bigint NOT NULL, digest text NOT NULL, title text NOT NULL, language text NOT NULL,
-    tokens integer NOT NULL, kind text NOT NULL, text bytea NOT NULL, own integer NOT NULL, lengths bytea NOT NULL,
-    terms bytea NOT NULL, files bytea NOT NULL, targets text NOT NULL, UNIQUE (vault, path));
-CREATE TABLE excerpt.sections (
-    vault integer NOT NULL, area integer NOT NULL, ordinal integer NOT NULL,
-    note bigint NOT NULL REFERENCES excerpt.notes ON DELETE CASCADE,
-    level integer NOT NULL, heading text NOT NULL, heading_path text NOT NULL, line_start integer NOT NULL,
-    line_end integer NOT NULL, place text NOT NULL, PRIMARY KEY (note, ordinal));
-CREATE TABLE excerpt.fragments (
-    vault integer NOT NULL, key bigint NOT NULL, area integer NOT NULL, attached boolean NOT NULL,
-    note bigint NOT NULL REFERENCES excerpt.notes ON DELETE CASCADE,
-    id text NOT NULL, ordinal integer NOT NULL, section integer NOT NULL, line_start integer NOT NULL,
-    line_end integer NOT NULL, tokens integer NOT NULL, digest text NOT NULL, text text NOT NULL, words text NOT NULL,
-    lengths smallint[] NOT NULL, places bytea NOT NULL, vector halfvec({DIMENSIONS}) NOT NULL,
-    PRIMARY KEY (vault, key)) PARTITION BY LIST (vault);
-CREATE INDEX ON excerpt.fragments (note);
-CREATE INDEX ON excerpt.fragments (vault, id);
-CREATE INDEX ON excerpt.fragments (area);
-CREATE TABLE excerpt.terms (
-    vault integer NOT NULL REFERENCES excerpt.vaults, area integer NOT NULL REFERENCES excerpt.areas ON DELETE CASCADE,
-    token text COLLATE "C" NOT NULL, term text COLLATE "C" NOT NULL,
-    fragments integer NOT NULL, attached integer NOT NULL, notes integer NOT NULL, fields smallint NOT NULL,
-    PRIMARY KEY (area, token));
-CREATE INDEX ON excerpt.terms (vault, term);
-CREATE TABLE excerpt.links (
-    rowid bigint GENERATED ALWAYS AS IDENTITY, vault integer NOT NULL, area integer NOT NULL,
-    note bigint NOT NULL REFERENCES excerpt.notes ON DELETE CASCADE, line integer NOT NULL, kind text NOT NULL,
-    target text NOT NULL, heading text, block_id text, text text);
-CREATE INDEX ON excerpt.links (note);
-CREATE TABLE excerpt.labels (
-    rowid bigint GENERATED ALWAYS AS IDENTITY, vault integer NOT NULL, area integer NOT NULL,
-    note bigint NOT NULL REFERENCES excerpt.notes ON DELETE CASCADE, kind text NOT NULL, name text NOT NULL,
-    value text NOT NULL);
-CREATE INDEX ON excerpt.labels (note);
-CREATE TABLE excerpt.names (
-    vault integer NOT NULL, area integer NOT NULL, name text COLLATE "C" NOT NULL,
-    note bigint NOT NULL REFERENCES excerpt.notes ON DELETE CASCADE);
-CREATE INDEX ON excerpt.names (vault, name);
-CREATE INDEX ON excerpt.names (note);
 CREATE TABLE excerpt.remarks (
     vault integer NOT NULL REFERENCES excerpt.vaults, area integer NOT NULL REFERENCES excerpt.areas ON DELETE CASCADE,
     path text NOT NULL, skipped boolean NOT NULL, reason text NOT NULL);
@@ -106,66 +110,38 @@ CREATE TABLE excerpt.moves (
     vault integer NOT NULL REFERENCES excerpt.vaults, area integer NOT NULL REFERENCES excerpt.areas ON DELETE CASCADE,
     now_in integer NOT NULL REFERENCES excerpt.areas ON DELETE CASCADE, path text NOT NULL, became text NOT NULL,
     PRIMARY KEY (vault, path));
-
-CREATE FUNCTION excerpt_vault.number() RETURNS integer STABLE PARALLEL SAFE LANGUAGE sql
-    AS $$ SELECT current_setting('excerpt.vault')::integer $$;
-CREATE FUNCTION excerpt_vault.last() RETURNS bigint STABLE PARALLEL SAFE LANGUAGE sql
-    AS $$ SELECT current_setting('excerpt.last')::bigint $$;
+{_PARENTS}
 CREATE FUNCTION excerpt_vault.instr(text, text) RETURNS integer IMMUTABLE PARALLEL SAFE LANGUAGE sql
     AS $$ SELECT strpos($1, $2) $$;
-CREATE FUNCTION excerpt_vault.areas() RETURNS integer[] STABLE PARALLEL SAFE SECURITY DEFINER
-    SET search_path = pg_catalog, pg_temp LANGUAGE sql AS $$
-    SELECT coalesce(array_agg(a.id), '{{}}') FROM excerpt.areas a,
+CREATE FUNCTION excerpt_vault.areas() RETURNS TABLE (id integer, vault integer) {_FUNCTION} AS $$
+    SELECT a.id, a.vault FROM excerpt.areas a,
         (SELECT CASE current_setting('role') WHEN 'none' THEN session_user
             ELSE current_setting('role')::name END) AS u (who)
-    WHERE pg_has_role(who, current_user, 'USAGE') OR EXISTS (
-        SELECT FROM excerpt.rights r JOIN pg_roles m ON m.rolname = r.role
-        WHERE r.area = a.id AND pg_has_role(who, m.oid, 'USAGE')) $$;
-CREATE FUNCTION excerpt_vault.matching(vault integer, query text, notes bigint[], keys bigint[], most bigint)
-    RETURNS SETOF bigint STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp LANGUAGE plpgsql AS $$
-    BEGIN RETURN QUERY EXECUTE format('SELECT key FROM excerpt.fragments_%s
-        WHERE to_tsvector(''simple''::regconfig, words) @@ $1::tsquery AND area = ANY($2)
-        AND ($3 IS NULL OR note = ANY($3)) AND ($4 IS NULL OR key = ANY($4)) LIMIT $5', vault)
-    USING query, excerpt_vault.areas(), notes, keys, most; END $$;
-CREATE VIEW excerpt_vault.notes WITH (security_invoker = true) AS
-    SELECT id, path, size, mtime_ns, digest, title, language, tokens, kind FROM excerpt.notes
-    WHERE vault = excerpt_vault.number() AND id <= excerpt_vault.last();
-CREATE VIEW excerpt_vault.note_texts WITH (security_invoker = true) AS
-    SELECT id AS note, text FROM excerpt.notes
-    WHERE vault = excerpt_vault.number() AND id <= excerpt_vault.last();
-CREATE VIEW excerpt_vault.name_terms WITH (security_invoker = true) AS
-    SELECT id AS note, own, lengths, terms, files, targets FROM excerpt.notes
-    WHERE vault = excerpt_vault.number() AND id <= excerpt_vault.last();
-CREATE VIEW excerpt_vault.sections WITH (security_invoker = true) AS
-    SELECT * FROM excerpt.sections WHERE vault = excerpt_vault.number() AND note <= excerpt_vault.last();
-CREATE VIEW excerpt_vault.links WITH (security_invoker = true) AS
-    SELECT * FROM excerpt.links WHERE vault = excerpt_vault.number() AND note <= excerpt_vault.last();
-CREATE VIEW excerpt_vault.labels WITH (security_invoker = true) AS
-    SELECT * FROM excerpt.labels WHERE vault = excerpt_vault.number() AND note <= excerpt_vault.last();
-CREATE VIEW excerpt_vault.names WITH (security_invoker = true) AS
-    SELECT name, note FROM excerpt.names WHERE vault = excerpt_vault.number() AND note <= excerpt_vault.last();
-CREATE VIEW excerpt_vault.fragments WITH (security_invoker = true) AS
-    SELECT key, note, id, ordinal, section, line_start, line_end, tokens, digest, text FROM excerpt.fragments
-    WHERE vault = excerpt_vault.number() AND note <= excerpt_vault.last();
-CREATE VIEW excerpt_vault.remarks WITH (security_invoker = true) AS
-    SELECT path, skipped, reason FROM excerpt.remarks WHERE vault = excerpt_vault.number();
-CREATE VIEW excerpt_vault.terms WITH (security_invoker = true) AS
-    SELECT term, sum(fragments) AS fragments, sum(attached) AS attached, sum(notes) AS notes, bit_or(fields) AS fields
-    FROM excerpt.terms WHERE vault = excerpt_vault.number() GROUP BY term HAVING sum(fragments) > 0;
-CREATE VIEW excerpt_vault.moves WITH (security_invoker = true) AS
-    SELECT path, became FROM excerpt.moves WHERE vault = excerpt_vault.number();
-
-{_POLICIES}
+    WHERE has_table_privilege(who, to_regclass('excerpt.notes_' || a.id), 'SELECT') $$;
+CREATE FUNCTION excerpt_vault.vaults() RETURNS TABLE (
+    id integer, name text, revision bigint, updated text, model text, model_source text, tokenizer text,
+    areas integer[]) {_FUNCTION} AS $$
+    SELECT v.id, v.name, v.revision, v.updated, v.model, v.model_source, v.tokenizer, array_agg(a.id ORDER BY a.id)
+    FROM excerpt.vaults v JOIN excerpt_vault.areas() a ON a.vault = v.id GROUP BY v.id $$;
+CREATE FUNCTION excerpt_vault.statistics(vault integer) RETURNS TABLE (
+    area integer, attached boolean, fragments bigint, lengths double precision[], filled bigint[],
+    vectors double precision[]) {_FUNCTION} AS $$
+    SELECT s.* FROM excerpt.statistics s JOIN excerpt_vault.areas() a ON a.id = s.area WHERE a.vault = $1 $$;
+CREATE FUNCTION excerpt_vault.remarks(vault integer) RETURNS TABLE (path text, skipped boolean, reason text)
+    {_FUNCTION} AS $$
+    SELECT r.path, r.skipped, r.reason FROM excerpt.remarks r JOIN excerpt_vault.areas() a ON a.id = r.area
+    WHERE r.vault = $1 $$;
+CREATE FUNCTION excerpt_vault.moves(vault integer) RETURNS TABLE (path text, became text) {_FUNCTION} AS $$
+    SELECT m.path, m.became FROM excerpt.moves m JOIN excerpt_vault.areas() a ON a.id = m.area
+    JOIN excerpt_vault.areas() b ON b.id = m.now_in WHERE m.vault = $1 $$
 """
 
-_VAULT_IDENTITY = """
-ALTER TABLE excerpt.vaults ADD COLUMN identity uuid NOT NULL DEFAULT gen_random_uuid();
-"""
-"""What a copy keeps its record of the last push under: a vault of the same name in a new database is another one."""
-
-STEPS = (_FIRST, _VAULT_IDENTITY)
+_REFUSED = 2
+"""Versions up to this one are not brought up: their rows were compared with rights after an index had looked at them,
+and a plan told of those that were hidden."""
+STEPS = (_FIRST,)
 """From each version to the next, the first from an empty database."""
-VERSION = len(STEPS)
+VERSION = _REFUSED + len(STEPS)
 
 _ALONE = 0x657863657270  # of the advisory lock under which one program at a time changes tables
 
@@ -175,7 +151,7 @@ def prepare(connection: Connection) -> None:
     with connection.transaction():
         connection.rows("SELECT pg_advisory_xact_lock(%s)", _ALONE)
         version = _version(connection)
-        for step in STEPS[version:]:
+        for step in STEPS[max(version - _REFUSED, 0) :]:
             for statement in filter(str.strip, step.split(";\n")):
                 connection.rows(statement)
         if version < VERSION:
@@ -204,67 +180,99 @@ def _version(connection: Connection) -> int:
             f"This store was made by a newer excerpt (its tables are of version {version}, known here are {VERSION}).",
             "Update excerpt.",
         )
+    if 0 < version <= _REFUSED:
+        raise StoreUnusableError(
+            f"This store was made by an older excerpt (its tables are of version {version}), and cannot be brought up.",
+            "Take it out, `DROP SCHEMA excerpt, excerpt_vault CASCADE`, and push again, from each copy that has notes"
+            " of its own, with the --roles and --allow of before.",
+        )
     return version
 
 
-# --- the partition of a vault -----------------------------------------------------------------------------------------
+# --- the tables of an area --------------------------------------------------------------------------------------------
 
 
-def partition(vault: int) -> str:
-    """The table of a vault's fragments."""
-    return f"excerpt.fragments_{vault}"
+def table(name: str, area: int) -> str:
+    """The table of an area, by the name of that of all areas."""
+    return f"excerpt.{name}_{area}"
 
 
-def words_index(vault: int) -> str:
-    """The index by words of a vault's fragments."""
-    return f"excerpt.words_{vault}"
+def index(name: str, area: int) -> str:
+    """An index of an area's fragments: that by "words", by "terms" or by "meaning"."""
+    return f"{table('fragments', area)}_{name}"
 
 
-def make_partition(connection: Connection, vault: int) -> None:
-    """Make the table of a vault's fragments, without its indexes: a first push fills it faster so."""
-    table = partition(vault)
-    if connection.rows("SELECT to_regclass(%s) IS NULL", table)[0][0]:
-        connection.rows(f"CREATE TABLE {table} PARTITION OF excerpt.fragments FOR VALUES IN ({vault})")
-        # The parent's policy is not asked where a partition is read by its own name.
-        for statement in _policy(table, _READ["fragments"]).split(";\n"):
-            connection.rows(statement)
+def make_area(connection: Connection, area: int) -> None:
+    """Make the tables of an area, unless they are there, without the indexes of fragments: a first push fills them
+    faster so."""
+    if not connection.rows("SELECT to_regclass(%s) IS NULL", table("notes", area))[0][0]:
+        return
+    with connection.transaction():
+        for name, (_, constraints, indexes) in _AREA_TABLES.items():
+            made = table(name, area)
+            # To make it as a partition would wait for, and hold up, all that is pushed meanwhile.
+            connection.rows(f"CREATE TABLE {made} (LIKE excerpt.{name} INCLUDING DEFAULTS)")
+            for constraint in constraints:
+                connection.rows(f"ALTER TABLE {made} ADD {constraint.format(notes=table('notes', area))}")
+            for column in indexes:
+                connection.rows(f"CREATE INDEX ON {made} ({column})")
+            connection.rows(f"ALTER TABLE excerpt.{name} ATTACH PARTITION {made} FOR VALUES IN ({area})")
+
+
+def drop_area(connection: Connection, area: int) -> None:
+    """Forget an area with all that is in it."""
+    with connection.transaction():
+        # Those that they are partitions of first, as every query locks them: no two wait for each other.
+        parents = ", ".join(f"ONLY excerpt.{name}" for name in AREA_TABLES)
+        connection.rows(f"LOCK TABLE {parents} IN ACCESS EXCLUSIVE MODE")
+        connection.rows(f"DROP TABLE {', '.join(table(name, area) for name in AREA_TABLES)}")
+        connection.rows("DELETE FROM excerpt.areas WHERE id = %s", area)
 
 
 _NEIGHBOURS = "m = 12, ef_construction = 40"
 """Of the index by meaning. Of 111,118 fragments it has .915 of the best 250 and .962 of the best 40 after 8 s of
 building; pgvector's own (16, 64) .944 and .976 after 14 s, with the same answers in the end."""
 
+TOKENS = "to_tsvector('simple'::regconfig, words)"
+"""The terms of a fragment, as the index by terms has them."""
 _INDEXES = {
     "words": "bm25 (words) WITH (text_config = 'simple')",
-    "terms": "gin (to_tsvector('simple'::regconfig, words))",
+    "terms": f"gin ({TOKENS})",
     "meaning": f"hnsw (vector halfvec_ip_ops) WITH ({_NEIGHBOURS})",
 }
 
 
-def damaged_indexes(connection: Connection, vault: int) -> tuple[str, ...]:
-    """Which of the indexes "words", "terms" and "meaning" of a vault's fragments are missing, not whole, or do not
+def damaged_indexes(connection: Connection, areas: Sequence[int]) -> tuple[str, ...]:
+    """Which of the indexes "words", "terms" and "meaning" of some areas' fragments are missing, not whole, or do not
     answer: that by words must find a fragment by its first term."""
-    table = partition(vault)
+    return tuple(name for name in _INDEXES if any(name in _damaged(connection, area) for area in areas))
+
+
+def _damaged(connection: Connection, area: int) -> list[str]:
+    fragments = table("fragments", area)
     whole = connection.rows(
-        "SELECT relname FROM pg_class JOIN pg_index ON indexrelid = pg_class.oid"
-        " WHERE relnamespace = 'excerpt'::regnamespace AND indisvalid AND relname = ANY(%s)",
-        [f"{name}_{vault}" for name in _INDEXES],
+        "SELECT 'excerpt.' || relname FROM pg_class JOIN pg_index ON indexrelid = oid"
+        " WHERE indrelid = %s::regclass AND indisvalid",
+        fragments,
     )
-    damaged = [name for name in _INDEXES if (f"{name}_{vault}",) not in whole]
-    first = connection.rows(f"SELECT split_part(words, ' ', 1) FROM {table} WHERE words <> '' LIMIT 1")
+    damaged = [name for name in _INDEXES if (index(name, area),) not in whole]
+    first = connection.rows(f"SELECT split_part(words, ' ', 1) FROM {fragments} WHERE words <> '' LIMIT 1")
     if "words" not in damaged and first:
+        by_words = f"SELECT key FROM {fragments} ORDER BY words <@> to_bm25query(%s, %s) LIMIT 1"
+        asked: Statement = by_words, (first[0][0], index("words", area))
         try:
-            by_words = f"SELECT key FROM {table} ORDER BY words <@> to_bm25query(%s, %s) LIMIT 1"
-            (found,) = connection.attempt([(by_words, (first[0][0], words_index(vault)))])
+            (found,) = connection.attempt([asked])
         except IndexDamagedError:
             found = []
         if not found:
             damaged.append("words")
-    return tuple(damaged)
+    return damaged
 
 
-def make_indexes(connection: Connection, vault: int) -> None:
-    """Make what indexes of a vault's fragments are missing, and anew those that are damaged."""
-    for name in damaged_indexes(connection, vault):
-        connection.rows(f"DROP INDEX IF EXISTS excerpt.{name}_{vault}")
-        connection.rows(f"CREATE INDEX {name}_{vault} ON {partition(vault)} USING {_INDEXES[name]}")
+def make_indexes(connection: Connection, areas: Sequence[int]) -> None:
+    """Make what indexes of some areas' fragments are missing, and again those that are damaged."""
+    for area in areas:
+        for name in _damaged(connection, area):
+            connection.rows(f"DROP INDEX IF EXISTS {index(name, area)}")
+            bare = index(name, area).partition(".")[2]
+            connection.rows(f"CREATE INDEX {bare} ON {table('fragments', area)} USING {_INDEXES[name]}")

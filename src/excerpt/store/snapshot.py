@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import heapq
+import math
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain, islice
 from typing import Any, Self, TypeVar
 
 import numpy as np
@@ -45,6 +48,10 @@ _MOST_TERMS = 8
 """Terms that are looked up one by one where the index by words is no good."""
 _MOST_NAMED = 500
 """Fragments of notes that a query names."""
+_SHARES, _BESIDE = 1.5, 0.2
+"""Of the best by words, an area gives so many times its share of the vault, and this part beside: a word's rarity is
+that in the area, so scores of two areas cannot be compared. With three areas of cpp-docs a first ten has .965 in
+common with that of a folder, as with one index over all; with all the best of each area .972, and takes longer."""
 _NEAR = 300
 """Neighbours that the index by meaning looks at first (hnsw.ef_search): more than are asked for."""
 
@@ -52,12 +59,16 @@ _MEMORY = 64
 """MB that a statement may take on the server: where a bitmap of a million fragments does not fit, as in 4, each page is
 looked through, and a common word in quotes takes 4.7 s instead of .2."""
 
+_PARALLEL = 50_000
+"""What other processes cost to begin with, by the planner's measure, which says 1,000: they take 20 ms to start, and
+for tables of three areas they were started to look up fifty rows."""
+
 Answer = TypeVar("Answer")
 
 _FRAGMENTS = (
     "SELECT f.key, f.id, n.path, n.title, s.heading_path, f.ordinal, f.section, f.line_start, f.line_end, f.text,"
-    " f.tokens, f.digest, n.kind, s.place FROM {} f JOIN excerpt.notes n ON n.id = f.note"
-    " JOIN excerpt.sections s ON s.note = f.note AND s.ordinal = f.section WHERE f.key = ANY(%s)"
+    " f.tokens, f.digest, n.kind, s.place FROM fragments f JOIN notes n ON n.id = f.note"
+    " JOIN sections s ON s.note = f.note AND s.ordinal = f.section WHERE f.key = ANY(%s)"
 )
 _PARTS = (
     "SELECT w.place, f.key, f.id, f.ordinal, f.section, s.level, s.heading, f.line_start, f.line_end, f.tokens,"
@@ -65,14 +76,34 @@ _PARTS = (
     " JOIN notes n ON n.path = w.path JOIN fragments f ON f.note = n.id AND f.ordinal BETWEEN w.first AND w.last"
     " JOIN sections s ON s.note = f.note AND s.ordinal = f.section ORDER BY w.place, f.ordinal"
 )
-_HAS = "(to_tsvector('simple'::regconfig, words) @@ %s::tsquery) IS TRUE"
+_HAS = f"({schema.TOKENS} @@ %s::tsquery) IS TRUE"
 """Asked of rows as they come in another order; IS TRUE, as to look all of them up and sort them takes three times as
 long."""
 _NO_END = 1 << 30
 _NO_LAST = (1 << 63) - 1
 _PLACEHOLDER = re.compile(r"\?(\d*)")
 _MODEL_DIGEST = re.compile(r"[0-9a-f]{16}/\d+")
-"""What `vaults.model_source` holds; until version 2 of the tables, sizes and times of the model's files."""
+"""What `vaults.model_source` holds once a first push has ended."""
+_NAMED_TABLE = re.compile(r"\b(?:FROM|JOIN) ([a-z_]+)")
+
+_TABLES = {
+    "notes": ("notes", "id", "id, path, size, mtime_ns, digest, title, language, tokens, kind"),
+    "note_texts": ("notes", "id", "id AS note, text"),
+    "name_terms": ("notes", "id", "id AS note, own, lengths, terms, files, targets"),
+    "sections": ("sections", "note", "note, ordinal, level, heading, heading_path, line_start, line_end, place"),
+    "links": ("links", "note", "rowid, note, line, kind, target, heading, block_id, text"),
+    "labels": ("labels", "note", "rowid, note, kind, name, value"),
+    "names": ("names", "note", "name, note"),
+    "fragments": (
+        "fragments",
+        "note",
+        "key, note, id, ordinal, section, line_start, line_end, tokens, digest, text, attached, words, lengths, places,"
+        " vector",
+    ),
+    "terms": ("terms", "", "term, fragments, attached, notes, fields"),
+}
+"""Of each table of a catalog: that of an area which it is read from, its column with a note's number, and what is read
+of it."""
 
 
 DAMAGED = "It is missing or damaged. The rows answer in its place, more slowly; `excerpt push` makes it anew."
@@ -92,11 +123,45 @@ class StoreHealth:
     fragments: int
 
 
-class Rows:
-    """Reads from the views of one vault by the SQL that reads catalogs, of the notes numbered up to `last`."""
+@dataclass(frozen=True, slots=True)
+class AreaTables:
+    """The tables of a catalog, put together from those of the `areas` of a vault that a reader has the right to."""
 
-    def __init__(self, connection: Connection, last: int = _NO_LAST) -> None:
+    vault: int
+    areas: tuple[int, ...]
+
+    def named_in(self, sql: str, last: int = _NO_LAST) -> str:
+        """Return a statement with what its tables are, of the notes numbered up to `last`."""
+        names = [name for name in dict.fromkeys(_NAMED_TABLE.findall(sql)) if name in _TABLES or name in _OF_AREAS]
+        known = ", ".join(f"{name} AS NOT MATERIALIZED ({self._selected(name, last)})" for name in names)
+        return f"WITH {known} {sql}" if known else sql
+
+    def _selected(self, name: str, last: int) -> str:
+        if name in _OF_AREAS:
+            return _OF_AREAS[name].format(vault=self.vault)
+        table, number, columns = _TABLES[name]
+        until = f" WHERE {number} <= {last}" if number and last < _NO_LAST else ""
+        union = " UNION ALL ".join(f"SELECT {columns} FROM {schema.table(table, area)}{until}" for area in self.areas)
+        return _COUNTED.format(union) if name == "terms" else union
+
+
+_OF_AREAS = {
+    "remarks": "SELECT path, skipped, reason FROM excerpt_vault.remarks({vault})",
+    "moves": "SELECT path, became FROM excerpt_vault.moves({vault})",
+}
+"""The tables of a catalog that are functions of the store."""
+_COUNTED = (
+    "SELECT term, sum(fragments) AS fragments, sum(attached) AS attached, sum(notes) AS notes,"
+    " bit_or(fields) AS fields FROM ({}) AS counted GROUP BY term HAVING sum(fragments) > 0"
+)
+
+
+class Rows:
+    """Reads a vault by the SQL that reads catalogs, of the notes numbered up to `last`."""
+
+    def __init__(self, connection: Connection, tables: AreaTables, last: int = _NO_LAST) -> None:
         self._connection = connection
+        self.tables = tables
         self.last = last
 
     def __call__(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
@@ -108,9 +173,8 @@ class Rows:
 
         # SQLite's LIKE takes ASCII letters whatever the case, and its aggregate of texts has another name.
         text = sql.replace("%", "%%").replace(" LIKE ", " ILIKE ").replace("group_concat(", "string_agg(")
-        text = _PLACEHOLDER.sub(placed, text)
-        known = "SELECT set_config('excerpt.last', %s, false)", (str(self.last),)
-        return self._connection.answers([known, (text, tuple(map(storable, ordered)))])[1]
+        text = self.tables.named_in(_PLACEHOLDER.sub(placed, text), self.last)
+        return self._connection.rows(text, *map(storable, ordered))
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,10 +200,13 @@ class _NoteTable:
 class _Revision:
     """What is read once of a vault until the next push: statistics, the names of notes, counts of terms."""
 
-    def __init__(self, number: int, statistics: Statistics, held: int, rows: Rows, described: Row) -> None:
-        """`held` is how many fragments the indexes are of, of which the reader may not see all."""
+    def __init__(
+        self, number: int, rows: Rows, statistics: Statistics, shares: Sequence[float], described: Row
+    ) -> None:
+        """`shares` says of each area how much of the vault's fragments is in it."""
         self.number = number
-        self.held = held
+        self.tables = rows.tables
+        self.shares = shares
         self.statistics = statistics
         self.updated, self.model, self.model_source, self.tokenizer = described
         self.embedder: Embedder | None = None
@@ -178,7 +245,7 @@ class StoreSnapshot(CatalogView):
         self._settings = settings
         self._revision = revision
         self._found = found
-        self._rows: Rows = Rows(connection)
+        self._rows: Rows = Rows(connection, revision.tables)
         self.lexical = CandidateTerms(found, revision.terms, revision.statistics)
         self.vectors = CandidateVectors(found, revision.statistics, self._cosines, self._vectors)
 
@@ -189,20 +256,21 @@ class StoreSnapshot(CatalogView):
         try:
             _await(connection, address)
             schema.check(connection)
-            names = connection.rows("SELECT id, name FROM excerpt.vaults ORDER BY name")
+            names = connection.rows("SELECT id, name FROM excerpt_vault.vaults() ORDER BY name")
             wanted = [row for row in names if row[1] == address.vault or (not address.vault and len(names) == 1)]
             if not wanted:
                 raise _unnamed(address, [name for _, name in names])  # noqa: TRY301 - as it is closed below
             number, name = wanted[0]
             connection.begin_with(
                 ("SELECT set_config('search_path', 'excerpt_vault, public', false)", ()),
-                ("SELECT set_config('excerpt.vault', %s, false)", (str(number),)),
-                ("SELECT set_config('excerpt.last', %s, false)", (str(_NO_LAST),)),
                 (f"SET hnsw.ef_search = {_NEAR}", ()),
                 (f"SET work_mem = '{_MEMORY}MB'", ()),
+                (f"SET parallel_setup_cost = {_PARALLEL}", ()),
                 ("SET hnsw.iterative_scan = strict_order", ()),
             )
-            return cls(connection, (number, name), settings, _read(connection, number, None), FoundFragments.nothing())
+            return cls(
+                connection, (number, name), settings, _read(connection, (number, name), None), FoundFragments.nothing()
+            )
         except BaseException:
             connection.close()
             raise
@@ -216,8 +284,8 @@ class StoreSnapshot(CatalogView):
 
     @property
     def edition(self) -> tuple[object, ...]:
-        """Equal in two snapshots of the same revision."""
-        return (self.generation,)
+        """Equal in two snapshots of the same revision, of the same areas."""
+        return self.generation, self._revision.tables.areas
 
     # --- as an index has it -------------------------------------------------------------------------------------------
 
@@ -317,9 +385,9 @@ class StoreSnapshot(CatalogView):
             extensions=tuple(
                 rows("SELECT extname, extversion FROM pg_extension WHERE extname IN ('vector', 'pg_textsearch')")
             ),
-            damaged=schema.damaged_indexes(self._connection, self._vault),
+            damaged=schema.damaged_indexes(self._connection, self._revision.tables.areas),
             counted=self._revision.statistics.count,
-            fragments=int(rows(f"SELECT count(*) FROM {self._table}")[0][0]),
+            fragments=int(self._asked("SELECT count(*) FROM fragments")[0][0]),
         )
 
     def status(self) -> Status:
@@ -333,7 +401,10 @@ class StoreSnapshot(CatalogView):
             fragments=self._revision.statistics.count,
             skipped=self.skipped,
             warnings=(
-                *(Skipped(f"index by {one}", DAMAGED) for one in schema.damaged_indexes(self._connection, self._vault)),
+                *(
+                    Skipped(f"index by {one}", DAMAGED)
+                    for one in schema.damaged_indexes(self._connection, self._revision.tables.areas)
+                ),
                 *self.warnings,
             ),
             model=str(self._revision.model),
@@ -344,14 +415,14 @@ class StoreSnapshot(CatalogView):
 
     def fragments(self, keys: Sequence[int]) -> list[Fragment]:
         """As of an index. Raises KeyError for a fragment that was replaced meanwhile."""
-        found = {row[0]: row for row in self._connection.rows(_FRAGMENTS.format(self._table), _array(keys))}
+        found = {row[0]: row for row in self._asked(_FRAGMENTS, _array(keys))}
         return [fragment_from_row(found[key]) for key in keys]
 
     def sizes_of(self, notes: NDArray[np.integer]) -> NDArray[np.int64]:
         """As of an index."""
         numbers = self._revision.notes.numbers[notes].tolist()
-        sql = f"SELECT note, count(*) FROM {self._table} WHERE note = ANY(%s) GROUP BY note"
-        sizes: dict[int, int] = dict(self._connection.rows(sql, _array(numbers)))
+        sql = "SELECT note, count(*) FROM fragments WHERE note = ANY(%s) GROUP BY note"
+        sizes: dict[int, int] = dict(self._asked(sql, _array(numbers)))
         return np.array([sizes.get(number, 0) for number in numbers], np.int64)
 
     def count_notes(self, terms: Sequence[str]) -> int:
@@ -360,22 +431,26 @@ class StoreSnapshot(CatalogView):
             return self._revision.terms.count(terms[0])[2]
         among, values = self._among(Ask(having=tuple((term,) for term in terms)))
         sql = f"SELECT count(DISTINCT key >> {ORDINALS}) FROM ({among}) AS found (key)"
-        return int(self._connection.rows(sql, *values)[0][0])
+        return int(self._asked(sql, *values)[0][0])
 
     def parts(self, ranges: Sequence[tuple[str, int, int | None]]) -> list[list[Part]]:
         """As of an index, in one query."""
         found: list[list[Part]] = [[] for _ in ranges]
         lasts = [_NO_END if last is None else min(last, _NO_END) for _, _, last in ranges]
         asked = [storable(path) for path, _, _ in ranges], [first for _, first, _ in ranges], lasts
-        for place, *row in self._connection.rows(_PARTS, *asked):
+        for place, *row in self._asked(_PARTS, *asked):
             found[place - 1].append(Part(*row))
         return found
+
+    def _asked(self, sql: str, *values: object) -> list[Row]:
+        """The rows of a statement, which names the tables of a catalog."""
+        return self._connection.rows(self._revision.tables.named_in(sql), *values)
 
     # --- what queries need --------------------------------------------------------------------------------------------
 
     def renewed(self) -> Self:
         """The vault as it is in the store now."""
-        revision = _read(self._connection, self._vault, self._revision)
+        revision = _read(self._connection, (self._vault, self._name), self._revision)
         return self if revision is self._revision else self._with(revision, FoundFragments.nothing())
 
     def view(self, asks: Callable[[Self], Sequence[Ask]]) -> Self:
@@ -387,7 +462,8 @@ class StoreSnapshot(CatalogView):
             return base._with(base._revision, found)
 
     def at_one_moment(self, answer: Callable[[], Answer]) -> Answer:
-        """As of an index. Asked once more where the connection was lost meanwhile. Raises StoreUnusableError."""
+        """As of an index. Asked once more where the connection, or a right, was lost meanwhile. Raises
+        StoreUnusableError."""
         for _ in range(2):
             try:
                 with self._connection.moment():
@@ -412,7 +488,7 @@ class StoreSnapshot(CatalogView):
         if among:
             sql = f"SELECT key >> {ORDINALS}, count(*) FROM ({' UNION '.join(one for one, _ in among)}) AS found (key)"
             values = [value for _, of_it in among for value in of_it]
-            found = np.array(self._connection.rows(f"{sql} GROUP BY 1", *values), np.int64).reshape(-1, 2)
+            found = np.array(self._asked(f"{sql} GROUP BY 1", *values), np.int64).reshape(-1, 2)
             found = found[notes.has(found[:, 0])]
             counts[notes.places(found[:, 0])] = found[:, 1]
         return counts
@@ -422,36 +498,43 @@ class StoreSnapshot(CatalogView):
 
     def _keys(self, asks: Sequence[Ask]) -> tuple[list[int], list[int]]:
         """The keys of fragments that some asks want, and of those that stand beside them."""
-        statements: list[Statement] = []
+        rankings: list[_Ranking] = []
         keys: set[int] = set()
+        count = self._revision.statistics.count
         for ask in asks:
-            count = self._revision.statistics.count
+            left = count
             if ask.first:
                 among, values = self._among(ask)
-                statements.append(
-                    (f"SELECT key FROM ({among}) AS found (key) ORDER BY key LIMIT %s", (*values, ask.first))
-                )
+                sql = f"SELECT key FROM ({among}) AS found (key) ORDER BY key LIMIT %s"
+                rankings.append(_Ranking(((sql, (*values, ask.first)),)))
                 continue
-            if ask.is_filtered or count <= min(_FEW * self._revision.held, _MOST):
+            if ask.is_filtered:
                 most = max(_MOST, ask.most)
                 among, values = self._among(ask, most + 1)
-                rows = self._connection.rows(among, *values)
+                rows = self._asked(among, *values)
                 if len(rows) <= most:
                     keys.update(row[0] for row in rows)
                     continue
-                count = self._at_most(ask)
-            statements += self._best(ask, count <= min(_FEW * self._revision.held, _MOST_SCANNED))
-        if statements:
-            try:
-                answers = self._connection.attempt(statements)
-            except IndexDamagedError:
-                # The index by words is young software, and disposable: the rows tell, by the other one.
-                kept = [one for one in statements if "<@>" not in one[0]]
-                answers = self._connection.answers([*kept, *(one for ask in asks for one in self._by_terms(ask))])
-            for answer in answers:
-                keys.update(row[0] for row in answer)
+                left = self._at_most(ask)
+            rankings += self._best(ask, left <= min(_FEW * count, _MOST_SCANNED))
+        try:
+            keys.update(self._ranked(rankings))
+        except IndexDamagedError:
+            # The index by words is young software, and disposable: the rows tell, by the other one.
+            kept = [one for one in rankings if not one.by_words]
+            keys.update(self._ranked([*kept, *(one for ask in asks for one in self._by_terms(ask))]))
         beside = {key + step for key in keys for step in (-1, 1)} | {key >> ORDINALS << ORDINALS for key in keys}
         return sorted(keys), sorted(beside - keys)
+
+    def _ranked(self, rankings: Sequence[_Ranking]) -> Iterator[int]:
+        """Yield the keys of the best of some rankings."""
+        statements = [
+            (self._revision.tables.named_in(sql), values) for one in rankings for sql, values in one.statements
+        ]
+        if statements:
+            answers = iter(self._connection.attempt(statements))
+            for ranking in rankings:
+                yield from ranking.best([next(answers) for _ in ranking.statements])
 
     def _at_most(self, ask: Ask) -> int:
         """How many fragments an ask leaves at most, by what is known without counting those that have its terms."""
@@ -459,9 +542,7 @@ class StoreSnapshot(CatalogView):
         counts += [self.lexical.counts(terms).fragments for terms in ask.having]
         if ask.notes is not None:
             notes = _array(self._revision.notes.numbers[ask.notes].tolist())
-            counts.append(
-                self._connection.rows(f"SELECT count(*) FROM {self._table} WHERE note = ANY(%s)", notes)[0][0]
-            )
+            counts.append(self._asked("SELECT count(*) FROM fragments WHERE note = ANY(%s)", notes)[0][0])
         if ask.keys is not None:
             counts.append(len(ask.keys))
         return min(counts)
@@ -480,20 +561,19 @@ class StoreSnapshot(CatalogView):
         """The numbers of the notes that an ask is about, None of all."""
         return None if ask.notes is None else self._revision.notes.numbers[ask.notes].tolist()
 
-    def _among(self, ask: Ask, most: int | None = None) -> tuple[str, list[object]]:
-        """What asks for the keys of all, or so many, fragments that pass the filters of an ask. Its terms are looked
-        up by a function of the store's: rights are compared first otherwise, row by row, without an index."""
+    def _among(self, ask: Ask, most: int | None = None, table: str = "fragments") -> tuple[str, list[object]]:
+        """What asks a table for the keys of all, or so many, fragments that pass the filters of an ask."""
         conditions, values = self._within(ask)
-        matching = "SELECT * FROM excerpt_vault.matching(%s, %s, %s::bigint[], %s::bigint[], %s)"
-        notes, keys = (None if some is None else _array(some) for some in (self._numbers(ask), ask.keys))
         if ask.lacking and not ask.having and most is None:
-            conditions.append(f"key NOT IN ({matching})")
-            values += [self._vault, " | ".join(map(_token, ask.lacking)), notes, keys, None]
+            # Looked up, and not asked of each row, which takes its words apart.
+            conditions.append(f"key NOT IN ({_select(table, [*conditions, _MATCHES])})")
+            values += [*values, " | ".join(map(_token, ask.lacking))]
         elif (tokens := _tokens(ask)) is not None:
-            return matching, [self._vault, tokens, notes, keys, most]
-        return self._select(conditions) + ("" if most is None else f" LIMIT {most}"), values
+            conditions.append(_MATCHES)
+            values.append(tokens)
+        return _select(table, conditions) + ("" if most is None else f" LIMIT {most}"), values
 
-    def _best(self, ask: Ask, are_few: bool) -> list[Statement]:
+    def _best(self, ask: Ask, are_few: bool) -> list[_Ranking]:
         """What asks for the best by words and by meaning; where there are attachments, as many of notes and of them."""
         tokens = _tokens(ask)
         conditions, values = self._within(ask)
@@ -503,48 +583,65 @@ class StoreSnapshot(CatalogView):
         beside = statistics.count - statistics.counted
         kinds = {"": are_few}
         if beside:
-            kinds = {"NOT attached": are_few, "attached": are_few or beside <= _FEW * self._revision.held}
-        statements: list[Statement] = []
+            few = _FEW * statistics.count
+            kinds = {"NOT attached": are_few, "attached": are_few or beside <= few}
+        rankings: list[_Ranking] = []
         for kind, is_scanned in kinds.items():
-            select = self._select([*passing, kind] if kind else passing)
+            of_kind = [kind] if kind else []
             if ask.terms:
-                asked = " ".join(map(_token, ask.terms)), schema.words_index(self._vault), ask.most
-                statements.append((f"{select} ORDER BY words <@> to_bm25query(%s, %s) LIMIT %s", (*values, *asked)))
-            if ask.vector is not None and is_scanned and tokens is not None:
-                among, found = self._among(ask)
-                select = self._select([f"key IN ({among})", kind] if kind else [f"key IN ({among})"])
-                near = _text(ask.vector), ask.nearest
-                statements.append((f"{select} ORDER BY (vector <#> %s::halfvec) + 0 LIMIT %s", (*found, *near)))
-            elif ask.vector is not None:
-                distance = "(vector <#> %s::halfvec) + 0" if is_scanned else "vector <#> %s::halfvec"
-                near = _text(ask.vector), ask.nearest
-                statements.append((f"{select} ORDER BY {distance} LIMIT %s", (*values, *near)))
-        if ask.is_filtered and not statements:  # filters alone: as `filters.newest_first` has them
+                rankings.append(self._by_words(ask, [*passing, *of_kind], values))
+            if ask.vector is not None:
+                rankings.append(self._by_meaning(ask, [*passing, *of_kind], values, of_kind, is_scanned=is_scanned))
+        if ask.is_filtered and not rankings:  # filters alone: as `filters.newest_first` has them
             among, found = self._among(ask)
             sql = (
-                f"SELECT key FROM {self._table} JOIN excerpt.notes ON notes.id = note WHERE key IN ({among})"
+                f"SELECT key FROM fragments JOIN notes ON notes.id = note WHERE key IN ({among})"
                 " ORDER BY ordinal, mtime_ns DESC, path LIMIT %s"
             )
-            statements.append((sql, (*found, ask.most)))
+            rankings.append(_Ranking(((sql, (*found, ask.most)),)))
         if ask.named:
             notes = _array(self._revision.notes.numbers[list(ask.named)].tolist())
-            select = self._select(["note = ANY(%s)", *passing])
-            statements.append((f"{select} ORDER BY key LIMIT {_MOST_NAMED}", (notes, *values)))
-        return statements
+            select = _select("fragments", ["note = ANY(%s)", *passing])
+            rankings.append(_Ranking(((f"{select} ORDER BY key LIMIT {_MOST_NAMED}", (notes, *values)),)))
+        return rankings
 
-    def _select(self, conditions: Sequence[str]) -> str:
-        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-        return f"SELECT key FROM {self._table}{where}"
+    def _by_words(self, ask: Ask, conditions: Sequence[str], values: Sequence[object]) -> _Ranking:
+        """What asks for the best by words, of each area by its index."""
+        statements: list[Statement] = []
+        words = " ".join(map(_token, ask.terms))
+        for area, share in zip(self._revision.tables.areas, self._revision.shares, strict=True):
+            select = _select(schema.table("fragments", area), conditions)
+            most = math.ceil(ask.most * min(1, _SHARES * share + _BESIDE))
+            asked = words, schema.index("words", area), most
+            statements.append((f"{select} ORDER BY words <@> to_bm25query(%s, %s) LIMIT %s", (*values, *asked)))
+        return _Ranking(tuple(statements), by_words=True)
 
-    def _by_terms(self, ask: Ask) -> list[Statement]:
+    def _by_meaning(
+        self, ask: Ask, conditions: Sequence[str], values: Sequence[object], kind: Sequence[str], *, is_scanned: bool
+    ) -> _Ranking:
+        """What asks for the nearest by meaning, of each area by its index or by a scan of what passes."""
+        near = _text(ask.vector) if ask.vector is not None else ""
+        statements: list[Statement] = []
+        for area in self._revision.tables.areas:
+            table = schema.table("fragments", area)
+            passing, of_them = [*conditions], [*values]
+            if is_scanned and _tokens(ask) is not None:
+                among, of_them = self._among(ask, table=table)
+                passing = [f"key IN ({among})", *kind]
+            distance = "(vector <#> %s::halfvec) + 0" if is_scanned else "vector <#> %s::halfvec"
+            select = _select(table, passing, f"key, {distance}")
+            statements.append((f"{select} ORDER BY 2 LIMIT %s", (near, *of_them, ask.nearest)))
+        return _Ranking(tuple(statements), ask.nearest)
+
+    def _by_terms(self, ask: Ask) -> list[_Ranking]:
         """What asks for fragments by words where their index is no good: those that have all terms, or the rarest two,
         and some of each of the rarest. The engine weighs what is found as ever."""
         rarest = sorted(ask.terms, key=self.lexical.count)[:_MOST_TERMS]
         asked = dict.fromkeys([tuple(rarest), tuple(rarest[:2]), *((term,) for term in rarest)]) if rarest else {}
-        found: list[Statement] = []
+        found: list[_Ranking] = []
         for terms in asked:
             among, values = self._among(replace(ask, having=(*ask.having, *((term,) for term in terms))), ask.most)
-            found.append((among, tuple(values)))
+            found.append(_Ranking(((among, tuple(values)),)))
         return found
 
     def _looked_up(
@@ -556,13 +653,13 @@ class StoreSnapshot(CatalogView):
         first = [key for key in beside if not key & ((1 << ORDINALS) - 1)]
         others = [key for key in beside if key & ((1 << ORDINALS) - 1)]
         texts = [_text(vector) for vector in asked]
+        select_whole = f"SELECT key, line_start, lengths, words, places{distances} FROM fragments WHERE key = ANY(%s)"
+        select_bare = f"SELECT key, line_start{distances} FROM fragments WHERE key = ANY(%s)"
+        named_in = self._revision.tables.named_in
         whole, bare = self._connection.answers(
             [
-                (
-                    f"SELECT key, line_start, lengths, words, places{distances} FROM {self._table} WHERE key = ANY(%s)",
-                    (*texts, _array([*keys, *first])),
-                ),
-                (f"SELECT key, line_start{distances} FROM {self._table} WHERE key = ANY(%s)", (*texts, _array(others))),
+                (named_in(select_whole), (*texts, _array([*keys, *first]))),
+                (named_in(select_bare), (*texts, _array(others))),
             ]
         )
         nothing = [0] * len(FIELDS)
@@ -582,28 +679,49 @@ class StoreSnapshot(CatalogView):
 
     def _cosines(self, query: Floats) -> Floats:
         found: dict[int, float] = dict(
-            self._connection.rows(
-                f"SELECT key, -(vector <#> %s::halfvec) FROM {self._table} WHERE key = ANY(%s)",
+            self._asked(
+                "SELECT key, -(vector <#> %s::halfvec) FROM fragments WHERE key = ANY(%s)",
                 *(_text(query), _array(self._found.keys.tolist())),
             )
         )
         return np.array([found.get(key, 0.0) for key in self._found.keys.tolist()], np.float32)
 
     def _vectors(self, keys: NDArray[np.int64]) -> Floats:
-        sql = f"SELECT key, halfvec_send(vector) FROM {self._table} WHERE key = ANY(%s)"
-        found: dict[int, bytes] = dict(self._connection.rows(sql, _array(keys.tolist())))
+        sql = "SELECT key, halfvec_send(vector) FROM fragments WHERE key = ANY(%s)"
+        found: dict[int, bytes] = dict(self._asked(sql, _array(keys.tolist())))
         # Two numbers of 16 bits, of which the first is how many numbers follow.
         sent = b"".join(found.get(key, _NO_VECTOR)[4:] for key in keys.tolist())
         return np.frombuffer(sent, ">f2").reshape(len(keys), schema.DIMENSIONS).astype(np.float32)
-
-    @property
-    def _table(self) -> str:
-        return schema.partition(self._vault)
 
 
 Floats = NDArray[np.float32]
 _NO_VECTOR = bytes(4 + 2 * schema.DIMENSIONS)
 _NONE = "nothing"  # shorter than any token
+_MATCHES = f"{schema.TOKENS} @@ %s::tsquery"
+
+
+@dataclass(frozen=True, slots=True)
+class _Ranking:
+    """Statements that give keys, all of them wanted; or, where there is a `most`, keys with a number each, of which the
+    so many with the lowest are wanted."""
+
+    statements: tuple[Statement, ...]
+    most: int = 0
+    by_words: bool = False
+
+    def best(self, answers: Sequence[Sequence[Row]]) -> Iterator[int]:
+        """Yield the keys that are wanted, of the answers to the statements."""
+        ordered = islice(heapq.merge(*answers, key=_rank), self.most) if self.most else chain.from_iterable(answers)
+        yield from (row[0] for row in ordered)
+
+
+def _rank(row: Row) -> float:
+    return float(row[1])
+
+
+def _select(table: str, conditions: Sequence[str], columns: str = "key") -> str:
+    where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+    return f"SELECT {columns} FROM {table}{where}"
 
 
 def _unnamed(address: Address, names: Sequence[str]) -> StoreUnusableError:
@@ -651,30 +769,34 @@ def _array(numbers: Sequence[int]) -> str:
     return f"{{{','.join(map(str, numbers))}}}"
 
 
-def _newest(connection: Connection, vault: int) -> int:
-    """The number of the newest revision."""
-    return int(connection.rows("SELECT revision FROM excerpt.vaults WHERE id = %s", vault)[0][0])
-
-
-def _read(connection: Connection, vault: int, before: _Revision | None) -> _Revision:
-    """The newest revision, which may be the one before."""
-    number = _newest(connection, vault)
-    if before is not None and before.number == number:
-        return before
-    ((number, *described),), of_areas, ((held,),) = connection.answers(
-        [
-            ("SELECT revision, updated, model, model_source, tokenizer FROM excerpt.vaults WHERE id = %s", (vault,)),
-            (
-                "SELECT attached, s.fragments, lengths, filled, vectors FROM excerpt.statistics s"
-                " JOIN excerpt.areas ON areas.id = area WHERE vault = %s",
-                (vault,),
-            ),
-            ("SELECT reltuples FROM pg_class WHERE oid = %s::regclass", (schema.partition(vault),)),
-        ]
+def _newest(connection: Connection, vault: tuple[int, str]) -> Row:
+    """The number of the newest revision, the areas that the reader has the right to, and what is said of the vault.
+    Raises StoreUnusableError where there are none."""
+    number, name = vault
+    found = connection.rows(
+        "SELECT revision, areas, updated, model, model_source, tokenizer FROM excerpt_vault.vaults() WHERE id = %s",
+        number,
     )
-    statistics = _statistics(of_areas)
-    held = max(int(held), statistics.count)
-    revision = _Revision(number, statistics, held, Rows(connection), tuple(described))
+    if not found:
+        raise StoreUnusableError(
+            f"There is no vault called {name} any more, or you may not read it.", "Ask who keeps the store."
+        )
+    return found[0]
+
+
+def _read(connection: Connection, vault: tuple[int, str], before: _Revision | None) -> _Revision:
+    """The newest revision, which may be the one before."""
+    number, areas, *described = _newest(connection, vault)
+    tables = AreaTables(vault[0], tuple(areas))
+    if before is not None and (before.number, before.tables) == (number, tables):
+        return before
+    of_areas = connection.rows(
+        "SELECT area, attached, fragments, lengths, filled, vectors FROM excerpt_vault.statistics(%s)", vault[0]
+    )
+    counts = [sum(row[2] for row in of_areas if row[0] == area) for area in areas]
+    shares = [count / max(sum(counts), 1) for count in counts]
+    statistics = _statistics([row[1:] for row in of_areas])
+    revision = _Revision(number, Rows(connection, tables), statistics, shares, tuple(described))
     if before is not None and before.model_source == revision.model_source:
         revision.embedder = before.embedder
     return revision
