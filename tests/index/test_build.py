@@ -33,6 +33,7 @@ from excerpt.text.tokens import open_tokenizer
 from excerpt.text.words import ANALYZER_VERSION
 from excerpt.vault import scan
 from tests.index.conftest import WriteNote
+from tests.index.content import content
 
 ROSES = """---
 title: Roses
@@ -50,8 +51,10 @@ Roses like a rich soil, with compost.
 """
 TEA = "# Tea\n\nBrew the leaf in a warm kettle.\n\nSee [[Roses#Soil]].\n"
 
+AS_OF_6 = "DROP TABLE seals; ALTER TABLE notes DROP COLUMN crc; ALTER TABLE fragments DROP COLUMN crc"
 AS_OF_5 = (
-    "ALTER TABLE notes DROP COLUMN kind; ALTER TABLE notes DROP COLUMN unread; ALTER TABLE sections DROP COLUMN place"
+    f"{AS_OF_6}; ALTER TABLE notes DROP COLUMN kind; ALTER TABLE notes DROP COLUMN unread;"
+    " ALTER TABLE sections DROP COLUMN place"
 )
 
 
@@ -225,6 +228,23 @@ def test_an_index_without_kinds_and_places_goes_on_with_what_it_has(
     second = build(vault, index, settings)
     assert (second.unchanged, second.embedded, second.rebuilt) == (1, 0, "")
     assert second.generation == first.generation
+
+
+def test_an_index_without_checksums_of_rows_gets_them_and_goes_on_with_what_it_has(
+    vault: Path, index: Path, settings: Settings, write: WriteNote
+) -> None:
+    write("Roses.md", ROSES)
+    write("Tea.md", TEA)
+    first = build(vault, index, settings)
+    before = content(index, settings)
+    with closing(sqlite3.connect(index / FILE)) as connection:
+        connection.executescript(f"{AS_OF_6}; PRAGMA user_version = 6")
+    second = build(vault, index, settings)
+    assert (second.unchanged, second.embedded, second.rebuilt) == (2, 0, "")
+    assert second.generation == first.generation
+    assert content(index, settings) == before
+    with closing(Snapshot.open(index, settings)) as snapshot:
+        snapshot.check_rows()
 
 
 @pytest.mark.usefixtures("without_ctime")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import marshal
 import os
 import sqlite3
 import stat
@@ -22,6 +23,7 @@ from numpy.typing import NDArray
 
 from excerpt.index.files import DerivedFile
 from excerpt.model import Section, Skipped
+from excerpt.text.fragments import digest_of_text
 
 # --- rows -------------------------------------------------------------------------------------------------------------
 # Rows of the catalog: what a note becomes before it is inserted, and how values are written into columns.
@@ -86,7 +88,7 @@ class NoteRows:
 
 
 class DamagedRowError(sqlite3.DatabaseError):
-    """A row does not hold what was written, which SQLite has no checksum to tell by. Raised with what it is."""
+    """A row does not hold what was written, which SQLite itself has no checksum to tell by. Raised with what it is."""
 
     def __init__(self, what: str) -> None:
         super().__init__(f"a row of the catalog is damaged ({what})")
@@ -145,6 +147,99 @@ def text_from_row(value: bytes) -> str:
         raise DamagedRowError(f"a text, {error}") from error
 
 
+# --- checksums of rows ------------------------------------------------------------------------------------------------
+# SQLite has no checksums: a bit that flips on the disk is an ordinary text. So each row that a search shows has one,
+# written with the row and compared when it is read to be shown, which takes 3 us a fragment. A fragment's covers the
+# columns of its note and section that it is shown with; its text is told by its digest. Sections, links, labels and
+# names have one a note and table, as a vault has hundreds of thousands of them.
+
+NOTE_SEALED = "id, path, title, language, tokens, kind"
+"""What of a note `crc` covers. The rest is compared with the file by every build."""
+FRAGMENT_SEALED = (
+    "f.key, f.id, n.path, n.title, n.kind, f.ordinal, f.section, s.level, s.heading, s.heading_path, s.place,"
+    " f.line_start, f.line_end, f.tokens, f.digest"
+)
+"""What `crc` of a fragment covers."""
+FRAGMENTS_JOINED = (
+    "fragments f JOIN notes n ON n.id = f.note JOIN sections s ON s.note = f.note AND s.ordinal = f.section"
+)
+_APART, _NULL = "\x1f", "\x1e"
+_LISTED = {
+    "sections": ("", ("ordinal", "level", "heading", "heading_path", "line_start", "line_end", "place")),
+    "links": (
+        "INDEXED BY links_of_note",
+        ("line", "kind", "target", *(f"coalesce({name}, char(30))" for name in ("heading", "block_id", "text"))),
+    ),
+    "labels": ("INDEXED BY labels_of_note", ("kind", "name", "value")),
+    "names": ("INDEXED BY names_of_note", ("name",)),
+}
+"""Tables whose rows have one checksum a note: the index that orders them as they were written, and their columns."""
+
+
+def checksum(*values: str | float | bytes | None) -> int:
+    """Return the CRC-32 of a row's values, with their types."""
+    # Version 2 of the format is that of every Python there is, and takes a third of the time of JSON.
+    return zlib.crc32(marshal.dumps(values, 2))
+
+
+def checksum_of_rows(rows: Iterable[Sequence[object]]) -> int:
+    """Return the CRC-32 of a note's rows of one table, in their order."""
+    return _checksum_of_listed(_APART.join([_NULL if one is None else str(one) for row in rows for one in row]))
+
+
+def _checksum_of_listed(rows: str) -> int:
+    return zlib.crc32(rows.encode("utf-8", "surrogatepass"))
+
+
+def checked_notes(rows: ReadRows, condition: str = "1", *values: object) -> list[tuple[Any, ...]]:
+    """Return the `NOTE_SEALED` columns, and their checksum, of the notes that meet an SQL condition, all by default.
+
+    Raises DamagedRowError.
+    """
+    found = rows(f"SELECT {NOTE_SEALED}, crc FROM notes WHERE {condition}", *values)
+    for *sealed, crc in found:
+        if checksum(*sealed) != crc:
+            raise DamagedRowError("a note's title, path, language or number of tokens")
+    return found
+
+
+def check_fragments(rows: ReadRows, note: int | None = None) -> None:
+    """Compare all fragments, or those of a note, with their checksums. Raises DamagedRowError."""
+    sql = f"SELECT {FRAGMENT_SEALED}, f.crc, f.text FROM {FRAGMENTS_JOINED} WHERE f.key > ?"
+    if note is not None:
+        sql += f" AND f.note = {int(note)}"
+    above = -1
+    while found := rows(f"{sql} ORDER BY f.key LIMIT ?", above, 4 * AT_ONCE):
+        above = found[-1][0]
+        for *sealed, crc, text in found:
+            if checksum(*sealed) != crc or digest_of_text(text) != sealed[-1]:
+                raise DamagedRowError("a fragment")
+
+
+def check_rows(rows: ReadRows, table: str, notes: Sequence[int] | None = None) -> None:
+    """Compare a table of `_LISTED` with its checksums, for some notes by number or for all. Raises DamagedRowError."""
+    index, columns = _LISTED[table]
+    listed = f"SELECT note, group_concat({' || char(31) || '.join(columns)}, char(31)) FROM {table} {index}"
+    sealed = f"SELECT id, {table} FROM notes LEFT JOIN seals ON note = id"
+    if notes is None:
+        _compare(table, rows(f"{listed} GROUP BY note"), rows(sealed))
+        return
+    for at in range(0, len(notes), AT_ONCE):
+        part = notes[at : at + AT_ONCE]
+        among = f"IN ({','.join('?' * len(part))})"
+        found = rows(f"{listed} WHERE note {among} GROUP BY note", *part)
+        _compare(table, found, rows(f"{sealed} WHERE id {among}", *part))
+
+
+def _compare(table: str, found: Iterable[tuple[Any, ...]], sealed: Iterable[tuple[Any, ...]]) -> None:
+    known: dict[int, int] = dict(sealed)
+    listed: dict[int, str] = dict(found)
+    if listed.keys() - known.keys() or any(
+        _checksum_of_listed(listed.get(note, "")) != crc for note, crc in known.items()
+    ):
+        raise DamagedRowError(f"the {table} of a note")
+
+
 # --- catalog ----------------------------------------------------------------------------------------------------------
 # The catalog: one SQLite file that holds the notes as they were read, and says which derived files belong to them.
 #
@@ -153,7 +248,7 @@ def text_from_row(value: bytes) -> str:
 # transaction and so see one generation. A commit of the writer is the commit of the generation: the derived files are
 # on disk before it, and their names, sizes and checksums are part of it.
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 FILE = "catalog.sqlite"
 UNFINISHED = "unfinished"
 """Under this name `meta` holds "yes" as long as the build that commits has files left to read."""
@@ -175,7 +270,10 @@ CREATE TABLE notes (
     id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL,
     ctime_ns INTEGER NOT NULL, digest TEXT NOT NULL, cut TEXT NOT NULL, title TEXT NOT NULL,
     language TEXT NOT NULL, tokens INTEGER NOT NULL, kind TEXT NOT NULL DEFAULT '',
-    unread INTEGER NOT NULL DEFAULT 0);
+    unread INTEGER NOT NULL DEFAULT 0, crc INTEGER NOT NULL DEFAULT 0);
+CREATE TABLE seals (
+    note INTEGER PRIMARY KEY REFERENCES notes ON DELETE CASCADE, sections INTEGER NOT NULL, links INTEGER NOT NULL,
+    labels INTEGER NOT NULL, names INTEGER NOT NULL);
 CREATE TABLE note_texts (note INTEGER PRIMARY KEY REFERENCES notes ON DELETE CASCADE, text BLOB NOT NULL);
 CREATE TABLE sections (
     note INTEGER NOT NULL REFERENCES notes ON DELETE CASCADE, ordinal INTEGER NOT NULL, level INTEGER NOT NULL,
@@ -185,7 +283,7 @@ CREATE TABLE fragments (
     key INTEGER PRIMARY KEY AUTOINCREMENT, note INTEGER NOT NULL REFERENCES notes ON DELETE CASCADE,
     id TEXT NOT NULL, ordinal INTEGER NOT NULL, section INTEGER NOT NULL, line_start INTEGER NOT NULL,
     line_end INTEGER NOT NULL, tokens INTEGER NOT NULL, digest TEXT NOT NULL, embedded BLOB NOT NULL,
-    text TEXT NOT NULL);
+    crc INTEGER NOT NULL DEFAULT 0, text TEXT NOT NULL);
 CREATE INDEX fragments_of_note ON fragments (note, ordinal);
 CREATE INDEX fragments_by_id ON fragments (id);
 CREATE TABLE links (
@@ -217,6 +315,20 @@ CREATE INDEX gone_by_digest ON gone (digest);
 CREATE TABLE arrived (path TEXT PRIMARY KEY) WITHOUT ROWID;
 """
 
+_SEAL_NOTES = f"UPDATE notes SET crc = checksum({NOTE_SEALED})"
+_SEAL_FRAGMENTS = (
+    f"UPDATE fragments SET crc = coalesce((SELECT checksum({FRAGMENT_SEALED}) FROM {FRAGMENTS_JOINED}"
+    " WHERE f.key = fragments.key), 0)"
+)
+
+
+def _listed_checksum(table: str) -> str:
+    """Return SQL for the checksum of the rows that `notes.id` has in a table of `_LISTED`."""
+    index, columns = _LISTED[table]
+    listed = f"coalesce(group_concat({' || char(31) || '.join(columns)}, char(31)), '')"
+    return f"(SELECT checksum_of_listed({listed}) FROM {table} {index} WHERE note = notes.id)"
+
+
 _MIGRATIONS = {
     # The next build compares the content of every file once, and makes no vector anew.
     3: """
@@ -233,6 +345,17 @@ CREATE TABLE IF NOT EXISTS name_terms (
 ALTER TABLE notes ADD COLUMN kind TEXT NOT NULL DEFAULT '';
 ALTER TABLE notes ADD COLUMN unread INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE sections ADD COLUMN place TEXT NOT NULL DEFAULT '';
+""",
+    # What is there is believed.
+    6: f"""
+ALTER TABLE notes ADD COLUMN crc INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE fragments ADD COLUMN crc INTEGER NOT NULL DEFAULT 0;
+CREATE TABLE seals (
+    note INTEGER PRIMARY KEY REFERENCES notes ON DELETE CASCADE, sections INTEGER NOT NULL, links INTEGER NOT NULL,
+    labels INTEGER NOT NULL, names INTEGER NOT NULL);
+{_SEAL_NOTES};
+{_SEAL_FRAGMENTS};
+INSERT INTO seals SELECT id, {", ".join(_listed_checksum(table) for table in _LISTED)} FROM notes;
 """,
 }
 """From each older version to the next."""
@@ -271,6 +394,8 @@ class Catalog:
         connection = sqlite3.connect(index / FILE, isolation_level=None, check_same_thread=False, timeout=10)
         try:
             _make_durable(connection)
+            connection.create_function("checksum", -1, checksum)
+            connection.create_function("checksum_of_listed", 1, _checksum_of_listed)
             connection.execute("PRAGMA foreign_keys = ON")
             # A batch goes into the pages of several indexes, all over them: more than SQLite's 2 MB, half of the time.
             connection.execute(f"PRAGMA cache_size = -{_WRITER_CACHE}")
@@ -486,13 +611,22 @@ class Catalog:
         number = self._insert_note(note)
         self._many("INSERT INTO sections VALUES (?, ?, ?, ?, ?, ?, ?, ?)", [(number, *s) for s in note.sections])
         self._many(
-            "INSERT INTO fragments VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            [(key, number, *fragment) for key, fragment in zip(keys, note.fragments, strict=True)],
+            "INSERT INTO fragments (key, note, id, ordinal, section, line_start, line_end, tokens, digest, embedded,"
+            " text, crc) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            [
+                (key, number, *fragment, crc)
+                for key, fragment, crc in zip(keys, note.fragments, _fragment_checksums(keys, note), strict=True)
+            ],
         )
         self._many("INSERT INTO links VALUES (?, ?, ?, ?, ?, ?, ?)", [(number, *link) for link in note.links])
         self._many("INSERT INTO labels VALUES (?, ?, ?, ?)", [(number, *label) for label in note.labels])
         self._many("INSERT INTO names VALUES (?, ?)", [(number, name) for name in note.names])
         self.rows("INSERT INTO name_terms VALUES (?, ?, ?, ?, ?, ?)", number, *note.name_terms)
+        self.rows(
+            "INSERT INTO seals VALUES (?, ?, ?, ?, ?)",
+            *(number, checksum_of_rows(note.sections), checksum_of_rows(note.links), checksum_of_rows(note.labels)),
+            checksum_of_rows([(name,) for name in note.names]),
+        )
         return [(key, number, fragment[3]) for key, fragment in zip(keys, note.fragments, strict=True)]
 
     def _insert_note(self, note: NoteRows) -> int:
@@ -502,9 +636,31 @@ class Catalog:
             *(note.path, note.size, note.mtime_ns, note.ctime_ns, note.digest, note.cut),
             *(note.title, note.language, note.tokens, note.kind, note.unread),
         )
+        self.rows(f"{_SEAL_NOTES} WHERE id = ?", row[0][0])
         self.rows("INSERT INTO note_texts VALUES (?, ?)", row[0][0], note.text)
         self._many("INSERT INTO remarks VALUES (?, 0, ?)", [(note.path, warning) for warning in note.warnings])
         return int(row[0][0])
+
+    def set_tokens(self, note: int, tokens: int, of_fragments: Iterable[tuple[int, int]]) -> None:
+        """Replace the number of tokens of a note, and those of its fragments, by key."""
+        self.rows("UPDATE notes SET tokens = ? WHERE id = ?", tokens, note)
+        self._many("UPDATE fragments SET tokens = ? WHERE key = ?", [(count, key) for key, count in of_fragments])
+        self.rows(f"{_SEAL_NOTES} WHERE id = ?", note)
+        self.rows(f"{_SEAL_FRAGMENTS} WHERE note = ?", note)
+
+    def check_rows(self) -> None:
+        """Compare all that a search shows with its checksums. Raises DamagedRowError."""
+        checked_notes(self.rows)
+        check_fragments(self.rows)
+        for table in _LISTED:
+            check_rows(self.rows, table)
+
+    def check_rows_of(self, note: int) -> None:
+        """Compare what a search shows of a note with its checksums. Raises DamagedRowError."""
+        checked_notes(self.rows, "id = ?", note)
+        check_fragments(self.rows, note)
+        for table in _LISTED:
+            check_rows(self.rows, table, [note])
 
     def remove(self, paths: Iterable[str]) -> NDArray[np.int64]:
         """Remove notes with all that belongs to them; returns the keys of their fragments."""
@@ -599,6 +755,18 @@ class Catalog:
             with self._lock:
                 self._go_on()
                 self._connection.executemany(sql, rows)
+
+
+def _fragment_checksums(keys: Sequence[int], note: NoteRows) -> Iterator[int]:
+    """Yield the checksums of a note's fragments, of the values in `FRAGMENT_SEALED`."""
+    sections = {row[0]: (*row[1:4], row[6]) for row in note.sections}
+    for key, (fragment_id, ordinal, section, first, last, tokens, digest, _, _) in zip(
+        keys, note.fragments, strict=True
+    ):
+        yield checksum(
+            *(key, fragment_id, note.path, note.title, note.kind, ordinal, section, *sections[section]),
+            *(first, last, tokens, digest),
+        )
 
 
 def _reading(index: Path, more: str) -> sqlite3.Connection:

@@ -158,13 +158,24 @@ class Label(NamedTuple):
     value: str
 
 
+CheckRows = Callable[[str, Sequence[int] | None], None]
+"""Is told a table of the catalog, and the numbers that notes have there, None for all, before their rows are read."""
+
+
+def _no_check(table: str, notes: Sequence[int] | None) -> None:
+    pass
+
+
 class Facets:
     """The facets of one snapshot. Folded names are as `fold` leaves them: without case, accents and width."""
 
-    def __init__(self, rows: ReadRows, notes: Notes, before: KnownLinks | None = None) -> None:
+    def __init__(
+        self, rows: ReadRows, notes: Notes, before: KnownLinks | None = None, check: CheckRows | None = None
+    ) -> None:
         """`rows` reads from the catalog (SQL, values). With the links of a generation `before`, only those of notes
-        that changed are read."""
+        that changed are read. `check` raises for rows that are damaged; links that a score counts are not checked."""
         self._rows = rows
+        self._check = check or _no_check
         self._notes = notes
         self._paths = notes.paths
         self._before = before
@@ -206,12 +217,12 @@ class Facets:
     def tags(self) -> Mapping[str, Ints]:
         """The notes of each tag, folded; those of `a/b` are also those of `a`. Read at the first question."""
         # Not a method of this object: it would hold itself, and everything, until a collection comes by.
-        return Late(partial(_tags, self._rows, self._numbers))
+        return Late(partial(_tags, self._rows, self._numbers, self._check))
 
     @cached_property
     def properties(self) -> Mapping[str, Mapping[str, Ints]]:
         """By `property_name`, the notes of each value, folded; a property's values are read when it is asked for."""
-        return Properties(self._rows, self._numbers)
+        return Properties(self._rows, self._numbers, self._check)
 
     @cached_property
     def kinds(self) -> Mapping[str, Ints]:
@@ -221,6 +232,7 @@ class Facets:
 
     def places(self) -> list[tuple[int, str]]:
         """Key and place of every fragment that has one."""
+        self._check("sections", None)
         found = self._rows(
             "SELECT f.key, s.place FROM sections s JOIN fragments f ON f.note = s.note AND f.section = s.ordinal"
             " WHERE s.place <> ''"
@@ -230,6 +242,7 @@ class Facets:
     @cached_property
     def names(self) -> Mapping[str, Ints]:
         """The notes of each title, file name and alias, folded."""
+        self._check("names", None)
         found = self._rows("SELECT name, note FROM names")
         return _grouped([(fold(name), self._numbers[note]) for name, note in found])
 
@@ -254,9 +267,11 @@ class Facets:
         before, self._before = self._before, None
         changed = self._notes.changed_since(before.notes) if before is not None else None
         if before is None or changed is None or len(changed) > len(self._paths) // 2:
+            self._check("links", None)
             return self._pairs(self._rows(f"{_LINKS} GROUP BY note"))
         # As no note came or went, every other link means what it meant.
         sources, targets = before.links
+        self._check("links", self._notes.in_catalog[changed].tolist())
         stay = ~np.isin(sources, changed)
         new_sources, new_targets = self._pairs(self._rows_of(changed))
         sources, targets = np.append(sources[stay], new_sources), np.append(targets[stay], new_targets)
@@ -328,6 +343,7 @@ class Facets:
 
     def written_links(self, notes: Ints) -> list[WrittenLink]:
         """Every link out of these notes, by note and line, as it is written."""
+        self._check("links", self._notes.in_catalog[np.unique(notes)].tolist())
         found = self._of_notes("SELECT note, line, target, text FROM links WHERE target <> ''", notes)
         links = [WrittenLink(self._numbers[note], line, target, text or "") for note, line, target, text in found]
         return sorted(links, key=lambda link: (link.note, link.line))
@@ -344,21 +360,25 @@ class Facets:
 
     def labels_of(self, notes: Ints) -> list[Label]:
         """The tags and properties of these notes, as they are written."""
+        self._check("labels", self._notes.in_catalog[np.unique(notes)].tolist())
         found = self._of_notes("SELECT note, kind, name, value FROM labels WHERE kind <> 'alias'", notes)
         return [Label(self._numbers[note], kind == "tag", name, value) for note, kind, name, value in found]
 
     def tags_as_written(self) -> list[tuple[str, int]]:
         """Every tag of every note, by its number."""
+        self._check("labels", None)
         found = self._rows("SELECT value, note FROM labels WHERE kind = 'tag'")
         return [(value, self._numbers[note]) for value, note in found]
 
     def properties_as_written(self) -> list[tuple[str, str, int]]:
         """Every property of every note: name, value, and the note's number."""
+        self._check("labels", None)
         found = self._rows("SELECT name, value, note FROM labels WHERE kind = 'property'")
         return [(name, value, self._numbers[note]) for name, value, note in found]
 
     def values_as_written(self, name: str) -> list[tuple[str, int]]:
         """Every value of the property that `property_name` gives this name, with the note's number."""
+        self._check("labels", None)
         spelled = [one for (one,) in self._rows("SELECT DISTINCT name FROM labels WHERE kind = 'property'")]
         sql = "SELECT value, note FROM labels WHERE kind = 'property' AND name = ?"
         found = [row for one in spelled if property_name(one) == name for row in self._rows(sql, one)]
@@ -366,16 +386,19 @@ class Facets:
 
     def property_names_as_written(self) -> list[tuple[str, int]]:
         """Every property's name, and how many notes have it so spelled."""
+        self._check("labels", None)
         sql = "SELECT name, count(DISTINCT note) FROM labels WHERE kind = 'property' GROUP BY name"
         return [(name, count) for name, count in self._rows(sql)]
 
     def titles_as_written(self) -> list[tuple[str, int]]:
         """Every title and alias, with the note's number."""
+        self._check("labels", None)
         sql = "SELECT title, id FROM notes UNION ALL SELECT value, note FROM labels WHERE kind = 'alias'"
         return [(title, self._numbers[note]) for title, note in self._rows(sql)]
 
     def headings_as_written(self) -> list[tuple[str, int]]:
         """Every heading, and how many sections have it."""
+        self._check("sections", None)
         sql = "SELECT heading, count(*) FROM sections WHERE heading <> '' GROUP BY heading"
         return [(heading, count) for heading, count in self._rows(sql)]
 
@@ -435,9 +458,10 @@ class Late(Mapping[str, Ints]):
 class Properties(Mapping[str, Mapping[str, Ints]]):
     """The vault's properties by name; the names are read at the first question, values with the property."""
 
-    def __init__(self, rows: ReadRows, numbers: Mapping[int, int]) -> None:
+    def __init__(self, rows: ReadRows, numbers: Mapping[int, int], check: CheckRows) -> None:
         self._rows = rows
         self._numbers = numbers
+        self._check = check
         self._values: dict[str, Mapping[str, Ints]] = {}
 
     def __getitem__(self, name: str) -> Mapping[str, Ints]:
@@ -458,13 +482,15 @@ class Properties(Mapping[str, Mapping[str, Ints]]):
 
     @cached_property
     def _spelled(self) -> Mapping[str, list[str]]:
+        self._check("labels", None)
         spelled: dict[str, list[str]] = {}
         for (name,) in sorted(self._rows("SELECT DISTINCT name FROM labels WHERE kind = 'property'")):
             spelled.setdefault(property_name(name), []).append(name)
         return spelled
 
 
-def _tags(rows: ReadRows, numbers: Mapping[int, int]) -> Mapping[str, Ints]:
+def _tags(rows: ReadRows, numbers: Mapping[int, int], check: CheckRows) -> Mapping[str, Ints]:
+    check("labels", None)
     found: list[tuple[str, int]] = []
     for value, note in rows("SELECT value, note FROM labels WHERE kind = 'tag'"):
         tag, number = fold(value).strip("/"), numbers[note]

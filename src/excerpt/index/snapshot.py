@@ -24,11 +24,16 @@ from excerpt.index import catalog, names, renames
 from excerpt.index.catalog import (
     AT_ONCE,
     FILE,
+    FRAGMENT_SEALED,
+    FRAGMENTS_JOINED,
     Catalog,
     DamagedRowError,
     NameTerms,
     NoteInfo,
     ReadRows,
+    check_rows,
+    checked_notes,
+    checksum,
     fold_name,
     heading_path_from_row,
     is_damage,
@@ -42,15 +47,15 @@ from excerpt.index.vectors import MatrixSource, VectorMatrix
 from excerpt.model import Fragment, Part, Section, Skipped, Status
 from excerpt.places import place_in
 from excerpt.settings import Settings
+from excerpt.text.fragments import digest_of_text
 
 _FRAGMENT = (
     "SELECT f.key, f.id, n.path, n.title, s.heading_path, f.ordinal, f.section, f.line_start, f.line_end, f.text,"
-    " f.tokens, f.digest, n.kind, s.place FROM fragments f JOIN notes n ON n.id = f.note"
-    " JOIN sections s ON s.note = f.note AND s.ordinal = f.section"
+    f" f.tokens, f.digest, n.kind, s.place FROM {FRAGMENTS_JOINED}"
 )
+_SEALED_FRAGMENT = f"SELECT {FRAGMENT_SEALED}, f.crc, f.text FROM {FRAGMENTS_JOINED}"
 _PARTS = (
-    "SELECT w.place, f.key, f.id, f.ordinal, f.section, s.level, s.heading, f.line_start, f.line_end, f.tokens,"
-    " f.digest FROM wanted w CROSS JOIN notes n ON n.path = w.path"
+    f"SELECT w.place, {FRAGMENT_SEALED}, f.crc FROM wanted w CROSS JOIN notes n ON n.path = w.path"
     " CROSS JOIN fragments f ON f.note = n.id AND f.ordinal BETWEEN w.first AND w.last"
     " CROSS JOIN sections s ON s.note = f.note AND s.ordinal = f.section ORDER BY w.place, f.ordinal"
 )
@@ -86,6 +91,7 @@ class CatalogView:
     is_unfinished = False
     """Whether the build that committed this generation had files left to read."""
     _rows: ReadRows
+    _select_fragment = _FRAGMENT
 
     @property
     def table(self) -> FragmentTable:
@@ -121,7 +127,7 @@ class CatalogView:
         wanted = [int(key) for key in keys]
         for at in range(0, len(wanted), AT_ONCE):
             part = wanted[at : at + AT_ONCE]
-            rows = self._rows(f"{_FRAGMENT} WHERE f.key IN ({','.join('?' * len(part))})", *part)
+            rows = self._rows(f"{self._select_fragment} WHERE f.key IN ({','.join('?' * len(part))})", *part)
             found.update((one.key, one) for one in self._fragments(rows))
         self._miss([key for key in wanted if key not in found])
         return [found[key] for key in wanted]
@@ -131,32 +137,19 @@ class CatalogView:
             return [fragment_from_row(row) for row in rows]
 
     def fragment(self, fragment_id: str) -> Fragment | None:
-        found = self._fragments(self._rows(f"{_FRAGMENT} WHERE f.id = ? ORDER BY f.key", fragment_id))
+        found = self._fragments(self._rows(f"{self._select_fragment} WHERE f.id = ? ORDER BY f.key", fragment_id))
         return found[0] if found else None
 
     def note_fragments(self, path: str, first: int = 0, last: int | None = None) -> list[Fragment]:
         """A note's fragments of the ordinals `first` to `last` (inclusive, as far as there are any), in their order;
         none for an unknown note."""
-        sql = f"{_FRAGMENT} WHERE n.path = ? AND f.ordinal BETWEEN ? AND ? ORDER BY f.ordinal"
+        sql = f"{self._select_fragment} WHERE n.path = ? AND f.ordinal BETWEEN ? AND ? ORDER BY f.ordinal"
         return self._fragments(self._rows(sql, path, first, _NO_END if last is None else last))
 
     def parts(self, ranges: Sequence[tuple[str, int, int | None]]) -> list[list[Part]]:
         """For each note and its first and last ordinal (None: to the end) the fragments there are, without their
         texts; in few queries, and without reading what is long."""
-        found: list[list[Part]] = [[] for _ in ranges]
-        for at in range(0, len(ranges), AT_ONCE):
-            asked = ranges[at : at + AT_ONCE]
-            values = [
-                value
-                for place, (path, first, last) in enumerate(asked, at)
-                for value in (place, path, first, _NO_END if last is None else last)
-            ]
-            wanted = ",".join(["(?,?,?,?)"] * len(asked))
-            for place, *row in self._rows(
-                f"WITH wanted(place, path, first, last) AS (VALUES {wanted}) {_PARTS}", *values
-            ):
-                found[place].append(Part(*row))
-        return found
+        raise NotImplementedError
 
     def sections(self, path: str) -> list[Section]:
         """A note's sections in their order, without their blocks."""
@@ -218,7 +211,7 @@ class Snapshot(CatalogView):
         self._folder = folder
         self._settings = settings
         self._catalog = catalog
-        self._rows: ReadRows = _Rows(folder, catalog)
+        self._rows: _Rows = _Rows(folder, catalog)
         self.generation = catalog.generation
         if not self.generation:
             raise IndexUnusableError("There is no index yet.", "Run `excerpt index`.")
@@ -361,7 +354,9 @@ class Snapshot(CatalogView):
     @cached_property
     def table(self) -> FragmentTable:
         """Where each fragment stands; read when first asked for."""
-        notes = sorted(self._rows("SELECT path, language, id, kind FROM notes"))
+        with self._noted():
+            checked = checked_notes(self._rows)
+        notes = sorted((path, language, number, kind) for number, path, _, language, _, kind, _ in checked)
         numbers = np.array([row[2] for row in notes], np.int64)
         by_number = np.argsort(numbers)
         at = by_number[np.searchsorted(numbers, self.lexical.notes, sorter=by_number)].astype(np.int32)
@@ -383,7 +378,8 @@ class Snapshot(CatalogView):
     def facets(self) -> Facets:
         """What notes are filtered by; each part is read when first asked for."""
         table = self.table
-        return Facets(self._rows, Notes(table.paths, table.numbers, table.first_keys), self._known.links)
+        notes = Notes(table.paths, table.numbers, table.first_keys)
+        return Facets(self._rows, notes, self._known.links, self._rows.check)
 
     def _told(self) -> _OlderGeneration:
         """What the next generation may share of this one."""
@@ -392,6 +388,94 @@ class Snapshot(CatalogView):
         return (
             _OlderGeneration(read["vectors"], self._model, links) if "vectors" in read else replace(known, links=links)
         )
+
+    # --- checked rows -------------------------------------------------------------------------------------------------
+
+    _select_fragment = _SEALED_FRAGMENT
+
+    def _fragments(self, rows: Sequence[Sequence[Any]]) -> list[Fragment]:
+        with self._noted():
+            return [_checked_fragment(row) for row in rows]
+
+    def note_fragments(self, path: str, first: int = 0, last: int | None = None) -> list[Fragment]:
+        """As of every catalog."""
+        found = super().note_fragments(path, first, last)
+        if not found:
+            self._check_note(path)
+        self._check_ordinals([one.ordinal for one in found])
+        return found
+
+    def parts(self, ranges: Sequence[tuple[str, int, int | None]]) -> list[list[Part]]:
+        """As of every catalog."""
+        found: list[list[Part]] = [[] for _ in ranges]
+        for at in range(0, len(ranges), AT_ONCE):
+            asked = ranges[at : at + AT_ONCE]
+            values = [
+                value
+                for place, (path, first, last) in enumerate(asked, at)
+                for value in (place, path, first, _NO_END if last is None else last)
+            ]
+            wanted = ",".join(["(?,?,?,?)"] * len(asked))
+            for place, *row in self._rows(
+                f"WITH wanted(place, path, first, last) AS (VALUES {wanted}) {_PARTS}", *values
+            ):
+                found[place].append(self._checked_part(row))
+        for parts in found:
+            self._check_ordinals([one.ordinal for one in parts])
+        return found
+
+    def sections(self, path: str) -> list[Section]:
+        """As of every catalog."""
+        if number := self._check_note(path):
+            self._rows.check("sections", [number])
+        return super().sections(path)
+
+    def note_tokens(self, path: str) -> int:
+        """As of every catalog."""
+        self._check_note(path)
+        return super().note_tokens(path)
+
+    def note_info(self, path: str) -> NoteInfo:
+        """As of every catalog."""
+        if number := self._check_note(path):
+            self._rows.check("labels", [number])
+        return super().note_info(path)
+
+    def notes_named(self, name: str) -> tuple[int, ...]:
+        """As of every catalog."""
+        self._rows.check("names")
+        return super().notes_named(name)
+
+    def check_rows(self, notes: Sequence[int] | None = None) -> None:
+        """Compare all that a search shows, or shows of some notes by their numbers, with its checksums: before it is
+        written elsewhere."""
+        with self._noted():
+            if notes is None:
+                self._catalog.check_rows()
+            for number in notes or ():
+                self._catalog.check_rows_of(number)
+
+    def _check_note(self, path: str) -> int:
+        """Compare a note's row with its checksum; returns its number, 0 for an unknown note."""
+        with self._noted():
+            found = checked_notes(self._rows, "path = ?", path)
+            if not found and path in self.table.paths:
+                raise DamagedRowError("a note that is lost")
+        return found[0][0] if found else 0
+
+    def _check_ordinals(self, found: Sequence[int]) -> None:
+        """Raise unless the fragments of a note that were found are all there are between the first and the last."""
+        with self._noted():
+            if found and len(found) != found[-1] - found[0] + 1:
+                raise DamagedRowError("a fragment that is lost")
+
+    def _checked_part(self, row: Sequence[Any]) -> Part:
+        with self._noted():
+            *sealed, crc = row
+            if checksum(*sealed) != crc:
+                raise DamagedRowError("a fragment")
+        key, fragment_id, _, _, _, ordinal, section, level, heading, _, _, start, end, tokens, digest = sealed
+        return Part(key, fragment_id, ordinal, section, level, heading, start, end, tokens, digest)
 
     # --- the vault ----------------------------------------------------------------------------------------------------
 
@@ -448,6 +532,16 @@ class _Rows:
     def __init__(self, folder: Path, catalog: Catalog) -> None:
         self._folder = folder
         self._catalog = catalog
+        self._checked: set[str] = set()
+
+    def check(self, table: str, notes: Sequence[int] | None = None) -> None:
+        """Compare rows of some notes in a table, or of all, with their checksums; those of all are compared once."""
+        if table in self._checked:
+            return
+        with _damage_noted(self._folder):
+            check_rows(self, table, notes)
+        if notes is None:
+            self._checked.add(table)
 
     def __call__(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
         # A query from a terminal may hold a lone surrogate, which no stored text does.
@@ -482,6 +576,19 @@ def _damage_noted(folder: Path) -> Iterator[None]:
         raise IndexUnusableError(
             f"The index in {folder} cannot be read: {error}.", "Run `excerpt index`: it will be made anew."
         ) from error
+
+
+def _checked_fragment(row: Sequence[Any]) -> Fragment:
+    """Return a fragment from the columns of `_SEALED_FRAGMENT`. Raises DamagedRowError."""
+    *sealed, crc, text = row
+    key, fragment_id, path, title, kind, ordinal, section, _, _, heading_path, place, start, end, tokens, digest = (
+        sealed
+    )
+    if checksum(*sealed) != crc or digest_of_text(text) != digest:
+        raise DamagedRowError("a fragment")
+    return fragment_from_row(
+        (key, fragment_id, path, title, heading_path, ordinal, section, start, end, text, tokens, digest, kind, place)
+    )
 
 
 def fragment_from_row(row: Sequence[Any]) -> Fragment:

@@ -232,10 +232,10 @@ class NoteCheck:
         except SettingsError:  # counts cannot be compared; whoever looks at the settings says so
             self._tokenizer, self._counted = _ESTIMATE, False
 
-    def check(self, note: StoredNote) -> None:
+    def check(self, note: StoredNote, catalog: Catalog) -> None:
         if not is_cut_so(note.cut, cut_of(note.path, self._vault)):
             self._health.stale.append((note.path, Stale.CUT))
-        what = next(self._wrong(note), None)
+        what = next(self._wrong(note), "") or _wrong_checksum(catalog, note)
         if what:
             self._health.faults.append(Fault(note.path, what, RepairPart.NOTE))
 
@@ -272,6 +272,14 @@ class NoteCheck:
             ("title or language", (note.title, note.language), (made.title, made.language)),
         )
         yield from (f"Its {name} in the catalog are not those of its text." for name, kept, new in pairs if kept != new)
+
+
+def _wrong_checksum(catalog: Catalog, note: StoredNote) -> str:
+    try:
+        catalog.check_rows_of(note.number)
+    except DamagedRowError:
+        return "Its rows in the catalog are not as they were written."
+    return ""
 
 
 def _wrong_ranges(note: StoredNote, lines: Sequence[str]) -> Iterator[str]:
@@ -685,7 +693,7 @@ class _Examination:
         for done, (number,) in enumerate(catalog.rows(in_order)):
             note = read_stored(catalog.rows, number)
             self._tick("notes and words", done, health.notes, note.path)
-            of_note.check(note)
+            of_note.check(note, catalog)
             if words is not None and not quick:
                 words.add(note)
         if words is not None and not quick:

@@ -139,6 +139,8 @@ class IndexWriter:
         tokenizer = self._settings.pack.tokenizer
         recount = bool(self.catalog.generation) and self.catalog.meta("tokenizer") != tokenizer
         names = made_with(self._settings)["names"]
+        if words or vectors or recount:
+            self.catalog.check_rows()  # what is altered must not be copied, nor get a checksum that says it is right
         with self.catalog.transaction():
             if self.catalog.meta("names") != names:
                 store_anew(self.catalog.rows)
@@ -254,9 +256,9 @@ class IndexWriter:
         for number, path in self.catalog.rows("SELECT id, path FROM notes"):
             self._tick(path)
             ((text,),) = self.catalog.rows("SELECT text FROM note_texts WHERE note = ?", number)
-            self.catalog.rows("UPDATE notes SET tokens = ? WHERE id = ?", count(text_from_row(text)), number)
-            for key, text in self.catalog.rows("SELECT key, text FROM fragments WHERE note = ?", number):
-                self.catalog.rows("UPDATE fragments SET tokens = ? WHERE key = ?", count(text), key)
+            fragments = self.catalog.rows("SELECT key, text FROM fragments WHERE note = ?", number)
+            counted = [(key, count(of_fragment)) for key, of_fragment in fragments]
+            self.catalog.set_tokens(number, count(text_from_row(text)), counted)
 
     # --- committing ---------------------------------------------------------------------------------------------------
 

@@ -476,6 +476,7 @@ class _Push:
     def _replace(self, batch: _Batch, times: Mapping[str, int]) -> None:
         """Write some notes, in the place of what the store has of them. `times` are those of the last change, by path,
         where it is not the file's."""
+        self._snapshot.check_rows(batch.notes)
         fragments = self._of(
             batch.notes,
             "SELECT note, key, id, ordinal, section, line_start, line_end, tokens, digest, text FROM fragments"

@@ -1,0 +1,167 @@
+"""Rows of the catalog that hold something else than was written, which is sound for SQLite: never shown as right."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from excerpt.errors import IndexUnusableError
+from excerpt.index.build import build
+from excerpt.index.catalog import FILE, checksum, checksum_of_rows
+from excerpt.index.snapshot import Snapshot
+from excerpt.index.verify import RepairPart, examine
+from excerpt.settings import EmbeddingSettings, PackSettings, Settings
+from tests.index.content import content
+
+NOTES = {
+    "Tea.md": "---\naliases: [Chai]\ntags: [drink]\nstatus: draft\n---\n# Tea\n\nBrew the leaf in a warm kettle.\n\n"
+    "## Sugar\n\nThe key number 5 must not be deleted.\n",
+    "garden/Roses.md": "# Roses\n\nPrune each rose in winter. See [my tea](../Tea.md).\n\n## Soil\n\nCompost.\n",
+}
+Kept = tuple[Path, Path, Settings]
+
+FLIPPED = [
+    *(("fragments", column) for column in ("text", "id", "digest", "line_start", "line_end", "tokens", "ordinal")),
+    *(("notes", column) for column in ("path", "title", "language", "tokens", "kind")),
+    *(("sections", column) for column in ("heading", "heading_path", "level", "line_start", "line_end", "place")),
+    *(("links", column) for column in ("target", "text", "line")),
+    *(("labels", column) for column in ("kind", "name", "value")),
+    ("names", "name"),
+    *(("seals", table) for table in ("sections", "links", "labels", "names")),
+    ("notes", "crc"),
+    ("fragments", "crc"),
+]
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory, models: tuple[Path, Path]) -> Kept:
+    """A vault, its index, to be copied, and its settings."""
+    folder = tmp_path_factory.mktemp("kept")
+    settings = Settings(embedding=EmbeddingSettings(str(models[0])), pack=PackSettings(tokenizer="chars/4"))
+    for path, text in NOTES.items():
+        file = folder / "vault" / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    build(folder / "vault", folder / "index", settings)
+    return folder / "vault", folder / "index", settings
+
+
+@pytest.fixture(scope="module")
+def before(kept: Kept) -> dict[str, object]:
+    return content(kept[1], kept[2])
+
+
+def _flip(value: str | int | None, chance: random.Random) -> str | int:
+    """Return a value with one bit flipped that leaves a text one."""
+    if isinstance(value, int):
+        return value ^ (1 << chance.randrange(3))
+    if not value:
+        return "!"
+    at = chance.randrange(len(value))
+    return f"{value[:at]}{chr(ord(value[at]) ^ 1)}{value[at + 1 :]}"
+
+
+def _alter(index: Path, table: str, column: str, chance: random.Random) -> None:
+    """Flip a bit of one value, in the table and its indexes, as if it had been written so."""
+    key = {"fragments": "key", "notes": "id", "seals": "note"}.get(table)
+    where = f"{key} = ?" if key else f"note = ? AND {column} IS ?"
+    with closing(sqlite3.connect(index / FILE)) as connection, connection:
+        (*chosen, value) = chance.choice(
+            connection.execute(f"SELECT {key or 'note'}, {column} FROM {table} ORDER BY 1, 2").fetchall()
+        )
+        values = chosen if key else [*chosen, value]
+        connection.execute(f"UPDATE OR REPLACE {table} SET {column} = ? WHERE {where}", (_flip(value, chance), *values))
+
+
+READS: dict[str, Callable[[Snapshot], object]] = {
+    "hits": lambda one: one.fragments(one.lexical.keys.tolist()),
+    "a hit by its id": lambda one: [one.fragment(f.id) for f in one.fragments(one.lexical.keys.tolist())],
+    "notes": lambda one: one.table.paths,
+    "fragments of notes": lambda one: [one.note_fragments(path) for path in one.table.paths],
+    "parts": lambda one: one.parts([(path, 0, None) for path in one.table.paths]),
+    "sections": lambda one: [one.sections(path) for path in one.table.paths],
+    "texts": lambda one: [one.note_text(path) for path in one.table.paths],
+    "facts of notes": lambda one: [one.note_info(path) for path in one.table.paths],
+    "tokens of notes": lambda one: [one.note_tokens(path) for path in one.table.paths],
+    "notes named": lambda one: [one.notes_named(name) for name in ("tea", "chai", "roses")],
+    "links": lambda one: [part.tolist() for part in one.facets.links],
+    "written links": lambda one: one.facets.written_links(np.arange(2, dtype=np.int32)),
+    "labels": lambda one: one.facets.labels_of(np.arange(2, dtype=np.int32)),
+    "tags": lambda one: one.facets.tags_as_written(),
+    "tag filter": lambda one: {tag: notes.tolist() for tag, notes in one.facets.tags.items()},
+    "properties": lambda one: one.facets.properties_as_written(),
+    "property names": lambda one: one.facets.property_names_as_written(),
+    "property filter": lambda one: [v.tolist() for v in one.facets.properties.get("status", {}).values()],
+    "titles": lambda one: sorted(one.facets.titles_as_written()),
+    "headings": lambda one: sorted(one.facets.headings_as_written()),
+    "names": lambda one: {name: notes.tolist() for name, notes in one.facets.names.items()},
+    "kinds": lambda one: {kind: notes.tolist() for kind, notes in one.facets.kinds.items()},
+}
+
+
+def _answers(index: Path, settings: Settings) -> dict[str, object]:
+    """What each read gives, each by a process of its own, so to say; its error in its place."""
+    found: dict[str, object] = {}
+    for name, read in READS.items():
+        with closing(Snapshot.open(index, settings)) as snapshot:
+            try:
+                found[name] = read(snapshot)
+            except IndexUnusableError as error:
+                found[name] = error
+    return found
+
+
+@pytest.mark.parametrize(("table", "column"), FLIPPED)
+def test_what_was_altered_is_told_and_never_shown_and_the_next_build_mends_it(
+    kept: Kept, before: dict[str, object], tmp_path: Path, table: str, column: str
+) -> None:
+    vault, index, settings = kept
+    right = _answers(index, settings)
+    index = shutil.copytree(index, tmp_path / "index")
+    _alter(index, table, column, random.Random(f"{table}.{column}"))
+    faults = examine(index, vault, None, settings, lambda *_: None, quick=True).faults
+    assert {fault.part for fault in faults} <= {RepairPart.NOTE, RepairPart.WORDS}
+    assert faults
+    errors = 0
+    for name, answer in _answers(index, settings).items():
+        if isinstance(answer, IndexUnusableError):
+            assert "a row of the catalog is damaged" in answer.message
+            assert answer.hint == "Run `excerpt index`: it will be made anew."
+            errors += 1
+        else:
+            assert answer == right[name], name
+    assert errors
+    assert "everything, from the vault" in build(vault, index, settings).rebuilt
+    assert content(index, settings) == before
+
+
+def test_what_was_altered_is_not_copied_into_other_files_of_the_index(kept: Kept, tmp_path: Path) -> None:
+    vault, index, settings = kept
+    index = shutil.copytree(index, tmp_path / "index")
+    with closing(sqlite3.connect(index / FILE)) as connection, connection:
+        connection.execute("UPDATE fragments SET text = replace(text, 'not', 'NOW')")
+    next(index.glob("words/*.lex")).write_bytes(b"")
+    assert "a row of the catalog is damaged" in build(vault, index, settings).rebuilt
+    with closing(Snapshot.open(index, settings)) as snapshot:
+        assert "must not be deleted" in snapshot.note_fragments("Tea.md")[-1].text
+
+
+def test_another_tokenizer_leaves_checksums_right(kept: Kept, tmp_path: Path) -> None:
+    vault, index, settings = kept
+    index = shutil.copytree(index, tmp_path / "index")
+    other = Settings(embedding=settings.embedding, pack=PackSettings(tokenizer="o200k_base"))
+    assert "the tokenizer changed" in build(vault, index, other).rebuilt
+    with closing(Snapshot.open(index, other)) as snapshot:
+        snapshot.check_rows()
+
+
+def test_checksums_are_those_of_every_version_of_python() -> None:
+    assert checksum(1, 1 << 40, "é\x00𝄞", "", b"x", None) == 0xADF1EF5E
+    assert checksum_of_rows([(1, "é", None), (2, "", "b")]) == 0x9CA696D
