@@ -334,6 +334,11 @@ class OverviewPane(Vertical):
     def _remember(self, fragment: Fragment) -> None:
         self.post_message(RememberRequested(Hit(fragment, 0.0), self.topic))
 
+    @property
+    def is_opening(self) -> bool:
+        """Return whether an action waits for the passage."""
+        return self._waits_for_passage is not None
+
     def _with_passage(self, act: Callable[[Fragment], object]) -> None:
         window = self.query_one(Preview).window
         if self._engine.waits("passage"):

@@ -367,6 +367,11 @@ class SearchPane(Vertical):
         waits = self._is_answering or bool(self._early)
         return action in _AWAIT_HITS and not walks and waits and self._engine.is_open
 
+    @property
+    def is_opening(self) -> bool:
+        """Return whether actions wait for an answer, or the query's menu for its rows."""
+        return bool(self._early) or self._engine.waits("suggest")
+
     def wait_with(self, act: Callable[[], Awaitable[object]]) -> None:
         """Act when the newest query is answered."""
         self._early.append(act)

@@ -263,6 +263,8 @@ def steps_of(parts: Sequence[float], inks: tuple[str, str]) -> list[Step]:
 class WhyNot(Dialog[None]):
     """Asks of a note by its name."""
 
+    AUTO_FOCUS = "#note"
+
     DEFAULT_CSS = """
     WhyNot {
         & > .box { height: 90%; max-height: 46; }
@@ -290,7 +292,6 @@ class WhyNot(Dialog[None]):
     def on_mount(self) -> None:
         self.add_class("-brief")
         self.query_one(WhyView).say(Said("Name the note that you miss, or would have higher."))
-        self.call_after_refresh(lambda: self.query_one(Field).focus())
 
     def on_descendant_focus(self) -> None:
         if not self.query_one(Field).has_focus:
