@@ -13,7 +13,7 @@ from excerpt.cli.printing import put
 from excerpt.kinds import Confidence
 from excerpt.model import Fragment, Hit, Span
 from excerpt.places import called
-from excerpt.text.columns import snippet, wrapped
+from excerpt.text.columns import GAIN, LOSS, snippet, wrapped
 from excerpt.text.display import location, percent, visible_line
 
 _SEPARATOR = " › "
@@ -63,8 +63,8 @@ def place_of(fragment: Fragment) -> str:
 
 
 def bar(part: float, highest: float, columns: int) -> str:
-    """A bar as long as `part` is beside `highest`, which has them all."""
-    return "█" * round(part / highest * columns) if part > 0 and highest > 0 else ""
+    """Return a bar as long as `part` is beside `highest`, which has all columns; a lighter one below 0."""
+    return (LOSS if part < 0 else GAIN) * round(abs(part) / highest * columns) if highest > 0 else ""
 
 
 def share_of(value: float) -> str:
