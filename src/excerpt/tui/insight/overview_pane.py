@@ -97,6 +97,7 @@ class OverviewPane(Vertical):
         self._engine = engine
         self._asked_for: Place | None = None
         self._marks: Marks | None = None
+        self._marks_of = ""
         self._by_hand = False
         self._taken_over = ""
         self._outdated = False
@@ -179,6 +180,7 @@ class OverviewPane(Vertical):
     def _overview_found(self, found: tuple[Overview, Marks | None]) -> None:
         self._stop_waiting()
         overview, self._marks = found
+        self._marks_of = overview.topic
         self.overview = overview
         self._show()
         if self._copy_waits:
@@ -239,7 +241,7 @@ class OverviewPane(Vertical):
             self._engine.forget("passage")
             self.query_one(Preview).window = None
         else:
-            self._engine.ask(AskPassage(place, self._marks), self._passage_found, self._passage_failed)
+            self._engine.ask(AskPassage(place, self._marks_of, self._marks), self._passage_found, self._passage_failed)
 
     def _passage_found(self, window: NoteWindow | None) -> None:
         self.query_one(Preview).window = window
