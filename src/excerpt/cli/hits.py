@@ -14,7 +14,7 @@ from excerpt.kinds import Confidence
 from excerpt.model import Fragment, Hit, Span
 from excerpt.places import called
 from excerpt.text.columns import GAIN, LOSS, snippet, wrapped
-from excerpt.text.display import location, percent, visible_line
+from excerpt.text.display import counted, location, percent, visible_line
 
 _SEPARATOR = " › "
 INDENT = " " * 5
@@ -46,7 +46,8 @@ def print_hits(hits: Sequence[Hit], explain: Callable[[int], None] | None = None
         lines = location(fragment.path, fragment.line_start, fragment.line_end, fragment.place)
         sure = f" · {said}" if (said := said_of(hit)) else ""
         kind = f" · {called(fragment.kind, fragment.place)}" if fragment.kind else ""
-        put(f"{INDENT}{paint(lines, fg='green')}{kind} · {fragment.tokens:,} tokens · score {hit.score:.3f}{sure}")
+        size = counted(fragment.tokens, "token")
+        put(f"{INDENT}{paint(lines, fg='green')}{kind} · {size} · score {hit.score:.3f}{sure}")
         text, spans = snippet(fragment.text, hit.spans, width * _SNIPPET_LINES - 10)
         text = visible_line(text)
         for start, end in wrapped(text, width):

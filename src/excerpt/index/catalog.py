@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from excerpt.index.files import DerivedFile
 from excerpt.model import Section, Skipped
+from excerpt.text.display import counted
 
 # --- rows -------------------------------------------------------------------------------------------------------------
 # Rows of the catalog: what a note becomes before it is inserted, and how values are written into columns.
@@ -378,7 +379,7 @@ class Catalog:
             return str(error)
         if said != ["ok"]:
             return "; ".join(said)
-        return f"{len(broken):,} rows belong to notes that are not there" if broken else ""
+        return f"{counted(len(broken), 'row belongs', 'rows belong')} to notes that are not there" if broken else ""
 
     def rows(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
         """All rows of a query. The values are always bound, never written into the SQL."""

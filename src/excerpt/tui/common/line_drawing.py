@@ -13,7 +13,7 @@ from typing import NamedTuple
 from rich.cells import cell_len
 
 from excerpt.kinds import LinkKind
-from excerpt.text.display import visible
+from excerpt.text.display import counted, visible
 
 _TAB = "    "
 
@@ -429,7 +429,7 @@ def lay_over(line: InkedLine, matches: Iterable[Columns], near: Iterable[Columns
 
 def with_rest(runs: tuple[StyledRun, ...], cut: int) -> tuple[StyledRun, ...]:
     """`runs`, and how many characters of their line are not drawn, if any."""
-    return (*runs, StyledRun(f" … {cut:,} more characters", Ink.FAINT)) if cut > 0 else runs
+    return (*runs, StyledRun(f" … {counted(cut, 'more character')}", Ink.FAINT)) if cut > 0 else runs
 
 
 def ink_line(line: InkedLine, around: Around, code: Sequence[tuple[int, int, Ink]] = ()) -> int:

@@ -17,6 +17,7 @@ from textual.widgets import Input, Static
 
 from excerpt.insight.overview_parts import Overview, Place
 from excerpt.model import Fragment, Hit
+from excerpt.text.display import counted
 from excerpt.tui.bindings import bindings
 from excerpt.tui.common.notice import Notice, Said
 from excerpt.tui.common.pause import Pause
@@ -219,7 +220,7 @@ class OverviewPane(Vertical):
     def _show_title(self, event: OverviewList.Laid) -> None:
         event.stop()
         shown, hidden = self._lines.row_count, self._lines.hidden
-        title = f"overview · {shown:,} of {shown + hidden:,} lines" if hidden else "overview"
+        title = f"overview · {shown:,} of {counted(shown + hidden, 'line')}" if hidden else "overview"
         found = self.query_one("#overview-found")
         if found.border_title != title:
             found.border_title = title
@@ -373,7 +374,7 @@ class OverviewPane(Vertical):
 def _nothing_about(overview: Overview) -> Said:
     return Said(
         f"Nothing here is about {overview.topic}",
-        f"None of {overview.vault_fragments:,} fragments has most of it, and none is likely to answer it.",
+        f"None of {counted(overview.vault_fragments, 'fragment')} has most of it, and none is likely to answer it.",
         f"Fewer or other words may find more; the Search tab ({key_sign('show-search')}) shows what comes nearest.",
     )
 

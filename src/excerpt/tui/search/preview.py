@@ -19,7 +19,7 @@ from textual.strip import Strip
 from excerpt.model import Section
 from excerpt.pack.memory_fragment import memory_id_of
 from excerpt.places import spoken
-from excerpt.text.display import lines_named, visible_line
+from excerpt.text.display import counted, lines_named, visible_line
 from excerpt.tui.bindings import act_around, bindings
 from excerpt.tui.common.line_drawing import INK_CSS, INKS, DrawnLine, Ink, LinkTo, StyledRun, wrap
 from excerpt.tui.common.line_view import LineView
@@ -185,7 +185,7 @@ class Preview(LineView):
         if picked is not None:
             lines = f"{lines_named(picked.first, picked.last, '–')} picked"
         elif window.whole:
-            lines = f"whole note, {window.line_count:,} lines"
+            lines = f"whole note, {counted(window.line_count, 'line')}"
         if self.walked and picked is None:
             lines += f" · {key_sign('context-return')} back"
         if memory_id_of(fragment.id) is not None and picked is None:
@@ -366,9 +366,9 @@ class Preview(LineView):
         if window is None or row < -1 or row > len(self._rows):
             return Strip.blank(width, self.base_style)
         if row == -1:
-            return self._note_rest(f"⋯ {window.above:,} lines above", width)
+            return self._note_rest(f"⋯ {counted(window.above, 'line')} above", width)
         if row == len(self._rows):
-            return self._note_rest(f"⋯ {window.below:,} lines below" if window.below else "", width)
+            return self._note_rest(f"⋯ {counted(window.below, 'line')} below" if window.below else "", width)
         strip = self._strips.get(row)
         if strip is None or strip.cell_length != width:
             strip = self._strips[row] = self._draw(window, row, width)
