@@ -350,6 +350,17 @@ async def test_in_a_very_short_window_the_passage_takes_the_place_of_the_lines(a
         assert not lines_of(app).size.height
 
 
+async def test_a_topic_the_key_of_the_form_and_its_tags_in_one_read(app: ExcerptApp) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
+        await overview_of(pilot, app, "honey")
+        at_once(app, "ctrl+u", *"smoke", "ctrl+r", *"calm")
+        await until(pilot, lambda: isinstance(app.screen, Remember), "the form")
+        form = app.screen
+        await until(pilot, lambda: form.query_one("#tags", Input).value == "calm", "the tags")
+        assert pane_of(app).topic == "smoke"
+        assert "smoke" in form.query_one(TextArea).text
+
+
 async def test_stop_words_of_a_topic_are_not_marked_in_its_passages(bees: tuple[Path, Places]) -> None:
     vault, places = bees
     snapshot = Snapshot.open(places.index_folder(vault), Settings())

@@ -163,6 +163,7 @@ class OverviewPane(Vertical):
         self._outdated = False
         if not self.topic:
             self._engine.forget("overview")
+            self._waits_for_passage = None
             self._stop_waiting()
             self.overview = None
         else:
@@ -186,10 +187,13 @@ class OverviewPane(Vertical):
         self._show()
         if self._copy_waits:
             self.action_copy()
+        # Its lines, and with them the passage that is asked for, stand after the next layout.
+        self.call_after_refresh(self._act_on_answer)
 
     def _overview_failed(self, failure: Failure) -> None:
         self._stop_waiting()
         self._copy_waits = False
+        self._waits_for_passage = None
         self.overview = None
         self._failed = Said(failure.title, failure.message, failure.hint, serious=True)
         self._show()
@@ -233,10 +237,10 @@ class OverviewPane(Vertical):
     @on(RowList.Moved)
     def _moved(self, event: RowList.Moved) -> None:
         event.stop()
+        self._waits_for_passage = None
         self._ask_passage()
 
     def _ask_passage(self) -> None:
-        self._waits_for_passage = None
         place = self._asked_for = self._place
         if place is None:
             self._engine.forget("passage")
@@ -246,8 +250,13 @@ class OverviewPane(Vertical):
 
     def _passage_found(self, window: NoteWindow | None) -> None:
         self.query_one(Preview).window = window
-        act, self._waits_for_passage = self._waits_for_passage, None
-        if act is not None:
+        self._act_on_answer()
+
+    def _act_on_answer(self) -> None:
+        """Do what waits for the passage of the topic asked last, once that is there or there is none."""
+        act = self._waits_for_passage
+        if act is not None and self.answered:
+            self._waits_for_passage = None
             self._with_passage(act)
 
     def _passage_failed(self, _failure: Failure) -> None:
@@ -344,7 +353,7 @@ class OverviewPane(Vertical):
 
     def _with_passage(self, act: Callable[[Fragment], object]) -> None:
         window = self.query_one(Preview).window
-        if self._engine.waits("passage"):
+        if not self.answered:
             self._waits_for_passage = act
         elif window is None:
             self.notify("There is no passage here.", severity="warning")
