@@ -141,7 +141,7 @@ def test_a_fragment_is_remembered_by_the_id_that_a_search_gives(excerpt: Excerpt
         (("--fragment", "a", "--source", "b"), 2, "either --fragment or --source"),
         (("--fragment", "nosuch"), 3, "There is no fragment nosuch."),
         (("--source", "Nowhere:3"), 3, "There is no note Nowhere:3."),
-        (("--source", "Colour:7-9"), 3, "Colour.md has 1 lines"),
+        (("--source", "Colour:7-9"), 3, "Colour.md has 1 line,"),
         (("text", "--merge", "mnone"), 3, "There is no memory mnone."),
         ((" ",), 3, "There is no text to remember."),
     ],

@@ -10,12 +10,15 @@ from typing import ClassVar
 
 import pytest
 
+from excerpt.cli.explained import print_explanation
 from excerpt.index.writer import LOCK
 from excerpt.kinds import Confidence, Strategy
-from excerpt.model import Result
+from excerpt.model import Result, Signal
 from excerpt.search.engine import Engine
+from excerpt.search.explain import Explanation
 from excerpt.text.columns import columns_of
 from tests.cli.conftest import Excerpt, Piped
+from tests.tui.asked import hit
 
 HIT_KEYS = [
     "path",
@@ -244,6 +247,15 @@ class TestExplain:
             *("word", "stands_for", "fragments", "idf", "telling", "here", "places", "part"),
         ]
         assert hits[0]["explanation"]["words"][0]["stands_for"][0]["likeness"] == "exact"
+
+    def test_a_signal_that_takes_away_has_its_sign_and_a_bar_of_its_own(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        signals = (Signal("words", 1.0, 0.6, 0.6), Signal("attachment", 1.0, -0.3, -0.3))
+        print_explanation(Explanation(replace(hit("Sync"), signals=signals), 1, 1.0, ()))
+        gain, loss = (line for line in capsys.readouterr().out.splitlines() if line.endswith(("█", "░")))
+        assert gain.endswith("0.600  " + "█" * 24)
+        assert loss.endswith("-0.300  " + "░" * 12)
 
     def test_nothing_found_is_told_as_ever(self, excerpt: Excerpt, vault: Path) -> None:
         assert excerpt("search", '"zzqqxx"', "--vault", vault, "--explain").code == 1

@@ -1,25 +1,40 @@
-"""Numbers in words."""
+"""Numbers of things in what readers, commands and agents are told: one note, two notes."""
 
 from __future__ import annotations
 
-import pytest
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
 
-from excerpt.text.display import percent
+import excerpt
+from excerpt.text.display import counted
 
-
-@pytest.mark.parametrize(
-    ("share", "said"),
-    [
-        (0.0, "0 %"),
-        (0.001, "<1 %"),
-        (0.005, "<1 %"),
-        (0.01, "1 %"),
-        (0.36, "36 %"),
-        (0.996, "99 %"),
-        (0.99999, "99 %"),
-        (1.0, "100 %"),
-    ],
+PLURAL = re.compile(
+    r"^ (?:more |matching |marked |different |other |scanned )*(?:attachments|bytes|characters|files|fragments|groups"
+    r"|hits|lines|memories|notes|packs|pages|passages|places|queries|rows|sources|tokens|values|vaults|words)\b(?!/)"
 )
-def test_nothing_and_all_are_said_only_of_what_is_exactly_that(share: float, said: str) -> None:
-    assert percent(share) == said
-    assert percent(share, "") == percent(share).replace(" ", "")
+NEVER_ONE = ("vault/readers/", "doctor/checks.py", "index/embed.py", "state_files.py", "search/explain.py")
+"""Of limits that are large, windows of terminals, and words of which there are two at least."""
+
+
+def test_one_of_a_thing_is_told_in_the_singular() -> None:
+    assert [counted(number, "note") for number in (0, 1, 2_000)] == ["0 notes", "1 note", "2,000 notes"]
+    assert counted(1, "memory", "memories") == "1 memory"
+
+
+def uncounted(file: Path) -> Iterator[str]:
+    """Return the values in f-strings that stand before a plural, but for constants and what `counted` gives."""
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        for value, after in zip(node.values, node.values[1:], strict=False) if isinstance(node, ast.JoinedStr) else ():
+            if isinstance(value, ast.FormattedValue) and isinstance(after, ast.Constant):
+                shown, text = ast.unparse(value.value), str(after.value)
+                if PLURAL.match(text) and not shown.strip("_").isupper() and "counted" not in shown:
+                    yield f"{file}:{value.lineno}: {{{shown}}}{text}"
+
+
+def test_no_text_has_a_number_before_a_plural_that_may_be_one() -> None:
+    source = Path(excerpt.__file__).parent
+    files = [file for file in source.rglob("*.py") if not file.relative_to(source).as_posix().startswith(NEVER_ONE)]
+    assert files
+    assert [found for file in files for found in uncounted(file)] == []

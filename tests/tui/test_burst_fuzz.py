@@ -21,7 +21,7 @@ from excerpt.memory.store import MemoryStore
 from excerpt.settings import Places, ScreenSettings, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.bars import TabBar
-from excerpt.tui.common.dialog import Confirm
+from excerpt.tui.common.dialog import Confirm, Dialog, Leaving
 from excerpt.tui.common.help import Help
 from excerpt.tui.index.dialog import IndexDialog
 from excerpt.tui.keymap import keys_of
@@ -48,7 +48,8 @@ PRESSED += ["ctrl+end", "shift+left", "alt+b", "f6"]
 PRESSED += [f"unbound-{row.id}" for rows in PLACES.values() for row in rows if not row.keys]
 OPENINGS = (
     *("f1", "ctrl+g", "ctrl+r", "ctrl+t", "ctrl+o"),
-    *(f"unbound-{command}" for command in ("compare", "history", "suggest", "budget", "index", "switch-vault")),
+    *(f"unbound-{command}" for command in ("compare", "history", "saved", "suggest")),
+    *(f"unbound-{command}" for command in ("budget", "index", "switch-vault")),
 )
 FROM_PALETTE: tuple[Callable[[StillApp], object], ...] = (
     lambda app: app.action_change_theme(),
@@ -59,6 +60,7 @@ FROM_PALETTE: tuple[Callable[[StillApp], object], ...] = (
 DIALOGS: frozenset[type[object]] = frozenset(
     (BudgetDialog, Confirm, Help, IndexDialog, Palette, Remember, StrategiesScreen, ThemePicker, VaultChooser, WhyNot)
 )
+VIEWED = frozenset(("passage", "why", "related", "map", "pack", "overview", "memory"))
 TABS = ("f2", "f3", "f4")
 SMALL, LARGE = (80, 24), (140, 45)
 FEW, ALL = ColorSystem.EIGHT_BIT, ColorSystem.TRUECOLOR
@@ -73,7 +75,7 @@ DRAWN_KEYS = KEYS // 80 if KEYS >= LONG else 0
 some 0.3 s, of which most is reading the terminal twice."""
 DRAWN_WITHIN = 100
 """Looks at the terminal, 0.02 s apart at least, until all that was pressed is to be drawn."""
-VIEWS = ("unbound-related", "unbound-map", "f3", "f4")
+VIEWS = ("f2", "unbound-related", "unbound-map", "f3", "f4")
 MOST_ESCAPES = 12
 """Layers that there can be, with the menu, a panel, and a field to be cleared."""
 
@@ -165,6 +167,23 @@ async def test_no_burst_of_keys_breaks_the_app_loses_text_or_leads_nowhere(still
     assert KEYS < LONG or not DIALOGS - seen, f"seed {seed} saw nothing of {DIALOGS - seen}"
 
 
+def view_of(app: StillApp) -> str:
+    """Return what of the main screen is open: its tab; of the Search tab the pack's panel, or the side panel's view."""
+    tab, pane = app.still.query_one(TabBar).active, app.still.query_one(SearchPane)
+    if tab != "search":
+        return tab
+    return "pack" if pane.pack_panel.has_focus else str(pane.side.view)
+
+
+def test_every_dialog_there_is_is_among_those_that_are_opened() -> None:
+    found: set[type[object]] = set()
+    left: set[type[object]] = {Leaving}
+    while left:
+        left = {below for one in left for below in one.__subclasses__()}
+        found |= {one for one in left if one.__module__.startswith("excerpt.")}
+    assert found - {Dialog} == DIALOGS
+
+
 async def expect_drawn(pilot: AppPilot, app: TerminalApp, after: object) -> None:
     """Fail if the terminal does not come to show what the app would draw as a whole."""
     found: list[str] = []
@@ -183,6 +202,7 @@ async def test_whatever_is_pressed_the_terminal_shows_every_cell_as_it_should_be
     app = TerminalApp(data, Settings(screen=ScreenSettings(theme=theme)), size, colours)
     random = Random(f"{size} {colours} {theme}")
     seen: set[type[object]] = set()
+    seen_views: set[str] = set()
     async with app.run_test(size=size, headless=False) as pilot:
         await until(pilot, lambda: bool(app.still.query("#memory")), "the other tabs")
         views: list[str | Callable[[StillApp], object]] = [*VIEWS, *OPENINGS, *FROM_PALETTE]
@@ -195,6 +215,7 @@ async def test_whatever_is_pressed_the_terminal_shows_every_cell_as_it_should_be
                 view(app)
             await expect_drawn(pilot, app, view)
             seen.add(type(app.screen))
+            seen_views.add(view_of(app))
             keys = [random.choice(PRESSED) for _ in range(3)]
             at_once(app, *keys)
             await expect_drawn(pilot, app, (view, keys))
@@ -208,3 +229,4 @@ async def test_whatever_is_pressed_the_terminal_shows_every_cell_as_it_should_be
             await pilot.resize_terminal(*now)
             await expect_drawn(pilot, app, now)
     assert not DIALOGS - seen, f"saw nothing of {DIALOGS - seen}"
+    assert not VIEWED - seen_views, f"saw nothing of {VIEWED - seen_views}"

@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 from textual import events
 from textual._xterm_parser import XTermParser
 from textual.command import CommandPalette
-from textual.widgets import Input, OptionList
+from textual.widgets import Input, OptionList, TextArea
 
+from excerpt.kinds import Strategy
 from excerpt.memory.recall import Offer
+from excerpt.memory.store import MemoryStore
 from excerpt.model import Memory
 from excerpt.settings import Places, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.bars import TabBar
 from excerpt.tui.engine_worker import EngineWorker
+from excerpt.tui.index.controller import IndexController
 from excerpt.tui.keys import FIELD, PLACES
 from excerpt.tui.main_screen import MainScreen
 from excerpt.tui.memory.form import OfferList, Remember
+from excerpt.tui.memory.pane import MemoryList
 from excerpt.tui.memory.worker import Offers
+from excerpt.tui.pack.panel import BudgetDialog
 from excerpt.tui.search.hit_list import HitList, rows_of
+from excerpt.tui.search.pane import SearchPane
 from excerpt.tui.vault_chooser import VaultChooser
 from tests.tui.conftest import AppPilot, at_once, pane_of, screen_of, search, until
 from tests.tui.pictures.steps import results
@@ -37,7 +44,11 @@ async def begun(pilot: AppPilot, app: ExcerptApp) -> None:
 
 
 def value_of(app: ExcerptApp, field: str) -> str:
-    return app.screen.query_one(field, Input).value
+    """Return what stands in a field of the screen in front; "" where it is not there yet."""
+    for found in app.screen.query(field):
+        if isinstance(found, Input | TextArea):
+            return found.value if isinstance(found, Input) else found.text
+    return ""
 
 
 # --- dialogs go once --------------------------------------------------------------------------------------------------
@@ -122,6 +133,135 @@ async def test_a_key_that_leads_to_a_field_and_what_is_typed_behind_it(still: St
         await until(pilot, lambda: still.still.query_one(HitList).row_count > 1, "the hits")
         at_once(still, "escape", "j", "slash", *"ab")
         await until(pilot, lambda: value_of(still, "#query") == "syncab", "the text")
+
+
+TAKEN_BY_DIALOG: Mapping[str, tuple[tuple[str, ...], str]] = {
+    "the keys": (("f1",), "#keys-filter"),
+    "the keys from a list": (("escape", "question_mark"), "#keys-filter"),
+    "the palette": (("ctrl+g",), "Input"),
+    "the form for a hit": (("ctrl+r",), "#tags"),
+    "the form from the list": (("escape", "m"), "#tags"),
+    "the form for a new memory": (("f4", "ctrl+r"), "TextArea"),
+    "the form with a memory in it": (("f4", "escape", "e"), "#tags"),
+    "the vaults": (("unbound-switch-vault",), "Input"),
+    "a budget": (("unbound-budget",), "Input"),
+    "why not": (("unbound-why-not",), "#note"),
+}
+"""Keys that lead to each dialog with a field."""
+
+
+@pytest.fixture
+def with_memory(tmp_path: Path) -> None:
+    places = Places(tmp_path / "config", tmp_path, tmp_path, tmp_path)
+    MemoryStore(places.memory_folder(Path("/home/ada/notes"))).remember("Soup keeps for three days.")
+
+
+@pytest.mark.parametrize(("keys", "field"), TAKEN_BY_DIALOG.values(), ids=TAKEN_BY_DIALOG)
+async def test_text_in_one_read_with_the_key_of_a_dialog_is_the_dialogs(
+    with_memory: None, still: StillApp, keys: tuple[str, ...], field: str
+) -> None:
+    async with still.run_test(size=(80, 24)) as pilot:
+        await begun(pilot, still)
+        await results(pilot)
+        query = value_of(still, "#query")
+        if "f4" in keys:
+            await pilot.press("f4")
+            await until(pilot, lambda: still.still.query_one(MemoryList).row_count > 0, "the memory")
+        at_once(still, *keys, *"abc", "left", "left", "d")
+        await until(pilot, lambda: still.screen is not still.still, "the dialog")
+        await until(pilot, lambda: value_of(still, field) == "adbc", "the text in the dialog")
+        assert still.still.query_one("#query", Input).value == query
+        assert still.still.query_one("#filter", Input).value == ""
+
+
+async def test_a_paste_right_behind_the_key_of_a_dialog_goes_into_its_field(still: StillApp) -> None:
+    async with still.run_test(size=(80, 24)) as pilot:
+        await begun(pilot, still)
+        await results(pilot)
+        at_once(still, "ctrl+r", "a")
+        still.post_message(events.Paste("sync, plan"))
+        at_once(still, "b")
+        await until(pilot, lambda: isinstance(still.screen, Remember), "the form")
+        await until(pilot, lambda: value_of(still, "#tags") == "async, planb", "the text in the form")
+
+
+async def test_a_query_the_key_of_the_form_and_its_tags_in_one_read(app: ExcerptApp) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
+        await search(pilot, app, "merging")
+        at_once(app, "ctrl+u", *"lentil soup", "ctrl+r", *"kitchen", "tab", *"dinner")
+        await until(pilot, lambda: isinstance(app.screen, Remember), "the form")
+        await until(pilot, lambda: value_of(app, "#why") == "dinner", "the reason")
+        assert value_of(app, "#tags") == "kitchen"
+        assert "Simmer red lentils" in app.screen.query_one(TextArea).text
+        assert pane_of(app).query_text == "lentil soup"
+
+
+@pytest.mark.parametrize(
+    ("command", "screen", "field", "value"),
+    [
+        ("Remember the fragment", Remember, "#tags", "12"),
+        ("Type the token budget", BudgetDialog, "Input", "12"),
+        ("Go to the Memory tab", MainScreen, "#filter", "12"),
+    ],
+)
+async def test_a_command_typed_into_the_palette_with_enter_and_text_in_one_read(
+    still: StillApp, command: str, screen: type[object], field: str, value: str
+) -> None:
+    async with still.run_test(size=(80, 24)) as pilot:
+        await begun(pilot, still)
+        await results(pilot)
+        query = value_of(still, "#query")
+        at_once(still, "ctrl+g", *command, "enter", *"12")
+        reached = lambda: isinstance(still.screen, screen) and value_of(still, field) == value  # noqa: E731
+        await until(pilot, reached, "the text where the command led")
+        assert still.still.query_one("#query", Input).value == query
+
+
+async def test_keys_in_one_read_with_those_of_dialogs_without_a_field(
+    still: StillApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(IndexController, "ask", lambda _index, command: asked.append(command))
+    async with still.run_test(size=(80, 24)) as pilot:
+        await begun(pilot, still)
+        await results(pilot)
+        query = value_of(still, "#query")
+        before = still.theme
+        at_once(still, "unbound-change-theme", "j", "enter")
+        await until(pilot, lambda: still.theme != before and still.screen is still.still, "the next theme")
+        at_once(still, "unbound-compare", "j", "enter")
+        await until(pilot, lambda: pane_of(still).strategy is not Strategy.AUTO, "a strategy of the second row")
+        at_once(still, "unbound-index", *["tab"] * 3, "enter", "y")
+        await until(pilot, lambda: asked == ["rebuild"], "the rebuild, agreed to")
+        assert still.still.query_one("#query", Input).value == query
+
+
+async def test_a_vault_chosen_by_its_path_and_a_query_of_it_in_one_read(app: ExcerptApp, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await begun(pilot, app)
+        at_once(app, "unbound-switch-vault", *f"{other}/", "enter", *"abc")
+        await until(pilot, lambda: screen_of(app).vault == other and value_of(app, "#query") == "abc", "the query")
+
+
+async def test_text_behind_a_key_that_opens_nothing_is_kept_in_its_order(still: StillApp) -> None:
+    async with still.run_test(size=(80, 24)) as pilot:
+        await begun(pilot, still)
+        at_once(still, "unbound-compare", *"abcd", "left", "e")
+        await until(pilot, lambda: value_of(still, "#query") == "abced", "the text in the query")
+        assert still.screen is still.still
+
+
+async def test_keys_are_let_go_of_when_what_was_asked_for_does_not_come(
+    still: StillApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("excerpt.tui.app._MOST_HELD", 0.1)
+    monkeypatch.setattr(SearchPane, "is_opening", True)
+    async with still.run_test(size=(80, 24)) as pilot:
+        await begun(pilot, still)
+        at_once(still, "unbound-compare", *"abc")
+        await until(pilot, lambda: value_of(still, "#query") == "abc", "the text in the query")
 
 
 # --- panes that are not laid out yet ----------------------------------------------------------------------------------

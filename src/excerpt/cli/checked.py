@@ -144,7 +144,7 @@ def _differences(before: str, now: str) -> list[str]:
     changed = list(unified_diff(before.split("\n"), now.split("\n"), n=0, lineterm=""))[2:]
     lines = [line for line in changed if not line.startswith("@@") and line[1:].strip()]
     more = len(lines) - _MOST_DIFFERENCES
-    return [*lines[:_MOST_DIFFERENCES], *([f"… and {more} lines more"] if more > 0 else [])]
+    return [*lines[:_MOST_DIFFERENCES], *([f"… and {counted(more, 'line')} more"] if more > 0 else [])]
 
 
 def _below_quotation(checked: CheckedQuotation) -> Iterator[str]:

@@ -44,14 +44,19 @@ def print_explanation(told: Explanation, indent: str = INDENT) -> None:
 
 
 def _sum_of(signals: Sequence[Signal], width: int) -> Iterator[str]:
-    highest = max(signal.part for signal in signals)
+    highest = max(abs(signal.part) for signal in signals)
     for signal in sorted(signals, key=lambda signal: -signal.part):
         if signal.part:
             figures = f"{signal.value:>7.3f} ×{signal.weight:>7.3f} ={signal.part:>7.3f}"
-            yield f"{signal.name:<{_NAME}}{figures}  {paint(bar(signal.part, highest, _BAR), fg='cyan')}".rstrip()
+            yield f"{signal.name:<{_NAME}}{figures}  {_drawn(signal.part, highest)}".rstrip()
     if silent := [signal.name for signal in signals if signal.weight and not signal.part]:
         text = f"nothing by {', '.join(silent)}"
         yield from (_faint(text[start:end]) for start, end in wrapped(text, width))
+
+
+def _drawn(part: float, highest: float) -> str:
+    """Return the bar of what adds to a score, or takes away from it."""
+    return paint(bar(part, highest, _BAR), fg="yellow" if part < 0 else "cyan")
 
 
 def _word_lines(word: WordPart, width: int) -> Iterator[str]:
@@ -117,11 +122,11 @@ def _above(compared: int) -> str:
 
 def _gaps(told: NoteExplanation) -> Iterator[str]:
     yield _faint(f"{'signal':<{_NAME}}{'here':>7}{'above':>9}{'costs':>8}")
-    highest = max(gap.cost for gap in told.gaps)
+    highest = max(abs(gap.cost) for gap in told.gaps)
     for gap in told.gaps:
         if round(gap.cost, 3):
             figures = f"{gap.value:>7.3f}{gap.above:>9.3f}{gap.cost:>8.3f}"
-            yield f"{gap.signal:<{_NAME}}{figures}  {paint(bar(gap.cost, highest, _BAR), fg='cyan')}".rstrip()
+            yield f"{gap.signal:<{_NAME}}{figures}  {_drawn(-gap.cost, highest)}".rstrip()
     yield f"{'in all':<{_NAME}}{'':>16}{sum(gap.cost for gap in told.gaps):>8.3f}"
 
 

@@ -13,8 +13,8 @@ from excerpt.cli.printing import put
 from excerpt.kinds import Confidence
 from excerpt.model import Fragment, Hit, Span
 from excerpt.places import called
-from excerpt.text.columns import snippet, wrapped
-from excerpt.text.display import location, percent, visible_line
+from excerpt.text.columns import GAIN, LOSS, snippet, wrapped
+from excerpt.text.display import counted, location, percent, visible_line
 
 _SEPARATOR = " › "
 INDENT = " " * 5
@@ -46,7 +46,8 @@ def print_hits(hits: Sequence[Hit], explain: Callable[[int], None] | None = None
         lines = location(fragment.path, fragment.line_start, fragment.line_end, fragment.place)
         sure = f" · {said}" if (said := said_of(hit)) else ""
         kind = f" · {called(fragment.kind, fragment.place)}" if fragment.kind else ""
-        put(f"{INDENT}{paint(lines, fg='green')}{kind} · {fragment.tokens:,} tokens · score {hit.score:.3f}{sure}")
+        size = counted(fragment.tokens, "token")
+        put(f"{INDENT}{paint(lines, fg='green')}{kind} · {size} · score {hit.score:.3f}{sure}")
         text, spans = snippet(fragment.text, hit.spans, width * _SNIPPET_LINES - 10)
         text = visible_line(text)
         for start, end in wrapped(text, width):
@@ -63,8 +64,8 @@ def place_of(fragment: Fragment) -> str:
 
 
 def bar(part: float, highest: float, columns: int) -> str:
-    """A bar as long as `part` is beside `highest`, which has them all."""
-    return "█" * round(part / highest * columns) if part > 0 and highest > 0 else ""
+    """Return a bar as long as `part` is beside `highest`, which has all columns; a lighter one below 0."""
+    return (LOSS if part < 0 else GAIN) * round(abs(part) / highest * columns) if highest > 0 else ""
 
 
 def share_of(value: float) -> str:

@@ -103,7 +103,7 @@ def _print_report(report: BuildReport) -> None:
     if report.rebuilt:
         put(visible_line(f"Made anew: {report.rebuilt}"))
     put(
-        f"{notes:,} notes{beside}, {report.fragments:,} fragments · {report.added:,} added, "
+        f"{counted(notes, 'note')}{beside}, {counted(report.fragments, 'fragment')} · {report.added:,} added, "
         f"{report.changed:,} changed, "
         f"{report.removed:,} removed · {report.seconds:.1f} s"
     )
@@ -161,8 +161,8 @@ def _clear(file: SavingsFile) -> None:
 def _savings_line(savings: Savings | None) -> str:
     if savings is None:
         return "nothing yet"
-    packs = "1 pack" if savings.packs == 1 else f"{savings.packs:,} packs"
-    of = f"{savings.tokens:,} tokens in place of {savings.source_tokens:,}"
+    packs = counted(savings.packs, "pack")
+    of = f"{counted(savings.tokens, 'token')} in place of {savings.source_tokens:,}"
     return f"{percent(savings.saved, '')} · {packs} of {of}, since {savings.since}"
 
 
@@ -216,10 +216,10 @@ def learned_command(*, vault: Path | None, clear: bool, as_json: bool) -> int:
         rows = [{**as_data(note), "last": written_time(note.last)} for note in notes]
         print_json({"vault": chosen, "file": log.file, "events": len(events), "notes": rows})
     for note in () if as_json else notes:
-        did = ", ".join(_counted(count, what) for count, what in ((note.opens, "open"), (note.packs, "pack")) if count)
+        did = ", ".join(counted(count, what) for count, what in ((note.opens, "open"), (note.packs, "pack")) if count)
         put(visible_line(f"{note.score:.2f}  {written_time(note.last)[:10]}  {did:<18}  {note.path}"))
     narrate(
-        f"{_counted(len(notes), 'note')}, kept in {log.file}." if notes else "nothing was learned in this vault yet."
+        f"{counted(len(notes), 'note')}, kept in {log.file}." if notes else "nothing was learned in this vault yet."
     )
     return 0 if notes else 1
 
@@ -253,9 +253,5 @@ def _forget(log: UseLog, as_json: bool) -> int:
     if as_json:
         print_json({"forgotten": forgotten})
     else:
-        put(f"Forgot {_counted(forgotten, 'event')}." if forgotten else "There was nothing to forget.")
+        put(f"Forgot {counted(forgotten, 'event')}." if forgotten else "There was nothing to forget.")
     return 0
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"

@@ -59,8 +59,8 @@ def overview_command(
 
 def _summary(found: Overview, tokens: int) -> str:
     if not tokens:
-        return f"Not even its first lines fit into {found.budget:,} tokens."
-    return f"{found.notes:,} notes about {found.topic!r} · {tokens:,} of {found.budget:,} tokens"
+        return f"Not even its first lines fit into {counted(found.budget, 'token')}."
+    return f"{counted(found.notes, 'note')} about {found.topic!r} · {tokens:,} of {counted(found.budget, 'token')}"
 
 
 # --- related ----------------------------------------------------------------------------------------------------------
@@ -111,7 +111,7 @@ def _print(found: Related) -> None:
                 put(f"{INDENT}{name:<6} {_passage(passage, width - len(INDENT) - 7)}")
     whose = found.title if found.fragment is None else f"{found.title}, line {found.fragment.line_start}"
     if found.notes:
-        narrate(f"{len(found.notes)} notes near {whose} · {found.elapsed_ms:.0f} ms")
+        narrate(f"{counted(len(found.notes), 'note')} near {whose} · {found.elapsed_ms:.0f} ms")
     else:
         narrate(f"No other note here is near {whose}.")
 
@@ -135,7 +135,7 @@ def _reasons(note: RelatedNote) -> Iterator[tuple[str, str]]:
     if back:
         yield "links", f"both are linked from {', '.join(back[:_SHOWN_LINKS])}"
     if note.words:
-        yield "words", ", ".join(f"{word.word} ({word.notes} notes)" for word in note.words)
+        yield "words", ", ".join(f"{word.word} ({counted(word.notes, 'note')})" for word in note.words)
     if note.tags:
         yield "tags", " ".join(f"#{tag}" for tag in note.tags)
     if note.place:
@@ -230,7 +230,7 @@ class _ShownTree:
             yield self._line(branch, indent)
             if self.is_of_values and _tells_nothing(branch):
                 count = len(branch.branches) + branch.unlisted
-                yield paint(f"{indent}  … {count:,} values, each of one note", dim=True)
+                yield paint(f"{indent}  … {counted(count, 'value')}, each of one note", dim=True)
             elif level + 1 < self.depth:
                 yield from self.lines(branch.branches, level + 1, branch.unlisted)
         if rest := len(branches[self.top :]) + unlisted:
@@ -282,7 +282,7 @@ def _lines(found: Peek) -> Iterator[str]:
     yield paint(visible_line(found.title), bold=True)
     yield paint(visible_line(found.path), fg="green")
     changed = f" · changed {found.modified}" if found.modified else ""
-    yield f"{found.tokens:,} tokens · {found.lines:,} lines · {found.size:,} bytes{changed}"
+    yield f"{counted(found.tokens, 'token')} · {counted(found.lines, 'line')} · {counted(found.size, 'byte')}{changed}"
     nowhere = f" · {found.links_nowhere:,} lead nowhere" if found.links_nowhere else ""
     yield f"links to {counted(found.links_to, 'note')} · linked from {counted(found.linked_from, 'note')}{nowhere}"
     for name, values in (("also", found.aliases), ("tags", found.tags)):
@@ -321,5 +321,5 @@ def read_command(*, note: str, vault: Path | None, as_json: bool, no_refresh: bo
     else:
         put(for_stdout(found.text))
         where = location(found.path, found.line_start, found.line_end, found.place)
-        narrate(f"{where} of {found.lines:,} lines · {found.tokens:,} tokens")
+        narrate(f"{where} of {counted(found.lines, 'line')} · {counted(found.tokens, 'token')}")
     return 0

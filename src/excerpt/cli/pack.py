@@ -16,7 +16,7 @@ from excerpt.kinds import Format, Scope, Strategy
 from excerpt.known_vaults import vault_around
 from excerpt.model import TOO_LARGE, PackResult
 from excerpt.settings import MOST, places
-from excerpt.text.display import line_range, percent
+from excerpt.text.display import counted, line_range, percent
 
 
 @click.command()
@@ -90,7 +90,7 @@ def pack_command(
         put(for_stdout(text), end="")
     elif text:
         size = save(target, text)
-        narrate(f"{target} has the pack, {size:,} bytes.")
+        narrate(f"{target} has the pack, {counted(size, 'byte')}.")
     for unknown in _unknown(ids, packed):
         narrate(f"no fragment has the id {unknown or repr(unknown)}; ids are those of `excerpt search --json`.")
     narrate(_summary(packed))
@@ -123,8 +123,8 @@ def _why_empty(packed: PackResult) -> str:
     where = f"{best.path}:{line_range(best.line_start, best.line_end)}" if best.line_start else best.path
     if best.reason != TOO_LARGE:
         return f"the pack is empty: {where} is {best.reason}."
-    needs = f"{where} has {best.tokens:,} tokens, and its source line needs room too"
-    return f"the pack is empty: nothing fits into {packed.budget:,} tokens ({needs}). Give a larger --budget."
+    needs = f"{where} has {counted(best.tokens, 'token')}, and its source line needs room too"
+    return f"the pack is empty: nothing fits into {counted(packed.budget, 'token')} ({needs}). Give a larger --budget."
 
 
 def _summary(packed: PackResult) -> str:
@@ -132,6 +132,6 @@ def _summary(packed: PackResult) -> str:
     out = f", {len(packed.left_out)} left out" if packed.left_out else ""
     about = ", as Markdown" if packed.format is Format.JSON else ""
     return (
-        f"{count} {'pack' if count == 1 else 'packs'}{out} · {packed.tokens:,} of {packed.budget:,} tokens "
+        f"{counted(count, 'pack')}{out} · {packed.tokens:,} of {counted(packed.budget, 'token')} "
         f"({packed.tokenizer}{about}) · saves {percent(packed.saved, '')} of {packed.source_tokens:,}"
     )

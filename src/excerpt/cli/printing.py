@@ -18,7 +18,7 @@ import click
 from excerpt.errors import ExcerptError, StreamError
 from excerpt.json_forms import as_data
 from excerpt.state_files import users_umask
-from excerpt.text.display import visible, visible_json, visible_line
+from excerpt.text.display import counted, visible, visible_json, visible_line
 
 if TYPE_CHECKING:
     from excerpt.model import Progress
@@ -85,8 +85,8 @@ class ProgressLine:
     def __call__(self, progress: Progress) -> None:
         if not self._shown:
             return
-        counted = f"{progress.notes_done:,} of {progress.notes_total:,} files"
-        line = visible_line(f"{progress.phase} · {counted} · {progress.seconds:.0f} s · {progress.current}")
+        files = f"{progress.notes_done:,} of {counted(progress.notes_total, 'file')}"
+        line = visible_line(f"{progress.phase} · {files} · {progress.seconds:.0f} s · {progress.current}")
         width = shutil.get_terminal_size().columns
         self._stream.write(f"\r\x1b[K{line[: width - 1]}")
         self._stream.flush()

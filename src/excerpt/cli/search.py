@@ -17,6 +17,7 @@ from excerpt.kinds import Confidence, Strategy
 from excerpt.known_vaults import names_apart
 from excerpt.model import Result
 from excerpt.settings import MOST
+from excerpt.text.display import counted
 
 if TYPE_CHECKING:
     from excerpt import Explanation, Vault
@@ -134,7 +135,7 @@ def _search_several(
     print_hits([each.hit for each in hits], vaults=[each.vault for each in hits])
     matched = sum(result.matched for result in found.values())
     narrate(
-        f"{len(hits)} of {matched:,} matching fragments in {len(found)} vaults"
+        f"{len(hits)} of {counted(matched, 'matching fragment')} in {counted(len(found), 'vault')}"
         if hits
         else f"Nothing was found for {query!r}."
     )
@@ -206,9 +207,9 @@ def _summary(result: Result, *, in_store: bool) -> str:
     """What was found, in a line; a store counts what it has looked at alone."""
     if not result.hits:
         return f"Nothing was found for {result.query!r}."
-    shown = f"{len(result.hits)} of {'at least ' if in_store else ''}{result.matched:,} matching fragments"
+    shown = f"{len(result.hits)} of {'at least ' if in_store else ''}{counted(result.matched, 'matching fragment')}"
     if len(result.hits) > result.matched:  # under a filter
-        shown = f"{len(result.hits)} fragments, {result.matched:,} matching and the nearest in meaning"
+        shown = f"{counted(len(result.hits), 'fragment')}, {result.matched:,} matching and the nearest in meaning"
     if result.confidence is None:  # nothing but filters was asked
         return f"{shown} · newest first · {result.elapsed_ms:.1f} ms"
     took_over = result.asked not in (Strategy.AUTO, result.strategy)

@@ -35,7 +35,7 @@ def look_at_store(address: str, settings: Settings) -> Iterator[Finding]:
             yield ok("As many fragments are there as were counted")
         else:
             yield problem(
-                f"{health.fragments:,} fragments are there, and {health.counted:,} were counted.",
+                f"It has {counted(health.fragments, 'fragment')}, and {health.counted:,} were counted.",
                 "Push the vault by another name, and please report it.",
             )
         try:

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from excerpt.index.files import DerivedFile
 from excerpt.model import Section, Skipped
+from excerpt.text.display import counted
 from excerpt.text.fragments import digest_of_text
 
 # --- rows -------------------------------------------------------------------------------------------------------------
@@ -503,7 +504,7 @@ class Catalog:
             return str(error)
         if said != ["ok"]:
             return "; ".join(said)
-        return f"{len(broken):,} rows belong to notes that are not there" if broken else ""
+        return f"{counted(len(broken), 'row belongs', 'rows belong')} to notes that are not there" if broken else ""
 
     def rows(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
         """All rows of a query. The values are always bound, never written into the SQL."""

@@ -17,6 +17,7 @@ from excerpt.index.snapshot import Snapshot
 from excerpt.json_forms import fields_of
 from excerpt.model import Section
 from excerpt.places import holds
+from excerpt.text.display import counted
 from excerpt.text.frontmatter import read_frontmatter
 from excerpt.text.tokens import open_tokenizer
 from excerpt.text.words import fold
@@ -95,7 +96,9 @@ def _known(snapshot: Snapshot, name: str) -> str | None:
     if len(paths) > 1:
         others = f" and {len(paths) - _MOST_NAMED} more" if len(paths) > _MOST_NAMED else ""
         listed = ", ".join(paths[:_MOST_NAMED])
-        raise NotThereError(f"{len(paths)} notes are called {name}.", f"Name one by its path: {listed}{others}.")
+        raise NotThereError(
+            f"{counted(len(paths), 'note')} are called {name}.", f"Name one by its path: {listed}{others}."
+        )
     return paths[0] if paths else None
 
 
@@ -202,7 +205,7 @@ def read(snapshot: Snapshot, name: str) -> NoteLines:
         first, last, under = section.line_start, section.line_end, section.heading_path
     last = len(text) if last is None else min(last, len(text))
     if not 1 <= first <= max(len(text), 1):
-        raise NotThereError(f"{place.path} has {len(text):,} lines, not {first:,}.")
+        raise NotThereError(f"{place.path} has {counted(len(text), 'line')}, not {first:,}.")
     if first > last and text:
         raise NotThereError(f"Lines {first}-{place.last} of {place.path} are none.")
     info = snapshot.note_info(place.path)

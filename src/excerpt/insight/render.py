@@ -85,8 +85,8 @@ def _text(overview: Overview, parts: Sequence[_RenderedPart], taken: Sequence[in
 def _title(overview: Overview) -> str:
     topic = visible_line(" ".join(overview.topic.split()))
     return (
-        f"# Overview: {topic}\n\n{overview.fragments:,} of {overview.vault_fragments:,} passages, in"
-        f" {overview.notes:,} of {overview.vault_notes:,} notes"
+        f"# Overview: {topic}\n\n{overview.fragments:,} of {counted(overview.vault_fragments, 'passage')}, in"
+        f" {overview.notes:,} of {counted(overview.vault_notes, 'note')}"
     )
 
 
@@ -109,7 +109,7 @@ def _parts(overview: Overview) -> list[_RenderedPart]:
 
 def _main_note(note: MainNote) -> str:
     share = percent(note.share).replace("<", "under ")
-    return f"- {_named(note.place)}: {share}, {note.fragments} of its {note.of} passages"
+    return f"- {_named(note.place)}: {share}, {note.fragments} of its {counted(note.of, 'passage')}"
 
 
 def _passage(passage: KeyPassage) -> str:
@@ -129,7 +129,7 @@ def _theme(theme: Theme) -> str:
 def _standout(one: Standout) -> str:
     shown = {LabelKind.TAG: f"#{one.value}", LabelKind.FOLDER: f"{one.value}/"}
     label = visible_line(shown.get(one.kind, f"{one.name}: {one.value}"))
-    return f"- {label}: {one.here} of {one.here_of} notes here, {one.overall} in all, as {_path(one.place)}"
+    return f"- {label}: {one.here} of {counted(one.here_of, 'note')} here, {one.overall} in all, as {_path(one.place)}"
 
 
 def _related(note: LinkedNote) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from excerpt.text.columns import cut, snippet
-from excerpt.text.display import line_range, location, longer, visible_line
+from excerpt.text.display import counted, line_range, location, longer, visible_line
 from excerpt.text.tokens import open_tokenizer
 
 if TYPE_CHECKING:  # they bring the engine with them, which is loaded while the client still talks
@@ -83,7 +83,8 @@ def _whole(answer: ToolAnswer, shown: int, limit: int) -> str:
     left = max(len(answer.parts) - shown, 0)
     more = answer.more if isinstance(answer.more, str) else answer.more(shown) if left else ""
     hints = [f"{left:,} left out here: {more}." if left and more else "", answer.hint]
-    tally = f"{shown:,} of {answer.total:,} {answer.what}" if answer.what else ""
+    one = "memory" if answer.what == "memories" else answer.what.removesuffix("s")
+    tally = f"{shown:,} of {counted(answer.total, one, answer.what)}" if answer.what else ""
     parts = answer.parts[:shown]
     between = "\n\n" if any("\n" in part for part in parts) else "\n"
     body = [each for each in (answer.above, between.join(parts)) if each]
@@ -92,7 +93,7 @@ def _whole(answer: ToolAnswer, shown: int, limit: int) -> str:
         facts = (
             *answer.facts,
             tally,
-            f"{said:,} of {limit:,} tokens",
+            f"{said:,} of {counted(limit, 'token')}",
             f"vault {visible_line(answer.vault)}",
             answer.freshness,
         )
@@ -132,7 +133,7 @@ def hit_part(number: int, hit: Hit, characters: int, vault: str = "") -> str:
     whose = f"vault {visible_line(vault)} · " if vault else ""
     sure = f" · {hit.confidence}" if hit.confidence is not None else ""
     where = place(fragment.path, fragment.line_start, fragment.line_end, fragment.place)
-    head = f"{number}. {whose}{where} · {headings(fragment)}{sure} · {fragment.tokens:,} tokens"
+    head = f"{number}. {whose}{where} · {headings(fragment)}{sure} · {counted(fragment.tokens, 'token')}"
     return f"{head}\n   {quoted(fragment.text, hit.spans, characters)}" if characters else head
 
 
@@ -215,7 +216,7 @@ def _beginning(line: str, most: int) -> str:
 
 def outline(found: Peek) -> str:
     """A note's size and headings, each with its lines and tokens."""
-    head = f"{visible_line(found.path)} · {found.tokens:,} tokens · {found.lines:,} lines"
+    head = f"{visible_line(found.path)} · {counted(found.tokens, 'token')} · {counted(found.lines, 'line')}"
     rows = [
         f"{'  ' * max(entry.level - 1, 0)}{visible_line(entry.heading) or '(before the first heading)'} "
         f":{line_range(entry.line_start, entry.line_end)} · {entry.tokens:,}"

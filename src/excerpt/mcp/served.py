@@ -22,7 +22,7 @@ from excerpt.known_vaults import names_apart
 from excerpt.processes import watch_command
 from excerpt.settings import places
 from excerpt.store.address import is_address, read_address
-from excerpt.text.display import visible_line
+from excerpt.text.display import counted, visible_line
 from excerpt.vault.watched import is_watched
 
 Told = TypeVar("Told")
@@ -60,7 +60,7 @@ class IndexingState:
         """How far the build is; "" while none runs, or before it knows what there is to read."""
         if self.files is None or not self.files[1]:
             return ""
-        return f"indexing, {self.files[0]:,} of {self.files[1]:,} files"
+        return f"indexing, {self.files[0]:,} of {counted(self.files[1], 'file')}"
 
 
 class IndexingProcess:
@@ -262,7 +262,7 @@ class ServedVault:
         state = self.indexing.state
         if state.files is not None:
             done, total = state.files
-            message = f"{self.name} is being indexed for the first time: {done:,} of {total:,} files so far."
+            message = f"{self.name} is being indexed for the first time: {done:,} of {counted(total, 'file')} so far."
             return NotYetError(message, _AGAIN_SOON)
         if self._is_building(state):
             return NotYetError(f"{self.name} is being looked at for the first time.", _AGAIN_SOON)

@@ -504,7 +504,7 @@ def _folders(at: ServedSnapshot, query: str, limit: int) -> str:
     matches = at.vault.map(query, most=1)
     shown = [branch for branch in matches.folders if branch.fragments][:limit]
     parts = tuple(
-        f"{visible_line(branch.filter)} · {branch.fragments:,} passages in {counted(branch.notes, 'note')}"
+        f"{visible_line(branch.filter)} · {counted(branch.fragments, 'passage')} in {counted(branch.notes, 'note')}"
         for branch in shown
     )
     answer = ToolAnswer(
@@ -553,7 +553,7 @@ def _read(at: ServedSnapshot, source: str, query: str, limit: int, *, full: bool
 
     cut = next((f"Line {part.first} goes on: `read` it with a query. " for part in parts if part.is_cut), "")
     answer = ToolAnswer(
-        facts=(answers.place(note.path, note.line_start, note.line_end, note.place), f"{note.lines:,} lines"),
+        facts=(answers.place(note.path, note.line_start, note.line_end, note.place), counted(note.lines, "line")),
         what="passages",
         parts=tuple(part.shown for part in parts),
         total=len(parts),
@@ -594,7 +594,7 @@ def _router(at: ServedSnapshot, note: excerpt.NoteLines, limit: int) -> str:
         rows = outline.split("\n")
         outline = "\n".join((*rows[: max(len(rows) * 3 // 4, 1)], "…")) if len(rows) > 2 else rows[0]
     answer = ToolAnswer(
-        facts=(f"a long note in brief, {note.note_tokens:,} tokens",),
+        facts=(f"a long note in brief, {counted(note.note_tokens, 'token')}",),
         what="passages",
         parts=tuple(answers.fragment_part(fragment, limit // 3) for fragment in main),
         total=len(found.fragments(note.path)),
@@ -671,7 +671,9 @@ class Server(MCPServer[None]):
     async def read_resource(self, uri: Any, context: Context[None, Any] | None = None) -> Any:
         """Read a note by its URI. Raises MCPError for one that is too long to be repeated in an error."""
         if len(str(uri)) > _LONGEST_URI:
-            raise MCPError(INVALID_PARAMS, f"The URI has {len(str(uri)):,} characters: no note has one that long.")
+            raise MCPError(
+                INVALID_PARAMS, f"The URI has {counted(len(str(uri)), 'character')}: no note has one that long."
+            )
         return await super().read_resource(uri, context)
 
     async def run_stdio_async(self) -> None:

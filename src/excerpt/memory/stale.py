@@ -16,6 +16,7 @@ from excerpt.index.snapshot import Snapshot
 from excerpt.json_forms import picked
 from excerpt.memory.store import MemoryStore
 from excerpt.model import Memory, Source, Span
+from excerpt.text.display import counted
 from excerpt.text.fragments import digest_of_text, words_in
 from excerpt.text.relocate import in_place_of, place_of, same_lines
 
@@ -309,7 +310,7 @@ def from_lines(snapshot: Snapshot, place: str) -> tuple[Source, str]:
     lines = snapshot.note_text(path).rstrip("\n").split("\n")
     last = len(lines) if last is None else min(last, len(lines))
     if not 1 <= first <= last:
-        raise MemoryUnusableError(f"{path} has {len(lines):,} lines, and none of {place}.")
+        raise MemoryUnusableError(f"{path} has {counted(len(lines), 'line')}, and none of {place}.")
     text = "\n".join(lines[first - 1 : last])
     return source_at(snapshot, path, first, last, text), text
 

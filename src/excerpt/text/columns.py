@@ -8,6 +8,9 @@ from collections.abc import Iterator, Sequence
 
 from excerpt.model import Span
 
+GAIN, LOSS = "█", "░"
+"""What bars are drawn with: of what adds to a score, and of what takes away from it."""
+
 
 def snippet(text: str, spans: Sequence[Span], columns: int) -> tuple[str, list[Span]]:
     """About `columns` columns of `text` on one line, from where the most matches stand, and the matches in it."""

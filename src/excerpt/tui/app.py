@@ -6,6 +6,7 @@ import asyncio
 import gc
 import os
 import sys
+from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -26,16 +27,25 @@ from textual.driver import Driver
 from textual.filter import LineFilter
 from textual.reactive import var
 from textual.screen import Screen
-from textual.widgets import Input
+from textual.widgets import Button, Input
 
 from excerpt.errors import ExcerptError, SettingsError
 from excerpt.known_vaults import DEMO, name_among_recent, remember_vault
 from excerpt.settings import Places, Settings
 from excerpt.store.address import Address
-from excerpt.tui.bindings import Waiting, action_target, bindings, disabled_reason, places_here, reasons_here
+from excerpt.tui.bindings import (
+    OpensDialogs,
+    Waiting,
+    action_target,
+    bindings,
+    disabled_reason,
+    places_here,
+    reasons_here,
+)
 from excerpt.tui.common.bars import TabBar
 from excerpt.tui.common.line_filters import Harmless, Plain
 from excerpt.tui.keymap import usable, use_keys
+from excerpt.tui.keys import OPENING
 from excerpt.tui.main_screen import MainScreen
 from excerpt.tui.session import NEW, session_of
 from excerpt.tui.settings.themes import CSS_OF_TEXTUAL, DARK_DEFAULTS, LIGHT_DEFAULTS, ThemeController, keep_theme
@@ -50,6 +60,11 @@ _SOON = 0.02
 """Seconds until what came too early is tried again."""
 _CATCHING_UP = 0.5
 """Seconds that a key waits for those before it."""
+_MOST_HELD = 3.0
+"""Seconds that keys are held at most behind one that opens a dialog."""
+_SETTLED = 3
+"""Times that all queues are emptied without another screen or focus until no dialog is expected any more: a key comes
+up to what acts on it, its message goes to the screen, and what that calls is done."""
 _REASON_SECONDS = 3.0
 """How long it is said why something cannot be done now, and not said once more."""
 _LOOK_AT_THEME = 1.0
@@ -122,6 +137,10 @@ class ExcerptApp(App[None], inherit_bindings=False):
         self._plain = Plain()
         self._harmless = Harmless()
         self._reason_said = ("", 0.0)
+        self._held: deque[events.Key | events.Paste] = deque()
+        self._is_holding = False
+        self._late_actions = 0
+        self._opens_vault = False
         self._animates = self.animation_level
         self.set_reactive(ExcerptApp.plain, settings.screen.plain)
         self.watch_plain()
@@ -186,6 +205,7 @@ class ExcerptApp(App[None], inherit_bindings=False):
     def _chosen(self, opening: Opening | None) -> None:
         # A worker of the app: the screen that asked goes away meanwhile, and is waited for.
         if opening is not None:
+            self._opens_vault = True
             self.run_worker(self._open(opening), group="vault", exclusive=True)
 
     async def _open(self, opening: Opening) -> None:
@@ -207,6 +227,7 @@ class ExcerptApp(App[None], inherit_bindings=False):
         self.add_mode(f"vault-{self._opened}", self.get_default_screen)
         await self.switch_mode(f"vault-{self._opened}")
         await self.remove_mode(mode)
+        self._opens_vault = False
         self._begin()
         # What the first engine froze is let go of; the next one freezes anew (`EngineWorker`).
         gc.unfreeze()
@@ -348,7 +369,8 @@ class ExcerptApp(App[None], inherit_bindings=False):
             return True
         early = isinstance(self.screen, MainScreen) and not self.screen.is_furnished
         if early and not isinstance(default_namespace, Input):  # editing keeps its order among the letters
-            self.set_timer(_SOON, partial(self.run_action, action, default_namespace, namespaces))
+            self._late_actions += 1
+            self.set_timer(_SOON, partial(self._run_late, action, default_namespace, namespaces))
             return True
         if isinstance(action, str):
             target, name, parameters = action_target(default_namespace or self, action)
@@ -364,19 +386,97 @@ class ExcerptApp(App[None], inherit_bindings=False):
             self.notify(reason, timeout=_REASON_SECONDS, markup=False)
         return True
 
+    async def _run_late(
+        self,
+        action: str | ActionParseResult,
+        default_namespace: DOMNode | None,
+        namespaces: Mapping[str, DOMNode] | None,
+    ) -> None:
+        self._late_actions -= 1
+        await self.run_action(action, default_namespace, namespaces)
+
     def _is_open(self, node: DOMNode | None) -> bool:
         try:
             return node is None or node is self or node.screen in self.screen_stack
         except NoScreen:
             return False
 
+    # --- keys in their order ------------------------------------------------------------------------------------------
+
+    async def on_event(self, event: events.Event) -> None:
+        """As Textual does; keys behind one that opens a dialog are held until it has the focus."""
+        if isinstance(event, events.Key | events.Paste) and not event.is_forwarded:
+            if self._is_holding:
+                self._held.append(event)
+                return
+            if isinstance(event, events.Paste):
+                await self._catch_up()
+            elif self._opens_dialog(event):
+                await self._catch_up(event.key)
+                if self._opens_dialog(event):
+                    self._is_holding = True
+                    self.run_worker(self._release_held(), group="held")
+        await super().on_event(event)
+
+    def _opens_dialog(self, event: events.Key) -> bool:
+        """Return whether a key may open a dialog where the focus is now."""
+        from excerpt.tui.common.dialog import Leaving
+
+        screen, focused = self.screen, self.focused
+        is_typed = focused is not None and focused.check_consume_key(event.key, event.character)
+        if isinstance(screen, Leaving) and (event.key == "enter" or isinstance(focused, Button)):
+            return True
+        found = (one for _, each in screen._binding_chain for one in each.key_to_bindings.get(event.key, ()))
+        return any(one.id in OPENING and (one.priority or not is_typed) for one in found)
+
+    async def _release_held(self) -> None:
+        """Wait until the dialog has the focus, or none comes, then let go of the keys that are held."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_MOST_HELD):
+                settled = 0
+                while settled < _SETTLED:
+                    before = (*self.screen_stack, self.focused)
+                    await self._empty_queues()
+                    if self._is_opening:
+                        await asyncio.sleep(_SOON)
+                        settled = 0
+                    else:
+                        settled = settled + 1 if before == (*self.screen_stack, self.focused) else 0
+        self.call_later(self._replay_held)
+
+    @property
+    def _is_opening(self) -> bool:
+        screen = self.screen
+        return self._late_actions > 0 or self._opens_vault or (isinstance(screen, OpensDialogs) and screen.is_opening)
+
+    async def _empty_queues(self) -> None:
+        """Wait until all that has the focus, what is around it, and the app have read what has come in."""
+        screen = self.screen
+        for node in (self.focused or screen).ancestors_with_self:
+            done = asyncio.Event()
+            if not node.call_later(done.set):
+                continue
+            while not done.is_set() and node.is_running and node.is_attached:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(_SOON):
+                        await done.wait()
+
+    async def _replay_held(self) -> None:
+        """Handle the held keys in their order; behind one that opens another dialog the rest is held again."""
+        self._is_holding = False
+        while self._held and not self._is_holding:
+            await self.on_event(self._held.popleft())
+
     async def _check_bindings(self, key: str, priority: bool = False) -> bool:
         if priority:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(_CATCHING_UP):
-                    while not await self._has_caught_up(key):
-                        pass
+            await self._catch_up(key)
         return await super()._check_bindings(key, priority)
+
+    async def _catch_up(self, key: str = "") -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_CATCHING_UP):
+                while not await self._has_caught_up(key):
+                    pass
 
     async def _has_caught_up(self, key: str) -> bool:
         """Wait until the keys before this one have done what they do, and return whether the same screen is in front.

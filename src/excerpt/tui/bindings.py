@@ -37,6 +37,15 @@ class Waiting(Protocol):
         """Act as soon as it is there."""
 
 
+@runtime_checkable
+class OpensDialogs(Protocol):
+    """A screen or widget on which a dialog may be on its way."""
+
+    @property
+    def is_opening(self) -> bool:
+        """Whether what was asked for is still to come up, so that keys pressed meanwhile are for that."""
+
+
 def action_target(node: DOMNode, action: str) -> tuple[DOMNode, str, tuple[object, ...]]:
     """The widget that does an action bound at `node`, with the action's name and parameters: the pane around it where
     the action is the pane's."""

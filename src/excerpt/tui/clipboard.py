@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from excerpt.kinds import Format
 from excerpt.processes import find_program, program_command
+from excerpt.text.display import counted
 
 if TYPE_CHECKING:
     from excerpt.model import PackResult
@@ -211,7 +212,7 @@ def told_file(file: Path | None, size: int, what: str, tokens: int | None) -> st
 
 
 def _size(what: str, tokens: int | None, size: int) -> str:
-    return f"{what}: {tokens:,} tokens" if tokens is not None else f"{what}: {size:,} bytes"
+    return f"{what}: {counted(tokens, 'token')}" if tokens is not None else f"{what}: {counted(size, 'byte')}"
 
 
 @dataclass(frozen=True, slots=True)

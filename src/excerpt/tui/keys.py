@@ -18,7 +18,8 @@ class Key:
 
     `shown` puts it into the footer before others; `moves` keeps it out, as it moves in what is shown. `first` goes
     before the focused field's own. `about_hit`: it does something with the selected hit, so it needs one, and pressed
-    right behind the last letter of a query it waits for the answer.
+    right behind the last letter of a query it waits for the answer. `opens`: it opens a dialog or a menu, to which keys
+    belong that are pressed right behind it.
     """
 
     id: str
@@ -30,6 +31,7 @@ class Key:
     first: bool = False
     moves: bool = False
     about_hit: bool = False
+    opens: bool = False
 
 
 def while_typing(*rows: Key) -> Sequence[Key]:
@@ -53,7 +55,7 @@ def too(around: Iterable[Key], of: str, id_: str, keys: str, what: str = "", *, 
     """More keys, in what has the focus, for the binding `of` of the place around it."""
     binding = next(each for each in around if each.id == of)
     action = f"pane({binding.action!r})" if "'" not in binding.action else f'pane("{binding.action}")'
-    return Key(id_, keys, action, binding.label, what or binding.what, shown=shown)
+    return Key(id_, keys, action, binding.label, what or binding.what, shown=shown, opens=binding.opens)
 
 
 DIALOG: Sequence[Key] = while_typing(
@@ -123,8 +125,8 @@ STRATEGIES: Sequence[Key] = while_typing(
 )
 
 ALWAYS: Sequence[Key] = (
-    Key("help", "f1", "app.help", "help", "List the keys that work here", shown=True, first=True),
-    Key("palette", "ctrl+g", "app.command_palette", "commands", "Find any command by name", first=True),
+    Key("help", "f1", "app.help", "help", "List the keys that work here", shown=True, first=True, opens=True),
+    Key("palette", "ctrl+g", "app.command_palette", "commands", "Find any command by name", first=True, opens=True),
     Key("suspend", "ctrl+z", "app.suspend_process", "suspend", "Suspend: back to the shell", first=True),
     Key("redraw", "ctrl+l", "app.redraw", "redraw", "Draw the screen anew", first=True),
     Key("quit", "ctrl+q", "app.quit", "quit", "Leave excerpt", shown=True, first=True),
@@ -134,13 +136,13 @@ EVERYWHERE: Sequence[Key] = (
     Key("show-search", "f2", "show_tab('search')", "search", "Go to the Search tab", first=True),
     Key("show-overview", "f3", "show_tab('overview')", "overview", "Go to the Overview tab", first=True),
     Key("show-memory", "f4", "show_tab('memory')", "memory", "Go to the Memory tab", first=True),
-    Key("index", "", "open_index", "index", "The index: how far it is, what was skipped and why"),
+    Key("index", "", "open_index", "index", "The index: how far it is, what was skipped and why", opens=True),
     Key("settings", "", "settings", "settings", "Settings: open their file in your editor"),
-    Key("help-sign", "question_mark", "app.help", "help", "List the keys that work here"),
+    Key("help-sign", "question_mark", "app.help", "help", "List the keys that work here", opens=True),
     Key("update", "", "update_index", "update", "Update the index: look at all files now"),
-    Key("change-theme", "", "app.change_theme", "theme", "Change the theme"),
+    Key("change-theme", "", "app.change_theme", "theme", "Change the theme", opens=True),
     Key("vault-settings", "", "settings(True)", "settings", "Settings of this vault alone: open their file"),
-    Key("switch-vault", "", "app.switch_vault", "vault", "Open another vault", first=True),
+    Key("switch-vault", "", "app.switch_vault", "vault", "Open another vault", first=True, opens=True),
 )
 
 FINDING: Sequence[Key] = while_typing(
@@ -150,19 +152,26 @@ FINDING: Sequence[Key] = while_typing(
     Key("obsidian", "", "obsidian", "Obsidian", "Open the note in Obsidian", about_hit=True),
     Key("copy-fragment", "", "copy_fragment", "copy one", "Copy the fragment alone", shown=True, about_hit=True),
     Key("strategy", "ctrl+s", "strategy", "strategy", "Next strategy", shown=True),
-    Key("remember", "ctrl+r", "remember", "remember", "Remember the fragment", shown=True),
+    Key("remember", "ctrl+r", "remember", "remember", "Remember the fragment", shown=True, opens=True),
     Key("why", "ctrl+t", "show_view('why')", "why", "Why the fragment has its rank, or the passage again"),
-    Key("why-not", "", "why_not", "why not", "Why not this note: ask of one that you miss, or would have higher"),
-    Key("compare", "", "compare", "compare", "Compare strategies: where they differ for this query"),
+    Key(
+        "why-not",
+        "",
+        "why_not",
+        "why not",
+        "Why not this note: ask of one that you miss, or would have higher",
+        opens=True,
+    ),
+    Key("compare", "", "compare", "compare", "Compare strategies: where they differ for this query", opens=True),
     Key("memories", "", "memories", "memories", "Memories: among the hits, before them, or not"),
 )
 
 ASKING: Sequence[Key] = while_typing(
     Key("complete", "ctrl+space,ctrl+@", "complete", "complete", "Complete the word"),
-    Key("suggest", "", "suggest", "narrower", "Narrower and wider queries, with what they find"),
-    Key("saved", "", "saved", "saved", "Saved queries: run or delete one"),
+    Key("suggest", "", "suggest", "narrower", "Narrower and wider queries, with what they find", opens=True),
+    Key("saved", "", "saved", "saved", "Saved queries: run or delete one", opens=True),
     Key("save-query", "", "save_query", "save", "Save the query"),
-    Key("history", "", "history", "history", "History: queries asked before"),
+    Key("history", "", "history", "history", "History: queries asked before", opens=True),
 )
 
 MENU: Sequence[Key] = while_typing(
@@ -178,7 +187,7 @@ PACKING: Sequence[Key] = while_typing(
     Key("copy-pack", "ctrl+y", "copy_pack", "copy pack", "Copy the pack", shown=True),
     Key("scope", "", "scope", "scope", "Next scope: how far passages grow", shown=True),
     Key("panel", "ctrl+o", "panel", "the pack", "Show what is in the pack, or close it"),
-    Key("budget", "", "type_budget", "budget", "Type the token budget"),
+    Key("budget", "", "type_budget", "budget", "Type the token budget", opens=True),
     Key("budget-up", "", "budget(1)", "budget +", "A larger token budget"),
     Key("budget-down", "", "budget(-1)", "budget -", "A smaller token budget"),
     Key("format", "", "format", "format", "Next format of the pack"),
@@ -265,7 +274,14 @@ PACK: Sequence[Key] = (
     Key("pack-earlier", "shift+up", "pane('shift(-1)')", "earlier", "Move the passage up", shown=True),
     Key("pack-scope", "s", "pane('own_scope')", "its scope", "Next scope for this passage alone", shown=True),
     too(SEARCH, "remember", "pack-remember", "m", "Remember the passage"),
-    Key("pack-remember-all", "", "pane('remember_pack')", "remember all", "Remember all: keep the whole pack"),
+    Key(
+        "pack-remember-all",
+        "",
+        "pane('remember_pack')",
+        "remember all",
+        "Remember all: keep the whole pack",
+        opens=True,
+    ),
     too(SEARCH, "undo", "pack-undo", "u", shown=True),
     too(SEARCH, "redo", "pack-redo", "U"),
     too(SEARCH, "budget", "pack-budget", "b"),
@@ -302,7 +318,7 @@ OVERVIEW: Sequence[Key] = while_typing(
     Key("overview-search", "", "search", "search", "Search for what is selected", shown=True),
     Key("overview-copy", "ctrl+y", "copy", "copy", "Copy the overview as Markdown", shown=True),
     Key("overview-passage", "", "passage", "passage", "Show the passage, or hide it", shown=True),
-    Key("overview-remember", "ctrl+r", "remember", "remember", "Remember the passage", shown=True),
+    Key("overview-remember", "ctrl+r", "remember", "remember", "Remember the passage", shown=True, opens=True),
     Key("overview-all", "", "every_line", "all lines", "All lines, or as many as fit", shown=True),
     Key("overview-page-down", "pagedown", "scroll_passage(1)", "scroll", "Scroll the passage down", moves=True),
     Key("overview-page-up", "pageup", "scroll_passage(-1)", "scroll", "Scroll the passage up", moves=True),
@@ -329,8 +345,8 @@ MEMORY: Sequence[Key] = while_typing(
     Key("memory-update", "", "update", "take new", "Take the source's new text", shown=True),
     Key("memory-edit", "enter", "edit", "open source", "Open its source in your editor", shown=True),
     Key("memory-copy", "ctrl+y", "copy", "copy", "Copy the memory", shown=True),
-    Key("memory-change", "", "change", "change", "Change its text, tags or reason", shown=True),
-    Key("memory-new", "ctrl+r", "remember", "new", "Write down a new memory", shown=True),
+    Key("memory-change", "", "change", "change", "Change its text, tags or reason", shown=True, opens=True),
+    Key("memory-new", "ctrl+r", "remember", "new", "Write down a new memory", shown=True, opens=True),
     Key("memory-forget", "", "forget", "forget", "Forget the memory", shown=True),
     Key("memory-undo", "", "undo", "undo", "Undo the last decision of memories", shown=True),
     Key("memory-redo", "", "redo", "redo", "Redo what was taken back of memories"),
@@ -413,6 +429,9 @@ PLACES: Mapping[str, Sequence[Key]] = {
     "Themes, with the list focused": THEMES,
     "Opening a vault": CHOOSING,
 }
+
+OPENING = frozenset(key.id for keys in PLACES.values() for key in keys if key.opens)
+"""Ids of the bindings that open a dialog or the query's menu."""
 
 PARTS: Mapping[str, Mapping[str, Sequence[Key]]] = {
     "Search": {

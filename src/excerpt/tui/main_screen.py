@@ -22,7 +22,7 @@ from excerpt.pack.selection import read_marks, write_marks
 from excerpt.settings import Places, Settings
 from excerpt.store.address import Address
 from excerpt.text.display import counted, visible_line
-from excerpt.tui.bindings import bindings
+from excerpt.tui.bindings import OpensDialogs, bindings
 from excerpt.tui.common.bars import TABS, KeyBar, TabBar
 from excerpt.tui.common.split import Split
 from excerpt.tui.index.controller import IndexController, bar_state, progress_words
@@ -385,6 +385,12 @@ class MainScreen(PromptScreen):
         self._emptied = None
         if empty:
             self.index.process.ask("agree")
+
+    @property
+    def is_opening(self) -> bool:
+        """Return whether a dialog that a pane was asked for is still to come."""
+        panes: Iterable[OpensDialogs] = (*self.query(SearchPane), *self._overview_panes())
+        return any(pane.is_opening for pane in panes)
 
     # --- tabs ---------------------------------------------------------------------------------------------------------
 

@@ -7,12 +7,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
-from textual import work
-from textual.command import CommandPalette, DiscoveryHit, Hit, Hits, Provider
+from textual import on, work
+from textual.command import CommandList, CommandPalette, DiscoveryHit, Hit, Hits, Provider
 from textual.css.query import NoMatches
 from textual.markup import escape
 from textual.screen import Screen
 from textual.widget import Widget
+from textual.widgets import Input
+from textual.worker import WorkerCancelled, WorkerFailed
 
 from excerpt.tui.bindings import action_target, active, disabled_reason
 from excerpt.tui.common.dialog import Leaving
@@ -106,9 +108,28 @@ def _keys(binding: Key, keymap: Mapping[str, str]) -> str:
 class Palette(CommandPalette, Leaving[None]):
     """Textual's palette, which goes once however many keys ask for it, and survives keys that are ahead of it."""
 
+    _is_choosing = False
+
     def _action_command_list(self, action: str) -> None:
         with suppress(LookupError):  # a page of a list that is not drawn has no lines
             super()._action_command_list(action)
+
+    @property
+    def is_opening(self) -> bool:
+        """Return whether the chosen command is still to be run."""
+        return self._is_choosing
+
+    @on(Input.Submitted)
+    async def _choose(self, event: Input.Submitted) -> None:
+        """Run the command that is selected when all of what is typed has been looked for."""
+        event.stop()
+        event.prevent_default()
+        self._is_choosing = True
+        for worker in [one for one in self.workers if one.group == CommandPalette._GATHER_COMMANDS_GROUP]:
+            with suppress(WorkerFailed, WorkerCancelled):
+                await worker.wait()
+        self._is_choosing = self._list_visible and self.query_one(CommandList).highlighted is not None
+        self._select_or_command()
 
     @work(exclusive=True, group=CommandPalette._GATHER_COMMANDS_GROUP)
     async def _gather_commands(self, search_value: str) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from excerpt.insight.overview_parts import Overview, Place
 from excerpt.model import Fragment
-from excerpt.tui.search.note_window import window_around
+from excerpt.tui.search.note_window import set_off, window_around
 
 if TYPE_CHECKING:
     from excerpt.index.snapshot import Snapshot
@@ -136,10 +136,12 @@ class AskOverview:
 
 @dataclass(frozen=True, slots=True)
 class AskPassage:
-    """The lines of a place, in their note, with what `marks` names marked in them; None where the note is gone."""
+    """The lines of a place, in their note, with what `marks` names of a topic marked in them as of a search's hit; None
+    where the note is gone."""
 
     kind: ClassVar[str] = "passage"
     place: Place
+    topic: str
     marks: Marks | None
 
     def answer(self, engine: Engine) -> NoteWindow | None:
@@ -152,7 +154,7 @@ class AskPassage:
         except KeyError:
             return None
         spans = Marker().spans(fragment.text, self.marks, language) if self.marks is not None else ()
-        return window_around(text, fragment, spans)
+        return window_around(text, fragment, set_off(fragment.text, spans, self.topic, language))
 
 
 @dataclass(frozen=True, slots=True)

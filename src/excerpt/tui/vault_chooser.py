@@ -324,6 +324,11 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
             return str(error) if is_path(str(path)) or is_address(str(path)) else unknown
         return opening, too_broad(self._places, vault, self._home.resolve())
 
+    @property
+    def is_opening(self) -> bool:
+        """Return whether the vault that was chosen is still being looked at."""
+        return self._wanted is not None or self._waits is not None
+
     # --- what they found ----------------------------------------------------------------------------------------------
 
     def _known_read(self, rows: tuple[VaultRow, ...]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import unicodedata
+
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
@@ -21,6 +23,38 @@ def rows(text: str, width: int, hang: int = 0) -> list[str]:
 
 def test_it_wraps_at_spaces() -> None:
     assert rows("one two three", 8) == ["one two ", "three"]
+
+
+def test_words_of_every_script_that_has_spaces_stay_whole() -> None:
+    for text in (
+        "Заметки о синхронизации устройств и конфликтах",
+        "Σημειώσεις για τον συγχρονισμό συσκευών",
+        "הערות על סנכרון בין מכשירים שונים",
+        "ملاحظات حول مزامنة الأجهزة المختلفة",
+        "Il perché è già più là: caffè, città, età",
+        "여러 기기에서 메모를 동기화하는 방법",
+        "de\u0301ja\u0300 vu e\u0301te\u0301 passe\u0301",
+    ):
+        longest = max(cell_len(word) for word in text.split())
+        for width in range(longest, cell_len(text)):
+            assert " ".join(row.strip() for row in rows(text, width)).split() == text.split(), (text, width)
+
+
+def test_thai_and_its_like_are_parted_between_syllables_as_they_have_no_spaces() -> None:
+    for text in (
+        "การซิงค์โน้ตระหว่างอุปกรณ์หลายเครื่อง",
+        "ການຊິງບັນທຶກລະຫວ່າງອຸປະກອນ",
+        "ကိရိယာများအကြားမှတ်စုများ",
+        "ការធ្វើសមកាលកម្មកំណត់ត្រា",
+    ):
+        wrapped = rows(f"a {text}", 10)
+        assert cell_len(wrapped[0]) > 6
+        assert not [row for row in wrapped if unicodedata.category(row[0]).startswith("M")]
+
+
+def test_a_latin_word_among_chinese_ones_stays_whole_and_no_row_begins_with_a_full_stop() -> None:
+    assert rows("同步笔记Obsidian好", 14) == ["同步笔记", "Obsidian好"]
+    assert rows("同步笔记。", 8) == ["同步笔", "记。"]
 
 
 def test_a_word_longer_than_the_line_is_cut() -> None:

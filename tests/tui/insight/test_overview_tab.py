@@ -19,6 +19,7 @@ from excerpt.search.engine import Engine
 from excerpt.settings import Places, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.bars import TabBar
+from excerpt.tui.common.line_drawing import Ink
 from excerpt.tui.common.notice import Notice
 from excerpt.tui.insight.overview_list import OverviewList
 from excerpt.tui.insight.overview_pane import OverviewPane, TopicStatus, in_overview
@@ -349,10 +350,33 @@ async def test_in_a_very_short_window_the_passage_takes_the_place_of_the_lines(a
         assert not lines_of(app).size.height
 
 
+async def test_a_topic_the_key_of_the_form_and_its_tags_in_one_read(app: ExcerptApp) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
+        await overview_of(pilot, app, "honey")
+        at_once(app, "ctrl+u", *"smoke", "ctrl+r", *"calm")
+        await until(pilot, lambda: isinstance(app.screen, Remember), "the form")
+        form = app.screen
+        await until(pilot, lambda: form.query_one("#tags", Input).value == "calm", "the tags")
+        assert pane_of(app).topic == "smoke"
+        assert "smoke" in form.query_one(TextArea).text
+
+
+async def test_stop_words_of_a_topic_are_not_marked_in_its_passages(bees: tuple[Path, Places]) -> None:
+    vault, places = bees
+    snapshot = Snapshot.open(places.index_folder(vault), Settings())
+    engine = Engine(snapshot, Settings())
+    topic = "the queen in the hive"
+    window = AskPassage(Place("Bees/Queen.md", "Queen", 7, 11), topic, engine.marks(topic)).answer(engine)
+    assert window is not None
+    marked = {run.text.casefold() for line in window.lines for run in line.runs if Ink.MATCH in run.ink}
+    assert marked == {"queen", "hive"}
+    snapshot.close()
+
+
 async def test_a_place_whose_note_is_gone_has_no_passage(bees: tuple[Path, Places]) -> None:
     vault, places = bees
     snapshot = Snapshot.open(places.index_folder(vault), Settings())
-    question = AskPassage(Place("Bees/Gone.md", "Gone", 1, 2), None)
+    question = AskPassage(Place("Bees/Gone.md", "Gone", 1, 2), "bees", None)
     assert question.answer(Engine(snapshot, Settings())) is None
     snapshot.close()
 

@@ -12,6 +12,7 @@ from excerpt.model import Pack
 from excerpt.pack.selection import KeptMarks, Mark, write_marks
 from excerpt.settings import PackSettings, Places, Settings
 from excerpt.tui.app import ExcerptApp
+from excerpt.tui.common.bars import KeyBar
 from excerpt.tui.pack.bar import PackBar
 from excerpt.tui.pack.packer import INSTEAD, Left
 from excerpt.tui.pack.panel import PackPanel
@@ -117,6 +118,35 @@ async def test_what_is_dropped_is_listed_with_its_reason_and_can_be_brought_back
         assert before[0] in dropped.fragment_ids
         await press(pilot, app, "G", "x")
         assert entries(app) == before
+
+
+def offered(app: ExcerptApp) -> set[str]:
+    return {offer.id for offer in screen_of(app).query_one(KeyBar).shown if offer.id.startswith(("pack-", "remember"))}
+
+
+async def test_keys_that_do_nothing_to_what_is_not_in_the_pack_are_not_offered_there_and_say_why(
+    app: ExcerptApp,
+) -> None:
+    async with app.run_test(size=(140, 45)) as pilot:
+        await opened_on(pilot, app, "conflict")
+        assert {"pack-drop", "pack-scope", "pack-later", "pack-remember"} <= offered(app)
+        await press(pilot, app, "x", "G")
+        assert isinstance(panel_of(app).selected, Left)
+        assert not {"pack-scope", "pack-later", "pack-earlier", "pack-remember", "remember"} & offered(app)
+        await pilot.press("m")
+        await pilot.pause()
+        assert [toast.message for toast in app._notifications] == [
+            "Only a passage that is in the pack can be remembered here."
+        ]
+
+
+async def test_the_first_passage_is_not_offered_to_go_up_nor_the_last_to_go_down(app: ExcerptApp) -> None:
+    async with app.run_test(size=(140, 45)) as pilot:
+        await opened_on(pilot, app, "conflict")
+        assert len(packs_of(app)) == 2
+        assert {"pack-earlier", "pack-later"} & offered(app) == {"pack-later"}
+        await press(pilot, app, "j")
+        assert {"pack-earlier", "pack-later"} & offered(app) == {"pack-earlier"}
 
 
 async def test_passages_are_moved_and_the_cursor_goes_with_them(app: ExcerptApp) -> None:

@@ -31,6 +31,7 @@ FOUND = SearchState(typed=True, row=SelectedRow.FRAGMENT, packed=True)
         ("undo", FOUND, "There is nothing to take back."),
         ("shift", FOUND, "Only a passage that is in the pack can be moved."),
         ("shift", SearchState(on_pack=True, alone=True), "A pack of one passage has no other order."),
+        ("remember", SearchState(in_panel=True), "Only a passage that is in the pack can be remembered here."),
     ],
 )
 def test_the_search_says_what_is_missing(action: str, scene: SearchState, told: str) -> None:

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
+
+from excerpt.index.build import build
 from excerpt.kinds import LinkKind
 from excerpt.model import Section
+from excerpt.settings import Places, Settings
+from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.line_drawing import LinkTo, draw_line
-from excerpt.tui.search.preview import heading_beyond, heading_path_at, link_at, links_of, rows_of
+from excerpt.tui.search.preview import Preview, heading_beyond, heading_path_at, link_at, links_of, rows_of
+from tests.tui.conftest import pane_of, screen_of, search, until
 
 SECTIONS = (
     Section(0, 0, "", (), 1, 2, ()),
@@ -38,3 +46,31 @@ def test_a_link_that_is_wrapped_in_a_callout_is_one_link() -> None:
     rows = rows_of([draw_line(1, "> See [[Compost|what goes into the compost]] and [[Compost]].")], 20)
     assert len(rows) > 2
     assert len(list(links_of(rows, 0, 9))) == 2
+
+
+@pytest.mark.parametrize("before", [4, 9, 16])
+async def test_what_matched_stays_in_sight_when_the_terminal_gets_another_size(
+    tmp_path: Path, places: Places, before: int
+) -> None:
+    filling = "Nothing of note was seen over the fields that day, and the wind came from the west as it mostly does."
+    lines = [*["- " + filling] * before, "- A zeppelin landed.", *["- " + filling] * 12]
+    vault = tmp_path / "log"
+    vault.mkdir()
+    (vault / "Log.md").write_text("# Log\n\nOne.\n\n## Sights\n\n" + "\n".join(lines) + "\n", encoding="utf-8")
+    build(vault, places.index_folder(vault), Settings())
+    app = ExcerptApp(vault, Settings(), places)
+    async with app.run_test(size=(140, 45)) as pilot:
+        await search(pilot, app, "zeppelin")
+        preview = screen_of(app).query_one("#preview", Preview)
+        await until(pilot, lambda: preview.window is not None, "the passage")
+        if before == 16:
+            await pilot.press("pagedown", "pageup")
+        for size in ((140, 45), (80, 24), (140, 45), (200, 60), (60, 15), (200, 60), (80, 24)):
+            await pilot.resize_terminal(*size)
+            await pilot.pause()
+            if not preview.region:
+                continue
+            await until(pilot, lambda: pane_of(app).asked_all_answered, "the answers")
+            await pilot.pause()
+            shown = [strip.text for strip in preview.render_lines(preview.region.reset_offset)]
+            assert any("zeppelin" in row for row in shown), (size, shown)

@@ -18,14 +18,21 @@ def test_each_part_begins_where_the_one_before_ended() -> None:
 
 
 def test_what_takes_away_goes_back_and_has_another_ink() -> None:
-    assert steps_of([1.0, -0.5], INKS) == [Step(0.0, 1.0, "plus"), Step(0.5, 1.0, "minus")]
+    assert steps_of([1.0, -0.5], INKS) == [Step(0.0, 1.0, "plus"), Step(0.5, 1.0, "minus", is_loss=True)]
+
+
+def test_a_loss_is_told_from_a_gain_without_colours() -> None:
+    gain, loss = steps_of([1.0, -0.5], INKS)
+    assert (gain.cells(8), loss.cells(8)) == ("████████", "    ░░░░")
+    cost, help_ = steps_of([1.0, -0.5], INKS, are_costs=True)
+    assert (cost.cells(8), help_.cells(8)) == ("░░░░░░░░", "    ████")
 
 
 @given(PARTS, st.integers(1, 60))
 def test_every_part_is_seen_and_none_is_wider_than_the_line(parts: list[float], width: int) -> None:
     for step in steps_of(parts, INKS):
         cells = step.cells(width)
-        assert "█" in cells
+        assert cells.strip()
         assert len(cells) <= width
 
 

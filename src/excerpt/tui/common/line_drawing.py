@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Flag, IntEnum, auto
-from functools import cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 from rich.cells import cell_len
 
 from excerpt.kinds import LinkKind
-from excerpt.text.display import visible
+from excerpt.text.display import counted, visible
 
 _TAB = "    "
 
@@ -172,9 +173,7 @@ def _cuts(text: str, width: int, hang: int) -> list[tuple[int, int]]:
     while start < len(text):
         end = _fitting(text, start, room)
         if end < len(text) and not text[end].isspace():
-            space = text.rfind(" ", start, end)
-            if space > start and text[end - 1].isascii() and not text[start:space].isspace():
-                end = space + 1
+            end = _last_break(text, start, end)
         cuts.append((start, end))
         start = end
         while start < len(text) and text[start] == " ":
@@ -183,11 +182,44 @@ def _cuts(text: str, width: int, hang: int) -> list[tuple[int, int]]:
     return cuts
 
 
+def _last_break(text: str, start: int, end: int) -> int:
+    """Return the last place in start..end where a row may end; `end` where there is none but inside a word."""
+    indent = start + len(text[start:end]) - len(text[start:end].lstrip())
+    if text[indent : end + 1].isascii():
+        return text.rfind(" ", indent, end) + 1 or end
+    for at in range(end, indent, -1):
+        if text[at - 1] == " " or _may_part(text[at - 1], text[at]):
+            return at
+    return end
+
+
+_UNSPACED = re.compile(
+    "[\u0e01-\u0fff\u1000-\u109f\u1780-\u17ff\u1950-\u1aaf\u2e80-\u31ff\u3200-\ua4cf\ua9e0-\ua9ff\uaa60-\uaadf"
+    "\uf900-\ufaff\uff01-\uff9f\U00016fe0-\U0001b2ff\U00020000-\U0003ffff]"
+)
+"""Characters of scripts written without spaces between words: Thai, Lao, Tibetan, Myanmar, Khmer, Tai, Han, kana, Yi.
+Korean has spaces. Blocks of Unicode 15."""
+_LEADING_VOWELS = frozenset("เแโใไເແໂໃໄ")
+"""They are written before their consonant, in Thai and Lao."""
+_TRAILING_VOWELS = frozenset("ะาำๅະາຳ")
+_CLOSING = ("M", "Pe", "Pf", "Po", "Lm")
+_OPENING = ("Ps", "Pi")
+
+
+@lru_cache(maxsize=4096)
+def _may_part(before: str, after: str) -> bool:
+    """Return whether a row may end between two characters that are no spaces."""
+    if not (_UNSPACED.match(before) or _UNSPACED.match(after)):
+        return False
+    if before in _LEADING_VOWELS or after in _TRAILING_VOWELS:
+        return False
+    return not unicodedata.category(after).startswith(_CLOSING) and unicodedata.category(before) not in _OPENING
+
+
 def _fitting(text: str, start: int, room: int) -> int:
     """Where text from `start` stops fitting into `room` cells; at least one character fits."""
-    piece = text[start : start + room]
-    if piece.isascii():
-        return start + len(piece)
+    if text[start : start + room + 1].isascii():  # one more: a combining mark may follow the last that fits
+        return min(start + room, len(text))
     used = 0
     for at in range(start, len(text)):
         used += cell_len(text[at])
@@ -397,7 +429,7 @@ def lay_over(line: InkedLine, matches: Iterable[Columns], near: Iterable[Columns
 
 def with_rest(runs: tuple[StyledRun, ...], cut: int) -> tuple[StyledRun, ...]:
     """`runs`, and how many characters of their line are not drawn, if any."""
-    return (*runs, StyledRun(f" … {cut:,} more characters", Ink.FAINT)) if cut > 0 else runs
+    return (*runs, StyledRun(f" … {counted(cut, 'more character')}", Ink.FAINT)) if cut > 0 else runs
 
 
 def ink_line(line: InkedLine, around: Around, code: Sequence[tuple[int, int, Ink]] = ()) -> int:

@@ -430,7 +430,7 @@ def progress_words(index: IndexState) -> str:
     if progress is None:
         return ""
     paused = ", paused" if index.paused else ""
-    return f"{progress.notes_done:,} of {progress.notes_total:,} files{paused}"
+    return f"{progress.notes_done:,} of {counted(progress.notes_total, 'file')}{paused}"
 
 
 def share_done(progress: Progress) -> float:

@@ -203,8 +203,9 @@ def status_facts(index: IndexState) -> list[tuple[str, str]]:
     if status is None:
         return now
     beside = f" and {counted(sum(status.attachments.values()), 'attachment')}" if status.attachments else ""
+    fragments = counted(status.fragments, "fragment")
     return [
-        ("notes", f"{status.notes:,}{beside} in {status.fragments:,} fragments, as of {local_time(status.updated)}"),
+        ("notes", f"{status.notes:,}{beside} in {fragments}, as of {local_time(status.updated)}"),
         *now,
         ("model", f"{status.model} · tokens: {status.tokenizer}"),
     ]
@@ -212,7 +213,7 @@ def status_facts(index: IndexState) -> list[tuple[str, str]]:
 
 def build_facts(index: IndexState, progress: Progress) -> list[tuple[str, str]]:
     """Return how far a build is, and since when it has been at a file that takes long."""
-    done = f"{progress.notes_done:,} of {progress.notes_total:,} files"
+    done = f"{progress.notes_done:,} of {counted(progress.notes_total, 'file')}"
     if progress.bytes_total:
         done += f" · {progress.bytes_done / 1e6:,.1f} of {progress.bytes_total / 1e6:,.1f} MB"
     facts = [("paused" if index.paused else progress.phase, done)]

@@ -122,7 +122,7 @@ def _parts(overview: Overview) -> tuple[_ListPart, ...]:
 
 def headline(overview: Overview) -> str:
     """How much of the vault is about the topic."""
-    return f"{counted(overview.fragments, 'fragment')} in {overview.notes:,} of {overview.vault_notes:,} notes"
+    return f"{counted(overview.fragments, 'fragment')} in {overview.notes:,} of {counted(overview.vault_notes, 'note')}"
 
 
 def below_title(place: Place) -> str:

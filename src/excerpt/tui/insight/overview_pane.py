@@ -17,6 +17,7 @@ from textual.widgets import Input, Static
 
 from excerpt.insight.overview_parts import Overview, Place
 from excerpt.model import Fragment, Hit
+from excerpt.text.display import counted
 from excerpt.tui.bindings import bindings
 from excerpt.tui.common.notice import Notice, Said
 from excerpt.tui.common.pause import Pause
@@ -97,6 +98,7 @@ class OverviewPane(Vertical):
         self._engine = engine
         self._asked_for: Place | None = None
         self._marks: Marks | None = None
+        self._marks_of = ""
         self._by_hand = False
         self._taken_over = ""
         self._outdated = False
@@ -161,6 +163,7 @@ class OverviewPane(Vertical):
         self._outdated = False
         if not self.topic:
             self._engine.forget("overview")
+            self._waits_for_passage = None
             self._stop_waiting()
             self.overview = None
         else:
@@ -179,14 +182,18 @@ class OverviewPane(Vertical):
     def _overview_found(self, found: tuple[Overview, Marks | None]) -> None:
         self._stop_waiting()
         overview, self._marks = found
+        self._marks_of = overview.topic
         self.overview = overview
         self._show()
         if self._copy_waits:
             self.action_copy()
+        # Its lines, and with them the passage that is asked for, stand after the next layout.
+        self.call_after_refresh(self._act_on_answer)
 
     def _overview_failed(self, failure: Failure) -> None:
         self._stop_waiting()
         self._copy_waits = False
+        self._waits_for_passage = None
         self.overview = None
         self._failed = Said(failure.title, failure.message, failure.hint, serious=True)
         self._show()
@@ -217,7 +224,7 @@ class OverviewPane(Vertical):
     def _show_title(self, event: OverviewList.Laid) -> None:
         event.stop()
         shown, hidden = self._lines.row_count, self._lines.hidden
-        title = f"overview · {shown:,} of {shown + hidden:,} lines" if hidden else "overview"
+        title = f"overview · {shown:,} of {counted(shown + hidden, 'line')}" if hidden else "overview"
         found = self.query_one("#overview-found")
         if found.border_title != title:
             found.border_title = title
@@ -230,21 +237,26 @@ class OverviewPane(Vertical):
     @on(RowList.Moved)
     def _moved(self, event: RowList.Moved) -> None:
         event.stop()
+        self._waits_for_passage = None
         self._ask_passage()
 
     def _ask_passage(self) -> None:
-        self._waits_for_passage = None
         place = self._asked_for = self._place
         if place is None:
             self._engine.forget("passage")
             self.query_one(Preview).window = None
         else:
-            self._engine.ask(AskPassage(place, self._marks), self._passage_found, self._passage_failed)
+            self._engine.ask(AskPassage(place, self._marks_of, self._marks), self._passage_found, self._passage_failed)
 
     def _passage_found(self, window: NoteWindow | None) -> None:
         self.query_one(Preview).window = window
-        act, self._waits_for_passage = self._waits_for_passage, None
-        if act is not None:
+        self._act_on_answer()
+
+    def _act_on_answer(self) -> None:
+        """Do what waits for the passage of the topic asked last, once that is there or there is none."""
+        act = self._waits_for_passage
+        if act is not None and self.answered:
+            self._waits_for_passage = None
             self._with_passage(act)
 
     def _passage_failed(self, _failure: Failure) -> None:
@@ -334,9 +346,14 @@ class OverviewPane(Vertical):
     def _remember(self, fragment: Fragment) -> None:
         self.post_message(RememberRequested(Hit(fragment, 0.0), self.topic))
 
+    @property
+    def is_opening(self) -> bool:
+        """Return whether an action waits for the passage."""
+        return self._waits_for_passage is not None
+
     def _with_passage(self, act: Callable[[Fragment], object]) -> None:
         window = self.query_one(Preview).window
-        if self._engine.waits("passage"):
+        if not self.answered:
             self._waits_for_passage = act
         elif window is None:
             self.notify("There is no passage here.", severity="warning")
@@ -366,7 +383,7 @@ class OverviewPane(Vertical):
 def _nothing_about(overview: Overview) -> Said:
     return Said(
         f"Nothing here is about {overview.topic}",
-        f"None of {overview.vault_fragments:,} fragments has most of it, and none is likely to answer it.",
+        f"None of {counted(overview.vault_fragments, 'fragment')} has most of it, and none is likely to answer it.",
         f"Fewer or other words may find more; the Search tab ({key_sign('show-search')}) shows what comes nearest.",
     )
 

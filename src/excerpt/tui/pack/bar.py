@@ -11,6 +11,7 @@ from textual.widget import Widget
 
 from excerpt.kinds import Format, Stopped
 from excerpt.settings import PackSettings
+from excerpt.text.display import counted
 
 if TYPE_CHECKING:
     from excerpt.model import PackResult
@@ -65,7 +66,7 @@ class PackBar(Widget):
         text = Text(no_wrap=True, overflow="ellipsis")
         text.append("pack: " if brevity < _BRIEFEST else "")
         text.append(f"{passages:,}", strong).append(f" passage{'' if passages == 1 else 's'} · ")
-        text.append(f"{tokens:,}", strong).append(f" of {self.wanted.budget:,} tokens")
+        text.append(f"{tokens:,}", strong).append(f" of {counted(self.wanted.budget, 'token')}")
         text.append(" of its Markdown" if self.wanted.format is Format.JSON and brevity < _BRIEFEST else "")
         if gauge := (GAUGE, GAUGE, GAUGE, GAUGE // 2)[brevity] if brevity < 4 else 0:
             filled, more = self._cells(tokens, gauge)
@@ -87,7 +88,7 @@ class PackBar(Widget):
             return f"full: the next needs {pack.needs[0]:,}" if brevity < _BRIEFEST - 1 else "full"
         if self.marked:
             return f"{self.marked:,} marked"
-        best = "the best hit" if self.wanted.limit == 1 else f"the best {self.wanted.limit:,} hits"
+        best = "the best hit" if self.wanted.limit == 1 else f"the best {counted(self.wanted.limit, 'hit')}"
         return best if pack.stopped is Stopped.LIMIT else "nothing more worth it"
 
     def _wanted(self, brevity: int) -> list[str]:

@@ -103,7 +103,7 @@ class PackPanel(RowList):
         if contents is None or not contents.rows:
             return "pack · empty"
         result, left = contents.packed.result, len(contents.packed.left)
-        tokens = f" · {result.tokens:,} tokens with sources" if result.packs else ""
+        tokens = f" · {counted(result.tokens, 'token')} with sources" if result.packs else ""
         out = f" · {left} left out" if left else ""
         order = f" · {contents.order}" if contents.order else ""
         return f"pack · {counted(len(result.packs), 'passage')}{tokens}{out}{order}"
@@ -168,7 +168,7 @@ class PackPanel(RowList):
         assert self.contents is not None
         marks = len(self.contents.marked.intersection(pack.fragment_ids))
         if marks:
-            return "marked" if marks == 1 else f"{marks} marks"
+            return "marked" if marks == 1 else counted(marks, "mark")
         ranks = sorted(self.contents.ranks[each] for each in pack.fragment_ids if each in self.contents.ranks)
         if not ranks:
             return ""

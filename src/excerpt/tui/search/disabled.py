@@ -37,6 +37,8 @@ class SearchState:
     """Something is selected in the pack panel; `on_pack`: a passage that is in the pack; `alone`: the only one."""
     on_pack: bool = False
     alone: bool = False
+    no_shifts: tuple[tuple[object, ...], ...] = ()
+    """Parameters of `shift` by which the selected passage cannot be moved: it is the first, or the last."""
     meant: bool = False
     """There is another query that may have been meant."""
     has_files: bool = True
@@ -59,8 +61,6 @@ def search_disabled(action: str, state: SearchState, parameters: tuple[object, .
         return NO_FILES
     if action == "obsidian" and state.row is SelectedRow.MEMORY:
         return "A memory is no note of the vault."
-    if action == "shift" and state.on_pack and state.alone:
-        return "A pack of one passage has no other order."
     holds, told = {
         "scroll_view": (state.context, "There is nothing to scroll."),
         "compare": (state.answered, "Type a query first: strategies are compared by what they find."),
@@ -74,7 +74,19 @@ def search_disabled(action: str, state: SearchState, parameters: tuple[object, .
         "show_earlier": (state.earlier, "Nothing was marked before that is not in the list."),
         "drop_earlier": (state.earlier, "Nothing was marked before that is not in the list."),
         "drop": (state.pack_row, "The pack is empty."),
-        "shift": (state.on_pack, "Only a passage that is in the pack can be moved."),
+        "shift": (not (moved := _shift_disabled(state, parameters)), moved),
+        "remember": (state.on_pack or not state.in_panel, "Only a passage that is in the pack can be remembered here."),
         "own_scope": (state.on_pack, "Only a passage that is in the pack has a scope of its own."),
     }.get(action, (True, ""))
     return "" if holds else told
+
+
+def _shift_disabled(state: SearchState, parameters: tuple[object, ...]) -> str:
+    """Return why the selected passage of the pack cannot be moved so; "" where it can."""
+    if not state.on_pack:
+        return "Only a passage that is in the pack can be moved."
+    if state.alone:
+        return "A pack of one passage has no other order."
+    if parameters in state.no_shifts:
+        return f"It is the {'last' if parameters == (1,) else 'first'} passage of the pack."
+    return ""

@@ -57,11 +57,11 @@ def _reading(index: IndexState) -> Said:
     assert progress is not None
     full = round(share_done(progress) * _GAUGE)
     gauge = "█" * full + "░" * (_GAUGE - full)
-    counted = f"{progress.notes_done:,} of {progress.notes_total:,} files"
+    files = f"{progress.notes_done:,} of {counted(progress.notes_total, 'file')}"
     if index.paused:
         goes_on = f"“The index” among the commands ({key_sign('palette')}) has it go on."
-        return Said("Reading the vault is paused", f"{gauge}\n{counted}", goes_on)
-    told = " · ".join(part for part in (counted, rate_words(index.pace, progress)) if part)
+        return Said("Reading the vault is paused", f"{gauge}\n{files}", goes_on)
+    told = " · ".join(part for part in (files, rate_words(index.pace, progress)) if part)
     return Said("Reading the vault", f"{gauge}\n{told}", "You can type already: what is read is searched.")
 
 

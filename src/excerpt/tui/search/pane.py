@@ -367,6 +367,11 @@ class SearchPane(Vertical):
         waits = self._is_answering or bool(self._early)
         return action in _AWAIT_HITS and not walks and waits and self._engine.is_open
 
+    @property
+    def is_opening(self) -> bool:
+        """Return whether actions wait for an answer, or the query's menu for its rows."""
+        return bool(self._early) or self._engine.waits("suggest")
+
     def wait_with(self, act: Callable[[], Awaitable[object]]) -> None:
         """Act when the newest query is answered."""
         self._early.append(act)
@@ -483,6 +488,9 @@ class SearchPane(Vertical):
         if event.control is self._hits:
             event.stop()
             self._selection_changed()
+        elif self.is_furnished and event.control is self.pack_panel:
+            event.stop()
+            self._refresh_keys()
 
     def _selection_changed(self, *, again: bool = False) -> None:
         """Have all follow that goes by the selected row: another one, or the same of a newer answer to the query."""
@@ -861,7 +869,7 @@ class SearchPane(Vertical):
 
     def action_remember(self) -> None:
         """Keep the passage of the pack's panel, or what is looked at; a memory is opened in the form."""
-        if self.pack_panel.has_focus:
+        if self.pack_panel.has_focus and self.pack_panel.row_count:
             self._remember_passage()
         elif (memory := self._memory_acted_on) is not None:
             self.post_message(MemoryEditRequested(memory))
@@ -999,6 +1007,7 @@ class SearchPane(Vertical):
         if not self.is_furnished:
             return SearchState(typed=typed, has_files=self._has_files)
         hit, packed, panel = self._acted_on, self.pack.packed, self.pack_panel
+        packs = len(packed.result.packs) if packed is not None else 0
         on_name = self.side.has_focus_within and self.side.view == "related" and self.side.related.reason is not None
         return SearchState(
             typed=typed,
@@ -1015,6 +1024,7 @@ class SearchPane(Vertical):
             in_panel=panel.has_focus and panel.row_count > 0,
             pack_row=panel.selected is not None,
             on_pack=panel.selected_pack is not None,
-            alone=packed is not None and len(packed.result.packs) == 1,
+            alone=packs == 1,
+            no_shifts=(((-1,),) if panel.cursor == 0 else ()) + (((1,),) if panel.cursor == packs - 1 else ()),
             meant=bool(self._meant),
         )

@@ -19,7 +19,7 @@ from textual.strip import Strip
 from excerpt.model import Section
 from excerpt.pack.memory_fragment import memory_id_of
 from excerpt.places import spoken
-from excerpt.text.display import lines_named, visible_line
+from excerpt.text.display import counted, lines_named, visible_line
 from excerpt.tui.bindings import act_around, bindings
 from excerpt.tui.common.line_drawing import INK_CSS, INKS, DrawnLine, Ink, LinkTo, StyledRun, wrap
 from excerpt.tui.common.line_view import LineView
@@ -95,6 +95,9 @@ class Preview(LineView):
         self._strips: dict[int, Strip] = {}
         self._match: int | None = None
         self._unseen = False
+        self._height = 0
+        self._kept: tuple[int | None, int | None] = None, None
+        """The line at the top, and the one that is to stay in sight, when the window last had rows."""
         self._style_for = lru_cache(maxsize=512)(self._combined_style)
 
     # --- what is shown ------------------------------------------------------------------------------------------------
@@ -131,7 +134,12 @@ class Preview(LineView):
         self.refresh()
 
     def on_resize(self) -> None:
-        at = self.line_at_top
+        height = self.scrollable_content_region.height
+        if self._height:
+            # Rows are still those of the width before. In a higher window Textual has scrolled already.
+            self._kept = self.line_at_top, self._line_in_sight(max(height, self._height))
+        self._height = height
+        at, in_sight = self._kept
         self._wrap()
         self.border_title = self._title(self.window)
         if self._unseen and self.window is not None:
@@ -139,8 +147,28 @@ class Preview(LineView):
             self._unseen = not self.scrollable_content_region.height
             line = self.window.line
             self._scroll_to_row(self._first_row_of_fragment() if line is None else self._row_of_line(line))
-        elif self.window is not None and at is not None:
-            self._scroll_to_row(self._row_of_line(at))
+        elif self.window is not None and at is not None and height:
+            top = self._row_of_line(at)
+            row = self._row_in_sight(in_sight) if in_sight is not None else top
+            lead = _LEAD if height > 6 else 0
+            self._scroll_to_row(top if top <= row < top + height else max(0, row - lead))
+
+    def _line_in_sight(self, height: int) -> int | None:
+        """Return the line that is to stay in sight: of the passage's that are, the first that matched, else the first;
+        else the first match of all."""
+        if self.window is None:
+            return None
+        fragment, top = self.window.fragment, max(0, self.scroll_offset.y - self._above)
+        seen = self._rows[top : top + height]
+        inside = [row for row in seen if fragment.line_start <= row.line.number <= fragment.line_end]
+        matched = [row for row in inside if row.has_match] or inside or [row for row in seen if row.has_match]
+        return matched[0].line.number if matched else None
+
+    def _row_in_sight(self, number: int) -> int:
+        """Return the first row of a line that matched, else its first."""
+        found = (row for row, one in enumerate(self._rows) if one.line.number == number and one.has_match)
+        row = next(found, None)
+        return self._row_of_line(number) if row is None else row + self._above
 
     def notify_style_update(self) -> None:
         super().notify_style_update()
@@ -157,7 +185,7 @@ class Preview(LineView):
         if picked is not None:
             lines = f"{lines_named(picked.first, picked.last, '–')} picked"
         elif window.whole:
-            lines = f"whole note, {window.line_count:,} lines"
+            lines = f"whole note, {counted(window.line_count, 'line')}"
         if self.walked and picked is None:
             lines += f" · {key_sign('context-return')} back"
         if memory_id_of(fragment.id) is not None and picked is None:
@@ -338,9 +366,9 @@ class Preview(LineView):
         if window is None or row < -1 or row > len(self._rows):
             return Strip.blank(width, self.base_style)
         if row == -1:
-            return self._note_rest(f"⋯ {window.above:,} lines above", width)
+            return self._note_rest(f"⋯ {counted(window.above, 'line')} above", width)
         if row == len(self._rows):
-            return self._note_rest(f"⋯ {window.below:,} lines below" if window.below else "", width)
+            return self._note_rest(f"⋯ {counted(window.below, 'line')} below" if window.below else "", width)
         strip = self._strips.get(row)
         if strip is None or strip.cell_length != width:
             strip = self._strips[row] = self._draw(window, row, width)

@@ -147,6 +147,11 @@ class StrategiesScreen(Dialog[Choice]):
     def on_mount(self) -> None:
         self._ask(AskStrategies(self._query), self.hear)
 
+    @property
+    def is_opening(self) -> bool:
+        """Return whether the answers are still to come."""
+        return not self._strategies
+
     def on_resize(self) -> None:
         self._fill()
 

@@ -24,7 +24,8 @@ from excerpt.kinds import Strategy
 from excerpt.model import Hit, Result, Signal
 from excerpt.places import spoken
 from excerpt.search.explain import ordinal
-from excerpt.text.display import percent, visible, visible_line
+from excerpt.text.columns import GAIN, LOSS
+from excerpt.text.display import counted, percent, visible, visible_line
 from excerpt.tui.common.dialog import Box, Dialog
 from excerpt.tui.common.field import Field
 from excerpt.tui.common.notice import Said
@@ -178,7 +179,7 @@ def _words(words: Sequence[WordPart], colours: Colours) -> Table:
     for word in words:
         where = Text(", ".join(word.where), soft if word.is_missing else "")
         if word.fragments:
-            rarity = f"in {word.fragments:,} fragments, rarity {word.idf * word.telling:.2f}"
+            rarity = f"in {counted(word.fragments, 'fragment')}, rarity {word.idf * word.telling:.2f}"
             where.append("".join(f"\n{visible_line(said)}" for said in (rarity, *word.remarks)), soft)
         table.add_row(Text(visible_line(word.word), no_wrap=True, overflow="ellipsis"), f"{word.part:.3f}", where)
     return table
@@ -189,7 +190,7 @@ def _gaps(told: NoteExplanation, colours: Colours) -> RenderableType:
     table = _table(("signal", 10), ("here", -5), ("above", -5), ("costs", -6), ("", 0), colours=colours)
     gaps = [gap for gap in told.gaps if round(gap.cost, 3)]
     inks = (colours["warning"], colours["success"])
-    for gap, step in zip(gaps, steps_of([gap.cost for gap in gaps], inks), strict=True):
+    for gap, step in zip(gaps, steps_of([gap.cost for gap in gaps], inks, are_costs=True), strict=True):
         table.add_row(gap.signal, f"{gap.value:.2f}", f"{gap.above:.2f}", f"{gap.cost:+.3f}", step)
     strong = f"bold {colours['foreground']}"
     table.add_row(Text("behind by", strong), "", "", Text(f"{sum(gap.cost for gap in gaps):.3f}", strong))
@@ -226,16 +227,18 @@ def _table(*columns: tuple[str, int], colours: Colours) -> Table:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A piece of a line from `start` to `end`, shares of its length; as wide as there is room for."""
+    """A piece of a line from `start` to `end`, shares of its length; as wide as there is room for. A loss is drawn with
+    a lighter block, so that it is told from a gain without colours too."""
 
     start: float
     end: float
     ink: str
+    is_loss: bool = False
 
     def cells(self, width: int) -> str:
         """The step in a line of `width` cells: at least one cell is filled."""
         first = min(round(self.start * width), width - 1)
-        return " " * first + "█" * max(1, round(self.end * width) - first)
+        return " " * first + (LOSS if self.is_loss else GAIN) * max(1, round(self.end * width) - first)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         yield Text(self.cells(max(1, min(options.max_width, _WIDEST))), self.ink, no_wrap=True, overflow="crop")
@@ -244,15 +247,15 @@ class Step:
         return Measurement(1, min(options.max_width, _WIDEST))
 
 
-def steps_of(parts: Sequence[float], inks: tuple[str, str]) -> list[Step]:
-    """A step for each part of a sum, in their order, drawn from where the one before it ended; `inks` are those of what
-    adds and of what takes away."""
+def steps_of(parts: Sequence[float], inks: tuple[str, str], *, are_costs: bool = False) -> list[Step]:
+    """Return a step for each part of a sum, in their order, drawn from where the one before it ended; `inks` are those
+    of parts above 0 and below. A part below 0 is a loss; of costs, one above 0."""
     ends = list(accumulate(parts))
     lowest, highest = min((0.0, *ends)), max((0.0, *ends))
     whole = highest - lowest or 1.0
     places = [(end - lowest) / whole for end in (0.0, *ends)]
     return [
-        Step(min(before, after), max(before, after), inks[part < 0])
+        Step(min(before, after), max(before, after), inks[part < 0], (part < 0) != are_costs)
         for part, before, after in zip(parts, places, places[1:], strict=False)
     ]
 
@@ -262,6 +265,8 @@ def steps_of(parts: Sequence[float], inks: tuple[str, str]) -> list[Step]:
 
 class WhyNot(Dialog[None]):
     """Asks of a note by its name."""
+
+    AUTO_FOCUS = "#note"
 
     DEFAULT_CSS = """
     WhyNot {
@@ -290,7 +295,6 @@ class WhyNot(Dialog[None]):
     def on_mount(self) -> None:
         self.add_class("-brief")
         self.query_one(WhyView).say(Said("Name the note that you miss, or would have higher."))
-        self.call_after_refresh(lambda: self.query_one(Field).focus())
 
     def on_descendant_focus(self) -> None:
         if not self.query_one(Field).has_focus:

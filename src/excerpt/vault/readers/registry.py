@@ -19,6 +19,7 @@ from pathlib import Path, PurePosixPath
 from excerpt.errors import ReadError
 from excerpt.model import Unread
 from excerpt.settings import Ocr, VaultSettings
+from excerpt.text.display import counted
 from excerpt.vault.readers import EXTRA, Reader
 
 GROUP = "excerpt.readers"
@@ -158,7 +159,13 @@ def unread_of(suffixes: Iterable[tuple[str, int]], scanned: tuple[int, int]) -> 
     if images:
         found.append(Unread(images, "images: OCR is off", WITH_OCR))
     if scanned[0]:
-        found.append(Unread(scanned[0], f"with {scanned[1]:,} scanned pages or images: OCR is off", WITH_OCR))
+        found.append(
+            Unread(
+                scanned[0],
+                f"with {counted(scanned[1], 'scanned page or image', 'scanned pages or images')}: OCR is off",
+                WITH_OCR,
+            )
+        )
     return tuple(found)
 
 
