@@ -14,7 +14,7 @@ from excerpt.settings import PackSettings, Places, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.notice import Notice
 from excerpt.tui.index.controller import IndexController
-from excerpt.tui.messages import Failure, SearchDone
+from excerpt.tui.messages import Failure
 from excerpt.tui.pack.bar import PackBar
 from excerpt.tui.pack.panel import BudgetDialog
 from excerpt.tui.search.hit_list import HitList
@@ -365,17 +365,6 @@ async def test_a_note_called_nearly_so_is_asked_for_by_enter_once_more(app: Exce
 
 def test_every_signal_is_told_in_the_legend() -> None:
     assert set(LEGEND) == {*SIGNALS, *BOOSTS, "attachment", "name", "listed"}
-
-
-async def test_an_answer_older_than_the_one_shown_is_dropped(app: ExcerptApp) -> None:
-    async with app.run_test() as pilot:
-        await search(pilot, app, "lentil")
-        pane = pane_of(app)
-        shown = pane.result
-        assert shown is not None
-        pane.post_message(SearchDone(0, shown.__class__("old", Strategy.AUTO, Strategy.ADAPTIVE, (), 0, 0.0, 1)))
-        await pilot.pause()
-        assert pane.result is shown
 
 
 async def test_a_budget_of_the_settings_is_kept_until_a_key_changes_it(vault: Path, places: Places) -> None:

@@ -188,7 +188,7 @@ class OverviewPane(Vertical):
         self._stop_waiting()
         self._copy_waits = False
         self.overview = None
-        self._failed = Said(failure.title, failure.message, failure.hint, serious=True)
+        self._failed = Said.of_failure(failure)
         self._show()
 
     def watch_overview(self) -> None:

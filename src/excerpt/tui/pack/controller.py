@@ -14,12 +14,13 @@ from excerpt.settings import PackSettings
 from excerpt.text.display import counted
 from excerpt.tui.common.pause import After, Pause
 from excerpt.tui.engine_worker import Asks
-from excerpt.tui.messages import CopyRequested
+from excerpt.tui.messages import CopyRequested, Failure
+from excerpt.tui.pack.packer import AskCost, AskPack, Cost, Packer, PackRequest
 
 if TYPE_CHECKING:
     from excerpt.model import Hit, Memory, Pack, Result
     from excerpt.pack.memories import MarkMoves
-    from excerpt.tui.pack.packer import Cost, Left, Packed, PackRequest
+    from excerpt.tui.pack.packer import Left, Packed
 
 BUDGETS = (250, 500, 1_000, 1_500, 2_000, 3_000, 4_000, 6_000, 8_000, 12_000, 16_000, 24_000, 32_000, 64_000, 128_000)
 """The steps a token budget takes on the screen: from a remark to what large models take."""
@@ -185,12 +186,13 @@ class PackController:
 
     Told from outside: the selected hit, and the memories among some marks (None while they are being read, after which
     the pack is asked for again). `changed` is called when pack or cost is another, `built` for each that has come,
-    `keep` with what is to be there in the next session.
+    `failed` where none could be built, `keep` with what is to be there in the next session.
     """
 
     def __init__(
         self,
         engine: Asks,
+        packer: Packer,
         after: After,
         settings: PackSettings,
         *,
@@ -198,6 +200,7 @@ class PackController:
         memories: Callable[[Sequence[Mark]], tuple[Memory, ...] | None],
         changed: Callable[[], object],
         built: Callable[[], object],
+        failed: Callable[[], object],
         keep: Callable[[KeptMarks], object],
     ) -> None:
         self.wanted = settings
@@ -209,11 +212,13 @@ class PackController:
         self.query = ""
         """The question of the pack: the last one asked, which stays when the query is cleared."""
         self._engine = engine
+        self._packer = packer
         self._settings = settings
         self._selected = selected
         self._memories = memories
         self._changed = changed
         self._built = built
+        self._failed = failed
         self._keep = keep
         self._history = History()
         self._request: PackRequest | None = None
@@ -396,8 +401,6 @@ class PackController:
                 self._request = None
                 self._take(None)
             return
-        from excerpt.tui.pack.packer import PackRequest
-
         self._request = PackRequest(
             query=self.query,
             strategy=strategy if marks or found is None else found.strategy,
@@ -408,7 +411,7 @@ class PackController:
             ranked=self.choices.ranked,
             memories=memories,
         )
-        self._engine.pack(self._request, self._pack_came)
+        self._engine.ask(AskPack(self._packer, self._request), self._pack_came, self._pack_failed)
 
     @property
     def lacks_memories(self) -> bool:
@@ -416,9 +419,9 @@ class PackController:
         memories = self._memories(self.choices.marks)
         return bool(memories) and (self._request is None or self._request.memories != memories)
 
-    def failed(self) -> None:
-        """There is no pack: making it failed."""
+    def _pack_failed(self, _failure: Failure) -> None:
         self._take(None)
+        self._failed()
 
     def _pack_came(self, packed: Packed) -> None:
         if packed.moves:
@@ -450,8 +453,6 @@ class PackController:
         if hit is None or packed is None or hit.fragment.id in self.choices.marked:
             self.cost = None
             return
-        from excerpt.tui.pack.packer import Cost
-
         alone = not self.choices.marks
         inside = not alone and any(hit.fragment.id in pack.fragment_ids for pack in packed.result.packs)
         self.cost = Cost(hit.fragment.id, 0 if inside else hit.fragment.tokens, alone)
@@ -462,7 +463,8 @@ class PackController:
         if hit is not None and self._request is not None:
             mark = mark_of(hit)
             memories = self._memories((*self.choices.marks, mark))
-            self._engine.cost(replace(self._request, memories=memories or ()), mark, self._cost_came)
+            request = replace(self._request, memories=memories or ())
+            self._engine.ask(AskCost(self._packer, request, mark), self._cost_came)
 
     def _cost_came(self, cost: Cost) -> None:
         self.cost = cost
