@@ -9,6 +9,7 @@ from typing import Any
 
 from textual.message import Message
 
+from excerpt.errors import ExcerptError
 from excerpt.kinds import Strategy
 from excerpt.model import Fragment, Hit, Result
 from excerpt.search.engine import Engine
@@ -85,6 +86,15 @@ class HeldEngine:
         del self.asked[kind], self._on_answer[kind]
         if (on_failure := self._on_failure.pop(kind)) is not None:
             on_failure(failure)
+
+
+def failing(message: str) -> Callable[..., object]:
+    """Return what is put in the place of a question's `answer` to have it fail."""
+
+    def fail(*_: object) -> object:
+        raise ExcerptError(message, "Wait.")
+
+    return fail
 
 
 @dataclass(eq=False)
