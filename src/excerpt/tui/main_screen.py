@@ -48,7 +48,6 @@ from excerpt.tui.messages import (
     RememberRequested,
     SearchRequested,
 )
-from excerpt.tui.pack.packer import Packer
 from excerpt.tui.programs import AS_TEXT, Programs
 from excerpt.tui.search.disabled import NO_FILES
 from excerpt.tui.search.hit_list import HitList
@@ -74,6 +73,7 @@ if TYPE_CHECKING:
     from excerpt.tui.index.process import Command
     from excerpt.tui.insight.overview_pane import OverviewPane
     from excerpt.tui.memory.pane import MemoryPane
+    from excerpt.tui.pack.packer import Packer
 
 _FIRST_FOCUS = {"search": "#query", "overview": "#topic", "memory": "#filter"}
 
@@ -171,7 +171,7 @@ class MainScreen(PromptScreen):
                 self.settings,
                 self.index.engine,
                 self.memories.worker,
-                Packer(self.vault, self._places.config),
+                self._open_packer,
                 has_files=self.store is None,
                 id="search",
             )
@@ -226,6 +226,11 @@ class MainScreen(PromptScreen):
         # What is decided about memories is still done.
         memories = asyncio.to_thread(self.memories.worker.close)
         await asyncio.gather(self._session.end(), self.index.end(), self._marks.end(), memories)
+
+    def _open_packer(self) -> Packer:
+        from excerpt.tui.pack.packer import Packer
+
+        return Packer(self.vault, self._places.config)
 
     @property
     def _search(self) -> SearchPane:

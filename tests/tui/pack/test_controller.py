@@ -37,7 +37,7 @@ class Bench:
     def __post_init__(self) -> None:
         self.pack = PackController(
             self.engine,
-            Packer(Path(), Path()),
+            lambda: Packer(Path(), Path()),
             self.clock.after,
             PackSettings(budget=500),
             selected=lambda: self.selected,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from excerpt.kinds import Format, Scope, Strategy, next_of
@@ -15,12 +16,11 @@ from excerpt.text.display import counted
 from excerpt.tui.common.pause import After, Pause
 from excerpt.tui.engine_worker import Asks
 from excerpt.tui.messages import CopyRequested, Failure
-from excerpt.tui.pack.packer import AskCost, AskPack, Cost, Packer, PackRequest
 
 if TYPE_CHECKING:
     from excerpt.model import Hit, Memory, Pack, Result
     from excerpt.pack.memories import MarkMoves
-    from excerpt.tui.pack.packer import Left, Packed
+    from excerpt.tui.pack.packer import Cost, Left, Packed, Packer, PackRequest
 
 BUDGETS = (250, 500, 1_000, 1_500, 2_000, 3_000, 4_000, 6_000, 8_000, 12_000, 16_000, 24_000, 32_000, 64_000, 128_000)
 """The steps a token budget takes on the screen: from a remark to what large models take."""
@@ -192,7 +192,7 @@ class PackController:
     def __init__(
         self,
         engine: Asks,
-        packer: Packer,
+        open_packer: Callable[[], Packer],
         after: After,
         settings: PackSettings,
         *,
@@ -212,7 +212,7 @@ class PackController:
         self.query = ""
         """The question of the pack: the last one asked, which stays when the query is cleared."""
         self._engine = engine
-        self._packer = packer
+        self._open_packer = open_packer
         self._settings = settings
         self._selected = selected
         self._memories = memories
@@ -227,6 +227,10 @@ class PackController:
         self._told_gone: frozenset[str] = frozenset()
         self._listed: frozenset[str] = frozenset()
         self._is_of_marks = False
+
+    @cached_property
+    def _packer(self) -> Packer:
+        return self._open_packer()
 
     # --- what is decided ----------------------------------------------------------------------------------------------
 
@@ -401,6 +405,8 @@ class PackController:
                 self._request = None
                 self._take(None)
             return
+        from excerpt.tui.pack.packer import AskPack, PackRequest
+
         self._request = PackRequest(
             query=self.query,
             strategy=strategy if marks or found is None else found.strategy,
@@ -453,6 +459,8 @@ class PackController:
         if hit is None or packed is None or hit.fragment.id in self.choices.marked:
             self.cost = None
             return
+        from excerpt.tui.pack.packer import Cost
+
         alone = not self.choices.marks
         inside = not alone and any(hit.fragment.id in pack.fragment_ids for pack in packed.result.packs)
         self.cost = Cost(hit.fragment.id, 0 if inside else hit.fragment.tokens, alone)
@@ -461,6 +469,8 @@ class PackController:
     def _ask_cost(self) -> None:
         hit = self._selected()
         if hit is not None and self._request is not None:
+            from excerpt.tui.pack.packer import AskCost
+
             mark = mark_of(hit)
             memories = self._memories((*self.choices.marks, mark))
             request = replace(self._request, memories=memories or ())

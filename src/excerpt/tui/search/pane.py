@@ -38,7 +38,6 @@ from excerpt.tui.messages import (
 )
 from excerpt.tui.pack.bar import PackBar
 from excerpt.tui.pack.controller import PackController, mark_of, next_budget
-from excerpt.tui.pack.packer import Packer
 from excerpt.tui.search.disabled import SearchState, SelectedRow, search_disabled
 from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.notices import is_unanswered, list_title, nothing_found
@@ -48,6 +47,7 @@ from excerpt.tui.search.query_controller import QueryStore
 if TYPE_CHECKING:
     from excerpt.model import Hit, Memory, Result
     from excerpt.tui.memory.worker import FoundMemories, MemoryWorker
+    from excerpt.tui.pack.packer import Packer
     from excerpt.tui.pack.panel import PackPanel, TypedBudget
     from excerpt.tui.search.side_panel import SidePanel
     from excerpt.tui.search.strategies import Choice
@@ -115,7 +115,7 @@ class SearchPane(Vertical):
         settings: Settings,
         engine: EngineWorker,
         memories: MemoryWorker,
-        packer: Packer,
+        open_packer: Callable[[], Packer],
         *,
         has_files: bool = True,
         id: str | None = None,  # noqa: A002 - Textual's name
@@ -132,7 +132,7 @@ class SearchPane(Vertical):
         )
         self.pack = PackController(
             engine,
-            packer,
+            open_packer,
             self.set_timer,
             settings.pack,
             selected=lambda: self.selected,
