@@ -1,16 +1,54 @@
-"""An engine and a clock for controllers without a screen: what is asked of them waits until told to go on."""
+"""An engine, a clock and an event loop for what has no screen: what is asked of them waits until told to go on."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from queue import Queue
 from typing import Any
 
+from textual.message import Message
+
+from excerpt.errors import ExcerptError
 from excerpt.kinds import Strategy
 from excerpt.model import Fragment, Hit, Result
-from excerpt.pack.selection import Mark
-from excerpt.tui.engine_worker import Answer, Question
-from excerpt.tui.pack.packer import Cost, Packed, PackRequest
+from excerpt.search.engine import Engine
+from excerpt.tui.messages import Failure
+from excerpt.tui.request_thread import Answer, Question
+
+PATIENCE = 60.0
+"""Seconds."""
+
+
+class HeldLoop:
+    """Holds what threads post and have called, in its order, until the test asks for it."""
+
+    def __init__(self) -> None:
+        self._held: Queue[Message | Callable[[], object]] = Queue()
+
+    def call_from_thread(self, function: Callable[[], object]) -> None:
+        self._held.put(function)
+
+    def post_from_thread(self, message: Message) -> None:
+        self._held.put(message)
+
+    @property
+    def is_empty(self) -> bool:
+        return self._held.empty()
+
+    def step(self) -> Message | None:
+        """Wait for a message, and return it, or for a function, and call it."""
+        held = self._held.get(timeout=PATIENCE)
+        if isinstance(held, Message):
+            return held
+        held()
+        return None
+
+    def next(self) -> Message:
+        """Call functions until a message comes."""
+        while (message := self.step()) is None:
+            pass
+        return message
 
 
 class HeldEngine:
@@ -21,15 +59,17 @@ class HeldEngine:
     def __init__(self) -> None:
         self.asked: dict[str, Any] = {}
         self._on_answer: dict[str, Callable[[Any], object]] = {}
+        self._on_failure: dict[str, Callable[[Failure], object] | None] = {}
 
-    def ask(self, question: Question[Answer], on_answer: Callable[[Answer], object]) -> None:
-        self._hold(question.kind, question, on_answer)
-
-    def pack(self, request: PackRequest, on_answer: Callable[[Packed], object]) -> None:
-        self._hold("pack", request, on_answer)
-
-    def cost(self, request: PackRequest, mark: Mark, on_answer: Callable[[Cost], object]) -> None:
-        self._hold("cost", (request, mark), on_answer)
+    def ask(
+        self,
+        question: Question[Engine, Answer],
+        on_answer: Callable[[Answer], object],
+        on_failure: Callable[[Failure], object] | None = None,
+    ) -> None:
+        self.asked[question.kind] = question
+        self._on_answer[question.kind] = on_answer
+        self._on_failure[question.kind] = on_failure
 
     def forget(self, kind: str) -> None:
         self.asked.pop(kind, None)
@@ -42,9 +82,19 @@ class HeldEngine:
         del self.asked[kind]
         self._on_answer.pop(kind)(answer)
 
-    def _hold(self, kind: str, question: object, on_answer: Callable[[Any], object]) -> None:
-        self.asked[kind] = question
-        self._on_answer[kind] = on_answer
+    def fail(self, kind: str, failure: Failure) -> None:
+        del self.asked[kind], self._on_answer[kind]
+        if (on_failure := self._on_failure.pop(kind)) is not None:
+            on_failure(failure)
+
+
+def failing(message: str) -> Callable[..., object]:
+    """Return what is put in the place of a question's `answer` to have it fail."""
+
+    def fail(*_: object) -> object:
+        raise ExcerptError(message, "Wait.")
+
+    return fail
 
 
 @dataclass(eq=False)

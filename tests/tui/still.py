@@ -5,7 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from textual.message import Message
 
@@ -15,7 +17,7 @@ from excerpt.insight.render import as_markdown
 from excerpt.insight.suggest import Completion, Suggestion, Way
 from excerpt.kinds import Confidence, Strategy
 from excerpt.model import Fragment, Hit, Progress, Result, Signal, Skipped, Span, Status
-from excerpt.pack.selection import Mark
+from excerpt.search.engine import Engine
 from excerpt.search.explain import (
     Absence,
     AbsenceKind,
@@ -32,13 +34,13 @@ from excerpt.search.interpretation import Doubt, QueryReading
 from excerpt.search.query import conditions, unpaired_quotation_mark
 from excerpt.settings import Places, Settings
 from excerpt.tui.app import ExcerptApp
-from excerpt.tui.engine_worker import Answer, EngineWorker, Question
+from excerpt.tui.engine_worker import EngineWorker
 from excerpt.tui.main_screen import MainScreen
 from excerpt.tui.memory.controller import AskBadges
 from excerpt.tui.memory.pane import AskStandings
 from excerpt.tui.memory.worker import MemoryWorker
-from excerpt.tui.messages import Answered, Failure, IndexEmptied, Location, SearchDone
-from excerpt.tui.pack.packer import Cost, Packed, Packer, PackRequest
+from excerpt.tui.messages import Failure, IndexEmptied, Location
+from excerpt.tui.pack.packer import AskCost, AskPack
 from excerpt.tui.questions import (
     AskCompletions,
     AskCorrection,
@@ -50,8 +52,11 @@ from excerpt.tui.questions import (
     AskPassage,
     AskReading,
     AskRelated,
+    AskSearch,
+    AskSpans,
     AskSuggestions,
 )
+from excerpt.tui.request_thread import Answer, EventLoop, Numbered, Question, Request, RequestThread
 from excerpt.tui.search.note_window import AskLink, AskWindow, LinkFound, NoteWindow, window_around
 from excerpt.tui.search.strategies import AskStrategies
 from excerpt.tui.search.why_view import AskWhy
@@ -157,13 +162,23 @@ _SURE = (Confidence.STRONG, Confidence.LIKELY, Confidence.WEAK)
 _NAMES = ("words", "proximity", "meaning", "title", "heading", "coverage")
 
 
+class AnsweredAtOnce(RequestThread):
+    """Answers each request when it is made, without a thread."""
+
+    def _put(self, asked: Numbered) -> None:
+        self._do(asked)
+
+    def _let_draw(self, asked: Numbered) -> None:
+        """Nothing waits."""
+
+
 class ScriptedEngine(EngineWorker):
     """Answers at once, from no index: finds the fragments that hold words of the query, those with most first."""
 
-    def __init__(self, vault: Path, places: Places, post: Callable[[Message], object]) -> None:
-        super().__init__(vault, places, Settings(), post)
+    def __init__(self, vault: Path, places: Places, loop: EventLoop) -> None:
+        super().__init__(vault, places, Settings(), loop)
+        self._requests = AnsweredAtOnce("engine", loop)
         self.notes = Vault({**_NOTES, **GARDEN}, "o200k")
-        self.packer = Packer(vault, places.config)
         self.topic = ""
 
     def start(self) -> None:
@@ -176,9 +191,6 @@ class ScriptedEngine(EngineWorker):
     def open(self, anew: bool = False) -> None:
         """The picture says what is known of the index."""
 
-    def search(self, number: int, query: str, strategy: Strategy, in_sight: int, limit: int | None = None) -> None:
-        self._post(SearchDone(number, self.found(query, strategy)))
-
     def found(self, query: str, strategy: Strategy) -> Result:
         words = [word for word in query.casefold().split() if ":" not in word]
         found = [(fragment, _spans(fragment.text.casefold(), words)) for fragment in self.notes.fragments]
@@ -190,16 +202,26 @@ class ScriptedEngine(EngineWorker):
 
     def ask(
         self,
-        question: Question[Answer],
+        question: Question[Engine, Answer],
         on_answer: Callable[[Answer], object],
         on_failure: Callable[[Failure], object] | None = None,
+        *,
+        is_interim: bool = False,
     ) -> None:
-        number = self._answers.expect(question.kind, on_answer, on_failure)
-        self._post(Answered(question.kind, number, self._answer_to(question)))
+        run = partial(self._answer_to, question)
+        self._requests.ask(Request(question.kind, question.priority, run, on_answer, on_failure, is_interim))
 
-    def _answer_to(self, question: Question[object]) -> object:  # noqa: PLR0911, PLR0912 - one for each question
+    def _answer_to(self, question: Question[Engine, object]) -> Any:  # what the questions below are answered with  # noqa: PLR0911, PLR0912 - one for each question
         """Of a hit that is asked about as of the second one; no note that is named is in a list."""
         match question:
+            case AskSearch(query=query, strategy=strategy):
+                return self.found(query, strategy)
+            case AskSpans(result=result):
+                return result
+            case AskPack(packer=packer, request=request):
+                return packer.pack(self.notes, request)
+            case AskCost():
+                return question.packer.cost(self.notes, question.request, question.mark)
             case AskWindow():
                 return _window_of(question, self.notes)
             case AskRelated(path=path, line=line):
@@ -263,14 +285,6 @@ class ScriptedEngine(EngineWorker):
         lines = "\n".join(text.split("\n")[place.line_start - 1 : place.line_end])
         fragment = replace(there, line_start=place.line_start, line_end=place.line_end, text=lines)
         return window_around(text, fragment, _spans(lines.casefold(), self.topic.casefold().split()))
-
-    def pack(self, request: PackRequest, on_answer: Callable[[Packed], object]) -> None:
-        number = self._answers.expect("pack", on_answer)
-        self._post(Answered("pack", number, self.packer.pack(self.notes, request)))
-
-    def cost(self, request: PackRequest, mark: Mark, on_answer: Callable[[Cost], object]) -> None:
-        number = self._answers.expect("cost", on_answer)
-        self._post(Answered("cost", number, self.packer.cost(self.notes, request, mark)))
 
 
 def _spans(text: str, words: list[str]) -> tuple[Span, ...]:
@@ -343,13 +357,12 @@ class StillScreen(MainScreen):
         use_settings: Callable[[Settings], object],
     ) -> None:
         super().__init__(vault, settings, places, {}, session, use_settings=use_settings)
-        post = self.post_from_worker
-        self.index.engine = ScriptedEngine(vault, places, post)
-        self.memories.worker = MemoryWorker(vault, replace(places, cache=places.data / "cache"), settings, post)
+        self.index.engine = ScriptedEngine(vault, places, self)
+        self.memories.worker = MemoryWorker(vault, replace(places, cache=places.data / "cache"), settings, self)
 
     def say(self, *messages: Message) -> None:
         for message in messages:
-            self.post_from_worker(message)
+            self.post_from_thread(message)
 
 
 class StillApp(ExcerptApp):

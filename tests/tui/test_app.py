@@ -13,10 +13,9 @@ from textual.message import Message
 
 from excerpt.errors import ExcerptError
 from excerpt.tui.app import ExcerptApp, check_terminal
-from excerpt.tui.index.controller import Watch
+from excerpt.tui.index.controller import IndexController, Watch
 from excerpt.tui.messages import IndexWatched
 from excerpt.tui.pack.controller import BUDGETS, next_budget
-from excerpt.tui.search.pane import SearchPane
 from tests.tui.conftest import screen_of, until
 
 
@@ -71,15 +70,15 @@ async def test_what_a_thread_says_is_handed_on_in_the_event_loop(
     app: ExcerptApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     handed_on_in: list[int] = []
-    post = SearchPane.post_message
+    hear = IndexController.hear
 
-    def noted(pane: SearchPane, message: Message) -> bool:
+    def noted(index: IndexController, message: Message) -> None:
         if isinstance(message, IndexWatched):
             handed_on_in.append(threading.get_ident())
-        return post(pane, message)
+        hear(index, message)
 
-    monkeypatch.setattr(SearchPane, "post_message", noted)
+    monkeypatch.setattr(IndexController, "hear", noted)
     async with app.run_test() as pilot:
-        await asyncio.to_thread(screen_of(app).post_from_worker, IndexWatched(polling=False))
+        await asyncio.to_thread(screen_of(app).post_from_thread, IndexWatched(polling=False))
         await until(pilot, lambda: screen_of(app).index.state.watch is Watch.EVENTS, "the message")
     assert handed_on_in == [threading.get_ident()]

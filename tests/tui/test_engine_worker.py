@@ -1,8 +1,7 @@
-"""The engine's thread: the newest question wins, nothing asked is queued, no failure is silent."""
+"""The engine in its thread: what it answers, and how it goes from one generation of the index to the next."""
 
 from __future__ import annotations
 
-import queue
 import shutil
 import threading
 import time
@@ -14,43 +13,42 @@ from textual.message import Message
 
 from excerpt.index.build import build
 from excerpt.kinds import Scope, Strategy
+from excerpt.model import Result
 from excerpt.pack.selection import Mark
 from excerpt.search.engine import Engine
-from excerpt.search.explain import NoteExplanation
 from excerpt.settings import PackSettings, Places, SearchSettings, Settings
 from excerpt.tui.engine_worker import EngineWorker
-from excerpt.tui.messages import (
-    AllMarked,
-    Answered,
-    Failure,
-    IndexOpened,
-    Location,
-    SearchDone,
-)
+from excerpt.tui.messages import Failure, IndexOpened, Location
 from excerpt.tui.pack.controller import mark_of
-from excerpt.tui.pack.packer import Cost, Packed, PackRequest
-from excerpt.tui.search.note_window import AskWindow, NoteWindow
+from excerpt.tui.pack.packer import AskCost, AskPack, Packer, PackRequest
+from excerpt.tui.questions import AskSearch, AskSpans
+from excerpt.tui.request_thread import Answer, Priority, Question
+from excerpt.tui.search.note_window import AskWindow
 from excerpt.tui.search.why_view import AskWhy
+from tests.tui.asked import PATIENCE, HeldLoop
 from tests.tui.conftest import places_under
-
-PATIENCE = 60.0
 
 
 class Worker(EngineWorker):
-    """Keeps what is posted, and can be held up."""
+    """Its answers and messages are held until a test takes them; the thread can be held up."""
 
     def __init__(self, vault: Path, places: Places) -> None:
-        self.said: queue.Queue[Message] = queue.Queue()
-        super().__init__(vault, places, Settings(), self.said.put)
+        self.loop = HeldLoop()
+        super().__init__(vault, places, Settings(), self.loop)
 
     def next(self) -> Message:
-        return self.said.get(timeout=PATIENCE)
+        """Hand over answers until a message comes."""
+        return self.loop.next()
 
-    def deliver(self) -> None:
-        """Wait for an answer, and hand it over."""
-        message = self.next()
-        assert isinstance(message, Answered)
-        self.hand_over(message)
+    def answer_to(self, question: Question[Engine, Answer]) -> Answer:
+        answers: list[Answer] = []
+        self.ask(question, answers.append)
+        while not answers:
+            assert not isinstance(message := self.loop.step(), Failure), message
+        return answers[0]
+
+    def search(self, query: str, in_sight: int = 50) -> Result:
+        return self.answer_to(AskSearch(query, Strategy.AUTO, None, in_sight))
 
     def hold(self) -> threading.Event:
         """Keep the thread busy until the event is set."""
@@ -60,7 +58,7 @@ class Worker(EngineWorker):
             started.set()
             release.wait(PATIENCE)
 
-        self._ask("explain", busy)
+        self._requests.ask_for_itself("busy", Priority.INDEX, busy)
         started.wait(PATIENCE)
         return release
 
@@ -81,195 +79,90 @@ def opened(worker: Worker) -> Worker:
     return worker
 
 
+@pytest.fixture
+def packer(indexed: tuple[Path, Places]) -> Packer:
+    vault, places = indexed
+    return Packer(vault, places.config)
+
+
 def test_other_settings_hold_from_the_next_answer_on(opened: Worker) -> None:
     opened.use(Settings(search=SearchSettings(limit=1)))
     told = opened.next()
     assert isinstance(told, IndexOpened)
     assert told.anew
-    opened.search(1, "conflict", Strategy.AUTO, 50)
-    answer = opened.next()
-    assert isinstance(answer, SearchDone)
-    assert len(answer.result.hits) == 1
+    assert len(opened.search("conflict").hits) == 1
 
 
 def test_it_opens_and_answers(opened: Worker) -> None:
-    opened.search(1, "lentils", Strategy.AUTO, 50)
-    answer = opened.next()
-    assert isinstance(answer, SearchDone)
-    assert answer.number == 1
-    assert answer.result.hits[0].fragment.title == "Lentil soup"
+    assert opened.search("lentils").hits[0].fragment.title == "Lentil soup"
 
 
-def test_of_questions_that_wait_only_the_newest_is_answered(opened: Worker) -> None:
-    release = opened.hold()
-    for number, query in enumerate(("l", "le", "len", "lentils"), 1):
-        opened.search(number, query, Strategy.AUTO, 50)
-    release.set()
-    answer = opened.next()
-    assert isinstance(answer, SearchDone)
-    assert (answer.number, answer.result.query) == (4, "lentils")
-    opened.open()
-    assert isinstance(opened.next(), IndexOpened)
-
-
-def test_a_question_taken_back_is_not_answered(opened: Worker) -> None:
-    release = opened.hold()
-    opened.search(1, "lentils", Strategy.AUTO, 50)
-    opened.forget("search")
-    opened.open()
-    release.set()
-    assert isinstance(opened.next(), IndexOpened)
-
-
-def test_a_search_goes_before_a_pack_that_waits(opened: Worker) -> None:
-    opened.search(1, "lentils", Strategy.AUTO, 50)
-    found = opened.next()
-    assert isinstance(found, SearchDone)
-    release = opened.hold()
-    opened.pack(PackRequest("lentils", Strategy.AUTO, found.result.hits, (), PackSettings(scope=Scope.NONE)), print)
-    opened.search(2, "sync", Strategy.AUTO, 50)
-    release.set()
-    assert [type(opened.next()) for _ in range(2)] == [SearchDone, Answered]
-
-
-def test_hits_are_drawn_before_the_next_question_is_answered(opened: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("excerpt.tui.engine_worker._TO_DRAW", PATIENCE)
+def test_a_search_goes_before_a_pack_that_waits(opened: Worker, packer: Packer) -> None:
+    hits = opened.search("lentils").hits
     order: list[str] = []
-    answered = threading.Event()
-
-    def pack() -> None:
-        order.append("pack")
-        answered.set()
-
     release = opened.hold()
-    opened.search(1, "conflict", Strategy.AUTO, 50)
-    opened._ask("pack", pack)
+    request = PackRequest("lentils", Strategy.AUTO, hits, (), PackSettings(scope=Scope.NONE))
+    opened.ask(AskPack(packer, request), lambda _: order.append("pack"))
+    opened.ask(AskSearch("sync", Strategy.AUTO, None, 50), lambda _: order.append("search"))
     release.set()
-    assert isinstance(opened.next(), SearchDone)
-    order.append("drawn")
-    opened.drawn(1)
-    assert answered.wait(PATIENCE)
-    assert order == ["drawn", "pack"]
+    for _ in range(2):
+        opened.loop.step()
+    assert order == ["search", "pack"]
 
 
 def test_the_window_of_a_hit_is_of_its_note(opened: Worker) -> None:
-    opened.search(1, "lentils", Strategy.AUTO, 50)
-    found = opened.next()
-    assert isinstance(found, SearchDone)
-    hit = found.result.hits[0]
-    windows: list[NoteWindow | None] = []
-    opened.ask(AskWindow(Location.of(hit)), windows.append)
-    opened.deliver()
-    (window,) = windows
+    hit = opened.search("lentils").hits[0]
+    window = opened.answer_to(AskWindow(Location.of(hit)))
     assert window is not None
     assert window.fragment.path == "Cooking/Lentil soup.md"
 
 
 def test_a_hit_is_explained_and_a_note_by_its_name(opened: Worker) -> None:
-    opened.search(1, "sync conflict", Strategy.AUTO, 50)
-    found = opened.next()
-    assert isinstance(found, SearchDone)
-    second = found.result.hits[1]
-    told: list[NoteExplanation] = []
-    for about in (second, "lentil soup"):
-        opened.ask(AskWhy("sync conflict", Strategy.AUTO, about), told.append)
-        opened.deliver()
-    of_hit, of_note = told
+    second = opened.search("sync conflict").hits[1]
+    of_hit = opened.answer_to(AskWhy("sync conflict", Strategy.AUTO, second))
+    of_note = opened.answer_to(AskWhy("sync conflict", Strategy.AUTO, "lentil soup"))
     assert of_hit.explanation is not None
     assert (of_hit.explanation.rank, of_hit.explanation.hit) == (2, second)
     assert (of_note.note, of_note.path) == ("lentil soup", "Cooking/Lentil soup.md")
 
 
-def test_a_marked_fragment_that_is_gone_is_named_and_left_out(opened: Worker) -> None:
-    opened.search(1, "lentils", Strategy.AUTO, 50)
-    found = opened.next()
-    assert isinstance(found, SearchDone)
-    mark, ghost = mark_of(found.result.hits[0]), Mark("0" * 12, "Gone.md")
+def test_a_marked_fragment_that_is_gone_is_named_and_left_out(opened: Worker, packer: Packer) -> None:
+    mark, ghost = mark_of(opened.search("lentils").hits[0]), Mark("0" * 12, "Gone.md")
     request = PackRequest("lentils", Strategy.AUTO, (), (mark, ghost), PackSettings())
-    packs: list[Packed] = []
-    opened.pack(request, packs.append)
-    opened.deliver()
-    (packed,) = packs
+    packed = opened.answer_to(AskPack(packer, request))
     assert packed.gone == (ghost,)
     assert [one.path for one in packed.result.packs] == [mark.path]
     assert [(left.path, left.reason) for left in packed.left] == [("Gone.md", "no longer in the index")]
 
 
-def test_a_cost_is_asked_for_after_the_pack_that_waits(opened: Worker) -> None:
-    opened.search(1, "conflict", Strategy.AUTO, 50)
-    found = opened.next()
-    assert isinstance(found, SearchDone)
-    first, second = (mark_of(hit) for hit in found.result.hits[:2])
+def test_what_a_mark_more_would_cost_is_counted(opened: Worker, packer: Packer) -> None:
+    first, second = (mark_of(hit) for hit in opened.search("conflict").hits[:2])
     request = PackRequest("conflict", Strategy.AUTO, (), (first,), PackSettings(scope=Scope.NONE))
-    release = opened.hold()
-    costs: list[Cost] = []
-    opened.cost(request, second, costs.append)
-    opened.pack(request, print)
-    release.set()
-    pack, cost = opened.next(), opened.next()
-    assert isinstance(pack, Answered)
-    assert isinstance(cost, Answered)
-    assert (pack.kind, cost.kind) == ("pack", "cost")
-    opened.hand_over(cost)
-    assert costs[0].exact
-    assert costs[0].tokens > 0
-
-
-def test_of_answers_only_that_to_the_newest_question_of_its_kind_is_handed_over(opened: Worker) -> None:
-    heard: list[NoteWindow | None] = []
-    location = Location("", "Merging.md", 1)
-    opened.ask(AskWindow(location), heard.append)
-    first = opened.next()
-    opened.ask(AskWindow(location), heard.append)
-    second = opened.next()
-    assert isinstance(first, Answered) and isinstance(second, Answered)
-    opened.hand_over(first)
-    assert (heard, opened.waits("window")) == ([], True)
-    opened.hand_over(second)
-    assert (len(heard), opened.waits("window")) == (1, False)
-
-
-def test_the_answer_to_a_question_taken_back_is_not_handed_over(opened: Worker) -> None:
-    heard: list[NoteWindow | None] = []
-    opened.ask(AskWindow(Location("", "Merging.md", 1)), heard.append)
-    answer = opened.next()
-    assert isinstance(answer, Answered)
-    opened.forget("window")
-    opened.hand_over(answer)
-    assert (heard, opened.waits("window")) == ([], False)
+    cost = opened.answer_to(AskCost(packer, request, second))
+    assert cost.exact
+    assert cost.tokens > 0
 
 
 def test_without_an_index_opening_tells_the_trouble_and_a_search_is_not_answered(tmp_path: Path) -> None:
     worker = Worker(tmp_path, places_under(tmp_path / "none"))
     worker.start()
-    worker.search(1, "x", Strategy.AUTO, 50)
+    worker.ask(AskSearch("x", Strategy.AUTO, None, 50), print)
     worker.open()
     answer = worker.next()
     worker.close()
     assert isinstance(answer, Failure)
     assert answer.asked == "open"
+    assert worker.waits("search")
 
 
-def test_a_pack_asked_for_before_the_index_is_open_is_no_trouble(worker: Worker) -> None:
+def test_a_pack_asked_for_before_the_index_is_open_is_no_trouble(worker: Worker, packer: Packer) -> None:
     mark = Mark("some-fragment", "Sync.md")
     request = PackRequest("", Strategy.AUTO, (), (mark,), PackSettings())
-    worker.pack(request, print)
-    worker.cost(request, mark, print)
+    worker.ask(AskPack(packer, request), print)
+    worker.ask(AskCost(packer, request, mark), print)
     time.sleep(0.3)  # both can wait for a search that may come
     worker.open()
     assert isinstance(worker.next(), IndexOpened)
-
-
-def test_a_mistake_in_the_thread_is_told_and_the_thread_goes_on(opened: Worker) -> None:
-    def mistake() -> None:
-        raise RuntimeError("boom")
-
-    opened._ask("search", mistake)
-    answer = opened.next()
-    assert isinstance(answer, Failure)
-    assert "boom" in answer.message
-    opened.search(2, "lentils", Strategy.AUTO, 50)
-    assert isinstance(opened.next(), SearchDone)
 
 
 class SlowPreparing:
@@ -315,28 +208,20 @@ def test_a_search_is_answered_while_the_next_generation_is_prepared(
     commit(indexed_alone, "zucchini")
     worker.open()
     assert slow.begun.wait(PATIENCE)
-    worker.search(1, "lentils", Strategy.AUTO, 50)
-    answer = worker.next()
-    assert isinstance(answer, SearchDone)
-    assert answer.result.hits[0].fragment.title == "Lentil soup"
+    assert worker.search("lentils").hits[0].fragment.title == "Lentil soup"
     slow.go_on.set()
     assert isinstance(worker.next(), IndexOpened)
-    worker.search(2, "zucchini", Strategy.AUTO, 50)
-    found = worker.next()
+    found = worker.search("zucchini")
     worker.close()
-    assert isinstance(found, SearchDone)
-    assert [hit.fragment.path for hit in found.result.hits][:1] == ["Fresh.md"]
+    assert [hit.fragment.path for hit in found.hits][:1] == ["Fresh.md"]
 
 
 def test_hits_out_of_sight_are_marked_after_those_in_sight(opened: Worker) -> None:
-    opened.search(1, "notes", Strategy.AUTO, 1)
-    first = opened.next()
-    then = opened.next()
-    assert isinstance(first, SearchDone)
-    assert isinstance(then, AllMarked)
-    assert [bool(hit.spans) for hit in first.result.hits[:2]] == [True, False]
-    assert [bool(hit.spans) for hit in then.result.hits[:2]] == [True, True]
-    assert first.result.hits[0] is then.result.hits[0]
+    first = opened.search("notes", in_sight=1)
+    then = opened.answer_to(AskSpans(first))
+    assert [bool(hit.spans) for hit in first.hits[:2]] == [True, False]
+    assert [bool(hit.spans) for hit in then.hits[:2]] == [True, True]
+    assert first.hits[0] is then.hits[0]
 
 
 def test_of_generations_that_are_committed_while_one_is_prepared_only_the_newest_is_taken_up(
@@ -378,13 +263,13 @@ def test_an_engine_that_is_replaced_while_it_warms_is_warmed_no_further(
     worker.start()
     worker.open()
     told = [worker.next() for _ in range(2)]
-    worker.search(1, "zucchini", Strategy.AUTO, 50)
-    told.append(worker.next())
+    found = worker.search("zucchini")
     worker.close()
-    assert [type(one) for one in told] == [IndexOpened, IndexOpened, SearchDone]
-    assert worker.said.empty()
+    assert [type(one) for one in told] == [IndexOpened, IndexOpened]
+    assert found.hits[0].fragment.path == "Fresh.md"
+    assert worker.loop.is_empty
 
 
 def test_closing_ends_the_thread(worker: Worker) -> None:
     worker.close()
-    assert not any(thread.is_alive() for thread in worker._threads)
+    assert not {"engine", "generations"} & {thread.name for thread in threading.enumerate()}

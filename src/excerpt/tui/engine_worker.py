@@ -1,11 +1,8 @@
-"""The engine in a thread of its own: asked from the event loop, answering by messages.
+"""The engine in a thread of its own, and a second thread that opens the next generation of its index.
 
-There is one slot for each kind of question, and a newer question takes the place of an older one that waits: typing
-fast never queues searches up. Everything heavy is imported here, after the first paint.
-
-A new generation is taken up in a second thread, while questions are answered from the one before; between two
-questions the engine is exchanged. At most one is on its way: what is committed meanwhile is taken up after it, all at
-once.
+Everything heavy is imported here, after the first paint. A new generation is opened in the second thread, while
+requests are answered from the one before; between two requests the engine is exchanged. At most one is on its way: what
+is committed meanwhile is opened after it, all at once.
 """
 
 from __future__ import annotations
@@ -18,89 +15,42 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Protocol, TypeVar
-
-from textual.message import Message
+from typing import TYPE_CHECKING, Protocol
 
 from excerpt.errors import ExcerptError, StoreUnusableError
-from excerpt.kinds import Strategy
 from excerpt.settings import Places, Settings
 from excerpt.store.address import Address
-from excerpt.tui.messages import AllMarked, Answered, Answers, Failure, IndexOpened, SearchDone
+from excerpt.tui.messages import Failure, IndexOpened
+from excerpt.tui.request_thread import (
+    Answer,
+    EventLoop,
+    NotReadyError,
+    Priority,
+    Question,
+    Request,
+    RequestThread,
+    failure_of,
+)
 
 if TYPE_CHECKING:
-    from excerpt.model import Result, Status
-    from excerpt.pack.selection import Mark
+    from excerpt.model import Status
     from excerpt.search.engine import Engine
     from excerpt.search.source import Searchable
     from excerpt.search.usage import UseLog
-    from excerpt.tui.pack.packer import Cost, Packed, Packer, PackRequest
-
-Answer = TypeVar("Answer")
-Answer_co = TypeVar("Answer_co", covariant=True)
-
-_ORDER = (
-    "exchange",
-    "search",
-    "explain",
-    "window",
-    "complete",
-    "reading",
-    "suggest",
-    "link",
-    "related",
-    "map",
-    "narrow",
-    "overview",
-    "passage",
-    "markdown",
-    "drill",
-    "strategies",
-    "badges",
-    "standings",
-    "marks",
-    "correction",
-    "pack",
-    "cost",
-    "renew",
-    "warm",
-)
-"""Kinds of questions. What a waiting user looks at first is answered first, from the newest generation there is."""
-_CAN_WAIT = ("correction", "pack", "cost", "warm")
-_PAUSE = 0.1
-"""Seconds after a search in which the next letter is awaited before what can wait is begun: it would find the engine
-at work on a pack that it makes another."""
-_TO_DRAW = 0.05
-"""Seconds that hits are given to be drawn before the next question: threads of Python share one interpreter, so that
-context and pack, worked out meanwhile, would have the list drawn in twice the time, and come no sooner themselves."""
-_REST = 0.5
-"""Seconds without a question after which memory that answers left is given back."""
-_MOST_ANSWERS = 16
-"""Without a rest, answers after which it is given back: the pages mapped to read hits are some 3 MB a search."""
-
-
-class Question(Protocol[Answer_co]):
-    """A question to the engine. `kind` names its slot; `answer` is called in the engine's thread."""
-
-    kind: ClassVar[str]
-
-    def answer(self, engine: Engine) -> Answer_co: ...
 
 
 class Asks(Protocol):
-    """What a controller needs of the engine: questions of which the newest of a kind wins, answered on the event loop.
-
-    What is answered is the newest question of its kind or nothing; `waits` says whether its answer is still to come.
-    """
+    """What a controller needs of the engine: questions of which the newest of a kind is answered, on the event loop."""
 
     @property
     def is_open(self) -> bool: ...
 
-    def ask(self, question: Question[Answer], on_answer: Callable[[Answer], object]) -> None: ...
-
-    def pack(self, request: PackRequest, on_answer: Callable[[Packed], object]) -> None: ...
-
-    def cost(self, request: PackRequest, mark: Mark, on_answer: Callable[[Cost], object]) -> None: ...
+    def ask(
+        self,
+        question: Question[Engine, Answer],
+        on_answer: Callable[[Answer], object],
+        on_failure: Callable[[Failure], object] | None = None,
+    ) -> None: ...
 
     def forget(self, kind: str) -> None: ...
 
@@ -110,7 +60,7 @@ class Asks(Protocol):
 class EngineWorker:
     """One snapshot and one engine on it, both used from one thread only, and a thread that prepares the next.
 
-    `post` is called from these threads with each answer. Questions asked before an index could be opened are dropped;
+    Generations that are opened, and failures, are posted. Questions asked before an index could be opened are dropped;
     whoever asked asks again at IndexOpened.
     """
 
@@ -119,7 +69,7 @@ class EngineWorker:
         vault: Path,
         places: Places,
         settings: Settings,
-        post: Callable[[Message], object],
+        loop: EventLoop,
         store: Address | None = None,
     ) -> None:
         """With a `store` its vault answers, in the place of an index."""
@@ -128,25 +78,18 @@ class EngineWorker:
         self._places = places
         self._folder = places.index_folder(vault)
         self._settings = settings
-        self._post = post
-        self._slots: dict[str, Callable[[], None]] = {}
-        self._answers = Answers()
-        self._something = threading.Condition()
-        self._drawn = 0
-        self._searched = 0.0
+        self._loop = loop
+        self._requests = RequestThread("engine", loop, on_rest=_trim_memory, on_end=self._close_snapshots)
+        self._opener = threading.Thread(target=self._open_generations, name="generations", daemon=True)
+        self._changed = threading.Condition()
         self._closed = False
         self._to_open = False
         self._other_settings = False
         self._next: Engine | None = None
-        self._threads = [
-            threading.Thread(target=self._run, name="engine", daemon=True),
-            threading.Thread(target=self._take_up, name="generations", daemon=True),
-        ]
         self._generation = 0
         self._lost = False
         self._engine: Engine | None = None
         self._use: UseLog | None = None
-        self._packer: Packer | None = None
 
     @property
     def is_open(self) -> bool:
@@ -154,150 +97,98 @@ class EngineWorker:
         return self._engine is not None
 
     def start(self) -> None:
-        for thread in self._threads:
-            thread.start()
+        self._opener.start()
 
     def close(self, wait: float = 2.0) -> None:
         """End the threads; `wait` is how many seconds what is under way may still take."""
-        with self._something:
+        with self._changed:
             self._closed = True
-            self._slots.clear()
-            self._something.notify_all()
+            self._changed.notify_all()
         until = time.monotonic() + wait
-        for thread in self._threads:
-            if thread.is_alive():
-                thread.join(max(until - time.monotonic(), 0))
+        if self._opener.is_alive():
+            self._opener.join(wait)
+        self._requests.close(max(until - time.monotonic(), 0))
 
     def use(self, settings: Settings) -> None:
         """Answer by other settings from now on, when an engine by them is ready."""
-        with self._something:
+        with self._changed:
             self._settings = settings
             self._other_settings = True
         self.open()
 
     def open(self) -> None:
-        """Take up the newest generation, unless it is the one in use, and tell the status of the index."""
-        with self._something:
+        """Open the newest generation, unless it is the one in use, and tell the status of the index."""
+        with self._changed:
             self._to_open = True
-            self._something.notify_all()
+            self._changed.notify_all()
 
     def look(self) -> None:
         """Take up what was pushed to the store since the last look; where it could not be opened yet, try again."""
         if self._engine is not None:
-            self._ask("renew", self._renew)
+            self._requests.ask_for_itself("renew", Priority.UPKEEP, partial(self._with_engine, self._renew))
         else:
             self.open()
 
-    def search(self, number: int, query: str, strategy: Strategy, in_sight: int, limit: int | None = None) -> None:
-        """Ask for `limit` hits, by default the settings'. The first answer has spans in those `in_sight`; when they are
-        drawn, a second has them in all."""
-        self._ask("search", lambda: self._search(number, query, strategy, in_sight, limit))
-
     def ask(
         self,
-        question: Question[Answer],
+        question: Question[Engine, Answer],
         on_answer: Callable[[Answer], object],
         on_failure: Callable[[Failure], object] | None = None,
+        *,
+        is_interim: bool = False,
     ) -> None:
-        """Ask; a question of its kind that waits, or is not answered yet, is dropped."""
-        number = self._answers.expect(question.kind, on_answer, on_failure)
-        self._ask(question.kind, lambda: self._answer_question(number, question))
-
-    def pack(self, request: PackRequest, on_answer: Callable[[Packed], object]) -> None:
-        """Build a pack."""
-        number = self._answers.expect("pack", on_answer)
-        self._ask("pack", lambda: self._pack(number, request))
-
-    def cost(self, request: PackRequest, mark: Mark, on_answer: Callable[[Cost], object]) -> None:
-        """Work out what marking that fragment, besides what is asked for, would cost."""
-        number = self._answers.expect("cost", on_answer)
-        self._ask("cost", lambda: self._cost(number, request, mark))
+        """Ask; a question of its kind that waits, or is not answered yet, is dropped. With `is_interim` its answer is
+        told though a newer question was asked meanwhile."""
+        run = partial(self._with_engine, question.answer)
+        self._requests.ask(Request(question.kind, question.priority, run, on_answer, on_failure, is_interim))
 
     def forget(self, kind: str) -> None:
-        """Take back a question: it is not answered any more."""
-        self._answers.forget(kind)
-        with self._something:
-            self._slots.pop(kind, None)
+        """Take back the questions of a kind: they are not answered any more."""
+        self._requests.forget(kind)
 
     def waits(self, kind: str) -> bool:
-        """Return whether a question of that kind is neither answered nor failed."""
-        return self._answers.waits(kind)
+        """Return whether the newest question of a kind is neither answered nor failed."""
+        return self._requests.waits(kind)
 
-    def hand_over(self, message: Answered) -> None:
-        """Call who asked, on the event loop, unless something newer of that kind was asked meanwhile."""
-        self._answers.hand_over(message.kind, message.number, message.answer)
-
-    def fail(self, message: Failure) -> None:
-        """Tell who asked that it failed, and expect no answer for now."""
-        self._answers.fail(message)
+    @property
+    def delivered(self) -> int:
+        """Number of the answer that was told last, for `drawn`."""
+        return self._requests.delivered
 
     def drawn(self, number: int) -> None:
-        """The answer to that search is on the screen, or will not be shown."""
-        with self._something:
-            self._drawn = max(self._drawn, number)
-            self._something.notify_all()
+        """Say that an answer is on the screen: the thread goes on with what has less priority."""
+        self._requests.drawn(number)
 
-    def _ask(self, kind: str, answer: Callable[[], None]) -> None:
-        with self._something:
-            self._slots[kind] = answer
-            self._something.notify_all()
-
-    def _run(self) -> None:
-        answered = 0
-        while True:
-            with self._something:
-                if not self._slots and not self._closed:
-                    self._something.wait(_REST if answered else None)
-                if self._closed:
-                    break
-                kind = next((kind for kind in _ORDER if kind in self._slots), None)
-                pause = self._searched + _PAUSE - time.monotonic()
-                if kind in _CAN_WAIT and pause > 0:
-                    self._something.wait(pause)
-                    continue
-                answer = self._slots.pop(kind) if kind is not None else None
-            if kind is not None and answer is not None:
-                if self._engine is not None:
-                    answer = partial(self._engine.snapshot.at_one_moment, answer)
-                self._answer(kind, answer)
-            answered = answered + 1 if kind is not None else 0
-            if answered % _MOST_ANSWERS == 0 and self._engine is not None:
-                _trim_memory()
-        for engine in (self._engine, self._next):
-            if engine is not None:
-                engine.snapshot.close()
-
-    def _answer(self, kind: str, answer: Callable[[], None]) -> None:
+    def _with_engine(self, run: Callable[[Engine], Answer]) -> Answer:
+        """Return what `run` makes of the engine, all from one state of the vault."""
+        engine = self._engine
+        if engine is None:
+            raise NotReadyError
         try:
-            answer()
-        except ExcerptError as error:
-            self._lost = self._lost or isinstance(error, StoreUnusableError)
-            self._post(Failure(kind, error.title, error.message, error.hint))
-        except Exception as error:  # nobody stands above a thread; its death would be silent
-            self._post(
-                Failure(
-                    kind,
-                    "excerpt made a mistake",
-                    f"{type(error).__name__}: {error}",
-                    "Ask again, or in other words; please report it if it stays.",
-                )
-            )
+            return engine.snapshot.at_one_moment(lambda: run(engine))
+        except StoreUnusableError:
+            self._lost = True
+            raise
 
     # --- generations --------------------------------------------------------------------------------------------------
 
-    def _take_up(self) -> None:
+    def _open_generations(self) -> None:
         """Open what is asked for, one at a time: the next only when the last is in use."""
         while True:
-            with self._something:
+            with self._changed:
                 while not self._closed and (self._next is not None or not self._to_open):
-                    self._something.wait()
+                    self._changed.wait()
                 if self._closed:
                     return
                 self._to_open = False
                 engine = self._engine
             if engine is not None:
                 engine.snapshot.shrink_log()
-            self._answer("open", self._open)
+            try:
+                self._open()
+            except Exception as error:  # nobody stands above a thread; its death would be silent
+                self._lost = self._lost or isinstance(error, StoreUnusableError)
+                self._loop.post_from_thread(failure_of("open", error))
 
     def _opened(self, before: Searchable | None) -> Searchable:
         if self._store is not None:
@@ -308,14 +199,13 @@ class EngineWorker:
 
         return Snapshot.open(self._folder, self._settings, before=before if isinstance(before, Snapshot) else None)
 
-    def _renew(self) -> None:
+    def _renew(self, engine: Engine) -> None:
         """Tell of what was pushed since it was last told, by this or by a search; and that a lost store is back."""
-        if self._engine is not None:
-            snapshot = self._engine.renew()
-            if snapshot.generation != self._generation or self._lost:
-                self._lost = False
-                self._generation = snapshot.generation
-                self._post(IndexOpened(snapshot.status()))
+        snapshot = engine.renew()
+        if snapshot.generation != self._generation or self._lost:
+            self._lost = False
+            self._generation = snapshot.generation
+            self._loop.post_from_thread(IndexOpened(snapshot.status()))
 
     def _open(self) -> None:
         from excerpt.search.engine import Engine
@@ -324,7 +214,7 @@ class EngineWorker:
         if self._use is None:
             self._use = UseLog(self._places.use_file(self._vault))
         old = self._engine.snapshot if self._engine is not None else None
-        with self._something:
+        with self._changed:
             anew, self._other_settings = self._other_settings, False
         snapshot = self._opened(old)
         try:
@@ -337,24 +227,24 @@ class EngineWorker:
         except BaseException:
             snapshot.close()
             raise
-        with self._something:
-            if engine is not None and not self._closed:
+        with self._changed:
+            is_next = engine is not None and not self._closed
+            if is_next:
                 self._next = engine
-                self._slots["exchange"] = lambda: self._exchange(status, anew)
-                self._something.notify_all()
-                return
+        if is_next:
+            self._requests.ask_for_itself("exchange", Priority.INDEX, lambda: self._exchange(status, anew))
+            return
         snapshot.close()
-        self._post(IndexOpened(status))
+        self._loop.post_from_thread(IndexOpened(status))
 
     def _exchange(self, status: Status, anew: bool) -> None:
-        with self._something:
+        with self._changed:
             old, self._engine, self._next = self._engine, self._next, None
-            if self._slots.pop("warm", None) is not None:
-                # This one is warm, as it was prepared.
-                self._slots["warm"] = lambda: self._warm(())
-            self._something.notify_all()
+            self._changed.notify_all()
+        # The next one is warm, as it was prepared.
+        self._requests.replace("warm", lambda: self._warm(()))
         self._generation, self._lost = status.generation, False
-        self._post(IndexOpened(status, anew))
+        self._loop.post_from_thread(IndexOpened(status, anew))
         if old is not None:
             old.snapshot.close()
         elif self._engine is not None:
@@ -364,7 +254,7 @@ class EngineWorker:
         """Warm the first engine step by step, questions between them; what comes after it is warm when it comes."""
         if steps:
             steps[0]()
-            self._ask("warm", lambda: self._warm(steps[1:]))
+            self._requests.ask_for_itself("warm", Priority.UPKEEP, lambda: self._warm(steps[1:]))
             return
         # What lives as long as the app is not looked through again: a full collection takes up to 0.3 s here, and stops
         # the screen whichever thread it falls on. Once: what is frozen later may be garbage, which then stays for good.
@@ -378,44 +268,10 @@ class EngineWorker:
         with suppress(ExcerptError):  # the pack says so
             open_tokenizer(self._settings.pack.tokenizer).count("naïve")
 
-    # --- answers ------------------------------------------------------------------------------------------------------
-
-    def _search(self, number: int, query: str, strategy: Strategy, in_sight: int, limit: int | None) -> None:
-        from excerpt.search.query import without_begun_filter
-
-        if self._engine is not None:
-            result = self._engine.search(without_begun_filter(query), strategy, limit, marked=in_sight)
-            self._post(SearchDone(number, result))
-            with self._something:
-                self._something.wait_for(
-                    lambda: self._drawn >= number or "search" in self._slots or self._closed, _TO_DRAW
-                )
-                self._searched = time.monotonic()
-            if len(result.hits) > in_sight:
-                self._ask("marks", lambda: self._mark_all(number, result))
-
-    def _mark_all(self, number: int, result: Result) -> None:
-        if self._engine is not None:
-            self._post(AllMarked(number, self._engine.all_marked(result)))
-
-    def _answer_question(self, number: int, question: Question[object]) -> None:
-        if self._engine is not None:
-            self._post(Answered(question.kind, number, question.answer(self._engine)))
-
-    def _pack(self, number: int, request: PackRequest) -> None:
-        if self._engine is not None:
-            self._post(Answered("pack", number, self._packs().pack(self._engine.snapshot, request)))
-
-    def _cost(self, number: int, request: PackRequest, mark: Mark) -> None:
-        if self._engine is not None:
-            self._post(Answered("cost", number, self._packs().cost(self._engine.snapshot, request, mark)))
-
-    def _packs(self) -> Packer:
-        if self._packer is None:
-            from excerpt.tui.pack.packer import Packer
-
-            self._packer = Packer(self._vault, self._places.config)
-        return self._packer
+    def _close_snapshots(self) -> None:
+        for engine in (self._engine, self._next):
+            if engine is not None:
+                engine.snapshot.close()
 
 
 def _trim_memory() -> None:

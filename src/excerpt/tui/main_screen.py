@@ -27,7 +27,7 @@ from excerpt.tui.common.bars import TABS, KeyBar, TabBar
 from excerpt.tui.common.split import Split
 from excerpt.tui.index.controller import IndexController, bar_state, progress_words
 from excerpt.tui.memory.controller import MemoryController
-from excerpt.tui.memory.worker import MemoryAnswered, MemoryChanged
+from excerpt.tui.memory.worker import MemoryChanged
 from excerpt.tui.messages import (
     CopyRequested,
     EditRequested,
@@ -73,6 +73,7 @@ if TYPE_CHECKING:
     from excerpt.tui.index.process import Command
     from excerpt.tui.insight.overview_pane import OverviewPane
     from excerpt.tui.memory.pane import MemoryPane
+    from excerpt.tui.pack.packer import Packer
 
 _FIRST_FOCUS = {"search": "#query", "overview": "#topic", "memory": "#filter"}
 
@@ -97,7 +98,7 @@ class MainScreen(PromptScreen):
     """Tabs and panes, and what panes ask for.
 
     What is known of the index, the memories, the settings and the session is their controllers'. Threads and processes
-    call `post_from_worker`, and nothing else of this.
+    call `post_from_thread` and `call_from_thread`, and nothing else of this.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("Everywhere")
@@ -130,11 +131,10 @@ class MainScreen(PromptScreen):
         self._places = places
         self._environment = dict(environment)
         self._settings_used = use_settings
-        post = self.post_from_worker
         self.index = IndexController(
-            vault, settings, places, post=post, notify=self.notify, show=self.show_index, store=store
+            vault, settings, places, loop=self, notify=self.notify, show=self.show_index, store=store
         )
-        self.memories = MemoryController(vault, settings, places, post=post)
+        self.memories = MemoryController(vault, settings, places, loop=self)
         self._settings = SettingsController(vault, settings, places)
         self._programs = Programs(vault, self._environment, notify=self.notify, suspend=self.app.suspend)
         self._session = SessionController(
@@ -167,8 +167,14 @@ class MainScreen(PromptScreen):
     def compose(self) -> ComposeResult:
         yield TabBar(id="tabs")
         with ContentSwitcher(initial="search"):
-            engine, has_files = self.index.engine, self.store is None
-            yield SearchPane(self.settings, engine, self.memories.worker, has_files=has_files, id="search")
+            yield SearchPane(
+                self.settings,
+                self.index.engine,
+                self.memories.worker,
+                self._open_packer,
+                has_files=self.store is None,
+                id="search",
+            )
         yield KeyBar()
 
     def on_mount(self) -> None:
@@ -221,6 +227,11 @@ class MainScreen(PromptScreen):
         memories = asyncio.to_thread(self.memories.worker.close)
         await asyncio.gather(self._session.end(), self.index.end(), self._marks.end(), memories)
 
+    def _open_packer(self) -> Packer:
+        from excerpt.tui.pack.packer import Packer
+
+        return Packer(self.vault, self._places.config)
+
     @property
     def _search(self) -> SearchPane:
         return self.query_one(SearchPane)
@@ -239,15 +250,19 @@ class MainScreen(PromptScreen):
 
     # --- what threads and processes say -------------------------------------------------------------------------------
 
-    def post_from_worker(self, message: Message) -> None:
-        """Have a message handed on in the event loop. The one method that any thread may call."""
+    def post_from_thread(self, message: Message) -> None:
+        """Have a message handled on the event loop. Any thread may call this."""
         if self.is_running:
-            self.call_later(self._hand_on, message)
+            self.post_message(message)
 
-    def _hand_on(self, message: Message) -> None:
-        """Post to the search pane; what that does not stop comes up to this screen."""
-        for pane in self.query(SearchPane):  # none where another vault is being opened
-            pane.post_message(message)
+    def call_from_thread(self, function: Callable[[], object]) -> None:
+        """Have a function called on the event loop, unless the vault is being closed. Any thread may call this."""
+        if self.is_running:
+            self.call_later(self._call_if_open, function)
+
+    def _call_if_open(self, function: Callable[[], object]) -> None:
+        if self.query(SearchPane):  # none where another vault is being opened
+            function()
 
     @on(IndexOpened)
     def _index_opened(self, message: IndexOpened) -> None:
@@ -284,12 +299,7 @@ class MainScreen(PromptScreen):
 
     @on(Failure)
     def _failure_came(self, message: Failure) -> None:
-        self.memories.worker.fail(message)
         self.index.hear(message)
-
-    @on(MemoryAnswered)
-    def _memory_answered(self, message: MemoryAnswered) -> None:
-        self.memories.worker.hand_over(message)
 
     @on(MemoryChanged)
     def _memory_changed(self, message: MemoryChanged) -> None:

@@ -1,20 +1,19 @@
-"""What the threads and processes behind the screen say to it, and who waits for that.
+"""What the threads and processes behind the screen say to it.
 
 Handlers own the state; workers only post.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from textual.message import Message
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from excerpt.model import BuildReport, Hit, Memory, PackResult, Progress, Result, Source, Span, Status
+    from excerpt.model import BuildReport, Hit, Memory, PackResult, Progress, Source, Span, Status
     from excerpt.pack.selection import KeptMarks
 
 
@@ -38,31 +37,6 @@ class Location:
 
 
 @dataclass
-class SearchDone(Message):
-    """The answer to the search of that number."""
-
-    number: int
-    result: Result
-
-
-@dataclass
-class AllMarked(Message):
-    """The answer to the search of that number, with spans in the hits that were out of sight as well."""
-
-    number: int
-    result: Result
-
-
-@dataclass
-class Answered(Message):
-    """The engine's answer to the question of that kind and number, for `EngineWorker.hand_over`."""
-
-    kind: str
-    number: int
-    answer: object
-
-
-@dataclass
 class IndexOpened(Message):
     """The engine reads this generation from now on. `anew` says that it answers by other settings than before."""
 
@@ -72,8 +46,7 @@ class IndexOpened(Message):
 
 @dataclass
 class Failure(Message):
-    """Something failed behind the screen. `asked` is what was being done: a kind of question to the engine, open or
-    index."""
+    """Something failed behind the screen. `asked` is what was being done: a kind of request, open or index."""
 
     asked: str
     title: str
@@ -209,54 +182,3 @@ class MemoryEditRequested(Message):
     """Open a memory in the form."""
 
     memory: Memory
-
-
-@dataclass(frozen=True, slots=True)
-class _Question:
-    number: int
-    on_answer: Callable[[Any], object]
-    on_failure: Callable[[Failure], object] | None
-
-
-class Answers:
-    """Know for each kind of question the newest one, and who asked it. Used on the event loop alone."""
-
-    def __init__(self) -> None:
-        self._asked = 0
-        self._newest: dict[str, _Question] = {}
-        self._waiting: set[str] = set()
-
-    def expect(
-        self,
-        kind: str,
-        on_answer: Callable[[Any], object],
-        on_failure: Callable[[Failure], object] | None = None,
-    ) -> int:
-        """Return the number of a new question; what was asked of that kind before is not answered any more."""
-        self._asked += 1
-        self._newest[kind] = _Question(self._asked, on_answer, on_failure)
-        self._waiting.add(kind)
-        return self._asked
-
-    def forget(self, kind: str) -> None:
-        """Expect no answer of that kind any more."""
-        self._newest.pop(kind, None)
-        self._waiting.discard(kind)
-
-    def waits(self, kind: str) -> bool:
-        """Return whether a question of that kind is neither answered nor failed."""
-        return kind in self._waiting
-
-    def hand_over(self, kind: str, number: int, answer: object) -> None:
-        """Call who asked, unless something newer of that kind was asked meanwhile."""
-        asked = self._newest.get(kind)
-        if asked is not None and asked.number == number:
-            self._waiting.discard(kind)
-            asked.on_answer(answer)
-
-    def fail(self, failure: Failure) -> None:
-        """Tell who asked last that it failed; what was asked meanwhile may still be answered."""
-        asked = self._newest.get(failure.asked)
-        self._waiting.discard(failure.asked)
-        if asked is not None and asked.on_failure is not None:
-            asked.on_failure(failure)

@@ -1,4 +1,7 @@
-"""What the screen asks of the engine besides searches and packs, a value each; the engine's thread answers it."""
+"""What the screen asks of the engine, a value each; the engine's thread answers it.
+
+A question that one view alone asks is beside that view.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 from excerpt.insight.overview_parts import Overview, Place
+from excerpt.kinds import Strategy
 from excerpt.model import Fragment
+from excerpt.tui.request_thread import Priority
 from excerpt.tui.search.note_window import set_off, window_around
 
 if TYPE_CHECKING:
@@ -14,6 +19,7 @@ if TYPE_CHECKING:
     from excerpt.insight.facet_map import VaultMap
     from excerpt.insight.related import Related
     from excerpt.insight.suggest import Completion, Suggestion
+    from excerpt.model import Result
     from excerpt.search.engine import Engine
     from excerpt.search.highlight import Marks
     from excerpt.search.interpretation import QueryReading
@@ -21,10 +27,40 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
+class AskSearch:
+    """The hits of a query, `limit` of them, by default the settings'. Spans are in the first `in_sight` alone."""
+
+    kind: ClassVar[str] = "search"
+    priority: ClassVar[Priority] = Priority.HITS
+    query: str
+    strategy: Strategy
+    limit: int | None
+    in_sight: int
+
+    def answer(self, engine: Engine) -> Result:
+        from excerpt.search.query import without_begun_filter
+
+        return engine.search(without_begun_filter(self.query), self.strategy, self.limit, marked=self.in_sight)
+
+
+@dataclass(frozen=True, slots=True)
+class AskSpans:
+    """A result with spans in all of its hits."""
+
+    kind: ClassVar[str] = "marks"
+    priority: ClassVar[Priority] = Priority.BADGES
+    result: Result
+
+    def answer(self, engine: Engine) -> Result:
+        return engine.all_marked(self.result)
+
+
+@dataclass(frozen=True, slots=True)
 class AskReading:
     """How a query is read; `thoroughly`, what of it does not do what it looks like, too."""
 
     kind: ClassVar[str] = "reading"
+    priority: ClassVar[Priority] = Priority.QUERY
     query: str
     thoroughly: bool
 
@@ -41,6 +77,7 @@ class AskCompletions:
     """What `value`, begun behind `operator` and a colon (or "#", or as a plain word with ""), may be going to be."""
 
     kind: ClassVar[str] = "complete"
+    priority: ClassVar[Priority] = Priority.QUERY
     operator: str
     value: str
 
@@ -57,6 +94,7 @@ class AskSuggestions:
     """Narrower and wider queries than one."""
 
     kind: ClassVar[str] = "suggest"
+    priority: ClassVar[Priority] = Priority.QUERY
     query: str
 
     def answer(self, engine: Engine) -> tuple[Suggestion, ...]:
@@ -70,6 +108,7 @@ class AskCorrection:
     """The query as it may have been meant; "" where nothing in it is misspelt."""
 
     kind: ClassVar[str] = "correction"
+    priority: ClassVar[Priority] = Priority.PACK
     query: str
 
     def answer(self, engine: Engine) -> str:
@@ -83,6 +122,7 @@ class AskRelated:
     """What is near to the note `path`, or to its fragment that holds `line`; None for a note that is gone."""
 
     kind: ClassVar[str] = "related"
+    priority: ClassVar[Priority] = Priority.PANEL
     path: str
     line: int | None
 
@@ -100,6 +140,7 @@ class AskMap:
     """Where the matches of `query` are; those of an empty one are the whole vault."""
 
     kind: ClassVar[str] = "map"
+    priority: ClassVar[Priority] = Priority.PANEL
     query: str
 
     def answer(self, engine: Engine) -> VaultMap:
@@ -114,6 +155,7 @@ class AskNarrowed:
     """`query` with a filter more; an empty one is all of the vault, and the filter alone is what is left of it."""
 
     kind: ClassVar[str] = "narrow"
+    priority: ClassVar[Priority] = Priority.PANEL
     query: str
     filter: str
 
@@ -126,6 +168,7 @@ class AskOverview:
     """What the vault holds about a topic, and what is marked of that in a note."""
 
     kind: ClassVar[str] = "overview"
+    priority: ClassVar[Priority] = Priority.TAB
     topic: str
 
     def answer(self, engine: Engine) -> tuple[Overview, Marks | None]:
@@ -140,6 +183,7 @@ class AskPassage:
     where the note is gone."""
 
     kind: ClassVar[str] = "passage"
+    priority: ClassVar[Priority] = Priority.TAB
     place: Place
     topic: str
     marks: Marks | None
@@ -162,6 +206,7 @@ class AskMarkdown:
     """An overview as it is copied, and the tokens of that; "" where nothing fits into its budget."""
 
     kind: ClassVar[str] = "markdown"
+    priority: ClassVar[Priority] = Priority.TAB
     overview: Overview
 
     def answer(self, _engine: Engine) -> tuple[str, int]:
@@ -177,6 +222,7 @@ class AskDrill:
     """`query` with filters more, each as it is typed."""
 
     kind: ClassVar[str] = "drill"
+    priority: ClassVar[Priority] = Priority.TAB
     query: str
     filters: tuple[str, ...]
 

@@ -28,7 +28,7 @@ class Bench:
         )
 
     def related_to(self) -> tuple[str, int | None]:
-        assert self.insight.ask_related(A, print)
+        assert self.insight.ask_related(A, print, print)
         asked = self.engine.asked["related"]
         return asked.path, asked.line
 
@@ -53,8 +53,8 @@ def test_they_are_asked_of_what_was_followed_until_one_comes_back() -> None:
 
 def test_nothing_is_related_to_a_memory_or_to_nothing() -> None:
     bench = Bench()
-    assert not bench.insight.ask_related(MEMORY, print)
-    assert not bench.insight.ask_related(None, print)
+    assert not bench.insight.ask_related(MEMORY, print, print)
+    assert not bench.insight.ask_related(None, print, print)
     assert bench.insight.is_answered
 
 

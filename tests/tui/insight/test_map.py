@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.insight.map import MapPanel
-from excerpt.tui.messages import Failure
+from excerpt.tui.questions import AskMap
 from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.query_bar import QueryInput
+from tests.tui.asked import failing
 from tests.tui.conftest import AppPilot, pane_of, screen_of, search, until
 
 
@@ -180,10 +183,11 @@ async def test_it_breaks_nothing_in_a_window_of_sixty_by_fifteen(app: ExcerptApp
         assert panel_of(app).render_line(0).cell_length == panel_of(app).size.width - 1
 
 
-async def test_what_went_wrong_is_said_in_its_place(app: ExcerptApp) -> None:
+async def test_what_went_wrong_is_said_in_its_place(app: ExcerptApp, monkeypatch: pytest.MonkeyPatch) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await opened_on(pilot, app, "conflict")
-        pane_of(app).post_message(Failure("map", "Cannot", "It cannot be counted."))
+        monkeypatch.setattr(AskMap, "answer", failing("It cannot be counted."))
+        pane_of(app).search()
         await until(pilot, lambda: panel_of(app).row_count == 0, "the trouble")
         assert "It cannot be counted." in panel_of(app).render_line(0).text
         assert pane_of(app).side.is_answered

@@ -212,7 +212,7 @@ async def test_what_fails_is_said_where_the_lines_would_stand(app: ExcerptApp) -
     async with app.run_test() as pilot:
         await overview_of(pilot, app, "bees")
         # Looked at before anything else is done: a newer index would be asked again, and answer.
-        screen_of(app).index.engine.fail(Failure("overview", "The index cannot be used", "It is damaged.", "Wait."))
+        pane_of(app)._overview_failed(Failure("overview", "The index cannot be used", "It is damaged.", "Wait."))
         notice = pane_of(app).query_one("#overview-notice", Notice)
         assert (notice.display, notice.said.title, notice.said.serious) == (True, "The index cannot be used", True)
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from excerpt.insight.related import Related, RelatedNote
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.notice import Notice
 from excerpt.tui.insight.related import RelatedList, RelatedPanel
-from excerpt.tui.messages import Failure
+from excerpt.tui.questions import AskRelated
 from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.preview import Preview
+from tests.tui.asked import failing
 from tests.tui.conftest import AppPilot, pane_of, screen_of, search, titles, until
 
 
@@ -167,14 +170,17 @@ async def test_without_a_fragment_it_says_what_it_is_for(app: ExcerptApp) -> Non
         assert panel_of(app).related is None
 
 
-async def test_a_note_that_is_gone_and_what_goes_wrong_are_told(app: ExcerptApp) -> None:
+async def test_a_note_that_is_gone_and_what_goes_wrong_are_told(
+    app: ExcerptApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await opened_on(pilot, app, "conflict")
         pane, notice = pane_of(app), panel_of(app).query_one(Notice)
         pane.side._related_came(None)
         await until(pilot, lambda: notice.said.title == "That note is not in the index any more", "the notice")
-        pane.post_message(Failure("related", "Cannot [x]", "It cannot be read."))
-        await until(pilot, lambda: notice.said.title == "Cannot [x]", "the trouble")
+        monkeypatch.setattr(AskRelated, "answer", failing("[x] cannot be read."))
+        pane.search()
+        await until(pilot, lambda: notice.said.sentence == "[x] cannot be read.", "the trouble")
         assert notice.display
 
 

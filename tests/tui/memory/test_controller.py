@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from queue import Queue
 
 import pytest
 from textual.message import Message
@@ -16,7 +15,7 @@ from excerpt.tui.memory.controller import MemoryController, source_of
 from excerpt.tui.memory.decisions import MemoryDraft
 from excerpt.tui.memory.worker import MemoryChanged
 from excerpt.tui.messages import RememberRequested
-from tests.tui.conftest import PATIENCE
+from tests.tui.asked import PATIENCE, HeldLoop
 from tests.tui.test_session import hit_at
 
 
@@ -24,13 +23,13 @@ class Case:
     """A controller on memories in real files; what their thread says is in `said`."""
 
     def __init__(self, vault: Path, places: Places) -> None:
-        self._said: Queue[Message] = Queue()
+        self._loop = HeldLoop()
         self.store = MemoryStore(places.memory_folder(vault))
-        self.memories = MemoryController(vault, Settings(), places, post=self._said.put)
+        self.memories = MemoryController(vault, Settings(), places, loop=self._loop)
 
     @property
     def said(self) -> Message:
-        return self._said.get(timeout=PATIENCE)
+        return self._loop.next()
 
     def all(self) -> list[Memory]:
         return list(self.store.all().memories)

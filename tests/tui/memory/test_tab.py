@@ -29,6 +29,7 @@ from excerpt.tui.memory.pane import (
 from excerpt.tui.memory.view import MemoryView
 from excerpt.tui.memory.worker import MemoryWorker
 from excerpt.tui.search.hit_list import HitList
+from tests.tui.asked import HeldLoop
 from tests.tui.conftest import AppPilot, at_once, screen_of, search, until
 
 
@@ -144,7 +145,7 @@ async def test_what_emptied_the_list_is_taken_back_there(app: ExcerptApp, store:
 def test_two_changes_of_one_memory_are_taken_back_one_after_the_other(
     vault: Path, places: Places, store: MemoryStore
 ) -> None:
-    worker = MemoryWorker(vault, places, Settings(), lambda _: None)
+    worker = MemoryWorker(vault, places, Settings(), HeldLoop())
     shown = store.all().memories[0]
     for text in ("Once.", "Twice."):
         worker.decide(editing(shown, MemoryDraft(text, shown.tags, shown.why)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 
@@ -11,7 +12,7 @@ from excerpt.model import Entry, Hit, Memory, Pack, PackResult
 from excerpt.pack.selection import KeptMarks, Mark
 from excerpt.settings import PackSettings
 from excerpt.tui.pack.controller import PackController, mark_of, typed_budget
-from excerpt.tui.pack.packer import Cost, Packed
+from excerpt.tui.pack.packer import Cost, Packed, Packer
 from tests.tui.asked import HeldClock, HeldEngine, found, hit
 
 A, B = hit("a"), hit("b")
@@ -36,12 +37,14 @@ class Bench:
     def __post_init__(self) -> None:
         self.pack = PackController(
             self.engine,
+            lambda: Packer(Path(), Path()),
             self.clock.after,
             PackSettings(budget=500),
             selected=lambda: self.selected,
             memories=lambda marks: self.memories if marks else (),
             changed=lambda: self.said.append("changed"),
             built=lambda: self.said.append("built"),
+            failed=lambda: self.said.append("failed"),
             keep=self.kept.append,
         )
 
@@ -56,11 +59,11 @@ class Bench:
 def test_a_pack_is_asked_of_the_top_hits_until_something_is_marked() -> None:
     bench = Bench()
     bench.pack.ask(found("sync", A, B), Strategy.SEMANTIC)
-    asked = bench.engine.asked["pack"]
+    asked = bench.engine.asked["pack"].request
     assert (asked.query, asked.hits, asked.marks, asked.strategy) == ("sync", (A, B), (), Strategy.PROXIMITY)
     bench.pack.toggle(mark_of(B))
     bench.pack.ask(found("sync", A, B), Strategy.SEMANTIC)
-    asked = bench.engine.asked["pack"]
+    asked = bench.engine.asked["pack"].request
     assert (asked.marks, asked.strategy) == ((mark_of(B),), Strategy.SEMANTIC)
 
 
@@ -71,7 +74,7 @@ def test_scope_budget_and_format_of_the_keys_hold_until_the_settings_say_otherwi
     wanted = bench.pack.wanted
     assert (wanted.scope, wanted.budget, wanted.format) == (Scope.NOTE, 800, Format.XML)
     bench.pack.ask(found("sync", A), Strategy.AUTO)
-    assert bench.engine.asked["pack"].settings == wanted
+    assert bench.engine.asked["pack"].request.settings == wanted
     assert not bench.pack.want(budget=800)
 
 
@@ -80,7 +83,7 @@ def test_the_question_of_a_pack_of_marks_stays_when_the_query_is_cleared() -> No
     bench.pack.ask(found("sync", A), Strategy.AUTO)
     bench.pack.toggle(mark_of(A))
     bench.pack.ask(None, Strategy.AUTO)
-    assert bench.engine.asked["pack"].query == "sync"
+    assert bench.engine.asked["pack"].request.query == "sync"
     assert bench.kept[-1] == KeptMarks("sync", (mark_of(A),))
 
 
@@ -102,7 +105,7 @@ def test_a_pack_with_marked_memories_waits_until_they_are_read() -> None:
     bench.memories = (Memory("1", "thought", (), "", "", ""),)
     assert bench.pack.lacks_memories
     bench.pack.ask(None, Strategy.AUTO)
-    assert bench.engine.asked["pack"].memories == bench.memories
+    assert bench.engine.asked["pack"].request.memories == bench.memories
     assert not bench.pack.lacks_memories
 
 
@@ -173,11 +176,11 @@ def test_after_a_restart_the_pack_is_of_the_best_hits_until_the_marks_are_taken_
     bench = Bench()
     bench.pack.restore(KeptMarks("sync", (mark_of(B),)))
     bench.pack.ask(found("other", A), Strategy.AUTO)
-    assert bench.engine.asked["pack"].marks == ()
+    assert bench.engine.asked["pack"].request.marks == ()
     assert bench.pack.earlier == (mark_of(B),)
     bench.pack.take_up()
     bench.pack.ask(found("other", A), Strategy.AUTO)
-    assert bench.engine.asked["pack"].marks == (mark_of(B),)
+    assert bench.engine.asked["pack"].request.marks == (mark_of(B),)
 
 
 def test_with_the_first_mark_nothing_is_in_the_pack_unasked() -> None:

@@ -18,6 +18,7 @@ from excerpt.kinds import Confidence, Strategy
 from excerpt.model import Fragment, Hit, Result, Span
 from excerpt.pack.memory_fragment import name_of
 from excerpt.settings import Settings
+from excerpt.tui.questions import AskSearch
 from excerpt.tui.search.hit_list import HitList, HitRow, folders_of, followed, rows_of, stop_words_of
 from excerpt.tui.search.pane import SearchPane
 from tests.tui.still import StillApp
@@ -278,12 +279,23 @@ async def test_a_selected_row_keeps_its_place_on_the_screen_when_rows_come_befor
         assert rows.top_of(13) - rows.scroll_offset.y == stood
 
 
+def limits_asked_for(still: StillApp, monkeypatch: pytest.MonkeyPatch) -> list[int | None]:
+    """Return the list that gets the limit of each search from now on."""
+    limits: list[int | None] = []
+
+    def ask(question: object, *_: object, **__: object) -> None:
+        if isinstance(question, AskSearch):
+            limits.append(question.limit)
+
+    monkeypatch.setattr(pane_of(still)._engine, "ask", ask)
+    return limits
+
+
 async def test_at_the_end_of_the_list_more_hits_are_asked_for(still: StillApp, monkeypatch: pytest.MonkeyPatch) -> None:
     async with still.run_test(size=(80, 24)) as pilot:
         await show(pilot, still, [hit(f"{at}.md") for at in range(50)], matched=118)
         assert pane_of(still).query_one("#found").border_title == "hits · 50 of 118"
-        asked: list[int] = []
-        monkeypatch.setattr(pane_of(still)._engine, "search", lambda *_: asked.append(_[-1]))
+        asked = limits_asked_for(still, monkeypatch)
         rows_on(still).action_last()
         await pilot.pause()
         assert asked == [100]
@@ -292,8 +304,7 @@ async def test_at_the_end_of_the_list_more_hits_are_asked_for(still: StillApp, m
 async def test_at_the_end_of_a_whole_list_nothing_is_asked(still: StillApp, monkeypatch: pytest.MonkeyPatch) -> None:
     async with still.run_test(size=(80, 24)) as pilot:
         await show(pilot, still, [hit(f"{at}.md") for at in range(20)])
-        asked: list[int] = []
-        monkeypatch.setattr(pane_of(still)._engine, "search", lambda *_: asked.append(_[-1]))
+        asked = limits_asked_for(still, monkeypatch)
         rows_on(still).action_last()
         await pilot.pause()
         assert asked == []

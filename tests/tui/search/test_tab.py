@@ -14,13 +14,14 @@ from excerpt.settings import PackSettings, Places, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.notice import Notice
 from excerpt.tui.index.controller import IndexController
-from excerpt.tui.messages import Failure, SearchDone
 from excerpt.tui.pack.bar import PackBar
 from excerpt.tui.pack.panel import BudgetDialog
+from excerpt.tui.questions import AskSearch
 from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.preview import Preview
 from excerpt.tui.search.query_bar import AnswerStatus, QueryStatus
 from excerpt.tui.search.why_view import LEGEND, WhyNot
+from tests.tui.asked import failing
 from tests.tui.conftest import AppPilot, at_once, pane_of, screen_of, search, strategy_of, titles, top_screen, until
 
 
@@ -367,17 +368,6 @@ def test_every_signal_is_told_in_the_legend() -> None:
     assert set(LEGEND) == {*SIGNALS, *BOOSTS, "attachment", "name", "listed"}
 
 
-async def test_an_answer_older_than_the_one_shown_is_dropped(app: ExcerptApp) -> None:
-    async with app.run_test() as pilot:
-        await search(pilot, app, "lentil")
-        pane = pane_of(app)
-        shown = pane.result
-        assert shown is not None
-        pane.post_message(SearchDone(0, shown.__class__("old", Strategy.AUTO, Strategy.ADAPTIVE, (), 0, 0.0, 1)))
-        await pilot.pause()
-        assert pane.result is shown
-
-
 async def test_a_budget_of_the_settings_is_kept_until_a_key_changes_it(vault: Path, places: Places) -> None:
     app = ExcerptApp(vault, Settings(pack=PackSettings(budget=777)), places)
     async with app.run_test() as pilot:
@@ -404,10 +394,12 @@ async def test_a_search_that_fails_says_so_where_the_hits_would_stand_and_in_one
     monkeypatch.setattr(IndexController, "start", lambda _index: None)
     async with app.run_test() as pilot:
         await search(pilot, app, "lentil")
-        failure = Failure("search", "The model cannot be used", "A part of it is missing.", "Get it again.")
-        for _ in range(3):
-            pane_of(app).post_message(failure)
         notice = screen_of(app).query_one("#notice", Notice)
+        with monkeypatch.context() as broken:
+            broken.setattr(AskSearch, "answer", failing("A part of it is missing."))
+            for _ in range(3):
+                pane_of(app).search()
+                await until(pilot, lambda: pane_of(app).asked_all_answered, "an answer")
         await until(pilot, lambda: notice.display and notice.said.serious, "the error")
         assert notice.said.sentence == "A part of it is missing."
         toasts = [toast.message for toast in app._notifications]

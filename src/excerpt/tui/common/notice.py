@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from rich.text import Text
 from textual.reactive import reactive
 from textual.widget import Widget
 
 from excerpt.text.display import visible
+
+if TYPE_CHECKING:
+    from excerpt.tui.messages import Failure
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +23,11 @@ class Said:
     sentence: str = ""
     hint: str = ""
     serious: bool = False
+
+    @staticmethod
+    def of_failure(failure: Failure) -> Said:
+        """Return what is said of a failure."""
+        return Said(failure.title, failure.message, failure.hint, serious=True)
 
 
 class Notice(Widget):

@@ -34,6 +34,7 @@ from excerpt.tui.messages import (
     IndexProgressed,
     IndexWatched,
 )
+from excerpt.tui.request_thread import EventLoop
 
 if TYPE_CHECKING:
     from excerpt.model import BuildReport, Progress, Status
@@ -174,7 +175,7 @@ class IndexState:
                 after = replace(self._at_rest(), watch=Watch.ENDED, paused=False, asked=False)
             case Failure(asked="index"):
                 busy = message.title == IndexBusyError.title
-                said = Said(message.title, message.message, message.hint, serious=True)
+                said = Said.of_failure(message)
                 after = replace(self._at_rest(), failure=said, elsewhere=busy, asked=self.asked and busy)
         return after
 
@@ -196,8 +197,8 @@ _NOT_HERE = "The vault is in a store. It is brought up to date where its notes a
 class IndexController:
     """Own the engine's threads, the indexing process, and what is known of the index.
 
-    `post` is called from their threads with each message, and belongs into the event loop; all else here is for the
-    loop. `notify` is a screen's; `show` is called when the state is another.
+    They reach the screen by `loop`; all else here is for the event loop. `notify` is a screen's; `show` is called when
+    the state is another.
     """
 
     def __init__(
@@ -206,18 +207,18 @@ class IndexController:
         settings: Settings,
         places: Places,
         *,
-        post: Callable[[Message], object],
+        loop: EventLoop,
         notify: Callable[..., object],
         show: Callable[[], object],
         store: Address | None = None,
     ) -> None:
-        self.engine = EngineWorker(vault, places, settings, post, store)
-        self.process = Indexing(vault, post)
+        self.engine = EngineWorker(vault, places, settings, loop, store)
+        self.process = Indexing(vault, loop.post_from_thread)
         self.state = IndexState() if store is None else IndexState(watch=Watch.STORE)
         self._is_stored = store is not None
         self._vault = vault
         self._folder = places.index_folder(vault)
-        self._post = post
+        self._loop = loop
         self._notify = notify
         self._show = show
         self._wanted = 0
@@ -252,7 +253,7 @@ class IndexController:
 
     async def restart(self) -> None:
         """Have the vault read by the settings that the files say now."""
-        ended, self.process = self.process, Indexing(self._vault, self._post)
+        ended, self.process = self.process, Indexing(self._vault, self._loop.post_from_thread)
         await asyncio.to_thread(ended.end)
         self.start()
 
@@ -337,7 +338,7 @@ class IndexController:
         if message.asked == "open":
             self._wanted = 0
             if not self.state.at_work and not self.state.elsewhere:
-                said = Said(message.title, message.message, message.hint, serious=True)
+                said = Said.of_failure(message)
                 self.state = replace(self.state, failure=said)
                 self._mend(message)
             self.start_unless_ended()
@@ -346,7 +347,7 @@ class IndexController:
             self.engine.open()
         else:
             if message.title == StoreUnusableError.title:  # until it answers again
-                said = Said(message.title, message.message, message.hint, serious=True)
+                said = Said.of_failure(message)
                 self.state = replace(self.state, failure=said)
             # Once, not at every key: what cannot be done for one query cannot be done for the next.
             if message.message != self._reported:

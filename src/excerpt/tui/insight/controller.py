@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from excerpt.tui.common.pause import After, Pause
 from excerpt.tui.engine_worker import Asks
 from excerpt.tui.memory.controller import is_memory
-from excerpt.tui.messages import Location
+from excerpt.tui.messages import Failure, Location
 
 if TYPE_CHECKING:
     from excerpt.insight.facet_map import VaultMap
@@ -88,7 +88,12 @@ class InsightController:
         self._of_note = not self._of_note
         self._turned()
 
-    def ask_related(self, selected: Hit | None, on_found: Callable[[Related | None], object]) -> bool:
+    def ask_related(
+        self,
+        selected: Hit | None,
+        on_found: Callable[[Related | None], object],
+        on_failure: Callable[[Failure], object],
+    ) -> bool:
         """Ask what is related to where one has gone on to, else to what is selected; False where that is no note's."""
         if self.followed is not None:
             location = self.followed
@@ -100,16 +105,18 @@ class InsightController:
         from excerpt.tui.questions import AskRelated
 
         line = None if self._of_note else location.line
-        self._engine.ask(AskRelated(location.path, line), on_found)
+        self._engine.ask(AskRelated(location.path, line), on_found, on_failure)
         return True
 
     # --- the map ------------------------------------------------------------------------------------------------------
 
-    def ask_map(self, query: str, on_found: Callable[[VaultMap], object]) -> None:
+    def ask_map(
+        self, query: str, on_found: Callable[[VaultMap], object], on_failure: Callable[[Failure], object]
+    ) -> None:
         """Ask where the matches of a query are."""
         from excerpt.tui.questions import AskMap
 
-        self._engine.ask(AskMap(query), on_found)
+        self._engine.ask(AskMap(query), on_found, on_failure)
 
     @property
     def has_filtered(self) -> bool:

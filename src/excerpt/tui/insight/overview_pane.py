@@ -195,7 +195,7 @@ class OverviewPane(Vertical):
         self._copy_waits = False
         self._waits_for_passage = None
         self.overview = None
-        self._failed = Said(failure.title, failure.message, failure.hint, serious=True)
+        self._failed = Said.of_failure(failure)
         self._show()
 
     def watch_overview(self) -> None:

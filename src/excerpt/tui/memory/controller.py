@@ -11,8 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol
 from weakref import ref
 
-from textual.message import Message
-
 from excerpt.kinds import Confidence, next_of
 from excerpt.pack.memory_fragment import as_fragment, memory_id_of
 from excerpt.pack.selection import Mark
@@ -20,6 +18,7 @@ from excerpt.settings import MemorySettings, Places, Settings
 from excerpt.tui.engine_worker import Asks
 from excerpt.tui.memory.worker import MemoryWorker
 from excerpt.tui.messages import RememberRequested
+from excerpt.tui.request_thread import EventLoop, Priority
 
 if TYPE_CHECKING:
     from excerpt.model import Hit, Memory, Source
@@ -37,13 +36,17 @@ if TYPE_CHECKING:
 
 
 class MemoryController:
-    """Own the memories' thread. Decisions and the way back from them are the thread's.
+    """Own the memories' thread. Decisions and the way back from them are its."""
 
-    `post` is called from that thread with each message.
-    """
-
-    def __init__(self, vault: Path, settings: Settings, places: Places, *, post: Callable[[Message], object]) -> None:
-        self.worker = MemoryWorker(vault, places, settings, post)
+    def __init__(
+        self,
+        vault: Path,
+        settings: Settings,
+        places: Places,
+        *,
+        loop: EventLoop,
+    ) -> None:
+        self.worker = MemoryWorker(vault, places, settings, loop)
 
     def form_to_remember(self, request: RememberRequested) -> tuple[Remember, Answered]:
         """Return the form for a new memory, and what to do when it is answered."""
@@ -140,6 +143,7 @@ class AskBadges:
     """Which memories are about the fragments of a list, by the fragments' ids."""
 
     kind: ClassVar[str] = "badges"
+    priority: ClassVar[Priority] = Priority.BADGES
     keeper: BadgeStore
     memories: tuple[Memory, ...]
     fragments: Sequence[Fragment]

@@ -39,6 +39,7 @@ from excerpt.tui.messages import (
     MemoryFileRequested,
     RememberRequested,
 )
+from excerpt.tui.request_thread import Priority
 
 if TYPE_CHECKING:
     from excerpt.memory.recall import Recalled
@@ -186,6 +187,7 @@ class AskStandings:
     """How these memories stand to their sources in the vault as it is indexed now, by their ids."""
 
     kind: ClassVar[str] = "standings"
+    priority: ClassVar[Priority] = Priority.BADGES
     memories: Sequence[Memory]
 
     def answer(self, engine: Engine) -> dict[str, MemoryStanding]:

@@ -1,25 +1,22 @@
 """The memories in a thread of their own: recalled, offered, decided about.
 
-Like the engine's thread it has one slot for each kind of question, and a newer one takes the place of an older one.
-What the user decides is never dropped: decisions are a queue, and go first. The thread begins with the first question;
+What the user decides is never dropped: decisions go first, in their order. The thread begins with the first request;
 until then nothing of the memories is imported, read or indexed.
 """
 
 from __future__ import annotations
 
-import threading
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from textual.message import Message
 
-from excerpt.errors import ExcerptError
 from excerpt.kinds import Confidence
 from excerpt.settings import Places, Settings
-from excerpt.tui.messages import Answers, Failure
+from excerpt.tui.request_thread import Answer, EventLoop, Priority, Request, RequestThread
 
 if TYPE_CHECKING:
     from excerpt.memory.recall import Offer, Recalled, Recaller
@@ -28,7 +25,6 @@ if TYPE_CHECKING:
     from excerpt.text.tokens import Tokenizer
     from excerpt.tui.memory.decisions import Decision, Done
 
-_ORDER = ("list", "offers", "find")
 _MOST_FOUND = 3
 """Memories among the hits of a query, at most: they are beside the vault, not in its place."""
 _SURE = (Confidence.STRONG, Confidence.LIKELY)
@@ -65,15 +61,6 @@ class Offers:
 
 
 @dataclass
-class MemoryAnswered(Message):
-    """The answer to the question of that kind and number, for `MemoryWorker.hand_over`."""
-
-    kind: str
-    number: int
-    answer: object
-
-
-@dataclass
 class MemoryChanged(Message):
     """A decision about a memory is done, or taken back; `told` says so in a sentence."""
 
@@ -82,23 +69,20 @@ class MemoryChanged(Message):
 
 
 class MemoryWorker:
-    """The memories of one vault: the newest question of a kind is answered, on the event loop, or none is.
+    """The memories of one vault, used from one thread only. What was decided, and failures, are posted."""
 
-    `post` is called from the thread with answers, and with what was decided.
-    """
-
-    def __init__(self, vault: Path, places: Places, settings: Settings, post: Callable[[Message], object]) -> None:
+    def __init__(
+        self,
+        vault: Path,
+        places: Places,
+        settings: Settings,
+        loop: EventLoop,
+    ) -> None:
         self._folder = places.memory_folder(vault)
         self._cache = places.memory_index_folder(vault)
         self._settings = settings
-        self._post = post
-        self._answers = Answers()
-        self._slots: dict[str, Callable[[], object]] = {}
-        self._decisions: deque[Callable[[], None]] = deque()
-        self._deciding = False
-        self._something = threading.Condition()
-        self._closed = False
-        self._thread: threading.Thread | None = None
+        self._loop = loop
+        self._requests = RequestThread("memories", loop, on_end=self._close_recaller)
         self._store: MemoryStore | None = None
         self._recaller: Recaller | None = None
         self._tokenizer: Tokenizer | None = None
@@ -107,108 +91,62 @@ class MemoryWorker:
 
     def close(self, wait: float = 2.0) -> None:
         """End the thread, after what is decided; `wait` is how many seconds that may take."""
-        with self._something:
-            self._closed = True
-            self._slots.clear()
-            self._something.notify_all()
-        if self._thread is not None:
-            self._thread.join(wait)
+        self._requests.close(wait)
 
     def use(self, settings: Settings) -> None:
         """Recall and count by other settings from now on."""
-        with self._something:
-            self._settings, self._recaller, self._tokenizer = settings, None, None
+        self._requests.ask_for_itself("settings", Priority.INDEX, partial(self._use, settings))
+
+    def _use(self, settings: Settings) -> None:
+        self._close_recaller()
+        self._settings, self._recaller, self._tokenizer = settings, None, None
 
     def recall(self, query: str, on_listed: Callable[[Listed], object]) -> None:
         """The memories that a query leaves, for the Memory tab; all without one."""
-        self._ask("list", lambda: self._list(query), on_listed)
+        self._ask("list", Priority.TAB, partial(self._list, query), on_listed)
 
     def find(self, query: str, on_found: Callable[[FoundMemories], object]) -> None:
         """The memories that answer a query, for the Search tab; without one all there are alone."""
-        self._ask("find", lambda: self._find(query), on_found)
+        self._ask("find", Priority.BADGES, partial(self._find, query), on_found)
 
     def offer(self, text: str, source: Source | None, on_known: Callable[[Offers], object]) -> None:
         """What is remembered already of the same thing, and the tags in use."""
-        self._ask("offers", lambda: self._offer(text, source), on_known)
+        self._ask("offers", Priority.TAB, partial(self._offer, text, source), on_known)
 
     def waits(self, kind: str) -> bool:
-        """Return whether a question of that kind is neither answered nor failed."""
-        return self._answers.waits(kind)
-
-    def hand_over(self, message: MemoryAnswered) -> None:
-        """Call who asked, on the event loop, unless something newer of that kind was asked meanwhile."""
-        self._answers.hand_over(message.kind, message.number, message.answer)
-
-    def fail(self, message: Failure) -> None:
-        """Expect no answer for now: it failed."""
-        self._answers.fail(message)
+        """Return whether the newest request of a kind is neither answered nor failed."""
+        return self._requests.waits(kind)
 
     def decide(self, decision: Decision) -> None:
         """Do it after what is decided already; nothing that was taken back before can be done again."""
-        self._then(lambda: self._decide(decision))
+        self._requests.do(partial(self._decide, decision))
 
     @property
     def has_decided(self) -> bool:
         """Whether something may be taken back; what is on its way counts."""
-        return self._deciding or bool(self._decisions or self._done)
+        return self._requests.has_steps or bool(self._done)
 
     @property
     def has_undone(self) -> bool:
         """Whether something may be done again; what is on its way counts."""
-        return self._deciding or bool(self._decisions or self._undone)
+        return self._requests.has_steps or bool(self._undone)
 
     def undo(self) -> None:
         """Take back the last decision of this session that was not taken back."""
-        self._then(lambda: self._go(self._done, self._undone, "Taken back.", "There is nothing to take back."))
+        self._requests.do(lambda: self._go(self._done, self._undone, "Taken back.", "There is nothing to take back."))
 
     def redo(self) -> None:
         """Do again what was taken back last."""
-        self._then(lambda: self._go(self._undone, self._done, "Done again.", "There is nothing to do again."))
+        self._requests.do(lambda: self._go(self._undone, self._done, "Done again.", "There is nothing to do again."))
 
-    def _ask(self, kind: str, answer: Callable[[], object], on_answer: Callable[[Any], object]) -> None:
-        number = self._answers.expect(kind, on_answer)
-        with self._something:
-            self._slots[kind] = lambda: self._post(MemoryAnswered(kind, number, answer()))
-            self._wake()
+    def _ask(
+        self, kind: str, priority: Priority, run: Callable[[], Answer], on_answer: Callable[[Answer], object]
+    ) -> None:
+        self._requests.ask(Request(kind, priority, run, on_answer))
 
-    def _then(self, step: Callable[[], None]) -> None:
-        with self._something:
-            self._decisions.append(step)
-            self._wake()
-
-    def _wake(self) -> None:
-        if self._thread is None and not self._closed:
-            self._thread = threading.Thread(target=self._run, name="memories", daemon=True)
-            self._thread.start()
-        self._something.notify_all()
-
-    def _run(self) -> None:
-        while True:
-            with self._something:
-                self._deciding = False
-                while not (self._slots or self._decisions or self._closed):
-                    self._something.wait()
-                self._deciding = bool(self._decisions)
-                step: Callable[[], object]
-                if self._decisions:
-                    kind, step = "memory", self._decisions.popleft()
-                elif self._closed:
-                    break
-                else:
-                    kind = next(kind for kind in _ORDER if kind in self._slots)
-                    step = self._slots.pop(kind)
-            self._answer(kind, step)
+    def _close_recaller(self) -> None:
         if self._recaller is not None:
             self._recaller.close()
-
-    def _answer(self, kind: str, step: Callable[[], object]) -> None:
-        try:
-            step()
-        except ExcerptError as error:
-            self._post(Failure(kind, error.title, error.message, error.hint))
-        except Exception as error:  # nobody stands above a thread; its death would be silent
-            told = f"{type(error).__name__}: {error}"
-            self._post(Failure(kind, "excerpt made a mistake", told, "Please report it if it stays."))
 
     # --- answers ------------------------------------------------------------------------------------------------------
 
@@ -246,16 +184,16 @@ class MemoryWorker:
         done = decision(self._opened())
         self._done.append(done)
         self._undone.clear()
-        self._post(MemoryChanged(done.told, done.memory.id))
+        self._loop.post_from_thread(MemoryChanged(done.told, done.memory.id))
 
     def _go(self, back: list[Done], on: list[Done], told: str, nothing: str) -> None:
         """Take back the last of `back`, and note the way on from there."""
         if not back:
-            self._post(MemoryChanged(nothing, ""))
+            self._loop.post_from_thread(MemoryChanged(nothing, ""))
             return
         done = back.pop().undo(self._opened())
         on.append(done)
-        self._post(MemoryChanged(told, done.memory.id))
+        self._loop.post_from_thread(MemoryChanged(told, done.memory.id))
 
     # --- what is heavy ------------------------------------------------------------------------------------------------
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from excerpt.kinds import Format, Scope, Strategy, next_of
@@ -14,12 +15,12 @@ from excerpt.settings import PackSettings
 from excerpt.text.display import counted
 from excerpt.tui.common.pause import After, Pause
 from excerpt.tui.engine_worker import Asks
-from excerpt.tui.messages import CopyRequested
+from excerpt.tui.messages import CopyRequested, Failure
 
 if TYPE_CHECKING:
     from excerpt.model import Hit, Memory, Pack, Result
     from excerpt.pack.memories import MarkMoves
-    from excerpt.tui.pack.packer import Cost, Left, Packed, PackRequest
+    from excerpt.tui.pack.packer import Cost, Left, Packed, Packer, PackRequest
 
 BUDGETS = (250, 500, 1_000, 1_500, 2_000, 3_000, 4_000, 6_000, 8_000, 12_000, 16_000, 24_000, 32_000, 64_000, 128_000)
 """The steps a token budget takes on the screen: from a remark to what large models take."""
@@ -185,12 +186,13 @@ class PackController:
 
     Told from outside: the selected hit, and the memories among some marks (None while they are being read, after which
     the pack is asked for again). `changed` is called when pack or cost is another, `built` for each that has come,
-    `keep` with what is to be there in the next session.
+    `failed` where none could be built, `keep` with what is to be there in the next session.
     """
 
     def __init__(
         self,
         engine: Asks,
+        open_packer: Callable[[], Packer],
         after: After,
         settings: PackSettings,
         *,
@@ -198,6 +200,7 @@ class PackController:
         memories: Callable[[Sequence[Mark]], tuple[Memory, ...] | None],
         changed: Callable[[], object],
         built: Callable[[], object],
+        failed: Callable[[], object],
         keep: Callable[[KeptMarks], object],
     ) -> None:
         self.wanted = settings
@@ -209,11 +212,13 @@ class PackController:
         self.query = ""
         """The question of the pack: the last one asked, which stays when the query is cleared."""
         self._engine = engine
+        self._open_packer = open_packer
         self._settings = settings
         self._selected = selected
         self._memories = memories
         self._changed = changed
         self._built = built
+        self._failed = failed
         self._keep = keep
         self._history = History()
         self._request: PackRequest | None = None
@@ -222,6 +227,10 @@ class PackController:
         self._told_gone: frozenset[str] = frozenset()
         self._listed: frozenset[str] = frozenset()
         self._is_of_marks = False
+
+    @cached_property
+    def _packer(self) -> Packer:
+        return self._open_packer()
 
     # --- what is decided ----------------------------------------------------------------------------------------------
 
@@ -396,7 +405,7 @@ class PackController:
                 self._request = None
                 self._take(None)
             return
-        from excerpt.tui.pack.packer import PackRequest
+        from excerpt.tui.pack.packer import AskPack, PackRequest
 
         self._request = PackRequest(
             query=self.query,
@@ -408,7 +417,7 @@ class PackController:
             ranked=self.choices.ranked,
             memories=memories,
         )
-        self._engine.pack(self._request, self._pack_came)
+        self._engine.ask(AskPack(self._packer, self._request), self._pack_came, self._pack_failed)
 
     @property
     def lacks_memories(self) -> bool:
@@ -416,9 +425,9 @@ class PackController:
         memories = self._memories(self.choices.marks)
         return bool(memories) and (self._request is None or self._request.memories != memories)
 
-    def failed(self) -> None:
-        """There is no pack: making it failed."""
+    def _pack_failed(self, _failure: Failure) -> None:
         self._take(None)
+        self._failed()
 
     def _pack_came(self, packed: Packed) -> None:
         if packed.moves:
@@ -460,9 +469,12 @@ class PackController:
     def _ask_cost(self) -> None:
         hit = self._selected()
         if hit is not None and self._request is not None:
+            from excerpt.tui.pack.packer import AskCost
+
             mark = mark_of(hit)
             memories = self._memories((*self.choices.marks, mark))
-            self._engine.cost(replace(self._request, memories=memories or ()), mark, self._cost_came)
+            request = replace(self._request, memories=memories or ())
+            self._engine.ask(AskCost(self._packer, request, mark), self._cost_came)
 
     def _cost_came(self, cost: Cost) -> None:
         self.cost = cost

@@ -1,21 +1,26 @@
-"""Packs as the screen asks for them, and shows them. Called in the engine's thread; imports what is heavy there."""
+"""Packs as the screen asks for them, and shows them. Built in the engine's thread, where what is heavy is imported."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 from weakref import ref
 
 from excerpt.kinds import Format, Strategy
 from excerpt.model import TOO_LARGE, Fragment, Hit, LeftOut, Memory, PackResult
 from excerpt.pack.selection import AS_RANKED, Mark, Overrides
 from excerpt.settings import PackSettings
+from excerpt.tui.request_thread import Priority
 
 if TYPE_CHECKING:
+    from excerpt.pack.build import PackCache
+    from excerpt.pack.formats.source_label import Links
     from excerpt.pack.memories import MarkMoves, Moving, WithMemories
     from excerpt.pack.source import NoteSource
+    from excerpt.search.engine import Engine
     from excerpt.text.tokens import Tokenizer
 
 
@@ -82,14 +87,22 @@ class Packer:
     Keeps those it built last."""
 
     def __init__(self, vault: Path, config: Path) -> None:
-        from excerpt.pack.build import PackCache, build_pack
-        from excerpt.pack.formats.source_label import Links
-
-        self._build = PackCache(build_pack)
-        self._links = Links(vault)
+        self._vault = vault
         self._config = config
         self._tokenizers: dict[str, Tokenizer] = {}
         self._beside: tuple[ref[Moving], WithMemories] | None = None
+
+    @cached_property
+    def _cache(self) -> PackCache[...]:
+        from excerpt.pack.build import PackCache, build_pack
+
+        return PackCache(build_pack)
+
+    @cached_property
+    def _links(self) -> Links:
+        from excerpt.pack.formats.source_label import Links
+
+        return Links(self._vault)
 
     def pack(self, source: Moving, request: PackRequest) -> Packed:
         """Raises SettingsError for a template or tokenizer that cannot be used."""
@@ -148,7 +161,7 @@ class Packer:
 
         spans = {mark.fragment: mark.spans for mark in request.marks}
         of_marks = [Hit(fragment, 1.0, spans=spans[fragment.id]) for fragment in marked]
-        return self._build(
+        return self._cache(
             source,
             of_marks if request.marks else request.hits,
             query=request.query,
@@ -183,6 +196,33 @@ class Packer:
         if name not in self._tokenizers:
             self._tokenizers[name] = open_tokenizer(name)
         return self._tokenizers[name]
+
+
+@dataclass(frozen=True, slots=True)
+class AskPack:
+    """The pack that would be copied now."""
+
+    kind: ClassVar[str] = "pack"
+    priority: ClassVar[Priority] = Priority.PACK
+    packer: Packer
+    request: PackRequest
+
+    def answer(self, engine: Engine) -> Packed:
+        return self.packer.pack(engine.snapshot, self.request)
+
+
+@dataclass(frozen=True, slots=True)
+class AskCost:
+    """What marking a fragment, besides what is asked for, would add to the pack."""
+
+    kind: ClassVar[str] = "cost"
+    priority: ClassVar[Priority] = Priority.PACK
+    packer: Packer
+    request: PackRequest
+    mark: Mark
+
+    def answer(self, engine: Engine) -> Cost:
+        return self.packer.cost(engine.snapshot, self.request, self.mark)
 
 
 def _moved(request: PackRequest, source: Moving) -> tuple[PackRequest, MarkMoves | None]:

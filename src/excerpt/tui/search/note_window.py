@@ -37,6 +37,7 @@ from excerpt.tui.common.line_drawing import (
     with_rest,
 )
 from excerpt.tui.messages import Location
+from excerpt.tui.request_thread import Priority
 
 if TYPE_CHECKING:
     from pygments.lexer import Lexer
@@ -455,6 +456,7 @@ class AskWindow:
     marked in the neighbours as well, and where it was found by its meaning the sentences nearest to it."""
 
     kind: ClassVar[str] = "window"
+    priority: ClassVar[Priority] = Priority.PASSAGE
     location: Location
     query: str = ""
     view: NoteView = AS_FOUND
@@ -527,6 +529,7 @@ class AskLink:
     """Where a link leads that stands in the note `source`."""
 
     kind: ClassVar[str] = "link"
+    priority: ClassVar[Priority] = Priority.PANEL
     source: str
     to: LinkTo
 

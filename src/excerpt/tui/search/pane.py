@@ -27,8 +27,6 @@ from excerpt.tui.keymap import key_sign
 from excerpt.tui.keys import ABOUT_HIT
 from excerpt.tui.memory.controller import RecallController, Showing, is_memory, window_of_memory
 from excerpt.tui.messages import (
-    AllMarked,
-    Answered,
     CopyRequested,
     EditRequested,
     Failure,
@@ -37,7 +35,6 @@ from excerpt.tui.messages import (
     MemoryEditRequested,
     ObsidianRequested,
     RememberRequested,
-    SearchDone,
 )
 from excerpt.tui.pack.bar import PackBar
 from excerpt.tui.pack.controller import PackController, mark_of, next_budget
@@ -50,6 +47,7 @@ from excerpt.tui.search.query_controller import QueryStore
 if TYPE_CHECKING:
     from excerpt.model import Hit, Memory, Result
     from excerpt.tui.memory.worker import FoundMemories, MemoryWorker
+    from excerpt.tui.pack.packer import Packer
     from excerpt.tui.pack.panel import PackPanel, TypedBudget
     from excerpt.tui.search.side_panel import SidePanel
     from excerpt.tui.search.strategies import Choice
@@ -117,6 +115,7 @@ class SearchPane(Vertical):
         settings: Settings,
         engine: EngineWorker,
         memories: MemoryWorker,
+        open_packer: Callable[[], Packer],
         *,
         has_files: bool = True,
         id: str | None = None,  # noqa: A002 - Textual's name
@@ -133,19 +132,19 @@ class SearchPane(Vertical):
         )
         self.pack = PackController(
             engine,
+            open_packer,
             self.set_timer,
             settings.pack,
             selected=lambda: self.selected,
             memories=self.memories.marked,
             changed=self._show_pack,
             built=self._pack_built,
+            failed=self._pack_failed,
             keep=lambda kept: self.post_message(MarksChanged(kept)),
         )
         self._settings = settings
         self._engine = engine
         self._limit = settings.search.limit
-        self._asked = 0
-        self._shown = 0
         self._early: list[Callable[[], Awaitable[object]]] = []
         self._failed: Said | None = None
         self._busy = Pause(self.set_timer)
@@ -309,16 +308,19 @@ class SearchPane(Vertical):
         """Ask for what the query says now; called again when there is a newer index."""
         if not self.is_furnished:
             return
-        self._asked += 1
         query = self.query_text.strip()
         if not query:
             self._engine.forget("search")
+            self._engine.forget("marks")
             self._end_search()
             self.result = None
             self._ask_pack()
             return
         in_sight = self.size.height // self._hits.ROW_HEIGHT
-        self._engine.search(self._asked, query, self.strategy, in_sight, self._limit)
+        from excerpt.tui.questions import AskSearch
+
+        question = AskSearch(query, self.strategy, self._limit, in_sight)
+        self._engine.ask(question, partial(self._search_done, in_sight), self._search_failed, is_interim=True)
         if not self._busy.waits and not self._bar.status.busy:
             self._busy.begin(_PATIENCE, self._say_busy)
 
@@ -332,33 +334,31 @@ class SearchPane(Vertical):
     def _end_search(self, failed: Said | None = None) -> None:
         self._stop_waiting()
         self._early.clear()
-        self._shown = self._asked
         self._failed = failed
 
-    @on(Answered)
-    def _answered(self, message: Answered) -> None:
-        message.stop()
-        self._engine.hand_over(message)
-
-    @on(SearchDone)
-    def _search_done(self, message: SearchDone) -> None:
-        """Show an answer, unless a newer one is shown already."""
-        message.stop()
-        if message.number <= self._shown:
-            self._engine.drawn(message.number)
-            return
-        self._shown = message.number
-        if message.number == self._asked:
+    def _search_done(self, in_sight: int, result: Result) -> None:
+        """Show an answer, though a newer query may be asked already, and have hits that are out of sight marked too."""
+        if not self._is_answering:
             self._stop_waiting()
         self._failed = None
-        self.result = message.result
-        self.call_after_refresh(self._engine.drawn, message.number)
+        self.result = result
+        self.call_after_refresh(self._engine.drawn, self._engine.delivered)
+        if len(result.hits) > in_sight:
+            from excerpt.tui.questions import AskSpans
+
+            self._engine.ask(AskSpans(result), self._all_marked)
         if not self._is_answering and self._early:
             self.app.call_later(self._act_on_answer)
 
+    def _search_failed(self, failure: Failure) -> None:
+        """Say so where the hits would be."""
+        self._end_search(Said.of_failure(failure))
+        self.result = None
+        self._show_result()
+
     @property
     def _is_answering(self) -> bool:
-        return self._asked != self._shown
+        return self._engine.waits("search")
 
     def is_early(self, action: str) -> bool:
         """Return whether the action is about hits that are still on their way."""
@@ -381,30 +381,12 @@ class SearchPane(Vertical):
         for act in acts:
             await act()
 
-    @on(AllMarked)
-    def _all_marked(self, message: AllMarked) -> None:
+    def _all_marked(self, result: Result) -> None:
         """Of what is in sight, only fragments below better ones are drawn anew. A passage too long for the pack is cut
         to what is marked in it."""
-        message.stop()
-        if message.number == self._shown:
-            self.set_reactive(SearchPane.result, message.result)
-            self._show_rows(again=True)
-            self._ask_pack()
-
-    @on(Failure)
-    def _something_failed(self, message: Failure) -> None:
-        """Say so where the answer would stand; the message goes on to the screen."""
-        said = Said(message.title, message.message, message.hint, serious=True)
-        self._engine.fail(message)
-        if message.asked == "search":
-            self._end_search(said)
-            self.result = None
-            self._show_result()
-        elif message.asked == "pack":
-            self._copy_waits = None
-            self.pack.failed()
-        else:
-            self.side.fail(message.asked, said)
+        self.set_reactive(SearchPane.result, result)
+        self._show_rows(again=True)
+        self._ask_pack()
 
     def watch_result(self, old: Result | None, new: Result | None) -> None:
         """Show the result, then all that goes by it."""
@@ -585,10 +567,13 @@ class SearchPane(Vertical):
         self.pack_panel.contents = contents
 
     def _pack_built(self) -> None:
-        if self._copy_waits is not None and self._asked == self._shown:
+        if self._copy_waits is not None and not self._is_answering:
             self._copy(to_file=self._copy_waits)
         if new := self.pack.newly_gone():
             self.notify(f"{new} marked fragment{' is' if new == 1 else 's are'} no longer in the vault.")
+
+    def _pack_failed(self) -> None:
+        self._copy_waits = None
 
     @on(HitList.MarkClicked)
     def _mark_clicked(self, event: HitList.MarkClicked) -> None:

@@ -29,7 +29,7 @@ from excerpt.tui.insight.controller import InsightController
 from excerpt.tui.insight.map import MapPanel
 from excerpt.tui.insight.related import RelatedPanel
 from excerpt.tui.keymap import key_sign
-from excerpt.tui.messages import CopyRequested, EditRequested, Location
+from excerpt.tui.messages import CopyRequested, EditRequested, Failure, Location
 from excerpt.tui.search.note_window import LinkFound, NoteWindow
 from excerpt.tui.search.preview import Preview, heading_path_at
 from excerpt.tui.search.reading_controller import ReadingController
@@ -188,14 +188,6 @@ class SidePanel(Vertical):
         path = window.fragment.path if window is not None else ""
         self.preview.packed = tuple((first, last) for of, first, last in passages if of == path)
 
-    def fail(self, asked: str, said: Said) -> None:
-        """Say what went wrong where the answer would stand."""
-        if asked == "related":
-            self.related.say(said)
-        elif asked == "map":
-            self.map.said = said.sentence
-            self.map.vault_map = None
-
     @property
     def is_answered(self) -> bool:
         """Whether the view that is shown is of what was asked last."""
@@ -259,9 +251,9 @@ class SidePanel(Vertical):
             self._explain()
         elif self.view is PanelView.MAP:
             query = self._result.query if self._result is not None else self._query()
-            self.insight.ask_map(query, self._map_came)
+            self.insight.ask_map(query, self._map_came, self._map_failed)
         elif self.view is PanelView.RELATED:
-            if not self.insight.ask_related(self._hit, self._related_came):
+            if not self.insight.ask_related(self._hit, self._related_came, self._related_failed):
                 self.related.say(_NOTHING_SELECTED if self._hit is None else _MEMORY_SELECTED)
             elif self.related.related is None:
                 self.related.say(_LOOKING)
@@ -274,6 +266,13 @@ class SidePanel(Vertical):
 
     def _map_came(self, vault_map: VaultMap) -> None:
         self.map.vault_map = vault_map
+
+    def _related_failed(self, failure: Failure) -> None:
+        self.related.say(Said.of_failure(failure))
+
+    def _map_failed(self, failure: Failure) -> None:
+        self.map.said = failure.message
+        self.map.vault_map = None
 
     def _explain(self) -> None:
         hit, result = self._hit, self._result

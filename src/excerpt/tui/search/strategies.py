@@ -21,6 +21,7 @@ from excerpt.tui.common.dialog import Box, Dialog
 from excerpt.tui.common.row_list import BETWEEN, path_below
 from excerpt.tui.common.strips import fit
 from excerpt.tui.keymap import key_sign
+from excerpt.tui.request_thread import Priority
 
 if TYPE_CHECKING:
     from excerpt.search.engine import Engine
@@ -38,6 +39,7 @@ class AskStrategies:
     """What each strategy finds for a query."""
 
     kind: ClassVar[str] = "strategies"
+    priority: ClassVar[Priority] = Priority.TAB
     query: str
 
     def answer(self, engine: Engine) -> tuple[Result, ...]:

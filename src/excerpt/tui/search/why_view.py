@@ -30,6 +30,7 @@ from excerpt.tui.common.dialog import Box, Dialog
 from excerpt.tui.common.field import Field
 from excerpt.tui.common.notice import Said
 from excerpt.tui.keymap import key_sign, shown_key
+from excerpt.tui.request_thread import Priority
 
 if TYPE_CHECKING:
     from excerpt.search.engine import Engine
@@ -68,6 +69,7 @@ class AskWhy:
     """Why a hit, or the note of that name, stands where it stands in the answer to a query."""
 
     kind: ClassVar[str] = "explain"
+    priority: ClassVar[Priority] = Priority.PASSAGE
     query: str
     asked: Strategy
     about: Hit | str

@@ -1,0 +1,307 @@
+"""A thread that answers the screen's requests: the newest of each kind, the most urgent first.
+
+The engine and the memories have one each. Answers are handed over on the event loop, straight to who asked.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
+
+from textual.message import Message
+
+from excerpt.errors import ExcerptError
+from excerpt.tui.messages import Failure
+
+Answer = TypeVar("Answer")
+Answer_co = TypeVar("Answer_co", covariant=True)
+Source_contra = TypeVar("Source_contra", contravariant=True)
+
+_PAUSE = 0.1
+"""Seconds after a search in which the next letter is awaited before what can wait is begun: that letter would find the
+thread at work on a pack that it makes obsolete."""
+_TO_DRAW = 0.05
+"""Seconds that hits are given to be drawn before the next request: threads of Python share one interpreter, so that a
+pack, built meanwhile, would have the list drawn in twice the time, and come no sooner itself."""
+_REST = 0.5
+"""Seconds without a request after which `on_rest` is called."""
+_MOST_ANSWERS = 16
+"""Answers without a rest after which `on_rest` is called."""
+
+
+class Priority(IntEnum):
+    """What is answered first of the requests that wait: what the user looks at first. Within one, the oldest request.
+
+    `PACK` and `UPKEEP` wait until no search was answered for a moment.
+    """
+
+    INDEX = 0
+    HITS = 1
+    PASSAGE = 2
+    QUERY = 3
+    PANEL = 4
+    TAB = 5
+    BADGES = 6
+    PACK = 7
+    UPKEEP = 8
+
+
+class EventLoop(Protocol):
+    """How threads reach the screen. Both methods are called from any thread."""
+
+    def call_from_thread(self, function: Callable[[], object]) -> None:
+        """Have a function called on the event loop."""
+
+    def post_from_thread(self, message: Message) -> None:
+        """Have a message handled on the event loop."""
+
+
+class Question(Protocol[Source_contra, Answer_co]):
+    """A question to an engine or to the memories, as a value; of those of one `kind` the newest is answered.
+
+    `answer` is called in the thread that owns the source.
+    """
+
+    kind: ClassVar[str]
+    priority: ClassVar[Priority]
+
+    def answer(self, source: Source_contra, /) -> Answer_co: ...
+
+
+class NotReadyError(Exception):
+    """There is nothing yet to answer from: the request is dropped without a word, and may be made again later."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request(Generic[Answer]):
+    """What a thread is asked to do; `on_answer`, or if it fails `on_failure`, is called on the event loop.
+
+    A newer request of its `kind` takes its place: this one is not begun any more, and if it is under way its answer is
+    told only with `is_interim`.
+    """
+
+    kind: str
+    priority: Priority
+    run: Callable[[], Answer]
+    on_answer: Callable[[Answer], object]
+    on_failure: Callable[[Failure], object] | None = None
+    is_interim: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Numbered:
+    """A request and its number; 0 for one that nobody waits for."""
+
+    number: int
+    request: Request[Any]
+
+
+def ignore(_answer: object) -> None:
+    """Be told an answer that nobody needs."""
+
+
+class RequestThread:
+    """One slot for each kind of request, so that typing fast never queues searches, and the thread that empties them.
+
+    Every failure is posted as well, whoever else is told of it. The thread starts with the first request.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        loop: EventLoop,
+        *,
+        on_rest: Callable[[], object] = lambda: None,
+        on_end: Callable[[], object] = lambda: None,
+    ) -> None:
+        """`on_rest` is called in the thread when nothing is asked for a while, `on_end` when it ends."""
+        self._name = name
+        self._loop = loop
+        self._on_rest = on_rest
+        self._on_end = on_end
+        self._changed = threading.Condition()
+        self._slots: dict[str, Numbered] = {}
+        self._steps: deque[Callable[[], object]] = deque()
+        self._in_step = False
+        self._closed = False
+        self._thread: threading.Thread | None = None
+        self._searched = 0.0
+        self._drawn = 0
+        # Of the event loop alone.
+        self._asked = 0
+        self._newest: dict[str, int] = {}
+        self._forgotten: dict[str, int] = {}
+        self._waiting: set[str] = set()
+        self.delivered = 0
+        """Number of the request whose answer was told last."""
+
+    # --- on the event loop --------------------------------------------------------------------------------------------
+
+    def ask(self, request: Request[Any]) -> None:
+        """Have a request answered; one of its kind that is not answered yet is dropped."""
+        self._asked += 1
+        self._newest[request.kind] = self._asked
+        self._waiting.add(request.kind)
+        self._put(Numbered(self._asked, request))
+
+    def forget(self, kind: str) -> None:
+        """Take back the requests of a kind: nobody is told of them any more."""
+        self._newest.pop(kind, None)
+        self._forgotten[kind] = self._asked
+        self._waiting.discard(kind)
+        with self._changed:
+            self._slots.pop(kind, None)
+
+    def waits(self, kind: str) -> bool:
+        """Return whether the newest request of a kind is neither answered nor failed."""
+        return kind in self._waiting
+
+    def drawn(self, number: int) -> None:
+        """Say that the answer to a request is on the screen, or will not be shown."""
+        with self._changed:
+            self._drawn = max(self._drawn, number)
+            self._changed.notify_all()
+
+    def _hand_over(self, asked: Numbered, answer: object) -> None:
+        request = asked.request
+        if self._ends(asked) or (request.is_interim and asked.number > self._forgotten.get(request.kind, 0)):
+            self.delivered = asked.number
+            request.on_answer(answer)
+        elif request.priority is Priority.HITS:
+            self.drawn(asked.number)
+
+    def _fail(self, asked: Numbered, failure: Failure) -> None:
+        if self._ends(asked) and asked.request.on_failure is not None:
+            asked.request.on_failure(failure)
+        self._loop.post_from_thread(failure)
+
+    def _ends(self, asked: Numbered) -> bool:
+        """Return whether a request is the newest of its kind, which waits no longer."""
+        kind = asked.request.kind
+        is_newest = self._newest.get(kind) == asked.number
+        if is_newest:
+            self._waiting.discard(kind)
+        return is_newest
+
+    # --- from any thread ----------------------------------------------------------------------------------------------
+
+    def ask_for_itself(self, kind: str, priority: Priority, run: Callable[[], object]) -> None:
+        """Have something done in the thread that nobody waits for; one of its kind that is not begun is dropped."""
+        self._put(Numbered(0, Request(kind, priority, run, ignore)))
+
+    def replace(self, kind: str, run: Callable[[], object]) -> None:
+        """Have something else done in place of what waits of that kind, if anything does."""
+        with self._changed:
+            waiting = self._slots.get(kind)
+        if waiting is not None:
+            self.ask_for_itself(kind, waiting.request.priority, run)
+
+    def do(self, step: Callable[[], object]) -> None:
+        """Have a step done that is never dropped, after those before it and before any request."""
+        with self._changed:
+            self._steps.append(step)
+            self._wake()
+
+    @property
+    def has_steps(self) -> bool:
+        """Whether a step is under way or waits."""
+        with self._changed:
+            return self._in_step or bool(self._steps)
+
+    def close(self, wait: float = 2.0) -> None:
+        """End the thread when the steps are done; `wait` is how many seconds that may take."""
+        with self._changed:
+            self._closed = True
+            self._slots.clear()
+            self._changed.notify_all()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join(wait)
+
+    @property
+    def is_alive(self) -> bool:
+        return self._thread is not None and self._thread.is_alive()
+
+    def _put(self, asked: Numbered) -> None:
+        with self._changed:
+            if not self._closed:
+                # Behind those of its priority that wait already.
+                self._slots.pop(asked.request.kind, None)
+                self._slots[asked.request.kind] = asked
+                self._wake()
+
+    def _wake(self) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
+            self._thread.start()
+        self._changed.notify_all()
+
+    # --- in the thread ------------------------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        rest = Numbered(0, Request("rest", Priority.UPKEEP, self._on_rest, ignore))
+        answered = 0
+        while (asked := self._next(rest if answered else None)) is not None:
+            self._do(asked)
+            answered = 0 if asked is rest else answered + 1
+            if answered == _MOST_ANSWERS:
+                self._do(rest)
+                answered = 0
+        self._on_end()
+
+    def _next(self, rest: Numbered | None) -> Numbered | None:
+        """Wait for a step or request, and take it; None at the end, `rest` where none comes for a while."""
+        with self._changed:
+            self._in_step = False
+            while True:
+                if self._steps:
+                    self._in_step = True
+                    return Numbered(0, Request("step", Priority.INDEX, self._steps.popleft(), ignore))
+                if self._closed:
+                    return None
+                if not self._slots:
+                    if not self._changed.wait(_REST if rest is not None else None):
+                        return rest
+                    continue
+                asked = min(self._slots.values(), key=lambda each: each.request.priority)
+                pause = self._searched + _PAUSE - time.monotonic()
+                if asked.request.priority < Priority.PACK or pause <= 0:
+                    return self._slots.pop(asked.request.kind)
+                self._changed.wait(pause)
+
+    def _do(self, asked: Numbered) -> None:
+        request = asked.request
+        try:
+            answer = request.run()
+        except NotReadyError:
+            return
+        except Exception as error:  # nobody stands above a thread; its death would be silent
+            failure = failure_of(request.kind, error)
+            self._loop.call_from_thread(lambda: self._fail(asked, failure))
+            return
+        if asked.number:
+            self._loop.call_from_thread(lambda: self._hand_over(asked, answer))
+        if request.priority is Priority.HITS:
+            self._let_draw(asked)
+
+    def _let_draw(self, asked: Numbered) -> None:
+        kind = asked.request.kind
+        with self._changed:
+            self._changed.wait_for(lambda: self._drawn >= asked.number or kind in self._slots or self._closed, _TO_DRAW)
+            self._searched = time.monotonic()
+
+
+def failure_of(kind: str, error: Exception) -> Failure:
+    """Return what the user is told of an error in a thread."""
+    if isinstance(error, ExcerptError):
+        return Failure(kind, error.title, error.message, error.hint)
+    return Failure(
+        kind,
+        "excerpt made a mistake",
+        f"{type(error).__name__}: {error}",
+        "Ask again, or in other words; please report it if it stays.",
+    )

@@ -1,0 +1,221 @@
+"""Requests to a thread: the newest of a kind is answered, the most urgent first, and no failure is silent."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import threading
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import pytest
+
+import excerpt.tui
+from excerpt.errors import ExcerptError
+from excerpt.tui.messages import Failure
+from excerpt.tui.request_thread import NotReadyError, Priority, Request, RequestThread
+from tests.tui.asked import PATIENCE, HeldLoop
+
+
+def question_kinds() -> dict[str, Priority]:
+    """Return the kinds of all questions of the screen, wherever they are defined, with their priorities."""
+    kinds: dict[str, tuple[str, Priority]] = {}
+    for module in pkgutil.walk_packages(excerpt.tui.__path__, "excerpt.tui."):
+        for each in vars(importlib.import_module(module.name)).values():
+            kind, priority = getattr(each, "kind", ""), getattr(each, "priority", None)
+            if isinstance(each, type) and isinstance(kind, str) and isinstance(priority, Priority):
+                known = kinds.setdefault(kind, (each.__qualname__, priority))
+                assert known[0] == each.__qualname__, f"{kind} is the kind of two questions"
+    return {kind: priority for kind, (_, priority) in kinds.items()}
+
+
+KINDS = question_kinds()
+
+
+class Bench:
+    """A thread whose answers a test takes by hand, on the event loop as it were."""
+
+    def __init__(self) -> None:
+        self.loop = HeldLoop()
+        self.ended = threading.Event()
+        self.thread = RequestThread("requests", self.loop, on_end=self.ended.set)
+        self.answers: list[object] = []
+        self.failures: list[Failure] = []
+
+    def ask(
+        self, kind: str, run: Callable[[], object], priority: Priority = Priority.TAB, *, is_interim: bool = False
+    ) -> None:
+        self.thread.ask(Request(kind, priority, run, self.answers.append, self.failures.append, is_interim))
+
+    def begin(self, kind: str, answer: str, *, is_interim: bool = False) -> threading.Event:
+        """Have a request under way, which is answered when the event is set."""
+        begun, release = threading.Event(), threading.Event()
+
+        def run() -> str:
+            begun.set()
+            release.wait(PATIENCE)
+            return answer
+
+        self.ask(kind, run, is_interim=is_interim)
+        assert begun.wait(PATIENCE)
+        return release
+
+    def hold(self) -> threading.Event:
+        """Keep the thread busy until the event is set."""
+        begun, release = threading.Event(), threading.Event()
+
+        def wait() -> None:
+            begun.set()
+            release.wait(PATIENCE)
+
+        self.thread.ask_for_itself("busy", Priority.INDEX, wait)
+        assert begun.wait(PATIENCE)
+        return release
+
+
+@pytest.fixture
+def bench() -> Iterator[Bench]:
+    bench = Bench()
+    yield bench
+    bench.thread.close()
+
+
+def test_the_questions_of_the_screen_are_known() -> None:
+    assert {"search", "pack", "cost", "window", "explain", "related", "map", "overview"} <= KINDS.keys()
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_a_request_of_any_kind_is_answered_fails_is_forgotten_and_is_superseded(bench: Bench, kind: str) -> None:
+    priority = KINDS[kind]
+    bench.ask(kind, lambda: "answer", priority)
+    assert bench.thread.waits(kind)
+    bench.loop.step()
+    assert (bench.answers, bench.thread.waits(kind)) == (["answer"], False)
+
+    bench.ask(kind, lambda: 1 // 0, priority)
+    assert bench.loop.next() == bench.failures[0]
+    assert (bench.failures[0].asked, bench.thread.waits(kind)) == (kind, False)
+
+    release = bench.hold()
+    bench.ask(kind, lambda: "forgotten", priority)
+    bench.thread.forget(kind)
+    assert not bench.thread.waits(kind)
+    bench.ask(kind, lambda: "older", priority)
+    bench.ask(kind, lambda: "newer", priority)
+    release.set()
+    bench.loop.step()
+    assert (bench.answers, bench.thread.waits(kind)) == (["answer", "newer"], False)
+
+
+def test_an_answer_is_handed_over_on_the_event_loop_alone(bench: Bench) -> None:
+    bench.ask("map", lambda: "answer")
+    time.sleep(0.05)
+    assert bench.answers == []
+    bench.loop.step()
+    assert bench.answers == ["answer"]
+
+
+def test_the_answer_to_what_was_asked_before_is_dropped(bench: Bench) -> None:
+    release = bench.begin("map", "old")
+    bench.ask("map", lambda: "new")
+    release.set()
+    bench.loop.step()
+    assert (bench.answers, bench.thread.waits("map")) == ([], True)
+    bench.loop.step()
+    assert bench.answers == ["new"]
+
+
+def test_an_interim_answer_is_handed_over_unless_its_kind_was_forgotten(bench: Bench) -> None:
+    for is_forgotten in (False, True):
+        release = bench.begin("search", "interim", is_interim=True)
+        if is_forgotten:
+            bench.thread.forget("search")
+        bench.ask("search", lambda: "newest", is_interim=True)
+        release.set()
+        bench.loop.step()
+        bench.loop.step()
+    assert bench.answers == ["interim", "newest", "newest"]
+
+
+def test_the_most_urgent_is_answered_first_and_of_equals_the_oldest(bench: Bench) -> None:
+    release = bench.hold()
+    for kind, priority in (
+        ("pack", Priority.PACK),
+        ("map", Priority.PANEL),
+        ("window", Priority.PASSAGE),
+        ("link", Priority.PANEL),
+    ):
+        bench.ask(kind, partial(str, kind), priority)
+    release.set()
+    for _ in range(4):
+        bench.loop.step()
+    assert bench.answers == ["window", "map", "link", "pack"]
+
+
+def test_hits_are_drawn_before_the_next_request_is_begun(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("excerpt.tui.request_thread._TO_DRAW", PATIENCE)
+    order: list[str] = []
+    release = bench.hold()
+    bench.ask("search", lambda: order.append("search"), Priority.HITS)
+    bench.ask("pack", lambda: order.append("pack"), Priority.PACK)
+    release.set()
+    bench.loop.step()
+    order.append("drawn")
+    bench.thread.drawn(bench.thread.delivered)
+    bench.loop.step()
+    assert order == ["search", "drawn", "pack"]
+
+
+def test_what_cannot_be_answered_yet_goes_on_waiting_without_a_word(bench: Bench) -> None:
+    def not_ready() -> None:
+        raise NotReadyError
+
+    bench.ask("map", not_ready)
+    bench.ask("window", lambda: "answer")
+    bench.loop.step()
+    assert (bench.answers, bench.failures) == (["answer"], [])
+    assert bench.thread.waits("map")
+
+
+def test_a_failure_is_told_in_its_own_words_and_posted(bench: Bench) -> None:
+    def fail() -> None:
+        raise ExcerptError("The disk is gone.", "Mount it.")
+
+    bench.ask("map", fail)
+    posted = bench.loop.next()
+    assert bench.failures == [posted]
+    assert isinstance(posted, Failure)
+    assert (posted.asked, posted.message, posted.hint) == ("map", "The disk is gone.", "Mount it.")
+
+
+def test_steps_are_done_in_their_order_before_any_request_and_also_at_the_end(bench: Bench) -> None:
+    done: list[str] = []
+    release = bench.hold()
+    bench.ask("map", lambda: done.append("request"))
+    bench.thread.do(lambda: done.append("first"))
+    bench.thread.do(lambda: done.append("second"))
+    assert bench.thread.has_steps
+    release.set()
+    bench.loop.step()
+    assert (done, bench.thread.has_steps) == (["first", "second", "request"], False)
+    release = bench.hold()
+    bench.thread.do(lambda: done.append("last"))
+    release.set()
+    bench.thread.close(PATIENCE)
+    assert done[-1] == "last"
+    assert bench.ended.is_set()
+
+
+def test_an_idle_thread_uses_no_cpu(bench: Bench) -> None:
+    bench.ask("map", lambda: "answer")
+    bench.loop.step()
+    before = time.process_time()
+    time.sleep(0.5)
+    assert time.process_time() - before < 0.05
+
+
+def test_nothing_is_started_before_the_first_request() -> None:
+    thread = RequestThread("never asked", HeldLoop())
+    thread.close()
+    assert "never asked" not in {each.name for each in threading.enumerate()}
