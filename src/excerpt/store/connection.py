@@ -6,14 +6,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from excerpt.errors import ExcerptError, StoreUnusableError
 from excerpt.store.address import Address
 
 if TYPE_CHECKING:
+    import numpy as np
     import psycopg
+    from numpy.typing import NDArray
 
 Row = tuple[Any, ...]
 Statement = tuple[str, Sequence[object]]

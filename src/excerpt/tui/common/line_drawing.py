@@ -194,7 +194,7 @@ def _last_break(text: str, start: int, end: int) -> int:
 
 
 _UNSPACED = re.compile(
-    "[\u0e01-\u0fff\u1000-\u109f\u1780-\u17ff\u1950-\u1aaf\u2e80-\u31ff\u3200-\ua4cf\ua9e0-\ua9ff\uaa60-\uaadf"
+    "[\u0e01-\u0fff\u1000-\u109d\u1780-\u17ff\u1950-\u1aaf\u2e80-\u31ff\u3200-\ua4cf\ua9e0-\ua9ff\uaa60-\uaadf"
     "\uf900-\ufaff\uff01-\uff9f\U00016fe0-\U0001b2ff\U00020000-\U0003ffff]"
 )
 """Characters of scripts written without spaces between words: Thai, Lao, Tibetan, Myanmar, Khmer, Tai, Han, kana, Yi.
