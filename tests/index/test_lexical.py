@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 from whoosh.index import open_dir
 
+from excerpt.corpus.tables import FIELDS
 from excerpt.index.files import DamagedFileError, DerivedFile
 from excerpt.index.lexical import LexicalReader, LexicalWriter, placed
-from excerpt.index.postings import FIELDS, Inverted
+from excerpt.index.postings import Inverted
 from tests.index.conftest import full_disk
 from tests.index.counting import invert
 

@@ -14,6 +14,7 @@ import pytest
 
 import excerpt
 from excerpt import Vault
+from excerpt.index.snapshot import Snapshot
 from excerpt.known_vaults import DEMO
 from excerpt.settings import places
 from excerpt.store.address import read_address
@@ -50,8 +51,15 @@ def store(running: Servers, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         address = f"{database}?vault=demo"
         with excerpt.open(DEMO) as vault:
             vault.load()
-            push(vault._snapshot, read_address(address), records_of(vault))
+            push(index_of(vault), read_address(address), records_of(vault))
         yield address
+
+
+def index_of(vault: Vault) -> Snapshot:
+    """The index of a folder, which a push reads."""
+    snapshot = vault._snapshot
+    assert isinstance(snapshot, Snapshot)
+    return snapshot
 
 
 def records_of(vault: Vault) -> Path:

@@ -26,7 +26,7 @@ from excerpt.store.push import push
 from excerpt.store.rights import Changes, read_right
 from mcp import Client
 from tests.mcp.conftest import asking, failed
-from tests.store.conftest import records_of
+from tests.store.conftest import index_of, records_of
 from tests.store.test_push import NOTES, pushed, statistics, vault
 
 __all__ = ["vault"]
@@ -59,7 +59,7 @@ def users(database: str) -> Iterator[dict[str, str]]:
 def with_roles(vault: Path, address: str) -> None:
     with excerpt.open(vault) as opened:
         opened.load()
-        push(opened._snapshot, read_address(f"{address}?vault=notes"), records_of(opened), roles=True)
+        push(index_of(opened), read_address(f"{address}?vault=notes"), records_of(opened), roles=True)
 
 
 def enrol(database: str, users: dict[str, str]) -> None:
@@ -188,7 +188,7 @@ def changed(vault: Path, address: str, *, allowed: Sequence[str] = (), forbidden
     rights = Changes(tuple(map(read_right, allowed)), tuple(map(read_right, forbidden)))
     with excerpt.open(vault) as opened:
         opened.load()
-        return push(opened._snapshot, read_address(f"{address}?vault=notes"), records_of(opened), rights=rights)
+        return push(index_of(opened), read_address(f"{address}?vault=notes"), records_of(opened), rights=rights)
 
 
 def paths(address: str, query: str = "colony honey") -> set[str]:

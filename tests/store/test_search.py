@@ -16,7 +16,7 @@ from excerpt.store.address import read_address
 from excerpt.store.push import push
 from mcp import Client
 from tests.mcp.conftest import asking, failed
-from tests.store.conftest import on_replica, records_of
+from tests.store.conftest import index_of, on_replica, records_of
 from tests.store.server import Servers
 
 pytestmark = pytest.mark.store
@@ -127,16 +127,16 @@ def test_what_is_pushed_is_found_by_who_has_it_open(
     address = read_address(f"{database}?vault=notes")
     with excerpt.open(notes) as vault:
         vault.load()
-        push(vault._snapshot, address, records_of(vault))
+        push(index_of(vault), address, records_of(vault))
         with excerpt.open(f"{database}?vault=notes") as stored:
             assert not [hit for hit in stored.search("mead").hits if "Mead" in hit.fragment.path]
             (notes / "Mead.md").write_text("# Mead\n\nHoney and water, fermented.\n", encoding="utf-8")
             vault.refresh()
-            push(vault._snapshot, address, records_of(vault))
+            push(index_of(vault), address, records_of(vault))
             assert stored.search("mead").hits[0].fragment.path == "Mead.md"
             (notes / "Bees.md").unlink()
             vault.refresh()
-            push(vault._snapshot, address, records_of(vault))
+            push(index_of(vault), address, records_of(vault))
             assert {hit.fragment.path for hit in stored.search("colony honey").hits} == {"Mead.md"}
 
 

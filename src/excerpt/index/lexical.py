@@ -21,22 +21,12 @@ from whoosh.index import TOC
 from whoosh.matching.mcore import ListMatcher
 from whoosh.reading import TermNotFound
 
+from excerpt.corpus.tables import FIELDS, Positions, Rows, TermEntries, TermPlaces, TermPostings, offsets_of
 from excerpt.index import postings as counted
 from excerpt.index.catalog import Placed
 from excerpt.index.files import DamagedFileError, DerivedFile, check, mark_suspect, seal
-from excerpt.index.postings import FIELDS, Columns, DamagedColumnsError, Inverted, Segment, pack
-from excerpt.index.terms import (
-    DOCS,
-    OpenSegment,
-    Positions,
-    Rows,
-    Term,
-    TermEntries,
-    TermPlaces,
-    TermPostings,
-    Vocabulary,
-    offsets_of,
-)
+from excerpt.index.postings import Columns, DamagedColumnsError, Inverted, Segment, pack
+from excerpt.index.terms import DOCS, OpenSegment, Term, Vocabulary
 from excerpt.state_files import sync_folder
 
 # --- lexical ----------------------------------------------------------------------------------------------------------
@@ -364,8 +354,8 @@ class LexicalReader:
         """How many fragments there are; here are rows of all."""
         return len(self.keys)
 
-    def learn(self, _terms: Sequence[str]) -> None:
-        """What is known of terms is at hand."""
+    def prefetch_counts(self, _terms: Sequence[str]) -> None:
+        """Do nothing: an index counts by its rows."""
 
     def counts(self, _terms: Sequence[str]) -> None:
         """Nothing is counted beforehand: rows tell."""

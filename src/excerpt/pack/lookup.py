@@ -13,13 +13,11 @@ from typing import Protocol
 
 import numpy as np
 
-from excerpt.index.snapshot import Snapshot
+from excerpt.corpus.interface import CandidateQuery, Corpus
 from excerpt.model import Fragment
 from excerpt.places import holds
-from excerpt.search.asking import with_at_hand
 from excerpt.search.lexical import Rows
 from excerpt.search.proximity import rows_of, rows_with
-from excerpt.store.candidates import Ask
 from excerpt.text.display import visible_line
 from excerpt.text.words import QueryWord, fold, is_function_word, query_terms, terms_of
 
@@ -85,7 +83,7 @@ _LANGUAGES = 3
 class SnapshotLookup:
     """The lookup in a vault's index."""
 
-    def __init__(self, snapshot: Snapshot) -> None:
+    def __init__(self, snapshot: Corpus) -> None:
         self._snapshot = snapshot
         self._texts: dict[str, str] = {}
         self._languages = snapshot.languages[:_LANGUAGES]
@@ -122,8 +120,8 @@ class SnapshotLookup:
         probe = min(len(words) // 2, _MOST_PROBED)
         ends = [quotation[: words[probe - 1].end], quotation[words[-probe].start :]] if probe else []
         stretches = [words, *(asked for end in ends if (asked := self._asked(end)))]
-        asks = [Ask(having=tuple(word.terms for word in asked if not word.whole)) for asked in stretches]
-        snapshot = with_at_hand(self._snapshot, asks)
+        queries = [CandidateQuery(must=tuple(word.terms for word in asked if not word.whole)) for asked in stretches]
+        snapshot = self._snapshot.prefetch(lambda _: queries)
         rows = rows_of(snapshot, quotation, self._asked)
         if not len(rows):
             found = [rows_with(snapshot.lexical, asked) for asked in stretches[1:]]
@@ -133,8 +131,8 @@ class SnapshotLookup:
 
     def lines_like(self, quotation: str) -> Iterable[Lines]:
         telling = self.telling(quotation)
-        asked = Ask(terms=tuple(term for word in telling for term in word.terms), most=_MOST_WEIGHED)
-        snapshot = with_at_hand(self._snapshot, [asked])
+        query = CandidateQuery(terms=tuple(term for word in telling for term in word.terms), limit=_MOST_WEIGHED)
+        snapshot = self._snapshot.prefetch(lambda _: [query])
         shares = np.zeros(snapshot.lexical.doc_count, np.float32)
         for word in telling:
             share = snapshot.lexical.corpus_size / max(self._count(word), 1)
@@ -157,9 +155,7 @@ class SnapshotLookup:
 
     def _count(self, word: QueryWord) -> int:
         """How many fragments have the word."""
-        if self._snapshot.is_part:
-            return sum(map(self._snapshot.lexical.count, word.terms))
-        return len(_rows(self._snapshot, word))
+        return self._snapshot.count_fragments(word.terms)
 
     def _around(self, fragment: Fragment) -> Lines:
         """The fragment with its neighbours and what is between them: a quotation may go on where a fragment ends."""
@@ -168,7 +164,7 @@ class SnapshotLookup:
         return Lines(fragment.path, first, "\n".join(self.text(fragment.path).split("\n")[first - 1 : last]))
 
 
-def _rows(snapshot: Snapshot, word: QueryWord) -> Rows:
+def _rows(snapshot: Corpus, word: QueryWord) -> Rows:
     """The rows that have the word, ascending."""
     found = [snapshot.lexical.entries(term).rows for term in word.terms]
     return np.unique(np.concatenate(found)).astype(np.int32)

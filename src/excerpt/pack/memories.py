@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 from weakref import proxy
 
-from excerpt.index.snapshot import Snapshot
+from excerpt.corpus.interface import Corpus
 from excerpt.model import Fragment, Memory, Part, Section
 from excerpt.pack.lookup import SnapshotLookup
 from excerpt.pack.memory_fragment import as_fragment, memory_id_of, name_of
@@ -24,7 +24,7 @@ from excerpt.text.fragments import fragment_id
 
 
 class Moving(NoteSource, Protocol):
-    """A source of packs that knows which notes have moved; a Snapshot is one."""
+    """A source of packs that knows which notes have moved; a Corpus is one."""
 
     def moved(self, path: str, /) -> str | None:
         """Today's path of the note that once had this one."""
@@ -149,7 +149,7 @@ class WithMemories:
 class LookupWithMemories(SnapshotLookup):
     """The lookup in a vault's index that knows memories as well, by what packs call them."""
 
-    def __init__(self, snapshot: Snapshot, memories: Iterable[Memory]) -> None:
+    def __init__(self, snapshot: Corpus, memories: Iterable[Memory]) -> None:
         super().__init__(snapshot)
         self._memories = {name_of(memory.id): memory.text.strip("\n") for memory in memories}
 

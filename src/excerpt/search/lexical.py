@@ -16,7 +16,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from excerpt.index.terms import runs
+from excerpt.corpus.tables import runs
 from excerpt.text.words import QueryWord, fold
 
 Rows = npt.NDArray[np.int32]

@@ -11,8 +11,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
+from excerpt.corpus.interface import Corpus
 from excerpt.search.lexical import FIELDS, NO_ROWS, NUMBERED, Rows, TermReader
-from excerpt.search.source import Searchable
 from excerpt.text.words import QueryWord, fold
 
 # --- proximity --------------------------------------------------------------------------------------------------------
@@ -135,10 +135,10 @@ _MARKUP = re.compile(r"[*_`~#|>\[\]\\\-‐‑]")
 
 
 _KEPT_PHRASES = 64
-_kept: WeakKeyDictionary[Searchable, dict[str, Rows]] = WeakKeyDictionary()
+_kept: WeakKeyDictionary[Corpus, dict[str, Rows]] = WeakKeyDictionary()
 
 
-def rows_of(snapshot: Searchable, phrase: str, asked: Asked) -> Rows:
+def rows_of(snapshot: Corpus, phrase: str, asked: Asked) -> Rows:
     """Rows, ascending, of the fragments that have `phrase`. `asked` reads it in the languages of the vault. Those of
     the last phrases are kept with the snapshot, as a query goes on letter by letter behind one."""
     known = _kept.setdefault(snapshot, {})
@@ -149,7 +149,7 @@ def rows_of(snapshot: Searchable, phrase: str, asked: Asked) -> Rows:
     return known[phrase]
 
 
-def _rows_of(snapshot: Searchable, phrase: str, asked: Asked) -> Rows:
+def _rows_of(snapshot: Corpus, phrase: str, asked: Asked) -> Rows:
     words = asked(phrase)
     rows = rows_with(snapshot.lexical, words) if words else NO_ROWS
     if not len(rows):
@@ -193,7 +193,7 @@ def plain(text: str) -> str:
     return " ".join(_MARKUP.sub("", fold(text)).split())
 
 
-def _literal_of(snapshot: Searchable, phrase: str, words: Sequence[QueryWord], rows: Rows) -> Rows:
+def _literal_of(snapshot: Corpus, phrase: str, words: Sequence[QueryWord], rows: Rows) -> Rows:
     """Those of `rows` that have the phrase literally, or in a name or property; if none has it literally, all."""
     wanted = plain(phrase)
     keys = snapshot.table.keys[rows].tolist()
@@ -214,13 +214,13 @@ _SURE = re.compile(r"[A-Za-z0-9]+")
 _MOST_SURE = 3
 
 
-def _literal_rows(snapshot: Searchable, phrase: str) -> Rows:
+def _literal_rows(snapshot: Corpus, phrase: str) -> Rows:
     """Rows, ascending, whose text has the phrase as it stands, be it half words or signs."""
     wanted = plain(phrase)
     # Parts that every text with the phrase has too, whatever is folded; the longest say the most.
     sure = sorted(set(_SURE.findall(phrase)), key=lambda run: (-len(run), run))[:_MOST_SURE]
     keys = snapshot.table.keys
-    among = keys.tolist() if snapshot.is_part else None
+    among = keys.tolist() if not snapshot.is_complete else None
     if sure:
         texts = snapshot.facets.texts_like(sure, among)
         found = [key for key, text in texts if phrase in text or (wanted and wanted in plain(text))]

@@ -2,7 +2,7 @@
 
 The rows are the truth. Fragments of a vault are a partition of their own, with indexes by words (BM25), by terms (GIN,
 for filters, and where the first is damaged) and by meaning (HNSW). What is read of one vault is read from the views of
-the schema `excerpt_vault`, which have the tables and columns of an index's catalog, so that one SQL asks both.
+the schema `excerpt_vault`, which have the tables and columns of an index's catalog.
 
 Each row is of an area: a folder of the vault with rights of its own, or what is in none. Whoever does not own the
 tables reads rows of the areas that a role of theirs has the right to, and nothing that is counted over others.
@@ -15,6 +15,8 @@ from excerpt.store.connection import Connection, IndexDamagedError
 
 DIMENSIONS = 256
 """Of the vectors, in the columns of this version."""
+ORDINALS = 20
+"""Bits of a fragment's key that its ordinal takes; those above are its note's number."""
 
 _OWN = "area = ANY ((SELECT excerpt_vault.areas())::integer[])"
 _READ = {

@@ -8,23 +8,26 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Self, TypeVar
+from typing import Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from excerpt.corpus.facets import Facets, Notes
+from excerpt.corpus.interface import CandidateQuery
+from excerpt.corpus.notes import NoteReader
+from excerpt.corpus.tables import FIELDS, FragmentTable
 from excerpt.errors import ModelError, StoreUnusableError
 from excerpt.index.embed import Embedder, open_embedder
-from excerpt.index.facets import Facets, Notes
-from excerpt.index.postings import EMBEDDED_TEXT_VERSION, FIELDS
-from excerpt.index.snapshot import CatalogView, FragmentTable, fragment_from_row
-from excerpt.model import Fragment, Part, Skipped, Status
+from excerpt.index.postings import EMBEDDED_TEXT_VERSION
+from excerpt.model import Skipped, Status
 from excerpt.settings import Settings
 from excerpt.store import schema
 from excerpt.store.address import Address
-from excerpt.store.candidates import Ask, CandidateTerms, CandidateVectors, FoundFragments, KnownTerms, Statistics
-from excerpt.store.connection import Connection, ConnectionLostError, IndexDamagedError, Row, Statement, storable
-from excerpt.store.push import ORDINALS
+from excerpt.store.candidates import CandidateTerms, CandidateVectors, FoundFragments, KnownTerms, Statistics
+from excerpt.store.connection import Connection, ConnectionLostError, IndexDamagedError, Row, Statement
+from excerpt.store.queries import NO_LAST, StoreQueries, array
+from excerpt.store.schema import ORDINALS
 from excerpt.store.words import TokenEntries
 
 _TIMEOUT = 20.0
@@ -54,23 +57,9 @@ looked through, and a common word in quotes takes 4.7 s instead of .2."""
 
 Answer = TypeVar("Answer")
 
-_FRAGMENTS = (
-    "SELECT f.key, f.id, n.path, n.title, s.heading_path, f.ordinal, f.section, f.line_start, f.line_end, f.text,"
-    " f.tokens, f.digest, n.kind, s.place FROM {} f JOIN excerpt.notes n ON n.id = f.note"
-    " JOIN excerpt.sections s ON s.note = f.note AND s.ordinal = f.section WHERE f.key = ANY(%s)"
-)
-_PARTS = (
-    "SELECT w.place, f.key, f.id, f.ordinal, f.section, s.level, s.heading, f.line_start, f.line_end, f.tokens,"
-    " f.digest FROM unnest(%s::text[], %s::bigint[], %s::bigint[]) WITH ORDINALITY AS w (path, first, last, place)"
-    " JOIN notes n ON n.path = w.path JOIN fragments f ON f.note = n.id AND f.ordinal BETWEEN w.first AND w.last"
-    " JOIN sections s ON s.note = f.note AND s.ordinal = f.section ORDER BY w.place, f.ordinal"
-)
 _HAS = "(to_tsvector('simple'::regconfig, words) @@ %s::tsquery) IS TRUE"
 """Asked of rows as they come in another order; IS TRUE, as to look all of them up and sort them takes three times as
 long."""
-_NO_END = 1 << 30
-_NO_LAST = (1 << 63) - 1
-_PLACEHOLDER = re.compile(r"\?(\d*)")
 _MODEL_DIGEST = re.compile(r"[0-9a-f]{16}/\d+")
 """What `vaults.model_source` holds; until version 2 of the tables, sizes and times of the model's files."""
 
@@ -90,27 +79,6 @@ class StoreHealth:
     damaged: tuple[str, ...]
     counted: int
     fragments: int
-
-
-class Rows:
-    """Reads from the views of one vault by the SQL that reads catalogs, of the notes numbered up to `last`."""
-
-    def __init__(self, connection: Connection, last: int = _NO_LAST) -> None:
-        self._connection = connection
-        self.last = last
-
-    def __call__(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
-        ordered: list[object] = []
-
-        def placed(match: re.Match[str]) -> str:
-            ordered.append(values[int(match[1]) - 1 if match[1] else len(ordered)])
-            return "%s"
-
-        # SQLite's LIKE takes ASCII letters whatever the case, and its aggregate of texts has another name.
-        text = sql.replace("%", "%%").replace(" LIKE ", " ILIKE ").replace("group_concat(", "string_agg(")
-        text = _PLACEHOLDER.sub(placed, text)
-        known = "SELECT set_config('excerpt.last', %s, false)", (str(self.last),)
-        return self._connection.answers([known, (text, tuple(map(storable, ordered)))])[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +104,7 @@ class _NoteTable:
 class _Revision:
     """What is read once of a vault until the next push: statistics, the names of notes, counts of terms."""
 
-    def __init__(self, number: int, statistics: Statistics, held: int, rows: Rows, described: Row) -> None:
+    def __init__(self, number: int, statistics: Statistics, held: int, queries: StoreQueries, described: Row) -> None:
         """`held` is how many fragments the indexes are of, of which the reader may not see all."""
         self.number = number
         self.held = held
@@ -145,25 +113,23 @@ class _Revision:
         self.embedder: Embedder | None = None
         self.named: dict[str, tuple[int, ...]] = {}
         self.languages: tuple[str, ...] | None = None
-        self.terms = KnownTerms(rows)
-        found = rows("SELECT path, language, id, kind FROM notes ORDER BY path")
+        self.terms = KnownTerms(queries)
+        found = queries.note_table()
         self.notes = _NoteTable(
             tuple(row[0] for row in found),
             tuple(row[1] for row in found),
             np.array([row[2] for row in found], np.int64),
             np.array([bool(row[3]) for row in found], np.bool_),
         )
-        rows.last = max((row[2] for row in found), default=0)  # what is read later has no notes that came later
-        self.facets = Facets(rows, Notes(self.notes.paths, self.notes.numbers, self.notes.numbers << ORDINALS))
+        queries.last = max((row[2] for row in found), default=0)  # what is read later has no notes that came later
+        self.facets = Facets(queries, Notes(self.notes.paths, self.notes.numbers, self.notes.numbers << ORDINALS))
 
 
-class StoreSnapshot(CatalogView):
-    """A vault in a store, with the fragments that some queries need: `view` gives those for others.
+class StoreSnapshot(NoteReader):
+    """A vault in a store, with the fragments that some queries need: `prefetch` loads those for others.
 
     Usable from one thread at a time. Methods raise StoreUnusableError where the server is lost.
     """
-
-    is_part = True
 
     def __init__(
         self,
@@ -178,7 +144,7 @@ class StoreSnapshot(CatalogView):
         self._settings = settings
         self._revision = revision
         self._found = found
-        self._rows: Rows = Rows(connection)
+        self._queries: StoreQueries = StoreQueries(connection, self._vault)
         self.lexical = CandidateTerms(found, revision.terms, revision.statistics)
         self.vectors = CandidateVectors(found, revision.statistics, self._cosines, self._vectors)
 
@@ -197,7 +163,7 @@ class StoreSnapshot(CatalogView):
             connection.begin_with(
                 ("SELECT set_config('search_path', 'excerpt_vault, public', false)", ()),
                 ("SELECT set_config('excerpt.vault', %s, false)", (str(number),)),
-                ("SELECT set_config('excerpt.last', %s, false)", (str(_NO_LAST),)),
+                ("SELECT set_config('excerpt.last', %s, false)", (str(NO_LAST),)),
                 (f"SET hnsw.ef_search = {_NEAR}", ()),
                 (f"SET work_mem = '{_MEMORY}MB'", ()),
                 ("SET hnsw.iterative_scan = strict_order", ()),
@@ -240,7 +206,7 @@ class StoreSnapshot(CatalogView):
         return self._revision.languages
 
     def notes_named(self, name: str) -> tuple[int, ...]:
-        """As of an index; a query asks twice, and asks for names that grow letter by letter."""
+        """As of an index, kept by name: a search asks twice, and for names that grow letter by letter."""
         known = self._revision.named
         if name not in known:
             if len(known) >= _MOST_NAMES:
@@ -289,23 +255,24 @@ class StoreSnapshot(CatalogView):
         )
 
     @property
-    def answering(self) -> NDArray[np.bool_]:
-        """Which rows were looked up to be answered from."""
+    def is_answer_row(self) -> NDArray[np.bool_]:
+        """Which rows were loaded to be answered from."""
         return self._found.wanted
+
+    @property
+    def partial(self) -> Self:
+        """The snapshot itself: only some fragments are at hand."""
+        return self
 
     @property
     def skipped(self) -> tuple[Skipped, ...]:
         """Files that could not be indexed, and why."""
-        return self._remarks(True)
+        return self._queries.remarks(skipped=True)
 
     @property
     def warnings(self) -> tuple[Skipped, ...]:
         """Notes that are indexed, though something about them is odd."""
-        return self._remarks(False)
-
-    def _remarks(self, skipped: bool) -> tuple[Skipped, ...]:
-        sql = "SELECT path, reason FROM remarks WHERE skipped = ? ORDER BY path, reason"
-        return tuple(Skipped(path, reason) for path, reason in self._rows(sql, skipped))
+        return self._queries.remarks(skipped=False)
 
     def health(self) -> StoreHealth:
         """How the store is."""
@@ -324,8 +291,7 @@ class StoreSnapshot(CatalogView):
 
     def status(self) -> Status:
         """What the store holds of the vault."""
-        kinds = self._rows("SELECT kind, count(*) FROM notes WHERE kind <> '' GROUP BY kind ORDER BY kind")
-        attachments = dict(kinds)
+        attachments = self._queries.attachment_counts()
         return Status(
             vault=self._name,
             generation=self.generation,
@@ -342,34 +308,25 @@ class StoreSnapshot(CatalogView):
             attachments=attachments,
         )
 
-    def fragments(self, keys: Sequence[int]) -> list[Fragment]:
-        """As of an index. Raises KeyError for a fragment that was replaced meanwhile."""
-        found = {row[0]: row for row in self._connection.rows(_FRAGMENTS.format(self._table), _array(keys))}
-        return [fragment_from_row(found[key]) for key in keys]
-
     def sizes_of(self, notes: NDArray[np.integer]) -> NDArray[np.int64]:
         """As of an index."""
         numbers = self._revision.notes.numbers[notes].tolist()
         sql = f"SELECT note, count(*) FROM {self._table} WHERE note = ANY(%s) GROUP BY note"
-        sizes: dict[int, int] = dict(self._connection.rows(sql, _array(numbers)))
+        sizes: dict[int, int] = dict(self._connection.rows(sql, array(numbers)))
         return np.array([sizes.get(number, 0) for number in numbers], np.int64)
+
+    def count_fragments(self, terms: Sequence[str]) -> int:
+        """Return how many fragments of the vault have any of `terms`: the sum, as stems hardly overlap."""
+        self._revision.terms.prefetch(terms)
+        return sum(self._revision.terms.count(term)[0] for term in terms)
 
     def count_notes(self, terms: Sequence[str]) -> int:
         """As of an index; of one term it is known."""
         if len(terms) == 1:
             return self._revision.terms.count(terms[0])[2]
-        among, values = self._among(Ask(having=tuple((term,) for term in terms)))
+        among, values = self._among(CandidateQuery(must=tuple((term,) for term in terms)))
         sql = f"SELECT count(DISTINCT key >> {ORDINALS}) FROM ({among}) AS found (key)"
         return int(self._connection.rows(sql, *values)[0][0])
-
-    def parts(self, ranges: Sequence[tuple[str, int, int | None]]) -> list[list[Part]]:
-        """As of an index, in one query."""
-        found: list[list[Part]] = [[] for _ in ranges]
-        lasts = [_NO_END if last is None else min(last, _NO_END) for _, _, last in ranges]
-        asked = [storable(path) for path, _, _ in ranges], [first for _, first, _ in ranges], lasts
-        for place, *row in self._connection.rows(_PARTS, *asked):
-            found[place - 1].append(Part(*row))
-        return found
 
     # --- what queries need --------------------------------------------------------------------------------------------
 
@@ -378,37 +335,39 @@ class StoreSnapshot(CatalogView):
         revision = _read(self._connection, self._vault, self._revision)
         return self if revision is self._revision else self._with(revision, FoundFragments.nothing())
 
-    def view(self, asks: Callable[[Self], Sequence[Ask]]) -> Self:
-        """The vault as it is now, with the fragments that some asks want. `asks` are made with what is known of it."""
-        with self._connection.moment():
+    def prefetch(self, requests: Callable[[Self], Sequence[CandidateQuery]]) -> Self:
+        """Return the vault as it is now, with the fragments that some queries need at hand. `requests` makes the
+        queries from what is known of it. Raises StoreUnusableError."""
+        with self._connection.read_transaction():
             base = self.renewed()
-            asked = asks(base)
-            found = base._looked_up(*base._keys(asked), [one.vector for one in asked])
+            queries = requests(base)
+            found = base._load(*base._keys(queries), [one.vector for one in queries])
             return base._with(base._revision, found)
 
-    def at_one_moment(self, answer: Callable[[], Answer]) -> Answer:
-        """As of an index. Asked once more where the connection was lost meanwhile. Raises StoreUnusableError."""
+    def read_transaction(self, answer: Callable[[], Answer]) -> Answer:
+        """Return `answer()`, all of it read from one state of the vault; called again where the connection was lost
+        meanwhile. Raises StoreUnusableError."""
         for _ in range(2):
             try:
-                with self._connection.moment():
+                with self._connection.read_transaction():
                     return answer()
             except ConnectionLostError as error:
                 lost = error
         raise StoreUnusableError(lost.message, lost.hint) from lost
 
-    def counts_by_note(self, asks: Sequence[Ask]) -> NDArray[np.intp]:
-        """For each note of the vault, how many of its fragments some asks want."""
+    def candidates_by_note(self, queries: Sequence[CandidateQuery]) -> NDArray[np.intp]:
+        """Return for each note of the vault how many of its fragments some queries need."""
         notes = self._revision.notes
-        with self._connection.moment():
-            of = np.array(self._keys(asks)[0], np.int64) >> ORDINALS
+        with self._connection.read_transaction():
+            of = np.array(self._keys(queries)[0], np.int64) >> ORDINALS
         return np.bincount(notes.places(of[notes.has(of)]), minlength=len(notes.paths))
 
-    def matching_by_note(self, asks: Sequence[Ask]) -> NDArray[np.int64]:
-        """For each note of the vault, how many of its fragments have any of an ask's terms, or all that it may have
-        where it has no terms; a fragment counts once."""
+    def matching_by_note(self, queries: Sequence[CandidateQuery]) -> NDArray[np.int64]:
+        """Return for each note of the vault how many of its fragments have any of a query's terms, or pass where it has
+        none. A fragment counts once."""
         notes = self._revision.notes
         counts = np.zeros(len(notes.paths), np.int64)
-        among = [self._among(replace(ask, having=(*ask.having, *filter(None, [ask.terms])))) for ask in asks]
+        among = [self._among(replace(query, must=(*query.must, *filter(None, [query.terms])))) for query in queries]
         if among:
             sql = f"SELECT key >> {ORDINALS}, count(*) FROM ({' UNION '.join(one for one, _ in among)}) AS found (key)"
             values = [value for _, of_it in among for value in of_it]
@@ -420,83 +379,84 @@ class StoreSnapshot(CatalogView):
     def _with(self, revision: _Revision, found: FoundFragments) -> Self:
         return type(self)(self._connection, (self._vault, self._name), self._settings, revision, found)
 
-    def _keys(self, asks: Sequence[Ask]) -> tuple[list[int], list[int]]:
-        """The keys of fragments that some asks want, and of those that stand beside them."""
+    def _keys(self, queries: Sequence[CandidateQuery]) -> tuple[list[int], list[int]]:
+        """The keys of fragments that some queries want, and of those that stand beside them."""
         statements: list[Statement] = []
         keys: set[int] = set()
-        for ask in asks:
+        for query in queries:
             count = self._revision.statistics.count
-            if ask.first:
-                among, values = self._among(ask)
+            if query.scan_limit:
+                among, values = self._among(query)
                 statements.append(
-                    (f"SELECT key FROM ({among}) AS found (key) ORDER BY key LIMIT %s", (*values, ask.first))
+                    (f"SELECT key FROM ({among}) AS found (key) ORDER BY key LIMIT %s", (*values, query.scan_limit))
                 )
                 continue
-            if ask.is_filtered or count <= min(_FEW * self._revision.held, _MOST):
-                most = max(_MOST, ask.most)
-                among, values = self._among(ask, most + 1)
+            if query.is_filtered or count <= min(_FEW * self._revision.held, _MOST):
+                most = max(_MOST, query.limit)
+                among, values = self._among(query, most + 1)
                 rows = self._connection.rows(among, *values)
                 if len(rows) <= most:
                     keys.update(row[0] for row in rows)
                     continue
-                count = self._at_most(ask)
-            statements += self._best(ask, count <= min(_FEW * self._revision.held, _MOST_SCANNED))
+                count = self._at_most(query)
+            statements += self._best(query, count <= min(_FEW * self._revision.held, _MOST_SCANNED))
         if statements:
             try:
                 answers = self._connection.attempt(statements)
             except IndexDamagedError:
                 # The index by words is young software, and disposable: the rows tell, by the other one.
                 kept = [one for one in statements if "<@>" not in one[0]]
-                answers = self._connection.answers([*kept, *(one for ask in asks for one in self._by_terms(ask))])
+                by_terms = (one for query in queries for one in self._by_terms(query))
+                answers = self._connection.answers([*kept, *by_terms])
             for answer in answers:
                 keys.update(row[0] for row in answer)
         beside = {key + step for key in keys for step in (-1, 1)} | {key >> ORDINALS << ORDINALS for key in keys}
         return sorted(keys), sorted(beside - keys)
 
-    def _at_most(self, ask: Ask) -> int:
-        """How many fragments an ask leaves at most, by what is known without counting those that have its terms."""
+    def _at_most(self, query: CandidateQuery) -> int:
+        """How many fragments a query leaves at most, by what is known without counting those that have its terms."""
         counts = [self._revision.statistics.count]
-        counts += [self.lexical.counts(terms).fragments for terms in ask.having]
-        if ask.notes is not None:
-            notes = _array(self._revision.notes.numbers[ask.notes].tolist())
+        counts += [self.lexical.counts(terms).fragments for terms in query.must]
+        if query.notes is not None:
+            notes = array(self._revision.notes.numbers[query.notes].tolist())
             counts.append(
                 self._connection.rows(f"SELECT count(*) FROM {self._table} WHERE note = ANY(%s)", notes)[0][0]
             )
-        if ask.keys is not None:
-            counts.append(len(ask.keys))
+        if query.keys is not None:
+            counts.append(len(query.keys))
         return min(counts)
 
-    def _within(self, ask: Ask) -> tuple[list[str], list[object]]:
-        """Which notes and fragments an ask is about, as conditions and their values."""
+    def _within(self, query: CandidateQuery) -> tuple[list[str], list[object]]:
+        """Which notes and fragments a query is about, as conditions and their values."""
         conditions: list[str] = []
         values: list[object] = []
-        for column, numbers in (("note", self._numbers(ask)), ("key", ask.keys)):
+        for column, numbers in (("note", self._numbers(query)), ("key", query.keys)):
             if numbers is not None:
                 conditions.append(f"{column} = ANY(%s)")
-                values.append(_array(numbers))
+                values.append(array(numbers))
         return conditions, values
 
-    def _numbers(self, ask: Ask) -> list[int] | None:
-        """The numbers of the notes that an ask is about, None of all."""
-        return None if ask.notes is None else self._revision.notes.numbers[ask.notes].tolist()
+    def _numbers(self, query: CandidateQuery) -> list[int] | None:
+        """The numbers of the notes that a query is about, None of all."""
+        return None if query.notes is None else self._revision.notes.numbers[query.notes].tolist()
 
-    def _among(self, ask: Ask, most: int | None = None) -> tuple[str, list[object]]:
-        """What asks for the keys of all, or so many, fragments that pass the filters of an ask. Its terms are looked
-        up by a function of the store's: rights are compared first otherwise, row by row, without an index."""
-        conditions, values = self._within(ask)
+    def _among(self, query: CandidateQuery, most: int | None = None) -> tuple[str, list[object]]:
+        """Return the statement for the keys of all, or so many, fragments that pass the filters of a query. Its terms
+        are looked up by a function of the store: else rights are compared first, row by row, without an index."""
+        conditions, values = self._within(query)
         matching = "SELECT * FROM excerpt_vault.matching(%s, %s, %s::bigint[], %s::bigint[], %s)"
-        notes, keys = (None if some is None else _array(some) for some in (self._numbers(ask), ask.keys))
-        if ask.lacking and not ask.having and most is None:
+        notes, keys = (None if some is None else array(some) for some in (self._numbers(query), query.keys))
+        if query.must_not and not query.must and most is None:
             conditions.append(f"key NOT IN ({matching})")
-            values += [self._vault, " | ".join(map(_token, ask.lacking)), notes, keys, None]
-        elif (tokens := _tokens(ask)) is not None:
+            values += [self._vault, " | ".join(map(_token, query.must_not)), notes, keys, None]
+        elif (tokens := _tokens(query)) is not None:
             return matching, [self._vault, tokens, notes, keys, most]
         return self._select(conditions) + ("" if most is None else f" LIMIT {most}"), values
 
-    def _best(self, ask: Ask, are_few: bool) -> list[Statement]:
-        """What asks for the best by words and by meaning; where there are attachments, as many of notes and of them."""
-        tokens = _tokens(ask)
-        conditions, values = self._within(ask)
+    def _best(self, query: CandidateQuery, are_few: bool) -> list[Statement]:
+        """Return the statements for the best by words and by meaning; of notes and of attachments as many each."""
+        tokens = _tokens(query)
+        conditions, values = self._within(query)
         passing = [*conditions, *([] if tokens is None else [_HAS])]
         values += [] if tokens is None else [tokens]
         statistics = self._revision.statistics
@@ -507,27 +467,27 @@ class StoreSnapshot(CatalogView):
         statements: list[Statement] = []
         for kind, is_scanned in kinds.items():
             select = self._select([*passing, kind] if kind else passing)
-            if ask.terms:
-                asked = " ".join(map(_token, ask.terms)), schema.words_index(self._vault), ask.most
+            if query.terms:
+                asked = " ".join(map(_token, query.terms)), schema.words_index(self._vault), query.limit
                 statements.append((f"{select} ORDER BY words <@> to_bm25query(%s, %s) LIMIT %s", (*values, *asked)))
-            if ask.vector is not None and is_scanned and tokens is not None:
-                among, found = self._among(ask)
+            if query.vector is not None and is_scanned and tokens is not None:
+                among, found = self._among(query)
                 select = self._select([f"key IN ({among})", kind] if kind else [f"key IN ({among})"])
-                near = _text(ask.vector), ask.nearest
+                near = _text(query.vector), query.vector_limit
                 statements.append((f"{select} ORDER BY (vector <#> %s::halfvec) + 0 LIMIT %s", (*found, *near)))
-            elif ask.vector is not None:
+            elif query.vector is not None:
                 distance = "(vector <#> %s::halfvec) + 0" if is_scanned else "vector <#> %s::halfvec"
-                near = _text(ask.vector), ask.nearest
+                near = _text(query.vector), query.vector_limit
                 statements.append((f"{select} ORDER BY {distance} LIMIT %s", (*values, *near)))
-        if ask.is_filtered and not statements:  # filters alone: as `filters.newest_first` has them
-            among, found = self._among(ask)
+        if query.is_filtered and not statements:  # filters alone: as `filters.newest_first` has them
+            among, found = self._among(query)
             sql = (
                 f"SELECT key FROM {self._table} JOIN excerpt.notes ON notes.id = note WHERE key IN ({among})"
                 " ORDER BY ordinal, mtime_ns DESC, path LIMIT %s"
             )
-            statements.append((sql, (*found, ask.most)))
-        if ask.named:
-            notes = _array(self._revision.notes.numbers[list(ask.named)].tolist())
+            statements.append((sql, (*found, query.limit)))
+        if query.named:
+            notes = array(self._revision.notes.numbers[list(query.named)].tolist())
             select = self._select(["note = ANY(%s)", *passing])
             statements.append((f"{select} ORDER BY key LIMIT {_MOST_NAMED}", (notes, *values)))
         return statements
@@ -536,20 +496,18 @@ class StoreSnapshot(CatalogView):
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
         return f"SELECT key FROM {self._table}{where}"
 
-    def _by_terms(self, ask: Ask) -> list[Statement]:
-        """What asks for fragments by words where their index is no good: those that have all terms, or the rarest two,
-        and some of each of the rarest. The engine weighs what is found as ever."""
-        rarest = sorted(ask.terms, key=self.lexical.count)[:_MOST_TERMS]
+    def _by_terms(self, query: CandidateQuery) -> list[Statement]:
+        """Return the statements for fragments by words where their index is damaged: those that have all terms, or the
+        rarest two, and some of each of the rarest. The engine weighs what is found as ever."""
+        rarest = sorted(query.terms, key=self.lexical.count)[:_MOST_TERMS]
         asked = dict.fromkeys([tuple(rarest), tuple(rarest[:2]), *((term,) for term in rarest)]) if rarest else {}
         found: list[Statement] = []
         for terms in asked:
-            among, values = self._among(replace(ask, having=(*ask.having, *((term,) for term in terms))), ask.most)
+            among, values = self._among(replace(query, must=(*query.must, *((term,) for term in terms))), query.limit)
             found.append((among, tuple(values)))
         return found
 
-    def _looked_up(
-        self, keys: Sequence[int], beside: Sequence[int], vectors: Sequence[Floats | None]
-    ) -> FoundFragments:
+    def _load(self, keys: Sequence[int], beside: Sequence[int], vectors: Sequence[Floats | None]) -> FoundFragments:
         """Fragments with their terms; of those beside them, only the first ones of notes have these."""
         asked = [vector for vector in vectors if vector is not None]
         distances = "".join(", -(vector <#> %s::halfvec)" for _ in asked)
@@ -560,9 +518,9 @@ class StoreSnapshot(CatalogView):
             [
                 (
                     f"SELECT key, line_start, lengths, words, places{distances} FROM {self._table} WHERE key = ANY(%s)",
-                    (*texts, _array([*keys, *first])),
+                    (*texts, array([*keys, *first])),
                 ),
-                (f"SELECT key, line_start{distances} FROM {self._table} WHERE key = ANY(%s)", (*texts, _array(others))),
+                (f"SELECT key, line_start{distances} FROM {self._table} WHERE key = ANY(%s)", (*texts, array(others))),
             ]
         )
         nothing = [0] * len(FIELDS)
@@ -584,14 +542,14 @@ class StoreSnapshot(CatalogView):
         found: dict[int, float] = dict(
             self._connection.rows(
                 f"SELECT key, -(vector <#> %s::halfvec) FROM {self._table} WHERE key = ANY(%s)",
-                *(_text(query), _array(self._found.keys.tolist())),
+                *(_text(query), array(self._found.keys.tolist())),
             )
         )
         return np.array([found.get(key, 0.0) for key in self._found.keys.tolist()], np.float32)
 
     def _vectors(self, keys: NDArray[np.int64]) -> Floats:
         sql = f"SELECT key, halfvec_send(vector) FROM {self._table} WHERE key = ANY(%s)"
-        found: dict[int, bytes] = dict(self._connection.rows(sql, _array(keys.tolist())))
+        found: dict[int, bytes] = dict(self._connection.rows(sql, array(keys.tolist())))
         # Two numbers of 16 bits, of which the first is how many numbers follow.
         sent = b"".join(found.get(key, _NO_VECTOR)[4:] for key in keys.tolist())
         return np.frombuffer(sent, ">f2").reshape(len(keys), schema.DIMENSIONS).astype(np.float32)
@@ -620,7 +578,7 @@ def _await(connection: Connection, address: Address) -> None:
         if time.monotonic() > ends:
             raise StoreUnusableError(
                 f"{address.shown} has not yet what was written up to {address.after}.",
-                "Ask the primary, or again later.",
+                "CandidateQuery the primary, or again later.",
             )
         time.sleep(_NEXT_LOOK)
 
@@ -635,20 +593,15 @@ def _token(term: str) -> str:
     return token_of(term)
 
 
-def _tokens(ask: Ask) -> str | None:
+def _tokens(query: CandidateQuery) -> str | None:
     """The terms that a fragment must have and lack, as PostgreSQL's own search takes them; None without any."""
-    parts = [" | ".join(map(_token, terms)) or _NONE for terms in ask.having]
-    parts = [f"({part})" for part in parts] + [f"!{_token(term)}" for term in ask.lacking]
+    parts = [" | ".join(map(_token, terms)) or _NONE for terms in query.must]
+    parts = [f"({part})" for part in parts] + [f"!{_token(term)}" for term in query.must_not]
     return " & ".join(parts) if parts else None
 
 
 def _text(vector: Floats) -> str:
     return f"[{','.join(map(repr, vector.tolist()))}]"
-
-
-def _array(numbers: Sequence[int]) -> str:
-    """Whole numbers as the server reads an array, which takes a tenth of the time that the driver takes for a list."""
-    return f"{{{','.join(map(str, numbers))}}}"
 
 
 def _newest(connection: Connection, vault: int) -> int:
@@ -674,7 +627,7 @@ def _read(connection: Connection, vault: int, before: _Revision | None) -> _Revi
     )
     statistics = _statistics(of_areas)
     held = max(int(held), statistics.count)
-    revision = _Revision(number, statistics, held, Rows(connection), tuple(described))
+    revision = _Revision(number, statistics, held, StoreQueries(connection, vault), tuple(described))
     if before is not None and before.model_source == revision.model_source:
         revision.embedder = before.embedder
     return revision

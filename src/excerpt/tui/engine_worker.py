@@ -29,10 +29,10 @@ from excerpt.store.address import Address
 from excerpt.tui.messages import AllMarked, Answered, Answers, Failure, IndexOpened, SearchDone
 
 if TYPE_CHECKING:
+    from excerpt.corpus.interface import Corpus
     from excerpt.model import Result, Status
     from excerpt.pack.selection import Mark
     from excerpt.search.engine import Engine
-    from excerpt.search.source import Searchable
     from excerpt.search.usage import UseLog
     from excerpt.tui.pack.packer import Cost, Packed, Packer, PackRequest
 
@@ -258,7 +258,7 @@ class EngineWorker:
                 answer = self._slots.pop(kind) if kind is not None else None
             if kind is not None and answer is not None:
                 if self._engine is not None:
-                    answer = partial(self._engine.snapshot.at_one_moment, answer)
+                    answer = partial(self._engine.snapshot.read_transaction, answer)
                 self._answer(kind, answer)
             answered = answered + 1 if kind is not None else 0
             if answered % _MOST_ANSWERS == 0 and self._engine is not None:
@@ -299,7 +299,7 @@ class EngineWorker:
                 engine.snapshot.shrink_log()
             self._answer("open", self._open)
 
-    def _opened(self, before: Searchable | None) -> Searchable:
+    def _opened(self, before: Corpus | None) -> Corpus:
         if self._store is not None:
             from excerpt.store.snapshot import StoreSnapshot
 
