@@ -32,6 +32,7 @@ from excerpt.store.address import Address, is_address, read_address
 from excerpt.text.display import local_time
 
 if TYPE_CHECKING:
+    from excerpt.check.verdicts import Check
     from excerpt.corpus.interface import Corpus
     from excerpt.index.snapshot import Snapshot
     from excerpt.insight.facet_map import VaultMap
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
     from excerpt.memory.recall import Recalled, Recaller, Remembered
     from excerpt.memory.stale import MemoryStanding
     from excerpt.memory.store import KeptMemories, MemoryStore
-    from excerpt.pack.check import Check
     from excerpt.pack.memories import Moving
     from excerpt.pack.selection import KeptMarks
     from excerpt.search.engine import Engine
@@ -375,11 +375,11 @@ class Vault:
     def check(self, answer: str, pack: str) -> Check:
         """Check the citations and quotations of an LLM's `answer` against the pack that it was given, in any format
         but the user's own, and the vault as it is now. Raises PackUnreadableError."""
+        from excerpt.check.answer import read_answer
+        from excerpt.check.checker import check_answer
+        from excerpt.check.lookup import LookupWithMemories
         from excerpt.memory.store import MemoryStore
-        from excerpt.pack.check import check_answer
-        from excerpt.pack.citations import read_answer
         from excerpt.pack.formats.registry import read_pack
-        from excerpt.pack.memories import LookupWithMemories
 
         file = read_pack(pack)
         memories = MemoryStore(self._where.memory_folder(self.folder)).all().memories

@@ -14,7 +14,8 @@ from typing import Protocol
 import numpy as np
 
 from excerpt.corpus.interface import CandidateQuery, Corpus
-from excerpt.model import Fragment
+from excerpt.model import Fragment, Memory
+from excerpt.pack.memory_fragment import name_of
 from excerpt.places import holds
 from excerpt.search.lexical import Rows
 from excerpt.search.proximity import rows_of, rows_with
@@ -162,6 +163,21 @@ class SnapshotLookup:
         near = self._snapshot.note_fragments(fragment.path, max(fragment.ordinal - 1, 0), fragment.ordinal + 1)
         first, last = near[0].line_start, near[-1].line_end
         return Lines(fragment.path, first, "\n".join(self.text(fragment.path).split("\n")[first - 1 : last]))
+
+
+class LookupWithMemories(SnapshotLookup):
+    """The lookup in a vault's index that knows memories as well, by what packs call them."""
+
+    def __init__(self, snapshot: Corpus, memories: Iterable[Memory]) -> None:
+        super().__init__(snapshot)
+        self._memories = {name_of(memory.id): memory.text.strip("\n") for memory in memories}
+
+    def path(self, shown: str) -> str | None:
+        return shown if shown in self._memories else super().path(shown)
+
+    def text(self, path: str) -> str:
+        known = self._memories.get(path)
+        return super().text(path) if known is None else known
 
 
 def _rows(snapshot: Corpus, word: QueryWord) -> Rows:
