@@ -38,7 +38,7 @@ def running() -> Iterator[Servers]:
 @pytest.fixture
 def database(running: Servers) -> Iterator[str]:
     """The address of a new, empty database on the primary."""
-    with _made(running, f"excerpt_test_{os.getpid()}_{next(_numbers)}") as address:
+    with made_database(running, f"excerpt_test_{os.getpid()}_{next(_numbers)}") as address:
         yield address
 
 
@@ -46,7 +46,7 @@ def database(running: Servers) -> Iterator[str]:
 def store(running: Servers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of the demo vault in a store."""
     home = tmp_path_factory.mktemp("home")
-    with pytest.MonkeyPatch.context() as patch, _made(running, f"excerpt_demo_{os.getpid()}") as database:
+    with pytest.MonkeyPatch.context() as patch, made_database(running, f"excerpt_demo_{os.getpid()}") as database:
         patch.setenv("EXCERPT_HOME", str(home))
         address = f"{database}?vault=demo"
         with excerpt.open(DEMO) as vault:
@@ -68,7 +68,7 @@ def records_of(vault: Vault) -> Path:
 
 
 @contextmanager
-def _made(running: Servers, name: str) -> Iterator[str]:
+def made_database(running: Servers, name: str) -> Iterator[str]:
     """The address of a database that is there as long as the context. The server may be killed meanwhile."""
     with psycopg.connect(running.primary, autocommit=True) as maintenance:
         maintenance.execute(f"CREATE DATABASE {name}")

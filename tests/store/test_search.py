@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import psycopg
@@ -115,6 +117,15 @@ def test_a_lost_connection_is_taken_up_again(both: tuple[Vault, Vault], store: s
     with psycopg.connect(store.partition("?")[0], autocommit=True) as other:
         other.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'excerpt'")
     assert stored.search("pack").hits
+
+
+def test_a_search_on_a_store_imports_nothing_that_writes_one(store: str) -> None:
+    asked = "import sys, excerpt\nprint(len(excerpt.open(sys.argv[1]).search('token budget').hits), *sys.modules)"
+    run = subprocess.run([sys.executable, "-c", asked, store], capture_output=True, text=True, check=True)
+    hits, *names = run.stdout.split()
+    assert int(hits) > 0
+    assert "excerpt.store.snapshot" in names
+    assert not {"excerpt.store.push", "excerpt.store.rights", "excerpt.store.compare", "whoosh"} & set(names)
 
 
 def test_what_is_pushed_is_found_by_who_has_it_open(
