@@ -10,7 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from whoosh import query
+from whoosh.query.compound import And
+from whoosh.query.terms import Term
 from whoosh.searching import Searcher
 
 from excerpt.corpus.tables import FIELDS
@@ -206,8 +207,8 @@ def test_whoosh_itself_searches_the_index(tmp_path: Path) -> None:
     with Searcher(open_whoosh_reader(tmp_path)) as searcher:
         assert searcher.doc_count() == 4
         # By its own BM25F: most often first, and of those with one the shortest. A number counts deleted fragments too.
-        assert [hit.docnum for hit in searcher.search(query.Term("text", "honey"))] == [2, 0, 3]
-        both = query.And([query.Term("text", "honey"), query.Term("text", "bees")])
+        assert [hit.docnum for hit in searcher.search(Term("text", "honey"))] == [2, 0, 3]
+        both = And([Term("text", "honey"), Term("text", "bees")])
         assert [hit.docnum for hit in searcher.search(both)] == [2, 3]
 
 

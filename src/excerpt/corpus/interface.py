@@ -54,13 +54,8 @@ class CandidateQuery:
         return self.notes is not None or self.keys is not None or bool(self.must) or bool(self.must_not)
 
 
-class Terms(Protocol):
-    """The terms of the fragments at hand. A row is a fragment's place among them."""
-
-    @property
-    def keys(self) -> Longs:
-        """Keys of the fragments, ascending."""
-        ...
+class TermReader(Protocol):
+    """The terms of some fragments, as scores are made of them. A row is a fragment's place among them."""
 
     @property
     def doc_count(self) -> int:
@@ -70,10 +65,6 @@ class Terms(Protocol):
     @property
     def corpus_size(self) -> int:
         """Number of fragments in the vault, of which all or only some have a row."""
-        ...
-
-    def prefetch_counts(self, terms: Sequence[str], /) -> None:
-        """Load the counts of several terms at once, where they are not in memory."""
         ...
 
     def counts(self, terms: Sequence[str], /) -> TermsCount | None:
@@ -88,10 +79,6 @@ class Terms(Protocol):
         """Return how many terms each row has in `field`."""
         ...
 
-    def count(self, term: str) -> int:
-        """Return how many fragments of the vault have `term` at most, each field counted by itself."""
-        ...
-
     def entries(self, term: str) -> TermEntries:
         """Return the rows that have `term`, in all fields."""
         ...
@@ -104,20 +91,37 @@ class Terms(Protocol):
         """Return every occurrence of `term` in the ascending `rows`."""
         ...
 
-    def positions(self, field: str, term: str) -> Positions:
-        """Return the positions of `term` in each of its rows, as `postings` gives them."""
-        ...
-
     def continuations(self, beginning: str, most: int) -> list[str]:
         """Return at most `most` terms that start with `beginning`: the shortest first, then by alphabet."""
         ...
 
-    def terms(self, field: str, prefix: str) -> list[str]:
-        """Return the terms of `field` that start with `prefix`, sorted."""
-        ...
-
     def lexicon(self, field: str) -> list[str]:
         """Return every term of `field`, sorted."""
+        ...
+
+
+class Terms(TermReader, Protocol):
+    """The terms of the fragments at hand."""
+
+    @property
+    def keys(self) -> Longs:
+        """Keys of the fragments, ascending."""
+        ...
+
+    def prefetch_counts(self, terms: Sequence[str], /) -> None:
+        """Load the counts of several terms at once, where they are not in memory."""
+        ...
+
+    def count(self, term: str) -> int:
+        """Return how many fragments of the vault have `term` at most, each field counted by itself."""
+        ...
+
+    def positions(self, field: str, term: str) -> Positions:
+        """Return the positions of `term` in each of its rows, as `postings` gives them."""
+        ...
+
+    def terms(self, field: str, prefix: str) -> list[str]:
+        """Return the terms of `field` that start with `prefix`, sorted."""
         ...
 
     def check(self) -> None:

@@ -165,7 +165,8 @@ def open_whoosh_reader(folder: Path) -> IndexReader:
     A document number is a row counted with deleted fragments; there are no stored fields. A search does not use it: it
     takes a Python object for each posting. Raises whoosh.index.EmptyIndexError where there is no index.
     """
-    return open_dir(str(folder / FOLDER), indexname=_NAME, readonly=True).reader()
+    reader: IndexReader = open_dir(str(folder / FOLDER), indexname=_NAME, readonly=True).reader()
+    return reader
 
 
 def _opened(folder: Path, segment: W3Segment, first_row: int, before: OpenSegment | None = None) -> OpenSegment:
