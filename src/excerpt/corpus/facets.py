@@ -24,7 +24,7 @@ Ints = npt.NDArray[np.int32]
 Times = npt.NDArray[np.int64]
 
 UNKNOWN_DAY = np.iinfo(np.int64).min
-"""In `Facets.created`, that nothing says when the note was created."""
+"""Value of `Facets.created` where nothing says when the note was created."""
 
 _EPOCH = 719_163  # the ordinal of 1970-01-01
 # Properties that say when a note was created, best first, without what sets their words apart.
@@ -35,7 +35,7 @@ _CREATED = (
 
 
 def property_name(name: str) -> str:
-    """The name under which a property is asked for: folded, without spaces."""
+    """Return the name under which a property is filtered by: folded, without spaces."""
     return "-".join(fold(name).split())
 
 
@@ -49,7 +49,7 @@ class Notes:
     first_keys: npt.NDArray[np.int64]
 
     def changed_since(self, before: Notes) -> Ints | None:
-        """The notes, by number, that may differ from those of an older generation; None if others came or went."""
+        """Return the notes, by number, that may differ from an older generation's; None if others came or went."""
         if self.paths != before.paths:
             return None
         same = (self.in_catalog == before.in_catalog) & (self.first_keys == before.first_keys) & (self.first_keys >= 0)
@@ -105,7 +105,7 @@ class Facets:
         return times
 
     def modified_of(self, notes: Ints) -> Times:
-        """As `modified`, of these notes: for a query that comes before anything was read."""
+        """Return `modified` of these notes, without reading that of all."""
         if "modified" in self.__dict__:
             return self.modified[notes]
         numbers = self._notes.in_catalog[notes].tolist()
@@ -114,7 +114,7 @@ class Facets:
 
     @cached_property
     def created(self) -> Times:
-        """The day each note was created, in days since 1970; UNKNOWN_DAY where neither a property (`created`, `date`
+        """Day each note was created, in days since 1970; UNKNOWN_DAY where neither a property (`created`, `date`
         and the like) nor a date in the file's name tells."""
         days = np.array([_days(posixpath.basename(path)) for path in self._paths], np.int64)
         spoken = {name.replace("-", "").replace("_", ""): name for name in self.properties}
@@ -127,27 +127,27 @@ class Facets:
 
     @cached_property
     def tags(self) -> Mapping[str, Ints]:
-        """The notes of each tag, folded; those of `a/b` are also those of `a`. Read at the first question."""
+        """Notes of each tag, folded; those of `a/b` are also those of `a`. Read when first used."""
         # Not a method of this object: it would hold itself, and everything, until a collection comes by.
         return Late(partial(_tags, self._queries, self._numbers))
 
     @cached_property
     def properties(self) -> Mapping[str, Mapping[str, Ints]]:
-        """By `property_name`, the notes of each value, folded; a property's values are read when it is asked for."""
+        """Notes of each value, folded, by `property_name`; a property's values are read when first used."""
         return Properties(self._queries, self._numbers)
 
     @cached_property
     def kinds(self) -> Mapping[str, Ints]:
-        """The notes of each kind: attachments by their own, all others as `note`."""
+        """Notes of each kind: attachments by their own, all others as `note`."""
         return _grouped([(kind or "note", self._numbers[note]) for note, kind in self._queries.kinds()])
 
     def places(self) -> list[tuple[int, str]]:
-        """Key and place of every fragment that has one."""
+        """Return key and place of every fragment that has one."""
         return self._queries.places()
 
     @cached_property
     def names(self) -> Mapping[str, Ints]:
-        """The notes of each title, file name and alias, folded."""
+        """Notes of each title, file name and alias, folded."""
         return _grouped([(fold(name), self._numbers[note]) for name, note in self._queries.names()])
 
     @cached_property
@@ -167,7 +167,7 @@ class Facets:
 
     @cached_property
     def links(self) -> tuple[Ints, Ints]:
-        """Which note (sources) links to which (targets): each pair once, ascending, no note to itself."""
+        """Links between notes (sources, targets): each pair once, ascending, no note to itself."""
         before, self._before = self._before, None
         changed = self._notes.changed_since(before.notes) if before is not None else None
         if before is None or changed is None or len(changed) > len(self._paths) // 2:
@@ -186,8 +186,7 @@ class Facets:
         return KnownLinks(self._notes, self.links) if "links" in self.__dict__ else self._before
 
     def links_of(self, notes: Ints) -> tuple[Ints, Ints]:
-        """As `links`, of these notes only: for a query that comes before anything was read, and in a store for each.
-        Those that were read are kept."""
+        """Return the links out of these notes, as `links` has them, without reading all; all, once they are read."""
         if "links" in self.__dict__:
             return self.links
         wanted = np.unique(notes)
@@ -204,7 +203,7 @@ class Facets:
         return self._queries.link_targets(self._notes.in_catalog[notes].tolist())
 
     def _pairs(self, rows: Iterable[tuple[int, str]]) -> tuple[Ints, Ints]:
-        """Links from rows of a note and its targets, joined by TARGET_SEPARATOR."""
+        """Return links from rows of a note and its targets, joined by TARGET_SEPARATOR."""
         known: dict[tuple[str, str], int] = {}
         pairs: set[int] = set()
         for note, targets in rows:
@@ -219,8 +218,8 @@ class Facets:
         return (found // max(len(self._paths), 1)).astype(np.int32), (found % max(len(self._paths), 1)).astype(np.int32)
 
     def _resolved(self, source: int, targets: Iterable[str], known: dict[tuple[str, str], int]) -> set[int]:
-        """The numbers of the notes that the links of a note mean, -1 for none. Which note is meant depends on the
-        folder it is written in alone, and most links are written many times: `known` keeps them."""
+        """Return the numbers of the notes that the links of a note mean, -1 for none. The meaning depends on the folder
+        of the note alone, and most links are written many times: `known` keeps them."""
         path = self._paths[source]
         folder = posixpath.dirname(path)
         found: set[int] = set()
@@ -232,7 +231,7 @@ class Facets:
         return found
 
     def _meant(self, target: str, path: str, folder: str) -> int:
-        """The number of the note that a link means in the note at `path`, which is in `folder`; -1 for none."""
+        """Return the number of the note that a link means in the note at `path`, in `folder`; -1 for none."""
         # Most links are relative paths, spelled as the file is: nothing nearer can be meant.
         number = self.numbers.get(posixpath.normpath(f"{folder}/{target}" if folder else target))
         if number is None or target.startswith("/"):
@@ -241,50 +240,50 @@ class Facets:
         return number
 
     def written_links(self, notes: Ints) -> list[WrittenLink]:
-        """Every link out of these notes, by note and line, as it is written."""
+        """Return every link out of these notes, by note and line, as it is written."""
         found = self._queries.links(self._in_catalog(notes))
         links = [WrittenLink(self._numbers[note], line, target, text or "") for note, line, target, text in found]
         return sorted(links, key=lambda link: (link.note, link.line))
 
     def meant(self, target: str, note: int) -> int:
-        """The number of the note that a link in `note` means; -1 for none."""
+        """Return the number of the note that a link in `note` means; -1 for none."""
         path = self._paths[note]
         return self._meant(target, path, posixpath.dirname(path))
 
     def target_of(self, link: WrittenLink) -> int | None:
-        """The note that a link means; None if there is none."""
+        """Return the note that a link means; None if there is none."""
         path = self.targets.resolve(link.target, self._paths[link.note])
         return None if path is None else self.numbers[path]
 
     def labels_of(self, notes: Ints) -> list[Label]:
-        """The tags and properties of these notes, as they are written."""
+        """Return the tags and properties of these notes, as they are written."""
         found = self._queries.labels(self._in_catalog(notes))
         return [Label(self._numbers[note], kind == "tag", name, value) for note, kind, name, value in found]
 
     def tags_as_written(self) -> list[tuple[str, int]]:
-        """Every tag of every note, by its number."""
+        """Return every tag of every note, with the note's number."""
         return [(value, self._numbers[note]) for value, note in self._queries.tags()]
 
     def properties_as_written(self) -> list[tuple[str, str, int]]:
-        """Every property of every note: name, value, and the note's number."""
+        """Return every property of every note: name, value, and the note's number."""
         return [(name, value, self._numbers[note]) for name, value, note in self._queries.properties()]
 
     def values_as_written(self, name: str) -> list[tuple[str, int]]:
-        """Every value of the property that `property_name` gives this name, with the note's number."""
+        """Return every value of the properties with this `property_name`, with the note's number."""
         spelled = [one for one in self._queries.property_names() if property_name(one) == name]
         found = [row for one in spelled for row in self._queries.property_values(one)]
         return [(value, self._numbers[note]) for value, note in found]
 
     def property_names_as_written(self) -> list[tuple[str, int]]:
-        """Every property's name, and how many notes have it so spelled."""
+        """Return every spelling of a property's name, and how many notes have it."""
         return self._queries.property_counts()
 
     def titles_as_written(self) -> list[tuple[str, int]]:
-        """Every title and alias, with the note's number."""
+        """Return every title and alias, with the note's number."""
         return [(title, self._numbers[note]) for title, note in self._queries.titles()]
 
     def headings_as_written(self) -> list[tuple[str, int]]:
-        """Every heading, and how many sections have it."""
+        """Return every heading, and how many sections have it."""
         return self._queries.heading_counts()
 
     def _in_catalog(self, notes: Ints) -> list[int]:
@@ -293,12 +292,12 @@ class Facets:
         return numbers
 
     def texts_like(self, parts: Sequence[str], among: Sequence[int] | None = None) -> list[tuple[int, str]]:
-        """Key and text of every fragment, or of those with the keys `among`, that has all of `parts`, ASCII letters
-        whatever the case."""
+        """Return key and text of the fragments, all or those with the keys `among`, that have all of `parts`, ASCII
+        letters in any case."""
         return self._queries.texts_like(parts, among)
 
     def texts_with(self, part: str, among: Sequence[int] | None = None) -> list[tuple[int, str]]:
-        """As `texts_like`, of those that have `part` exactly so."""
+        """Return key and text of the fragments, all or those with the keys `among`, that have `part` exactly."""
         return self._queries.texts_with(part, among)
 
     @cached_property
@@ -308,7 +307,7 @@ class Facets:
 
 
 class Late(Mapping[str, Ints]):
-    """A mapping that is read when it is first looked into: every query is parsed with one, and few do."""
+    """A mapping that is read when first used: every query is parsed with one, and few look into it."""
 
     def __init__(self, read: Callable[[], Mapping[str, Ints]]) -> None:
         self._read = read
@@ -328,7 +327,7 @@ class Late(Mapping[str, Ints]):
 
 
 class Properties(Mapping[str, Mapping[str, Ints]]):
-    """The vault's properties by name; the names are read at the first question, values with the property."""
+    """The vault's properties by name: names are read when first used, and values with their property."""
 
     def __init__(self, queries: NoteQueries, numbers: Mapping[int, int]) -> None:
         self._queries = queries
@@ -368,7 +367,7 @@ def _tags(queries: NoteQueries, numbers: Mapping[int, int]) -> Mapping[str, Ints
 
 
 def _grouped(pairs: Iterable[tuple[str, int]]) -> Mapping[str, Ints]:
-    """Numbers by name, each once, ascending."""
+    """Return the numbers of each name, each once, ascending."""
     found: dict[str, list[int]] = {}
     for name, number in pairs:
         found.setdefault(name, []).append(number)

@@ -1,8 +1,8 @@
 """Protocols of a corpus: the fragments of a vault, their terms and vectors, and its notes.
 
 `index.Snapshot` implements them for the index of a folder, and `store.StoreSnapshot` for a vault in PostgreSQL. Search,
-insight, packs and checks know these protocols alone. A store has only some fragments at hand: who needs others asks for
-them by `Corpus.prefetch`, which a corpus that has all answers with itself.
+insight, packs and checks know these protocols alone. A store has only some fragments loaded: `Corpus.prefetch` loads
+others, and returns a corpus that has all as it is.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True, slots=True)
 class CandidateQuery:
-    """Which fragments a query needs of a corpus that has not all at hand: the best by words and by meaning.
+    """Which fragments a query needs of a corpus that has not all loaded: the best by words and by meaning.
 
     `terms` are any of what the words stand for; `vector` is the meaning, None without one. A fragment must be of these
     `notes` (ascending places in the table of notes) and have one of these `keys`, where they are given; it must have
@@ -101,7 +101,7 @@ class TermReader(Protocol):
 
 
 class Terms(TermReader, Protocol):
-    """The terms of the fragments at hand."""
+    """The terms of the loaded fragments."""
 
     @property
     def keys(self) -> Longs:
@@ -130,7 +130,7 @@ class Terms(TermReader, Protocol):
 
 
 class Vectors(Protocol):
-    """The vectors of the fragments at hand, by row, and the mean of all vectors of the vault."""
+    """The vectors of the loaded fragments, by row, and the mean of all vectors of the vault."""
 
     @property
     def mean(self) -> Floats:
@@ -232,7 +232,7 @@ class Notes(Protocol):
 
 
 class Corpus(Notes, Protocol):
-    """One state of a vault, with all fragments at hand or only those that some queries need.
+    """One state of a vault, with all fragments loaded or only those that some queries need.
 
     Usable from one thread at a time.
     """
@@ -299,16 +299,16 @@ class Corpus(Notes, Protocol):
 
     @property
     def partial(self) -> PartialCorpus | None:
-        """The corpus itself where only some fragments are at hand, else None."""
+        """The corpus itself where only some fragments are loaded, else None."""
         ...
 
     @property
     def is_complete(self) -> bool:
-        """Whether all fragments are at hand."""
+        """Whether all fragments are loaded."""
         ...
 
     def prefetch(self, requests: Callable[[Corpus], Sequence[CandidateQuery]]) -> Corpus:
-        """Return the corpus as it is now, with the fragments that some queries need at hand.
+        """Return the corpus as it is now, with the fragments loaded that some queries need.
 
         `requests` makes the queries from what is known of that state. A complete corpus returns itself, without asking.
         """
@@ -353,10 +353,10 @@ class Corpus(Notes, Protocol):
 
 
 class PartialCorpus(Corpus, Protocol):
-    """A corpus with only some fragments at hand, which counts the others where they are kept."""
+    """A corpus with only some fragments loaded, which counts the others where they are kept."""
 
     def prefetch(self, requests: Callable[[Corpus], Sequence[CandidateQuery]]) -> Self:
-        """Return the corpus as it is now, with the fragments that some queries need at hand."""
+        """Return the corpus as it is now, with the fragments loaded that some queries need."""
         ...
 
     def candidates_by_note(self, queries: Sequence[CandidateQuery]) -> NDArray[np.intp]:

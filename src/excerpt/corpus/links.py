@@ -16,8 +16,7 @@ _OTHER_FILE = re.compile(r"\.(?!(?:md|markdown)$)[a-z][a-z0-9]{1,4}$", re.IGNORE
 
 
 def names_other_file(target: str) -> bool:
-    """Whether a link's target looks like a picture or another file that is no note. The index knows of notes alone, not
-    whether such a file is there."""
+    """Return whether a link's target looks like a picture or another file that is no note, by its ending alone."""
     return _OTHER_FILE.search(target) is not None
 
 
@@ -37,7 +36,7 @@ class LinkTargets:
                 same.sort(key=lambda path: (path.count("/"), path))
 
     def resolve(self, target: str, source: str) -> str | None:
-        """The path of the note that `target` means when it is written in the note `source`; None if there is none.
+        """Return the path of the note that `target` means in the note `source`; None if there is none.
 
         "" is the note itself. A relative path counts from the folder of `source` first, then from the vault's root;
         a path that is only the end of a note's path is enough.
@@ -57,7 +56,7 @@ class LinkTargets:
 
 
 def file_name(target: str) -> str:
-    """What a link's target and the path of every note that it can mean have in common, wherever it is written."""
+    """Return the folded file name that a link's target shares with every note that it can mean."""
     wanted = _fold(_without_suffix(target.strip().replace("\\", "/")))
     return posixpath.basename(posixpath.normpath(wanted)).strip()
 

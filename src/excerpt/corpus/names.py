@@ -40,12 +40,12 @@ NO_NAMES = NameTerms(0, b"", b"", bytes(DIGEST.itemsize), "[]")
 
 
 def fold_name(name: str) -> str:
-    """What two names of a note are compared by: without case, width and runs of white space."""
+    """Return a name as names are compared: without case, width and runs of white space."""
     return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
 
 
 def digests_of(texts: Iterable[str]) -> Digests:
-    """What terms and names of files are kept as."""
+    """Return the digests that terms and names of files are kept as."""
     return np.fromiter(map(_digest, texts), np.int64)
 
 

@@ -32,12 +32,12 @@ class NoteReader:
 
     @property
     def partial(self) -> PartialCorpus | None:
-        """The corpus itself where only some fragments are at hand, else None."""
+        """The corpus itself where only some fragments are loaded, else None."""
         return None
 
     @property
     def is_complete(self) -> bool:
-        """Whether all fragments are at hand."""
+        """Whether all fragments are loaded."""
         return self.partial is None
 
     @property

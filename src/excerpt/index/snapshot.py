@@ -184,7 +184,7 @@ class Snapshot(NoteReader):
         return tuple(row[0] for row in self._rows(sql))
 
     def prefetch(self, _requests: Callable[[Corpus], Sequence[CandidateQuery]]) -> Snapshot:
-        """Return the snapshot, which has all fragments at hand."""
+        """Return the snapshot, which has all fragments."""
         return self
 
     def renewed(self) -> Snapshot:

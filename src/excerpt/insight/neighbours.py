@@ -1,4 +1,4 @@
-"""Notes that one may be related to in a corpus that has not all fragments at hand.
+"""Notes that one may be related to in a corpus that has not all fragments loaded.
 
 A complete corpus compares a note with all others. Of a store those fragments are loaded that have the note's telling
 words, that are near it in meaning or name it, and then all of the notes that these are of.

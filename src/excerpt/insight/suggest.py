@@ -312,7 +312,7 @@ def _vocabulary(snapshot: Corpus, begun: str) -> list[Completion]:
 
 
 def _with_fragments(snapshot: Corpus, terms: Sequence[str]) -> Corpus:
-    """Return the corpus with the first fragments at hand that have each of `terms`."""
+    """Return the corpus with the first fragments loaded that have each of `terms`."""
     return snapshot.prefetch(lambda _: [CandidateQuery(must=((term,),), scan_limit=READ) for term in terms])
 
 

@@ -118,7 +118,7 @@ class Engine:
         self, queries: Sequence[Query], pool: int = POOL, *, by_words: int = 0, notes: Collection[str] = ()
     ) -> None:
         """Load the fragments that `queries` need from a store: the best `pool` of each (or `by_words`, whichever is
-        more) and all of `notes`, by their paths. Does nothing for an index, which has all at hand."""
+        more) and all of `notes`, by their paths. Does nothing for an index, which has all."""
         if self._prefetched.issuperset(queries) and not (by_words or notes):
             return
 
@@ -223,7 +223,7 @@ class Engine:
 
     def matching_by_note(self, query: str) -> npt.NDArray[np.int64]:
         """For each note of the vault, how many of its fragments match the query. In a store those with its words are
-        all counted, but for phrases and parts of names: of these, those that are at hand."""
+        all counted, but for phrases and parts of names: of these, those that are loaded."""
         queries = self.parse(query)
         self.prefetch(queries)
         found = [gather(one, self.snapshot, self.index, self._settings, self._today()) for one in queries]

@@ -250,7 +250,7 @@ class WordIndex:
         )
         idf = exact.idf if exact.count else max(match.idf for _, match in found)
         count = len(weighed.rows)
-        if count < max(match.count for _, match in found):  # of a store, of which not all are at hand
+        if count < max(match.count for _, match in found):  # of a store, of which not all are loaded
             known = self._reader.counts([term for tier in word.tiers for term in tier.terms])
             count = count if known is None else max(count, known.fragments)
         return Match(FoundTerms.ready(idf, count, weighed))

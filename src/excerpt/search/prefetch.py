@@ -1,4 +1,4 @@
-"""Queries -> candidate queries: which fragments a query needs of a corpus that has not all at hand."""
+"""Queries -> candidate queries: which fragments a query needs of a corpus that has not all loaded."""
 
 from __future__ import annotations
 

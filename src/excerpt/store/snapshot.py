@@ -1,4 +1,4 @@
-"""A vault in a store, read as an index is: notes and texts when they are asked for, of fragments what a query needs."""
+"""A vault in a store as a corpus: notes are read when asked for, fragments as queries need them."""
 
 from __future__ import annotations
 
@@ -91,11 +91,11 @@ class _NoteTable:
     attached: NDArray[np.bool_]
 
     def has(self, numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Which numbers are those of notes in this table: others came with a later revision."""
+        """Return which numbers are of notes in this table; others came with a later revision."""
         return np.isin(numbers, self.numbers)
 
     def places(self, numbers: NDArray[np.int64]) -> NDArray[np.int32]:
-        """Where the notes with some numbers are in this table."""
+        """Return the places of the notes with some numbers in this table."""
         by_number = np.argsort(self.numbers)
         found = by_number[np.searchsorted(self.numbers, numbers, sorter=by_number)] if len(numbers) else numbers
         return found.astype(np.int32)
@@ -174,11 +174,11 @@ class StoreSnapshot(NoteReader):
             raise
 
     def close(self) -> None:
-        """Let go of the connection, which all views share."""
+        """Close the connection, which all views share."""
         self._connection.close()
 
     def shrink_log(self) -> None:
-        """The log is the server's."""
+        """Do nothing: the log is the server's."""
 
     @property
     def edition(self) -> tuple[object, ...]:
@@ -206,7 +206,7 @@ class StoreSnapshot(NoteReader):
         return self._revision.languages
 
     def notes_named(self, name: str) -> tuple[int, ...]:
-        """As of an index, kept by name: a search asks twice, and for names that grow letter by letter."""
+        """Return the notes of this name, as places in `table.paths`; kept, as a search asks twice."""
         known = self._revision.named
         if name not in known:
             if len(known) >= _MOST_NAMES:
@@ -261,7 +261,7 @@ class StoreSnapshot(NoteReader):
 
     @property
     def partial(self) -> Self:
-        """The snapshot itself: only some fragments are at hand."""
+        """The snapshot itself: only some fragments are loaded."""
         return self
 
     @property
@@ -275,7 +275,7 @@ class StoreSnapshot(NoteReader):
         return self._queries.remarks(skipped=False)
 
     def health(self) -> StoreHealth:
-        """How the store is."""
+        """Return versions, damaged indexes and counts."""
         rows = self._connection.rows
         ((server, is_replica),) = rows("SELECT current_setting('server_version'), pg_is_in_recovery()")
         return StoreHealth(
@@ -290,7 +290,7 @@ class StoreSnapshot(NoteReader):
         )
 
     def status(self) -> Status:
-        """What the store holds of the vault."""
+        """Return what the store holds of the vault."""
         attachments = self._queries.attachment_counts()
         return Status(
             vault=self._name,
@@ -309,7 +309,7 @@ class StoreSnapshot(NoteReader):
         )
 
     def sizes_of(self, notes: NDArray[np.integer]) -> NDArray[np.int64]:
-        """As of an index."""
+        """Return the number of fragments of some notes, which are places in the table."""
         numbers = self._revision.notes.numbers[notes].tolist()
         sql = f"SELECT note, count(*) FROM {self._table} WHERE note = ANY(%s) GROUP BY note"
         sizes: dict[int, int] = dict(self._connection.rows(sql, array(numbers)))
@@ -321,7 +321,7 @@ class StoreSnapshot(NoteReader):
         return sum(self._revision.terms.count(term)[0] for term in terms)
 
     def count_notes(self, terms: Sequence[str]) -> int:
-        """As of an index; of one term it is known."""
+        """Return how many notes have all of `terms` in one fragment; of one term it is known."""
         if len(terms) == 1:
             return self._revision.terms.count(terms[0])[2]
         among, values = self._among(CandidateQuery(must=tuple((term,) for term in terms)))
@@ -331,12 +331,12 @@ class StoreSnapshot(NoteReader):
     # --- what queries need --------------------------------------------------------------------------------------------
 
     def renewed(self) -> Self:
-        """The vault as it is in the store now."""
+        """Return the vault as it is in the store now; itself where nothing was pushed since."""
         revision = _read(self._connection, self._vault, self._revision)
         return self if revision is self._revision else self._with(revision, FoundFragments.nothing())
 
     def prefetch(self, requests: Callable[[Self], Sequence[CandidateQuery]]) -> Self:
-        """Return the vault as it is now, with the fragments that some queries need at hand. `requests` makes the
+        """Return the vault as it is now, with the fragments loaded that some queries need. `requests` makes the
         queries from what is known of it. Raises StoreUnusableError."""
         with self._connection.read_transaction():
             base = self.renewed()
@@ -380,7 +380,7 @@ class StoreSnapshot(NoteReader):
         return type(self)(self._connection, (self._vault, self._name), self._settings, revision, found)
 
     def _keys(self, queries: Sequence[CandidateQuery]) -> tuple[list[int], list[int]]:
-        """The keys of fragments that some queries want, and of those that stand beside them."""
+        """Return the keys of the fragments that some queries need, and of those beside them."""
         statements: list[Statement] = []
         keys: set[int] = set()
         for query in queries:
@@ -414,7 +414,7 @@ class StoreSnapshot(NoteReader):
         return sorted(keys), sorted(beside - keys)
 
     def _at_most(self, query: CandidateQuery) -> int:
-        """How many fragments a query leaves at most, by what is known without counting those that have its terms."""
+        """Return how many fragments a query leaves at most, without counting those that have its terms."""
         counts = [self._revision.statistics.count]
         counts += [self.lexical.counts(terms).fragments for terms in query.must]
         if query.notes is not None:
@@ -427,7 +427,7 @@ class StoreSnapshot(NoteReader):
         return min(counts)
 
     def _within(self, query: CandidateQuery) -> tuple[list[str], list[object]]:
-        """Which notes and fragments a query is about, as conditions and their values."""
+        """Return a query's notes and keys as conditions and their values."""
         conditions: list[str] = []
         values: list[object] = []
         for column, numbers in (("note", self._numbers(query)), ("key", query.keys)):
@@ -437,7 +437,7 @@ class StoreSnapshot(NoteReader):
         return conditions, values
 
     def _numbers(self, query: CandidateQuery) -> list[int] | None:
-        """The numbers of the notes that a query is about, None of all."""
+        """Return the numbers of a query's notes; None for all."""
         return None if query.notes is None else self._revision.notes.numbers[query.notes].tolist()
 
     def _among(self, query: CandidateQuery, most: int | None = None) -> tuple[str, list[object]]:
@@ -508,7 +508,7 @@ class StoreSnapshot(NoteReader):
         return found
 
     def _load(self, keys: Sequence[int], beside: Sequence[int], vectors: Sequence[Floats | None]) -> FoundFragments:
-        """Fragments with their terms; of those beside them, only the first ones of notes have these."""
+        """Return fragments with their terms; of those beside them, only the first ones of notes have terms."""
         asked = [vector for vector in vectors if vector is not None]
         distances = "".join(", -(vector <#> %s::halfvec)" for _ in asked)
         first = [key for key in beside if not key & ((1 << ORDINALS) - 1)]
@@ -594,7 +594,7 @@ def _token(term: str) -> str:
 
 
 def _tokens(query: CandidateQuery) -> str | None:
-    """The terms that a fragment must have and lack, as PostgreSQL's own search takes them; None without any."""
+    """Return the terms that a fragment must and must not have, as a tsquery; None without any."""
     parts = [" | ".join(map(_token, terms)) or _NONE for terms in query.must]
     parts = [f"({part})" for part in parts] + [f"!{_token(term)}" for term in query.must_not]
     return " & ".join(parts) if parts else None
@@ -605,12 +605,12 @@ def _text(vector: Floats) -> str:
 
 
 def _newest(connection: Connection, vault: int) -> int:
-    """The number of the newest revision."""
+    """Return the number of the newest revision."""
     return int(connection.rows("SELECT revision FROM excerpt.vaults WHERE id = %s", vault)[0][0])
 
 
 def _read(connection: Connection, vault: int, before: _Revision | None) -> _Revision:
-    """The newest revision, which may be the one before."""
+    """Return the newest revision, which may be the one before."""
     number = _newest(connection, vault)
     if before is not None and before.number == number:
         return before
@@ -634,7 +634,7 @@ def _read(connection: Connection, vault: int, before: _Revision | None) -> _Revi
 
 
 def _statistics(of_areas: Sequence[Row]) -> Statistics:
-    """Those of all areas together, from rows for the notes and for the attachments of each."""
+    """Return the statistics of all areas, from rows for the notes and for the attachments of each."""
     counts = {kind: sum(row[1] for row in of_areas if row[0] == kind) for kind in (False, True)}
     of_attachments = not counts[False] and counts[True] > 0
     counted = [row for row in of_areas if row[0] == of_attachments]
