@@ -99,7 +99,7 @@ _LEAST_CODE = 3  # words from which a code span is a passage, not a name or a co
 
 
 def read_answer(text: str) -> CitedAnswer:
-    """What `text`, read as Markdown, cites and quotes. Never raises, whatever `text` holds."""
+    """Return what `text`, read as Markdown, cites and quotes. Never raises, whatever `text` holds."""
     blocks, own, unchecked = _blocks(normalise_newlines(text))
     parts = [_AnswerBlock(block, Paragraph(block.text, own)) for block in blocks]
     _join_broken(parts)
@@ -142,8 +142,8 @@ def _parser() -> MarkdownIt:
 
 
 def _blocks(text: str) -> tuple[list[_Block], frozenset[str], list[Unchecked]]:
-    """The blocks with running text, the labels of the answer's own (footnotes, and numbers of links to the web), and
-    the `<blockquote>` that nothing closes."""
+    """Return the blocks with running text, the labels of the answer's own (footnotes, and numbers of links to the web),
+    and the `<blockquote>` that nothing closes."""
     env: EnvType = {}
     try:
         tokens = _parser().parse(text, env)
@@ -192,7 +192,7 @@ _TAG = re.compile(r"</?[A-Za-z][^<>]*>")
 
 
 def _split_at_tags(blocks: Sequence[_Block]) -> tuple[list[_Block], list[Unchecked]]:
-    """The blocks with what stands in `<blockquote>` as blocks of their own, and what was not closed."""
+    """Return the blocks with what stands in `<blockquote>` as blocks of their own, and what was not closed."""
     tags = {number: found for number, block in enumerate(blocks) if (found := _tags(block))}
     paired: set[tuple[int, int]] = set()
     opened: list[tuple[int, int]] = []
@@ -281,15 +281,15 @@ class _AnswerBlock:
         return self.block.line + bisect_left(self._newlines, offset)
 
     def cited(self, start: int, end: int) -> tuple[int, ...]:
-        """The numbers that are cited from `start` to `end`."""
+        """Return the numbers that are cited from `start` to `end`."""
         return numbers_in(chain.from_iterable(cited.ranges for cited in self.paragraph.cited_from(start, end)))
 
     def sentence(self, at: int) -> tuple[int, int]:
-        """Where the sentence at `at` begins and ends."""
+        """Return where the sentence at `at` begins and ends."""
         return self.sentences[bisect_right(self.sentences, (at, len(self.block.text))) - 1]
 
     def cited_beside(self, quoted: Quoted, inside: bool) -> tuple[int, ...]:
-        """What is cited directly behind a quotation, else, if nothing is `inside` of it, by its sentence."""
+        """Return what is cited directly behind a quotation, else, if nothing is `inside` of it, by its sentence."""
         if following := self.paragraph.following(quoted.end):
             return following
         if inside:
@@ -331,8 +331,8 @@ def _join_broken(parts: Sequence[_AnswerBlock]) -> None:
 
 
 def _goes_on(paragraph: Paragraph, opened: QuoteSign, before: Paragraph) -> Quoted | QuoteSign | bool | None:
-    """How a paragraph goes on with what is `opened` in one before it: the last passage of it, the mark that opens it
-    anew, True if the whole paragraph may belong to it, None if it does not."""
+    """Return how a paragraph goes on with what is `opened` in one before it: the last passage of it, the mark that
+    opens it anew, True if the whole paragraph may belong to it, None if it does not."""
     written = before.text[opened.start : opened.end]
     every: list[Quoted | QuoteSign] = [*paragraph.marked.quoted, *paragraph.marked.opened]
     again = [each for each in every if paragraph.has(written, each)]
@@ -353,7 +353,7 @@ def _to_the_end(waiting: Sequence[_AnswerBlock], opened: QuoteSign) -> Iterator[
 
 
 def _without_counterpart(part: _AnswerBlock) -> Iterator[Unchecked]:
-    """The quotation marks of a block that open or close nothing, where they cannot be apostrophes."""
+    """Yield the quotation marks of a block that open or close nothing, where they cannot be apostrophes."""
     text, marked = part.block.text, part.paragraph.marked
     for mark in marked.opened:
         shown = text[mark.start : mark.start + _MOST_SHOWN]
@@ -365,7 +365,7 @@ def _without_counterpart(part: _AnswerBlock) -> Iterator[Unchecked]:
 
 
 def _citations(part: _AnswerBlock, found: Sequence[_Placed], first: int) -> Iterator[Citation]:
-    """The citations of a block; `first` is the place of the first quotation `found` in it among the answer's."""
+    """Yield the citations of a block; `first` is the place of the first quotation `found` in it among the answer's."""
     for each in part.paragraph.cited:
         holding = around(found, each.start)
         quotation = None if holding is None else first + holding
@@ -373,7 +373,8 @@ def _citations(part: _AnswerBlock, found: Sequence[_Placed], first: int) -> Iter
 
 
 def _quotations(part: _AnswerBlock) -> Iterator[_Placed]:
-    """What a paragraph quotes: from what is cited directly behind or inside, else from what its sentence cites."""
+    """Yield what a paragraph quotes: from what is cited directly behind or inside, else from what its sentence
+    cites."""
     for quoted in part.paragraph.quoted:
         text = part.block.text[quoted.inner_start : quoted.inner_end]
         bare = part.paragraph.without_citations(quoted.inner_start, quoted.inner_end)

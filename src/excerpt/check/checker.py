@@ -61,7 +61,7 @@ def _with_lines(source: PackSource, lookup: Lookup) -> PackSource:
 
 
 def _times_cited(citations: Iterable[Citation]) -> Counter[int]:
-    """How often each number is cited."""
+    """Return how often each number is cited."""
     steps: Counter[int] = Counter()
     for named, times in Counter(each for citation in citations for each in citation.ranges).items():
         steps[named.start] += times
@@ -71,7 +71,7 @@ def _times_cited(citations: Iterable[Citation]) -> Counter[int]:
 
 
 def _is_quoted(citation: Citation, quotations: Sequence[CheckedQuotation]) -> bool:
-    """Whether what looks like a citation is the quoted note's own."""
+    """Return whether what looks like a citation is the quoted note's own."""
     if citation.quotation is None:
         return False
     quoted = quotations[citation.quotation]
@@ -93,7 +93,7 @@ class _Checker:
     # --- citations ----------------------------------------------------------------------------------------------------
 
     def citations(self, citations: Iterable[Citation], cited: Mapping[int, int]) -> Iterator[CheckedCitation]:
-        """The numbers of `citations` in their order: those that hold up to a bound, the others once each."""
+        """Yield the numbers of `citations` in their order: those that hold up to a bound, the others once each."""
         unseen = set(cited)
         room = MOST_CITATIONS
         for citation in citations:
@@ -111,14 +111,14 @@ class _Checker:
     # --- quotations ---------------------------------------------------------------------------------------------------
 
     def quotation(self, quotation: Quotation) -> CheckedQuotation:
-        """The verdict on `quotation`, looked up once for all that say and cite the same."""
+        """Return the verdict on `quotation`, looked up once for all that say and cite the same."""
         said = replace(quotation, line=0)
         if said not in self._judgements:
             self._judgements[said] = self._with_places(self._as_cited(said))
         return replace(self._judgements[said], quotation=quotation)
 
     def _with_places(self, checked: CheckedQuotation) -> CheckedQuotation:
-        """The same with the places of attachments beside the lines of what was read of them."""
+        """Return the same with the places of attachments beside the lines of what was read of them."""
 
         def placed(lines: SourceLines | None) -> SourceLines | None:
             path = self.lookup.path(lines.path) if lines is not None else None
@@ -169,7 +169,7 @@ class _Checker:
         return None
 
     def _now(self, reading: str, source: PackSource, place: SourceLines) -> SourceLines | None:
-        """Where what was found in a source stands in the vault now."""
+        """Return where what was found in a source stands in the vault now."""
         standing = self.standings[source.number]
         if standing.state in (State.STANDS, State.MOVED):
             moved = standing.line_start - source.line_start
@@ -210,8 +210,8 @@ class _Checker:
         return None
 
     def _found_in_vault(self, reading: str, first: str = "") -> tuple[SourceLines, QuotedSpan] | None:
-        """Where `reading` stands in the vault, in the note `first` if it stands there; with what turns its meaning left
-        out only if it stands nowhere else."""
+        """Return where `reading` stands in the vault, in the note `first` if it stands there; with what turns its
+        meaning left out only if it stands nowhere else."""
         turned: tuple[SourceLines, QuotedSpan] | None = None
         for lines in sorted(self.lookup.lines_with(longest_part(reading)), key=lambda lines: lines.path != first):
             if passage := find(reading, lines.text):
@@ -262,7 +262,7 @@ class _Checker:
 
 
 def _place_in(text: str, passage: QuotedSpan, path: str, first_line: int, source: int | None = None) -> SourceLines:
-    """The place of a passage of `text`, whose first line is `first_line` of the note."""
+    """Return the place of a passage of `text`, whose first line is `first_line` of the note."""
     shown = text[passage.start : passage.end]
     start = first_line + text.count("\n", 0, passage.start)
     return SourceLines(path, start, start + shown.count("\n"), shown, source)

@@ -36,17 +36,17 @@ class Lookup(Protocol):
     """A vault, as a check asks it. A note or passage that is named may hold what was asked for; the check looks."""
 
     def path(self, shown: str) -> str | None:
-        """The path of the note that a pack calls `shown`."""
+        """Return the path of the note that a pack calls `shown`."""
         ...
 
     def text(self, path: str) -> str: ...
 
     def place(self, path: str, line_start: int, line_end: int) -> str:
-        """The place of lines of an attachment, "" for those of a note."""
+        """Return the place of lines of an attachment, "" for those of a note."""
         ...
 
     def line_at(self, path: str, place: str) -> int:
-        """The first line of a place, 1 where there is none like it."""
+        """Return the first line of a place, 1 where there is none like it."""
         ...
 
     def notes_with_line(self, line: str) -> Iterable[str]:
@@ -58,15 +58,15 @@ class Lookup(Protocol):
         ...
 
     def lines_like(self, quotation: str) -> Iterable[Lines]:
-        """The few passages that have most of the telling words of `quotation`."""
+        """Return the few passages that have most of the telling words of `quotation`."""
         ...
 
     def telling(self, sentence: str) -> Sequence[QueryWord]:
-        """The words of `sentence` that tell what it is about, each once."""
+        """Return the words of `sentence` that tell what it is about, each once."""
         ...
 
     def terms(self, text: str) -> frozenset[str]:
-        """What a word of `telling` has to be among to be found in `text`."""
+        """Return what a word of `telling` has to be among to be found in `text`."""
         ...
 
 
@@ -155,11 +155,12 @@ class SnapshotLookup:
         return query_terms(text, self._languages)
 
     def _count(self, word: QueryWord) -> int:
-        """How many fragments have the word."""
+        """Return how many fragments have the word."""
         return self._snapshot.count_fragments(word.terms)
 
     def _around(self, fragment: Fragment) -> Lines:
-        """The fragment with its neighbours and what is between them: a quotation may go on where a fragment ends."""
+        """Return the fragment with its neighbours and what is between them: a quotation may go on where a fragment
+        ends."""
         near = self._snapshot.note_fragments(fragment.path, max(fragment.ordinal - 1, 0), fragment.ordinal + 1)
         first, last = near[0].line_start, near[-1].line_end
         return Lines(fragment.path, first, "\n".join(self.text(fragment.path).split("\n")[first - 1 : last]))
@@ -181,7 +182,7 @@ class LookupWithMemories(SnapshotLookup):
 
 
 def _rows(snapshot: Corpus, word: QueryWord) -> Rows:
-    """The rows that have the word, ascending."""
+    """Return the rows that have the word, ascending."""
     found = [snapshot.lexical.entries(term).rows for term in word.terms]
     return np.unique(np.concatenate(found)).astype(np.int32)
 

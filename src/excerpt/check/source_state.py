@@ -41,7 +41,7 @@ _LEAST_MOVED = 3
 
 
 def standing_of(source: PackSource, lookup: Lookup) -> SourceStanding:
-    """What stands in the vault now of `source`. Only notes of the index are looked at."""
+    """Return what stands in the vault now of `source`. Only notes of the index are looked at."""
     found = _standing_of(source, lookup)
     if not found.path or not (place := lookup.place(found.path, found.line_start, found.line_end)):
         return found

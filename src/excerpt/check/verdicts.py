@@ -124,8 +124,8 @@ class Check:
         return all(each.holds for each in self.citations) and all(each.holds for each in self.quotations)
 
     def to_dict(self) -> dict[str, Any]:
-        """What `excerpt check --json` prints: a pack's sources have their standing beside them, and of many of a kind
-        only MOST_TOLD come."""
+        """Return what `excerpt check --json` prints: a pack's sources have their standing beside them, and of many of a
+        kind only MOST_TOLD come."""
         citations, quotations = most_told(self.citations), most_told(self.quotations)
         sentences, uncited = self.sentences[:MOST_TOLD], self.uncited[:MOST_TOLD]
         unchecked = self.unchecked[:MOST_TOLD]
@@ -175,7 +175,7 @@ Told = TypeVar("Told", bound=_Holding)
 
 
 def most_told(found: Sequence[Told]) -> Sequence[Told]:
-    """As many as are told, in their order: of more than that, what does not hold before the others."""
+    """Return as many as are told, in their order: of more than that, what does not hold before the others."""
     if len(found) <= MOST_TOLD:
         return found
     first = sorted(range(len(found)), key=lambda number: found[number].holds)[:MOST_TOLD]

@@ -95,12 +95,12 @@ class NoteInfo:
 
 
 def offsets_of(counts: NDArray[np.integer]) -> NDArray[np.int64]:
-    """Where runs of these lengths begin and end when they stand one after the other."""
+    """Return where runs of these lengths begin and end when they stand one after the other."""
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
 
 
 def runs(first: NDArray[np.integer], counts: NDArray[np.integer]) -> NDArray[np.int64]:
-    """The numbers of all runs, run i being `counts[i]` numbers from `first[i]` on."""
+    """Return the numbers of all runs, run i being `counts[i]` numbers from `first[i]` on."""
     ends = np.cumsum(counts, dtype=np.int64)
     total = int(ends[-1]) if len(ends) else 0
     return np.repeat(first - (ends - counts), counts) + np.arange(total)

@@ -116,8 +116,8 @@ class Snapshot(NoteReader):
 
     @staticmethod
     def current_generation(folder: Path) -> int:
-        """The newest committed generation; 0 if there is none, or a full disk leaves no room to look. Costs less than a
-        millisecond."""
+        """Return the newest committed generation; 0 if there is none, or a full disk leaves no room to look. Costs less
+        than a millisecond."""
         try:
             catalog = _open_catalog(folder, briefly=True)
         except IndexUnusableError:
@@ -129,7 +129,7 @@ class Snapshot(NoteReader):
             catalog.close()
 
     def is_up_to_date(self, vault: Path) -> bool:
-        """Whether a build would find nothing to do, told without loading the builder. Raises VaultError and
+        """Return whether a build would find nothing to do, told without loading the builder. Raises VaultError and
         SettingsError as a build does."""
         from excerpt.index.changes import nothing_to_do
 
@@ -192,7 +192,7 @@ class Snapshot(NoteReader):
         return self
 
     def sizes_of(self, notes: NDArray[np.integer]) -> NDArray[np.int64]:
-        """How many fragments each of some notes has; notes are places in the table."""
+        """Return how many fragments each of some notes has; notes are places in the table."""
         sizes: NDArray[np.int64] = np.bincount(self.table.notes, minlength=len(self.table.paths))[notes]
         return sizes
 
@@ -202,7 +202,7 @@ class Snapshot(NoteReader):
         return len(np.unique(np.concatenate(rows))) if rows else 0
 
     def count_notes(self, terms: Sequence[str]) -> int:
-        """How many notes have all of `terms` in one fragment."""
+        """Return how many notes have all of `terms` in one fragment."""
         rows = reduce(np.intersect1d, [self.lexical.entries(term).rows for term in terms])
         return int(np.count_nonzero(np.bincount(self.table.notes[rows])))
 
@@ -234,7 +234,7 @@ class Snapshot(NoteReader):
         return Facets(self._queries, Notes(table.paths, table.numbers, table.first_keys), self._known.links)
 
     def _shareable(self) -> _OlderGeneration:
-        """What the next generation may share of this one."""
+        """Return what the next generation may share of this one."""
         read, known = self.__dict__, self._known
         links = read["facets"].known_links if "facets" in read else known.links
         return (

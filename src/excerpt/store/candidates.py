@@ -69,7 +69,7 @@ class KnownTerms:
                 self._counts[term] = (counts[0], counts[1], counts[2])
 
     def count(self, term: str) -> tuple[int, int, int]:
-        """How many fragments have the term, how many of them are of attachments, and how many notes have it."""
+        """Return how many fragments have the term, how many of them are of attachments, and how many notes have it."""
         self.prefetch([term])
         return self._counts[term]
 
@@ -84,7 +84,7 @@ class KnownTerms:
         return self._queries.terms_of(field, prefix)
 
     def lexicon(self, field: str) -> list[str]:
-        """Every term of a field, sorted."""
+        """Return every term of a field, sorted."""
         if field not in self._lexicons:
             self._lexicons[field] = self.beginning_with(field, "")
         return self._lexicons[field]
@@ -117,8 +117,8 @@ class CandidateTerms:
         self._known.prefetch(terms)
 
     def counts(self, terms: Sequence[str]) -> TermsCount:
-        """How many fragments of the vault have any of the terms: a note's language decides which of the stems of a word
-        its fragments have, so those of several terms hardly overlap."""
+        """Return how many fragments of the vault have any of the terms: a note's language decides which of the stems of
+        a word its fragments have, so those of several terms hardly overlap."""
         self._known.prefetch(terms)
         known = [self._known.count(term) for term in terms]
         having, attached = sum(one[0] for one in known), sum(one[1] for one in known)
@@ -127,14 +127,14 @@ class CandidateTerms:
         return TermsCount(min(having, self.corpus_size), min(counted, of), of)
 
     def mean_length(self, field: str) -> float:
-        """How many terms the field has on average, where it has any."""
+        """Return how many terms the field has on average, where it has any."""
         return self._statistics.mean_lengths[FIELDS.index(field)]
 
     def lengths(self, field: str) -> Floats:
         return self._lengths[field]
 
     def entries(self, term: str) -> TermEntries:
-        """Where `term` stands, in all fields; a query asks for each of its terms several times."""
+        """Return where `term` stands, in all fields; a query asks for each of its terms several times."""
         known = self._known_entries.get(term)
         if known is None:
             known = self._known_entries[term] = self._found_entries(term)
@@ -152,7 +152,7 @@ class CandidateTerms:
         return TermPostings(entries.rows[wanted], entries.tf[wanted].astype(np.float32))
 
     def places(self, term: str, rows: Rows) -> TermPlaces:
-        """Every occurrence of `term` in the ascending `rows`."""
+        """Return every occurrence of `term` in the ascending `rows`."""
         at = self._entries.having(term)
         docs = self._entries.docs[at]
         number = np.searchsorted(rows, docs)
@@ -202,7 +202,7 @@ class CandidateVectors:
         self._ask_rows = ask_rows
 
     def rows(self, numbers: NDArray[np.integer]) -> Floats:
-        """The vectors of some rows."""
+        """Return the vectors of some rows."""
         return self._ask_rows(self.keys[numbers])
 
     def similarities(self, query: Floats) -> Floats:
@@ -222,5 +222,5 @@ class CandidateVectors:
         return self.similarities(query), 0.0
 
     def mean_similarity(self, query: Floats) -> float:
-        """The mean of the cosines with all fragments of the vault."""
+        """Return the mean of the cosines with all fragments of the vault."""
         return float(np.dot(self.mean.astype(np.float64), query.astype(np.float64)))

@@ -61,13 +61,13 @@ _NUMBERS = re.compile(_NUMBER)
 
 
 def numbers_in(ranges: Iterable[range]) -> tuple[int, ...]:
-    """The numbers of `ranges`, each once."""
+    """Return the numbers of `ranges`, each once."""
     return tuple(dict.fromkeys(chain.from_iterable(dict.fromkeys(ranges))))
 
 
 def _ranges(listed: str) -> tuple[range, ...]:
-    """What a citation names; nothing if it is no citation. Sources are numbered from 1, so what has a 0 is an index or
-    an interval."""
+    """Return what a citation names; nothing if it is no citation. Sources are numbered from 1, so what has a 0 is an
+    index or an interval."""
     found: list[range] = []
     for part in _NUMBERS.findall(listed):
         first, *rest = (int(number) for number in re.findall(r"\d+", part))
@@ -152,7 +152,7 @@ class QuoteSign:
         return self.sign in _SINGLE
 
     def pairs_with(self, other: QuoteSign) -> bool:
-        """Whether what this mark opens may be closed by `other`."""
+        """Return whether what this mark opens may be closed by `other`."""
         return other.closes and other.sign in _CLOSERS[self.sign]
 
 
@@ -178,7 +178,7 @@ def _marks(text: str) -> Iterator[QuoteSign]:
 
 
 def _placed(text: str, start: int, end: int, sign: str) -> QuoteSign | None:
-    """The mark as what stands around it has it; None for one within a word, and for one alone."""
+    """Return the mark as what stands around it has it; None for one within a word, and for one alone."""
     before, after = text[start - 1 : start] or " ", text[end : end + 1] or " "
     if sign in _ONLY_OPEN:
         return QuoteSign(start, end, sign, opens=True, closes=False)
@@ -204,12 +204,12 @@ def _placed(text: str, start: int, end: int, sign: str) -> QuoteSign | None:
 
 
 def _is_shortened(text: str, at: int) -> bool:
-    """Whether an apostrophe at `at` may stand for the end of a word, or for feet."""
+    """Return whether an apostrophe at `at` may stand for the end of a word, or for feet."""
     return bool(_SHORTENED.search(text, max(at - _LONGEST_SHORTENED, 0), at))
 
 
 def _is_measure(text: str, mark: QuoteSign) -> bool:
-    """Whether a mark that closes may stand for inches, or be an apostrophe."""
+    """Return whether a mark that closes may stand for inches, or be an apostrophe."""
     if mark.single:
         return _is_shortened(text, mark.start)
     return mark.sign == '"' and text[mark.start - 1 : mark.start].isdigit()
@@ -247,7 +247,7 @@ def _marked(text: str) -> Marked:
 
 
 def _pairs(text: str, opened: QuoteSign, mark: QuoteSign) -> bool:
-    """Whether `mark` closes `opened`. Of what may be an apostrophe at both ends nothing is a quotation."""
+    """Return whether `mark` closes `opened`. Of what may be an apostrophe at both ends nothing is a quotation."""
     if not opened.pairs_with(mark):
         return False
     if not opened.weak:
@@ -290,7 +290,7 @@ def within(spans: Sequence[_Span], start: int, end: int) -> tuple[int, int]:
 
 
 def around(spans: Sequence[_Span], at: int) -> int | None:
-    """Which of spans in order, none in another, holds the character at `at`."""
+    """Return which of spans in order, none in another, holds the character at `at`."""
     before = bisect_right(spans, at, key=_start) - 1
     return before if before >= 0 and at < spans[before].end else None
 
@@ -337,11 +337,11 @@ class Paragraph:
         return _marked(self._prose)
 
     def begins(self, at: int) -> bool:
-        """Whether nothing but marks of Markdown stands before `at`."""
+        """Return whether nothing but marks of Markdown stands before `at`."""
         return not self._prose[:at].strip(" \t\n*_~>-")
 
     def has(self, written: str, each: Quoted | QuoteSign) -> bool:
-        """Whether `each` begins with a mark that is `written` so."""
+        """Return whether `each` begins with a mark that is `written` so."""
         return self._prose.startswith(written, each.start)
 
     def quote(self, start: int, end: int, inner_start: int, inner_end: int) -> Quoted:
@@ -364,11 +364,11 @@ class Paragraph:
         return sorted([*marked, *codes], key=_start)
 
     def cited_from(self, start: int, end: int) -> list[Cited]:
-        """The citations from `start` to `end`."""
+        """Return the citations from `start` to `end`."""
         return self.cited[slice(*within(self.cited, start, end))]
 
     def without_citations(self, start: int, end: int) -> str:
-        """The text from `start` to `end` without the citations in it."""
+        """Return the text from `start` to `end` without the citations in it."""
         kept, at = [], start
         for cited in self.cited_from(start, end):
             kept.append(self.text[at : cited.start].rstrip(" \t"))
@@ -376,7 +376,7 @@ class Paragraph:
         return "".join((*kept, self.text[at:end])).strip()
 
     def following(self, end: int) -> tuple[int, ...]:
-        """The numbers of the citations that stand directly behind `end`."""
+        """Return the numbers of the citations that stand directly behind `end`."""
         ranges: list[range] = []
         between = _SIGNS
         for number in range(within(self.cited, end, end)[0], len(self.cited)):
@@ -388,7 +388,7 @@ class Paragraph:
         return numbers_in(ranges)
 
     def sentences(self) -> list[tuple[int, int]]:
-        """Where each sentence begins and ends. A citation behind the full stop is the sentence's before it."""
+        """Return where each sentence begins and ends. A citation behind the full stop is the sentence's before it."""
         spans, start = [], 0
         for end in sorted({*self._items(), *map(self._end, _STOP.finditer(self._prose)), len(self.text)}):
             said = self.text[start:end]
@@ -398,13 +398,13 @@ class Paragraph:
         return spans
 
     def _items(self) -> list[int]:
-        """Where lines begin in a list of sources without bullets: two or more that begin with a citation."""
+        """Return where lines begin in a list of sources without bullets: two or more that begin with a citation."""
         lines = {found.end() for found in _LINE_BEGINS.finditer(self._prose)}
         begins = [cited.start for cited in self.cited if cited.start in lines]
         return begins if len(begins) > 1 else []
 
     def _end(self, stop: re.Match[str]) -> int:
-        """Where the sentence with this stop ends; 0 if it goes on."""
+        """Return where the sentence with this stop ends; 0 if it goes on."""
         wide = stop[0][0] in "。！？"
         at = stop.end()
         holding = around(self.quoted, stop.start())
