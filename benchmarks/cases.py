@@ -17,8 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.judgements import Place, QualityError, QuerySet, Question, Summary, summary, worth
+from excerpt.corpus.interface import Corpus
+from excerpt.corpus.names import DIGEST, LENGTH, NameTerms
 from excerpt.index import names
-from excerpt.index.catalog import NameTerms, ReadRows
+from excerpt.index.catalog import ReadRows
 from excerpt.index.snapshot import Snapshot
 from excerpt.kinds import Strategy
 from excerpt.search import evidence, ranking
@@ -205,9 +207,9 @@ def _fair_called(engine: Engine, said: Evidence, struck: Collection[str]) -> Flo
 
 def _own_alone(of_note: NameTerms) -> NameTerms:
     """Without what its links call others."""
-    lengths = of_note.lengths[: of_note.own * names.LENGTH.itemsize]
-    count = int(np.frombuffer(lengths, names.LENGTH).sum())
-    size = names.DIGEST.itemsize
+    lengths = of_note.lengths[: of_note.own * LENGTH.itemsize]
+    count = int(np.frombuffer(lengths, LENGTH).sum())
+    size = DIGEST.itemsize
     return NameTerms(of_note.own, lengths, of_note.terms[: count * size], of_note.files[:size], "[]")
 
 
@@ -223,7 +225,7 @@ def _only(engine: Engine, question: Question) -> Query:
     return queries[0]
 
 
-def _links_among(snapshot: Snapshot, voters: Rows) -> tuple[Rows, tuple[Rows, Rows]]:
+def _links_among(snapshot: Corpus, voters: Rows) -> tuple[Rows, tuple[Rows, Rows]]:
     """The voters and all notes that they link to, ascending, and their links by places in that."""
     sources, targets = snapshot.facets.links
     theirs = np.isin(sources, voters)

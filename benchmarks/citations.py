@@ -15,11 +15,11 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from excerpt.check.lookup import SnapshotLookup
+from excerpt.check.quotations import find, most_like
 from excerpt.index.build import build
 from excerpt.index.snapshot import Snapshot
 from excerpt.model import Fragment
-from excerpt.pack.lookup import SnapshotLookup
-from excerpt.pack.quotations import find, most_like
 from excerpt.settings import Settings
 
 SAMPLE = 600

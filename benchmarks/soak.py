@@ -58,7 +58,8 @@ def soak(vault: Path, folder: Path, queries: list[str]) -> list[Sample]:
     chance, settings = random.Random(1), Settings()
     notes = sorted(vault.rglob("*.md"))
     build(vault, folder, settings)
-    engine = Engine(Snapshot.open(folder, settings), settings)
+    snapshot = Snapshot.open(folder, settings)
+    engine = Engine(snapshot, settings)
     engine.warm()
     samples: list[Sample] = []
     for number in range(1, SEARCHES + 1):
@@ -67,22 +68,23 @@ def soak(vault: Path, folder: Path, queries: list[str]) -> list[Sample]:
             with chance.choice(notes).open("a", encoding="utf-8") as note:
                 note.write(f"\n\nWritten at {number}: {chance.choice(queries)}\n")
             build(vault, folder, settings)
-            old = engine
-            engine = Engine(Snapshot.open(folder, settings, before=old.snapshot), settings)
+            old, snapshot = snapshot, Snapshot.open(folder, settings, before=snapshot)
+            engine = Engine(snapshot, settings)
             engine.prepare()
-            old.snapshot.close()
-            engine.snapshot.shrink_log()
+            old.close()
+            snapshot.shrink_log()
         if number % (SEARCHES // REOPENINGS) == 0:
-            engine.snapshot.close()
-            engine = Engine(Snapshot.open(folder, settings), settings)
+            snapshot.close()
+            snapshot = Snapshot.open(folder, settings)
+            engine = Engine(snapshot, settings)
             engine.warm()
         if number % (SEARCHES // SAMPLES) == 0:
             gc.collect()
             log = folder / "catalog.sqlite-wal"
             size = log.stat().st_size if log.exists() else 0
-            samples.append(Sample(number, memory().own, *_open_files(engine.snapshot, folder), size))
+            samples.append(Sample(number, memory().own, *_open_files(snapshot, folder), size))
             print(f"  {samples[-1]}", file=sys.stderr, flush=True)
-    with closing(engine.snapshot):
+    with closing(snapshot):
         return samples
 
 

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from excerpt.api import Memories, Vault, fused, open  # noqa: A004 - read as `excerpt.open`
+    from excerpt.check.source_state import SourceStanding, State
+    from excerpt.check.verdicts import Check, CheckedCitation, CheckedQuotation, CheckedSentence, SourceLines, Verdict
     from excerpt.errors import (
         ExcerptError,
         IndexBusyError,
@@ -48,16 +50,6 @@ if TYPE_CHECKING:
         Status,
         VaultHit,
     )
-    from excerpt.pack.check import (
-        Check,
-        CheckedCitation,
-        CheckedQuotation,
-        CheckedSentence,
-        SourceLines,
-        SourceStanding,
-        State,
-        Verdict,
-    )
     from excerpt.pack.formats.pack_format import PackSource
     from excerpt.search.explain import Explanation, NoteExplanation, StrategyRank, WordPart
 
@@ -65,6 +57,8 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "api": "Memories Vault fused open",
+    "check.source_state": "SourceStanding State",
+    "check.verdicts": "Check CheckedCitation CheckedQuotation CheckedSentence SourceLines Verdict",
     "errors": "ExcerptError IndexBusyError IndexUnusableError MemoryUnusableError ModelError NotThereError "
     "SettingsError VaultEmptiedError VaultError",
     "insight.facet_map": "Branch VaultMap",
@@ -75,7 +69,6 @@ _HOMES = {
     "memory.recall": "Offer Recalled Remembered",
     "memory.stale": "MemoryStanding SourceStatus",
     "model": "BuildReport Fragment Hit Memory Pack PackResult Progress Result Signal Source Span Status VaultHit",
-    "pack.check": "Check CheckedCitation CheckedQuotation CheckedSentence SourceLines SourceStanding State Verdict",
     "pack.formats.pack_format": "PackSource",
     "search.explain": "Explanation NoteExplanation StrategyRank WordPart",
 }

@@ -32,6 +32,8 @@ from excerpt.store.address import Address, is_address, read_address
 from excerpt.text.display import local_time
 
 if TYPE_CHECKING:
+    from excerpt.check.verdicts import Check
+    from excerpt.corpus.interface import Corpus
     from excerpt.index.snapshot import Snapshot
     from excerpt.insight.facet_map import VaultMap
     from excerpt.insight.notes import NoteLines, Peek
@@ -40,12 +42,10 @@ if TYPE_CHECKING:
     from excerpt.memory.recall import Recalled, Recaller, Remembered
     from excerpt.memory.stale import MemoryStanding
     from excerpt.memory.store import KeptMemories, MemoryStore
-    from excerpt.pack.check import Check
     from excerpt.pack.memories import Moving
     from excerpt.pack.selection import KeptMarks
     from excerpt.search.engine import Engine
     from excerpt.search.explain import Explanation, NoteExplanation
-    from excerpt.search.source import Searchable
 
 OnProgress = Callable[[Progress], None]
 OnNotice = Callable[[str], None]
@@ -123,6 +123,7 @@ class Vault:
         self._on_progress = on_progress
         self._notice = on_notice
         self._engine: Engine | None = None
+        self._searched_index: Snapshot | None = None
         self._memories: Memories | None = None
 
     @property
@@ -140,7 +141,7 @@ class Vault:
 
     def close(self) -> None:
         """Let go of the index. A question asked later opens it again."""
-        engine, self._engine = self._engine, None
+        engine, self._engine, self._searched_index = self._engine, None, None
         if engine is not None:
             engine.snapshot.close()
         memories, self._memories = self._memories, None
@@ -169,14 +170,15 @@ class Vault:
         """
         from excerpt.index.snapshot import Snapshot
 
-        engine = self._engine
-        if engine is None:
-            self._engine = self._engine_on(Snapshot.open(self._index, self.settings))
+        before = self._searched_index
+        if before is None:
+            self._searched_index = Snapshot.open(self._index, self.settings)
+            self._engine = self._engine_on(self._searched_index)
             return True
-        before = engine.snapshot
         if Snapshot.current_generation(self._index) in (0, before.generation):
             return False
-        self._engine = self._engine_on(Snapshot.open(self._index, self.settings, before=before))
+        self._searched_index = Snapshot.open(self._index, self.settings, before=before)
+        self._engine = self._engine_on(self._searched_index)
         before.close()
         return True
 
@@ -219,7 +221,7 @@ class Vault:
         return self._where.index_folder(self.folder)
 
     @property
-    def _snapshot(self) -> Snapshot:
+    def _snapshot(self) -> Corpus:
         return self._loaded().snapshot
 
     def _loaded(self) -> Engine:
@@ -227,18 +229,20 @@ class Vault:
             self._engine = self._engine_on(self._opened())
         return self._engine
 
-    def _engine_on(self, snapshot: Searchable) -> Engine:
+    def _engine_on(self, snapshot: Corpus) -> Engine:
         from excerpt.search.engine import Engine
         from excerpt.search.usage import UseLog
 
         return Engine(snapshot, self.settings, UseLog(self._where.use_file(self.folder)))
 
-    def _opened(self) -> Searchable:
+    def _opened(self) -> Corpus:
         from excerpt.index.snapshot import Snapshot
 
-        if not self._refresh:
-            return Snapshot.open(self._index, self.settings)
-        return self._up_to_date() or self._built()
+        if self._refresh:
+            self._searched_index = self._up_to_date() or self._built()
+        else:
+            self._searched_index = Snapshot.open(self._index, self.settings)
+        return self._searched_index
 
     def _up_to_date(self) -> Snapshot | None:
         """The index as it is, if there is nothing to build: what tells it is a look at the files alone."""
@@ -371,11 +375,11 @@ class Vault:
     def check(self, answer: str, pack: str) -> Check:
         """Check the citations and quotations of an LLM's `answer` against the pack that it was given, in any format
         but the user's own, and the vault as it is now. Raises PackUnreadableError."""
+        from excerpt.check.answer import read_answer
+        from excerpt.check.checker import check_answer
+        from excerpt.check.lookup import LookupWithMemories
         from excerpt.memory.store import MemoryStore
-        from excerpt.pack.check import check_answer
-        from excerpt.pack.citations import read_answer
         from excerpt.pack.formats.registry import read_pack
-        from excerpt.pack.memories import LookupWithMemories
 
         file = read_pack(pack)
         memories = MemoryStore(self._where.memory_folder(self.folder)).all().memories
@@ -508,7 +512,7 @@ class Vault:
         return self._memories
 
 
-def _at_one_moment(
+def _in_read_transaction(
     ask: Callable[Concatenate[Vault, Asked], Answer],
 ) -> Callable[Concatenate[StoredVault, Asked], Answer]:
     """Return what asks a store as it is now, whatever is pushed until it has answered."""
@@ -519,7 +523,7 @@ def _at_one_moment(
             vault.renew()
             return ask(vault, *args, **options)
 
-        return vault._loaded().snapshot.at_one_moment(answer)
+        return vault._loaded().snapshot.read_transaction(answer)
 
     return asked
 
@@ -554,7 +558,7 @@ class StoredVault(Vault):
             self.renew()
             return answer()
 
-        return self._loaded().snapshot.at_one_moment(renewed)
+        return self._loaded().snapshot.read_transaction(renewed)
 
     def refresh(self, on_progress: OnProgress | None = None) -> BuildReport:  # noqa: ARG002 - as of a folder
         """Raises StoreUnusableError: only a push brings a store up to date."""
@@ -563,21 +567,21 @@ class StoredVault(Vault):
             "There: `excerpt push VAULT --to ADDRESS`.",
         )
 
-    status = _at_one_moment(Vault.status)
-    search = _at_one_moment(Vault.search)
-    explain = _at_one_moment(Vault.explain)
-    why_not = _at_one_moment(Vault.why_not)
-    fragment = _at_one_moment(Vault.fragment)
-    fragments = _at_one_moment(Vault.fragments)
-    pack = _at_one_moment(Vault.pack)
-    check = _at_one_moment(Vault.check)
-    read = _at_one_moment(Vault.read)
-    peek = _at_one_moment(Vault.peek)
-    related = _at_one_moment(Vault.related)
-    overview = _at_one_moment(Vault.overview)
-    map = _at_one_moment(Vault.map)
+    status = _in_read_transaction(Vault.status)
+    search = _in_read_transaction(Vault.search)
+    explain = _in_read_transaction(Vault.explain)
+    why_not = _in_read_transaction(Vault.why_not)
+    fragment = _in_read_transaction(Vault.fragment)
+    fragments = _in_read_transaction(Vault.fragments)
+    pack = _in_read_transaction(Vault.pack)
+    check = _in_read_transaction(Vault.check)
+    read = _in_read_transaction(Vault.read)
+    peek = _in_read_transaction(Vault.peek)
+    related = _in_read_transaction(Vault.related)
+    overview = _in_read_transaction(Vault.overview)
+    map = _in_read_transaction(Vault.map)
 
-    def _opened(self) -> Searchable:
+    def _opened(self) -> Corpus:
         from excerpt.store.snapshot import StoreSnapshot
 
         return StoreSnapshot.open(self._address, self.settings)
@@ -588,7 +592,7 @@ class Memories:
     where memories cannot be read or written."""
 
     def __init__(
-        self, folder: Path, cache: Path, settings: Settings, snapshot: Callable[[], Snapshot], notice: OnNotice
+        self, folder: Path, cache: Path, settings: Settings, snapshot: Callable[[], Corpus], notice: OnNotice
     ) -> None:
         """`folder` has the memories and `cache` the index of them; `snapshot` gives that of the vault."""
         self._folder, self._cache, self._settings = folder, cache, settings

@@ -6,10 +6,9 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
+from excerpt.corpus.tables import FIELDS, TermPostings
 from excerpt.index.catalog import Catalog
-from excerpt.index.postings import FIELDS
 from excerpt.index.snapshot import Snapshot
-from excerpt.index.terms import TermPostings
 from excerpt.model import Fragment
 from excerpt.settings import Settings
 

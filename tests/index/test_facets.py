@@ -10,8 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from excerpt.corpus.facets import UNKNOWN_DAY, Facets, Ints, property_name
+from excerpt.corpus.links import LinkTargets
 from excerpt.index.build import build
-from excerpt.index.facets import UNKNOWN_DAY, Facets, Ints, LinkTargets, property_name
 from excerpt.index.snapshot import Snapshot
 from excerpt.settings import Settings
 

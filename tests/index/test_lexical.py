@@ -7,15 +7,17 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from whoosh.index import open_dir
+from whoosh.query.compound import And
+from whoosh.query.terms import Term
+from whoosh.searching import Searcher
 
+from excerpt.corpus.tables import FIELDS
 from excerpt.index.files import DamagedFileError, DerivedFile
-from excerpt.index.lexical import LexicalReader, LexicalWriter, placed
-from excerpt.index.postings import FIELDS, Inverted
+from excerpt.index.lexical import LexicalReader, LexicalWriter, open_whoosh_reader, placed
+from excerpt.index.postings import Inverted
 from tests.index.conftest import full_disk
 from tests.index.counting import invert
 
@@ -187,13 +189,27 @@ def test_whoosh_itself_reads_the_same_postings(tmp_path: Path) -> None:
     add(writer, 1, "a b a", "b", "c a")
     files = writer.commit(1)
     ours = read(tmp_path, files, 1).postings("text", "a")
-    whoosh: Any = open_dir(str(tmp_path / "words"), indexname="words")
-    matcher = whoosh.reader().postings("text", "a")
+    matcher = open_whoosh_reader(tmp_path).postings("text", "a")
     theirs = []
     while matcher.is_active():
         theirs.append((matcher.id(), matcher.weight()))
         matcher.next()
     assert theirs == list(zip(ours.rows.tolist(), ours.tf.tolist(), strict=True))
+
+
+def test_whoosh_itself_searches_the_index(tmp_path: Path) -> None:
+    writer = LexicalWriter(tmp_path, None)
+    add(writer, 1, "honey", "bees and their hives in winter", "honey honey bees")
+    writer.commit(1)
+    add(writer, 4, "honey bees and many other words that make it long", "bees")
+    writer.delete(np.array([2]))
+    writer.commit(2)
+    with Searcher(open_whoosh_reader(tmp_path)) as searcher:
+        assert searcher.doc_count() == 4
+        # By its own BM25F: most often first, and of those with one the shortest. A number counts deleted fragments too.
+        assert [hit.docnum for hit in searcher.search(Term("text", "honey"))] == [2, 0, 3]
+        both = And([Term("text", "honey"), Term("text", "bees")])
+        assert [hit.docnum for hit in searcher.search(both)] == [2, 3]
 
 
 def damaged(folder: Path, files: list[DerivedFile], suffix: str, how: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from excerpt.index.facets import LinkTargets
+from excerpt.corpus.links import LinkTargets
 
 TARGETS = LinkTargets(
     [

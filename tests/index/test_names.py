@@ -7,9 +7,9 @@ import json
 import numpy as np
 import pytest
 
-from excerpt.index.catalog import NameTerms
-from excerpt.index.facets import file_name
-from excerpt.index.names import DIGEST, LENGTH, digests_of, taken_apart
+from excerpt.corpus.links import file_name
+from excerpt.corpus.names import DIGEST, LENGTH, NameTerms, digests_of
+from excerpt.index.names import taken_apart
 
 
 def names_of(found: NameTerms) -> list[list[int]]:

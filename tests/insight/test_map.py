@@ -16,8 +16,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from excerpt.corpus.facets import property_name
 from excerpt.index.build import build
-from excerpt.index.facets import property_name
 from excerpt.index.snapshot import Snapshot
 from excerpt.insight.facet_map import Branch, VaultMap, matches_map
 from excerpt.search.engine import Engine

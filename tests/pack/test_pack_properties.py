@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from excerpt.check.source_state import State, standing_of
 from excerpt.kinds import Scope, Strategy
 from excerpt.model import TOO_LARGE, Hit, PackResult
 from excerpt.pack.budget import GRAIN
 from excerpt.pack.build import DROPPED, MARKDOWN, OUT_OF_BUDGET, build_pack
-from excerpt.pack.check import State, standing_of
 from excerpt.pack.formats.json_format import as_json
 from excerpt.pack.formats.markdown_format import MarkdownRenderer
 from excerpt.pack.formats.pack_format import Renderer
@@ -25,7 +25,7 @@ from excerpt.pack.formats.xml_format import XmlRenderer
 from excerpt.pack.selection import AS_RANKED, Overrides
 from excerpt.settings import PackSettings
 from excerpt.text.tokens import Tokenizer, open_tokenizer
-from tests.pack.lookups import Notes
+from tests.check.lookups import Notes
 from tests.pack.vaults import Case, Vault, cases, sentence, tokenizers
 
 PLENTY = 1_000_000

@@ -3,8 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from excerpt.corpus.tables import TermEntries
 from excerpt.search.lexical import FIELDS, K1, WordIndex, total
-from tests.search.tiny import TinyEntries, TinyReader, asked, rows_of
+from tests.search.tiny import TinyReader, asked, rows_of
 
 
 def scores(reader: TinyReader, text: str, *, open_word: bool = False) -> list[float]:
@@ -119,7 +120,7 @@ def test_a_word_without_end_is_looked_up_no_more_often_than_a_long_one() -> None
     looked: list[str] = []
 
     class Counting(TinyReader):
-        def entries(self, term: str) -> TinyEntries:
+        def entries(self, term: str) -> TermEntries:
             looked.append(term)
             return super().entries(term)
 

@@ -15,9 +15,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from excerpt.corpus.tables import FIELDS
 from excerpt.index import catalog, lexical, terms, vectors
 from excerpt.index.build import build
-from excerpt.index.postings import FIELDS
 from excerpt.index.snapshot import Snapshot
 from excerpt.kinds import Strategy
 from excerpt.model import Result

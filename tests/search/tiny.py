@@ -3,33 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from excerpt.corpus.tables import TermEntries, TermPlaces, TermPostings
 from excerpt.search.lexical import NUMBERED
 from excerpt.text.words import QueryWord, query_terms, terms_of
-
-
-@dataclass(frozen=True)
-class TinyPostings:
-    rows: npt.NDArray[np.int32]
-    tf: npt.NDArray[np.float32]
-
-
-@dataclass(frozen=True)
-class TinyEntries:
-    rows: npt.NDArray[np.int32]
-    fields: npt.NDArray[np.uint8]
-    tf: npt.NDArray[np.int32]
-
-
-@dataclass(frozen=True)
-class TinyPlaces:
-    at: npt.NDArray[np.int64]
-    fields: npt.NDArray[np.uint8]
-    positions: npt.NDArray[np.int32]
 
 
 class TinyReader:
@@ -53,19 +33,19 @@ class TinyReader:
     def mean_length(self, _field: str) -> None:
         return None
 
-    def postings(self, field: str, term: str) -> TinyPostings:
+    def postings(self, field: str, term: str) -> TermPostings:
         rows = self._places.get(field, {}).get(term, {})
-        return TinyPostings(np.array(list(rows), np.int32), np.array([len(p) for p in rows.values()], np.float32))
+        return TermPostings(np.array(list(rows), np.int32), np.array([len(p) for p in rows.values()], np.float32))
 
-    def entries(self, term: str) -> TinyEntries:
+    def entries(self, term: str) -> TermEntries:
         found = self._by_row(term)
-        return TinyEntries(
+        return TermEntries(
             np.array([row for row, _, _ in found], np.int32),
             np.array([field for _, field, _ in found], np.uint8),
             np.array([len(places) for _, _, places in found], np.int32),
         )
 
-    def places(self, term: str, rows: npt.NDArray[np.int32]) -> TinyPlaces:
+    def places(self, term: str, rows: npt.NDArray[np.int32]) -> TermPlaces:
         wanted = rows.tolist()
         found = [
             (wanted.index(row), field, place)
@@ -73,7 +53,7 @@ class TinyReader:
             if row in wanted
             for place in places
         ]
-        return TinyPlaces(
+        return TermPlaces(
             np.array([at for at, _, _ in found], np.int64),
             np.array([field for _, field, _ in found], np.uint8),
             np.array([place for _, _, place in found], np.int32),
@@ -89,10 +69,10 @@ class TinyReader:
     def lengths(self, field: str) -> npt.NDArray[np.float32]:
         return self._lengths.setdefault(field, np.zeros(self.doc_count, np.float32))
 
-    def lexicon(self, field: str) -> Sequence[str]:
+    def lexicon(self, field: str) -> list[str]:
         return sorted(self._places.get(field, {}))
 
-    def continuations(self, beginning: str, most: int) -> Sequence[str]:
+    def continuations(self, beginning: str, most: int) -> list[str]:
         found = {term for terms in self._places.values() for term in terms if term.startswith(beginning)}
         return sorted(found, key=lambda term: (len(term), term))[:most]
 

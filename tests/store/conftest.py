@@ -14,6 +14,7 @@ import pytest
 
 import excerpt
 from excerpt import Vault
+from excerpt.index.snapshot import Snapshot
 from excerpt.known_vaults import DEMO
 from excerpt.settings import places
 from excerpt.store.address import read_address
@@ -37,7 +38,7 @@ def running() -> Iterator[Servers]:
 @pytest.fixture
 def database(running: Servers) -> Iterator[str]:
     """The address of a new, empty database on the primary."""
-    with _made(running, f"excerpt_test_{os.getpid()}_{next(_numbers)}") as address:
+    with made_database(running, f"excerpt_test_{os.getpid()}_{next(_numbers)}") as address:
         yield address
 
 
@@ -45,13 +46,20 @@ def database(running: Servers) -> Iterator[str]:
 def store(running: Servers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of the demo vault in a store."""
     home = tmp_path_factory.mktemp("home")
-    with pytest.MonkeyPatch.context() as patch, _made(running, f"excerpt_demo_{os.getpid()}") as database:
+    with pytest.MonkeyPatch.context() as patch, made_database(running, f"excerpt_demo_{os.getpid()}") as database:
         patch.setenv("EXCERPT_HOME", str(home))
         address = f"{database}?vault=demo"
         with excerpt.open(DEMO) as vault:
             vault.load()
-            push(vault._snapshot, read_address(address), records_of(vault))
+            push(index_of(vault), read_address(address), records_of(vault))
         yield address
+
+
+def index_of(vault: Vault) -> Snapshot:
+    """The index of a folder, which a push reads."""
+    snapshot = vault._snapshot
+    assert isinstance(snapshot, Snapshot)
+    return snapshot
 
 
 def records_of(vault: Vault) -> Path:
@@ -60,7 +68,7 @@ def records_of(vault: Vault) -> Path:
 
 
 @contextmanager
-def _made(running: Servers, name: str) -> Iterator[str]:
+def made_database(running: Servers, name: str) -> Iterator[str]:
     """The address of a database that is there as long as the context. The server may be killed meanwhile."""
     with psycopg.connect(running.primary, autocommit=True) as maintenance:
         maintenance.execute(f"CREATE DATABASE {name}")

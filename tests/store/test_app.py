@@ -20,7 +20,7 @@ from excerpt.tui.main_screen import MainScreen
 from excerpt.tui.search.disabled import NO_FILES
 from excerpt.tui.search.preview import Preview
 from excerpt.tui.vault_chooser import VaultChooser
-from tests.store.conftest import closed, records_of
+from tests.store.conftest import closed, index_of, records_of
 from tests.tui.conftest import at_once, pane_of, places_under, screen_of, search, status_of, titles, until
 
 pytestmark = pytest.mark.store
@@ -49,7 +49,7 @@ def notes(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iter
 def address(notes: Vault, database: str) -> str:
     """Where that vault is in a store."""
     text = f"{database}?vault=notes"
-    push(notes._snapshot, read_address(text), records_of(notes))
+    push(index_of(notes), read_address(text), records_of(notes))
     return text
 
 
@@ -74,7 +74,7 @@ async def test_a_push_is_taken_up_by_itself(app: ExcerptApp, folder: Path, notes
         await search(pilot, app, "mead")
         (folder / "Mead.md").write_text("# Mead\n\nHoney and water, fermented.\n", encoding="utf-8")
         notes.refresh()
-        push(notes._snapshot, read_address(address), records_of(notes))
+        push(index_of(notes), read_address(address), records_of(notes))
         await until(pilot, lambda: titles(app)[:1] == ["Mead"], "the note that was pushed")
         assert (status := status_of(app)) is not None
         assert status.notes == 3

@@ -27,7 +27,7 @@ from excerpt.store.compare import NO_RULES, PushRefusedError, PushRules
 from excerpt.store.push import push
 from excerpt.store.rights import Changes, read_right
 from tests.cli.test_watch import Child
-from tests.store.conftest import records_of
+from tests.store.conftest import index_of, records_of
 from tests.store.test_push import NOTES, statistics
 
 pytestmark = pytest.mark.store
@@ -55,7 +55,7 @@ class Copy:
             patch.setenv("EXCERPT_HOME", str(self.home))
             with excerpt.open(self.folder) as vault:
                 vault.load()
-                return push(vault._snapshot, read_address(self.address), records_of(vault), rules=rules, rights=rights)
+                return push(index_of(vault), read_address(self.address), records_of(vault), rules=rules, rights=rights)
 
     def refused(self, rules: PushRules = NO_RULES) -> str:
         """What a push that is refused says; the store is as it was."""

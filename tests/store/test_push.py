@@ -10,20 +10,20 @@ import psycopg
 import pytest
 
 import excerpt
+from excerpt.corpus.interface import CandidateQuery
+from excerpt.corpus.tables import FIELDS
 from excerpt.doctor.checks import Finding, Level
 from excerpt.doctor.stores import look_at_store
 from excerpt.errors import StoreUnusableError
-from excerpt.index.postings import FIELDS
 from excerpt.model import PushReport
 from excerpt.settings import Settings
 from excerpt.store import schema
 from excerpt.store.address import read_address
-from excerpt.store.candidates import Ask
 from excerpt.store.connection import Connection
 from excerpt.store.push import push
 from excerpt.store.snapshot import DAMAGED, StoreSnapshot
 from tests.cli.json_forms import form, wrong
-from tests.store.conftest import on_replica, records_of
+from tests.store.conftest import index_of, on_replica, records_of
 from tests.store.server import Servers
 
 pytestmark = pytest.mark.store
@@ -50,7 +50,7 @@ def pushed(vault: Path, database: str, name: str = "notes") -> PushReport:
     """What a push of the vault as it is now says."""
     with excerpt.open(vault) as opened:
         opened.load()
-        return push(opened._snapshot, read_address(f"{database}?vault={name}"), records_of(opened))
+        return push(index_of(opened), read_address(f"{database}?vault={name}"), records_of(opened))
 
 
 def statistics(database: str, name: str = "notes") -> tuple[list[tuple[object, ...]], list[tuple[str, int, int]]]:
@@ -104,7 +104,7 @@ def test_counts_are_those_of_the_index(vault: Path, database: str) -> None:
     _, terms = statistics(database)
     with excerpt.open(vault) as opened:
         opened.load()
-        lexical = opened._snapshot.lexical
+        lexical = index_of(opened).lexical
         for term, count, notes in terms:
             rows = np.unique(lexical.entries(term).rows)
             assert (len(rows), len(np.unique(lexical.notes[rows]))) == (count, notes), term
@@ -133,7 +133,7 @@ def test_a_push_that_was_cut_short_is_finished_by_the_next(
     with excerpt.open(vault) as opened:
         opened.load()
         with pytest.raises(KeyboardInterrupt):
-            push(opened._snapshot, read_address(f"{database}?vault=notes"), records_of(opened), die)
+            push(index_of(opened), read_address(f"{database}?vault=notes"), records_of(opened), die)
     report = pushed(vault, database)
     assert report.unchanged == 1
     pushed(vault, database, "clean")
@@ -152,7 +152,7 @@ def test_a_push_says_what_it_needs_a_name_for(vault: Path, database: str) -> Non
     with excerpt.open(vault) as opened:
         opened.load()
         with pytest.raises(StoreUnusableError, match="does not say what the vault is called"):
-            push(opened._snapshot, read_address(database), records_of(opened))
+            push(index_of(opened), read_address(database), records_of(opened))
 
 
 @pytest.mark.parametrize("index", ["words", "terms", "meaning"])
@@ -244,16 +244,16 @@ def test_a_push_while_a_store_is_asked_changes_nothing_of_the_answer(vault: Path
     pushed(vault, database)
     with closing(StoreSnapshot.open(read_address(f"{database}?vault=notes"), Settings())) as snapshot:
 
-        def asks(_: StoreSnapshot) -> list[Ask]:
+        def asks(_: StoreSnapshot) -> list[CandidateQuery]:
             (vault / "Honey.md").write_text("# Honey\n\nHoney, told anew.\n", encoding="utf-8")
             pushed(vault, database)
-            return [Ask(("honey",), most=10)]
+            return [CandidateQuery(("honey",), limit=10)]
 
         def texts() -> set[str]:
-            view = snapshot.view(asks)
+            view = snapshot.prefetch(asks)
             return {fragment.text for fragment in view.fragments(view.table.keys.tolist())}
 
-        assert NOTES["Honey.md"].rpartition("\n\n")[2].strip() in snapshot.at_one_moment(texts)
+        assert NOTES["Honey.md"].rpartition("\n\n")[2].strip() in snapshot.read_transaction(texts)
         assert snapshot.renewed().generation > snapshot.generation
 
 
@@ -271,5 +271,5 @@ def test_a_connection_that_is_lost_in_between_is_asked_all_once_more(vault: Path
                     )
             return snapshot.note_text("Honey.md")
 
-        assert snapshot.at_one_moment(answer) == NOTES["Honey.md"]
+        assert snapshot.read_transaction(answer) == NOTES["Honey.md"]
         assert asked == [NOTES["Bees.md"]] * 2

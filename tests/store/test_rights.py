@@ -28,7 +28,7 @@ from excerpt.store.rights import Changes, read_right
 from excerpt.store.snapshot import StoreSnapshot
 from mcp import Client
 from tests.mcp.conftest import asking, failed
-from tests.store.conftest import records_of
+from tests.store.conftest import index_of, records_of
 from tests.store.test_push import NOTES, pushed, statistics, vault
 
 __all__ = ["vault"]
@@ -61,7 +61,7 @@ def users(database: str) -> Iterator[dict[str, str]]:
 def with_roles(vault: Path, address: str) -> None:
     with excerpt.open(vault) as opened:
         opened.load()
-        push(opened._snapshot, read_address(f"{address}?vault=notes"), records_of(opened), roles=True)
+        push(index_of(opened), read_address(f"{address}?vault=notes"), records_of(opened), roles=True)
 
 
 def enrol(database: str, users: dict[str, str]) -> None:
@@ -192,7 +192,7 @@ def changed(vault: Path, address: str, *, allowed: Sequence[str] = (), forbidden
     rights = Changes(tuple(map(read_right, allowed)), tuple(map(read_right, forbidden)))
     with excerpt.open(vault) as opened:
         opened.load()
-        return push(opened._snapshot, read_address(f"{address}?vault=notes"), records_of(opened), rights=rights)
+        return push(index_of(opened), read_address(f"{address}?vault=notes"), records_of(opened), rights=rights)
 
 
 def paths(address: str, query: str = "colony honey") -> set[str]:
@@ -388,9 +388,9 @@ def test_an_answer_during_which_a_right_is_taken_back_is_that_without_it(
             if not begun:
                 begun.append(True)
                 changed(vault, users["writer"], forbidden=[f"{staff}="])
-            return {path for (path,) in now._asked("SELECT path FROM notes")}
+            return {path for (path,) in now._queries.rows("SELECT path FROM notes")}
 
-        assert snapshot.at_one_moment(answer) == {"staff/Salaries.md", "staff/Empty.md", "staff/lists/Bees.md"}
+        assert snapshot.read_transaction(answer) == {"staff/Salaries.md", "staff/Empty.md", "staff/lists/Bees.md"}
 
 
 def test_the_rest_of_a_vault_can_be_closed(guarded: dict[str, str], vault: Path, users: dict[str, str]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import psycopg
@@ -16,7 +18,7 @@ from excerpt.store.address import read_address
 from excerpt.store.push import push
 from mcp import Client
 from tests.mcp.conftest import asking, failed
-from tests.store.conftest import on_replica, records_of
+from tests.store.conftest import index_of, on_replica, records_of
 from tests.store.server import Servers
 
 pytestmark = pytest.mark.store
@@ -117,6 +119,15 @@ def test_a_lost_connection_is_taken_up_again(both: tuple[Vault, Vault], store: s
     assert stored.search("pack").hits
 
 
+def test_a_search_on_a_store_imports_nothing_that_writes_one(store: str) -> None:
+    asked = "import sys, excerpt\nprint(len(excerpt.open(sys.argv[1]).search('token budget').hits), *sys.modules)"
+    run = subprocess.run([sys.executable, "-c", asked, store], capture_output=True, text=True, check=True)
+    hits, *names = run.stdout.split()
+    assert int(hits) > 0
+    assert "excerpt.store.snapshot" in names
+    assert not {"excerpt.store.push", "excerpt.store.rights", "excerpt.store.compare", "whoosh"} & set(names)
+
+
 def test_what_is_pushed_is_found_by_who_has_it_open(
     database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -127,16 +138,16 @@ def test_what_is_pushed_is_found_by_who_has_it_open(
     address = read_address(f"{database}?vault=notes")
     with excerpt.open(notes) as vault:
         vault.load()
-        push(vault._snapshot, address, records_of(vault))
+        push(index_of(vault), address, records_of(vault))
         with excerpt.open(f"{database}?vault=notes") as stored:
             assert not [hit for hit in stored.search("mead").hits if "Mead" in hit.fragment.path]
             (notes / "Mead.md").write_text("# Mead\n\nHoney and water, fermented.\n", encoding="utf-8")
             vault.refresh()
-            push(vault._snapshot, address, records_of(vault))
+            push(index_of(vault), address, records_of(vault))
             assert stored.search("mead").hits[0].fragment.path == "Mead.md"
             (notes / "Bees.md").unlink()
             vault.refresh()
-            push(vault._snapshot, address, records_of(vault))
+            push(index_of(vault), address, records_of(vault))
             assert {hit.fragment.path for hit in stored.search("colony honey").hits} == {"Mead.md"}
 
 

@@ -19,7 +19,7 @@ import excerpt
 from excerpt.settings import places
 from excerpt.store.address import read_address
 from excerpt.store.push import Pusher
-from tests.store.conftest import records_of
+from tests.store.conftest import index_of, records_of
 from tests.store.test_killed import WORDS, written
 
 pytestmark = pytest.mark.store
@@ -81,7 +81,7 @@ def write(folder: str, address: str, seed: int, ends: float) -> Done:
                     note = vault / f"{number:03}.md"
                     note.write_text(f"# Hive {number}\n\n{' '.join(chosen.choices(WORDS, k=60))}.\n", encoding="utf-8")
                 opened.refresh()
-                pusher.push(opened._snapshot)
+                pusher.push(index_of(opened))
                 found.append(memory())
                 time.sleep(chosen.uniform(0.1, 1.0))
     finally:
@@ -103,7 +103,7 @@ def test_readers_and_writers_do_not_stop_each_other(
         with excerpt.open(folder) as vault:
             vault.load()
             pusher = Pusher(read_address(address), records_of(vault))
-            pusher.push(vault._snapshot)
+            pusher.push(index_of(vault))
             pusher.close()
     ends = time.time() + SECONDS
     with ProcessPoolExecutor(READERS + len(folders), get_context("spawn")) as processes:

@@ -8,21 +8,20 @@ import os
 import sqlite3
 import stat
 import threading
-import unicodedata
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
-from datetime import date, timedelta
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from excerpt.corpus.names import NameTerms
 from excerpt.index.files import DerivedFile
-from excerpt.model import Section, Skipped
+from excerpt.model import Skipped
 from excerpt.text.display import counted
 from excerpt.text.fragments import digest_of_text
 
@@ -40,21 +39,6 @@ FragmentRow = tuple[str, int, int, int, int, int, str, bytes, str]
 
 Placed = tuple[int, int, int]
 """Where a fragment stands: its key, the number of its note, its first line."""
-
-
-class NameTerms(NamedTuple):
-    """The names that a note has, `own` of them, and behind them those that its links give others; none without a term.
-
-    `lengths`, `terms` and `files` are the bytes of numbers (`names.LENGTH`, `names.DIGEST`): how many terms each name
-    has; the terms, one name after the other; the name of the note's own file, and of those that its links mean.
-    `targets` are those of the links, a list in JSON. A tuple, as a search reads hundreds.
-    """
-
-    own: int
-    lengths: bytes
-    terms: bytes
-    files: bytes
-    targets: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,11 +100,6 @@ class GivenUp:
     ctime_ns: int
     cut: str
     reason: str
-
-
-def fold_name(name: str) -> str:
-    """What two names of a note are compared by: without case, width and runs of white space."""
-    return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
 
 
 def heading_path_to_row(heading_path: Sequence[str]) -> str:
@@ -889,80 +868,3 @@ def is_damage(error: sqlite3.DatabaseError) -> bool:
     code = getattr(error, "sqlite_errorcode", 0)
     # A short read is of a log that was cut while its index is in use.
     return code == sqlite3.SQLITE_IOERR_SHORT_READ or code & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-
-
-# --- facts of a note --------------------------------------------------------------------------------------------------
-# What the catalog says of a note besides its fragments: text, sections, size, dates, names.
-
-_DAY_NS = 86_400 * 10**9
-
-
-@dataclass(frozen=True, slots=True)
-class NoteInfo:
-    """What is known of a note besides its text. `mtime_ns` is the file's time when it was read, `kind` that of
-    an attachment."""
-
-    path: str
-    title: str
-    aliases: tuple[str, ...]
-    tags: tuple[str, ...]
-    language: str
-    size: int
-    mtime_ns: int
-    tokens: int
-    kind: str
-
-
-def sections(rows: ReadRows, path: str) -> list[Section]:
-    """A note's sections in their order, without their blocks."""
-    sql = (
-        "SELECT ordinal, level, heading, heading_path, s.line_start, s.line_end, place FROM sections s"
-        " JOIN notes ON notes.id = s.note WHERE path = ? ORDER BY ordinal"
-    )
-    return [
-        Section(ordinal, level, heading, heading_path_from_row(under), start, end, (), place)
-        for ordinal, level, heading, under, start, end, place in rows(sql, path)
-    ]
-
-
-def text(rows: ReadRows, path: str) -> str:
-    """With LF line ends. Raises KeyError for an unknown note, as all do that take one path but `sections`."""
-    (packed,) = _row(rows, "text", path, joined="JOIN note_texts ON note = notes.id")
-    return text_from_row(packed)
-
-
-def tokens(rows: ReadRows, path: str) -> int:
-    """Of the whole file."""
-    (counted,) = _row(rows, "tokens", path)
-    return int(counted)
-
-
-def modified(rows: ReadRows, path: str) -> str:
-    """Return the day of a note's last change, ISO 8601, UTC."""
-    (mtime_ns,) = _row(rows, "mtime_ns", path)
-    # Not by fromtimestamp, which on Windows knows no time before 1970.
-    return (date(1970, 1, 1) + timedelta(mtime_ns // _DAY_NS)).isoformat()
-
-
-def _row(rows: ReadRows, columns: str, path: str, joined: str = "") -> tuple[Any, ...]:
-    found = rows(f"SELECT {columns} FROM notes {joined} WHERE path = ?", path)
-    if not found:
-        raise KeyError(path)
-    return found[0]
-
-
-def info(rows: ReadRows, path: str) -> NoteInfo:
-    columns = "id, title, language, size, mtime_ns, tokens, kind"
-    number, title, language, size, mtime_ns, counted, kind = _row(rows, columns, path)
-    labels = rows("SELECT kind, value FROM labels WHERE note = ? ORDER BY rowid", number)
-    return NoteInfo(
-        path=path,
-        title=title,
-        aliases=tuple(value for kind, value in labels if kind == "alias"),
-        tags=tuple(value for kind, value in labels if kind == "tag"),
-        language=language,
-        size=size,
-        mtime_ns=mtime_ns,
-        tokens=counted,
-        kind=kind,
-    )

@@ -15,28 +15,18 @@ import numpy as np
 from numpy.typing import NDArray
 from whoosh import fields, formats
 from whoosh.codec.base import TermsReader
-from whoosh.codec.whoosh3 import W3Codec, W3Segment, W3TermInfo
+from whoosh.codec.whoosh3 import W3Codec, W3PerDocReader, W3Segment, W3TermInfo
 from whoosh.filedb.filestore import FileStorage
-from whoosh.index import TOC
+from whoosh.index import TOC, open_dir
 from whoosh.matching.mcore import ListMatcher
-from whoosh.reading import TermNotFound
+from whoosh.reading import IndexReader, TermNotFound
 
+from excerpt.corpus.tables import FIELDS, Positions, Rows, TermEntries, TermPlaces, TermPostings, offsets_of
 from excerpt.index import postings as counted
 from excerpt.index.catalog import Placed
 from excerpt.index.files import DamagedFileError, DerivedFile, check, mark_suspect, seal
-from excerpt.index.postings import FIELDS, Columns, DamagedColumnsError, Inverted, Segment, pack
-from excerpt.index.terms import (
-    DOCS,
-    OpenSegment,
-    Positions,
-    Rows,
-    Term,
-    TermEntries,
-    TermPlaces,
-    TermPostings,
-    Vocabulary,
-    offsets_of,
-)
+from excerpt.index.postings import Columns, DamagedColumnsError, Inverted, Segment, pack
+from excerpt.index.terms import DOCS, OpenSegment, Term, Vocabulary
 from excerpt.state_files import sync_folder
 
 # --- lexical ----------------------------------------------------------------------------------------------------------
@@ -138,12 +128,45 @@ class ColumnTerms(TermsReader):
         return found.docs[wanted].tolist(), tf[wanted].astype(float).tolist()
 
 
+class ColumnLengths(W3PerDocReader):
+    """A segment's field lengths as Whoosh reads them; deletions are those of its own segment."""
+
+    def __init__(self, storage: FileStorage, segment: W3Segment) -> None:
+        super().__init__(storage, segment)
+        self._docs = np.load(Path(storage.folder) / segment.make_filename(_DOCS), allow_pickle=False)
+
+    def doc_field_length(self, docnum: int, fieldname: str, default: int = 0) -> int:  # noqa: ARG002 - Whoosh's
+        return int(self._docs[fieldname][docnum])
+
+    def field_length(self, fieldname: str) -> int:
+        return int(self._docs[fieldname].sum())
+
+    def min_field_length(self, fieldname: str) -> int:
+        return int(self._docs[fieldname].min())
+
+    def max_field_length(self, fieldname: str) -> int:
+        return int(self._docs[fieldname].max())
+
+
 class ColumnCodec(W3Codec):
-    """Whoosh's third codec, with terms and postings in columns."""
+    """Whoosh's third codec, with terms, postings and field lengths in columns."""
+
+    def per_document_reader(self, storage: FileStorage, segment: W3Segment) -> ColumnLengths:
+        return ColumnLengths(storage, segment)
 
     def terms_reader(self, storage: FileStorage, segment: W3Segment) -> ColumnTerms:
         folder = Path(storage.folder)
         return ColumnTerms(Columns(*(folder / segment.make_filename(extension) for extension in (POSTINGS, _TERMS))))
+
+
+def open_whoosh_reader(folder: Path) -> IndexReader:
+    """Return Whoosh's own reader of the newest generation in an index folder, for `whoosh.searching.Searcher`.
+
+    A document number is a row counted with deleted fragments; there are no stored fields. A search does not use it: it
+    takes a Python object for each posting. Raises whoosh.index.EmptyIndexError where there is no index.
+    """
+    reader: IndexReader = open_dir(str(folder / FOLDER), indexname=_NAME, readonly=True).reader()
+    return reader
 
 
 def _opened(folder: Path, segment: W3Segment, first_row: int, before: OpenSegment | None = None) -> OpenSegment:
@@ -364,8 +387,8 @@ class LexicalReader:
         """How many fragments there are; here are rows of all."""
         return len(self.keys)
 
-    def learn(self, _terms: Sequence[str]) -> None:
-        """What is known of terms is at hand."""
+    def prefetch_counts(self, _terms: Sequence[str]) -> None:
+        """Do nothing: an index counts by its rows."""
 
     def counts(self, _terms: Sequence[str]) -> None:
         """Nothing is counted beforehand: rows tell."""

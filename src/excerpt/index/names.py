@@ -1,31 +1,23 @@
 """What notes are called beside their titles, taken apart when they are indexed: a search reads numbers, no texts.
 
-A term is kept as a digest of eight bytes, so that names of notes that never met are compared without a dictionary that
-all of them share. That two of a million terms have one digest is as likely as one in thirty million.
+`corpus.names` says how terms are kept.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from excerpt.index.catalog import AT_ONCE, NameTerms, ReadRows
-from excerpt.index.facets import file_name
+from excerpt.corpus.links import file_name
+from excerpt.corpus.names import DIGEST, LENGTH, NameTerms, digests_of
+from excerpt.index.catalog import AT_ONCE, ReadRows
 from excerpt.text.words import terms_of
 
-Digests = npt.NDArray[np.int64]
 Row = Sequence[Any]
-
-LENGTH, DIGEST = np.dtype("<u4"), np.dtype("<i8")
-NO_NAMES = NameTerms(0, b"", b"", bytes(DIGEST.itemsize), "[]")
-_MOST_KEPT = 1 << 15
 
 NAMES_VERSION = 1
 """Raised whenever other names are kept, or in another way: those of all notes are made anew."""
@@ -55,20 +47,6 @@ def taken_apart(
 def first_heading(sections: Iterable[Row]) -> str:
     """The first heading of the first level among a note's sections, "" without any; a place ("Page 1") names none."""
     return next((row[2] for row in sections if row[1] == 1 and not row[-1]), "")
-
-
-def digests_of(texts: Iterable[str]) -> Digests:
-    """What terms and names of files are kept as."""
-    return np.fromiter(map(_digest, texts), np.int64)
-
-
-@lru_cache(_MOST_KEPT)
-def _digest(text: str) -> int:
-    found = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=DIGEST.itemsize).digest()
-    return int.from_bytes(found, "little", signed=True)
-
-
-# --- in the catalog ---------------------------------------------------------------------------------------------------
 
 
 def stored(rows: ReadRows, numbers: Sequence[int]) -> dict[int, NameTerms]:

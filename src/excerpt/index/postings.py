@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from excerpt.corpus.tables import FIELDS
 from excerpt.index.files import RandomAccessFile, open_regular
 from excerpt.text.numbers import Occurrences, term_numbers
 
@@ -425,11 +426,6 @@ class Columns:
 
 # --- fields -----------------------------------------------------------------------------------------------------------
 # Which words a fragment is found by: its own, and those of its note, in one field each.
-
-FIELDS = ("above", "alias", "heading", "properties", "tags", "text", "title")
-"""`heading` is that of the fragment's section, `above` those over it; `alias` takes in the file's name where the title
-differs from it; `properties` are the other frontmatter values and the names of the folders, on the first fragment of
-a note only."""
 
 FIELDS_VERSION = 2
 """Raised whenever a field is made of something else: an index made under another version is rebuilt."""

@@ -8,8 +8,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
+from excerpt.corpus.names import fold_name
 from excerpt.errors import ExcerptError, UnopenedError
-from excerpt.index.catalog import NoteRows, fold_name, heading_path_to_row, text_to_row
+from excerpt.index.catalog import NoteRows, heading_path_to_row, text_to_row
 from excerpt.index.changes import cut_of
 from excerpt.index.names import taken_apart
 from excerpt.index.postings import FieldCollector, Inverted, embedded_digest, embedded_text

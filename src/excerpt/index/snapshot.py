@@ -10,198 +10,34 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from excerpt.corpus.facets import Facets, KnownLinks, Notes
+from excerpt.corpus.interface import CandidateQuery, Corpus
+from excerpt.corpus.notes import NoteReader
+from excerpt.corpus.queries import NoteRow
+from excerpt.corpus.tables import FragmentTable
 from excerpt.errors import IndexUnusableError, ModelError
-from excerpt.index import catalog, names, renames
-from excerpt.index.catalog import (
-    AT_ONCE,
-    FILE,
-    FRAGMENT_SEALED,
-    FRAGMENTS_JOINED,
-    Catalog,
-    DamagedRowError,
-    NameTerms,
-    NoteInfo,
-    ReadRows,
-    check_rows,
-    checked_notes,
-    checksum,
-    fold_name,
-    heading_path_from_row,
-    is_damage,
-)
+from excerpt.index import renames
+from excerpt.index.catalog import FILE, Catalog, DamagedRowError, check_rows, checked_notes, is_damage
 from excerpt.index.embed import Embedder, model_source, open_embedder
-from excerpt.index.facets import Facets, KnownLinks, Notes
 from excerpt.index.files import DamagedFileError, mark_suspect
 from excerpt.index.lexical import LexicalReader
 from excerpt.index.postings import EMBEDDED_TEXT_VERSION
+from excerpt.index.queries import CatalogQueries
 from excerpt.index.vectors import MatrixSource, VectorMatrix
-from excerpt.model import Fragment, Part, Section, Skipped, Status
-from excerpt.places import place_in
+from excerpt.model import Fragment, Section, Skipped, Status
 from excerpt.settings import Settings
-from excerpt.text.fragments import digest_of_text
-
-_FRAGMENT = (
-    "SELECT f.key, f.id, n.path, n.title, s.heading_path, f.ordinal, f.section, f.line_start, f.line_end, f.text,"
-    f" f.tokens, f.digest, n.kind, s.place FROM {FRAGMENTS_JOINED}"
-)
-_SEALED_FRAGMENT = f"SELECT {FRAGMENT_SEALED}, f.crc, f.text FROM {FRAGMENTS_JOINED}"
-_PARTS = (
-    f"SELECT w.place, {FRAGMENT_SEALED}, f.crc FROM wanted w CROSS JOIN notes n ON n.path = w.path"
-    " CROSS JOIN fragments f ON f.note = n.id AND f.ordinal BETWEEN w.first AND w.last"
-    " CROSS JOIN sections s ON s.note = f.note AND s.ordinal = f.section ORDER BY w.place, f.ordinal"
-)
-_NO_END = 1 << 62
 
 
-Answer = TypeVar("Answer")
-
-
-@dataclass(frozen=True, slots=True)
-class FragmentTable:
-    """Where each fragment stands, in the order of rows: `notes` are places in `paths` (sorted), `lines` first lines.
-
-    `languages` belong to `paths`, and so do `numbers`, which the notes have in the catalog, and `first_keys`, those of
-    their first fragments (-1 without any); `attached` says which are attachments.
-    """
-
-    keys: NDArray[np.int64]
-    notes: NDArray[np.int32]
-    lines: NDArray[np.int32]
-    paths: tuple[str, ...]
-    languages: tuple[str, ...]
-    numbers: NDArray[np.int64]
-    first_keys: NDArray[np.int64]
-    attached: NDArray[np.bool_]
-
-
-class CatalogView:
-    """What is read of one generation's fragments and notes in the tables of a catalog, wherever these are."""
-
-    is_part = False
-    """Whether only some of the fragments are at hand."""
-    is_unfinished = False
-    """Whether the build that committed this generation had files left to read."""
-    _rows: ReadRows
-    _select_fragment = _FRAGMENT
-
-    @property
-    def table(self) -> FragmentTable:
-        """Where each fragment stands."""
-        raise NotImplementedError
-
-    @cached_property
-    def rows_of_notes(self) -> NDArray[np.bool_] | None:
-        """Which rows are of notes; None where all are, or none."""
-        attached = self.table.attached
-        return ~attached[self.table.notes] if attached.any() and not attached.all() else None
-
-    def at_one_moment(self, answer: Callable[[], Answer]) -> Answer:
-        """What `answer` says, all from one state of the vault."""
-        return answer()
-
-    def _noted(self) -> AbstractContextManager[None]:
-        """Around what reads rows: turns what is wrong with them into our errors."""
-        return nullcontext()
-
-    def _miss(self, keys: Sequence[int]) -> None:
-        """Told of keys that no fragment has; raises where one should be there."""
-
-    @cached_property
-    def languages(self) -> tuple[str, ...]:
-        """Languages of the notes, the most frequent first."""
-        sql = "SELECT language FROM notes WHERE language <> '' GROUP BY language ORDER BY count(*) DESC, language"
-        return tuple(row[0] for row in self._rows(sql))
-
-    def fragments(self, keys: Sequence[int]) -> list[Fragment]:
-        """The fragments with these keys, in that order. Raises KeyError for a key that is not in this generation."""
-        found: dict[int, Fragment] = {}
-        wanted = [int(key) for key in keys]
-        for at in range(0, len(wanted), AT_ONCE):
-            part = wanted[at : at + AT_ONCE]
-            rows = self._rows(f"{self._select_fragment} WHERE f.key IN ({','.join('?' * len(part))})", *part)
-            found.update((one.key, one) for one in self._fragments(rows))
-        self._miss([key for key in wanted if key not in found])
-        return [found[key] for key in wanted]
-
-    def _fragments(self, rows: Sequence[Sequence[Any]]) -> list[Fragment]:
-        with self._noted():
-            return [fragment_from_row(row) for row in rows]
-
-    def fragment(self, fragment_id: str) -> Fragment | None:
-        found = self._fragments(self._rows(f"{self._select_fragment} WHERE f.id = ? ORDER BY f.key", fragment_id))
-        return found[0] if found else None
-
-    def note_fragments(self, path: str, first: int = 0, last: int | None = None) -> list[Fragment]:
-        """A note's fragments of the ordinals `first` to `last` (inclusive, as far as there are any), in their order;
-        none for an unknown note."""
-        sql = f"{self._select_fragment} WHERE n.path = ? AND f.ordinal BETWEEN ? AND ? ORDER BY f.ordinal"
-        return self._fragments(self._rows(sql, path, first, _NO_END if last is None else last))
-
-    def parts(self, ranges: Sequence[tuple[str, int, int | None]]) -> list[list[Part]]:
-        """For each note and its first and last ordinal (None: to the end) the fragments there are, without their
-        texts; in few queries, and without reading what is long."""
-        raise NotImplementedError
-
-    def sections(self, path: str) -> list[Section]:
-        """A note's sections in their order, without their blocks."""
-        with self._noted():
-            return catalog.sections(self._rows, path)
-
-    def place(self, path: str, line_start: int, line_end: int) -> str:
-        """The place of lines of an attachment, over all its pages that they are of; "" in a file without places."""
-        return place_in(self.sections(path), line_start, line_end)
-
-    def note_text(self, path: str) -> str:
-        """The note as it was read, with LF line ends. Raises KeyError for an unknown note."""
-        with self._noted():
-            return catalog.text(self._rows, path)
-
-    def note_tokens(self, path: str) -> int:
-        """Tokens of the whole file. Raises KeyError for an unknown note."""
-        return catalog.tokens(self._rows, path)
-
-    def note_modified(self, path: str) -> str:
-        """Return the day of the file's last change when it was read, ISO 8601, UTC. Raises KeyError for an unknown
-        note."""
-        return catalog.modified(self._rows, path)
-
-    def moved(self, path: str) -> str | None:
-        """Today's path of the note that once had this one; None if it is not known to have moved, or if there is a note
-        at `path` (again)."""
-        return renames.moved(self._rows, path)
-
-    def note_info(self, path: str) -> NoteInfo:
-        """Raises KeyError for an unknown note."""
-        return catalog.info(self._rows, path)
-
-    def note_paths(self) -> tuple[str, ...]:
-        """Every note's path, sorted."""
-        return tuple(row[0] for row in self._rows("SELECT path FROM notes ORDER BY path"))
-
-    def notes_named(self, name: str) -> tuple[int, ...]:
-        """Notes, as places in `table.paths`, whose title, file name or alias is `name`, whatever the case."""
-        sql = "SELECT path FROM names JOIN notes ON notes.id = note WHERE name = ?"
-        found = {row[0] for row in self._rows(sql, fold_name(name))}
-        return tuple(number for number, path in enumerate(self.table.paths) if path in found) if found else ()
-
-    def name_terms(self, places: Sequence[int]) -> list[NameTerms]:
-        """What notes, by their places in `table.paths`, are called beside their titles, and what their links call
-        others."""
-        numbers = self.table.numbers[np.array(places, np.int64)].tolist()
-        found = names.stored(self._rows, numbers)
-        return [found.get(number, names.NO_NAMES) for number in numbers]
-
-
-class Snapshot(CatalogView):
+class Snapshot(NoteReader):
     """A generation of an index. May be used from any one thread at a time; close it when it is replaced.
 
     Methods raise IndexUnusableError if the index turns out to be damaged; a build mends it.
@@ -212,6 +48,7 @@ class Snapshot(CatalogView):
         self._settings = settings
         self._catalog = catalog
         self._rows: _Rows = _Rows(folder, catalog)
+        self._queries = CatalogQueries(self._rows)
         self.generation = catalog.generation
         if not self.generation:
             raise IndexUnusableError("There is no index yet.", "Run `excerpt index`.")
@@ -231,7 +68,7 @@ class Snapshot(CatalogView):
             self._matrix.close()
             raise
         self._known = (
-            _OlderGeneration() if before is None or not self.lexical.shares(before.lexical) else before._told()
+            _OlderGeneration() if before is None or not self.lexical.shares(before.lexical) else before._shareable()
         )
 
     @classmethod
@@ -280,8 +117,8 @@ class Snapshot(CatalogView):
 
     @staticmethod
     def current_generation(folder: Path) -> int:
-        """The newest committed generation; 0 if there is none, or a full disk leaves no room to look. Costs less than a
-        millisecond."""
+        """Return the newest committed generation; 0 if there is none, or a full disk leaves no room to look. Costs less
+        than a millisecond."""
         try:
             catalog = _open_catalog(folder, briefly=True)
         except IndexUnusableError:
@@ -293,7 +130,7 @@ class Snapshot(CatalogView):
             catalog.close()
 
     def is_up_to_date(self, vault: Path) -> bool:
-        """Whether a build would find nothing to do, told without loading the builder. Raises VaultError and
+        """Return whether a build would find nothing to do, told without loading the builder. Raises VaultError and
         SettingsError as a build does."""
         from excerpt.index.changes import nothing_to_do
 
@@ -313,8 +150,8 @@ class Snapshot(CatalogView):
         for name in ("vectors", "table", "rows_of_notes", "facets", "embedder"):
             self.__dict__.pop(name, None)
 
-    answering: None = None
-    """Which rows may be answered from, where not all may."""
+    is_answer_row: None = None
+    """Which rows a query may answer from; None for all."""
 
     # --- derived ------------------------------------------------------------------------------------------------------
 
@@ -322,7 +159,7 @@ class Snapshot(CatalogView):
     def vectors(self) -> VectorMatrix:
         """The matrix, read when first asked for (about 0.2 s for 100,000 fragments)."""
         known = self._known.vectors if self._known.model == self._model else None
-        with self._noted():
+        with self._report_damage():
             return VectorMatrix.read(self._matrix, self.lexical.keys, self._catalog.number("dimensions"), known)
 
     @cached_property
@@ -341,20 +178,39 @@ class Snapshot(CatalogView):
         """Name of the tokenizer whose tokens are counted in the index."""
         return self._catalog.meta("tokenizer")
 
+    @cached_property
+    def languages(self) -> tuple[str, ...]:
+        """Languages of the notes, the most frequent first."""
+        sql = "SELECT language FROM notes WHERE language <> '' GROUP BY language ORDER BY count(*) DESC, language"
+        return tuple(row[0] for row in self._rows(sql))
+
+    def prefetch(self, _requests: Callable[[Corpus], Sequence[CandidateQuery]]) -> Snapshot:
+        """Return the snapshot, which has all fragments."""
+        return self
+
+    def renewed(self) -> Snapshot:
+        """Return the snapshot: a newer generation is opened as another one."""
+        return self
+
     def sizes_of(self, notes: NDArray[np.integer]) -> NDArray[np.int64]:
-        """How many fragments each of some notes has; notes are places in the table."""
+        """Return how many fragments each of some notes has; notes are places in the table."""
         sizes: NDArray[np.int64] = np.bincount(self.table.notes, minlength=len(self.table.paths))[notes]
         return sizes
 
+    def count_fragments(self, terms: Sequence[str]) -> int:
+        """Return how many fragments have any of `terms`."""
+        rows = [self.lexical.entries(term).rows for term in terms]
+        return len(np.unique(np.concatenate(rows))) if rows else 0
+
     def count_notes(self, terms: Sequence[str]) -> int:
-        """How many notes have all of `terms` in one fragment."""
+        """Return how many notes have all of `terms` in one fragment."""
         rows = reduce(np.intersect1d, [self.lexical.entries(term).rows for term in terms])
         return int(np.count_nonzero(np.bincount(self.table.notes[rows])))
 
     @cached_property
     def table(self) -> FragmentTable:
         """Where each fragment stands; read when first asked for."""
-        with self._noted():
+        with self._report_damage():
             checked = checked_notes(self._rows)
         notes = sorted((path, language, number, kind) for number, path, _, language, _, kind, _ in checked)
         numbers = np.array([row[2] for row in notes], np.int64)
@@ -378,112 +234,58 @@ class Snapshot(CatalogView):
     def facets(self) -> Facets:
         """What notes are filtered by; each part is read when first asked for."""
         table = self.table
-        notes = Notes(table.paths, table.numbers, table.first_keys)
-        return Facets(self._rows, notes, self._known.links, self._rows.check)
+        return Facets(self._queries, Notes(table.paths, table.numbers, table.first_keys), self._known.links)
 
-    def _told(self) -> _OlderGeneration:
-        """What the next generation may share of this one."""
+    def _shareable(self) -> _OlderGeneration:
+        """Return what the next generation may share of this one."""
         read, known = self.__dict__, self._known
         links = read["facets"].known_links if "facets" in read else known.links
         return (
             _OlderGeneration(read["vectors"], self._model, links) if "vectors" in read else replace(known, links=links)
         )
 
-    # --- checked rows -------------------------------------------------------------------------------------------------
-
-    _select_fragment = _SEALED_FRAGMENT
-
-    def _fragments(self, rows: Sequence[Sequence[Any]]) -> list[Fragment]:
-        with self._noted():
-            return [_checked_fragment(row) for row in rows]
+    # --- rows that are lost -------------------------------------------------------------------------------------------
 
     def note_fragments(self, path: str, first: int = 0, last: int | None = None) -> list[Fragment]:
-        """As of every catalog."""
+        """As of every corpus."""
         found = super().note_fragments(path, first, last)
         if not found:
             self._check_note(path)
-        self._check_ordinals([one.ordinal for one in found])
-        return found
-
-    def parts(self, ranges: Sequence[tuple[str, int, int | None]]) -> list[list[Part]]:
-        """As of every catalog."""
-        found: list[list[Part]] = [[] for _ in ranges]
-        for at in range(0, len(ranges), AT_ONCE):
-            asked = ranges[at : at + AT_ONCE]
-            values = [
-                value
-                for place, (path, first, last) in enumerate(asked, at)
-                for value in (place, path, first, _NO_END if last is None else last)
-            ]
-            wanted = ",".join(["(?,?,?,?)"] * len(asked))
-            for place, *row in self._rows(
-                f"WITH wanted(place, path, first, last) AS (VALUES {wanted}) {_PARTS}", *values
-            ):
-                found[place].append(self._checked_part(row))
-        for parts in found:
-            self._check_ordinals([one.ordinal for one in parts])
         return found
 
     def sections(self, path: str) -> list[Section]:
-        """As of every catalog."""
-        if number := self._check_note(path):
-            self._rows.check("sections", [number])
-        return super().sections(path)
+        """As of every corpus."""
+        found = super().sections(path)
+        if not found:
+            self._check_note(path)
+        return found
 
-    def note_tokens(self, path: str) -> int:
-        """As of every catalog."""
+    def _note(self, path: str) -> NoteRow:
         self._check_note(path)
-        return super().note_tokens(path)
+        return super()._note(path)
 
-    def note_info(self, path: str) -> NoteInfo:
-        """As of every catalog."""
-        if number := self._check_note(path):
-            self._rows.check("labels", [number])
-        return super().note_info(path)
-
-    def notes_named(self, name: str) -> tuple[int, ...]:
-        """As of every catalog."""
-        self._rows.check("names")
-        return super().notes_named(name)
+    def _check_note(self, path: str) -> None:
+        """Raise where a note has no row that should have one."""
+        with self._report_damage():
+            if self._queries.note(path) is None and path in self.table.paths:
+                raise DamagedRowError("a note that is lost")
 
     def check_rows(self, notes: Sequence[int] | None = None) -> None:
         """Compare all that a search shows, or shows of some notes by their numbers, with its checksums: before it is
         written elsewhere."""
-        with self._noted():
+        with self._report_damage():
             if notes is None:
                 self._catalog.check_rows()
             for number in notes or ():
                 self._catalog.check_rows_of(number)
 
-    def _check_note(self, path: str) -> int:
-        """Compare a note's row with its checksum; returns its number, 0 for an unknown note."""
-        with self._noted():
-            found = checked_notes(self._rows, "path = ?", path)
-            if not found and path in self.table.paths:
-                raise DamagedRowError("a note that is lost")
-        return found[0][0] if found else 0
-
-    def _check_ordinals(self, found: Sequence[int]) -> None:
-        """Raise unless the fragments of a note that were found are all there are between the first and the last."""
-        with self._noted():
-            if found and len(found) != found[-1] - found[0] + 1:
-                raise DamagedRowError("a fragment that is lost")
-
-    def _checked_part(self, row: Sequence[Any]) -> Part:
-        with self._noted():
-            *sealed, crc = row
-            if checksum(*sealed) != crc:
-                raise DamagedRowError("a fragment")
-        key, fragment_id, _, _, _, ordinal, section, level, heading, _, _, start, end, tokens, digest = sealed
-        return Part(key, fragment_id, ordinal, section, level, heading, start, end, tokens, digest)
-
     # --- the vault ----------------------------------------------------------------------------------------------------
 
-    def _noted(self) -> AbstractContextManager[None]:
+    def _report_damage(self) -> AbstractContextManager[None]:
         return _damage_noted(self._folder)
 
-    def _miss(self, keys: Sequence[int]) -> None:
-        with self._noted():
+    def _check_missing(self, keys: Sequence[int]) -> None:
+        with self._report_damage():
             if keys and np.isin(keys, self.lexical.keys).any():
                 raise DamagedRowError("a fragment that is lost")
 
@@ -576,37 +378,3 @@ def _damage_noted(folder: Path) -> Iterator[None]:
         raise IndexUnusableError(
             f"The index in {folder} cannot be read: {error}.", "Run `excerpt index`: it will be made anew."
         ) from error
-
-
-def _checked_fragment(row: Sequence[Any]) -> Fragment:
-    """Return a fragment from the columns of `_SEALED_FRAGMENT`. Raises DamagedRowError."""
-    *sealed, crc, text = row
-    key, fragment_id, path, title, kind, ordinal, section, _, _, heading_path, place, start, end, tokens, digest = (
-        sealed
-    )
-    if checksum(*sealed) != crc or digest_of_text(text) != digest:
-        raise DamagedRowError("a fragment")
-    return fragment_from_row(
-        (key, fragment_id, path, title, heading_path, ordinal, section, start, end, text, tokens, digest, kind, place)
-    )
-
-
-def fragment_from_row(row: Sequence[Any]) -> Fragment:
-    """A fragment from its columns, in the order of its fields in the catalog's queries."""
-    key, fragment_id, path, title, heading_path, ordinal, section, start, end, text, tokens, digest, kind, place = row
-    return Fragment(
-        id=fragment_id,
-        path=path,
-        title=title,
-        heading_path=heading_path_from_row(heading_path),
-        ordinal=ordinal,
-        section=section,
-        line_start=start,
-        line_end=end,
-        text=text,
-        tokens=tokens,
-        digest=digest,
-        key=key,
-        kind=kind,
-        place=place,
-    )

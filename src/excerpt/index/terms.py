@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import bisect
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import compress
 from pathlib import Path
@@ -13,52 +12,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from excerpt.corpus.tables import FIELDS, Positions, Rows, TermEntries, TermPlaces, offsets_of, runs
 from excerpt.index.files import DamagedFileError
-from excerpt.index.postings import FIELDS, Columns
+from excerpt.index.postings import Columns
 
 # --- terms ------------------------------------------------------------------------------------------------------------
 # What the open segments say of one term, as arrays over rows.
 
-Rows = NDArray[np.int32]
-
 DOCS = np.dtype([("key", "<i8"), ("note", "<i8"), ("line", "<u4"), *((field, "<u4") for field in FIELDS)])
 """What is known of each fragment of a segment: its key, its note's number in the catalog, its first line, and how many
 terms each field has."""
-
-
-@dataclass(frozen=True, slots=True)
-class TermPostings:
-    """Where a term stands in one field: rows, ascending, and how often in each."""
-
-    rows: Rows
-    tf: NDArray[np.float32]
-
-
-@dataclass(frozen=True, slots=True)
-class Positions:
-    """Places of a term in its rows: those in the i-th are `values[offsets[i]:offsets[i + 1]]`, ascending."""
-
-    offsets: NDArray[np.int64]
-    values: NDArray[np.int32]
-
-
-@dataclass(frozen=True, slots=True)
-class TermEntries:
-    """Where a term stands in all fields: rows, ascending, one for each field that has it; which field, as a place in
-    FIELDS; and how often."""
-
-    rows: Rows
-    fields: NDArray[np.uint8]
-    tf: NDArray[np.int32]
-
-
-@dataclass(frozen=True, slots=True)
-class TermPlaces:
-    """Occurrences of a term in some rows: `at` is the place of the row among those asked for, ascending."""
-
-    at: NDArray[np.int64]
-    fields: NDArray[np.uint8]
-    positions: NDArray[np.int32]
 
 
 class OpenSegment:
@@ -159,18 +122,6 @@ class Term:
             fields=np.repeat(self.entries.fields[picked], tf),
             positions=positions.values[runs(positions.offsets[picked], tf)],
         )
-
-
-def offsets_of(counts: NDArray[np.integer]) -> NDArray[np.int64]:
-    """Where runs of these lengths begin and end when they stand one after the other."""
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
-
-
-def runs(first: NDArray[np.integer], counts: NDArray[np.integer]) -> NDArray[np.int64]:
-    """The numbers of all runs, run i being `counts[i]` numbers from `first[i]` on."""
-    ends = np.cumsum(counts, dtype=np.int64)
-    total = int(ends[-1]) if len(ends) else 0
-    return np.repeat(first - (ends - counts), counts) + np.arange(total)
 
 
 _NONE = np.zeros(0, np.int32)

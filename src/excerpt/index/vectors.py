@@ -289,8 +289,6 @@ class VectorMatrix:
     """A row a fragment, in the order of `keys` (ascending), which are all that there are. `mean` is the mean of all,
     shape (dimensions,): the cosine that a query has with the vault as a whole."""
 
-    is_part = False
-
     def __init__(self, keys: Keys, total: NDArray[np.float64], source: MatrixSource, laid: _Laid) -> None:
         """`total` is the sum of all vectors, `source` where they were read."""
         self.keys = keys

@@ -16,12 +16,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from excerpt.corpus.names import NO_NAMES, NameTerms
+from excerpt.corpus.tables import FIELDS
 from excerpt.errors import ExcerptError, ModelError, SettingsError
 from excerpt.index.catalog import (
     FILE,
     Catalog,
     DamagedRowError,
-    NameTerms,
     NoteRows,
     OtherVersionError,
     ReadRows,
@@ -32,10 +33,8 @@ from excerpt.index.changes import cut_of, is_cut_so, made_with
 from excerpt.index.embed import Embedder, open_embedder
 from excerpt.index.files import SUSPECT, DamagedFileError, DerivedFile, check
 from excerpt.index.lexical import open_segments
-from excerpt.index.names import NO_NAMES
 from excerpt.index.postings import (
     EMBEDDED_TEXT_VERSION,
-    FIELDS,
     FIELDS_VERSION,
     DamagedColumnsError,
     FieldCollector,

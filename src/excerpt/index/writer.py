@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from excerpt.corpus.tables import FIELDS
 from excerpt.index import renames
 from excerpt.index.catalog import (
     FILE,
@@ -34,7 +35,7 @@ from excerpt.index.embed import Embedder, open_embedder
 from excerpt.index.files import SUSPECT, DamagedFileError, check, remove_others
 from excerpt.index.lexical import LexicalWriter, last_generation, placed
 from excerpt.index.names import store_anew
-from excerpt.index.postings import EMBEDDED_TEXT_VERSION, FIELDS, FieldCollector, embedded_text, join
+from excerpt.index.postings import EMBEDDED_TEXT_VERSION, FieldCollector, embedded_text, join
 from excerpt.index.prepare import Prepared, without_collection
 from excerpt.index.vectors import MatrixWriter, Quantised, quantise
 from excerpt.model import Skipped

@@ -14,8 +14,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
-from excerpt.index.facets import UNKNOWN_DAY, Facets, property_name
-from excerpt.index.snapshot import Snapshot
+from excerpt.corpus.facets import UNKNOWN_DAY, Facets, property_name
+from excerpt.corpus.interface import Corpus
 from excerpt.json_forms import fields_of
 from excerpt.search.engine import Engine
 from excerpt.search.filters import FIRST, LAST, midnight
@@ -72,7 +72,7 @@ class Branches:
 _KNOWN: WeakKeyDictionary[Facets, Branches] = WeakKeyDictionary()
 
 
-def branches_of(snapshot: Snapshot) -> Branches:
+def branches_of(snapshot: Corpus) -> Branches:
     """The branches of a snapshot, laid out at the first question and kept as long as the snapshot is."""
     facets = snapshot.facets
     known = _KNOWN.get(facets)

@@ -1,23 +1,20 @@
-"""Of a vault in a store, the notes that one may be related to: those that words, meaning, names and links put forward.
+"""Notes that one may be related to in a corpus that has not all fragments loaded.
 
-An index has every note at hand, and each kind of evidence puts forward its own. A store is asked for the fragments that
-have the note's telling words, that are near it in meaning or name it, and then for all of the notes that these are of.
+A complete corpus compares a note with all others. Of a store those fragments are loaded that have the note's telling
+words, that are near it in meaning or name it, and then all of the notes that these are of.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import cast
 
 import numpy as np
 import numpy.typing as npt
 
-from excerpt.index.snapshot import Snapshot
+from excerpt.corpus.interface import CandidateQuery, Corpus
 from excerpt.insight.similarity import POOL, NameMentions, Origin, centre_of, links_of, origin_of, spread, telling_terms
-from excerpt.search.asking import whole_notes
 from excerpt.search.engine import Engine
-from excerpt.store.candidates import Ask
-from excerpt.store.snapshot import StoreSnapshot
+from excerpt.search.prefetch import fragments_of_notes
 
 MOST = 5_000
 """Fragments that a note is compared with: 170 ms to fetch."""
@@ -33,37 +30,36 @@ _DIRECT = 2  # links to a note, or from it, go before what they have in common, 
 Ints = npt.NDArray[np.int32]
 
 
-def take_neighbours(engine: Engine, path: str, line: int | None) -> None:
-    """Have at hand what a note, or its fragment that holds `line`, is compared with. Raises KeyError for a note that
-    the store does not have."""
-    if not isinstance(engine.source, StoreSnapshot):
+def prefetch_neighbours(engine: Engine, path: str, line: int | None) -> None:
+    """Load what a note, or its fragment that holds `line`, is compared with. Raises KeyError for a note that the store
+    does not have."""
+    if (partial := engine.snapshot.partial) is None:
         return
-    store = engine.source.view(lambda base: [whole_notes(base, [path])])
-    origin = origin_of(cast("Snapshot", store), path, line)
-    found = store.counts_by_note(list(_asks(store, origin)))
-    links = links_of(cast("Snapshot", store), origin.note)
-    named = NameMentions(cast("Snapshot", store)).named_by(origin.note, origin.read)
+    corpus = partial.prefetch(lambda base: [fragments_of_notes(base, [path])])
+    origin = origin_of(corpus, path, line)
+    found = corpus.candidates_by_note(list(_queries(corpus, origin)))
+    links = links_of(corpus, origin.note)
+    named = NameMentions(corpus).named_by(origin.note, origin.read)
     joined = links.common + _DIRECT * links.direct
     joined[[one.of for one in named]] += _DIRECT
     # What is joined by links or names first, then what has most of what was looked for.
     first = np.argsort(-joined, kind="stable")[:POOL]
     then = np.lexsort((-joined, -found))
     order = np.array(list(dict.fromkeys([origin.note, *first[joined[first] > 0], *then[found[then] > 0]])), np.int32)
-    fitting = order[np.cumsum(store.sizes_of(order)) <= MOST]
-    paths = [store.table.paths[note] for note in {origin.note, *fitting.tolist()}]
-    engine.take(store.view(lambda base: [whole_notes(base, paths, MOST)]))
+    fitting = order[np.cumsum(corpus.sizes_of(order)) <= MOST]
+    paths = [corpus.table.paths[note] for note in {origin.note, *fitting.tolist()}]
+    engine.use_view(corpus.prefetch(lambda base: [fragments_of_notes(base, paths, MOST)]))
 
 
-def _asks(store: StoreSnapshot, origin: Origin) -> Iterator[Ask]:
-    """What finds fragments of related notes."""
-    terms = [term.term for term in telling_terms(cast("Snapshot", store), origin)][:TERMS]
+def _queries(corpus: Corpus, origin: Origin) -> Iterator[CandidateQuery]:
+    """Yield the queries that find fragments of related notes."""
+    terms = [term.term for term in telling_terms(corpus, origin)][:TERMS]
     if terms:
-        yield Ask(terms=tuple(terms), most=BY_WORDS)
+        yield CandidateQuery(terms=tuple(terms), limit=BY_WORDS)
     if len(origin.rows):
-        centre = centre_of(cast("Snapshot", store), origin)
-        yield Ask(vector=centre, nearest=BY_MEANING)
+        yield CandidateQuery(vector=centre_of(corpus, origin), vector_limit=BY_MEANING)
         rows = spread(origin.rows, PASSAGES)
-        for vector in store.vectors.rows(rows):
-            yield Ask(vector=vector, nearest=BY_MEANING // len(rows))
-    for words in NameMentions(cast("Snapshot", store)).words_of_names(origin.note):
-        yield Ask(having=words)
+        for vector in corpus.vectors.rows(rows):
+            yield CandidateQuery(vector=vector, vector_limit=BY_MEANING // len(rows))
+    for words in NameMentions(corpus).words_of_names(origin.note):
+        yield CandidateQuery(must=words)

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from rapidfuzz import process
 
+from excerpt.corpus.interface import Corpus
+from excerpt.corpus.links import names_other_file
 from excerpt.errors import NotThereError
-from excerpt.index.facets import names_other_file
-from excerpt.index.snapshot import Snapshot
 from excerpt.json_forms import fields_of
 from excerpt.model import Section
 from excerpt.places import holds
@@ -40,7 +40,7 @@ class AskedLines:
     heading: str = ""
 
 
-def place_called(snapshot: Snapshot, name: str) -> AskedLines:
+def place_called(snapshot: Corpus, name: str) -> AskedLines:
     """The place that `NOTE`, `NOTE:LINE`, `NOTE:A-B`, `NOTE:A-` or `NOTE#Heading` names, see `note_called`.
 
     A note whose own name looks like one of these comes first. Raises NotThereError.
@@ -55,7 +55,7 @@ def place_called(snapshot: Snapshot, name: str) -> AskedLines:
     return AskedLines(note_called(snapshot, note if heading else name), heading=heading)
 
 
-def note_called(snapshot: Snapshot, name: str) -> str:
+def note_called(snapshot: Corpus, name: str) -> str:
     """The path of the note with this path, file name, end of a path, title or alias, the first that fits.
 
     Raises NotThereError if there is none, with what is called alike, or if several notes have that title or alias.
@@ -66,7 +66,7 @@ def note_called(snapshot: Snapshot, name: str) -> str:
     return path
 
 
-def section_called(snapshot: Snapshot, path: str, heading: str) -> Section:
+def section_called(snapshot: Corpus, path: str, heading: str) -> Section:
     """The first section of a note under this heading, or of an attachment at this place (`page=12`); `A#B` is B
     somewhere under A. Raises NotThereError."""
     wanted = [_folded(part) for part in heading.split("#") if part.strip()]
@@ -84,7 +84,7 @@ def _folded(text: str) -> str:
     return " ".join(fold(text).split())
 
 
-def _known(snapshot: Snapshot, name: str) -> str | None:
+def _known(snapshot: Corpus, name: str) -> str | None:
     if not name.strip():
         return None
     if name in snapshot.facets.numbers:
@@ -102,7 +102,7 @@ def _known(snapshot: Snapshot, name: str) -> str | None:
     return paths[0] if paths else None
 
 
-def _alike(snapshot: Snapshot, name: str) -> str:
+def _alike(snapshot: Corpus, name: str) -> str:
     stems = {path: PurePosixPath(path).stem.casefold() for path in snapshot.table.paths}
     wanted = PurePosixPath(name.casefold()).stem
     near = process.extract(wanted, stems, score_cutoff=_ALIKE, limit=_MOST_NAMED)
@@ -191,7 +191,7 @@ class Peek:
         return {**fields_of(self), "properties": properties}
 
 
-def read(snapshot: Snapshot, name: str) -> NoteLines:
+def read(snapshot: Corpus, name: str) -> NoteLines:
     """The note, lines or section that `name` names (`naming.place_called`). Lines past the end are left out.
 
     Raises NotThereError for a note, heading or first line that is not there.
@@ -225,7 +225,7 @@ def read(snapshot: Snapshot, name: str) -> NoteLines:
     )
 
 
-def peek(snapshot: Snapshot, name: str, first_lines: int = FIRST_LINES) -> Peek:
+def peek(snapshot: Corpus, name: str, first_lines: int = FIRST_LINES) -> Peek:
     """What a note holds, in brief: its first lines, outline and labels. Raises NotThereError."""
     path = note_called(snapshot, name)
     info, whole = snapshot.note_info(path), snapshot.note_text(path)
@@ -261,7 +261,7 @@ def peek(snapshot: Snapshot, name: str, first_lines: int = FIRST_LINES) -> Peek:
     )
 
 
-def _outline(snapshot: Snapshot, path: str, text: Sequence[str]) -> tuple[OutlineEntry, ...]:
+def _outline(snapshot: Corpus, path: str, text: Sequence[str]) -> tuple[OutlineEntry, ...]:
     count = open_tokenizer(snapshot.tokenizer).count
     found: list[OutlineEntry] = []
     sections = snapshot.sections(path)

@@ -13,7 +13,8 @@ from operator import itemgetter
 import numpy as np
 import numpy.typing as npt
 
-from excerpt.index.facets import UNKNOWN_DAY, Label, WrittenLink, names_other_file, property_name
+from excerpt.corpus.facets import UNKNOWN_DAY, Label, WrittenLink, property_name
+from excerpt.corpus.links import names_other_file
 from excerpt.insight.overview_parts import (
     KeyPassage,
     KeySection,

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from excerpt.index.postings import FIELDS
-from excerpt.index.snapshot import Snapshot
-from excerpt.insight.neighbours import take_neighbours
+from excerpt.corpus.interface import Corpus
+from excerpt.corpus.tables import FIELDS
+from excerpt.insight.neighbours import prefetch_neighbours
 from excerpt.insight.similarity import (
     MOST_READ,
     WEIGHTS,
@@ -74,7 +74,7 @@ _TEXT = FIELDS.index("text")
 class Comparison:
     """The passages and words that one note, or a fragment of it, shares with some others."""
 
-    def __init__(self, snapshot: Snapshot, origin: Origin, terms: Sequence[AskedTerm], notes: Ints) -> None:
+    def __init__(self, snapshot: Corpus, origin: Origin, terms: Sequence[AskedTerm], notes: Ints) -> None:
         """`notes` ascending; `terms` are the words that say most about the origin."""
         self._snapshot = snapshot
         self._origin = origin
@@ -222,7 +222,7 @@ def _is_word(word: str) -> bool:
     )
 
 
-def _standing_in(snapshot: Snapshot, term: str, rows: Rows) -> npt.NDArray[np.bool_]:
+def _standing_in(snapshot: Corpus, term: str, rows: Rows) -> npt.NDArray[np.bool_]:
     """Which of the ascending `rows` have a term in their text."""
     entries = snapshot.lexical.entries(term)
     having = entries.rows[entries.fields == _TEXT]
@@ -388,7 +388,7 @@ def related(engine: Engine, path: str, line: int | None = None, limit: int = LIM
     Raises KeyError for a note that the index does not have.
     """
     begun = time.perf_counter()
-    take_neighbours(engine, path, line)
+    prefetch_neighbours(engine, path, line)
     snapshot = engine.snapshot
     origin = origin_of(snapshot, path, line)
     near = nearest(snapshot, origin)
@@ -407,7 +407,7 @@ def related(engine: Engine, path: str, line: int | None = None, limit: int = LIM
     )
 
 
-def _why(snapshot: Snapshot, origin: Origin, near: Near, compared: Comparison, at: int) -> RelatedNote:
+def _why(snapshot: Corpus, origin: Origin, near: Near, compared: Comparison, at: int) -> RelatedNote:
     """All that is told of the note at a place of `near`."""
     note = int(near.notes[at])
     info = snapshot.note_info(snapshot.table.paths[note])
@@ -438,7 +438,7 @@ def _linked(to: bool, back: bool) -> Linked:
     return Linked.FROM if back else Linked.NO
 
 
-def _common(snapshot: Snapshot, near: Near, note: int) -> tuple[CommonLink, ...]:
+def _common(snapshot: Corpus, near: Near, note: int) -> tuple[CommonLink, ...]:
     """The third notes that connect two, those with the fewest links first."""
     both_link_to, link_to_both = in_common(snapshot, near.links, note)
     found = [(other, False) for other in both_link_to] + [(other, True) for other in link_to_both]
@@ -446,7 +446,7 @@ def _common(snapshot: Snapshot, near: Near, note: int) -> tuple[CommonLink, ...]
     return tuple(CommonLink(info.path, info.title, back) for info, back in shown)
 
 
-def _mentions(snapshot: Snapshot, near: Near, note: int) -> tuple[Mention, ...]:
+def _mentions(snapshot: Corpus, near: Near, note: int) -> tuple[Mention, ...]:
     """Where one of two notes names the other, each line once."""
     paths = snapshot.table.paths
     found = [

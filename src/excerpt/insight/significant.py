@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import log
 
-from excerpt.index.facets import property_name
+from excerpt.corpus.facets import property_name
 from excerpt.insight.facet_map import folder_filter, tag_filter, value_filter
 from excerpt.insight.overview_parts import LabelKind, Standout
 from excerpt.insight.topic import COUNTED, Topic

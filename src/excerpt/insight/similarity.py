@@ -13,9 +13,8 @@ from pathlib import PurePosixPath
 import numpy as np
 import numpy.typing as npt
 
-from excerpt.index.catalog import NoteInfo
-from excerpt.index.postings import FIELDS
-from excerpt.index.snapshot import Snapshot
+from excerpt.corpus.interface import Corpus
+from excerpt.corpus.tables import FIELDS, NoteInfo
 from excerpt.model import Fragment
 from excerpt.search.evidence import asked_words
 from excerpt.search.lexical import Rows
@@ -52,7 +51,7 @@ class NoteLinks:
         return found
 
 
-def links_of(snapshot: Snapshot, note: int) -> NoteLinks:
+def links_of(snapshot: Corpus, note: int) -> NoteLinks:
     """The links of a note, and what others have in common with it.
 
     A third note that both link to, or that links to both, counts the less, the more links lead to it or from it (Adamic
@@ -70,7 +69,7 @@ def links_of(snapshot: Snapshot, note: int) -> NoteLinks:
     return NoteLinks(np.sort(to), np.sort(back), (common / (common + HALF)).astype(np.float32))
 
 
-def in_common(snapshot: Snapshot, links: NoteLinks, other: int) -> tuple[list[int], list[int]]:
+def in_common(snapshot: Corpus, links: NoteLinks, other: int) -> tuple[list[int], list[int]]:
     """The third notes that a note with these `links` and the `other` both link to, and those that link to both: the
     ones with the fewest links first."""
     sources, targets = snapshot.facets.links
@@ -82,7 +81,7 @@ def in_common(snapshot: Snapshot, links: NoteLinks, other: int) -> tuple[list[in
     )
 
 
-def by_tags(snapshot: Snapshot, tags: Iterable[str]) -> Floats:
+def by_tags(snapshot: Corpus, tags: Iterable[str]) -> Floats:
     """For each note, the rarity of the `tags` that it has too, as a share of that of all."""
     count = len(snapshot.table.paths)
     value = np.zeros(count, np.float32)
@@ -251,7 +250,7 @@ def _begins_sentence(text: str, found: NameSpan) -> bool:
 class NameMentions:
     """Who names whom in the vault of one snapshot. Keeps what notes are called while it is asked."""
 
-    def __init__(self, snapshot: Snapshot) -> None:
+    def __init__(self, snapshot: Corpus) -> None:
         self._snapshot = snapshot
         self._names = snapshot.facets.names
         self._languages = snapshot.languages[:1]
@@ -444,7 +443,7 @@ class Near:
     links: NoteLinks
 
 
-def origin_of(snapshot: Snapshot, path: str, line: int | None) -> Origin:
+def origin_of(snapshot: Corpus, path: str, line: int | None) -> Origin:
     """The note, or its fragment that holds `line`, else the next (a heading may stand above its fragment), else the
     last. Raises KeyError for a note that the index does not have."""
     note = snapshot.facets.numbers[path]
@@ -455,7 +454,7 @@ def origin_of(snapshot: Snapshot, path: str, line: int | None) -> Origin:
     return Origin(note, snapshot.note_info(path), tuple(fragments), rows)
 
 
-def nearest(snapshot: Snapshot, origin: Origin) -> Near:
+def nearest(snapshot: Corpus, origin: Origin) -> Near:
     """The notes that anything connects with what is asked about, weighed."""
     paths = snapshot.table.paths
     terms = telling_terms(snapshot, origin)
@@ -490,7 +489,7 @@ def _top(values: Floats) -> Ints:
 # --- words ------------------------------------------------------------------------------------------------------------
 
 
-def telling_terms(snapshot: Snapshot, origin: Origin) -> tuple[AskedTerm, ...]:
+def telling_terms(snapshot: Corpus, origin: Origin) -> tuple[AskedTerm, ...]:
     """The words that say most about the note: often there, rare in the vault, and telling in general language."""
     info, lexical = origin.info, snapshot.lexical
     counts: Counter[str] = Counter()
@@ -503,7 +502,7 @@ def telling_terms(snapshot: Snapshot, origin: Origin) -> tuple[AskedTerm, ...]:
     for name in (info.title, *info.aliases):
         counts.update(terms_of(name, info.language)[0] * IN_A_NAME)
     every = lexical.corpus_size
-    lexical.learn(list(counts))
+    lexical.prefetch_counts(list(counts))
     likely: list[tuple[float, str]] = []
     for term, count in counts.items():
         spread = min(lexical.count(term), every)
@@ -532,20 +531,20 @@ def _spelled(origin: Origin, terms: set[str]) -> dict[str, str]:
     return found
 
 
-def _telling(snapshot: Snapshot, words: Sequence[str]) -> list[float]:
+def _telling(snapshot: Corpus, words: Sequence[str]) -> list[float]:
     """How much each word says in general language, 0 to 1; 1 where the model does not know."""
     plain = [word for word in words if word.isascii() and word.isalpha()]
     known = dict(zip(plain, snapshot.embedder.telling(plain).tolist(), strict=True))
     return [known.get(word, 1.0) for word in words]
 
 
-def _term(snapshot: Snapshot, term: str, spelled: str, count: int, telling: float) -> AskedTerm:
+def _term(snapshot: Corpus, term: str, spelled: str, count: int, telling: float) -> AskedTerm:
     every, notes = len(snapshot.table.paths), snapshot.count_notes([term])
     rarity = telling * float(np.log1p((every - notes + 0.5) / (notes + 0.5)))
     return AskedTerm(term, spelled, float(np.log1p(count)) * rarity, rarity, telling, notes)
 
 
-def by_words(snapshot: Snapshot, terms: Sequence[AskedTerm], info: NoteInfo) -> tuple[Floats, Floats]:
+def by_words(snapshot: Corpus, terms: Sequence[AskedTerm], info: NoteInfo) -> tuple[Floats, Floats]:
     """For each note, the product of its words' weights with those of `terms`, over the root of its pivoted length; and
     how much of its title is among them, and of this note's title (`info`) in its text."""
     notes, count, lexical = snapshot.table.notes, len(snapshot.table.paths), snapshot.lexical
@@ -578,7 +577,7 @@ def by_words(snapshot: Snapshot, terms: Sequence[AskedTerm], info: NoteInfo) -> 
 # --- names ------------------------------------------------------------------------------------------------------------
 
 
-def _by_names(snapshot: Snapshot, origin: Origin) -> tuple[Floats, tuple[Named, ...]]:
+def _by_names(snapshot: Corpus, origin: Origin) -> tuple[Floats, tuple[Named, ...]]:
     """For each note, how rarely named it is where it is named here, or this note there; and where."""
     names = NameMentions(snapshot)
     named = (*names.named_by(origin.note, origin.read), *names.naming(origin.note))
@@ -592,7 +591,7 @@ def _by_names(snapshot: Snapshot, origin: Origin) -> tuple[Floats, tuple[Named, 
 # --- meaning ----------------------------------------------------------------------------------------------------------
 
 
-def _proposed_by_meaning(snapshot: Snapshot, origin: Origin) -> Floats:
+def _proposed_by_meaning(snapshot: Corpus, origin: Origin) -> Floats:
     """For each note, the mean similarity of its passages with what is asked about, above what is ordinary here."""
     notes, count, vectors = snapshot.table.notes, len(snapshot.table.paths), snapshot.vectors
     if not len(origin.rows):
@@ -602,14 +601,14 @@ def _proposed_by_meaning(snapshot: Snapshot, origin: Origin) -> Floats:
     return (np.bincount(notes, similar, count) / np.maximum(np.bincount(notes, minlength=count), 1)).astype(np.float32)
 
 
-def centre_of(snapshot: Snapshot, origin: Origin) -> Floats:
+def centre_of(snapshot: Corpus, origin: Origin) -> Floats:
     """The mean of the passages' vectors, as seen from the middle of the vault's; there is a passage."""
     vectors = snapshot.vectors
     centre: Floats = (vectors.rows(spread(origin.rows)) - vectors.mean).mean(axis=0).astype(np.float32)
     return centre
 
 
-def by_meaning(snapshot: Snapshot, origin: Origin, notes: Ints) -> Floats:
+def by_meaning(snapshot: Corpus, origin: Origin, notes: Ints) -> Floats:
     """For each of `notes`, how well each passage here is matched by the nearest there, and the other way round: the
     mean of both."""
     rows, places = rows_of(snapshot, notes)
@@ -624,14 +623,14 @@ def by_meaning(snapshot: Snapshot, origin: Origin, notes: Ints) -> Floats:
     return value
 
 
-def centred(snapshot: Snapshot, rows: Rows) -> Floats:
+def centred(snapshot: Corpus, rows: Rows) -> Floats:
     """The vectors of rows as seen from the middle of the vault's, of length 1: as they are, all lie close together."""
     found = snapshot.vectors.rows(rows) - snapshot.vectors.mean
     lengths: Floats = np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-9)
     return found / lengths
 
 
-def rows_of(snapshot: Snapshot, notes: Ints) -> tuple[Rows, Ints]:
+def rows_of(snapshot: Corpus, notes: Ints) -> tuple[Rows, Ints]:
     """The rows of `notes`, at most MOST_PASSAGES of each, and of each row the place in `notes`, ascending."""
     table = snapshot.table.notes
     place = np.full(len(snapshot.table.paths), -1, np.int32)

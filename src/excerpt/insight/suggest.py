@@ -17,8 +17,8 @@ import numpy.typing as npt
 from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
-from excerpt.index.facets import Facets, property_name
-from excerpt.index.snapshot import Snapshot
+from excerpt.corpus.facets import Facets, property_name
+from excerpt.corpus.interface import CandidateQuery, Corpus
 from excerpt.insight.facet_map import (
     EVERYTHING,
     Tree,
@@ -32,7 +32,6 @@ from excerpt.insight.facet_map import (
 from excerpt.insight.significant import log_likelihood
 from excerpt.insight.themes import Phrases, phrases_of
 from excerpt.insight.topic import Topic, find_topic
-from excerpt.search.asking import with_at_hand
 from excerpt.search.engine import Engine
 from excerpt.search.evidence import asked_words
 from excerpt.search.filters import allowed, notes_allowed
@@ -48,7 +47,6 @@ from excerpt.search.query import (
     conditions,
     hints,
 )
-from excerpt.store.candidates import Ask
 from excerpt.text.dates import day_of
 from excerpt.text.words import QueryWord, analyze, fold
 
@@ -94,7 +92,7 @@ _Lists = dict[str, tuple[_Entry, ...]]
 _KNOWN: WeakKeyDictionary[Facets, _Lists] = WeakKeyDictionary()
 
 
-def complete(snapshot: Snapshot, operator: str, begun: str, today: date) -> tuple[Completion, ...]:
+def complete(snapshot: Corpus, operator: str, begun: str, today: date) -> tuple[Completion, ...]:
     """What `begun`, the value of a filter or a word, may be going to be, the likeliest first.
 
     `operator` is what stands before the colon, "#", or "" for a word. What begins so goes before what has a part that
@@ -129,7 +127,7 @@ def _begins_part(folded: str, wanted: str) -> bool:
 # --- filters ----------------------------------------------------------------------------------------------------------
 
 
-def listed(snapshot: Snapshot, name: str) -> tuple[_Entry, ...]:
+def listed(snapshot: Corpus, name: str) -> tuple[_Entry, ...]:
     """What the filter or property of that name can be completed by."""
     if name in _MAKERS:
         return _kept(snapshot, name, _MAKERS[name])
@@ -139,7 +137,7 @@ def listed(snapshot: Snapshot, name: str) -> tuple[_Entry, ...]:
     return _kept(snapshot, name, lambda snapshot: _values(snapshot, name))
 
 
-def _kept(snapshot: Snapshot, name: str, make: Callable[[Snapshot], Iterable[_Entry]]) -> tuple[_Entry, ...]:
+def _kept(snapshot: Corpus, name: str, make: Callable[[Corpus], Iterable[_Entry]]) -> tuple[_Entry, ...]:
     """The list of that name, made when it is first asked for."""
     known = _KNOWN.setdefault(snapshot.facets, {})
     if name not in known:
@@ -166,7 +164,7 @@ def _entries(written: Iterable[tuple[str, int]], asked: Callable[[str], str], *,
             yield _Entry(folded, Completion(text, spelled, notes if told else 0), notes)
 
 
-def _tags(snapshot: Snapshot) -> Iterator[_Entry]:
+def _tags(snapshot: Corpus) -> Iterator[_Entry]:
     written = [
         (tag[:end], note)
         for tag, note in ((name.strip("/"), note) for name, note in snapshot.facets.tags_as_written())
@@ -175,14 +173,14 @@ def _tags(snapshot: Snapshot) -> Iterator[_Entry]:
     return _entries(written, tag_filter)
 
 
-def _hashed(snapshot: Snapshot) -> Iterator[_Entry]:
+def _hashed(snapshot: Corpus) -> Iterator[_Entry]:
     for entry in _tags(snapshot):
         tag = entry.completion.label
         if not any(sign.isspace() or sign in '#"' for sign in tag) and any(map(str.isalpha, tag)):
             yield _Entry(entry.folded, Completion(f"#{tag}", tag, entry.completion.count), entry.weight)
 
 
-def _folders(operator: str) -> Callable[[Snapshot], Iterator[_Entry]]:
+def _folders(operator: str) -> Callable[[Corpus], Iterator[_Entry]]:
     def asked(folder: str) -> str:
         is_pattern = operator == "path" or "*" in fold(folder)
         return folder_filter(folder) if is_pattern else filter_for(operator, f"/{folder}/")
@@ -190,7 +188,7 @@ def _folders(operator: str) -> Callable[[Snapshot], Iterator[_Entry]]:
     return lambda snapshot: _of_folders(snapshot, asked)
 
 
-def _of_folders(snapshot: Snapshot, asked: Callable[[str], str]) -> Iterator[_Entry]:
+def _of_folders(snapshot: Corpus, asked: Callable[[str], str]) -> Iterator[_Entry]:
     counts: Counter[str] = Counter()
     for path in snapshot.table.paths:
         folder = posixpath.dirname(path)
@@ -201,8 +199,8 @@ def _of_folders(snapshot: Snapshot, asked: Callable[[str], str]) -> Iterator[_En
         yield _Entry(fold(f"{folder}/"), Completion(asked(folder), f"{folder}/", notes), notes)
 
 
-def _files(operator: str) -> Callable[[Snapshot], Iterator[_Entry]]:
-    def made(snapshot: Snapshot) -> Iterator[_Entry]:
+def _files(operator: str) -> Callable[[Corpus], Iterator[_Entry]]:
+    def made(snapshot: Corpus) -> Iterator[_Entry]:
         stems = [
             (posixpath.splitext(posixpath.basename(path))[0], note) for note, path in enumerate(snapshot.table.paths)
         ]
@@ -211,11 +209,11 @@ def _files(operator: str) -> Callable[[Snapshot], Iterator[_Entry]]:
     return made
 
 
-def _titles(snapshot: Snapshot) -> Iterator[_Entry]:
+def _titles(snapshot: Corpus) -> Iterator[_Entry]:
     return _entries(snapshot.facets.titles_as_written(), lambda title: filter_for("title", title), told=False)
 
 
-def _headings(snapshot: Snapshot) -> Iterator[_Entry]:
+def _headings(snapshot: Corpus) -> Iterator[_Entry]:
     counts: dict[str, tuple[str, int]] = {}
     for heading, count in snapshot.facets.headings_as_written():
         if len(heading) <= LONGEST and (folded := fold(heading)):
@@ -225,16 +223,16 @@ def _headings(snapshot: Snapshot) -> Iterator[_Entry]:
         yield _Entry(folded, Completion(filter_for("heading", spelled), spelled), count)
 
 
-def _values(snapshot: Snapshot, name: str) -> Iterator[_Entry]:
+def _values(snapshot: Corpus, name: str) -> Iterator[_Entry]:
     return _entries(snapshot.facets.values_as_written(name), lambda value: value_filter(name, value))
 
 
-def _kinds(snapshot: Snapshot) -> Iterator[_Entry]:
+def _kinds(snapshot: Corpus) -> Iterator[_Entry]:
     for kind, notes in snapshot.facets.kinds.items():
         yield _Entry(kind, Completion(filter_for("kind", kind), kind), len(notes))
 
 
-_MAKERS: Mapping[str, Callable[[Snapshot], Iterator[_Entry]]] = {
+_MAKERS: Mapping[str, Callable[[Corpus], Iterator[_Entry]]] = {
     "tag": _tags,
     "tags": _tags,
     "#": _hashed,
@@ -252,7 +250,7 @@ _MAKERS: Mapping[str, Callable[[Snapshot], Iterator[_Entry]]] = {
 }
 
 
-def _periods(snapshot: Snapshot, name: str, begun: str, today: date) -> Iterator[Completion]:
+def _periods(snapshot: Corpus, name: str, begun: str, today: date) -> Iterator[Completion]:
     years = [str(today.year - back) for back in range(5)]
     for period in (*PERIODS, *years):
         if period.startswith(begun.lower()):
@@ -264,7 +262,7 @@ def _periods(snapshot: Snapshot, name: str, begun: str, today: date) -> Iterator
 # --- words ------------------------------------------------------------------------------------------------------------
 
 
-def _words(snapshot: Snapshot, begun: str) -> tuple[Completion, ...]:
+def _words(snapshot: Corpus, begun: str) -> tuple[Completion, ...]:
     """The words of the vault that begin so, and the filters and properties."""
     wanted = fold(begun)
     names = [Completion(f"{name}:", f"{name}:") for name in sorted(OPERATORS - {"tags", "aliases", "alias"})]
@@ -277,7 +275,7 @@ def _words(snapshot: Snapshot, begun: str) -> tuple[Completion, ...]:
     return (*_vocabulary(snapshot, wanted), *filters, *properties)[:MOST]
 
 
-def _property_names(snapshot: Snapshot) -> Iterator[_Entry]:
+def _property_names(snapshot: Corpus) -> Iterator[_Entry]:
     spelled: dict[str, dict[str, int]] = {}
     for name, notes in snapshot.facets.property_names_as_written():
         spelled.setdefault(property_name(name), {})[name] = notes
@@ -285,7 +283,7 @@ def _property_names(snapshot: Snapshot) -> Iterator[_Entry]:
         yield _property_entry(snapshot, name, spellings)
 
 
-def _property_entry(snapshot: Snapshot, name: str, spellings: Mapping[str, int]) -> _Entry:
+def _property_entry(snapshot: Corpus, name: str, spellings: Mapping[str, int]) -> _Entry:
     """A property by its commonest spelling. A note may have it in two, and is counted once."""
     spelling = min(spellings, key=lambda one: (-spellings[one], one))
     notes = spellings[spelling]
@@ -295,7 +293,7 @@ def _property_entry(snapshot: Snapshot, name: str, spellings: Mapping[str, int])
     return _Entry(name, Completion(f"{asked}:", spelling, notes) if asked else Completion("", spelling), notes)
 
 
-def _vocabulary(snapshot: Snapshot, begun: str) -> list[Completion]:
+def _vocabulary(snapshot: Corpus, begun: str) -> list[Completion]:
     """Words as they are written, by the number of fragments that have them in any form; terms are stems."""
     asked = asked_words(begun, snapshot)
     if len(asked) != 1:
@@ -304,17 +302,21 @@ def _vocabulary(snapshot: Snapshot, begun: str) -> list[Completion]:
     stems = dict.fromkeys((*asked[0].terms, *reader.continuations(begun, 10 * TERMS)))
     counted = sorted(((reader.count(term), term) for term in stems), key=lambda one: (-one[0], one[1]))
     found: dict[str, Completion] = {}
-    snapshot = with_at_hand(snapshot, [Ask(having=((term,),), first=READ) for _, term in counted[:TERMS]])
-    for count, term in counted[:TERMS]:
+    snapshot = _with_fragments(snapshot, [term for _, term in counted[:TERMS]])
+    for _, term in counted[:TERMS]:
         rows = np.unique(snapshot.lexical.entries(term).rows)
         word = spelled(snapshot, term, rows[:READ].tolist(), begun)
         if word and word.casefold() not in found:
-            known = count if snapshot.is_part else len(rows)
-            found[word.casefold()] = Completion(word, word, known, "fragment")
+            found[word.casefold()] = Completion(word, word, snapshot.count_fragments([term]), "fragment")
     return sorted(found.values(), key=lambda one: (-one.count, one.label))
 
 
-def spelled(snapshot: Snapshot, term: str, rows: Sequence[int], begun: str = "") -> str:
+def _with_fragments(snapshot: Corpus, terms: Sequence[str]) -> Corpus:
+    """Return the corpus with the first fragments loaded that have each of `terms`."""
+    return snapshot.prefetch(lambda _: [CandidateQuery(must=((term,),), scan_limit=READ) for term in terms])
+
+
+def spelled(snapshot: Corpus, term: str, rows: Sequence[int], begun: str = "") -> str:
     """How the word of a stem is written, by the first fragments that have it, if it begins so; "" if it does not."""
     table = snapshot.table
     spellings: Counter[str] = Counter()
@@ -372,7 +374,7 @@ def _changes(engine: Engine, query: str) -> Iterator[Change]:
 def _filter_meant(engine: Engine, one: Filter) -> str:
     """The filter of the same kind that is spelled most like one that no note meets; "" for one that some meet."""
     alone = Query("", filters=(one,))
-    engine.look_up([alone])
+    engine.prefetch([alone])
     snapshot = engine.snapshot
     rows = allowed(alone, snapshot, partial(asked_words, snapshot=snapshot), date.today())
     if rows is None or rows.any():
@@ -386,15 +388,14 @@ def _filter_meant(engine: Engine, one: Filter) -> str:
     return entries[near[0]] if near else ""
 
 
-def _word_meant(snapshot: Snapshot, word: QueryWord) -> str:
+def _word_meant(snapshot: Corpus, word: QueryWord) -> str:
     """The word that is spelled most like one that no note has, of equals the commonest; "" for one that some have."""
     reader, typed = snapshot.lexical, word.terms[0]
     if word.whole or len(typed) < SHORTEST or not typed.isalpha():
         return ""
     # How often an index counts a term, deleted fragments with it, says only that it may be there.
     may_be = [term for term in word.terms if reader.count(term)]
-    is_there = bool(may_be) and (snapshot.is_part or any(len(reader.entries(term).rows) for term in may_be))
-    if is_there or reader.continuations(fold(word.surface), 1):
+    if snapshot.count_fragments(may_be) or reader.continuations(fold(word.surface), 1):
         return ""
     near = process.extract(
         typed,
@@ -403,7 +404,7 @@ def _word_meant(snapshot: Snapshot, word: QueryWord) -> str:
         score_cutoff=ALIKE,
         limit=_COMPARED,
     )
-    snapshot = with_at_hand(snapshot, [Ask(having=((term,),), first=READ) for term, _, _ in near])
+    snapshot = _with_fragments(snapshot, [term for term, _, _ in near])
     for term, _, _ in sorted(near, key=lambda one: (-one[1], -reader.count(one[0]), one[0])):
         if written := spelled(snapshot, term, np.unique(snapshot.lexical.entries(term).rows)[:READ].tolist()):
             return written.lower() if word.surface.islower() else written

@@ -14,7 +14,7 @@ from statistics import fmean
 import numpy as np
 import numpy.typing as npt
 
-from excerpt.index.lexical import LexicalReader
+from excerpt.corpus.interface import Terms
 from excerpt.insight.overview_parts import Theme
 from excerpt.insight.passages import prose_of
 from excerpt.insight.topic import Topic
@@ -111,7 +111,7 @@ class Phrases:
     counts: Counter[Key]
     _spellings: Mapping[Key, Counter[str]] = field(repr=False)
     _telling: dict[str, float] = field(repr=False)
-    _reader: LexicalReader = field(repr=False)
+    _reader: Terms = field(repr=False)
     _rarities: dict[str, float] = field(default_factory=dict, repr=False)
 
     def spelled(self, key: Key) -> str:
@@ -135,7 +135,7 @@ class Phrases:
 
     def learn(self, keys: Iterable[Key]) -> None:
         """Ask at once how many fragments have the words of these."""
-        self._reader.learn([part for key in keys for term in key for part in self._indexed(term)])
+        self._reader.prefetch_counts([part for key in keys for term in key for part in self._indexed(term)])
 
     @staticmethod
     def _indexed(term: str) -> Sequence[str]:

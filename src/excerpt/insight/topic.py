@@ -16,8 +16,8 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from excerpt.index.facets import Label
-from excerpt.index.snapshot import Snapshot
+from excerpt.corpus.facets import Label
+from excerpt.corpus.interface import Corpus
 from excerpt.insight.overview_parts import Place
 from excerpt.kinds import Confidence, Strategy
 from excerpt.model import Fragment
@@ -70,7 +70,7 @@ class Topic:
     answers in other words is among them. There are none where nothing is about the topic, or only filters were asked.
     """
 
-    snapshot: Snapshot
+    snapshot: Corpus
     rows: Rows
     best: Rows
     scores: Floats
@@ -198,7 +198,7 @@ def worths(groups: Sequence[Group], scores: Sequence[float]) -> dict[Group, floa
 def find_topic(engine: Engine, text: str) -> Topic:
     """The fragments about what `text` asks for, in the query language."""
     queries = engine.parse(text)
-    engine.look_up(queries, RANKED, by_words=COUNTED_IN_STORE)
+    engine.prefetch(queries, RANKED, by_words=COUNTED_IN_STORE)
     answers = [engine.answer(query, queries[0].strategy or Strategy.AUTO, RANKED) for query in queries]
     ranking = engine.ranking(answers)
     rows = np.unique(np.concatenate([_about(engine, answer) for answer in answers]))

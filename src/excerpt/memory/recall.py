@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from excerpt.corpus.facets import UNKNOWN_DAY, Facets, Notes
+from excerpt.corpus.interface import Corpus
 from excerpt.errors import ExcerptError, MemoryUnusableError
 from excerpt.index.build import Updater
-from excerpt.index.facets import UNKNOWN_DAY, Facets, Notes
+from excerpt.index.queries import CatalogQueries
 from excerpt.index.snapshot import Snapshot
 from excerpt.json_forms import picked
 from excerpt.kinds import Confidence
@@ -54,7 +56,7 @@ class Badges:
     have their badges, and those that took their place have not. Make another for another snapshot or other memories.
     """
 
-    def __init__(self, memories: Iterable[Memory], snapshot: Snapshot) -> None:
+    def __init__(self, memories: Iterable[Memory], snapshot: Corpus) -> None:
         self._snapshot = snapshot
         self._of_note: dict[str, list[Memory]] = {}
         self._placed: dict[str, tuple[tuple[Source | None, Memory], ...]] = {}
@@ -119,6 +121,7 @@ class _Index:
     """The engine on an index of the memories, and the memory of each of its notes, None where it is none."""
 
     engine: Engine
+    snapshot: Snapshot
     files: Mapping[str, Any]
     notes: tuple[Memory | None, ...]
     known: frozenset[str]
@@ -234,21 +237,21 @@ class Recaller:
         return index
 
     def _opened(self, contents: Contents) -> _Index:
-        before = self._index.engine if self._index is not None else None
+        before = self._index
         if before is not None and Snapshot.current_generation(self._cache) == before.snapshot.generation:
-            engine = before
+            engine, snapshot = before.engine, before.snapshot
         else:
             self._index = None
-            newest = Snapshot.open(self._cache, self._settings, before=before.snapshot if before else None)
+            snapshot = Snapshot.open(self._cache, self._settings, before=before.snapshot if before else None)
             if before is not None:
                 before.snapshot.close()
-            engine = Engine(newest, self._settings, today=self._today)
-        table = engine.snapshot.table
+            engine = Engine(snapshot, self._settings, today=self._today)
+        table = snapshot.table
         notes = tuple(map(contents.named.get, table.paths))
         has_text = (table.first_keys >= 0).tolist()
         known = frozenset(memory.id for memory, has in zip(notes, has_text, strict=True) if memory and has)
-        _tell(engine.snapshot.facets, notes)
-        return _Index(engine, contents.files, notes, known)
+        _tell(snapshot.facets, notes)
+        return _Index(engine, snapshot, contents.files, notes, known)
 
 
 def settings_for(settings: Settings) -> Settings:
@@ -383,10 +386,20 @@ def _nanoseconds(moment: str) -> int:
     return max(-LAST_SECOND, min(seconds, LAST_SECOND)) * 1_000_000_000
 
 
+class _NoRows:
+    """The rows of a catalog without notes."""
+
+    def __call__(self, *_: object) -> list[tuple[object, ...]]:
+        return []
+
+    def check(self, *_: object) -> None:
+        """Do nothing."""
+
+
 def _by_words(queries: Sequence[Query], memories: Sequence[Memory], contents: Contents, today: date) -> list[Recalled]:
     """Those of `memories` that hold all words of a query and satisfy its filters, where there is no index to ask."""
     nothing = np.array([], np.int64)
-    facets = Facets(lambda *_: [], Notes((), nothing, nothing))
+    facets = Facets(CatalogQueries(_NoRows()), Notes((), nothing, nothing))
     _tell(facets, memories)
     tags: dict[str, list[int]] = {}
     for at, memory in enumerate(memories):

@@ -11,8 +11,8 @@ from typing import Any
 
 from rapidfuzz import fuzz, process
 
+from excerpt.corpus.interface import Corpus
 from excerpt.errors import MemoryUnusableError
-from excerpt.index.snapshot import Snapshot
 from excerpt.json_forms import picked
 from excerpt.memory.store import MemoryStore
 from excerpt.model import Memory, Source, Span
@@ -136,7 +136,7 @@ _ALIKE = 50.0
 lines of one note that have nothing to do with each other have 25 to 40."""
 
 
-def standing(memory: Memory, snapshot: Snapshot, *, elsewhere: bool = True) -> MemoryStanding:
+def standing(memory: Memory, snapshot: Corpus, *, elsewhere: bool = True) -> MemoryStanding:
     """How `memory` stands to its source in the vault as indexed.
 
     The note is looked for where it was and where it is known to have moved to; if `elsewhere`, which reads all texts
@@ -201,7 +201,7 @@ def _unknown(source: Source | None) -> Source | None:
 # --- where it stands --------------------------------------------------------------------------------------------------
 
 
-def _note_of(path: str, snapshot: Snapshot) -> tuple[str | None, list[str]]:
+def _note_of(path: str, snapshot: Corpus) -> tuple[str | None, list[str]]:
     """Today's path of a note, and its lines."""
     for name in (path, snapshot.moved(path)):
         try:
@@ -231,7 +231,7 @@ def _found_in(memory: Memory, source: Source, path: str, note: Sequence[str]) ->
     return None if found is None else (found + 1, found + count)
 
 
-def _notes_with(text: str, snapshot: Snapshot) -> list[str]:
+def _notes_with(text: str, snapshot: Corpus) -> list[str]:
     longest = max(text.split("\n"), key=len)
     keys = [key for key, _ in snapshot.facets.texts_with(longest)][:_MOST_NOTES]
     return sorted({fragment.path for fragment in snapshot.fragments(keys)})
@@ -251,7 +251,7 @@ def _in_its_place(memory: Memory, source: Source, note: Sequence[str]) -> tuple[
     return same_lines(len(lines), note, like[2] + 1 - at) if like else None
 
 
-def _at(memory: Memory, snapshot: Snapshot, path: str, note: Sequence[str], place: tuple[int, int]) -> MemoryStanding:
+def _at(memory: Memory, snapshot: Corpus, path: str, note: Sequence[str], place: tuple[int, int]) -> MemoryStanding:
     """The standing of a memory whose text is found."""
     source = memory.source
     assert source is not None
@@ -262,7 +262,7 @@ def _at(memory: Memory, snapshot: Snapshot, path: str, note: Sequence[str], plac
     return MemoryStanding(SourceStatus.MOVED, memory, _source_at(snapshot, path, note, place), _lines(note, place))
 
 
-def _source_at(snapshot: Snapshot, path: str, note: Sequence[str], place: tuple[int, int]) -> Source:
+def _source_at(snapshot: Corpus, path: str, note: Sequence[str], place: tuple[int, int]) -> Source:
     return source_at(snapshot, path, *place, _lines(note, place))
 
 
@@ -270,7 +270,7 @@ def _lines(note: Sequence[str], place: tuple[int, int]) -> str:
     return "\n".join(note[place[0] - 1 : place[1]])
 
 
-def source_at(snapshot: Snapshot, path: str, line_start: int, line_end: int, text: str) -> Source:
+def source_at(snapshot: Corpus, path: str, line_start: int, line_end: int, text: str) -> Source:
     """Where lines of a note stand, as a memory keeps it; `text` is theirs."""
     under = [section for section in snapshot.sections(path) if section.line_start <= line_start]
     headings, place = under[-1].heading_path if under else (), snapshot.place(path, line_start, line_end)
@@ -283,7 +283,7 @@ def source_at(snapshot: Snapshot, path: str, line_start: int, line_end: int, tex
 _LINES = re.compile(r"(?P<note>.+):(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?", re.DOTALL)
 
 
-def from_fragment(snapshot: Snapshot, fragment_id: str) -> tuple[Source, str]:
+def from_fragment(snapshot: Corpus, fragment_id: str) -> tuple[Source, str]:
     """Where a fragment stands, and its text. Raises MemoryUnusableError if there is none of that id."""
     found = snapshot.fragment(fragment_id)
     if found is None:
@@ -293,7 +293,7 @@ def from_fragment(snapshot: Snapshot, fragment_id: str) -> tuple[Source, str]:
     return source, found.text
 
 
-def from_lines(snapshot: Snapshot, place: str) -> tuple[Source, str]:
+def from_lines(snapshot: Corpus, place: str) -> tuple[Source, str]:
     """Where the lines of `NOTE:A-B` or `NOTE:A` stand (NOTE is a path, title or alias; without lines, all of it), and
     their text as it was indexed. Raises MemoryUnusableError if there is no such note or it has no such lines."""
     path, first, last = _note_called(snapshot, place), 1, None
@@ -315,7 +315,7 @@ def from_lines(snapshot: Snapshot, place: str) -> tuple[Source, str]:
     return source_at(snapshot, path, first, last, text), text
 
 
-def _note_called(snapshot: Snapshot, name: str) -> str | None:
+def _note_called(snapshot: Corpus, name: str) -> str | None:
     path = snapshot.facets.targets.resolve(name, "") if name.strip() else None
     if path is not None:
         return path

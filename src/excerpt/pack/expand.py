@@ -357,7 +357,7 @@ def _most_matched(hit: Hit) -> tuple[_Piece, Sequence[_Piece]]:
         end = _behind_space(text, middle + _LOOKED_AT, end)
     if block.kind in _WITHOUT_SENTENCES:
         return (start, end), [(start, end)]
-    from excerpt.pack.citations import Paragraph
+    from excerpt.text.paragraphs import Paragraph
 
     ends = {start + stop for _, stop in Paragraph(text[start:end]).sentences()}
     ends |= {at for line in block.cuts if start < (at := lines[line - 2]) < end}

@@ -8,9 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 from weakref import proxy
 
-from excerpt.index.snapshot import Snapshot
 from excerpt.model import Fragment, Memory, Part, Section
-from excerpt.pack.lookup import SnapshotLookup
 from excerpt.pack.memory_fragment import as_fragment, memory_id_of, name_of
 from excerpt.pack.selection import KeptMarks, Mark, Overrides
 from excerpt.pack.source import NoteSource, Range
@@ -24,7 +22,7 @@ from excerpt.text.fragments import fragment_id
 
 
 class Moving(NoteSource, Protocol):
-    """A source of packs that knows which notes have moved; a Snapshot is one."""
+    """A source of packs that knows which notes have moved; a Corpus is one."""
 
     def moved(self, path: str, /) -> str | None:
         """Today's path of the note that once had this one."""
@@ -144,18 +142,3 @@ class WithMemories:
             return ()
         one = known[1]
         return (Part(0, one.id, 0, 0, 0, "", 1, one.line_end, one.tokens, one.digest),)
-
-
-class LookupWithMemories(SnapshotLookup):
-    """The lookup in a vault's index that knows memories as well, by what packs call them."""
-
-    def __init__(self, snapshot: Snapshot, memories: Iterable[Memory]) -> None:
-        super().__init__(snapshot)
-        self._memories = {name_of(memory.id): memory.text.strip("\n") for memory in memories}
-
-    def path(self, shown: str) -> str | None:
-        return shown if shown in self._memories else super().path(shown)
-
-    def text(self, path: str) -> str:
-        known = self._memories.get(path)
-        return super().text(path) if known is None else known

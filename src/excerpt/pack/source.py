@@ -18,7 +18,7 @@ Range = tuple[str, int, int | None]
 
 
 class NoteSource(Protocol):
-    """What packs need of an index; a Snapshot gives it. It never changes: what was read of it stays true.
+    """What packs need of a corpus; `Corpus` is one. It never changes: what was read of it stays true.
 
     Sections come by ordinal; a note that is not there has none, and no fragments.
     """

@@ -9,13 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from excerpt.index.catalog import NameTerms
-from excerpt.index.names import DIGEST, LENGTH, Digests, digests_of
+from excerpt.corpus.interface import Corpus
+from excerpt.corpus.names import DIGEST, LENGTH, Digests, NameTerms, digests_of
 from excerpt.search.evidence import POOL, Evidence, Flags, Floats, above_mean
 from excerpt.search.lexical import NO_ROWS, Rows, Word, WordIndex, united
 from excerpt.search.proximity import PLACES, closeness, line_of
 from excerpt.search.ranking import SIGNALS
-from excerpt.search.source import Searchable
 
 Longs = npt.NDArray[np.int64]
 
@@ -30,7 +29,7 @@ class OtherNames:
     """What one snapshot's notes are called beside their titles, read when first asked for: by themselves (their
     aliases, files and first headings), and by the texts of links that lead to them."""
 
-    def __init__(self, snapshot: Searchable) -> None:
+    def __init__(self, snapshot: Corpus) -> None:
         self._snapshot = snapshot
         self._known: dict[int, NameTerms] = {}
         self._meant: dict[tuple[int, int], int] = {}
@@ -179,7 +178,7 @@ class Candidates:
 class Proposer:
     """Puts fragments of one snapshot forward."""
 
-    def __init__(self, snapshot: Searchable, index: WordIndex, names: OtherNames) -> None:
+    def __init__(self, snapshot: Corpus, index: WordIndex, names: OtherNames) -> None:
         self._snapshot = snapshot
         self._index = index
         self._names = names

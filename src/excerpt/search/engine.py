@@ -12,16 +12,16 @@ from typing import cast
 import numpy as np
 import numpy.typing as npt
 
-from excerpt.index.snapshot import Snapshot
+from excerpt.corpus.interface import CandidateQuery, Corpus
 from excerpt.kinds import Strategy
 from excerpt.model import Hit, Result, Signal, Span
-from excerpt.search.asking import ask_for, whole_notes
 from excerpt.search.candidates import Candidates, OtherNames, Proposer
 from excerpt.search.confidence import Judgement, judge
 from excerpt.search.evidence import POOL, Evidence, Flags, gather
 from excerpt.search.filters import FIELDS, newest_first
 from excerpt.search.highlight import Marker, Marks, all_marks, marks_of
 from excerpt.search.lexical import Rows, WordIndex
+from excerpt.search.prefetch import candidate_query, fragments_of_notes
 from excerpt.search.query import KINDS, FilterKind, KnownNames, Query, alternatives, hints, narrowed
 from excerpt.search.ranking import (
     SIGNALS,
@@ -38,11 +38,8 @@ from excerpt.search.ranking import (
     reciprocal,
     weighted,
 )
-from excerpt.search.source import Searchable
 from excerpt.search.usage import UseLog
 from excerpt.settings import Fusion, Settings
-from excerpt.store.candidates import Ask
-from excerpt.store.snapshot import StoreSnapshot
 
 FIRST, LISTED = 10, 50
 """Among the first FIRST hits at most `search.per_note` are of one note, among the first LISTED at most twice as many,
@@ -83,7 +80,7 @@ class Engine:
 
     def __init__(
         self,
-        snapshot: Searchable,
+        snapshot: Corpus,
         settings: Settings,
         use: UseLog | None = None,
         today: Callable[[], date] = date.today,
@@ -94,53 +91,51 @@ class Engine:
         self._marker = Marker()
         self._marks: tuple[str, Marks] | None = None
         self._partly_marked: tuple[Result, Ranking, int] | None = None
-        self._looked_up: frozenset[Query] = frozenset()
-        self._begin(snapshot)
+        self._prefetched: frozenset[Query] = frozenset()
+        self._open_generation(snapshot)
 
-    @property
-    def snapshot(self) -> Snapshot:
-        """The index that answers; what a store has of a vault answers as one."""
-        return cast("Snapshot", self.source)
-
-    def renew(self) -> Snapshot:
-        """Take up what is new in a store. An index is opened anew instead."""
-        if isinstance(self.source, StoreSnapshot) and (newer := self.source.renewed()) is not self.source:
-            self._looked_up = frozenset()
-            self._begin(newer)
+    def renew(self) -> Corpus:
+        """Take up what was pushed to a store since. A newer index is opened as another engine instead."""
+        newer = self.snapshot.renewed()
+        if newer is not self.snapshot:
+            self._prefetched = frozenset()
+            self._open_generation(newer)
         return self.snapshot
 
-    def _begin(self, snapshot: Searchable) -> None:
-        """Answer from a snapshot from now on."""
+    def _open_generation(self, snapshot: Corpus) -> None:
+        """Answer from another generation from now on."""
         self._names = OtherNames(snapshot)
         self._boosts = Boosts(snapshot, self._settings.search.boosts, self._use)
-        self._turn_to(snapshot)
+        self._set_view(snapshot)
 
-    def _turn_to(self, snapshot: Searchable) -> None:
+    def _set_view(self, snapshot: Corpus) -> None:
         """Answer from other fragments of the same generation."""
-        self.source = snapshot
+        self.snapshot = snapshot
         self.index = WordIndex(snapshot.lexical, lambda: snapshot.rows_of_notes)
         self._proposer = Proposer(snapshot, self.index, self._names)
 
-    def look_up(
+    def prefetch(
         self, queries: Sequence[Query], pool: int = POOL, *, by_words: int = 0, notes: Collection[str] = ()
     ) -> None:
-        """Have the fragments at hand that these queries need: as many by words as `pool` or `by_words` says, and all of
-        some notes, by their paths. An index has all; of a store they are asked for."""
-        is_known = self._looked_up.issuperset(queries) and not (by_words or notes)
-        if not isinstance(self.source, StoreSnapshot) or is_known:
+        """Load the fragments that `queries` need from a store: the best `pool` of each (or `by_words`, whichever is
+        more) and all of `notes`, by their paths. Does nothing for an index, which has all."""
+        if self._prefetched.issuperset(queries) and not (by_words or notes):
             return
 
-        def asks(base: StoreSnapshot) -> list[Ask]:
-            made = [ask_for(one, base, self._settings, self._today(), pool, by_words=by_words) for one in queries]
-            return [*made, whole_notes(base, notes)] if notes else made
+        def requests(base: Corpus) -> list[CandidateQuery]:
+            today = self._today()
+            needed = [candidate_query(one, base, self._settings, today, pool, by_words=by_words) for one in queries]
+            return [*needed, fragments_of_notes(base, notes)] if notes else needed
 
-        self.take(self.source.view(asks))
-        self._looked_up = frozenset(queries)
+        self.use_view(self.snapshot.prefetch(requests))
+        self._prefetched = frozenset(queries)
 
-    def take(self, view: StoreSnapshot) -> None:
-        """Answer from other fragments of the store, until others are looked up."""
-        (self._turn_to if view.generation == self.source.generation else self._begin)(view)
-        self._looked_up = frozenset()
+    def use_view(self, view: Corpus) -> None:
+        """Answer from the fragments of `view`, another view of the same vault, until others are prefetched."""
+        if view is not self.snapshot:
+            is_same = view.generation == self.snapshot.generation
+            (self._set_view if is_same else self._open_generation)(view)
+        self._prefetched = frozenset()
 
     def warm(self) -> None:
         """Load what the first queries would have to wait for."""
@@ -184,8 +179,8 @@ class Engine:
         """
         begun = time.perf_counter()
         queries = self.parse(query)
-        self._looked_up = frozenset()
-        self.look_up(queries, max(POOL, limit or self._settings.search.limit))
+        self._prefetched = frozenset()
+        self.prefetch(queries, max(POOL, limit or self._settings.search.limit))
         wanted = queries[0].strategy or strategy or self._settings.search.strategy
         limit = self._settings.search.limit if limit is None else limit
         answers = [self.answer(one, wanted, max(POOL, limit)) for one in queries]
@@ -222,27 +217,27 @@ class Engine:
     def matching(self, query: str) -> Flags:
         """Which rows match the query, by any of its alternatives: as many as `Result.matched` counts."""
         queries = self.parse(query)
-        self.look_up(queries)
+        self.prefetch(queries)
         found = [gather(one, self.snapshot, self.index, self._settings, self._today()) for one in queries]
         return reduce(np.logical_or, [evidence.matching for evidence in found])
 
     def matching_by_note(self, query: str) -> npt.NDArray[np.int64]:
         """For each note of the vault, how many of its fragments match the query. In a store those with its words are
-        all counted, but for phrases and parts of names: of these, those that are at hand."""
+        all counted, but for phrases and parts of names: of these, those that are loaded."""
         queries = self.parse(query)
-        self.look_up(queries)
+        self.prefetch(queries)
         found = [gather(one, self.snapshot, self.index, self._settings, self._today()) for one in queries]
         table = self.snapshot.table
         counts = np.zeros(len(table.paths), np.int64)
         matching = reduce(np.logical_or, [evidence.matching for evidence in found])
-        if isinstance(self.source, StoreSnapshot):
-            asks: list[Ask] = []
+        if (partial := self.snapshot.partial) is not None:
+            counted: list[CandidateQuery] = []
             for one, evidence in zip(queries, found, strict=True):
-                ask = ask_for(one, self.source, self._settings, self._today(), POOL)
-                if counted := _counted_in_store(one, ask, evidence):
-                    asks.append(counted)
+                needed = candidate_query(one, partial, self._settings, self._today(), POOL)
+                if countable := _countable(one, needed, evidence):
+                    counted.append(countable)
                     matching &= ~_having_words(evidence)
-            counts += self.source.matching_by_note(asks)
+            counts += partial.matching_by_note(counted)
         counts += np.bincount(table.notes[matching], minlength=len(counts))
         return counts
 
@@ -260,7 +255,7 @@ class Engine:
 
     def candidates(self, query: Query, pool: int = POOL) -> tuple[Evidence, Candidates]:
         """What speaks for each row, and the rows put forward with every signal."""
-        self.look_up([query], pool)
+        self.prefetch([query], pool)
         evidence = gather(query, self.snapshot, self.index, self._settings, self._today())
         return evidence, self._proposer.put_forward(evidence, pool)
 
@@ -351,11 +346,11 @@ class Engine:
         return tuple(hits)
 
 
-def _counted_in_store(query: Query, ask: Ask, evidence: Evidence) -> Ask | None:
-    """What a store counts of a query's matches: those that have any of its words, or where it has none all that its
-    filters leave. None where the reader has to look at each."""
+def _countable(query: Query, needed: CandidateQuery, evidence: Evidence) -> CandidateQuery | None:
+    """Return what a partial corpus counts of a query's matches: those that have any of its words, or where it has none
+    all that pass its filters. None where each has to be looked at."""
     of_fragments = any(one.kind in FIELDS or one.kind is FilterKind.PAGE for one in query.filters)
-    if of_fragments or query.phrases or query.excluded_phrases or len(ask.lacking) < len(query.excluded):
+    if of_fragments or query.phrases or query.excluded_phrases or len(needed.must_not) < len(query.excluded):
         return None
     terms = [
         term
@@ -363,7 +358,7 @@ def _counted_in_store(query: Query, ask: Ask, evidence: Evidence) -> Ask | None:
         if match.idf > 0
         for term in word.terms
     ]
-    return replace(ask, terms=tuple(terms)) if terms or (query.filters and not evidence.words) else None
+    return replace(needed, terms=tuple(terms)) if terms or (query.filters and not evidence.words) else None
 
 
 def _having_words(evidence: Evidence) -> Flags:

@@ -11,11 +11,11 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from excerpt.corpus.interface import Corpus
 from excerpt.search import filters
 from excerpt.search.lexical import NO_ROWS, Match, Rows, Tier, Word, WordIndex, total, united
 from excerpt.search.proximity import rows_with
 from excerpt.search.query import Query
-from excerpt.search.source import Searchable
 from excerpt.settings import Settings
 from excerpt.text.words import QueryWord, fold, is_function_word, query_terms, terms_of
 
@@ -166,7 +166,7 @@ class Similarities:
     that of the cosines has the rounding of each.
     """
 
-    def __init__(self, text: str, snapshot: Searchable) -> None:
+    def __init__(self, text: str, snapshot: Corpus) -> None:
         self._notes = snapshot.rows_of_notes
         self._matrix = snapshot.vectors if text.strip() else None
         self._query = snapshot.embedder.embed([text])[0] if text.strip() else np.zeros(0, np.float32)
@@ -176,7 +176,7 @@ class Similarities:
         self.mean = 0.0
         if self._matrix is None:
             return
-        if self._matrix.is_part:
+        if not snapshot.is_complete:
             self._values = self._matrix.similarities(self._query)
             self.mean = self._matrix.mean_similarity(self._query)
         elif self._notes is not None:
@@ -286,7 +286,7 @@ class Evidence:
     corpus_size: int
 
 
-def gather(query: Query, snapshot: Searchable, index: WordIndex, settings: Settings, today: date) -> Evidence:
+def gather(query: Query, snapshot: Corpus, index: WordIndex, settings: Settings, today: date) -> Evidence:
     """The evidence for one query; `today` is what its dates count from."""
     asked = asked_words(query.words, snapshot)
     words = index.expand(asked, open_word=query.open_word, fuzzy_threshold=settings.search.fuzzy_threshold)
@@ -320,7 +320,7 @@ def gather(query: Query, snapshot: Searchable, index: WordIndex, settings: Setti
     )
 
 
-def asked_words(text: str, snapshot: Searchable) -> list[QueryWord]:
+def asked_words(text: str, snapshot: Corpus) -> list[QueryWord]:
     """What `text` asks for, in the stems of the vault's commonest languages."""
     return query_terms(text, snapshot.languages[:MAX_LANGUAGES])
 
@@ -331,7 +331,7 @@ def exact_words(text: str) -> list[str]:
     return [word for word in bare if len(word) <= LONGEST and word.isascii() and _EXACT.fullmatch(word)]
 
 
-def _whole(query: Query, snapshot: Searchable, allowed: Flags | None) -> Flags | None:
+def _whole(query: Query, snapshot: Corpus, allowed: Flags | None) -> Flags | None:
     """Where all phrases and exact words of a query are found as they were typed; where very many have an exact word,
     it tells nothing."""
     if query.phrases:  # all that is allowed holds them
@@ -368,7 +368,7 @@ def count_words(asked: Sequence[QueryWord]) -> int:
     return int(count + 0.5)
 
 
-def _telling(words: Sequence[Word], snapshot: Searchable) -> list[float]:
+def _telling(words: Sequence[Word], snapshot: Corpus) -> list[float]:
     """How much each word says by itself, 0 to 1: in a small vault, the filling words of a question are as rare as its
     nouns. The model knows it of English words; of other languages the commonest are known."""
     languages = snapshot.languages[:MAX_LANGUAGES]
@@ -379,7 +379,7 @@ def _telling(words: Sequence[Word], snapshot: Searchable) -> list[float]:
     return [FUNCTION_WORD if is_function_word(fold(word.surface), languages) else 1.0 for word in words]
 
 
-def _unasked(text: str, words: Sequence[Word], snapshot: Searchable) -> tuple[Word, ...]:
+def _unasked(text: str, words: Sequence[Word], snapshot: Corpus) -> tuple[Word, ...]:
     asked = {term for word in words for term in word.terms}
     found = {
         term
@@ -390,6 +390,6 @@ def _unasked(text: str, words: Sequence[Word], snapshot: Searchable) -> tuple[Wo
     return tuple(Word(term, (Tier((term,), 1.0),), 0) for term in sorted(found))
 
 
-def _named_rows(text: str, snapshot: Searchable) -> Rows:
+def _named_rows(text: str, snapshot: Corpus) -> Rows:
     notes = snapshot.notes_named(text)
     return np.flatnonzero(np.isin(snapshot.table.notes, notes)).astype(np.int32) if notes else NO_ROWS

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from rapidfuzz import process
 
-from excerpt.index.snapshot import Snapshot
-from excerpt.index.terms import TermPostings
+from excerpt.corpus.interface import Corpus
+from excerpt.corpus.tables import TermPostings
 from excerpt.json_forms import picked
 from excerpt.kinds import Strategy
 from excerpt.model import Fragment, Hit, Result, Signal, Span
@@ -499,7 +499,7 @@ def explain_note(engine: Engine, text: str, note: str, asked: Strategy) -> NoteE
         return _unknown(engine.snapshot, told)
     paths = [engine.snapshot.table.paths[number] for number in numbers]
     told = replace(told, path=paths[0])
-    engine.look_up(queries, notes=paths)
+    engine.prefetch(queries, notes=paths)
     table = engine.snapshot.table
     rows = np.flatnonzero(np.isin(table.notes, numbers)).astype(np.int32)
     if not len(rows):
@@ -514,7 +514,7 @@ def explain_fragment(engine: Engine, text: str, fragment: Fragment, asked: Strat
     current = engine.snapshot.fragment(fragment.id)
     if current is None:
         return replace(told, absence=Absence(AbsenceKind.UNKNOWN, f"{fragment.path} has changed since."))
-    engine.look_up(queries, notes=[fragment.path])
+    engine.prefetch(queries, notes=[fragment.path])
     rows = np.searchsorted(engine.snapshot.table.keys, [current.key]).astype(np.int32)
     return _stands(engine, told, queries, rows)
 
@@ -615,7 +615,7 @@ def _standing(engine: Engine, strategy: str, led: str, ranking: Ranking, rows: R
 # --- a note that is not there -----------------------------------------------------------------------------------------
 
 
-def _notes_called(snapshot: Snapshot, note: str) -> list[int]:
+def _notes_called(snapshot: Corpus, note: str) -> list[int]:
     """The notes of that path, or else file name, or else title or alias, as places in `table.paths`."""
     path = snapshot.facets.targets.resolve(note, "") if note.strip() else None
     if path:
@@ -623,7 +623,7 @@ def _notes_called(snapshot: Snapshot, note: str) -> list[int]:
     return list(snapshot.notes_named(note))
 
 
-def _unknown(snapshot: Snapshot, told: NoteExplanation) -> NoteExplanation:
+def _unknown(snapshot: Corpus, told: NoteExplanation) -> NoteExplanation:
     wanted = told.note.casefold()
     for skipped in snapshot.skipped:
         place = PurePosixPath(skipped.path)
@@ -660,7 +660,7 @@ def _absence_from(engine: Engine, query: Query, answer: Answer, path: str, rows:
     return Absence(AbsenceKind.UNMATCHED, f"{lacks} of {path}, and {of_meaning}.")
 
 
-def _excluded_by(snapshot: Snapshot, query: Query, rows: Rows) -> list[str]:
+def _excluded_by(snapshot: Corpus, query: Query, rows: Rows) -> list[str]:
     """The conditions that none of `rows` meets; if each is met by some, all, since none meets them at once."""
     asked = partial(asked_words, snapshot=snapshot)
 

@@ -17,12 +17,12 @@ from functools import reduce
 import numpy as np
 import numpy.typing as npt
 
-from excerpt.index.facets import UNKNOWN_DAY, Facets, Ints
+from excerpt.corpus.facets import UNKNOWN_DAY, Facets, Ints
+from excerpt.corpus.interface import Corpus
 from excerpt.places import number_of
 from excerpt.search.lexical import NO_ROWS, Rows
 from excerpt.search.proximity import Asked, rows_of, rows_with
 from excerpt.search.query import Filter, FilterKind, Query, page_range
-from excerpt.search.source import Searchable
 from excerpt.text.dates import Period, day_of, period_of
 from excerpt.text.words import WIDE_CHARACTERS, QueryWord, fold
 
@@ -31,12 +31,13 @@ Flags = npt.NDArray[np.bool_]
 _EPOCH = date(1970, 1, 1)
 
 
-def allowed(query: Query, snapshot: Searchable, asked: Asked, today: date) -> Flags | None:
+def allowed(query: Query, snapshot: Corpus, asked: Asked, today: date) -> Flags | None:
     """Which rows satisfy every filter, hold every phrase and nothing that is excluded; None where all do.
 
     `asked` reads a text in the languages of the vault; dates are the reader's own, as is `today`.
     """
-    rows = np.ones(snapshot.lexical.doc_count, np.bool_) if snapshot.answering is None else snapshot.answering.copy()
+    is_answer_row = snapshot.is_answer_row
+    rows = np.ones(snapshot.lexical.doc_count, np.bool_) if is_answer_row is None else is_answer_row.copy()
     for one in query.filters:
         if one.kind in FIELDS:
             _narrow(rows, _rows_named(one, snapshot, asked), one)
@@ -74,7 +75,7 @@ def _narrow(among: Flags, found: Ints | Flags, wanted: Filter) -> None:
         among &= kept
 
 
-def newest_first(flags: Flags, snapshot: Searchable) -> Rows:
+def newest_first(flags: Flags, snapshot: Corpus) -> Rows:
     """The rows that are set, as a query of filters alone lists them: the first of each note, the note changed last
     before the others (ties by path), then the second ones, and so on."""
     rows = np.flatnonzero(flags).astype(np.int32)
@@ -98,7 +99,7 @@ FIELDS = {FilterKind.TITLE: ("title", "alias"), FilterKind.HEADING: ("heading", 
 """The fields that a filter of single fragments looks for words in."""
 
 
-def _rows_named(wanted: Filter, snapshot: Searchable, asked: Asked) -> Rows:
+def _rows_named(wanted: Filter, snapshot: Corpus, asked: Asked) -> Rows:
     """Rows that have every word of a filter in its fields, in any order."""
     words = asked(wanted.value)
     words = [word for word in words if not word.whole] or words
@@ -111,14 +112,14 @@ def _rows_named(wanted: Filter, snapshot: Searchable, asked: Asked) -> Rows:
     return reduce(np.intersect1d, found) if found else NO_ROWS
 
 
-def _rows_on(wanted: Filter, snapshot: Searchable) -> Rows:
+def _rows_on(wanted: Filter, snapshot: Corpus) -> Rows:
     """Rows that stand on the pages, slides or chapters of a filter."""
     first, last = page_range(wanted.value) or (0, -1)
     keys = [key for key, place in snapshot.facets.places() if first <= (number_of(place) or -1) <= last]
     return np.flatnonzero(np.isin(snapshot.lexical.keys, np.array(keys, np.int64))).astype(np.int32)
 
 
-def _rows_with_word(word: QueryWord, snapshot: Searchable, fields: Sequence[str], *, goes_on: bool) -> Rows:
+def _rows_with_word(word: QueryWord, snapshot: Corpus, fields: Sequence[str], *, goes_on: bool) -> Rows:
     reader = snapshot.lexical
     # As it is typed too: of a word with accents another stem may be kept ("résumé", "resume").
     begun = fold(word.surface)

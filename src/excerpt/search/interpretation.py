@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
 
-from excerpt.index.snapshot import Snapshot
+from excerpt.corpus.interface import Corpus
 from excerpt.search.evidence import asked_words
 from excerpt.search.filters import allowed
 from excerpt.search.query import (
@@ -48,7 +48,7 @@ class QueryReading:
     doubts: tuple[Doubt, ...] = ()
 
 
-def read_query(snapshot: Snapshot, text: str, today: date, *, thoroughly: bool) -> QueryReading:
+def read_query(snapshot: Corpus, text: str, today: date, *, thoroughly: bool) -> QueryReading:
     """Read a query as the search does. `thoroughly` also looks for doubts, which takes as long as its filters do; that
     is for a query that has been typed to its end."""
     facets = snapshot.facets
@@ -63,7 +63,7 @@ _FORCING = re.compile(r"\s*(![a-z])(?=\s)", re.IGNORECASE)
 _BAR = re.compile(r"(?<=\s)\|(?=\s)")
 
 
-def _of_signs(snapshot: Snapshot, text: str) -> Iterator[Doubt]:
+def _of_signs(snapshot: Corpus, text: str) -> Iterator[Doubt]:
     at = unpaired_quotation_mark(text, snapshot.facets.properties)
     if at >= 0 and (at == 0 or text[at - 1].isspace() or text[at - 1] in ":-"):
         yield Doubt(at, at + 1, 'a " is still open')
@@ -83,7 +83,7 @@ _EMPTY = {
 }
 
 
-def _of_words(snapshot: Snapshot, text: str, found: tuple[Condition, ...]) -> Iterator[Doubt]:
+def _of_words(snapshot: Corpus, text: str, found: tuple[Condition, ...]) -> Iterator[Doubt]:
     """Of what looks like a filter and was taken for a word."""
     for match in _KEYED.finditer(text):
         if any(one.start <= match.start() < one.end for one in found) or _is_quoted(text, match.start()):
@@ -123,7 +123,7 @@ _LACKING = {
 }
 
 
-def _of_filters(snapshot: Snapshot, text: str, found: tuple[Condition, ...], today: date) -> Iterator[Doubt]:
+def _of_filters(snapshot: Corpus, text: str, found: tuple[Condition, ...], today: date) -> Iterator[Doubt]:
     """Of filters that let nothing through, whatever else is asked for."""
     for one in found:
         if one.filter is None or one.filter.negated:

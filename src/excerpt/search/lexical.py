@@ -11,12 +11,12 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from excerpt.index.terms import runs
+from excerpt.corpus.interface import TermReader
+from excerpt.corpus.tables import TermEntries, runs
 from excerpt.text.words import QueryWord, fold
 
 Rows = npt.NDArray[np.int32]
@@ -28,56 +28,6 @@ _OVERHEAD = 100  # rows that an empty match weighs as much as
 NO_ROWS: Rows = np.zeros(0, np.int32)
 _NO_GAIN = np.zeros(0, np.float32)
 _NO_FIELDS = np.zeros(0, np.uint8)
-
-
-class Entries(Protocol):
-    """Where a term occurs in all fields: rows, ascending, one for each field that has it; which field, as its number
-    among the index's fields; and how often."""
-
-    @property
-    def rows(self) -> Rows: ...
-    @property
-    def fields(self) -> Fields: ...
-    @property
-    def tf(self) -> npt.NDArray[np.int32]: ...
-
-
-class Counts(Protocol):
-    """How many fragments have a word; and how many of those that rarity is told by, which are `of` so many."""
-
-    @property
-    def fragments(self) -> int: ...
-    @property
-    def counted(self) -> int: ...
-    @property
-    def of(self) -> int: ...
-
-
-class TermReader(Protocol):
-    """What this module needs of the lexical index."""
-
-    @property
-    def doc_count(self) -> int:
-        """How many fragments there are rows of."""
-        ...
-
-    @property
-    def corpus_size(self) -> int:
-        """How many fragments there are, of which a store's reader has only those at hand that may answer."""
-        ...
-
-    def counts(self, terms: Sequence[str], /) -> Counts | None:
-        """How many of all fragments have any of `terms`; None where there are rows of all."""
-        ...
-
-    def mean_length(self, field: str, /) -> float | None:
-        """How many terms the field has on average, where it has any; None where there are rows of all fragments."""
-        ...
-
-    def entries(self, term: str) -> Entries: ...
-    def lengths(self, field: str) -> Floats: ...
-    def lexicon(self, field: str) -> Sequence[str]: ...
-    def continuations(self, beginning: str, most: int) -> Sequence[str]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,7 +250,7 @@ class WordIndex:
         )
         idf = exact.idf if exact.count else max(match.idf for _, match in found)
         count = len(weighed.rows)
-        if count < max(match.count for _, match in found):  # of a store, of which not all are at hand
+        if count < max(match.count for _, match in found):  # of a store, of which not all are loaded
             known = self._reader.counts([term for tier in word.tiers for term in tier.terms])
             count = count if known is None else max(count, known.fragments)
         return Match(FoundTerms.ready(idf, count, weighed))
@@ -430,20 +380,11 @@ class WordIndex:
         return [Tier((term,), FUZZY * alike) for term, alike, _ in sorted(found, key=lambda f: (-f[1], f[0]))]
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """Some entries of a term."""
-
-    rows: Rows
-    fields: Fields
-    tf: Rows
-
-
-def _among(entries: Entries, wanted: Rows) -> _Part:
+def _among(entries: TermEntries, wanted: Rows) -> TermEntries:
     """The entries of the rows `wanted`, ascending."""
     first = np.searchsorted(entries.rows, wanted)
     picked = runs(first, np.searchsorted(entries.rows, wanted, side="right") - first)
-    return _Part(entries.rows[picked], entries.fields[picked], entries.tf[picked])
+    return TermEntries(entries.rows[picked], entries.fields[picked], entries.tf[picked])
 
 
 def _by_row(rows: Rows, values: Floats, fields: Fields, put_together: np.ufunc, unsorted: bool = True) -> Weighed:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
-from typing import Protocol
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
 
-from excerpt.search.lexical import FIELDS, NO_ROWS, NUMBERED, Rows, TermReader
-from excerpt.search.source import Searchable
+from excerpt.corpus.interface import Corpus, TermReader
+from excerpt.search.lexical import FIELDS, NO_ROWS, NUMBERED, Rows
 from excerpt.text.words import QueryWord, fold
 
 # --- proximity --------------------------------------------------------------------------------------------------------
@@ -37,33 +36,7 @@ PLACES: Mapping[str, int] = {"title": 0, "alias": 1 << 12, "above": 2 << 12, "he
 """Fields in which closeness counts, and where each begins: far enough apart that nothing is close across two."""
 
 
-class TermOccurrences(Protocol):
-    """Occurrences of a term in some rows: the place of the row among those asked for, ascending; the field's number;
-    and the position there."""
-
-    @property
-    def at(self) -> Ints: ...
-    @property
-    def fields(self) -> npt.NDArray[np.uint8]: ...
-    @property
-    def positions(self) -> Rows: ...
-
-
-class Postings(Protocol):
-    """Where a term stands in one field: rows, ascending."""
-
-    @property
-    def rows(self) -> Rows: ...
-
-
-class PositionReader(TermReader, Protocol):
-    """A reader that also knows where in a field a term stands."""
-
-    def postings(self, field: str, term: str) -> Postings: ...
-    def places(self, term: str, rows: Rows) -> TermOccurrences: ...
-
-
-def line_of(reader: PositionReader, fields: Mapping[str, int], terms: Sequence[str], rows: Rows) -> Ints:
+def line_of(reader: TermReader, fields: Mapping[str, int], terms: Sequence[str], rows: Rows) -> Ints:
     """Where any of `terms` stands in the ascending `rows`: number of the row in `rows` times FAR plus position, all
     on one number line, ascending. `fields` says at which position each field begins."""
     begins = np.array([fields.get(field, -1) for field in NUMBERED], np.int64)
@@ -135,10 +108,10 @@ _MARKUP = re.compile(r"[*_`~#|>\[\]\\\-‐‑]")
 
 
 _KEPT_PHRASES = 64
-_kept: WeakKeyDictionary[Searchable, dict[str, Rows]] = WeakKeyDictionary()
+_kept: WeakKeyDictionary[Corpus, dict[str, Rows]] = WeakKeyDictionary()
 
 
-def rows_of(snapshot: Searchable, phrase: str, asked: Asked) -> Rows:
+def rows_of(snapshot: Corpus, phrase: str, asked: Asked) -> Rows:
     """Rows, ascending, of the fragments that have `phrase`. `asked` reads it in the languages of the vault. Those of
     the last phrases are kept with the snapshot, as a query goes on letter by letter behind one."""
     known = _kept.setdefault(snapshot, {})
@@ -149,7 +122,7 @@ def rows_of(snapshot: Searchable, phrase: str, asked: Asked) -> Rows:
     return known[phrase]
 
 
-def _rows_of(snapshot: Searchable, phrase: str, asked: Asked) -> Rows:
+def _rows_of(snapshot: Corpus, phrase: str, asked: Asked) -> Rows:
     words = asked(phrase)
     rows = rows_with(snapshot.lexical, words) if words else NO_ROWS
     if not len(rows):
@@ -157,13 +130,13 @@ def _rows_of(snapshot: Searchable, phrase: str, asked: Asked) -> Rows:
     return _literal_of(snapshot, phrase, words, rows) if len(rows) <= MOST_READ else rows
 
 
-def rows_with(reader: PositionReader, asked: Sequence[QueryWord], fields: Sequence[str] = tuple(FIELDS)) -> Rows:
+def rows_with(reader: TermReader, asked: Sequence[QueryWord], fields: Sequence[str] = tuple(FIELDS)) -> Rows:
     """Rows, ascending, in which a field has the words of one phrase in order and without a gap."""
     words = [word for word in asked if not word.whole] or list(asked)
     return np.unique(np.concatenate([_in_field(reader, field, words) for field in fields]))
 
 
-def _in_field(reader: PositionReader, field: str, words: Sequence[QueryWord]) -> Rows:
+def _in_field(reader: TermReader, field: str, words: Sequence[QueryWord]) -> Rows:
     having = [[reader.postings(field, term).rows for term in word.terms] for word in words]
     # From the rarest word on, so that of a common one nothing is looked at but what the others have too.
     rarest, *others = sorted(having, key=lambda of_terms: sum(map(len, of_terms)))
@@ -193,7 +166,7 @@ def plain(text: str) -> str:
     return " ".join(_MARKUP.sub("", fold(text)).split())
 
 
-def _literal_of(snapshot: Searchable, phrase: str, words: Sequence[QueryWord], rows: Rows) -> Rows:
+def _literal_of(snapshot: Corpus, phrase: str, words: Sequence[QueryWord], rows: Rows) -> Rows:
     """Those of `rows` that have the phrase literally, or in a name or property; if none has it literally, all."""
     wanted = plain(phrase)
     keys = snapshot.table.keys[rows].tolist()
@@ -214,13 +187,13 @@ _SURE = re.compile(r"[A-Za-z0-9]+")
 _MOST_SURE = 3
 
 
-def _literal_rows(snapshot: Searchable, phrase: str) -> Rows:
+def _literal_rows(snapshot: Corpus, phrase: str) -> Rows:
     """Rows, ascending, whose text has the phrase as it stands, be it half words or signs."""
     wanted = plain(phrase)
     # Parts that every text with the phrase has too, whatever is folded; the longest say the most.
     sure = sorted(set(_SURE.findall(phrase)), key=lambda run: (-len(run), run))[:_MOST_SURE]
     keys = snapshot.table.keys
-    among = keys.tolist() if snapshot.is_part else None
+    among = keys.tolist() if not snapshot.is_complete else None
     if sure:
         texts = snapshot.facets.texts_like(sure, among)
         found = [key for key, text in texts if phrase in text or (wanted and wanted in plain(text))]

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from excerpt.index.facets import property_name
+from excerpt.corpus.facets import property_name
 from excerpt.kinds import Strategy
 from excerpt.model import Hint
 from excerpt.text.dates import is_period

@@ -8,10 +8,10 @@ from dataclasses import astuple, dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from excerpt.corpus.interface import Corpus
 from excerpt.kinds import Strategy
 from excerpt.search import usage
 from excerpt.search.lexical import Rows
-from excerpt.search.source import Searchable
 from excerpt.search.usage import Event, UseLog
 from excerpt.settings import BoostSettings
 
@@ -305,7 +305,7 @@ def add_attachments(scored: Scored, attached: npt.NDArray[np.bool_], weight: flo
 class Boosts:
     """The boosts of one snapshot. Keeps what does not depend on the query."""
 
-    def __init__(self, snapshot: Searchable, switches: BoostSettings, log: UseLog | None) -> None:
+    def __init__(self, snapshot: Corpus, switches: BoostSettings, log: UseLog | None) -> None:
         self._snapshot = snapshot
         self._switches = switches
         self._log = log

@@ -8,39 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from excerpt.index.catalog import ReadRows
-from excerpt.index.postings import FIELDS
-from excerpt.index.terms import Positions, TermEntries, TermPlaces, TermPostings
+from excerpt.corpus.tables import FIELDS, Positions, TermEntries, TermPlaces, TermPostings, TermsCount
+from excerpt.store.queries import StoreQueries
 from excerpt.store.words import TokenEntries
 
 Longs = NDArray[np.int64]
 Rows = NDArray[np.int32]
 Floats = NDArray[np.float32]
-
-
-@dataclass(frozen=True, slots=True)
-class Ask:
-    """What a query wants of a store. Of words, `terms` are any of what they stand for; `vector` is its meaning, None
-    where it has none. A fragment must be of these `notes` (ascending places in the table of notes) and have one of
-    these `keys`, where they are given, must have one term of each of `having`, and none of `lacking`. All fragments of
-    the notes `named` are wanted too. `most` are wanted by words, and `nearest` by meaning; of an ask with a `first`
-    instead so many of those that it may have, by their keys."""
-
-    terms: tuple[str, ...] = ()
-    vector: Floats | None = None
-    notes: NDArray[np.int32] | None = None
-    keys: tuple[int, ...] | None = None
-    having: tuple[tuple[str, ...], ...] = ()
-    lacking: tuple[str, ...] = ()
-    named: tuple[int, ...] = ()
-    most: int = 0
-    nearest: int = 0
-    first: int = 0
-
-    @property
-    def is_filtered(self) -> bool:
-        """Whether not all fragments pass."""
-        return self.notes is not None or self.keys is not None or bool(self.having) or bool(self.lacking)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,64 +51,43 @@ class Statistics:
     mean: Floats
 
 
-@dataclass(frozen=True, slots=True)
-class TermsCount:
-    """How many fragments have any of some terms; and how many of those that rarity is told by, which are `of` so
-    many."""
-
-    fragments: int
-    counted: int
-    of: int
-
-
 class KnownTerms:
     """The terms of a vault, asked of the store once each."""
 
-    def __init__(self, rows: ReadRows) -> None:
-        """`rows` asks the views of the vault."""
-        self._rows = rows
+    def __init__(self, queries: StoreQueries) -> None:
+        self._queries = queries
         self._counts: dict[str, tuple[int, int, int]] = {}
         self._continuations: dict[tuple[str, int], list[str]] = {}
         self._lexicons: dict[str, list[str]] = {}
 
-    def learn(self, terms: Sequence[str]) -> None:
-        """Ask for several at once."""
+    def prefetch(self, terms: Sequence[str]) -> None:
+        """Load the counts of several at once."""
         missing = [term for term in dict.fromkeys(terms) if term not in self._counts]
         if missing:
             self._counts.update(dict.fromkeys(missing, (0, 0, 0)))
-            marks = ",".join("?" * len(missing))
-            found = self._rows(f"SELECT term, fragments, attached, notes FROM terms WHERE term IN ({marks})", *missing)
-            self._counts.update((term, tuple(counts)) for term, *counts in found)
+            for term, *counts in self._queries.term_counts(missing):
+                self._counts[term] = (counts[0], counts[1], counts[2])
 
     def count(self, term: str) -> tuple[int, int, int]:
-        """How many fragments have the term, how many of them are of attachments, and how many notes have it."""
-        self.learn([term])
+        """Return how many fragments have the term, how many of them are of attachments, and how many notes have it."""
+        self.prefetch([term])
         return self._counts[term]
 
     def continuations(self, beginning: str, most: int) -> list[str]:
         """Terms that start with `beginning`: the shortest first, then by alphabet."""
         if (beginning, most) not in self._continuations:
-            sql = "SELECT term FROM terms WHERE term >= ? AND term < ? ORDER BY length(term), term LIMIT ?"
-            found = [row[0] for row in self._rows(sql, beginning, _behind(beginning), most)]
-            self._continuations[beginning, most] = found
+            self._continuations[beginning, most] = self._queries.continuations(beginning, most)
         return self._continuations[beginning, most]
 
     def beginning_with(self, field: str, prefix: str) -> list[str]:
         """Terms of a field that start with `prefix`, sorted."""
-        sql = "SELECT term FROM terms WHERE term >= ? AND term < ? AND fields & ? > 0 ORDER BY term"
-        found = self._rows(sql, prefix, _behind(prefix), 1 << FIELDS.index(field))
-        return [row[0] for row in found]
+        return self._queries.terms_of(field, prefix)
 
     def lexicon(self, field: str) -> list[str]:
-        """Every term of a field, sorted."""
+        """Return every term of a field, sorted."""
         if field not in self._lexicons:
             self._lexicons[field] = self.beginning_with(field, "")
         return self._lexicons[field]
-
-
-def _behind(prefix: str) -> str:
-    """What stands behind all that begins with `prefix`."""
-    return prefix + "\U0010ffff"
 
 
 class CandidateTerms:
@@ -159,14 +112,14 @@ class CandidateTerms:
         """How many there are in the vault."""
         return self._statistics.count
 
-    def learn(self, terms: Sequence[str]) -> None:
-        """Ask for the counts of several terms at once."""
-        self._known.learn(terms)
+    def prefetch_counts(self, terms: Sequence[str]) -> None:
+        """Load the counts of several terms at once."""
+        self._known.prefetch(terms)
 
     def counts(self, terms: Sequence[str]) -> TermsCount:
-        """How many fragments of the vault have any of the terms: a note's language decides which of the stems of a word
-        its fragments have, so those of several terms hardly overlap."""
-        self._known.learn(terms)
+        """Return how many fragments of the vault have any of the terms: a note's language decides which of the stems of
+        a word its fragments have, so those of several terms hardly overlap."""
+        self._known.prefetch(terms)
         known = [self._known.count(term) for term in terms]
         having, attached = sum(one[0] for one in known), sum(one[1] for one in known)
         counted = attached if self._statistics.of_attachments else having - attached
@@ -174,14 +127,14 @@ class CandidateTerms:
         return TermsCount(min(having, self.corpus_size), min(counted, of), of)
 
     def mean_length(self, field: str) -> float:
-        """How many terms the field has on average, where it has any."""
+        """Return how many terms the field has on average, where it has any."""
         return self._statistics.mean_lengths[FIELDS.index(field)]
 
     def lengths(self, field: str) -> Floats:
         return self._lengths[field]
 
     def entries(self, term: str) -> TermEntries:
-        """Where `term` stands, in all fields; a query asks for each of its terms several times."""
+        """Return where `term` stands, in all fields; a query asks for each of its terms several times."""
         known = self._known_entries.get(term)
         if known is None:
             known = self._known_entries[term] = self._found_entries(term)
@@ -199,7 +152,7 @@ class CandidateTerms:
         return TermPostings(entries.rows[wanted], entries.tf[wanted].astype(np.float32))
 
     def places(self, term: str, rows: Rows) -> TermPlaces:
-        """Every occurrence of `term` in the ascending `rows`."""
+        """Return every occurrence of `term` in the ascending `rows`."""
         at = self._entries.having(term)
         docs = self._entries.docs[at]
         number = np.searchsorted(rows, docs)
@@ -233,8 +186,6 @@ class CandidateTerms:
 class CandidateVectors:
     """The vectors of some fragments, their cosines to queries, and the mean of all vectors of the vault."""
 
-    is_part = True
-
     def __init__(
         self,
         found: FoundFragments,
@@ -251,7 +202,7 @@ class CandidateVectors:
         self._ask_rows = ask_rows
 
     def rows(self, numbers: NDArray[np.integer]) -> Floats:
-        """The vectors of some rows."""
+        """Return the vectors of some rows."""
         return self._ask_rows(self.keys[numbers])
 
     def similarities(self, query: Floats) -> Floats:
@@ -271,5 +222,5 @@ class CandidateVectors:
         return self.similarities(query), 0.0
 
     def mean_similarity(self, query: Floats) -> float:
-        """The mean of the cosines with all fragments of the vault."""
+        """Return the mean of the cosines with all fragments of the vault."""
         return float(np.dot(self.mean.astype(np.float64), query.astype(np.float64)))

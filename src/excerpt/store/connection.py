@@ -38,7 +38,7 @@ class IndexDamagedError(ExcerptError):
 
 
 class ConnectionLostError(ExcerptError):
-    """The connection, or the right to a table, was lost in a moment of which something has been read."""
+    """The connection, or the right to a table, was lost in a transaction of which something has been read."""
 
     title = StoreUnusableError.title
     exit_code = StoreUnusableError.exit_code
@@ -56,7 +56,7 @@ class Connection:
         self._writes = writes
         self._timeout = timeout
         self._session: list[Statement] = []
-        self._in_moment = False
+        self._in_transaction = False
         self._has_begun = False
         self._connection = self._connected()
 
@@ -74,10 +74,10 @@ class Connection:
 
     def answers(self, statements: Sequence[Statement]) -> list[list[Row]]:
         """The rows of several statements, sent at once. Of a reader whose connection was lost, they are sent once more
-        over a new one, but for a moment of which something has been read: then it raises ConnectionLostError, and also
-        where a table cannot be read any more."""
+        over a new one, but for a transaction of which something has been read: then it raises ConnectionLostError, and
+        also where a table cannot be read any more."""
         with self._told():
-            begins = [(_BEGIN, ())] if self._in_moment and not self._has_begun else []
+            begins = [(_BEGIN, ())] if self._in_transaction and not self._has_begun else []
             try:
                 found = self._sent([*begins, *statements])
             except self._lost as error:
@@ -93,16 +93,16 @@ class Connection:
             except self._closed as error:
                 if not self._has_begun:
                     raise
-                # Rights are those of now, and what has been read in this moment is of the areas of before.
+                # Rights are those of now, and what has been read in this transaction is of the areas of before.
                 raise ConnectionLostError(
                     f"The store {self._address.shown} does not allow that: {_said(error)}."
                 ) from error
-            self._has_begun = self._in_moment
+            self._has_begun = self._in_transaction
             return found[len(begins) :]
 
     def attempt(self, statements: Sequence[Statement]) -> list[list[Row]]:
-        """As `answers`; a moment can go on after its IndexDamagedError."""
-        if not self._in_moment:
+        """As `answers`; a transaction can go on after its IndexDamagedError."""
+        if not self._in_transaction:
             return self.answers(statements)
         try:
             return self.answers([("SAVEPOINT attempt", ()), *statements, ("RELEASE SAVEPOINT attempt", ())])[1:-1]
@@ -112,17 +112,17 @@ class Connection:
             raise
 
     @contextmanager
-    def moment(self) -> Iterator[None]:
-        """What is read within is as it was at one moment. A moment within another is the same. Raises
+    def read_transaction(self) -> Iterator[None]:
+        """Read all of what is read within from one state; one within another is the same. Raises
         ConnectionLostError."""
-        if self._in_moment:
+        if self._in_transaction:
             yield
             return
-        self._in_moment = True
+        self._in_transaction = True
         try:
             yield
         finally:
-            self._in_moment = self._has_begun = False
+            self._in_transaction = self._has_begun = False
             with suppress(_psycopg().Error):
                 self._connection.rollback()
 

@@ -17,11 +17,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from excerpt.corpus.tables import FIELDS
 from excerpt.errors import StoreUnusableError
 from excerpt.index.catalog import AT_ONCE, DamagedRowError, text_from_row
 from excerpt.index.changes import READ_BY_OCR
 from excerpt.index.names import stored
-from excerpt.index.postings import FIELDS, only_docs
+from excerpt.index.postings import only_docs
 from excerpt.index.snapshot import Snapshot
 from excerpt.model import PushReport, Status
 from excerpt.state_files import read_value, write_value
@@ -50,6 +51,7 @@ from excerpt.store.rights import (
     make_roles,
     rights_of,
 )
+from excerpt.store.schema import ORDINALS
 from excerpt.store.words import TermCount, TermsOf, fields_in, terms_of_documents, tokens_in
 from excerpt.text.display import counted, visible_line
 from excerpt.vault.readers.registry import suffixes_of
@@ -63,8 +65,6 @@ _FEW = 100
 """Notes that may change without the planner's statistics being made anew."""
 _ALONE = 0x657863
 """Of the advisory locks under which one program at a time pushes a vault."""
-ORDINALS = 20
-"""Bits of a fragment's key that its ordinal takes; those above are its note's number."""
 
 _NOTE = (
     *(("id", "int8"), ("vault", "int4"), ("area", "int4"), ("path", "text"), ("state", "text"), ("size", "int8")),

@@ -19,6 +19,8 @@ from excerpt.store.connection import Connection, IndexDamagedError, Statement
 
 DIMENSIONS = 256
 """Of the vectors, in the columns of this version."""
+ORDINALS = 20
+"""Bits of a fragment's key that its ordinal takes; those above are its note's number."""
 
 _OF_NOTE = "vault integer NOT NULL, area integer NOT NULL, note bigint NOT NULL"
 _CASCADE = "FOREIGN KEY (note) REFERENCES {notes} (id) ON DELETE CASCADE"

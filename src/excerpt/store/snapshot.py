@@ -1,4 +1,4 @@
-"""A vault in a store, read as an index is: notes and texts when they are asked for, of fragments what a query needs."""
+"""A vault in a store as a corpus: notes are read when asked for, fragments as queries need them."""
 
 from __future__ import annotations
 
@@ -11,23 +11,26 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, islice
-from typing import Any, Self, TypeVar
+from typing import Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from excerpt.corpus.facets import Facets, Notes
+from excerpt.corpus.interface import CandidateQuery
+from excerpt.corpus.notes import NoteReader
+from excerpt.corpus.tables import FIELDS, FragmentTable
 from excerpt.errors import ModelError, StoreUnusableError
 from excerpt.index.embed import Embedder, open_embedder
-from excerpt.index.facets import Facets, Notes
-from excerpt.index.postings import EMBEDDED_TEXT_VERSION, FIELDS
-from excerpt.index.snapshot import CatalogView, FragmentTable, fragment_from_row
-from excerpt.model import Fragment, Part, Skipped, Status
+from excerpt.index.postings import EMBEDDED_TEXT_VERSION
+from excerpt.model import Skipped, Status
 from excerpt.settings import Settings
 from excerpt.store import schema
 from excerpt.store.address import Address
-from excerpt.store.candidates import Ask, CandidateTerms, CandidateVectors, FoundFragments, KnownTerms, Statistics
-from excerpt.store.connection import Connection, ConnectionLostError, IndexDamagedError, Row, Statement, storable
-from excerpt.store.push import ORDINALS
+from excerpt.store.candidates import CandidateTerms, CandidateVectors, FoundFragments, KnownTerms, Statistics
+from excerpt.store.connection import Connection, ConnectionLostError, IndexDamagedError, Row, Statement
+from excerpt.store.queries import AreaTables, StoreQueries, array
+from excerpt.store.schema import ORDINALS
 from excerpt.store.words import TokenEntries
 
 _TIMEOUT = 20.0
@@ -65,47 +68,11 @@ for tables of three areas they were started to look up fifty rows."""
 
 Answer = TypeVar("Answer")
 
-_FRAGMENTS = (
-    "SELECT f.key, f.id, n.path, n.title, s.heading_path, f.ordinal, f.section, f.line_start, f.line_end, f.text,"
-    " f.tokens, f.digest, n.kind, s.place FROM fragments f JOIN notes n ON n.id = f.note"
-    " JOIN sections s ON s.note = f.note AND s.ordinal = f.section WHERE f.key = ANY(%s)"
-)
-_PARTS = (
-    "SELECT w.place, f.key, f.id, f.ordinal, f.section, s.level, s.heading, f.line_start, f.line_end, f.tokens,"
-    " f.digest FROM unnest(%s::text[], %s::bigint[], %s::bigint[]) WITH ORDINALITY AS w (path, first, last, place)"
-    " JOIN notes n ON n.path = w.path JOIN fragments f ON f.note = n.id AND f.ordinal BETWEEN w.first AND w.last"
-    " JOIN sections s ON s.note = f.note AND s.ordinal = f.section ORDER BY w.place, f.ordinal"
-)
 _HAS = f"({schema.TOKENS} @@ %s::tsquery) IS TRUE"
 """Asked of rows as they come in another order; IS TRUE, as to look all of them up and sort them takes three times as
 long."""
-_NO_END = 1 << 30
-_NO_LAST = (1 << 63) - 1
-_PLACEHOLDER = re.compile(r"\?(\d*)")
 _MODEL_DIGEST = re.compile(r"[0-9a-f]{16}/\d+")
 """What `vaults.model_source` holds once a first push has ended."""
-_NAMED_TABLE = re.compile(r"\b(?:FROM|JOIN) ([a-z_]+)")
-
-_TABLES = {
-    "notes": ("notes", "id", "id, path, size, mtime_ns, digest, title, language, tokens, kind"),
-    "note_texts": ("notes", "id", "id AS note, text"),
-    "name_terms": ("notes", "id", "id AS note, own, lengths, terms, files, targets"),
-    "sections": ("sections", "note", "note, ordinal, level, heading, heading_path, line_start, line_end, place"),
-    "links": ("links", "note", "rowid, note, line, kind, target, heading, block_id, text"),
-    "labels": ("labels", "note", "rowid, note, kind, name, value"),
-    "names": ("names", "note", "name, note"),
-    "fragments": (
-        "fragments",
-        "note",
-        "key, note, id, ordinal, section, line_start, line_end, tokens, digest, text, attached, words, lengths, places,"
-        " vector",
-    ),
-    "terms": ("terms", "", "term, fragments, attached, notes, fields"),
-}
-"""Of each table of a catalog: that of an area which it is read from, its column with a note's number, and what is read
-of it."""
-
-
 DAMAGED = "It is missing or damaged. The rows answer in its place, more slowly; `excerpt push` makes it anew."
 """What is said of an index."""
 
@@ -124,60 +91,6 @@ class StoreHealth:
 
 
 @dataclass(frozen=True, slots=True)
-class AreaTables:
-    """The tables of a catalog, put together from those of the `areas` of a vault that a reader has the right to."""
-
-    vault: int
-    areas: tuple[int, ...]
-
-    def named_in(self, sql: str, last: int = _NO_LAST) -> str:
-        """Return a statement with what its tables are, of the notes numbered up to `last`."""
-        names = [name for name in dict.fromkeys(_NAMED_TABLE.findall(sql)) if name in _TABLES or name in _OF_AREAS]
-        known = ", ".join(f"{name} AS NOT MATERIALIZED ({self._selected(name, last)})" for name in names)
-        return f"WITH {known} {sql}" if known else sql
-
-    def _selected(self, name: str, last: int) -> str:
-        if name in _OF_AREAS:
-            return _OF_AREAS[name].format(vault=self.vault)
-        table, number, columns = _TABLES[name]
-        until = f" WHERE {number} <= {last}" if number and last < _NO_LAST else ""
-        union = " UNION ALL ".join(f"SELECT {columns} FROM {schema.table(table, area)}{until}" for area in self.areas)
-        return _COUNTED.format(union) if name == "terms" else union
-
-
-_OF_AREAS = {
-    "remarks": "SELECT path, skipped, reason FROM excerpt_vault.remarks({vault})",
-    "moves": "SELECT path, became FROM excerpt_vault.moves({vault})",
-}
-"""The tables of a catalog that are functions of the store."""
-_COUNTED = (
-    "SELECT term, sum(fragments) AS fragments, sum(attached) AS attached, sum(notes) AS notes,"
-    " bit_or(fields) AS fields FROM ({}) AS counted GROUP BY term HAVING sum(fragments) > 0"
-)
-
-
-class Rows:
-    """Reads a vault by the SQL that reads catalogs, of the notes numbered up to `last`."""
-
-    def __init__(self, connection: Connection, tables: AreaTables, last: int = _NO_LAST) -> None:
-        self._connection = connection
-        self.tables = tables
-        self.last = last
-
-    def __call__(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
-        ordered: list[object] = []
-
-        def placed(match: re.Match[str]) -> str:
-            ordered.append(values[int(match[1]) - 1 if match[1] else len(ordered)])
-            return "%s"
-
-        # SQLite's LIKE takes ASCII letters whatever the case, and its aggregate of texts has another name.
-        text = sql.replace("%", "%%").replace(" LIKE ", " ILIKE ").replace("group_concat(", "string_agg(")
-        text = self.tables.named_in(_PLACEHOLDER.sub(placed, text), self.last)
-        return self._connection.rows(text, *map(storable, ordered))
-
-
-@dataclass(frozen=True, slots=True)
 class _NoteTable:
     """The notes of a revision, by path; as of FragmentTable."""
 
@@ -187,11 +100,11 @@ class _NoteTable:
     attached: NDArray[np.bool_]
 
     def has(self, numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Which numbers are those of notes in this table: others came with a later revision."""
+        """Return which numbers are of notes in this table; others came with a later revision."""
         return np.isin(numbers, self.numbers)
 
     def places(self, numbers: NDArray[np.int64]) -> NDArray[np.int32]:
-        """Where the notes with some numbers are in this table."""
+        """Return the places of the notes with some numbers in this table."""
         by_number = np.argsort(self.numbers)
         found = by_number[np.searchsorted(self.numbers, numbers, sorter=by_number)] if len(numbers) else numbers
         return found.astype(np.int32)
@@ -201,36 +114,34 @@ class _Revision:
     """What is read once of a vault until the next push: statistics, the names of notes, counts of terms."""
 
     def __init__(
-        self, number: int, rows: Rows, statistics: Statistics, shares: Sequence[float], described: Row
+        self, number: int, queries: StoreQueries, statistics: Statistics, shares: Sequence[float], described: Row
     ) -> None:
         """`shares` says of each area how much of the vault's fragments is in it."""
         self.number = number
-        self.tables = rows.tables
+        self.tables = queries.tables
         self.shares = shares
         self.statistics = statistics
         self.updated, self.model, self.model_source, self.tokenizer = described
         self.embedder: Embedder | None = None
         self.named: dict[str, tuple[int, ...]] = {}
         self.languages: tuple[str, ...] | None = None
-        self.terms = KnownTerms(rows)
-        found = rows("SELECT path, language, id, kind FROM notes ORDER BY path")
+        self.terms = KnownTerms(queries)
+        found = queries.note_table()
         self.notes = _NoteTable(
             tuple(row[0] for row in found),
             tuple(row[1] for row in found),
             np.array([row[2] for row in found], np.int64),
             np.array([bool(row[3]) for row in found], np.bool_),
         )
-        rows.last = max((row[2] for row in found), default=0)  # what is read later has no notes that came later
-        self.facets = Facets(rows, Notes(self.notes.paths, self.notes.numbers, self.notes.numbers << ORDINALS))
+        queries.last = max((row[2] for row in found), default=0)  # what is read later has no notes that came later
+        self.facets = Facets(queries, Notes(self.notes.paths, self.notes.numbers, self.notes.numbers << ORDINALS))
 
 
-class StoreSnapshot(CatalogView):
-    """A vault in a store, with the fragments that some queries need: `view` gives those for others.
+class StoreSnapshot(NoteReader):
+    """A vault in a store, with the fragments that some queries need: `prefetch` loads those for others.
 
     Usable from one thread at a time. Methods raise StoreUnusableError where the server is lost.
     """
-
-    is_part = True
 
     def __init__(
         self,
@@ -245,7 +156,7 @@ class StoreSnapshot(CatalogView):
         self._settings = settings
         self._revision = revision
         self._found = found
-        self._rows: Rows = Rows(connection, revision.tables)
+        self._queries: StoreQueries = StoreQueries(connection, revision.tables)
         self.lexical = CandidateTerms(found, revision.terms, revision.statistics)
         self.vectors = CandidateVectors(found, revision.statistics, self._cosines, self._vectors)
 
@@ -276,11 +187,11 @@ class StoreSnapshot(CatalogView):
             raise
 
     def close(self) -> None:
-        """Let go of the connection, which all views share."""
+        """Close the connection, which all views share."""
         self._connection.close()
 
     def shrink_log(self) -> None:
-        """The log is the server's."""
+        """Do nothing: the log is the server's."""
 
     @property
     def edition(self) -> tuple[object, ...]:
@@ -308,7 +219,7 @@ class StoreSnapshot(CatalogView):
         return self._revision.languages
 
     def notes_named(self, name: str) -> tuple[int, ...]:
-        """As of an index; a query asks twice, and asks for names that grow letter by letter."""
+        """Return the notes of this name, as places in `table.paths`; kept, as a search asks twice."""
         known = self._revision.named
         if name not in known:
             if len(known) >= _MOST_NAMES:
@@ -357,26 +268,27 @@ class StoreSnapshot(CatalogView):
         )
 
     @property
-    def answering(self) -> NDArray[np.bool_]:
-        """Which rows were looked up to be answered from."""
+    def is_answer_row(self) -> NDArray[np.bool_]:
+        """Which rows were loaded to be answered from."""
         return self._found.wanted
+
+    @property
+    def partial(self) -> Self:
+        """The snapshot itself: only some fragments are loaded."""
+        return self
 
     @property
     def skipped(self) -> tuple[Skipped, ...]:
         """Files that could not be indexed, and why."""
-        return self._remarks(True)
+        return self._queries.remarks(skipped=True)
 
     @property
     def warnings(self) -> tuple[Skipped, ...]:
         """Notes that are indexed, though something about them is odd."""
-        return self._remarks(False)
-
-    def _remarks(self, skipped: bool) -> tuple[Skipped, ...]:
-        sql = "SELECT path, reason FROM remarks WHERE skipped = ? ORDER BY path, reason"
-        return tuple(Skipped(path, reason) for path, reason in self._rows(sql, skipped))
+        return self._queries.remarks(skipped=False)
 
     def health(self) -> StoreHealth:
-        """How the store is."""
+        """Return versions, damaged indexes and counts."""
         rows = self._connection.rows
         ((server, is_replica),) = rows("SELECT current_setting('server_version'), pg_is_in_recovery()")
         return StoreHealth(
@@ -387,13 +299,12 @@ class StoreSnapshot(CatalogView):
             ),
             damaged=schema.damaged_indexes(self._connection, self._revision.tables.areas),
             counted=self._revision.statistics.count,
-            fragments=int(self._asked("SELECT count(*) FROM fragments")[0][0]),
+            fragments=int(self._queries.rows("SELECT count(*) FROM fragments")[0][0]),
         )
 
     def status(self) -> Status:
-        """What the store holds of the vault."""
-        kinds = self._rows("SELECT kind, count(*) FROM notes WHERE kind <> '' GROUP BY kind ORDER BY kind")
-        attachments = dict(kinds)
+        """Return what the store holds of the vault."""
+        attachments = self._queries.attachment_counts()
         return Status(
             vault=self._name,
             generation=self.generation,
@@ -413,82 +324,70 @@ class StoreSnapshot(CatalogView):
             attachments=attachments,
         )
 
-    def fragments(self, keys: Sequence[int]) -> list[Fragment]:
-        """As of an index. Raises KeyError for a fragment that was replaced meanwhile."""
-        found = {row[0]: row for row in self._asked(_FRAGMENTS, _array(keys))}
-        return [fragment_from_row(found[key]) for key in keys]
-
     def sizes_of(self, notes: NDArray[np.integer]) -> NDArray[np.int64]:
-        """As of an index."""
+        """Return the number of fragments of some notes, which are places in the table."""
         numbers = self._revision.notes.numbers[notes].tolist()
         sql = "SELECT note, count(*) FROM fragments WHERE note = ANY(%s) GROUP BY note"
-        sizes: dict[int, int] = dict(self._asked(sql, _array(numbers)))
+        sizes: dict[int, int] = dict(self._queries.rows(sql, array(numbers)))
         return np.array([sizes.get(number, 0) for number in numbers], np.int64)
 
+    def count_fragments(self, terms: Sequence[str]) -> int:
+        """Return how many fragments of the vault have any of `terms`: the sum, as stems hardly overlap."""
+        self._revision.terms.prefetch(terms)
+        return sum(self._revision.terms.count(term)[0] for term in terms)
+
     def count_notes(self, terms: Sequence[str]) -> int:
-        """As of an index; of one term it is known."""
+        """Return how many notes have all of `terms` in one fragment; of one term it is known."""
         if len(terms) == 1:
             return self._revision.terms.count(terms[0])[2]
-        among, values = self._among(Ask(having=tuple((term,) for term in terms)))
+        among, values = self._among(CandidateQuery(must=tuple((term,) for term in terms)))
         sql = f"SELECT count(DISTINCT key >> {ORDINALS}) FROM ({among}) AS found (key)"
-        return int(self._asked(sql, *values)[0][0])
-
-    def parts(self, ranges: Sequence[tuple[str, int, int | None]]) -> list[list[Part]]:
-        """As of an index, in one query."""
-        found: list[list[Part]] = [[] for _ in ranges]
-        lasts = [_NO_END if last is None else min(last, _NO_END) for _, _, last in ranges]
-        asked = [storable(path) for path, _, _ in ranges], [first for _, first, _ in ranges], lasts
-        for place, *row in self._asked(_PARTS, *asked):
-            found[place - 1].append(Part(*row))
-        return found
-
-    def _asked(self, sql: str, *values: object) -> list[Row]:
-        """The rows of a statement, which names the tables of a catalog."""
-        return self._connection.rows(self._revision.tables.named_in(sql), *values)
+        return int(self._queries.rows(sql, *values)[0][0])
 
     # --- what queries need --------------------------------------------------------------------------------------------
 
     def renewed(self) -> Self:
-        """The vault as it is in the store now."""
+        """Return the vault as it is in the store now; itself where nothing was pushed since."""
         revision = _read(self._connection, (self._vault, self._name), self._revision)
         return self if revision is self._revision else self._with(revision, FoundFragments.nothing())
 
-    def view(self, asks: Callable[[Self], Sequence[Ask]]) -> Self:
-        """The vault as it is now, with the fragments that some asks want. `asks` are made with what is known of it."""
-        with self._connection.moment():
+    def prefetch(self, requests: Callable[[Self], Sequence[CandidateQuery]]) -> Self:
+        """Return the vault as it is now, with the fragments loaded that some queries need. `requests` makes the
+        queries from what is known of it. Raises StoreUnusableError."""
+        with self._connection.read_transaction():
             base = self.renewed()
-            asked = asks(base)
-            found = base._looked_up(*base._keys(asked), [one.vector for one in asked])
+            queries = requests(base)
+            found = base._load(*base._keys(queries), [one.vector for one in queries])
             return base._with(base._revision, found)
 
-    def at_one_moment(self, answer: Callable[[], Answer]) -> Answer:
-        """As of an index. Asked once more where the connection, or a right, was lost meanwhile. Raises
-        StoreUnusableError."""
+    def read_transaction(self, answer: Callable[[], Answer]) -> Answer:
+        """Return `answer()`, all of it read from one state of the vault; called again where the connection was lost
+        meanwhile. Raises StoreUnusableError."""
         for _ in range(2):
             try:
-                with self._connection.moment():
+                with self._connection.read_transaction():
                     return answer()
             except ConnectionLostError as error:
                 lost = error
         raise StoreUnusableError(lost.message, lost.hint) from lost
 
-    def counts_by_note(self, asks: Sequence[Ask]) -> NDArray[np.intp]:
-        """For each note of the vault, how many of its fragments some asks want."""
+    def candidates_by_note(self, queries: Sequence[CandidateQuery]) -> NDArray[np.intp]:
+        """Return for each note of the vault how many of its fragments some queries need."""
         notes = self._revision.notes
-        with self._connection.moment():
-            of = np.array(self._keys(asks)[0], np.int64) >> ORDINALS
+        with self._connection.read_transaction():
+            of = np.array(self._keys(queries)[0], np.int64) >> ORDINALS
         return np.bincount(notes.places(of[notes.has(of)]), minlength=len(notes.paths))
 
-    def matching_by_note(self, asks: Sequence[Ask]) -> NDArray[np.int64]:
-        """For each note of the vault, how many of its fragments have any of an ask's terms, or all that it may have
-        where it has no terms; a fragment counts once."""
+    def matching_by_note(self, queries: Sequence[CandidateQuery]) -> NDArray[np.int64]:
+        """Return for each note of the vault how many of its fragments have any of a query's terms, or pass where it has
+        none. A fragment counts once."""
         notes = self._revision.notes
         counts = np.zeros(len(notes.paths), np.int64)
-        among = [self._among(replace(ask, having=(*ask.having, *filter(None, [ask.terms])))) for ask in asks]
+        among = [self._among(replace(query, must=(*query.must, *filter(None, [query.terms])))) for query in queries]
         if among:
             sql = f"SELECT key >> {ORDINALS}, count(*) FROM ({' UNION '.join(one for one, _ in among)}) AS found (key)"
             values = [value for _, of_it in among for value in of_it]
-            found = np.array(self._asked(f"{sql} GROUP BY 1", *values), np.int64).reshape(-1, 2)
+            found = np.array(self._queries.rows(f"{sql} GROUP BY 1", *values), np.int64).reshape(-1, 2)
             found = found[notes.has(found[:, 0])]
             counts[notes.places(found[:, 0])] = found[:, 1]
         return counts
@@ -496,33 +395,33 @@ class StoreSnapshot(CatalogView):
     def _with(self, revision: _Revision, found: FoundFragments) -> Self:
         return type(self)(self._connection, (self._vault, self._name), self._settings, revision, found)
 
-    def _keys(self, asks: Sequence[Ask]) -> tuple[list[int], list[int]]:
-        """The keys of fragments that some asks want, and of those that stand beside them."""
+    def _keys(self, queries: Sequence[CandidateQuery]) -> tuple[list[int], list[int]]:
+        """Return the keys of the fragments that some queries need, and of those beside them."""
         rankings: list[_Ranking] = []
         keys: set[int] = set()
         count = self._revision.statistics.count
-        for ask in asks:
+        for query in queries:
             left = count
-            if ask.first:
-                among, values = self._among(ask)
+            if query.scan_limit:
+                among, values = self._among(query)
                 sql = f"SELECT key FROM ({among}) AS found (key) ORDER BY key LIMIT %s"
-                rankings.append(_Ranking(((sql, (*values, ask.first)),)))
+                rankings.append(_Ranking(((sql, (*values, query.scan_limit)),)))
                 continue
-            if ask.is_filtered:
-                most = max(_MOST, ask.most)
-                among, values = self._among(ask, most + 1)
-                rows = self._asked(among, *values)
+            if query.is_filtered:
+                most = max(_MOST, query.limit)
+                among, values = self._among(query, most + 1)
+                rows = self._queries.rows(among, *values)
                 if len(rows) <= most:
                     keys.update(row[0] for row in rows)
                     continue
-                left = self._at_most(ask)
-            rankings += self._best(ask, left <= min(_FEW * count, _MOST_SCANNED))
+                left = self._at_most(query)
+            rankings += self._best(query, left <= min(_FEW * count, _MOST_SCANNED))
         try:
             keys.update(self._ranked(rankings))
         except IndexDamagedError:
             # The index by words is young software, and disposable: the rows tell, by the other one.
             kept = [one for one in rankings if not one.by_words]
-            keys.update(self._ranked([*kept, *(one for ask in asks for one in self._by_terms(ask))]))
+            keys.update(self._ranked([*kept, *(one for query in queries for one in self._by_terms(query))]))
         beside = {key + step for key in keys for step in (-1, 1)} | {key >> ORDINALS << ORDINALS for key in keys}
         return sorted(keys), sorted(beside - keys)
 
@@ -536,47 +435,50 @@ class StoreSnapshot(CatalogView):
             for ranking in rankings:
                 yield from ranking.best([next(answers) for _ in ranking.statements])
 
-    def _at_most(self, ask: Ask) -> int:
-        """How many fragments an ask leaves at most, by what is known without counting those that have its terms."""
+    def _at_most(self, query: CandidateQuery) -> int:
+        """Return how many fragments a query leaves at most, without counting those that have its terms."""
         counts = [self._revision.statistics.count]
-        counts += [self.lexical.counts(terms).fragments for terms in ask.having]
-        if ask.notes is not None:
-            notes = _array(self._revision.notes.numbers[ask.notes].tolist())
-            counts.append(self._asked("SELECT count(*) FROM fragments WHERE note = ANY(%s)", notes)[0][0])
-        if ask.keys is not None:
-            counts.append(len(ask.keys))
+        counts += [self.lexical.counts(terms).fragments for terms in query.must]
+        if query.notes is not None:
+            notes = array(self._revision.notes.numbers[query.notes].tolist())
+            counts.append(self._queries.rows("SELECT count(*) FROM fragments WHERE note = ANY(%s)", notes)[0][0])
+        if query.keys is not None:
+            counts.append(len(query.keys))
         return min(counts)
 
-    def _within(self, ask: Ask) -> tuple[list[str], list[object]]:
-        """Which notes and fragments an ask is about, as conditions and their values."""
+    def _within(self, query: CandidateQuery) -> tuple[list[str], list[object]]:
+        """Return a query's notes and keys as conditions and their values."""
         conditions: list[str] = []
         values: list[object] = []
-        for column, numbers in (("note", self._numbers(ask)), ("key", ask.keys)):
+        for column, numbers in (("note", self._numbers(query)), ("key", query.keys)):
             if numbers is not None:
                 conditions.append(f"{column} = ANY(%s)")
-                values.append(_array(numbers))
+                values.append(array(numbers))
         return conditions, values
 
-    def _numbers(self, ask: Ask) -> list[int] | None:
-        """The numbers of the notes that an ask is about, None of all."""
-        return None if ask.notes is None else self._revision.notes.numbers[ask.notes].tolist()
+    def _numbers(self, query: CandidateQuery) -> list[int] | None:
+        """Return the numbers of a query's notes; None for all."""
+        return None if query.notes is None else self._revision.notes.numbers[query.notes].tolist()
 
-    def _among(self, ask: Ask, most: int | None = None, table: str = "fragments") -> tuple[str, list[object]]:
-        """What asks a table for the keys of all, or so many, fragments that pass the filters of an ask."""
-        conditions, values = self._within(ask)
-        if ask.lacking and not ask.having and most is None:
+    def _among(
+        self, query: CandidateQuery, most: int | None = None, table: str = "fragments"
+    ) -> tuple[str, list[object]]:
+        """Return the statement for the keys of all, or so many, fragments of a table that pass the filters of a
+        query."""
+        conditions, values = self._within(query)
+        if query.must_not and not query.must and most is None:
             # Looked up, and not asked of each row, which takes its words apart.
             conditions.append(f"key NOT IN ({_select(table, [*conditions, _MATCHES])})")
-            values += [*values, " | ".join(map(_token, ask.lacking))]
-        elif (tokens := _tokens(ask)) is not None:
+            values += [*values, " | ".join(map(_token, query.must_not))]
+        elif (tokens := _tokens(query)) is not None:
             conditions.append(_MATCHES)
             values.append(tokens)
         return _select(table, conditions) + ("" if most is None else f" LIMIT {most}"), values
 
-    def _best(self, ask: Ask, are_few: bool) -> list[_Ranking]:
-        """What asks for the best by words and by meaning; where there are attachments, as many of notes and of them."""
-        tokens = _tokens(ask)
-        conditions, values = self._within(ask)
+    def _best(self, query: CandidateQuery, are_few: bool) -> list[_Ranking]:
+        """Return the statements for the best by words and by meaning; of notes and of attachments as many each."""
+        tokens = _tokens(query)
+        conditions, values = self._within(query)
         passing = [*conditions, *([] if tokens is None else [_HAS])]
         values += [] if tokens is None else [tokens]
         statistics = self._revision.statistics
@@ -588,66 +490,70 @@ class StoreSnapshot(CatalogView):
         rankings: list[_Ranking] = []
         for kind, is_scanned in kinds.items():
             of_kind = [kind] if kind else []
-            if ask.terms:
-                rankings.append(self._by_words(ask, [*passing, *of_kind], values))
-            if ask.vector is not None:
-                rankings.append(self._by_meaning(ask, [*passing, *of_kind], values, of_kind, is_scanned=is_scanned))
-        if ask.is_filtered and not rankings:  # filters alone: as `filters.newest_first` has them
-            among, found = self._among(ask)
+            if query.terms:
+                rankings.append(self._by_words(query, [*passing, *of_kind], values))
+            if query.vector is not None:
+                rankings.append(self._by_meaning(query, [*passing, *of_kind], values, of_kind, is_scanned=is_scanned))
+        if query.is_filtered and not rankings:  # filters alone: as `filters.newest_first` has them
+            among, found = self._among(query)
             sql = (
                 f"SELECT key FROM fragments JOIN notes ON notes.id = note WHERE key IN ({among})"
                 " ORDER BY ordinal, mtime_ns DESC, path LIMIT %s"
             )
-            rankings.append(_Ranking(((sql, (*found, ask.most)),)))
-        if ask.named:
-            notes = _array(self._revision.notes.numbers[list(ask.named)].tolist())
+            rankings.append(_Ranking(((sql, (*found, query.limit)),)))
+        if query.named:
+            notes = array(self._revision.notes.numbers[list(query.named)].tolist())
             select = _select("fragments", ["note = ANY(%s)", *passing])
             rankings.append(_Ranking(((f"{select} ORDER BY key LIMIT {_MOST_NAMED}", (notes, *values)),)))
         return rankings
 
-    def _by_words(self, ask: Ask, conditions: Sequence[str], values: Sequence[object]) -> _Ranking:
+    def _by_words(self, query: CandidateQuery, conditions: Sequence[str], values: Sequence[object]) -> _Ranking:
         """What asks for the best by words, of each area by its index."""
         statements: list[Statement] = []
-        words = " ".join(map(_token, ask.terms))
+        words = " ".join(map(_token, query.terms))
         for area, share in zip(self._revision.tables.areas, self._revision.shares, strict=True):
             select = _select(schema.table("fragments", area), conditions)
-            most = math.ceil(ask.most * min(1, _SHARES * share + _BESIDE))
+            most = math.ceil(query.limit * min(1, _SHARES * share + _BESIDE))
             asked = words, schema.index("words", area), most
             statements.append((f"{select} ORDER BY words <@> to_bm25query(%s, %s) LIMIT %s", (*values, *asked)))
         return _Ranking(tuple(statements), by_words=True)
 
     def _by_meaning(
-        self, ask: Ask, conditions: Sequence[str], values: Sequence[object], kind: Sequence[str], *, is_scanned: bool
+        self,
+        query: CandidateQuery,
+        conditions: Sequence[str],
+        values: Sequence[object],
+        kind: Sequence[str],
+        *,
+        is_scanned: bool,
     ) -> _Ranking:
-        """What asks for the nearest by meaning, of each area by its index or by a scan of what passes."""
-        near = _text(ask.vector) if ask.vector is not None else ""
+        """Return the statements for the nearest by meaning, of each area by its index or by a scan of what passes."""
+        near = _text(query.vector) if query.vector is not None else ""
         statements: list[Statement] = []
         for area in self._revision.tables.areas:
             table = schema.table("fragments", area)
             passing, of_them = [*conditions], [*values]
-            if is_scanned and _tokens(ask) is not None:
-                among, of_them = self._among(ask, table=table)
+            if is_scanned and _tokens(query) is not None:
+                among, of_them = self._among(query, table=table)
                 passing = [f"key IN ({among})", *kind]
             distance = "(vector <#> %s::halfvec) + 0" if is_scanned else "vector <#> %s::halfvec"
             select = _select(table, passing, f"key, {distance}")
-            statements.append((f"{select} ORDER BY 2 LIMIT %s", (near, *of_them, ask.nearest)))
-        return _Ranking(tuple(statements), ask.nearest)
+            statements.append((f"{select} ORDER BY 2 LIMIT %s", (near, *of_them, query.vector_limit)))
+        return _Ranking(tuple(statements), query.vector_limit)
 
-    def _by_terms(self, ask: Ask) -> list[_Ranking]:
-        """What asks for fragments by words where their index is no good: those that have all terms, or the rarest two,
-        and some of each of the rarest. The engine weighs what is found as ever."""
-        rarest = sorted(ask.terms, key=self.lexical.count)[:_MOST_TERMS]
+    def _by_terms(self, query: CandidateQuery) -> list[_Ranking]:
+        """Return the statements for fragments by words where their index is damaged: those that have all terms, or the
+        rarest two, and some of each of the rarest. The engine weighs what is found as ever."""
+        rarest = sorted(query.terms, key=self.lexical.count)[:_MOST_TERMS]
         asked = dict.fromkeys([tuple(rarest), tuple(rarest[:2]), *((term,) for term in rarest)]) if rarest else {}
         found: list[_Ranking] = []
         for terms in asked:
-            among, values = self._among(replace(ask, having=(*ask.having, *((term,) for term in terms))), ask.most)
+            among, values = self._among(replace(query, must=(*query.must, *((term,) for term in terms))), query.limit)
             found.append(_Ranking(((among, tuple(values)),)))
         return found
 
-    def _looked_up(
-        self, keys: Sequence[int], beside: Sequence[int], vectors: Sequence[Floats | None]
-    ) -> FoundFragments:
-        """Fragments with their terms; of those beside them, only the first ones of notes have these."""
+    def _load(self, keys: Sequence[int], beside: Sequence[int], vectors: Sequence[Floats | None]) -> FoundFragments:
+        """Return fragments with their terms; of those beside them, only the first ones of notes have terms."""
         asked = [vector for vector in vectors if vector is not None]
         distances = "".join(", -(vector <#> %s::halfvec)" for _ in asked)
         first = [key for key in beside if not key & ((1 << ORDINALS) - 1)]
@@ -658,8 +564,8 @@ class StoreSnapshot(CatalogView):
         named_in = self._revision.tables.named_in
         whole, bare = self._connection.answers(
             [
-                (named_in(select_whole), (*texts, _array([*keys, *first]))),
-                (named_in(select_bare), (*texts, _array(others))),
+                (named_in(select_whole), (*texts, array([*keys, *first]))),
+                (named_in(select_bare), (*texts, array(others))),
             ]
         )
         nothing = [0] * len(FIELDS)
@@ -679,16 +585,16 @@ class StoreSnapshot(CatalogView):
 
     def _cosines(self, query: Floats) -> Floats:
         found: dict[int, float] = dict(
-            self._asked(
+            self._queries.rows(
                 "SELECT key, -(vector <#> %s::halfvec) FROM fragments WHERE key = ANY(%s)",
-                *(_text(query), _array(self._found.keys.tolist())),
+                *(_text(query), array(self._found.keys.tolist())),
             )
         )
         return np.array([found.get(key, 0.0) for key in self._found.keys.tolist()], np.float32)
 
     def _vectors(self, keys: NDArray[np.int64]) -> Floats:
         sql = "SELECT key, halfvec_send(vector) FROM fragments WHERE key = ANY(%s)"
-        found: dict[int, bytes] = dict(self._asked(sql, _array(keys.tolist())))
+        found: dict[int, bytes] = dict(self._queries.rows(sql, array(keys.tolist())))
         # Two numbers of 16 bits, of which the first is how many numbers follow.
         sent = b"".join(found.get(key, _NO_VECTOR)[4:] for key in keys.tolist())
         return np.frombuffer(sent, ">f2").reshape(len(keys), schema.DIMENSIONS).astype(np.float32)
@@ -753,10 +659,10 @@ def _token(term: str) -> str:
     return token_of(term)
 
 
-def _tokens(ask: Ask) -> str | None:
-    """The terms that a fragment must have and lack, as PostgreSQL's own search takes them; None without any."""
-    parts = [" | ".join(map(_token, terms)) or _NONE for terms in ask.having]
-    parts = [f"({part})" for part in parts] + [f"!{_token(term)}" for term in ask.lacking]
+def _tokens(query: CandidateQuery) -> str | None:
+    """Return the terms that a fragment must and must not have, as a tsquery; None without any."""
+    parts = [" | ".join(map(_token, terms)) or _NONE for terms in query.must]
+    parts = [f"({part})" for part in parts] + [f"!{_token(term)}" for term in query.must_not]
     return " & ".join(parts) if parts else None
 
 
@@ -764,14 +670,9 @@ def _text(vector: Floats) -> str:
     return f"[{','.join(map(repr, vector.tolist()))}]"
 
 
-def _array(numbers: Sequence[int]) -> str:
-    """Whole numbers as the server reads an array, which takes a tenth of the time that the driver takes for a list."""
-    return f"{{{','.join(map(str, numbers))}}}"
-
-
 def _newest(connection: Connection, vault: tuple[int, str]) -> Row:
-    """The number of the newest revision, the areas that the reader has the right to, and what is said of the vault.
-    Raises StoreUnusableError where there are none."""
+    """Return the number of the newest revision, the areas that the reader has the right to, and what is said of the
+    vault. Raises StoreUnusableError where there are none."""
     number, name = vault
     found = connection.rows(
         "SELECT revision, areas, updated, model, model_source, tokenizer FROM excerpt_vault.vaults() WHERE id = %s",
@@ -785,7 +686,7 @@ def _newest(connection: Connection, vault: tuple[int, str]) -> Row:
 
 
 def _read(connection: Connection, vault: tuple[int, str], before: _Revision | None) -> _Revision:
-    """The newest revision, which may be the one before."""
+    """Return the newest revision, which may be the one before."""
     number, areas, *described = _newest(connection, vault)
     tables = AreaTables(vault[0], tuple(areas))
     if before is not None and (before.number, before.tables) == (number, tables):
@@ -796,14 +697,14 @@ def _read(connection: Connection, vault: tuple[int, str], before: _Revision | No
     counts = [sum(row[2] for row in of_areas if row[0] == area) for area in areas]
     shares = [count / max(sum(counts), 1) for count in counts]
     statistics = _statistics([row[1:] for row in of_areas])
-    revision = _Revision(number, Rows(connection, tables), statistics, shares, tuple(described))
+    revision = _Revision(number, StoreQueries(connection, tables), statistics, shares, tuple(described))
     if before is not None and before.model_source == revision.model_source:
         revision.embedder = before.embedder
     return revision
 
 
 def _statistics(of_areas: Sequence[Row]) -> Statistics:
-    """Those of all areas together, from rows for the notes and for the attachments of each."""
+    """Return the statistics of all areas, from rows for the notes and for the attachments of each."""
     counts = {kind: sum(row[1] for row in of_areas if row[0] == kind) for kind in (False, True)}
     of_attachments = not counts[False] and counts[True] > 0
     counted = [row for row in of_areas if row[0] == of_attachments]

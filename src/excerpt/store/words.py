@@ -19,7 +19,8 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from excerpt.index.postings import FIELDS, Segment
+from excerpt.corpus.tables import FIELDS
+from excerpt.index.postings import Segment
 
 _LETTERS = 9
 _WIDTH = _LETTERS + 1

@@ -33,9 +33,9 @@ from excerpt.tui.request_thread import (
 )
 
 if TYPE_CHECKING:
+    from excerpt.corpus.interface import Corpus
     from excerpt.model import Status
     from excerpt.search.engine import Engine
-    from excerpt.search.source import Searchable
     from excerpt.search.usage import UseLog
 
 
@@ -165,7 +165,7 @@ class EngineWorker:
         if engine is None:
             raise NotReadyError
         try:
-            return engine.snapshot.at_one_moment(lambda: run(engine))
+            return engine.snapshot.read_transaction(lambda: run(engine))
         except StoreUnusableError:
             self._lost = True
             raise
@@ -190,7 +190,7 @@ class EngineWorker:
                 self._lost = self._lost or isinstance(error, StoreUnusableError)
                 self._loop.post_from_thread(failure_of("open", error))
 
-    def _opened(self, before: Searchable | None) -> Searchable:
+    def _opened(self, before: Corpus | None) -> Corpus:
         if self._store is not None:
             from excerpt.store.snapshot import StoreSnapshot
 

@@ -15,7 +15,7 @@ from excerpt.tui.request_thread import Priority
 from excerpt.tui.search.note_window import set_off, window_around
 
 if TYPE_CHECKING:
-    from excerpt.index.snapshot import Snapshot
+    from excerpt.corpus.interface import Corpus
     from excerpt.insight.facet_map import VaultMap
     from excerpt.insight.related import Related
     from excerpt.insight.suggest import Completion, Suggestion
@@ -233,7 +233,7 @@ class AskDrill:
         return narrowed
 
 
-def lines_as_fragment(snapshot: Snapshot, place: Place) -> Fragment:
+def lines_as_fragment(snapshot: Corpus, place: Place) -> Fragment:
     """The fragment that stands at a place, or its lines as if they were one. Raises KeyError for an unknown note."""
     from excerpt.text.fragments import digest_of_text
     from excerpt.text.tokens import open_tokenizer

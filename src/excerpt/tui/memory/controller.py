@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     Answered = Callable[[MemoryDraft | None], None]
     """Called with what the user has written into a form; with None where nothing is to be kept."""
-    from excerpt.index.snapshot import Snapshot
+    from excerpt.corpus.interface import Corpus
     from excerpt.memory.recall import Badges
     from excerpt.model import Fragment
     from excerpt.search.engine import Engine
@@ -125,10 +125,10 @@ class BadgeStore:
 
     def __init__(self) -> None:
         self._memories: tuple[Memory, ...] = ()
-        self._snapshot: ref[Snapshot] | None = None
+        self._snapshot: ref[Corpus] | None = None
         self._badges: Badges | None = None
 
-    def of(self, memories: tuple[Memory, ...], snapshot: Snapshot) -> Badges:
+    def of(self, memories: tuple[Memory, ...], snapshot: Corpus) -> Badges:
         from excerpt.memory.recall import Badges
 
         same = self._snapshot is not None and self._snapshot() is snapshot and self._memories is memories

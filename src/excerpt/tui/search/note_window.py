@@ -42,7 +42,7 @@ from excerpt.tui.request_thread import Priority
 if TYPE_CHECKING:
     from pygments.lexer import Lexer
 
-    from excerpt.index.snapshot import Snapshot
+    from excerpt.corpus.interface import Corpus
     from excerpt.search.engine import Engine
 
 _WIDEST_NAME = 20
@@ -497,7 +497,7 @@ def set_off(text: str, spans: Iterable[Span], query: str, language: str) -> list
     return [span for span in spans if text[span.start : span.end].casefold() not in stop_words]
 
 
-def _fragment_at(snapshot: Snapshot, path: str, line: int) -> Fragment | None:
+def _fragment_at(snapshot: Corpus, path: str, line: int) -> Fragment | None:
     """The fragment of a note that holds a line or comes next, else its last; None for a note without any."""
     there = snapshot.note_fragments(path)
     return next((one for one in there if line <= one.line_end), there[-1] if there else None)
@@ -552,7 +552,7 @@ class AskLink:
 
 
 def _leads_nowhere(link: Link) -> str:
-    from excerpt.index.facets import names_other_file
+    from excerpt.corpus.links import names_other_file
 
     if names_other_file(link.target):
         return f"{link.target} is no note: open this one in Obsidian to see it."

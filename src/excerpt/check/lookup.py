@@ -13,13 +13,12 @@ from typing import Protocol
 
 import numpy as np
 
-from excerpt.index.snapshot import Snapshot
-from excerpt.model import Fragment
+from excerpt.corpus.interface import CandidateQuery, Corpus
+from excerpt.model import Fragment, Memory
+from excerpt.pack.memory_fragment import name_of
 from excerpt.places import holds
-from excerpt.search.asking import with_at_hand
 from excerpt.search.lexical import Rows
 from excerpt.search.proximity import rows_of, rows_with
-from excerpt.store.candidates import Ask
 from excerpt.text.display import visible_line
 from excerpt.text.words import QueryWord, fold, is_function_word, query_terms, terms_of
 
@@ -37,17 +36,17 @@ class Lookup(Protocol):
     """A vault, as a check asks it. A note or passage that is named may hold what was asked for; the check looks."""
 
     def path(self, shown: str) -> str | None:
-        """The path of the note that a pack calls `shown`."""
+        """Return the path of the note that a pack calls `shown`."""
         ...
 
     def text(self, path: str) -> str: ...
 
     def place(self, path: str, line_start: int, line_end: int) -> str:
-        """The place of lines of an attachment, "" for those of a note."""
+        """Return the place of lines of an attachment, "" for those of a note."""
         ...
 
     def line_at(self, path: str, place: str) -> int:
-        """The first line of a place, 1 where there is none like it."""
+        """Return the first line of a place, 1 where there is none like it."""
         ...
 
     def notes_with_line(self, line: str) -> Iterable[str]:
@@ -59,15 +58,15 @@ class Lookup(Protocol):
         ...
 
     def lines_like(self, quotation: str) -> Iterable[Lines]:
-        """The few passages that have most of the telling words of `quotation`."""
+        """Return the few passages that have most of the telling words of `quotation`."""
         ...
 
     def telling(self, sentence: str) -> Sequence[QueryWord]:
-        """The words of `sentence` that tell what it is about, each once."""
+        """Return the words of `sentence` that tell what it is about, each once."""
         ...
 
     def terms(self, text: str) -> frozenset[str]:
-        """What a word of `telling` has to be among to be found in `text`."""
+        """Return what a word of `telling` has to be among to be found in `text`."""
         ...
 
 
@@ -85,7 +84,7 @@ _LANGUAGES = 3
 class SnapshotLookup:
     """The lookup in a vault's index."""
 
-    def __init__(self, snapshot: Snapshot) -> None:
+    def __init__(self, snapshot: Corpus) -> None:
         self._snapshot = snapshot
         self._texts: dict[str, str] = {}
         self._languages = snapshot.languages[:_LANGUAGES]
@@ -122,8 +121,8 @@ class SnapshotLookup:
         probe = min(len(words) // 2, _MOST_PROBED)
         ends = [quotation[: words[probe - 1].end], quotation[words[-probe].start :]] if probe else []
         stretches = [words, *(asked for end in ends if (asked := self._asked(end)))]
-        asks = [Ask(having=tuple(word.terms for word in asked if not word.whole)) for asked in stretches]
-        snapshot = with_at_hand(self._snapshot, asks)
+        queries = [CandidateQuery(must=tuple(word.terms for word in asked if not word.whole)) for asked in stretches]
+        snapshot = self._snapshot.prefetch(lambda _: queries)
         rows = rows_of(snapshot, quotation, self._asked)
         if not len(rows):
             found = [rows_with(snapshot.lexical, asked) for asked in stretches[1:]]
@@ -133,8 +132,8 @@ class SnapshotLookup:
 
     def lines_like(self, quotation: str) -> Iterable[Lines]:
         telling = self.telling(quotation)
-        asked = Ask(terms=tuple(term for word in telling for term in word.terms), most=_MOST_WEIGHED)
-        snapshot = with_at_hand(self._snapshot, [asked])
+        query = CandidateQuery(terms=tuple(term for word in telling for term in word.terms), limit=_MOST_WEIGHED)
+        snapshot = self._snapshot.prefetch(lambda _: [query])
         shares = np.zeros(snapshot.lexical.doc_count, np.float32)
         for word in telling:
             share = snapshot.lexical.corpus_size / max(self._count(word), 1)
@@ -156,20 +155,34 @@ class SnapshotLookup:
         return query_terms(text, self._languages)
 
     def _count(self, word: QueryWord) -> int:
-        """How many fragments have the word."""
-        if self._snapshot.is_part:
-            return sum(map(self._snapshot.lexical.count, word.terms))
-        return len(_rows(self._snapshot, word))
+        """Return how many fragments have the word."""
+        return self._snapshot.count_fragments(word.terms)
 
     def _around(self, fragment: Fragment) -> Lines:
-        """The fragment with its neighbours and what is between them: a quotation may go on where a fragment ends."""
+        """Return the fragment with its neighbours and what is between them: a quotation may go on where a fragment
+        ends."""
         near = self._snapshot.note_fragments(fragment.path, max(fragment.ordinal - 1, 0), fragment.ordinal + 1)
         first, last = near[0].line_start, near[-1].line_end
         return Lines(fragment.path, first, "\n".join(self.text(fragment.path).split("\n")[first - 1 : last]))
 
 
-def _rows(snapshot: Snapshot, word: QueryWord) -> Rows:
-    """The rows that have the word, ascending."""
+class LookupWithMemories(SnapshotLookup):
+    """The lookup in a vault's index that knows memories as well, by what packs call them."""
+
+    def __init__(self, snapshot: Corpus, memories: Iterable[Memory]) -> None:
+        super().__init__(snapshot)
+        self._memories = {name_of(memory.id): memory.text.strip("\n") for memory in memories}
+
+    def path(self, shown: str) -> str | None:
+        return shown if shown in self._memories else super().path(shown)
+
+    def text(self, path: str) -> str:
+        known = self._memories.get(path)
+        return super().text(path) if known is None else known
+
+
+def _rows(snapshot: Corpus, word: QueryWord) -> Rows:
+    """Return the rows that have the word, ascending."""
     found = [snapshot.lexical.entries(term).rows for term in word.terms]
     return np.unique(np.concatenate(found)).astype(np.int32)
 

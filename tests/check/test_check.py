@@ -7,11 +7,13 @@ from dataclasses import replace
 
 import pytest
 
-from excerpt.pack.check import Check, CheckedCitation, CheckedQuotation, State, Verdict, check_answer
-from excerpt.pack.citations import read_answer
+from excerpt.check.answer import read_answer
+from excerpt.check.checker import check_answer
+from excerpt.check.source_state import State
+from excerpt.check.verdicts import Check, CheckedCitation, CheckedQuotation, Verdict
 from excerpt.pack.formats.pack_format import PackFile, PackSource
 from excerpt.text.fragments import digest_of_text
-from tests.pack.lookups import Notes
+from tests.check.lookups import Notes
 
 SYNC = "# Sync\n\nA sync conflict arises when two devices change one note.\n\nEach device keeps its own history.\n"
 SOUP = "# Soup\n\nSimmer red lentils with cumin until they are soft.\n"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from excerpt.pack.citations import CitedAnswer, QuoteKind, read_answer
+from excerpt.check.answer import CitedAnswer, QuoteKind, read_answer
 
 
 def cited(text: str) -> list[tuple[int, ...]]:

@@ -7,16 +7,17 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
+from excerpt.check.answer import read_answer
+from excerpt.check.checker import check_answer
+from excerpt.check.verdicts import Check, Verdict
 from excerpt.kinds import Strategy
 from excerpt.model import Hit
 from excerpt.pack.build import build_pack
-from excerpt.pack.check import Check, Verdict, check_answer
-from excerpt.pack.citations import read_answer
 from excerpt.pack.formats.pack_format import PackFile
 from excerpt.pack.formats.registry import read_pack
 from excerpt.settings import PackSettings
 from excerpt.text.tokens import open_tokenizer
-from tests.pack.lookups import Notes
+from tests.check.lookups import Notes
 from tests.pack.vaults import Vault
 
 _WORD = st.sampled_from(

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 
 import pytest
 
+from excerpt.check.answer import read_answer
+from excerpt.check.checker import check_answer
+from excerpt.check.lookup import SnapshotLookup
+from excerpt.check.verdicts import CheckedQuotation, Verdict
 from excerpt.index.build import build
 from excerpt.index.snapshot import Snapshot
-from excerpt.pack.check import CheckedQuotation, Verdict, check_answer
-from excerpt.pack.citations import read_answer
 from excerpt.pack.formats.pack_format import PackFile, PackSource
-from excerpt.pack.lookup import SnapshotLookup
 from excerpt.settings import Settings
 from tests.pack.vaults import sentence
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from excerpt.pack.quotations import Difference, find, most_like
+from excerpt.check.quotations import Difference, find, most_like
 
 NOTE = """\
 ## Conflicts

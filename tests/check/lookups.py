@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from excerpt.pack.lookup import Lines, telling_words
+from excerpt.check.lookup import Lines, telling_words
 from excerpt.text.display import visible_line
 from excerpt.text.words import QueryWord, query_terms, terms_of
 from tests.pack.vaults import Vault

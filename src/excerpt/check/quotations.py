@@ -59,7 +59,7 @@ _KEPT = 256  # texts, each of some fragments at most
 
 
 def find(quotation: str, text: str) -> QuotedSpan | None:
-    """Where `quotation` stands in `text`, with as few differences as there can be; None if it does not."""
+    """Return where `quotation` stands in `text`, with as few differences as there can be; None if it does not."""
     if found := _find_whole(quotation, text):
         return found
     without_end = quotation.rstrip(_ENDS + " \t\n")
@@ -69,12 +69,13 @@ def find(quotation: str, text: str) -> QuotedSpan | None:
 
 
 def longest_part(quotation: str) -> str:
-    """What to look for first: of a quotation with ellipses, the longest part between them."""
+    """Return what to look for first: of a quotation with ellipses, the longest part between them."""
     return max(_ELLIPSIS.split(quotation), key=len)
 
 
 def most_like(quotation: str, text: str) -> QuotedSpan | None:
-    """The stretch of `text` that is spelled most like `quotation`, marks and case aside; None if either is empty."""
+    """Return the span of `text` that is spelled most like `quotation`, marks and case aside; None if either is
+    empty."""
     wanted, _ = _comparable(quotation, frozenset(_LADDER))
     here, places = _comparable(text, frozenset(_LADDER))
     if not wanted or not here:
@@ -110,7 +111,7 @@ def _find_ignoring(wanted: str, text: str, ignored: Sequence[Difference]) -> tup
 
 
 def _find_parts(quotation: str, text: str) -> QuotedSpan | None:
-    """Where the parts of a quotation with ellipses stand, one behind the other."""
+    """Return where the parts of a quotation with ellipses stand, one behind the other."""
     parts = [part for part in _ELLIPSIS.split(quotation) if part.strip(_ENDS + " \t\n")]
     if len(parts) == 1 and parts[0] != quotation:
         return find(parts[0], text)  # dots at an end: the text goes on there, which is no difference
@@ -135,7 +136,7 @@ def _find_parts(quotation: str, text: str) -> QuotedSpan | None:
 
 
 def _joined(spans: Sequence[QuotedSpan], text: str) -> QuotedSpan:
-    """The passage that has `spans` and what an ellipsis leaves out between them."""
+    """Return the passage that has `spans` and what an ellipsis leaves out between them."""
     differences = {each for span in spans for each in span.differences}
     left_out = [_MARKUP.sub("", text[before.end : after.start]) for before, after in pairwise(spans)]
     languages = {detect_language(text), detect_language(text[spans[0].start : spans[-1].end])} - {""}
@@ -148,7 +149,7 @@ def _joined(spans: Sequence[QuotedSpan], text: str) -> QuotedSpan:
 
 
 def _turning(left_out: str, languages: Collection[str]) -> list[str]:
-    """The words left out that turn a meaning: negations, and within a sentence such as "unless" and "only"."""
+    """Return the words left out that turn a meaning: negations, and within a sentence such as "unless" and "only"."""
     found = denying_words(left_out, languages)
     return found if _SENTENCE_ENDS.search(left_out) else [*found, *restricting_words(left_out, languages)]
 
@@ -160,12 +161,12 @@ _JOINED = re.compile(rf"[^\W{WIDE_CHARACTERS}]['’\-‐‑][^\W{WIDE_CHARACTERS
 
 
 def _cuts(text: str, at: int) -> bool:
-    """Whether a word goes on from before `at` to behind it. Scripts without spaces may be cut anywhere."""
+    """Return whether a word goes on from before `at` to behind it. Scripts without spaces may be cut anywhere."""
     return 0 < at < len(text) and bool(_WORD.match(text[at - 1]) and _WORD.match(text[at]))
 
 
 def _cuts_joined(text: str, at: int) -> bool:
-    """Whether what stands around `at` is joined: can|'t, non-|empty, 1.|5."""
+    """Return whether what stands around `at` is joined: can|'t, non-|empty, 1.|5."""
     return any(joint >= 1 and _JOINED.fullmatch(text, joint - 1, joint + 2) for joint in (at - 1, at))
 
 
@@ -235,13 +236,13 @@ def _characters(text: str, ignored: frozenset[Difference]) -> Iterator[tuple[str
 
 
 def _is_apostrophe(text: str, at: int) -> bool:
-    """Whether the mark at `at` stands within a word, or for feet."""
+    """Return whether the mark at `at` stands within a word, or for feet."""
     before, after = text[max(at - 1, 0) : at], text[at + 1 : at + 2]
     return before.isdigit() or (before.isalnum() and after.isalnum())
 
 
 def _clusters(text: str, ignored: frozenset[Difference]) -> Iterator[tuple[int, int]]:
-    """The characters of `text` that are compared: with the accents that follow them, if signs are ignored, and
+    """Yield the characters of `text` that are compared: with the accents that follow them, if signs are ignored, and
     without marks of Markdown, if these are."""
     dropped = [m for m in _MARKUP.finditer(text) if m.group()] if Difference.MARKUP in ignored else []
     joined = Difference.SIGNS in ignored and not unicodedata.is_normalized("NFC", text)

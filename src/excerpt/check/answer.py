@@ -1,0 +1,440 @@
+"""What an LLM's answer cites and what it quotes, each with its line.
+
+markdown-it says what is code and what is a blockquote. What stands inside a paragraph is read by `text.paragraphs`: the
+inline parser keeps no places, and takes citations for links as soon as the answer ends with a list of them.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from functools import cache, cached_property
+from html import unescape
+from itertools import chain
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from markdown_it.utils import EnvType
+from mdit_py_plugins.footnote.index import footnote_def
+
+from excerpt.text.fragments import words_in
+from excerpt.text.markdown import normalise_newlines
+from excerpt.text.paragraphs import Paragraph, Quoted, QuoteSign, around, numbers_in, within, without_code
+
+
+class QuoteKind(StrEnum):
+    """By what an answer shows that words are not its own."""
+
+    MARKS = "marks"
+    BLOCK = "block"
+    CODE = "code"
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """`[n]`, as written in `text`, with every number it names. `quotation` is the place among the answer's quotations
+    of the one it stands in: there it may be the quoted note's own."""
+
+    line: int
+    text: str
+    ranges: tuple[range, ...]
+    quotation: int | None = None
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        return numbers_in(self.ranges)
+
+
+@dataclass(frozen=True, slots=True)
+class Quotation:
+    """Words given as another's. `readings` are the text as written, then without what may be the answer's own in it
+    (citations, the line that names the source). `cited` are the sources that it may stand in, none if it is alone;
+    `beside` are those cited outside of it: numbers inside may be the quoted note's own."""
+
+    line: int
+    kind: QuoteKind
+    readings: tuple[str, ...]
+    cited: tuple[int, ...] = ()
+    beside: tuple[int, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """What is quoted, without citations."""
+        return self.readings[-1]
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence, a cell's row or an item, without its citations; `quotes` says that some of it is a quotation."""
+
+    line: int
+    text: str
+    cited: tuple[int, ...]
+    quotes: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Unchecked:
+    """What may quote but cannot be told from what does not, and why."""
+
+    line: int
+    text: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class CitedAnswer:
+    """An answer as it is checked, each part in the order of its lines."""
+
+    citations: tuple[Citation, ...]
+    quotations: tuple[Quotation, ...]
+    sentences: tuple[Sentence, ...]
+    unchecked: tuple[Unchecked, ...] = ()
+
+
+_LEAST_CODE = 3  # words from which a code span is a passage, not a name or a command
+
+
+def read_answer(text: str) -> CitedAnswer:
+    """Return what `text`, read as Markdown, cites and quotes. Never raises, whatever `text` holds."""
+    blocks, own, unchecked = _blocks(normalise_newlines(text))
+    parts = [_AnswerBlock(block, Paragraph(block.text, own)) for block in blocks]
+    _join_broken(parts)
+    citations: list[Citation] = []
+    quotations: list[Quotation] = []
+    sentences: list[Sentence] = []
+    for number, part in enumerate(parts):
+        before = parts[number - 1] if number else None
+        after = parts[number + 1] if number + 1 < len(parts) else None
+        found = list(_block_quotation(part, before, after) if part.block.quoted else _quotations(part))
+        citations += _citations(part, found, len(quotations))
+        quotations += (placed.quotation for placed in found)
+        if not part.block.quoted:
+            sentences += _sentences(part)
+            unchecked += _without_counterpart(part)
+    unchecked.sort(key=lambda each: each.line)
+    return CitedAnswer(tuple(citations), tuple(quotations), tuple(sentences), tuple(unchecked))
+
+
+# --- blocks -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """The text of a paragraph, heading, table row or the like, and the line it begins on."""
+
+    text: str
+    line: int
+    quoted: bool = False
+    heading: bool = False
+
+
+@cache
+def _parser() -> MarkdownIt:
+    """CommonMark with tables and footnotes, without indented code (models indent prose); inlines are left as text."""
+    parser = MarkdownIt("commonmark").enable("table").disable("code")
+    parser.block.ruler.before("reference", "footnote_def", footnote_def, {"alt": ["paragraph", "reference"]})
+    parser.core.ruler.enableOnly(["normalize", "block"])
+    return parser
+
+
+def _blocks(text: str) -> tuple[list[_Block], frozenset[str], list[Unchecked]]:
+    """Return the blocks with running text, the labels of the answer's own (footnotes, and numbers of links to the web),
+    and the `<blockquote>` that nothing closes."""
+    env: EnvType = {}
+    try:
+        tokens = _parser().parse(text, env)
+    except Exception:  # a defect of the parser must not cost the check
+        return _plain_blocks(text), frozenset(), []
+    links = {label for label, to in env.get("references", {}).items() if re.match(r"https?://", to["href"])}
+    notes = {label.replace(":", "^", 1) for label in env.get("footnotes", {}).get("refs", {})}
+    blocks, unchecked = _split_at_tags(list(_texts(tokens)))
+    return blocks, frozenset(links | notes), unchecked
+
+
+def _plain_blocks(text: str) -> list[_Block]:
+    return [_Block(line, number) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+
+
+def _texts(tokens: Sequence[Token]) -> Iterator[_Block]:
+    depth = 0  # in blockquotes
+    callout = False
+    row: list[Token] | None = None
+    head = False
+    for token in tokens:
+        kind = token.type
+        if kind in ("blockquote_open", "blockquote_close"):
+            depth += token.nesting
+            callout = callout and depth > 0
+        elif kind in ("thead_open", "thead_close", "heading_open", "heading_close"):
+            head = token.nesting > 0
+        elif kind == "tr_open":
+            row = []
+        elif kind == "tr_close" and row:
+            yield _Block(" | ".join(cell.content for cell in row), _line(row[0]), depth > 0, head)
+            row = None
+        elif kind == "inline" and row is not None:
+            row.append(token)
+        elif kind in ("inline", "html_block") and token.content.strip():
+            callout = callout or (depth > 0 and token.content.startswith("[!"))
+            yield _Block(token.content, _line(token), depth > 0 and not callout, head)
+
+
+def _line(token: Token) -> int:
+    return token.map[0] + 1 if token.map else 1
+
+
+_BLOCKQUOTE = re.compile(r"<(/?)blockquote\b[^<>]*>", re.IGNORECASE)
+_TAG = re.compile(r"</?[A-Za-z][^<>]*>")
+
+
+def _split_at_tags(blocks: Sequence[_Block]) -> tuple[list[_Block], list[Unchecked]]:
+    """Return the blocks with what stands in `<blockquote>` as blocks of their own, and what was not closed."""
+    tags = {number: found for number, block in enumerate(blocks) if (found := _tags(block))}
+    paired: set[tuple[int, int]] = set()
+    opened: list[tuple[int, int]] = []
+    for number, found in tags.items():
+        for tag in found:
+            if not tag[1]:
+                opened.append((number, tag.start()))
+            elif opened:
+                paired |= {opened.pop(), (number, tag.start())}
+    split: list[_Block] = []
+    depth = 0
+    for number, block in enumerate(blocks):
+        at = 0
+        for tag in (each for each in tags.get(number, ()) if (number, each.start()) in paired):
+            split += _cut(block, at, tag.start(), depth > 0)
+            depth += -1 if tag[1] else 1
+            at = tag.end()
+        split += _cut(block, at, len(block.text), depth > 0)
+    return split, [
+        Unchecked(
+            blocks[number].line + blocks[number].text.count("\n", 0, at),
+            blocks[number].text[at : at + _MOST_SHOWN],
+            "nothing closes this tag",
+        )
+        for number, at in opened
+    ]
+
+
+def _tags(block: _Block) -> list[re.Match[str]]:
+    if "<" not in block.text:
+        return []
+    return list(_BLOCKQUOTE.finditer(without_code(block.text)))
+
+
+def _cut(block: _Block, start: int, end: int, quoted: bool) -> Iterator[_Block]:
+    if (start, end) == (0, len(block.text)):
+        yield replace(block, quoted=block.quoted or quoted)
+        return
+    text = block.text[start:end]
+    if _TAG.sub("", text).strip():
+        begin = start + len(text) - len(text.lstrip())
+        yield _Block(text.strip(), block.line + block.text.count("\n", 0, begin), block.quoted or quoted, block.heading)
+
+
+# --- what is in a block -----------------------------------------------------------------------------------------------
+
+_LETTER = re.compile(r"\w")
+_ATTRIBUTION = re.compile(
+    r"(?:^|\n)[ \t]*(?:—|–|--?|―)[ \t]*\S[^\n]*\s*$|\s*<(footer|cite)\b[^<>]*>(?:(?!</\1>).)*</\1>\s*$", re.DOTALL
+)
+_ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][\dA-Fa-f]{1,6}|[A-Za-z]\w{1,30});")
+_MOST_SHOWN = 200  # characters of what could not be checked
+
+
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    """A quotation and where it stands in its block."""
+
+    start: int
+    end: int
+    quotation: Quotation
+
+
+@dataclass(frozen=True)
+class _AnswerBlock:
+    """A block with what stands in it. `beside` is what a quotation that goes on in another block is said to be from
+    there, by its start."""
+
+    block: _Block
+    paragraph: Paragraph
+    beside: dict[int, tuple[int, ...]] = field(default_factory=dict)
+
+    @cached_property
+    def _newlines(self) -> list[int]:
+        return [found.start() for found in re.finditer("\n", self.block.text)]
+
+    @cached_property
+    def sentences(self) -> list[tuple[int, int]]:
+        return self.paragraph.sentences()
+
+    @cached_property
+    def _by_sentence(self) -> dict[tuple[int, int], tuple[int, ...]]:
+        return {}
+
+    def line(self, offset: int) -> int:
+        return self.block.line + bisect_left(self._newlines, offset)
+
+    def cited(self, start: int, end: int) -> tuple[int, ...]:
+        """Return the numbers that are cited from `start` to `end`."""
+        return numbers_in(chain.from_iterable(cited.ranges for cited in self.paragraph.cited_from(start, end)))
+
+    def sentence(self, at: int) -> tuple[int, int]:
+        """Return where the sentence at `at` begins and ends."""
+        return self.sentences[bisect_right(self.sentences, (at, len(self.block.text))) - 1]
+
+    def cited_beside(self, quoted: Quoted, inside: bool) -> tuple[int, ...]:
+        """Return what is cited directly behind a quotation, else, if nothing is `inside` of it, by its sentence."""
+        if following := self.paragraph.following(quoted.end):
+            return following
+        if inside:
+            return ()
+        sentence = self.sentence(quoted.start)
+        if sentence not in self._by_sentence:
+            self._by_sentence[sentence] = self.cited(*sentence)
+        return self._by_sentence[sentence]
+
+
+def _join_broken(parts: Sequence[_AnswerBlock]) -> None:
+    """Take for quoted what a mark opens in one block and goes on in the next ones: each begins with the same mark, or
+    the last has the one that closes it."""
+    joined: list[list[tuple[_AnswerBlock, Quoted]]] = []
+    waiting: list[_AnswerBlock] = []  # the block that `opened` stands in, and those that may go on with it
+    opened: QuoteSign | None = None
+    for part in parts:
+        if part.block.quoted:
+            continue
+        if opened:
+            goes_on = None if part.block.heading else _goes_on(part.paragraph, opened, waiting[0].paragraph)
+            if goes_on is None or isinstance(goes_on, QuoteSign | Quoted):
+                if goes_on:
+                    joined[-1] += _to_the_end(waiting, opened)
+                if isinstance(goes_on, Quoted):
+                    joined[-1].append((part, goes_on))
+                opened = goes_on if isinstance(goes_on, QuoteSign) else None
+                waiting = [part]
+            else:
+                waiting.append(part)
+        if not opened and (alone := part.paragraph.marked.opened):
+            opened, waiting = alone[0], [part]
+            joined.append([])
+    for passage in joined:
+        named = [part.cited(one.start, one.end) or part.cited_beside(one, inside=False) for part, one in passage]
+        beside = next(filter(None, reversed(named)), ())
+        for part, one in passage:
+            part.beside[one.start] = beside
+
+
+def _goes_on(paragraph: Paragraph, opened: QuoteSign, before: Paragraph) -> Quoted | QuoteSign | bool | None:
+    """Return how a paragraph goes on with what is `opened` in one before it: the last passage of it, the mark that
+    opens it anew, True if the whole paragraph may belong to it, None if it does not."""
+    written = before.text[opened.start : opened.end]
+    every: list[Quoted | QuoteSign] = [*paragraph.marked.quoted, *paragraph.marked.opened]
+    again = [each for each in every if paragraph.has(written, each)]
+    for each in again:
+        if paragraph.begins(each.start):
+            return each
+    close = next((mark for mark in paragraph.marked.closed if opened.pairs_with(mark)), None)
+    if close and not any(each.start < close.start for each in again):
+        return paragraph.quote(0, close.end, 0, close.start)
+    return None if again else True
+
+
+def _to_the_end(waiting: Sequence[_AnswerBlock], opened: QuoteSign) -> Iterator[tuple[_AnswerBlock, Quoted]]:
+    for number, part in enumerate(waiting):
+        start, inner = (0, 0) if number else (opened.start, opened.end)
+        end = len(part.block.text)
+        yield part, part.paragraph.quote(start, end, inner, end)
+
+
+def _without_counterpart(part: _AnswerBlock) -> Iterator[Unchecked]:
+    """Yield the quotation marks of a block that open or close nothing, where they cannot be apostrophes."""
+    text, marked = part.block.text, part.paragraph.marked
+    for mark in marked.opened:
+        shown = text[mark.start : mark.start + _MOST_SHOWN]
+        yield Unchecked(part.line(mark.start), shown, "nothing closes this quotation mark")
+    for mark in marked.closed:
+        if not mark.single:
+            begin = max(part.sentence(mark.start)[0], mark.end - _MOST_SHOWN)
+            yield Unchecked(part.line(mark.start), text[begin : mark.end], "nothing opens this quotation mark")
+
+
+def _citations(part: _AnswerBlock, found: Sequence[_Placed], first: int) -> Iterator[Citation]:
+    """Yield the citations of a block; `first` is the place of the first quotation `found` in it among the answer's."""
+    for each in part.paragraph.cited:
+        holding = around(found, each.start)
+        quotation = None if holding is None else first + holding
+        yield Citation(part.line(each.start), part.block.text[each.start : each.end], each.ranges, quotation)
+
+
+def _quotations(part: _AnswerBlock) -> Iterator[_Placed]:
+    """Yield what a paragraph quotes: from what is cited directly behind or inside, else from what its sentence
+    cites."""
+    for quoted in part.paragraph.quoted:
+        text = part.block.text[quoted.inner_start : quoted.inner_end]
+        bare = part.paragraph.without_citations(quoted.inner_start, quoted.inner_end)
+        if not _LETTER.search(bare) or (quoted.code and words_in(bare) < _LEAST_CODE):
+            continue
+        inside = part.cited(quoted.start, quoted.end)
+        beside = part.cited_beside(quoted, bool(inside)) or (() if inside else part.beside.get(quoted.start, ()))
+        kind = QuoteKind.CODE if quoted.code else QuoteKind.MARKS
+        readings = tuple(dict.fromkeys((text.strip(), bare, bare if quoted.code else _without_entities(bare))))
+        cited = tuple(dict.fromkeys((*inside, *beside)))
+        quotation = Quotation(part.line(quoted.start), kind, readings, cited, beside)
+        yield _Placed(quoted.start, quoted.end, quotation)
+
+
+def _block_quotation(part: _AnswerBlock, before: _AnswerBlock | None, after: _AnswerBlock | None) -> Iterator[_Placed]:
+    """A blockquote's paragraph: from what is cited in it, in the words that lead to it, or in those that name it."""
+    text = part.block.text.strip()
+    bare = part.paragraph.without_citations(0, len(part.block.text))
+    if _ATTRIBUTION.match(text) or not _LETTER.search(bare):
+        return
+    plain = _without_entities(_unquoted(_ATTRIBUTION.sub("", bare).strip()))
+    readings = tuple(dict.fromkeys((text, bare, plain) if _LETTER.search(plain) else (text, bare)))
+    inside = part.cited(0, len(part.block.text))
+    beside = () if inside else _cited_around(before, after)
+    quotation = Quotation(part.block.line, QuoteKind.BLOCK, readings, inside or beside, beside)
+    yield _Placed(0, len(part.block.text), quotation)
+
+
+def _cited_around(before: _AnswerBlock | None, after: _AnswerBlock | None) -> tuple[int, ...]:
+    if before and not before.block.quoted and before.block.text.rstrip(" *_").endswith((":", "：")):
+        cited = before.cited(*before.sentences[-1])
+        if cited:
+            return cited
+    if not after:
+        return ()
+    named = after.block.quoted and _ATTRIBUTION.match(after.block.text.strip())
+    return after.cited(0, len(after.block.text)) if named else after.paragraph.following(0)
+
+
+def _unquoted(text: str) -> str:
+    """`text` without the quotation marks around all of it, or at one end of it: then it goes on in other blocks."""
+    marked = Paragraph(text).marked
+    match marked.quoted:
+        case [Quoted(start=0) as whole] if whole.end == len(text):
+            return text[whole.inner_start : whole.inner_end].strip()
+    start = next((mark.end for mark in marked.opened if mark.start == 0), 0)
+    end = next((mark.start for mark in marked.closed if mark.end == len(text)), len(text))
+    return text[start:end].strip()
+
+
+def _without_entities(text: str) -> str:
+    return _ENTITY.sub(lambda found: unescape(found[0]), text)
+
+
+def _sentences(part: _AnswerBlock) -> Iterator[Sentence]:
+    for start, end in part.sentences:
+        cited = part.cited(start, end)
+        if part.block.heading and not cited:
+            continue  # a title claims nothing
+        text = part.paragraph.without_citations(start, end)
+        first, last = within(part.paragraph.quoted, start, end)
+        quotes = any(not one.code for one in part.paragraph.quoted[first:last])
+        yield Sentence(part.line(start), text, cited, quotes)

@@ -1,0 +1,70 @@
+"""Whether the lines of a pack's source still stand in the vault: there, elsewhere, changed, or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from excerpt.check.lookup import Lookup
+from excerpt.pack.formats.pack_format import PackSource
+from excerpt.places import holds
+from excerpt.text.fragments import words_in
+from excerpt.text.relocate import in_place_of, place_of, same_lines
+
+
+class State(StrEnum):
+    """What became of a source since it was packed."""
+
+    STANDS = "stands"
+    MOVED = "moved"
+    CHANGED = "changed"
+    GONE = "gone"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class SourceStanding:
+    """Where a source's text is now: the same text (stands, moved), or what is there in its place (changed), with that
+    text. A source that is gone has no path. `place` is that of an attachment."""
+
+    state: State
+    path: str = ""
+    line_start: int = 0
+    line_end: int = 0
+    text: str = ""
+    place: str = ""
+
+
+_LEAST_MOVED = 3
+"""Words of a text from which the same one in another note is taken for it."""
+
+
+def standing_of(source: PackSource, lookup: Lookup) -> SourceStanding:
+    """Return what stands in the vault now of `source`. Only notes of the index are looked at."""
+    found = _standing_of(source, lookup)
+    if not found.path or not (place := lookup.place(found.path, found.line_start, found.line_end)):
+        return found
+    # A page of an attachment is where it was, whatever lines were read from the pages before it.
+    same = found.state is State.MOVED and found.path == lookup.path(source.path) and holds(place, source.place)
+    return replace(found, place=place, state=State.STANDS if same else found.state)
+
+
+def _standing_of(source: PackSource, lookup: Lookup) -> SourceStanding:
+    lines = source.text.split("\n")
+    cut = source.cut_above, source.cut_below
+    path = lookup.path(source.path)
+    note: Sequence[str] = ()
+    if path is not None:
+        note = lookup.text(path).split("\n")
+        if at := place_of(lines, note, source.line_start, cut):
+            state = State.STANDS if at == source.line_start else State.MOVED
+            return SourceStanding(state, path, at, at + len(lines) - 1, source.text)
+    if words_in(source.text) >= _LEAST_MOVED:
+        for other in lookup.notes_with_line(max(lines, key=len)):
+            if at := place_of(lines, lookup.text(other).split("\n"), source.line_start, cut):
+                return SourceStanding(State.MOVED, other, at, at + len(lines) - 1, source.text)
+    if path is None:
+        return SourceStanding(State.GONE)
+    first, last = in_place_of(lines, note, source.line_start) or same_lines(len(lines), note, source.line_start)
+    return SourceStanding(State.CHANGED, path, first, last, "\n".join(note[first - 1 : last]))

@@ -1,0 +1,73 @@
+"""Links to notes, resolved by Obsidian's rule: the path as written, or else the file of that name nearest the root.
+
+Aliases are not link targets. Case and Unicode composition do not matter, as on most users' file systems.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import unicodedata
+from collections.abc import Iterable
+
+NOTE_SUFFIXES = (".md", ".markdown")
+
+_OTHER_FILE = re.compile(r"\.(?!(?:md|markdown)$)[a-z][a-z0-9]{1,4}$", re.IGNORECASE)
+
+
+def names_other_file(target: str) -> bool:
+    """Return whether a link's target looks like a picture or another file that is no note, by its ending alone."""
+    return _OTHER_FILE.search(target) is not None
+
+
+class LinkTargets:
+    """The notes of a vault as links name them."""
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        self._by_name: dict[str, list[str]] = {}
+        for path in paths:
+            name = path[path.rfind("/") + 1 :]
+            # Most names are so spelled, and a first query waits for all.
+            plain = name.endswith(".md") and name.isascii()
+            name = name[:-3].lower() if plain else _fold(_without_suffix(name))
+            self._by_name.setdefault(name, []).append(path)
+        for same in self._by_name.values():
+            if len(same) > 1:
+                same.sort(key=lambda path: (path.count("/"), path))
+
+    def resolve(self, target: str, source: str) -> str | None:
+        """Return the path of the note that `target` means in the note `source`; None if there is none.
+
+        "" is the note itself. A relative path counts from the folder of `source` first, then from the vault's root;
+        a path that is only the end of a note's path is enough.
+        """
+        if not target:
+            return source
+        wanted = _fold(_without_suffix(target.strip().replace("\\", "/")))
+        beside = posixpath.normpath(posixpath.join(posixpath.dirname(_fold(source)), wanted))
+        from_root = posixpath.normpath(wanted).lstrip("/")
+        same_name = self._by_name.get(posixpath.basename(from_root), [])
+        for place in (from_root,) if wanted.startswith("/") else (beside, from_root):
+            for path in same_name:
+                if _fold(_without_suffix(path)) == place:
+                    return path
+        ends = f"/{from_root}"
+        return next((path for path in same_name if _fold(_without_suffix(f"/{path}")).endswith(ends)), None)
+
+
+def file_name(target: str) -> str:
+    """Return the folded file name that a link's target shares with every note that it can mean."""
+    wanted = _fold(_without_suffix(target.strip().replace("\\", "/")))
+    return posixpath.basename(posixpath.normpath(wanted)).strip()
+
+
+def _without_suffix(path: str) -> str:
+    lower = path.lower()
+    for suffix in NOTE_SUFFIXES:
+        if lower.endswith(suffix):
+            return path[: -len(suffix)]
+    return path
+
+
+def _fold(path: str) -> str:
+    return path.lower() if path.isascii() else unicodedata.normalize("NFC", path).casefold()

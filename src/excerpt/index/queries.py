@@ -1,0 +1,275 @@
+"""The row queries over notes, in SQLite's SQL, for the catalog of an index."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from excerpt.corpus.names import NameTerms
+from excerpt.corpus.queries import TARGET_SEPARATOR, NoteRow
+from excerpt.index import names, renames
+from excerpt.index.catalog import (
+    AT_ONCE,
+    FRAGMENT_SEALED,
+    FRAGMENTS_JOINED,
+    DamagedRowError,
+    checked_notes,
+    checksum,
+    heading_path_from_row,
+    text_from_row,
+)
+from excerpt.model import Fragment, Part, Section
+from excerpt.text.fragments import digest_of_text
+
+_FRAGMENT = f"SELECT {FRAGMENT_SEALED}, f.crc, f.text FROM {FRAGMENTS_JOINED}"
+_PARTS = (
+    f"SELECT w.place, {FRAGMENT_SEALED}, f.crc FROM wanted w CROSS JOIN notes n ON n.path = w.path"
+    " CROSS JOIN fragments f ON f.note = n.id AND f.ordinal BETWEEN w.first AND w.last"
+    " CROSS JOIN sections s ON s.note = f.note AND s.ordinal = f.section ORDER BY w.place, f.ordinal"
+)
+_TARGETS = f"SELECT note, group_concat(target, '{TARGET_SEPARATOR}') FROM links WHERE target <> ''"
+_NO_END = 1 << 62
+
+
+class CheckedRows(Protocol):
+    """Reads rows of a catalog, and compares tables with their checksums."""
+
+    def __call__(self, sql: str, *values: object) -> list[tuple[Any, ...]]: ...
+
+    def check(self, table: str, notes: Sequence[int] | None = None) -> None:
+        """Compare the rows of all notes in a table, or of some, with their checksums; raise where one differs."""
+        ...
+
+
+class CatalogQueries:
+    """`NoteQueries` on a catalog. Rows that are shown are compared with their checksums, which the links that a score
+    counts are not. Raises DamagedRowError."""
+
+    def __init__(self, rows: CheckedRows) -> None:
+        self._rows = rows
+
+    # --- notes and fragments ------------------------------------------------------------------------------------------
+
+    def fragments(self, keys: Sequence[int]) -> list[Fragment]:
+        found = self._in_batches(keys, lambda marks: f"{_FRAGMENT} WHERE f.key IN ({marks})")
+        return [_checked_fragment(row) for row in found]
+
+    def fragments_with_id(self, fragment_id: str) -> list[Fragment]:
+        found = self._rows(f"{_FRAGMENT} WHERE f.id = ? ORDER BY f.key", fragment_id)
+        return [_checked_fragment(row) for row in found]
+
+    def note_fragments(self, path: str, first: int, last: int | None) -> list[Fragment]:
+        sql = f"{_FRAGMENT} WHERE n.path = ? AND f.ordinal BETWEEN ? AND ? ORDER BY f.ordinal"
+        rows = self._rows(sql, path, first, _NO_END if last is None else last)
+        found = [_checked_fragment(row) for row in rows]
+        _check_ordinals([one.ordinal for one in found])
+        return found
+
+    def parts(self, ranges: Sequence[tuple[str, int, int | None]]) -> list[list[Part]]:
+        found: list[list[Part]] = [[] for _ in ranges]
+        for at in range(0, len(ranges), AT_ONCE):
+            asked = ranges[at : at + AT_ONCE]
+            values = [
+                value
+                for place, (path, first, last) in enumerate(asked, at)
+                for value in (place, path, first, _NO_END if last is None else last)
+            ]
+            wanted = ",".join(["(?,?,?,?)"] * len(asked))
+            for place, *row in self._rows(
+                f"WITH wanted(place, path, first, last) AS (VALUES {wanted}) {_PARTS}", *values
+            ):
+                found[place].append(_checked_part(row))
+        for parts in found:
+            _check_ordinals([one.ordinal for one in parts])
+        return found
+
+    def sections(self, path: str) -> list[Section]:
+        note = self.note(path)
+        if note is None:
+            return []
+        self._rows.check("sections", [note.number])
+        sql = (
+            "SELECT ordinal, level, heading, heading_path, s.line_start, s.line_end, place FROM sections s"
+            " JOIN notes ON notes.id = s.note WHERE path = ? ORDER BY ordinal"
+        )
+        return [section_from_row(row) for row in self._rows(sql, path)]
+
+    def note(self, path: str) -> NoteRow | None:
+        checked_notes(self._rows, "path = ?", path)
+        found = self._rows("SELECT id, title, language, size, mtime_ns, tokens, kind FROM notes WHERE path = ?", path)
+        return NoteRow(*found[0]) if found else None
+
+    def note_text(self, path: str) -> str | None:
+        found = self._rows("SELECT text FROM notes JOIN note_texts ON note = notes.id WHERE path = ?", path)
+        return text_from_row(found[0][0]) if found else None
+
+    def note_paths(self) -> list[str]:
+        return [path for (path,) in self._rows("SELECT path FROM notes ORDER BY path")]
+
+    def notes_named(self, folded_name: str) -> list[str]:
+        self._rows.check("names")
+        sql = "SELECT path FROM names JOIN notes ON notes.id = note WHERE name = ?"
+        return [path for (path,) in self._rows(sql, folded_name)]
+
+    def name_terms(self, notes: Sequence[int]) -> dict[int, NameTerms]:
+        return names.stored(self._rows, notes)
+
+    def moved(self, path: str) -> str | None:
+        return renames.moved(self._rows, path)
+
+    def texts_like(self, parts: Sequence[str], keys: Sequence[int] | None) -> list[tuple[int, str]]:
+        return self._texts(["text LIKE ?"] * len(parts), [f"%{part}%" for part in parts], keys)
+
+    def texts_with(self, part: str, keys: Sequence[int] | None) -> list[tuple[int, str]]:
+        return self._texts(["instr(text, ?) > 0"], [part], keys)
+
+    def _texts(
+        self, conditions: Sequence[str], values: Sequence[str], keys: Sequence[int] | None
+    ) -> list[tuple[int, str]]:
+        terms = list(conditions)
+        if keys is not None:
+            terms.append(f"key IN ({','.join(map(str, keys)) or 'NULL'})")
+        found = self._rows(f"SELECT key, text FROM fragments WHERE {' AND '.join(terms)}", *values)
+        return [(key, text) for key, text in found]
+
+    # --- facets -------------------------------------------------------------------------------------------------------
+
+    def modified(self, notes: Sequence[int] | None = None) -> list[tuple[int, int]]:
+        if notes is None:
+            found = self._rows("SELECT id, mtime_ns FROM notes")
+        else:
+            found = self._in_batches(notes, lambda marks: f"SELECT id, mtime_ns FROM notes WHERE id IN ({marks})")
+        return [(note, changed) for note, changed in found]
+
+    def kinds(self) -> list[tuple[int, str]]:
+        return [(note, kind) for note, kind in self._rows("SELECT id, kind FROM notes")]
+
+    def places(self) -> list[tuple[int, str]]:
+        self._rows.check("sections")
+        found = self._rows(
+            "SELECT f.key, s.place FROM sections s JOIN fragments f ON f.note = s.note AND f.section = s.ordinal"
+            " WHERE s.place <> ''"
+        )
+        return [(key, place) for key, place in found]
+
+    def names(self) -> list[tuple[str, int]]:
+        self._rows.check("names")
+        return [(name, note) for name, note in self._rows("SELECT name, note FROM names")]
+
+    def link_targets(self, notes: Sequence[int] | None = None) -> list[tuple[int, str]]:
+        if notes is None:
+            self._rows.check("links")
+            found = self._rows(f"{_TARGETS} GROUP BY note")
+        else:
+            found = self._in_batches(notes, lambda marks: f"{_TARGETS} AND note IN ({marks}) GROUP BY note")
+        return [(note, targets) for note, targets in found]
+
+    def links(self, notes: Sequence[int]) -> list[tuple[int, int, str, str | None]]:
+        self._rows.check("links", notes)
+        sql = "SELECT note, line, target, text FROM links WHERE target <> '' AND note IN ({}) ORDER BY note, rowid"
+        return [(note, line, target, text) for note, line, target, text in self._in_batches(notes, sql.format)]
+
+    def labels(self, notes: Sequence[int]) -> list[tuple[int, str, str, str]]:
+        self._rows.check("labels", notes)
+        sql = "SELECT note, kind, name, value FROM labels WHERE kind <> 'alias' AND note IN ({}) ORDER BY note, rowid"
+        return [(note, kind, name, value) for note, kind, name, value in self._in_batches(notes, sql.format)]
+
+    def aliases_and_tags(self, note: int) -> list[tuple[str, str]]:
+        self._rows.check("labels", [note])
+        found = self._rows("SELECT kind, value FROM labels WHERE note = ? ORDER BY rowid", note)
+        return [(kind, value) for kind, value in found]
+
+    def tags(self) -> list[tuple[str, int]]:
+        self._rows.check("labels")
+        return [(value, note) for value, note in self._rows("SELECT value, note FROM labels WHERE kind = 'tag'")]
+
+    def properties(self) -> list[tuple[str, str, int]]:
+        self._rows.check("labels")
+        found = self._rows("SELECT name, value, note FROM labels WHERE kind = 'property'")
+        return [(name, value, note) for name, value, note in found]
+
+    def property_names(self) -> list[str]:
+        self._rows.check("labels")
+        return [name for (name,) in self._rows("SELECT DISTINCT name FROM labels WHERE kind = 'property'")]
+
+    def property_values(self, name: str) -> list[tuple[str, int]]:
+        self._rows.check("labels")
+        found = self._rows("SELECT value, note FROM labels WHERE kind = 'property' AND name = ?", name)
+        return [(value, note) for value, note in found]
+
+    def property_counts(self) -> list[tuple[str, int]]:
+        self._rows.check("labels")
+        sql = "SELECT name, count(DISTINCT note) FROM labels WHERE kind = 'property' GROUP BY name"
+        return [(name, count) for name, count in self._rows(sql)]
+
+    def titles(self) -> list[tuple[str, int]]:
+        self._rows.check("labels")
+        sql = "SELECT title, id FROM notes UNION ALL SELECT value, note FROM labels WHERE kind = 'alias'"
+        return [(title, note) for title, note in self._rows(sql)]
+
+    def heading_counts(self) -> list[tuple[str, int]]:
+        self._rows.check("sections")
+        sql = "SELECT heading, count(*) FROM sections WHERE heading <> '' GROUP BY heading"
+        return [(heading, count) for heading, count in self._rows(sql)]
+
+    def _in_batches(self, numbers: Sequence[int], sql: Callable[[str], str]) -> list[tuple[Any, ...]]:
+        """Return the rows of a query on some numbers, which `sql` makes for as many placeholders."""
+        found: list[tuple[Any, ...]] = []
+        for at in range(0, len(numbers), AT_ONCE):
+            part = numbers[at : at + AT_ONCE]
+            found += self._rows(sql(",".join("?" * len(part))), *part)
+        return found
+
+
+def _checked_fragment(row: Sequence[Any]) -> Fragment:
+    """Return a fragment from the columns of `_FRAGMENT`. Raises DamagedRowError."""
+    *sealed, crc, text = row
+    key, fragment_id, path, title, kind, ordinal, section, _, _, heading_path, place, start, end, tokens, digest = (
+        sealed
+    )
+    if checksum(*sealed) != crc or digest_of_text(text) != digest:
+        raise DamagedRowError("a fragment")
+    return fragment_from_row(
+        (key, fragment_id, path, title, heading_path, ordinal, section, start, end, text, tokens, digest, kind, place)
+    )
+
+
+def _checked_part(row: Sequence[Any]) -> Part:
+    *sealed, crc = row
+    if checksum(*sealed) != crc:
+        raise DamagedRowError("a fragment")
+    key, fragment_id, _, _, _, ordinal, section, level, heading, _, _, start, end, tokens, digest = sealed
+    return Part(key, fragment_id, ordinal, section, level, heading, start, end, tokens, digest)
+
+
+def _check_ordinals(found: Sequence[int]) -> None:
+    """Raise unless the fragments of a note that were found are all there are between the first and the last."""
+    if found and len(found) != found[-1] - found[0] + 1:
+        raise DamagedRowError("a fragment that is lost")
+
+
+def fragment_from_row(row: Sequence[Any]) -> Fragment:
+    """Return a fragment from its columns, in the order of `Fragment`'s parts here."""
+    key, fragment_id, path, title, heading_path, ordinal, section, start, end, text, tokens, digest, kind, place = row
+    return Fragment(
+        id=fragment_id,
+        path=path,
+        title=title,
+        heading_path=heading_path_from_row(heading_path),
+        ordinal=ordinal,
+        section=section,
+        line_start=start,
+        line_end=end,
+        text=text,
+        tokens=tokens,
+        digest=digest,
+        key=key,
+        kind=kind,
+        place=place,
+    )
+
+
+def section_from_row(row: Sequence[Any]) -> Section:
+    """Return a section without its blocks from its columns, as `CatalogQueries` selects them."""
+    ordinal, level, heading, heading_path, line_start, line_end, place = row
+    return Section(ordinal, level, heading, heading_path_from_row(heading_path), line_start, line_end, (), place)

@@ -1,0 +1,447 @@
+"""What stands in one paragraph: citations, passages in quotation marks, code spans, sentences.
+
+Places are offsets into the paragraph, `end` exclusive. Everything is looked for in a copy of the text in which what
+cannot hold it (code, the targets of links, HTML tags) is blotted out.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Container, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from html import unescape
+from itertools import chain
+from typing import Protocol
+
+from excerpt.text.fragments import words_in
+from excerpt.text.words import WIDE_CHARACTERS
+
+
+@dataclass(frozen=True, slots=True)
+class Cited:
+    """A citation, and the numbers of the sources that it names, as ranges that do not overlap: [1-999] is one."""
+
+    start: int
+    end: int
+    ranges: tuple[range, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Quoted:
+    """A passage in quotation marks, or a code span: the whole with its marks, and the text between them."""
+
+    start: int
+    end: int
+    inner_start: int
+    inner_end: int
+    code: bool = False
+
+
+_BLOT = "\ufffc"  # neither space, nor letter, nor a mark of anything
+_CODE = re.compile(r"(?<!`)(`+)(?!`)(.*?[^`])\1(?!`)", re.DOTALL)
+_NO_PROSE = re.compile(r"(?<=\]\()[^()\n]+(?=\))|</?(?![qQ]\b)[A-Za-z][^<>]*>|<https?://[^<>\s]*>")
+
+# --- citations --------------------------------------------------------------------------------------------------------
+
+# [1], \[1\], [Source 1, 3-5], [^1]; what browsing models write, 【1†L3-L5】 and 【1:0†name】; full-width brackets. Not
+# the text of a link: [1](url), [[1]](url).
+_BRACKETED = re.compile(r"\\?\[([^\[\]\n\\]{1,80})\\?\](?!\]?\()|【([^【】\n]{1,120})】|［([^［］\n]{1,80})］")
+_LABEL = (
+    r"(?:(?:sources?|src|documents?|docs?|references?|refs?|passages?|citations?|quellen?|fuentes?|fontes?|fonti|"
+    r"источники?|来源|出典|資料|출처)\b[.:]?\s*)?[#^]?\s*"
+)
+_NUMBER = r"\d{1,3}(?:\s*[-\u2010-\u2014]\s*\d{1,3})?"
+_PLACE = r"(?:\s*†.*|:\d+†.*|,?\s*(?:lines?|ll?\.?|zeilen?|z\.|pp?\.|§)\s*\d.*)?"
+_LISTED = re.compile(
+    rf"\s*({_LABEL}{_NUMBER}(?:\s*(?:[,;、，]|&|and|und|et|y)\s*{_LABEL}{_NUMBER})*){_PLACE}\s*", re.IGNORECASE
+)
+_NUMBERS = re.compile(_NUMBER)
+
+
+def numbers_in(ranges: Iterable[range]) -> tuple[int, ...]:
+    """Return the numbers of `ranges`, each once."""
+    return tuple(dict.fromkeys(chain.from_iterable(dict.fromkeys(ranges))))
+
+
+def _ranges(listed: str) -> tuple[range, ...]:
+    """Return what a citation names; nothing if it is no citation. Sources are numbered from 1, so what has a 0 is an
+    index or an interval."""
+    found: list[range] = []
+    for part in _NUMBERS.findall(listed):
+        first, *rest = (int(number) for number in re.findall(r"\d+", part))
+        last = rest[0] if rest else first
+        if not 1 <= first <= last:
+            return ()
+        found.append(range(first, last + 1))
+    if len(found) < 2:
+        return tuple(found)
+    return tuple(range(number, number + 1) for number in numbers_in(found))
+
+
+def _cited_in(text: str, own: Container[str]) -> Iterator[Cited]:
+    """`own` are the labels that the answer itself defines: footnotes (^n) and links to the web (n)."""
+    end = -1
+    for bracketed in _BRACKETED.finditer(text):
+        start = bracketed.start()
+        inside = next(group for group in bracketed.groups() if group is not None)
+        listed = _LISTED.fullmatch(inside)
+        ranges = _ranges(listed[1]) if listed else ()
+        if not ranges or inside.strip() in own:
+            continue
+        if text[start - 1 : start] == "]" and start != end:
+            continue  # [text][1]: a link by reference
+        if text[bracketed.end() : bracketed.end() + 1] == ":" and not text[:start].rpartition("\n")[2].strip():
+            continue  # [1]: the target of such a link
+        end = bracketed.end()
+        double = text[start - 1 : start] == "[" and text[end : end + 1] == "]"
+        yield Cited(start - double, end + double, ranges)
+
+
+# --- quotation marks --------------------------------------------------------------------------------------------------
+
+# What closes what each sign opens: English, German and Polish, Swedish, French, Danish, Chinese and Japanese. Straight
+# and curly ones may close each other.
+_CLOSERS: dict[str, Container[str]] = {
+    '"': '"”', "“": '”"“', "„": '“”"', "‟": "”", "”": "”", "«": "»", "»": "«»", "‹": "›", "›": "‹›", "「": "」",
+    "『": "』", "｢": "｣", "﹁": "﹂", "﹃": "﹄", "〝": "〞〟", "＂": "＂", "'": "'’", "‘": "’'", "‛": "’", "‚": "‘’'",
+    "’": "’", "＇": "＇", "''": ("''",), "<q>": ("</q>",),
+}  # fmt: skip
+_ONLY_OPEN = frozenset(("„", "‟", "「", "『", "｢", "﹁", "﹃", "〝", "‚", "‛", "<q>"))
+_MOSTLY_CLOSE = frozenset("”»›’")  # Swedish and German open with them, behind a space
+_SINGLE = frozenset("'‘’")  # each of them may be an apostrophe
+_MARK = re.compile(
+    r"\\?\"|''|[“”„‟«»‹›「」『』｢｣﹁﹂﹃﹄〝〞〟＂'‘’‛‚＇]|&(?:#\d{2,5}|#[xX][\dA-Fa-f]{2,4}|[A-Za-z]{4,6});|<(/?)[qQ]\b[^<>]*>"
+)
+_WIDE = re.compile(f"[{WIDE_CHARACTERS}]")
+_WORD_JOINED = re.compile(rf"[*_~]*[^\W{WIDE_CHARACTERS}]")
+_WORD_FOLLOWS = re.compile(r"\s+[\w*_~\ufffc]")
+_CLAUSE_ENDS = re.compile(r"\s|$|[)\]},;:!?]|\.(?![\w.])")
+# What an apostrophe stands before: '90s, 'tis, rock 'n' roll; behind code or a link, 's.
+_ELIDED = re.compile(
+    r"(?:\d|(?:s|t|d|m|k|ll|re|ve|n|ne|nen|em|im|er|e|til|till|tis|twas|twere|twould|twill|cause|cuz|coz|bout|round"
+    r"|neath|gainst|cept|nother|ere|ello|ave|ow)(?!\w))",
+    re.IGNORECASE,
+)
+# What an apostrophe stands behind: the users' notes, rockin' chairs, 5' 6".
+_SHORTENED = re.compile(r"(?:[sxz\d\ufffc]|\win|\b(?:o|n|ol|an|th|mo|lil|wi))[*_~]*$", re.IGNORECASE)
+_LONGEST_SHORTENED = 8
+_LEAST_ELIDED = 2  # words in marks of which the first may stand for letters left out
+_LONGEST_ELIDED = 100  # characters in which these words are looked for
+_MOST_NESTED = 8
+
+
+@dataclass(frozen=True, slots=True)
+class QuoteSign:
+    """A quotation mark with its `sign`, whatever it is written as (", &quot;, &#34;), and what it may do there.
+
+    A `weak` one may be an apostrophe or a sign of measure.
+    """
+
+    start: int
+    end: int
+    sign: str
+    opens: bool
+    closes: bool
+    weak: bool = False
+
+    @property
+    def single(self) -> bool:
+        """Whether it may be an apostrophe."""
+        return self.sign in _SINGLE
+
+    def pairs_with(self, other: QuoteSign) -> bool:
+        """Return whether what this mark opens may be closed by `other`."""
+        return other.closes and other.sign in _CLOSERS[self.sign]
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """What a text has in quotation marks: `quoted` are the outermost passages, `opened` and `closed` the marks that
+    have no counterpart and are no apostrophes."""
+
+    quoted: list[Quoted]
+    opened: list[QuoteSign]
+    closed: list[QuoteSign]
+
+
+def _marks(text: str) -> Iterator[QuoteSign]:
+    for found in _MARK.finditer(text):
+        written = found[0]
+        if written[0] == "<":
+            yield QuoteSign(found.start(), found.end(), f"<{found[1]}q>", opens=not found[1], closes=bool(found[1]))
+            continue
+        sign = unescape(written) if written[0] == "&" else written.removeprefix("\\")
+        if _MARK.fullmatch(sign) and (mark := _placed(text, found.start(), found.end(), sign)):
+            yield mark
+
+
+def _placed(text: str, start: int, end: int, sign: str) -> QuoteSign | None:
+    """Return the mark as what stands around it has it; None for one within a word, and for one alone."""
+    before, after = text[start - 1 : start] or " ", text[end : end + 1] or " "
+    if sign in _ONLY_OPEN:
+        return QuoteSign(start, end, sign, opens=True, closes=False)
+    if sign not in _CLOSERS:
+        return QuoteSign(start, end, sign, opens=False, closes=True)
+    behind_word = before.isalnum() and not _WIDE.match(before)
+    single = sign in _SINGLE
+    if behind_word and after.isalnum() and not _WIDE.match(after):
+        return None
+    opens = not behind_word and not _CLAUSE_ENDS.match(text, end)
+    begins = opens and (before.isspace() or before in "([{")
+    if sign in _MOSTLY_CLOSE:
+        opens = opens and (before.isspace() or before in "([{*_~-–—")
+    if not single:
+        weak = sign == '"' and before.isdigit() and bool(_WORD_FOLLOWS.match(text, end))
+        opens = opens or (sign in "“«‹" and (before.isspace() or sign != "“"))
+        return QuoteSign(start, end, sign, opens=opens, closes=not begins, weak=weak)
+    closes = not begins and not before.isspace() and not _WORD_JOINED.match(text, end)
+    if not closes:
+        return QuoteSign(start, end, sign, True, False, bool(_ELIDED.match(text, end))) if opens else None
+    weak = not opens and _is_shortened(text, start) and bool(_WORD_FOLLOWS.match(text, end))
+    return QuoteSign(start, end, sign, opens, closes, weak)
+
+
+def _is_shortened(text: str, at: int) -> bool:
+    """Return whether an apostrophe at `at` may stand for the end of a word, or for feet."""
+    return bool(_SHORTENED.search(text, max(at - _LONGEST_SHORTENED, 0), at))
+
+
+def _is_measure(text: str, mark: QuoteSign) -> bool:
+    """Return whether a mark that closes may stand for inches, or be an apostrophe."""
+    if mark.single:
+        return _is_shortened(text, mark.start)
+    return mark.sign == '"' and text[mark.start - 1 : mark.start].isdigit()
+
+
+def _marked(text: str) -> Marked:
+    marks = list(_marks(text))
+    later = _closed_later(text, marks)
+    found: list[Quoted] = []
+    lost: list[QuoteSign] = []
+    closed: list[QuoteSign] = []
+    stack: list[QuoteSign] = []
+    for mark, is_inner in zip(marks, later, strict=True):
+        depth = next((at for at in reversed(range(len(stack))) if _pairs(text, stack[at], mark)), None)
+        if depth is not None:
+            if mark.weak and (is_inner or depth < len(stack) - 1):
+                continue
+            opened = stack[depth]
+            del stack[depth:]
+            if opened.end < mark.start:
+                found.append(Quoted(opened.start, mark.end, opened.end, mark.start))
+        elif mark.opens:
+            stack.append(mark)
+            if len(stack) > _MOST_NESTED:
+                lost.append(stack.pop(0))
+        elif text[max(mark.start - 1, 0) : mark.start].strip() and not _is_measure(text, mark):
+            closed.append(mark)
+    quoted = _outermost(found)
+    opened_alone = sorted((m for m in [*lost, *stack] if not m.weak and m.sign != "’"), key=_start)
+    return Marked(
+        quoted,
+        [mark for mark in opened_alone if around(quoted, mark.start) is None],
+        [mark for mark in closed if around(quoted, mark.start) is None],
+    )
+
+
+def _pairs(text: str, opened: QuoteSign, mark: QuoteSign) -> bool:
+    """Return whether `mark` closes `opened`. Of what may be an apostrophe at both ends nothing is a quotation."""
+    if not opened.pairs_with(mark):
+        return False
+    if not opened.weak:
+        return True
+    inner = text[opened.end : min(mark.start, opened.end + _LONGEST_ELIDED)]
+    return not mark.weak and not _is_measure(text, mark) and words_in(inner) >= _LEAST_ELIDED
+
+
+def _closed_later(text: str, marks: Sequence[QuoteSign]) -> list[bool]:
+    """For each mark that may be an apostrophe or a measure, whether one that is neither closes what it could close."""
+    later: list[bool] = []
+    sure: dict[str, bool] = {}
+    for mark in reversed(marks):
+        family = "'" if mark.sign in _SINGLE else mark.sign
+        later.append(mark.weak and not mark.opens and sure.get(family, False))
+        if not mark.weak:
+            sure[family] = mark.closes and not mark.opens and not text[mark.start - 1].isdigit()
+    return later[::-1]
+
+
+def _outermost(found: Iterable[Quoted]) -> list[Quoted]:
+    outermost: list[Quoted] = []
+    for quoted in sorted(found, key=lambda quoted: (quoted.start, -quoted.end)):
+        if not outermost or quoted.start >= outermost[-1].end:
+            outermost.append(quoted)
+    return outermost
+
+
+class _Span(Protocol):
+    @property
+    def start(self) -> int: ...
+    @property
+    def end(self) -> int: ...
+
+
+def within(spans: Sequence[_Span], start: int, end: int) -> tuple[int, int]:
+    """Of spans in order, the first that begins from `start` on, and behind the last that begins before `end`."""
+    first = bisect_left(spans, start, key=_start)
+    return first, max(bisect_left(spans, end, key=_start), first)
+
+
+def around(spans: Sequence[_Span], at: int) -> int | None:
+    """Return which of spans in order, none in another, holds the character at `at`."""
+    before = bisect_right(spans, at, key=_start) - 1
+    return before if before >= 0 and at < spans[before].end else None
+
+
+def _start(span: _Span) -> int:
+    return span.start
+
+
+# --- sentences --------------------------------------------------------------------------------------------------------
+
+_STOP = re.compile(r"[.!?…]+|[。！？]+")
+_AFTER_STOP = re.compile(r"(?:[\"'”“»«›」』’)\]*_~]|&(?:quot|#34|#39|apos|[lr][sd]quo|[lr]s?aquo);|</[qQ]>)*")
+_BEFORE_STOP = re.compile(r"(?:^|[\s(\[\"“„«])([\w.]+)$")
+_SIGNS = re.compile(r"[\s.,;:!?…*_~—–\-。，、；：！？（(]*")
+_LISTING = re.compile(r"[\s,;，；、]*")
+_LINE_BEGINS = re.compile(r"^[^\S\n]*", re.MULTILINE)
+_ONE_STOP = re.compile(r"[.。]?")
+_SPACE = re.compile(r"\s*")
+_ABBREVIATED = frozenset(
+    ("e.g", "i.e", "eg", "ie", "cf", "vs", "dr", "mr", "mrs", "ms", "prof", "st", "fig", "approx", "resp", "vgl", "bzw")
+)
+
+
+def without_code(text: str) -> str:
+    """`text` with its code spans blotted out."""
+    return _blotted(text, [match.span() for match in _CODE.finditer(text)])
+
+
+class Paragraph:
+    """A paragraph's text with what stands in it."""
+
+    def __init__(self, text: str, own: Container[str] = frozenset()) -> None:
+        self.text = text
+        self._codes = [
+            Quoted(match.start(), match.end(), match.start(2), match.end(2), code=True)
+            for match in _CODE.finditer(text)
+        ]
+        blotted = _blotted(text, [(code.start, code.end) for code in self._codes])
+        self._prose = _blotted(blotted, [match.span() for match in _NO_PROSE.finditer(blotted)])
+        self.cited = list(_cited_in(self._prose, own))
+
+    @cached_property
+    def marked(self) -> Marked:
+        return _marked(self._prose)
+
+    def begins(self, at: int) -> bool:
+        """Return whether nothing but marks of Markdown stands before `at`."""
+        return not self._prose[:at].strip(" \t\n*_~>-")
+
+    def has(self, written: str, each: Quoted | QuoteSign) -> bool:
+        """Return whether `each` begins with a mark that is `written` so."""
+        return self._prose.startswith(written, each.start)
+
+    def quote(self, start: int, end: int, inner_start: int, inner_end: int) -> Quoted:
+        """Take what stands there for quoted: its marks are in other paragraphs."""
+        quoted = Quoted(start, end, inner_start, inner_end)
+        marked = self.marked
+        self.marked = Marked(
+            _outermost([*marked.quoted, quoted]),
+            [mark for mark in marked.opened if not start <= mark.start < end],
+            [mark for mark in marked.closed if not start <= mark.start < end],
+        )
+        self.__dict__.pop("quoted", None)
+        return quoted
+
+    @cached_property
+    def quoted(self) -> list[Quoted]:
+        """Passages in quotation marks, and the code spans that are in none of them."""
+        marked = self.marked.quoted
+        codes = [code for code in self._codes if around(marked, code.start) is None]
+        return sorted([*marked, *codes], key=_start)
+
+    def cited_from(self, start: int, end: int) -> list[Cited]:
+        """Return the citations from `start` to `end`."""
+        return self.cited[slice(*within(self.cited, start, end))]
+
+    def without_citations(self, start: int, end: int) -> str:
+        """Return the text from `start` to `end` without the citations in it."""
+        kept, at = [], start
+        for cited in self.cited_from(start, end):
+            kept.append(self.text[at : cited.start].rstrip(" \t"))
+            at = cited.end
+        return "".join((*kept, self.text[at:end])).strip()
+
+    def following(self, end: int) -> tuple[int, ...]:
+        """Return the numbers of the citations that stand directly behind `end`."""
+        ranges: list[range] = []
+        between = _SIGNS
+        for number in range(within(self.cited, end, end)[0], len(self.cited)):
+            cited = self.cited[number]
+            if not between.fullmatch(self._prose, end, cited.start):
+                break
+            ranges += cited.ranges
+            end, between = cited.end, _LISTING
+        return numbers_in(ranges)
+
+    def sentences(self) -> list[tuple[int, int]]:
+        """Return where each sentence begins and ends. A citation behind the full stop is the sentence's before it."""
+        spans, start = [], 0
+        for end in sorted({*self._items(), *map(self._end, _STOP.finditer(self._prose)), len(self.text)}):
+            said = self.text[start:end]
+            if said.strip():
+                spans.append((start + len(said) - len(said.lstrip()), end))
+                start = end
+        return spans
+
+    def _items(self) -> list[int]:
+        """Return where lines begin in a list of sources without bullets: two or more that begin with a citation."""
+        lines = {found.end() for found in _LINE_BEGINS.finditer(self._prose)}
+        begins = [cited.start for cited in self.cited if cited.start in lines]
+        return begins if len(begins) > 1 else []
+
+    def _end(self, stop: re.Match[str]) -> int:
+        """Return where the sentence with this stop ends; 0 if it goes on."""
+        wide = stop[0][0] in "。！？"
+        at = stop.end()
+        holding = around(self.quoted, stop.start())
+        if holding is not None:
+            if self._prose[at : self.quoted[holding].inner_end].strip():
+                return 0
+            at = self.quoted[holding].end
+        at = self._match(_AFTER_STOP, at)
+        before = at
+        at = self._after_citations(at)
+        if wide:
+            return at
+        if not self._prose[at : at + 1].isspace() and at < len(self._prose):
+            return 0
+        if self._prose[(begin := self._match(_SPACE, at)) : begin + 1].islower():
+            # "... meet. [2] says that ...": the citation begins the next sentence, if anything does.
+            return before if at > before and self._prose[before : before + 1].isspace() else 0
+        word = _BEFORE_STOP.search(self._prose, max(stop.start() - 12, 0), stop.start())
+        short = word and (len(word[1]) == 1 or word[1].lower() in _ABBREVIATED)
+        return 0 if short and stop[0] == "." and at == before else at
+
+    def _after_citations(self, at: int) -> int:
+        for number in range(within(self.cited, at, at)[0], len(self.cited)):
+            cited = self.cited[number]
+            if self._prose[at : cited.start].strip(" \t"):
+                break
+            at = self._match(_ONE_STOP, cited.end)
+        return at
+
+    def _match(self, pattern: re.Pattern[str], at: int) -> int:
+        found = pattern.match(self._prose, at)
+        return found.end() if found else at
+
+
+def _blotted(text: str, spans: Sequence[tuple[int, int]]) -> str:
+    parts, at = [], 0
+    for start, end in spans:
+        parts += [text[at:start], _BLOT * (end - start)]
+        at = end
+    return "".join((*parts, text[at:]))
