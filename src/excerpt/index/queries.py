@@ -34,9 +34,9 @@ _NO_END = 1 << 62
 class CheckedRows(Protocol):
     """Reads rows of a catalog, and compares tables with their checksums."""
 
-    def __call__(self, sql: str, *values: object) -> list[tuple[Any, ...]]: ...
+    def __call__(self, sql: str, /, *values: object) -> list[tuple[Any, ...]]: ...
 
-    def check(self, table: str, notes: Sequence[int] | None = None) -> None:
+    def check(self, table: str, notes: Sequence[int] | None = None, /) -> None:
         """Compare the rows of all notes in a table, or of some, with their checksums; raise where one differs."""
         ...
 
