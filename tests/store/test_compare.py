@@ -9,7 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from excerpt.store.compare import (
     NO_RULES,
-    Plan,
+    PushPlan,
     PushRecord,
     PushRefusedError,
     PushRules,
@@ -22,7 +22,7 @@ MERGE, MIRROR = PushRules(merge=True), PushRules(mirror=True, removals=True)
 Digests = dict[str, str]
 
 
-def plan(ours: Digests, theirs: Digests, base: Digests, rules: PushRules = NO_RULES) -> Plan:
+def plan(ours: Digests, theirs: Digests, base: Digests, rules: PushRules = NO_RULES) -> PushPlan:
     return compare(ours, theirs, PushRecord(dict(base)), (), rules)
 
 

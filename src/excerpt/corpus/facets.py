@@ -40,7 +40,7 @@ def property_name(name: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Notes:
+class NumberedNotes:
     """The notes of a generation in the order of their numbers: paths (sorted), numbers in the catalog, and the keys of
     their first fragments, -1 for a note without any. What has the same of all three is the same note, unchanged."""
 
@@ -48,7 +48,7 @@ class Notes:
     in_catalog: npt.NDArray[np.int64]
     first_keys: npt.NDArray[np.int64]
 
-    def changed_since(self, before: Notes) -> Ints | None:
+    def changed_since(self, before: NumberedNotes) -> Ints | None:
         """Return the notes, by number, that may differ from an older generation's; None if others came or went."""
         if self.paths != before.paths:
             return None
@@ -60,7 +60,7 @@ class Notes:
 class KnownLinks:
     """The links of an older generation, as `Facets.links` has them."""
 
-    notes: Notes
+    notes: NumberedNotes
     links: tuple[Ints, Ints]
 
 
@@ -88,7 +88,7 @@ class Label(NamedTuple):
 class Facets:
     """The facets of one snapshot. Folded names are as `fold` leaves them: without case, accents and width."""
 
-    def __init__(self, queries: NoteQueries, notes: Notes, before: KnownLinks | None = None) -> None:
+    def __init__(self, queries: NoteQueries, notes: NumberedNotes, before: KnownLinks | None = None) -> None:
         """With the links of a generation `before`, only those of notes that changed are read."""
         self._queries = queries
         self._notes = notes

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from excerpt.corpus.facets import Facets, KnownLinks, Notes
+from excerpt.corpus.facets import Facets, KnownLinks, NumberedNotes
 from excerpt.corpus.interface import CandidateQuery, Corpus
 from excerpt.corpus.notes import NoteReader
 from excerpt.corpus.queries import NoteRow
@@ -234,7 +234,7 @@ class Snapshot(NoteReader):
     def facets(self) -> Facets:
         """What notes are filtered by; each part is read when first asked for."""
         table = self.table
-        return Facets(self._queries, Notes(table.paths, table.numbers, table.first_keys), self._known.links)
+        return Facets(self._queries, NumberedNotes(table.paths, table.numbers, table.first_keys), self._known.links)
 
     def _shareable(self) -> _OlderGeneration:
         """Return what the next generation may share of this one."""

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from excerpt.corpus.facets import UNKNOWN_DAY, Facets, Notes
+from excerpt.corpus.facets import UNKNOWN_DAY, Facets, NumberedNotes
 from excerpt.corpus.interface import Corpus
 from excerpt.errors import ExcerptError, MemoryUnusableError
 from excerpt.index.build import Updater
@@ -399,7 +399,7 @@ class _NoRows:
 def _by_words(queries: Sequence[Query], memories: Sequence[Memory], contents: Contents, today: date) -> list[Recalled]:
     """Those of `memories` that hold all words of a query and satisfy its filters, where there is no index to ask."""
     nothing = np.array([], np.int64)
-    facets = Facets(CatalogQueries(_NoRows()), Notes((), nothing, nothing))
+    facets = Facets(CatalogQueries(_NoRows()), NumberedNotes((), nothing, nothing))
     _tell(facets, memories)
     tags: dict[str, list[int]] = {}
     for at, memory in enumerate(memories):

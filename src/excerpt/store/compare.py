@@ -59,7 +59,7 @@ class PushRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class PushPlan:
     """What a push does, in ascending paths: notes to write and to remove; `kept`, which stay as the store has them,
     among them `conflicts`, which were changed on both sides, and `unseen`, which were changed in the store alone since
     the last push. `base` is what the two had in common before."""
@@ -78,7 +78,7 @@ def compare(
     record: PushRecord,
     unreadable: Collection[str],
     rules: PushRules,
-) -> Plan:
+) -> PushPlan:
     """Return what to write and to remove. `ours` and `theirs` are digests by path; notes of the store that are
     `unreadable` here, as the kind of their file cannot be read, stay whatever the rules."""
     write: list[str] = []
@@ -103,10 +103,10 @@ def compare(
                 conflicts.append(path)
             elif record.seen.get(path) != there:
                 unseen.append(path)
-    return Plan(tuple(write), tuple(remove), tuple(kept), tuple(conflicts), tuple(unseen), base)
+    return PushPlan(tuple(write), tuple(remove), tuple(kept), tuple(conflicts), tuple(unseen), base)
 
 
-def check_plan(plan: Plan, ours: Mapping[str, str], theirs: Mapping[str, str], rules: PushRules) -> None:
+def check_plan(plan: PushPlan, ours: Mapping[str, str], theirs: Mapping[str, str], rules: PushRules) -> None:
     """Raise PushRefusedError where the rules do not allow a plan: it names the notes, and the options that would."""
     if unknown := sorted(rules.overwrite - ours.keys() - theirs.keys()):
         raise PushRefusedError(
@@ -150,7 +150,7 @@ def conflict_sentence(conflicts: Sequence[str]) -> str:
 
 
 def next_record(
-    plan: Plan, ours: Mapping[str, str], theirs: Mapping[str, str], unreadable: Collection[str]
+    plan: PushPlan, ours: Mapping[str, str], theirs: Mapping[str, str], unreadable: Collection[str]
 ) -> PushRecord:
     """Return the record after a plan was carried out, without remarks and moves."""
     kept = frozenset(plan.kept)
@@ -160,7 +160,7 @@ def next_record(
     return PushRecord(notes, seen)
 
 
-def _removed(plan: Plan, ours: Mapping[str, str], theirs: Mapping[str, str]) -> list[str]:
+def _removed(plan: PushPlan, ours: Mapping[str, str], theirs: Mapping[str, str]) -> list[str]:
     """The notes that a plan removes, without those that it only moves."""
     arriving = Counter(ours[path] for path in plan.write if path not in theirs)
     removed = []

@@ -31,7 +31,7 @@ from excerpt.store.address import Address
 from excerpt.store.compare import (
     GONE,
     NO_RULES,
-    Plan,
+    PushPlan,
     PushRecord,
     PushRefusedError,
     PushRules,
@@ -270,7 +270,7 @@ class _Push:
         return report
 
     def _carry_out(
-        self, plan: Plan, has_new_rights: bool, status: Status, record: PushRecord, following: PushRecord
+        self, plan: PushPlan, has_new_rights: bool, status: Status, record: PushRecord, following: PushRecord
     ) -> PushReport:
         """Write and remove the notes of a plan, and bring those up to date that were read or are to be kept otherwise
         now: by another version, with other settings, in another area."""
@@ -375,7 +375,7 @@ class _Push:
             path for path, note in self._there.items() if note.kind and not path.lower().endswith(suffixes)
         )
 
-    def _check_model(self, plan: Plan) -> None:
+    def _check_model(self, plan: PushPlan) -> None:
         """Raise PushRefusedError where the notes of the store would be of two models or tokenizers, unless the user
         allows that."""
         kept = [path for path in plan.kept if path in self._there]
@@ -393,7 +393,7 @@ class _Push:
                 " these notes; --merge goes on, and these notes are found less well until such a push.",
             )
 
-    def _outdated(self, plan: Plan) -> dict[str, int]:
+    def _outdated(self, plan: PushPlan) -> dict[str, int]:
         """Notes that are to be written again though their content is in the store, with the store's times of their last
         change. What OCR read of a file is not replaced by what was read of it without."""
         decided = {*plan.write, *plan.kept}

@@ -16,7 +16,7 @@ from typing import Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from excerpt.corpus.facets import Facets, Notes
+from excerpt.corpus.facets import Facets, NumberedNotes
 from excerpt.corpus.interface import CandidateQuery
 from excerpt.corpus.notes import NoteReader
 from excerpt.corpus.tables import FIELDS, FragmentTable
@@ -134,7 +134,9 @@ class _Revision:
             np.array([bool(row[3]) for row in found], np.bool_),
         )
         queries.last = max((row[2] for row in found), default=0)  # what is read later has no notes that came later
-        self.facets = Facets(queries, Notes(self.notes.paths, self.notes.numbers, self.notes.numbers << ORDINALS))
+        self.facets = Facets(
+            queries, NumberedNotes(self.notes.paths, self.notes.numbers, self.notes.numbers << ORDINALS)
+        )
 
 
 class StoreSnapshot(NoteReader):
