@@ -182,6 +182,11 @@ def replace_file(file: Path, data: bytes, *, lasting: bool = False, mode: int | 
     was. A `lasting` one survives a power cut, for which the disk is waited for. Without a `mode` it is for its owner.
     """
     make_folder(file)
+    swap_file(file, data, lasting=lasting, mode=mode)
+
+
+def swap_file(file: Path, data: bytes, *, lasting: bool = False, mode: int | None = None) -> None:
+    """Do as `replace_file` does, in a folder that must be there."""
     fresh = file.with_name(f".{file.stem[:100]}.{os.urandom(5).hex()}.new")
     write_fresh(fresh, data, lasting=lasting)
     try:

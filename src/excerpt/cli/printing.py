@@ -17,7 +17,7 @@ import click
 
 from excerpt.errors import ExcerptError, StreamError
 from excerpt.json_forms import as_data
-from excerpt.state_files import users_umask
+from excerpt.state_files import swap_file, users_umask
 from excerpt.text.display import counted, visible, visible_json, visible_line
 
 if TYPE_CHECKING:
@@ -165,20 +165,15 @@ def save(file: Path, text: str) -> int:
     """Write `text` to `file`, all of it or nothing; returns its bytes. What is no regular file, such as a pipe, is
     written to as it is. Raises ExcerptError."""
     data = text.encode("utf-8", "backslashreplace")  # as on stdout
-    fresh = file.with_name(f".{file.name[:200]}.{os.getpid()}")
     try:
-        if file.exists() and not file.is_file():
+        if not file.exists():
+            umask = users_umask()
+            swap_file(file, data, mode=0o666 & ~umask if umask >= 0 else None)
+        elif file.is_file():
+            swap_file(file, data, mode=file.stat().st_mode & 0o7777)
+        else:
             file.write_bytes(data)
-            return len(data)
-        fresh.write_bytes(data)
-        if file.exists():
-            fresh.chmod(file.stat().st_mode & 0o7777)
-        elif (umask := users_umask()) >= 0:
-            fresh.chmod(0o666 & ~umask)
-        fresh.replace(file)
     except OSError as error:
-        with suppress(OSError):
-            fresh.unlink()
         raise ExcerptError(
             f"{file} cannot be written: {error.strerror or error}.",
             "Check that its folder is there and may be written to.",

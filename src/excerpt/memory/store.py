@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import re
 import secrets
 import stat
-import struct
-import sys
 import time
 import unicodedata
 from collections import Counter
@@ -32,7 +29,6 @@ from excerpt.search.query import KINDS_OF_MEMORIES, FilterKind, conditions
 from excerpt.state_files import file_lock, read_at_most, replace_file, sync_folder, write_fresh
 from excerpt.text.frontmatter import yaml_reason
 from excerpt.text.words import QueryWord, detect_language, query_terms, terms_of
-from excerpt.vault.mounts import is_silent
 from excerpt.vault.scan import LAST_SECOND
 
 # --- a memory as a file -----------------------------------------------------------------------------------------------
@@ -239,98 +235,6 @@ def now() -> str:
     return _utc(datetime.now(UTC))
 
 
-# From <sys/inotify.h>.
-_MODIFY, _ATTRIB, _CLOSE_WRITE, _MOVED_FROM, _MOVED_TO = 0x2, 0x4, 0x8, 0x40, 0x80
-_CREATE, _DELETE, _DELETE_SELF, _MOVE_SELF, _ONLYDIR = 0x100, 0x200, 0x400, 0x800, 0x1000000
-
-
-# --- changes of the folder --------------------------------------------------------------------------------------------
-# Whether anything has happened in some folders since they were last looked at, without looking at each file.
-#
-# To ask the system for the state of 10,000 files takes 25 ms. Linux tells of every change in a folder as it is made
-# (inotify(7)): what another process has written is in the queue before its write returns, so an empty queue is as sure
-# as a look. Where there is no such thing, or where it may be silent, nothing is ever sure and files are looked at.
-
-_WANTED = _MODIFY | _ATTRIB | _CLOSE_WRITE | _MOVED_FROM | _MOVED_TO | _CREATE | _DELETE | _DELETE_SELF | _MOVE_SELF
-_EVENT = struct.Struct("iIII")
-_READ_BYTES = 1 << 16
-
-
-class Noticing:
-    """Notices what happens in the folders that were named with `watch`. Hidden names (the store's own temporary files
-    and its lock) are not worth noticing."""
-
-    def __init__(self) -> None:
-        self._queue = -1
-        self._process = 0
-        self._folders: dict[Path, tuple[int, int]] = {}
-        self._silent: dict[Path, bool] = {}
-
-    def begin(self) -> None:
-        """Forget what was watched; from now on, all folders that matter are named again, each before it is read."""
-        self.close()
-        if sys.platform == "linux":
-            self._queue = _libc().inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
-            self._process = os.getpid()
-
-    def watch(self, folder: Path) -> None:
-        """Notice what happens to files in `folder`; where that cannot be, nothing is sure."""
-        if self._queue < 0:
-            return
-        try:
-            state = folder.stat()
-        except OSError:
-            self.close()
-            return
-        if folder not in self._silent:
-            self._silent[folder] = is_silent(folder.resolve())
-        wanted = _WANTED | _ONLYDIR
-        if self._silent[folder] or _libc().inotify_add_watch(self._queue, os.fsencode(folder), wanted) < 0:
-            self.close()
-            return
-        self._folders[folder] = (state.st_dev, state.st_ino)
-
-    def is_sure(self) -> bool:
-        """Whether it is certain that nothing has happened since the folders were named."""
-        # A forked process shares its parent's queue: whoever reads it takes the news from the other.
-        if self._queue < 0 or not self._folders or self._process != os.getpid():
-            return False
-        try:
-            there = all(
-                (now := folder.stat()) and (now.st_dev, now.st_ino) == at for folder, at in self._folders.items()
-            )
-            return there and not any(self._news())
-        except OSError:
-            return False
-
-    def close(self) -> None:
-        queue, self._queue = self._queue, -1
-        self._folders.clear()
-        if queue >= 0:
-            with suppress(OSError):
-                os.close(queue)
-
-    def __del__(self) -> None:
-        self.close()
-
-    def _news(self) -> Iterator[bool]:
-        """For each event in the queue, whether it matters."""
-        while True:
-            try:
-                data = os.read(self._queue, _READ_BYTES)
-            except BlockingIOError:
-                return
-            at = 0
-            while at < len(data):
-                _, _, _, length = _EVENT.unpack_from(data, at)
-                yield not data[at + _EVENT.size : at + _EVENT.size + length].startswith(b".")
-                at += _EVENT.size + length
-
-
-def _libc() -> ctypes.CDLL:
-    return ctypes.CDLL(None, use_errno=True)
-
-
 # --- questions --------------------------------------------------------------------------------------------------------
 # What is asked of memories, and which of them hold the words of it.
 
@@ -491,7 +395,6 @@ class MemoryStore:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._noticing = Noticing()
         self._contents = Contents({}, {})
 
     def remember(
@@ -568,23 +471,16 @@ class MemoryStore:
 
     def contents(self) -> Contents:
         """What is in the folder now, reading again only what changed."""
-        if self._noticing.is_sure() and self._contents.files:
-            return self._contents
-        self._noticing.begin()
         before = self._contents.files
         try:
-            files = {name: _read_again(self.folder, name, state, before.get(name)) for name, state in self._files()}
+            files = {
+                name: _read_again(self.folder, name, state, before.get(name)) for name, state in _files(self.folder)
+            }
         except OSError as error:
             raise MemoryUnusableError(f"{self.folder} cannot be read: {error.strerror}.") from error
         if len(files) != len(before) or any(before.get(name) is not kept for name, kept in files.items()):
             self._contents = Contents(files, _by_id(files))
         return self._contents
-
-    def _files(self) -> Iterator[tuple[str, os.stat_result]]:
-        for name, state in _files(self.folder, enter=self._noticing.watch):
-            if state.st_nlink > 1:
-                self._noticing.close()  # it can be changed from where nobody watches
-            yield name, state
 
     def _give_ids(self) -> None:
         """Write into each copy the id that it goes by, before the one that it shares is forgotten or brought back."""
@@ -631,23 +527,18 @@ class MemoryStore:
             raise MemoryUnusableError(f"{self.folder} cannot be written: {error.strerror}.", hint) from error
 
 
-def _files(
-    folder: Path, below: str = "", enter: Callable[[Path], None] = lambda _: None
-) -> Iterator[tuple[str, os.stat_result]]:
+def _files(folder: Path, below: str = "") -> Iterator[tuple[str, os.stat_result]]:
     """Names of the Markdown files in and under `folder`, and of links to folders, each with its own state. A missing
-    folder is an empty one; hidden names and the trash are none of ours; no link is followed. `enter` is called with
-    each folder before it is read."""
-    with suppress(FileNotFoundError):
-        enter(folder)
-        with os.scandir(folder) as entries:
-            for entry in entries:
-                name = f"{below}{entry.name}"
-                if entry.name.startswith(".") or name == TRASH:
-                    continue
-                if entry.is_dir(follow_symlinks=False):
-                    yield from _files(Path(entry.path), f"{name}/", enter)
-                elif entry.is_dir() or (entry.name.endswith(".md") and (entry.is_file() or entry.is_symlink())):
-                    yield name, entry.stat(follow_symlinks=False)
+    folder is an empty one; hidden names and the trash are none of ours; no link is followed."""
+    with suppress(FileNotFoundError), os.scandir(folder) as entries:
+        for entry in entries:
+            name = f"{below}{entry.name}"
+            if entry.name.startswith(".") or name == TRASH:
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                yield from _files(Path(entry.path), f"{name}/")
+            elif entry.is_dir() or (entry.name.endswith(".md") and (entry.is_file() or entry.is_symlink())):
+                yield name, entry.stat(follow_symlinks=False)
 
 
 def _read_again(folder: Path, name: str, state: os.stat_result, before: Kept | Broken | None) -> Kept | Broken:
