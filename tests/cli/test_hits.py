@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from excerpt.cli.hits import place_of, print_hits
+from excerpt.cli.hits import print_hits
 from excerpt.kinds import Strategy
 from excerpt.model import Fragment, Hit, Result, Span
 from excerpt.text.columns import snippet, wrapped
+from excerpt.text.display import title_and_headings
 
 
 def fragment(text: str, title: str = "Note", heading_path: tuple[str, ...] = (), path: str = "Note.md") -> Fragment:
@@ -22,9 +23,9 @@ def result(hit: Fragment, *spans: Span) -> Result:
     return Result("query", Strategy.AUTO, Strategy.ADAPTIVE, (Hit(hit, 1.0, (), spans),), 1, 0.5, 1)
 
 
-def test_a_place_is_title_and_headings_the_title_not_said_twice() -> None:
-    assert place_of(fragment("", "Packs", ("Merging", "Rules"))) == "Packs › Merging › Rules"
-    assert place_of(fragment("", "Packs", ("Packs", "Merging"))) == "Packs › Merging"
+def test_a_first_heading_that_repeats_the_title_is_left_out() -> None:
+    assert title_and_headings("Packs", ("Merging", "Rules")) == "Packs › Merging › Rules"
+    assert title_and_headings("Packs", ("Packs", "Merging")) == "Packs › Merging"
 
 
 def test_a_hit_shows_rank_place_lines_tokens_score_and_text(capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from excerpt.cli.hits import INDENT, bar, paint, place_of, said_of, share_of
+from excerpt.cli.hits import INDENT, bar, paint, said_of, share_of
 from excerpt.cli.printing import put
 from excerpt.model import Signal
 from excerpt.text.columns import columns_of, cut, wrapped
-from excerpt.text.display import location, visible_line
+from excerpt.text.display import location, title_and_headings, visible_line
 
 if TYPE_CHECKING:
     from excerpt import Explanation, NoteExplanation, StrategyRank, WordPart
@@ -82,7 +82,8 @@ def print_note(told: NoteExplanation, usual_limit: int) -> None:
         put(visible_line(told.absence.reason))
     if explained is not None:
         fragment = explained.hit.fragment
-        put(f"{paint(f'{explained.rank:>3}', fg='cyan')}  {paint(visible_line(place_of(fragment)), bold=True)}")
+        named = visible_line(title_and_headings(fragment.title, fragment.heading_path))
+        put(f"{paint(f'{explained.rank:>3}', fg='cyan')}  {paint(named, bold=True)}")
         lines = location(fragment.path, fragment.line_start, fragment.line_end, fragment.place)
         put(f"{INDENT}{paint(lines, fg='green')}")
         said = visible_line(told.verdict)

@@ -11,12 +11,11 @@ import click
 
 from excerpt.cli.printing import put
 from excerpt.kinds import Confidence
-from excerpt.model import Fragment, Hit, Span
+from excerpt.model import Hit, Span
 from excerpt.places import called
 from excerpt.text.columns import GAIN, LOSS, snippet, wrapped
-from excerpt.text.display import counted, location, percent, visible_line
+from excerpt.text.display import counted, location, percent, title_and_headings, visible_line
 
-_SEPARATOR = " › "
 INDENT = " " * 5
 """What stands under a hit's first line begins here."""
 _SNIPPET_LINES = 2
@@ -41,7 +40,8 @@ def print_hits(hits: Sequence[Hit], explain: Callable[[int], None] | None = None
         fragment = hit.fragment
         if rank > 1:
             put("")
-        place = f"{vaults[rank - 1]}: {place_of(fragment)}" if vaults else place_of(fragment)
+        named = title_and_headings(fragment.title, fragment.heading_path)
+        place = f"{vaults[rank - 1]}: {named}" if vaults else named
         put(f"{paint(f'{rank:>3}', fg='cyan')}  {paint(visible_line(place), bold=True)}")
         lines = location(fragment.path, fragment.line_start, fragment.line_end, fragment.place)
         sure = f" · {said}" if (said := said_of(hit)) else ""
@@ -54,13 +54,6 @@ def print_hits(hits: Sequence[Hit], explain: Callable[[int], None] | None = None
             put(f"{INDENT}{_marked(text, start, end, spans)}")
         if explain is not None:
             explain(rank - 1)
-
-
-def place_of(fragment: Fragment) -> str:
-    """Title › heading path, the title not said twice."""
-    path = fragment.heading_path
-    below = path[1:] if path and path[0] == fragment.title else path
-    return _SEPARATOR.join((fragment.title, *below))
 
 
 def bar(part: float, highest: float, columns: int) -> str:

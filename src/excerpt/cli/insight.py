@@ -68,7 +68,6 @@ def _summary(found: Overview, tokens: int) -> str:
 
 _WIDEST = 120
 _SHOWN_LINKS = 3
-_LINKED = {"to": "this links to it", "from": "it links to this", "both": "they link to each other"}
 
 
 @click.command()
@@ -126,8 +125,8 @@ def _reasons(note: RelatedNote) -> Iterator[tuple[str, str]]:
     # Where there is a link, a reader does not ask for more of them.
     for mention in note.mentions if note.missing_link else ():
         yield "named", f"“{mention.text}” in {mention.path}:{mention.line}"
-    if note.linked in _LINKED:
-        yield "links", _LINKED[note.linked]
+    if note.linked.sentence:
+        yield "links", note.linked.sentence
     both = [link.title for link in note.common if not link.links_to_both]
     back = [link.title for link in note.common if link.links_to_both]
     if both:

@@ -256,6 +256,11 @@ class Linked(StrEnum):
     BOTH = "both"
     NO = "no"
 
+    @property
+    def sentence(self) -> str:
+        """The link in words, as "this links to it"; "" without one."""
+        return {"to": "this links to it", "from": "it links to this", "both": "they link to each other"}.get(self, "")
+
 
 @dataclass(frozen=True, slots=True)
 class MatchedFragment:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from excerpt.text.columns import cut, snippet
-from excerpt.text.display import counted, line_range, location, longer, visible_line
+from excerpt.text.display import counted, line_range, location, longer, title_and_headings, visible_line
 from excerpt.text.tokens import open_tokenizer
 
 if TYPE_CHECKING:  # they bring the engine with them, which is loaded while the client still talks
@@ -23,9 +23,7 @@ TOKENIZER = "o200k"
 LEAST = 200
 """Tokens of an answer that can be asked for at least: the first and the last line and one entry fit."""
 
-_SEPARATOR = " › "
 _FENCE = "```"
-_LINKED = {"to": "this links to it", "from": "it links to this", "both": "they link to each other"}
 _CUT = "[…]"
 _LONGEST_NAME = 200  # columns of headings, as of a hit; a path is never cut, as it is to be read by
 _LONGEST_MEMORY = 4_000  # characters
@@ -121,10 +119,8 @@ def source_place(source: Source) -> str:
 
 
 def headings(fragment: Fragment) -> str:
-    """Title and headings on one line, the title not said twice."""
-    path = fragment.heading_path
-    named = _SEPARATOR.join(path if path[:1] == (fragment.title,) else (fragment.title, *path))
-    return cut(visible_line(named), _LONGEST_NAME)
+    """Return title and headings on one line, which is cut where it is too long."""
+    return cut(visible_line(title_and_headings(fragment.title, fragment.heading_path)), _LONGEST_NAME)
 
 
 def hit_part(number: int, hit: Hit, characters: int, vault: str = "") -> str:
@@ -228,8 +224,8 @@ def outline(found: Peek) -> str:
 def related_part(note: RelatedNote) -> str:
     """A related note and why it is, on a line or two."""
     why = []
-    if note.linked != "no":
-        why.append(_LINKED[note.linked])
+    if note.linked.sentence:
+        why.append(note.linked.sentence)
     if note.common:
         why.append(f"linked with both: {', '.join(link.title for link in note.common[:3])}")
     if note.words:

@@ -144,3 +144,10 @@ def age(then: float, now: float) -> str:
     if days < 730:
         return f"{days // 30}mo"
     return f"{min(days // 365, 999)}y"
+
+
+def title_and_headings(title: str, heading_path: Sequence[str]) -> str:
+    """Return `Title › Heading › Heading` as it is written in the note; a first heading that repeats the title is left
+    out."""
+    headings = tuple(heading_path)
+    return " › ".join(headings if headings[:1] == (title,) else (title, *headings))

@@ -12,15 +12,14 @@ from urllib.parse import quote
 from excerpt.model import Pack, PackResult
 from excerpt.pack.memory_fragment import memory_id_of
 from excerpt.places import called
-from excerpt.text.display import line_range, location, visible_line
+from excerpt.text.display import line_range, location, title_and_headings, visible_line
 
 _DIGEST_SHOWN = 6  # of 16 characters: enough for a reader's check
 
 
 def headings_of(pack: Pack) -> str:
-    """The title and the heading path on one line, without the title twice where a note's first heading repeats it."""
-    repeated = pack.heading_path[:1] == (pack.title,)
-    return visible_line(" › ".join(pack.heading_path if repeated else (pack.title, *pack.heading_path)))
+    """Return title and heading path on one line."""
+    return visible_line(title_and_headings(pack.title, pack.heading_path))
 
 
 def lines_of(pack: Pack) -> str:

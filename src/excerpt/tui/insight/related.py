@@ -305,8 +305,6 @@ _LEAST = 0.005
 """Parts of a score below this would read as nothing."""
 _MOST_WORDS = 8
 
-_LINKED = {"to": "This links to it.", "from": "It links to this.", "both": "They link to each other."}
-
 Piece = tuple[str, str]
 """Text, and the name of its style: label, text, soft, match, badge or bar."""
 
@@ -347,8 +345,8 @@ def first_reason(note: RelatedNote) -> int:
 def why_lines(note: RelatedNote, width: int) -> list[WhyLine]:
     """All that is known of why, what tells most first, for `width` cells: only a long name or path is wider."""
     lines = [*_chunks(_sum(note), width)]
-    if note.linked in _LINKED:
-        lines.append(_labelled("links", (_LINKED[note.linked], "text")))
+    if said := note.linked.sentence:
+        lines.append(_labelled("links", (f"{said[0].upper()}{said[1:]}.", "text")))
     lines.extend(_names(note))
     first = len(note.mentions[:_MOST])
     passages = [_passages(match, first + place, width) for place, match in enumerate(note.matches)]
