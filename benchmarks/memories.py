@@ -24,8 +24,8 @@ from excerpt.index.build import build
 from excerpt.index.embed import Embedder
 from excerpt.index.snapshot import Snapshot
 from excerpt.memory import recall
+from excerpt.memory.memory_file import now, render_memory
 from excerpt.memory.recall import Recalled, Recaller
-from excerpt.memory.store import now, render_memory
 from excerpt.model import Fragment, Memory, Source
 from excerpt.settings import Settings
 

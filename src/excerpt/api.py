@@ -668,7 +668,7 @@ class Memories:
         changed or gone, or, where it is False, has not.
         """
         from excerpt.memory.stale import standing
-        from excerpt.memory.store import standing_asked
+        from excerpt.memory.words import standing_asked
 
         query, asked = standing_asked(words)
         stale = asked if stale is None else stale
@@ -701,8 +701,8 @@ class Memories:
     ) -> Memory:
         """Change a memory: its text, tags added and taken off, why it matters; with `merge` it takes in the memory of
         that id, which is then forgotten. What it was goes to the trash folder."""
+        from excerpt.memory.memory_file import normalise_tags
         from excerpt.memory.recall import merged
-        from excerpt.memory.store import normalise_tags
 
         store = self._store
         if merge:

@@ -12,7 +12,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from excerpt.errors import MemoryUnusableError
-from excerpt.memory.store import TRASH, MemoryStore, normalise_tags, storable
+from excerpt.memory.memory_file import normalise_tags, storable
+from excerpt.memory.store import TRASH, MemoryStore
 from excerpt.model import Memory, Source
 
 SOURCE = Source("Guides/Sync.md", 12, 18, "0c5d9a44e7f1b2a3", ("Sync", "Conflicts"))

@@ -20,8 +20,9 @@ from excerpt.index.queries import CatalogQueries
 from excerpt.index.snapshot import Snapshot
 from excerpt.json_forms import picked
 from excerpt.kinds import Confidence
+from excerpt.memory.memory_file import normalise_tags
 from excerpt.memory.stale import MemoryStanding, standing
-from excerpt.memory.store import TRASH, Contents, MemoryStore, normalise_tags
+from excerpt.memory.store import TRASH, Contents, MemoryStore
 from excerpt.model import Hint, Hit, Memory, Source, Span
 from excerpt.search.engine import Engine, Ranking
 from excerpt.search.evidence import POOL

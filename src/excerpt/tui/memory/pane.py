@@ -166,7 +166,7 @@ def read_filter(written: str) -> MemoryFilter:
     such as `#`, asks for nothing."""
     if not written.strip():
         return MemoryFilter()
-    from excerpt.memory.store import standing_asked  # heavy, and asked for before the first paint
+    from excerpt.memory.words import standing_asked  # heavy, and asked for before the first paint
     from excerpt.search.query import KINDS_OF_MEMORIES, without_begun_filter
 
     # Behind a word, so that a begun filter is left out where nothing else is written.

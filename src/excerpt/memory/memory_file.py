@@ -1,0 +1,220 @@
+"""One memory as a file: Markdown with frontmatter that people may write and change by hand.
+
+    ---
+    id: m1f0c93ab7d
+    created: '2025-03-01T09:30:00.000Z'
+    updated: '2025-03-01T09:30:00.000Z'
+    tags:
+    - sync
+    why: for the talk
+    query: sync conflict
+    source:
+      path: Guides/Sync.md
+      lines: 12-18
+      digest: 0c5d9a44e7f1b2a3
+      heading_path:
+      - Conflicts
+    ---
+
+    The text, exactly as it was remembered.
+
+Every key may be missing. Keys that excerpt does not know, and values it does not understand, are kept.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+from hashlib import blake2b
+from typing import Any
+
+import yaml
+from frontmatter.default_handlers import SafeDumper, YAMLHandler
+
+from excerpt.errors import ReadError
+from excerpt.model import Memory, Source
+from excerpt.text.frontmatter import yaml_reason
+from excerpt.vault.scan import LAST_SECOND
+
+# python-frontmatter's own boundary takes the blank lines after it along, which belong to the text.
+_FRONTMATTER = YAMLHandler(fm_boundary=re.compile(r"^-{3,}[ \t\r]*$", re.MULTILINE))
+_SURROGATES = re.compile("[\ud800-\udfff]")
+_LINES = re.compile(r"\s*(\d{1,9})\s*(?:-\s*(\d{1,9})\s*)?")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_TAG_GAP = re.compile(r"[\s\x00-\x1f\x7f-\x9f]+")
+
+
+def storable(text: str) -> str:
+    """`text` as a UTF-8 file can hold it: halves of surrogate pairs become U+FFFD. Everything else stays."""
+    return _SURROGATES.sub("\ufffd", text)
+
+
+def normalise_tags(tags: Iterable[str]) -> tuple[str, ...]:
+    """Tags as they are kept and compared: lower case, without "#", white space as "-", each once, in order.
+
+    A comma separates two tags, as people type them in one field.
+    """
+    parts = (part for tag in tags for part in storable(tag).split(","))
+    found = (
+        _TAG_GAP.sub("-", unicodedata.normalize("NFC", part).lower().strip(" \t\r\n#")).strip("-#") for part in parts
+    )
+    return tuple(dict.fromkeys(unicodedata.normalize("NFC", tag) for tag in found if tag))
+
+
+def name_id(name: str) -> str:
+    """The id of a file that states none: stable as long as the file keeps its name."""
+    return "f" + blake2b(name.encode("utf-8", "surrogateescape"), digest_size=5).hexdigest()
+
+
+def parse_memory(data: bytes, name: str, modified: float) -> tuple[Memory, dict[str, Any]]:
+    """The memory that a file's bytes hold, and its whole frontmatter.
+
+    `name` is the file's path in the memory folder and `modified` its time in seconds since 1970: they stand in for a
+    missing id, `created` and `updated`. Raises ReadError with the reason, in one sentence, if it cannot be read.
+    """
+    metadata, text = _split(_decode(data))
+    then = _utc(_EPOCH + timedelta(seconds=max(-LAST_SECOND, min(modified, LAST_SECOND))))
+    created = _time(metadata.get("created")) or then
+    memory = Memory(
+        id=_line(metadata.get("id")) or name_id(name),
+        text=text,
+        tags=normalise_tags(_strings(metadata.get("tags"))),
+        why=_line(metadata.get("why")),
+        created=created,
+        updated=_time(metadata.get("updated")) or created,
+        source=_source(metadata.get("source")),
+        query=_line(metadata.get("query")),
+    )
+    return memory, metadata
+
+
+def render_memory(memory: Memory, before: tuple[Memory, Mapping[str, Any]] | None = None) -> bytes:
+    """The file of `memory`.
+
+    `before` is what the file holds now, as `parse_memory` gave it: keys of its frontmatter whose meaning did not
+    change stay as they were written, unknown ones too.
+    """
+    new = _fields(memory)
+    if before is None:
+        metadata = {key: value for key, value in new.items() if value}
+    else:
+        old, written = _fields(before[0]), before[1]
+        metadata = dict(written)
+        for key, value in new.items():
+            if value == old[key] and (key in written or key not in ("id", "created", "updated")):
+                continue
+            if value:
+                metadata[key] = value
+            else:
+                metadata.pop(key, None)
+    # Not by the handler's own export, which takes spaces of any script off the end of the last value.
+    exported = yaml.dump(metadata, Dumper=SafeDumper, allow_unicode=True, sort_keys=False, width=1 << 16)
+    return f"---\n{exported}---\n\n{memory.text}\n".encode()
+
+
+def stored(memory: Memory) -> Memory:
+    """`memory` as it will be read back: tags normalised, every string such that UTF-8 can hold it."""
+    source = memory.source
+    if source is not None:
+        path, headings = storable(source.path), tuple(storable(heading) for heading in source.heading_path)
+        digest, place = storable(source.digest), storable(source.place)
+        source = replace(source, path=path, digest=digest, heading_path=headings, place=place)
+    return replace(
+        memory,
+        text=storable(memory.text),
+        tags=normalise_tags(memory.tags),
+        why=storable(memory.why),
+        source=source,
+        query=storable(memory.query),
+    )
+
+
+def _fields(memory: Memory) -> dict[str, Any]:
+    source = memory.source
+    return {
+        "id": memory.id,
+        "created": memory.created,
+        "updated": memory.updated,
+        "tags": list(memory.tags),
+        "why": memory.why,
+        "query": memory.query,
+        "source": source
+        and {
+            "path": source.path,
+            **({"place": source.place} if source.place else {}),
+            "lines": f"{source.line_start}-{source.line_end}",
+            "digest": source.digest,
+            "heading_path": list(source.heading_path),
+        },
+    }
+
+
+def _decode(data: bytes) -> str:
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ReadError(f"It is not UTF-8: byte {error.start + 1} cannot be read.") from error
+    # Only a file written elsewhere has CRLF in its first line; in one of ours a CR belongs to the text.
+    return text.replace("\r\n", "\n") if text.partition("\n")[0].endswith("\r") else text
+
+
+def _split(text: str) -> tuple[dict[str, Any], str]:
+    """Frontmatter and text. Of the text's own lines none is lost: what is taken off is what `render_memory` puts on."""
+    if not _FRONTMATTER.detect(text):
+        return {}, text.removesuffix("\n")
+    try:
+        raw, body = _FRONTMATTER.split(text)
+    except ValueError as error:
+        raise ReadError("Its frontmatter is not closed by a line of three dashes.") from error
+    try:
+        metadata = _FRONTMATTER.load(raw)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: a date that no calendar has
+        raise ReadError(f"Its frontmatter is not valid YAML: {yaml_reason(error)}.") from error
+    if metadata is None:
+        metadata = {}
+    if not isinstance(metadata, dict):
+        raise ReadError("Its frontmatter is not a list of keys and values.")
+    return metadata, body.removeprefix("\n").removeprefix("\n").removesuffix("\n")
+
+
+def _line(value: object) -> str:
+    return "" if value is None or isinstance(value, (list, dict)) else str(value)
+
+
+def _strings(value: object) -> list[str]:
+    return [_line(part) for part in value] if isinstance(value, list) else [_line(value)]
+
+
+def _source(value: object) -> Source | None:
+    if not isinstance(value, dict) or not _line(value.get("path")):
+        return None
+    lines = _LINES.fullmatch(_line(value.get("lines")))
+    start, end = (int(lines[1]), int(lines[2] or lines[1])) if lines else (0, 0)
+    headings = value.get("heading_path")
+    path = tuple(_strings(headings)) if headings else ()
+    return Source(_line(value["path"]), start, end, _line(value.get("digest")), path, _line(value.get("place")))
+
+
+def _time(value: object) -> str:
+    """ISO 8601 in UTC, or "" for what is no time."""
+    try:
+        if isinstance(value, datetime):
+            return _utc(value)
+        if isinstance(value, date):
+            return _utc(datetime(value.year, value.month, value.day, tzinfo=UTC))
+        return _utc(datetime.fromisoformat(value.strip())) if isinstance(value, str) else ""
+    except (ValueError, OverflowError):
+        return ""
+
+
+def _utc(moment: datetime) -> str:
+    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return aware.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def now() -> str:
+    """This moment, as memories write it."""
+    return _utc(datetime.now(UTC))
