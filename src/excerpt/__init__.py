@@ -51,7 +51,8 @@ if TYPE_CHECKING:
         VaultHit,
     )
     from excerpt.pack.formats.pack_format import PackSource
-    from excerpt.search.explain import Explanation, NoteExplanation, StrategyRank, WordPart
+    from excerpt.search.explain import Explanation, WordPart
+    from excerpt.search.explain_note import NoteExplanation, StrategyRank
 
 __version__ = "0.1.0"
 
@@ -70,7 +71,8 @@ _HOMES = {
     "memory.stale": "MemoryStanding SourceStatus",
     "model": "BuildReport Fragment Hit Memory Pack PackResult Progress Result Signal Source Span Status VaultHit",
     "pack.formats.pack_format": "PackSource",
-    "search.explain": "Explanation NoteExplanation StrategyRank WordPart",
+    "search.explain": "Explanation WordPart",
+    "search.explain_note": "NoteExplanation StrategyRank",
 }
 """The module of each public name, as type checkers read it above."""
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}

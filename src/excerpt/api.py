@@ -45,7 +45,8 @@ if TYPE_CHECKING:
     from excerpt.pack.memories import Moving
     from excerpt.pack.selection import KeptMarks
     from excerpt.search.engine import Engine
-    from excerpt.search.explain import Explanation, NoteExplanation
+    from excerpt.search.explain import Explanation
+    from excerpt.search.explain_note import NoteExplanation
 
 OnProgress = Callable[[Progress], None]
 OnNotice = Callable[[str], None]
@@ -308,7 +309,7 @@ class Vault:
 
     def why_not(self, query: str, note: str, *, strategy: Strategy | str | None = None) -> NoteExplanation:
         """Tell why `note` is not higher among what `query` finds, or not there at all."""
-        from excerpt.search.explain import explain_note
+        from excerpt.search.explain_note import explain_note
 
         wanted = _chosen(Strategy, strategy, self.settings.search.strategy)
         return explain_note(self._loaded(), query, note, wanted)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from excerpt.kinds import Strategy
-from excerpt.search.engine import Engine
-from excerpt.search.explain import under_each
+from excerpt.search.engine import Engine, under_each
 
 
 @pytest.mark.parametrize(

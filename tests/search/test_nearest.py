@@ -7,7 +7,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from excerpt.search.explain import sentences
+from excerpt.search.nearest_sentences import sentences
 
 
 def cut(text: str) -> list[str]:

@@ -13,7 +13,14 @@ from excerpt.kinds import Strategy
 from excerpt.model import Hit
 from excerpt.search.engine import Engine
 from excerpt.search.evidence import POOL
-from excerpt.search.explain import COMPARED, AbsenceKind, NoteExplanation, StrategyRank, explain_fragment, explain_note
+from excerpt.search.explain_note import (
+    COMPARED,
+    AbsenceKind,
+    NoteExplanation,
+    StrategyRank,
+    explain_fragment,
+    explain_note,
+)
 from excerpt.settings import Settings
 
 

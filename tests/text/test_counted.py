@@ -14,7 +14,7 @@ PLURAL = re.compile(
     r"^ (?:more |matching |marked |different |other |scanned )*(?:attachments|bytes|characters|files|fragments|groups"
     r"|hits|lines|memories|notes|packs|pages|passages|places|queries|rows|sources|tokens|values|vaults|words)\b(?!/)"
 )
-NEVER_ONE = ("vault/readers/", "doctor/checks.py", "index/embed.py", "state_files.py", "search/explain.py")
+NEVER_ONE = ("vault/readers/", "doctor/checks.py", "index/embed.py", "state_files.py", "search/verdict.py")
 """Of limits that are large, windows of terminals, and words of which there are two at least."""
 
 

@@ -18,18 +18,8 @@ from excerpt.insight.suggest import Completion, Suggestion, Way
 from excerpt.kinds import Confidence, Strategy
 from excerpt.model import Fragment, Hit, Progress, Result, Signal, Skipped, Span, Status
 from excerpt.search.engine import Engine
-from excerpt.search.explain import (
-    Absence,
-    AbsenceKind,
-    Explanation,
-    FieldCount,
-    Gap,
-    NoteExplanation,
-    StandIn,
-    StrategyRank,
-    TermLikeness,
-    WordPart,
-)
+from excerpt.search.explain import Explanation, FieldCount, Gap, StandIn, TermLikeness, WordPart
+from excerpt.search.explain_note import Absence, AbsenceKind, NoteExplanation, StrategyRank
 from excerpt.search.interpretation import Doubt, QueryReading
 from excerpt.search.query import conditions, unpaired_quotation_mark
 from excerpt.settings import Places, Settings

@@ -407,3 +407,21 @@ def _held_back(order: Order, notes: Rows, most: int, among: int) -> Order:
         else:
             held.append(at)
     return np.array(first + held, np.intp)
+
+
+def under_each(engine: Engine, text: str, limit: int) -> tuple[Result, ...]:
+    """Return what `Engine.search` finds under each strategy, in their order, without spans.
+
+    A strategy forced in the query does not count. Evidence is collected once; each result's time is its own ranking's.
+    """
+    pool = max(POOL, limit)
+    found = [(query, *engine.candidates(query, pool)) for query in engine.parse(text)]
+    results: list[Result] = []
+    for strategy in Strategy:
+        begun = time.perf_counter()
+        answers = [engine.weigh(query, evidence, rows, strategy, pool) for query, evidence, rows in found]
+        hits = engine.hits(engine.ranking(answers), 0, limit, marked=0)
+        took = (time.perf_counter() - begun) * 1e3
+        matched = count_matching(answers)
+        results.append(Result(text, strategy, answers[0].strategy, hits, matched, took, engine.snapshot.generation))
+    return tuple(results)

@@ -479,7 +479,7 @@ class AskWindow:
         return window_around(text, fragment, spans, view, headings=headings, elsewhere=elsewhere)
 
     def _near(self, engine: Engine, fragment: Fragment) -> tuple[Span, ...]:
-        from excerpt.search.explain import nearest_sentences
+        from excerpt.search.nearest_sentences import nearest_sentences
 
         if not self.location.by_meaning or not self.query:
             return ()

@@ -43,7 +43,7 @@ class AskStrategies:
     query: str
 
     def answer(self, engine: Engine) -> tuple[Result, ...]:
-        from excerpt.search.explain import under_each
+        from excerpt.search.engine import under_each
 
         return under_each(engine, self.query, DEPTH)
 

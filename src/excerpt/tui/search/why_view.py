@@ -23,7 +23,7 @@ from textual.widgets import Input, Static
 from excerpt.kinds import Strategy
 from excerpt.model import Hit, Result, Signal
 from excerpt.places import spoken
-from excerpt.search.explain import ordinal
+from excerpt.search.verdict import ordinal
 from excerpt.text.columns import GAIN, LOSS
 from excerpt.text.display import counted, percent, visible, visible_line
 from excerpt.tui.common.dialog import Box, Dialog
@@ -34,7 +34,8 @@ from excerpt.tui.request_thread import Priority
 
 if TYPE_CHECKING:
     from excerpt.search.engine import Engine
-    from excerpt.search.explain import NoteExplanation, StrategyRank, WordPart
+    from excerpt.search.explain import WordPart
+    from excerpt.search.explain_note import NoteExplanation, StrategyRank
 
 Colours = Mapping[str, str]
 """The theme's variables."""
@@ -75,7 +76,7 @@ class AskWhy:
     about: Hit | str
 
     def answer(self, engine: Engine) -> NoteExplanation:
-        from excerpt.search.explain import explain_fragment, explain_note
+        from excerpt.search.explain_note import explain_fragment, explain_note
 
         if isinstance(self.about, str):
             return explain_note(engine, self.query, self.about, self.asked)

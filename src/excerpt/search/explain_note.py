@@ -1,0 +1,313 @@
+"""Explain why a note is not higher, or not there at all: its rank under each strategy, and what those above have more.
+
+All numbers are the engine's own, asked for once more: nothing is estimated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from enum import StrEnum
+from functools import partial
+from pathlib import PurePosixPath
+from typing import Any
+
+import numpy as np
+from rapidfuzz import process
+
+from excerpt.corpus.interface import Corpus
+from excerpt.json_forms import picked
+from excerpt.kinds import Strategy
+from excerpt.model import Fragment, Hit, Signal
+from excerpt.search.candidates import Candidates
+from excerpt.search.engine import Answer, Engine, Ranking
+from excerpt.search.evidence import POOL, Evidence, asked_words
+from excerpt.search.explain import Explanation, Gap, WordReader, explained, words_asked
+from excerpt.search.filters import allowed
+from excerpt.search.lexical import Rows
+from excerpt.search.query import Filter, FilterKind, Query
+from excerpt.search.ranking import add_name, reciprocal
+from excerpt.search.verdict import verdict
+
+COMPARED = 10
+"""Hits above a note that it is compared with, the first ones: those a reader looks at."""
+RRF = "rrf"
+"""Reciprocal rank fusion, beside the strategies in `NoteExplanation.standings`."""
+_NO_SIGNAL = Signal("", 0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class StrategyRank:
+    """Where a note stands under one strategy, by the fragment that stands highest, which begins at `line`.
+
+    `led` is the strategy that answered. `rank`, `score` and `line` are None where no fragment of it is listed.
+    """
+
+    strategy: str
+    led: str
+    rank: int | None = None
+    score: float | None = None
+    line: int | None = None
+
+
+class AbsenceKind(StrEnum):
+    """Why a note is in no list."""
+
+    UNKNOWN = "unknown"
+    SKIPPED = "skipped"
+    EMPTY = "empty"
+    EXCLUDED = "excluded"
+    UNMATCHED = "unmatched"
+
+
+@dataclass(frozen=True, slots=True)
+class Absence:
+    """`reason` is a sentence; it may hold text of the vault. `near` are the paths of notes called nearly so, where none
+    is called so, the nearest first."""
+
+    kind: AbsenceKind
+    reason: str
+    near: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NoteExplanation:
+    """Why a note stands where it stands under the strategy asked for, or why it does not.
+
+    `explanation` is of its highest fragment, `gaps` are to the first `compared` hits above it, dearest signal first;
+    they add up to how much the score is below theirs. `from_limit` is the least limit of a search that lists it.
+    """
+
+    query: str
+    asked: Strategy
+    note: str
+    path: str | None = None
+    absence: Absence | None = None
+    standings: tuple[StrategyRank, ...] = ()
+    explanation: Explanation | None = None
+    gaps: tuple[Gap, ...] = ()
+    compared: int = 0
+    from_limit: int | None = None
+
+    @property
+    def verdict(self) -> str:
+        """Why the note has its rank, or why it has none, in one sentence."""
+        if self.explanation is None:
+            return self.absence.reason if self.absence is not None else ""
+        return verdict(self.explanation, self.gaps, self.compared)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What `excerpt search --why --json` prints: the explanation stands in its hit, and the words that are lacking
+        by themselves."""
+        found = self.explanation
+        return {
+            "query": self.query,
+            "strategy": self.asked,
+            **picked(self, "note", "path", "absence", "from_limit", "standings", "compared", "gaps"),
+            "lacking": [] if found is None else [word.word for word in found.lacking],
+            "hit": None if found is None else {**found.hit.to_dict(), "explanation": found.to_dict()},
+        }
+
+
+def explain_note(engine: Engine, text: str, note: str, asked: Strategy) -> NoteExplanation:
+    """Where `note` (a path, title, file name or alias) stands in the answer to the query `text`, and why not higher.
+
+    Of several notes so called it is about the one that stands highest.
+    """
+    queries = engine.parse(text)
+    told = NoteExplanation(text, queries[0].strategy or asked, note)
+    numbers = _notes_called(engine.snapshot, note)
+    if not numbers:
+        return _unknown(engine.snapshot, told)
+    paths = [engine.snapshot.table.paths[number] for number in numbers]
+    told = replace(told, path=paths[0])
+    engine.prefetch(queries, notes=paths)
+    table = engine.snapshot.table
+    rows = np.flatnonzero(np.isin(table.notes, numbers)).astype(np.int32)
+    if not len(rows):
+        return replace(told, absence=Absence(AbsenceKind.EMPTY, f"{told.path} has no text that could be found."))
+    return _stands(engine, told, queries, rows)
+
+
+def explain_fragment(engine: Engine, text: str, fragment: Fragment, asked: Strategy) -> NoteExplanation:
+    """As `explain_note`, of one fragment alone; absent where the engine's generation does not have it."""
+    queries = engine.parse(text)
+    told = NoteExplanation(text, queries[0].strategy or asked, fragment.path, fragment.path)
+    current = engine.snapshot.fragment(fragment.id)
+    if current is None:
+        return replace(told, absence=Absence(AbsenceKind.UNKNOWN, f"{fragment.path} has changed since."))
+    engine.prefetch(queries, notes=[fragment.path])
+    rows = np.searchsorted(engine.snapshot.table.keys, [current.key]).astype(np.int32)
+    return _stands(engine, told, queries, rows)
+
+
+def _stands(engine: Engine, told: NoteExplanation, queries: Sequence[Query], rows: Rows) -> NoteExplanation:
+    found = [engine.candidates(query) for query in queries]
+    pool = max(POOL, min(_pool_for(evidence, rows) for evidence, _ in found))
+    if pool > POOL:
+        found = [engine.candidates(query, pool) for query in queries]
+    grounds = [_Ground(query, *one, pool) for query, one in zip(queries, found, strict=True)]
+    ranking = _ranking(engine, grounds, told.asked)
+    told = replace(told, standings=tuple(_standings(engine, grounds, rows)))
+    places = np.flatnonzero(np.isin(ranking.rows, rows))
+    if not len(places):
+        return replace(told, absence=_absence(engine, queries, ranking.answers, told.path or "", rows))
+    told = _placed(engine, told, ranking, int(places[0]))
+    return replace(told, from_limit=max(int(places[0]) + 1, pool if pool > POOL else 1))
+
+
+@dataclass(frozen=True, slots=True)
+class _Ground:
+    """One alternative of a query, and what was found for it, `pool` fragments by words and by meaning."""
+
+    query: Query
+    evidence: Evidence
+    found: Candidates
+    pool: int
+
+
+def _ranking(engine: Engine, grounds: Sequence[_Ground], strategy: Strategy) -> Ranking:
+    return engine.ranking([engine.weigh(g.query, g.evidence, g.found, strategy, g.pool) for g in grounds])
+
+
+def _placed(engine: Engine, told: NoteExplanation, ranking: Ranking, place: int) -> NoteExplanation:
+    (hit,) = engine.hits(ranking, place, place + 1)
+    evidence = ranking.answers[ranking.which[place]].evidence
+    above = engine.hits(ranking, 0, min(place, COMPARED))
+    return replace(
+        told,
+        path=hit.fragment.path,
+        explanation=explained(WordReader(engine, evidence), hit, place + 1, float(ranking.scores[0])),
+        gaps=_gaps(hit, above),
+        compared=len(above),
+    )
+
+
+def _pool_for(evidence: Evidence, rows: Rows) -> int:
+    """How many fragments words or meaning must put forward until one of `rows` is among them; where neither does, how
+    many are allowed at all."""
+    needed = [
+        int(np.count_nonzero(values >= values[rows].max()))
+        for values, floor in ((evidence.scores.all, 0.0), (evidence.similarities.all, evidence.similarities.mean))
+        if values[rows].max() > np.float32(floor)
+    ]
+    listed = 0 if evidence.allowed is None else int(np.count_nonzero(evidence.allowed))
+    return min(needed, default=listed)
+
+
+def _gaps(own: Hit, above: Sequence[Hit]) -> tuple[Gap, ...]:
+    if not above:
+        return ()
+    have = {signal.name: signal for signal in own.signals}
+    theirs = [{signal.name: signal for signal in hit.signals} for hit in above]
+    gaps: list[Gap] = []
+    for name in dict.fromkeys((*have, *(name for signals in theirs for name in signals))):
+        mine, others = have.get(name, _NO_SIGNAL), [signals.get(name, _NO_SIGNAL) for signals in theirs]
+        value, part = (sum(values) / len(above) for values in zip(*((s.value, s.part) for s in others), strict=True))
+        gaps.append(Gap(name, mine.value, value, part - mine.part))
+    return tuple(sorted(gaps, key=lambda gap: -gap.cost))
+
+
+def _standings(engine: Engine, grounds: Sequence[_Ground], rows: Rows) -> Iterator[StrategyRank]:
+    """Under every strategy, and as reciprocal rank fusion of the same lists would have it."""
+    for strategy in Strategy:
+        ranking = _ranking(engine, grounds, strategy)
+        yield _standing(engine, strategy, ranking.answers[0].strategy, ranking, rows)
+    yield _standing(engine, RRF, RRF, engine.ranking([_reciprocal(engine, ground) for ground in grounds]), rows)
+
+
+def _reciprocal(engine: Engine, ground: _Ground) -> Answer:
+    answer = engine.weigh(ground.query, ground.evidence, ground.found, Strategy.HYBRID, ground.pool)
+    if answer.judgement is None:  # listed, not ranked
+        return answer
+    found = ground.found
+    scored = reciprocal(found.rows, found.signals)
+    return replace(answer, scored=add_name(scored, found.named, engine.snapshot.table.notes[found.rows]))
+
+
+def _standing(engine: Engine, strategy: str, led: str, ranking: Ranking, rows: Rows) -> StrategyRank:
+    places = np.flatnonzero(np.isin(ranking.rows, rows))
+    if not len(places):
+        return StrategyRank(str(strategy), str(led))
+    at = int(places[0])
+    line = int(engine.snapshot.table.lines[ranking.rows[at]])
+    return StrategyRank(str(strategy), str(led), at + 1, float(ranking.scores[at]), line)
+
+
+# --- a note that is not there -----------------------------------------------------------------------------------------
+
+
+def _notes_called(snapshot: Corpus, note: str) -> list[int]:
+    """The notes of that path, or else file name, or else title or alias, as places in `table.paths`."""
+    path = snapshot.facets.targets.resolve(note, "") if note.strip() else None
+    if path:
+        return [snapshot.facets.numbers[path]]
+    return list(snapshot.notes_named(note))
+
+
+def _unknown(snapshot: Corpus, told: NoteExplanation) -> NoteExplanation:
+    wanted = told.note.casefold()
+    for skipped in snapshot.skipped:
+        place = PurePosixPath(skipped.path)
+        if wanted in (skipped.path.casefold(), place.name.casefold(), place.stem.casefold()):
+            reason = f"{skipped.path} is not in the index: {skipped.reason}"
+            return replace(told, path=skipped.path, absence=Absence(AbsenceKind.SKIPPED, reason))
+    stems = {path: PurePosixPath(path).stem.casefold() for path in snapshot.table.paths}
+    near = tuple(path for _, _, path in process.extract(PurePosixPath(wanted).stem, stems, score_cutoff=70, limit=3))
+    hint = f" Did you mean {' or '.join(near)}?" if near else ""
+    return replace(
+        told,
+        absence=Absence(AbsenceKind.UNKNOWN, f"No note here is called {told.note or repr(told.note)}.{hint}", near),
+    )
+
+
+def _absence(engine: Engine, queries: Sequence[Query], answers: Sequence[Answer], path: str, rows: Rows) -> Absence:
+    """Why none of a note's rows is in the answer, for every alternative of the query."""
+    pairs = zip(queries, answers, strict=True)
+    reasons = list(dict.fromkeys(_absence_from(engine, query, answer, path, rows) for query, answer in pairs))
+    kind = next((absence.kind for absence in reasons if absence.kind is not AbsenceKind.EXCLUDED), reasons[0].kind)
+    return Absence(kind, " ".join(absence.reason for absence in reasons))
+
+
+def _absence_from(engine: Engine, query: Query, answer: Answer, path: str, rows: Rows) -> Absence:
+    if excluded := _excluded_by(engine.snapshot, query, rows):
+        return Absence(AbsenceKind.EXCLUDED, f"{path} is left out by {' and '.join(excluded)}.")
+    evidence = answer.evidence
+    if evidence.scores.all[rows].any():
+        return Absence(AbsenceKind.UNMATCHED, f"{path} has words of the query, but {answer.strategy} counts no words.")
+    near = bool((evidence.similarities.at(rows) > np.float32(evidence.similarities.mean)).any())
+    of_meaning = f"what it means counts nothing under {answer.strategy}" if near else "none is near it in meaning"
+    words = [f"“{word}”" for word in words_asked(evidence.words)]
+    lacks = f"{words[0]} is in no passage" if len(words) == 1 else f"None of {', '.join(words)} is in a passage"
+    return Absence(AbsenceKind.UNMATCHED, f"{lacks} of {path}, and {of_meaning}.")
+
+
+def _excluded_by(snapshot: Corpus, query: Query, rows: Rows) -> list[str]:
+    """The conditions that none of `rows` meets; if each is met by some, all, since none meets them at once."""
+    asked = partial(asked_words, snapshot=snapshot)
+
+    def leave(conditions: Query) -> bool:
+        flags = allowed(conditions, snapshot, asked, date.today())
+        return flags is None or bool(flags[rows].any())
+
+    conditions = list(_conditions(query))
+    failed = [label for label, condition in conditions if not leave(condition)]
+    return failed or ([] if leave(query) else [label for label, _ in conditions])
+
+
+def _conditions(query: Query) -> Iterator[tuple[str, Query]]:
+    """Each condition by itself, as it may be typed."""
+    for one in query.filters:
+        yield _typed(one), Query("", filters=(one,))
+    for phrase in query.phrases:
+        yield f'"{phrase}"', Query("", phrases=(phrase,))
+    for word in query.excluded:
+        yield f"-{word}", Query("", excluded=(word,))
+    for phrase in query.excluded_phrases:
+        yield f'-"{phrase}"', Query("", excluded_phrases=(phrase,))
+
+
+def _typed(one: Filter) -> str:
+    name = one.name if one.kind is FilterKind.PROPERTY else str(one.kind)
+    value = f'"{one.value}"' if " " in one.value else one.value
+    return f"{'-' if one.negated else ''}{name}:{value}"

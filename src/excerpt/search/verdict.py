@@ -1,0 +1,128 @@
+"""Say in one sentence why a note or fragment has its rank, for a reader who wants no numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from excerpt.search.explain import Explanation, Gap, WordPart
+
+FILLING = 0.5
+"""What a word says by itself (`WordPart.telling`) below which it only fills a query: "how" .35, "undo" .94."""
+_NOTHING = 0.0005
+"""A difference of scores below which none is shown."""
+_NAMED = 3
+"""Words of either kind that are named; of more, their number is said."""
+_NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_PLACES = {"its title": ("title", "alias"), "its heading": ("heading",), "the headings above it": ("above",)}
+
+_AHEAD: Mapping[str, str] = {
+    "words": "{who} {has} your words more often",
+    "coverage": "{who} {has} more of your words",
+    "title": "{who} {has} a title nearer to your words",
+    "called": "links to {who} are worded nearer to your words",
+    "heading": "{who} {has} a heading nearer to your words",
+    "outline": "{who} {has} headings above {it} nearer to your words",
+    "note": "{who} {has} more of your words in the rest of {its} note",
+    "opening": "the note of {who} begins with more of your words",
+    "proximity": "{who} {has} your words closer together",
+    "meaning": "{who} {is_} nearer in meaning",
+    "gist": "the note of {who} begins nearer in meaning",
+    "attachment": "{who} is a note, or an attachment that loses less",
+    "coherence": "what stands next to {who} is nearer in meaning",
+    "links": "more of the matching notes link to {who}",
+    "recency": "{who} {was} changed later",
+    "listed": "{who} {was} changed later",
+    "use": "you used {who} more",
+    "name": "{who} {is_} called just what you typed",
+}
+"""By what signal the hits above are ahead."""
+_THE_FIRST = {"who": "the first", "has": "has", "is_": "is", "was": "was", "it": "it", "its": "its"}
+_THOSE_ABOVE = {"who": "those above", "has": "have", "is_": "are", "was": "were", "it": "them", "its": "their"}
+
+
+def ordinal(number: int) -> str:
+    """Return `1st`, `12th`, `1,023rd`."""
+    ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number:,}{ending}"
+
+
+def verdict(found: Explanation, gaps: Sequence[Gap], compared: int) -> str:
+    """Return why a fragment has its rank: which words of the query it holds, then what the `compared` hits above have
+    more, by `gaps`, the costliest signal first."""
+    holds = f"{ordinal(found.rank)}: {_has(found)}"
+    return f"{holds}; {ahead}." if (ahead := _ahead(found, gaps, compared)) else f"{holds}."
+
+
+def _has(found: Explanation) -> str:
+    parts = {signal.name: signal.part for signal in found.hit.signals}
+    if parts.get("name"):
+        return "its note is called just what you typed"
+    words = _telling(found.words)
+    here = [word for word in words if not word.is_missing]
+    missing = [word for word in words if word.is_missing]
+    near = parts.get("meaning", 0) > 0
+    if not words:
+        return "nothing but filters was asked, and it passes them" if "listed" in parts else "it is near in meaning"
+    if not here:
+        lacks = f"{_named(missing, 'or')} is not in it" if len(missing) == 1 else "none of your words is in it"
+        return f"{lacks}, but it is near in meaning" if near else lacks
+    where = _where(here, all_asked=not missing)
+    if not missing:
+        count = "both" if len(here) == 2 else f"all {_number(len(here))}"
+        return f"{_named(here) if len(here) == 1 else f'{count} words'}{where}"
+    if len(here) > _NAMED or len(missing) > _NAMED:
+        return f"{_number(len(here))} of your {_number(len(words))} words{where}, not {_named(missing, 'or')}"
+    return f"{_named(here)}{where}, not {_named(missing, 'or')}"
+
+
+def _telling(words: Sequence[WordPart]) -> list[WordPart]:
+    """The words that say something, if any does; of a compound, itself or else its parts."""
+    told = [word for word in words if word.telling >= FILLING] or list(words)
+    compounds = [word for word in told if not word.word.isalnum() or word.word[1:].lower() != word.word[1:]]
+    whole = [one.word for one in compounds if not one.is_missing]
+    told = [one for one in told if not any(one.word in other and one.word != other for other in whole)]
+    apart = [one for one in told if one.is_missing and one in compounds]
+    return [one for one in told if one not in apart or not any(o.word in one.word for o in told if o is not one)]
+
+
+def _where(here: Sequence[WordPart], *, all_asked: bool) -> str:
+    """Where most of the words stand that are in a name of the fragment; of one word, where it stands."""
+    counts = {
+        place: sum(any(found.field in fields for found in word.places) for word in here)
+        for place, fields in _PLACES.items()
+    }
+    place = max(counts, key=lambda name: counts[name])
+    if not counts[place]:
+        return ""
+    if len(here) == 1:
+        return f" in {place}"
+    if counts[place] < len(here):
+        return f", {_number(counts[place])} of them in {place}"
+    return f", all in {place}" if all_asked and len(here) > 2 else f" in {place}"
+
+
+def _named(words: Sequence[WordPart], last: str = "and") -> str:
+    names = [f"“{word.word}”" for word in words]
+    if len(names) > _NAMED:
+        return f"{', '.join(names[: _NAMED - 1])} {last} {_number(len(names) - _NAMED + 1)} more"
+    return f" {last} ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def _number(number: int) -> str:
+    return _NUMBERS[number] if number < len(_NUMBERS) else str(number)
+
+
+def _ahead(found: Explanation, gaps: Sequence[Gap], compared: int) -> str:
+    """Return the signal, in words, by which the hits above are ahead most."""
+    if not compared:
+        return ""
+    who = _THE_FIRST if compared == 1 else _THOSE_ABOVE
+    behind = sum(gap.cost for gap in gaps)
+    if abs(behind) < _NOTHING:
+        return f"{who['who']} {who['has']} the same score, and a path or line before its own"
+    if behind < 0:
+        return "others of its note stand among the first already"
+    signal = gaps[0].signal
+    if signal == "words" and any(word.is_missing for word in _telling(found.words)):
+        signal = "coverage"
+    return _AHEAD.get(signal, "").format_map(who)
