@@ -17,7 +17,8 @@ from excerpt.pack.selection import KeptMarks, Mark, Overrides, read_marks
 from excerpt.search.usage import Event, UseKind, UseLog
 from excerpt.settings import Places
 from excerpt.state_files import append_lines, load_value, read_lines, read_value, replace_file, write_value
-from excerpt.tui.search.query_controller import SavedQueries, read_history, read_saved
+from excerpt.tui.search.query_history import read_history
+from excerpt.tui.search.saved_queries import SavedQueries, read_saved
 from excerpt.tui.session import NEW, SelectedPlace, Session, read_session
 
 

@@ -30,6 +30,8 @@ from excerpt.tui.memory.controller import AskBadges
 from excerpt.tui.memory.pane import AskStandings
 from excerpt.tui.memory.worker import MemoryWorker
 from excerpt.tui.messages import Failure, IndexEmptied, Location
+from excerpt.tui.note.requests import AskLink, AskWindow, LinkFound
+from excerpt.tui.note.window import NoteWindow, window_around
 from excerpt.tui.pack.packer import AskCost, AskPack
 from excerpt.tui.questions import (
     AskCompletions,
@@ -47,7 +49,6 @@ from excerpt.tui.questions import (
     AskSuggestions,
 )
 from excerpt.tui.request_thread import Answer, EventLoop, Numbered, Question, Request, RequestThread
-from excerpt.tui.search.note_window import AskLink, AskWindow, LinkFound, NoteWindow, window_around
 from excerpt.tui.search.strategies import AskStrategies
 from excerpt.tui.search.why_view import AskWhy
 from excerpt.tui.session import Session

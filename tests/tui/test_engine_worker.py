@@ -19,11 +19,11 @@ from excerpt.search.engine import Engine
 from excerpt.settings import PackSettings, Places, SearchSettings, Settings
 from excerpt.tui.engine_worker import EngineWorker
 from excerpt.tui.messages import Failure, IndexOpened, Location
+from excerpt.tui.note.requests import AskWindow
 from excerpt.tui.pack.controller import mark_of
 from excerpt.tui.pack.packer import AskCost, AskPack, Packer, PackRequest
 from excerpt.tui.questions import AskSearch, AskSpans
 from excerpt.tui.request_thread import Answer, Priority, Question
-from excerpt.tui.search.note_window import AskWindow
 from excerpt.tui.search.why_view import AskWhy
 from tests.tui.asked import PATIENCE, HeldLoop
 from tests.tui.conftest import places_under

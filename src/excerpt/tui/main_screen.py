@@ -53,7 +53,7 @@ from excerpt.tui.search.disabled import NO_FILES
 from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.notices import search_notice
 from excerpt.tui.search.pane import SearchPane
-from excerpt.tui.search.query_controller import QueryStore
+from excerpt.tui.search.query_history import QueryStore
 from excerpt.tui.session import (
     NEW,
     SelectedPlace,

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, ClassVar
 from excerpt.insight.overview_parts import Overview, Place
 from excerpt.kinds import Strategy
 from excerpt.model import Fragment
+from excerpt.tui.note.requests import set_off
+from excerpt.tui.note.window import window_around
 from excerpt.tui.request_thread import Priority
-from excerpt.tui.search.note_window import set_off, window_around
 
 if TYPE_CHECKING:
     from excerpt.corpus.interface import Corpus
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from excerpt.search.engine import Engine
     from excerpt.search.highlight import Marks
     from excerpt.search.interpretation import QueryReading
-    from excerpt.tui.search.note_window import NoteWindow
+    from excerpt.tui.note.window import NoteWindow
 
 
 @dataclass(frozen=True, slots=True)

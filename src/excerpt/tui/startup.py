@@ -30,7 +30,7 @@ def prefer_the_screen() -> None:
 NEXT = (
     "excerpt.tui.pack.packer",
     "excerpt.tui.questions",
-    "excerpt.tui.search.note_window",
+    "excerpt.tui.note.requests",
     "excerpt.tui.insight.map",
     "excerpt.tui.common.snippet",
     "excerpt.tui.pack.panel",

@@ -12,7 +12,7 @@ from excerpt.settings import Places
 from excerpt.tui.messages import IndexOpened
 from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.query_bar import QueryBar, QueryStatus
-from excerpt.tui.search.query_controller import add_query
+from excerpt.tui.search.query_history import add_query
 from tests.tui.conftest import until
 from tests.tui.pictures.conftest import SMALL, Pictures
 from tests.tui.pictures.steps import (

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from excerpt.tui.search.query_controller import begun_at, completed, is_typed, without
+from excerpt.tui.search.query_word import begun_at, completed, is_typed, without
 
 
 def at_bar(text: str) -> tuple[str, int]:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from excerpt.tui.search import query_controller
-from excerpt.tui.search.query_controller import QueryHistory, Walk, add_query, forget_query, read_history
+from excerpt.tui.search import query_history
+from excerpt.tui.search.query_history import QueryHistory, Walk, add_query, forget_query, read_history
 
 
 def test_each_query_stands_once_the_newest_first() -> None:
@@ -64,7 +64,7 @@ def test_a_line_that_a_dying_process_left_behind_costs_no_other_query(tmp_path: 
 
 
 def test_a_large_file_is_made_small_again_and_the_newest_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(query_controller, "_COMPACT_BYTES", 100)
+    monkeypatch.setattr(query_history, "_COMPACT_BYTES", 100)
     file = tmp_path / "notes.jsonl"
     for _ in range(5):
         for query in ("sync", "soup", "lentils"):

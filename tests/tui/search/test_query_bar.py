@@ -14,7 +14,8 @@ from excerpt.tui.app import ExcerptApp
 from excerpt.tui.search import query_controller
 from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.query_bar import QueryBar, QueryMenu, QueryStatus
-from excerpt.tui.search.query_controller import add_query, change_saved, read_history, read_saved
+from excerpt.tui.search.query_history import add_query, read_history
+from excerpt.tui.search.saved_queries import change_saved, read_saved
 from tests.tui.conftest import at_once, screen_of, search, until
 from tests.tui.still import StillApp
 

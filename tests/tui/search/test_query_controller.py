@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from excerpt.search.interpretation import QueryReading
-from excerpt.tui.search.query_controller import QueryController, QueryHistory, QueryStore
+from excerpt.tui.search.query_controller import QueryController
+from excerpt.tui.search.query_history import QueryHistory, QueryStore
 from tests.tui.asked import HeldClock, HeldEngine
 
 

@@ -11,7 +11,8 @@ from excerpt.model import Link, Section
 from excerpt.settings import Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.memory.form import Remember
-from excerpt.tui.search.note_window import NoteWindow, line_of
+from excerpt.tui.note.requests import line_of
+from excerpt.tui.note.window import NoteWindow
 from excerpt.tui.search.preview import Preview
 from tests.tui.conftest import AppPilot, pane_of, screen_of, search, top_screen, until
 from tests.tui.still import StillApp

@@ -8,7 +8,8 @@ from excerpt.kinds import LinkKind
 from excerpt.model import Hit
 from excerpt.tui.common.line_drawing import LinkTo
 from excerpt.tui.messages import Location
-from excerpt.tui.search.note_window import LinkFound, window_around
+from excerpt.tui.note.requests import LinkFound
+from excerpt.tui.note.window import window_around
 from excerpt.tui.search.reading_controller import ReadingController
 from tests.tui.asked import HeldEngine, hit
 

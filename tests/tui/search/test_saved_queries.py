@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from excerpt.tui.search.query_controller import SavedQueries, SavedQueriesError, change_saved, read_saved
+from excerpt.tui.search.saved_queries import SavedQueries, SavedQueriesError, change_saved, read_saved
 
 TWO = SavedQueries().saved("weekly", "modified:7d").saved("Open conflicts", "conflict status:open")
 

@@ -39,7 +39,7 @@ from excerpt.tui.search.query_bar import QueryInput
 
 if TYPE_CHECKING:
     from excerpt.search.highlight import Marks
-    from excerpt.tui.search.note_window import NoteWindow
+    from excerpt.tui.note.window import NoteWindow
 
 _PATIENCE = 0.5
 """Seconds before waiting is said."""

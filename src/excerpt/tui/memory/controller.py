@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from excerpt.model import Fragment
     from excerpt.search.engine import Engine
     from excerpt.tui.memory.worker import FoundMemories
-    from excerpt.tui.search.note_window import NoteWindow
+    from excerpt.tui.note.window import NoteWindow
 
 
 class MemoryController:
@@ -271,7 +271,7 @@ def window_of_memory(hit: Hit | None) -> NoteWindow | None:
     """Return the text of a memory as the preview shows it; None for a fragment of the vault."""
     if hit is None or not is_memory(hit):
         return None
-    from excerpt.tui.search.note_window import window_around
+    from excerpt.tui.note.window import window_around
 
     return window_around(hit.fragment.text, hit.fragment, hit.spans)
 

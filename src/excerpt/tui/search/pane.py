@@ -42,7 +42,7 @@ from excerpt.tui.search.disabled import SearchState, SelectedRow, search_disable
 from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.notices import is_unanswered, list_title, nothing_found
 from excerpt.tui.search.query_bar import AnswerStatus, QueryBar, QueryMenu
-from excerpt.tui.search.query_controller import QueryStore
+from excerpt.tui.search.query_history import QueryStore
 
 if TYPE_CHECKING:
     from excerpt.model import Hit, Memory, Result

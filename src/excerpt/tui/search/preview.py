@@ -25,7 +25,7 @@ from excerpt.tui.common.line_drawing import INK_CSS, INKS, DrawnLine, Ink, LinkT
 from excerpt.tui.common.line_view import LineView
 from excerpt.tui.common.strips import fit
 from excerpt.tui.keymap import key_sign
-from excerpt.tui.search.note_window import NoteWindow
+from excerpt.tui.note.window import NoteWindow
 
 _LEAD = 2
 """Lines of context above the fragment when it comes into view."""

@@ -33,12 +33,13 @@ from excerpt.tui.common.row_list import RowList
 from excerpt.tui.common.strips import Part, line, parts_with_matches
 from excerpt.tui.engine_worker import Asks
 from excerpt.tui.keymap import key_sign
-from excerpt.tui.search.query_controller import QueryController, begun_at, completed, without
+from excerpt.tui.search.query_controller import QueryController
+from excerpt.tui.search.query_word import begun_at, completed, without
 
 if TYPE_CHECKING:
     from excerpt.insight.suggest import Completion, Suggestion
     from excerpt.search.interpretation import QueryReading
-    from excerpt.tui.search.query_controller import SavedQueries
+    from excerpt.tui.search.saved_queries import SavedQueries
 
 MOST_SHOWN, TALL = 8, 12
 """Rows in sight at most, so that the list below stays in sight too; more on a screen of 30 lines."""

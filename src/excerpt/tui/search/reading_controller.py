@@ -11,7 +11,8 @@ from excerpt.tui.messages import Location
 
 if TYPE_CHECKING:
     from excerpt.tui.common.line_drawing import LinkTo
-    from excerpt.tui.search.note_window import LinkFound, NoteWindow
+    from excerpt.tui.note.requests import LinkFound
+    from excerpt.tui.note.window import NoteWindow
 
 
 class ReadingController:
@@ -60,7 +61,8 @@ class ReadingController:
         """Ask for what is shown as it is now, with `line` at the top, or the fragment."""
         if self.location is None:
             return
-        from excerpt.tui.search.note_window import AskWindow, NoteView
+        from excerpt.tui.note.requests import AskWindow
+        from excerpt.tui.note.window import NoteView
 
         view = NoteView(whole=bool(self._whole), line=line)
         self._engine.ask(AskWindow(self.location, self._query, view), self._window_came)
@@ -89,7 +91,7 @@ class ReadingController:
     def ask_link(self, to: LinkTo, on_found: Callable[[LinkFound], object]) -> None:
         """Ask where a link leads of the note that is shown."""
         if self.window is not None:
-            from excerpt.tui.search.note_window import AskLink
+            from excerpt.tui.note.requests import AskLink
 
             self._engine.ask(AskLink(self.window.fragment.path, to), on_found)
 

@@ -30,7 +30,8 @@ from excerpt.tui.insight.map import MapPanel
 from excerpt.tui.insight.related import RelatedPanel
 from excerpt.tui.keymap import key_sign
 from excerpt.tui.messages import CopyRequested, EditRequested, Failure, Location
-from excerpt.tui.search.note_window import LinkFound, NoteWindow
+from excerpt.tui.note.requests import LinkFound
+from excerpt.tui.note.window import NoteWindow
 from excerpt.tui.search.preview import Preview, heading_path_at
 from excerpt.tui.search.reading_controller import ReadingController
 from excerpt.tui.search.why_view import WhyView

@@ -10,15 +10,8 @@ from hypothesis import strategies as st
 
 from excerpt.model import Fragment, Section, Span
 from excerpt.tui.common.line_drawing import Ink
-from excerpt.tui.search.note_window import (
-    REACH,
-    WHOLE_REACH,
-    NoteView,
-    NoteWindow,
-    set_off,
-    spans_by_line,
-    window_around,
-)
+from excerpt.tui.note.requests import set_off
+from excerpt.tui.note.window import REACH, WHOLE_REACH, NoteView, NoteWindow, spans_by_line, window_around
 
 
 def fragment_of(note: str, first: int, last: int) -> Fragment:

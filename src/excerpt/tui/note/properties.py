@@ -1,0 +1,78 @@
+"""Draw the properties of a note: names in one column, values without their YAML signs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from rich.cells import cell_len
+
+from excerpt.kinds import LinkKind
+from excerpt.text.display import visible
+from excerpt.tui.common.line_drawing import Ink, InkedLine, LinkTo
+
+_WIDEST_NAME = 20
+"""Cells up to which names make a column; a longer one has its value right behind it."""
+_RULE = "─" * 12
+
+_NAMED = re.compile(r"^([\w][\w .-]*?)(:)(?:[ \t]+|$)")
+_ITEM = re.compile(r"^[ \t]*(-)(?:[ \t]+|$)")
+_LIST = re.compile(r"^(\[)(.*)(\])\s*$")
+_WIKILINK = re.compile(r"\[\[([^\[\]|]+?)(?:\|([^\[\]]*))?\]\]")
+_URL = re.compile(r"https?://[^\s<>|\])\"',]+")
+_TAGS = frozenset({"tags", "tag", "keywords"})
+_BOXES = {"true": "☑", "false": "☐"}
+
+
+def property_lines(texts: Sequence[str]) -> list[tuple[InkedLine, int]]:
+    """The lines of a note's frontmatter, its `---` with them, each with the hang of its continuation.
+
+    Anything but simple names, values and lists stays as it is written.
+    """
+    named = [_NAMED.match(text) for text in texts]
+    widths = [cell_len(visible(found[1])) for found in named if found]
+    column = max((width for width in widths if width <= _WIDEST_NAME), default=0) + 2
+    lines: list[tuple[InkedLine, int]] = []
+    name = ""
+    for row, (text, found) in enumerate(zip(texts, named, strict=True)):
+        line = InkedLine(text)
+        lines.append((line, column))
+        if text.rstrip() in ("---", "...") and row in (0, len(texts) - 1):
+            line.replace(0, len(text), f"{_RULE} properties" if row == 0 else _RULE)
+            line.ink(0, len(text), Ink.FAINT)
+        elif found:
+            name = found[1].casefold()
+            line.ink(0, found.end(1), Ink.PROPERTY)
+            gap = " " * max(1, column - cell_len(visible(found[1])))
+            line.replace(found.start(2), max(found.end(), found.end(2)), gap)
+            _draw_value(line, found.end(), name)
+        elif item := _ITEM.match(text):
+            line.replace(0, item.end(), " " * column + "• ")
+            _draw_value(line, item.end(), name)
+    return lines
+
+
+def _draw_value(line: InkedLine, start: int, name: str) -> None:
+    """Draw the value that begins at `start`: without quotation marks and brackets, with links and tags inked."""
+    text = line.text
+    value = text[start:].rstrip()
+    if name in _TAGS:
+        line.ink(start, len(text), Ink.TAG)
+    if value in _BOXES:
+        line.replace(start, start + len(value), _BOXES[value])
+        return
+    listed = None if value.startswith("[[") and value.count("[[") == 1 else _LIST.match(value)
+    if listed:
+        line.hide(start, start + 1)
+        line.hide(start + listed.start(3), start + listed.end(3))
+    quoted = [(start + at.start(), start + at.end()) for at in re.finditer(r"(?<![\w])[\"']|[\"'](?!\w)", value)]
+    if len(quoted) % 2 == 0:
+        for span in quoted:
+            line.hide(*span)
+    for link in _WIKILINK.finditer(text, start):
+        shown = link.span(2) if link[2] else link.span(1)
+        line.hide(link.start(), shown[0])
+        line.hide(shown[1], link.end())
+        line.link(*link.span(), LinkTo(LinkKind.WIKILINK, link[1]))
+    for url in _URL.finditer(text, start):
+        line.link(*url.span(), LinkTo(LinkKind.MARKDOWN, url[0]))

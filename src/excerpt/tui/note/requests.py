@@ -1,0 +1,164 @@
+"""What the preview asks of the engine: the note around a fragment, and where a link leads."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar
+
+from excerpt.errors import ModelError
+from excerpt.kinds import LinkKind
+from excerpt.model import Fragment, Link, Section, Span
+from excerpt.tui.common.line_drawing import Columns, LinkTo
+from excerpt.tui.messages import Location
+from excerpt.tui.note.window import AS_FOUND, NoteView, NoteWindow, columns_by_row, reach_of, window_around
+from excerpt.tui.request_thread import Priority
+
+if TYPE_CHECKING:
+    from excerpt.corpus.interface import Corpus
+    from excerpt.search.engine import Engine
+
+
+@dataclass(frozen=True, slots=True)
+class LinkFound:
+    """Where a link leads: a location in the vault, or an address outside of it, or neither, and then what to say."""
+
+    location: Location | None = None
+    address: str = ""
+    told: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AskWindow:
+    """The note around a location, or all of it; None where it is gone. With the `query` that found it, its words are
+    marked in the neighbours as well, and where it was found by its meaning the sentences nearest to it."""
+
+    kind: ClassVar[str] = "window"
+    priority: ClassVar[Priority] = Priority.PASSAGE
+    location: Location
+    query: str = ""
+    view: NoteView = AS_FOUND
+
+    def answer(self, engine: Engine) -> NoteWindow | None:
+        snapshot = engine.snapshot
+        fragment = snapshot.fragment(self.location.fragment_id)
+        if fragment is None:
+            fragment = _fragment_at(snapshot, self.location.path, self.location.line)
+        if fragment is None:
+            return None
+        view = replace(self.view, near=self._near(engine, fragment))
+        text, language = snapshot.note_text(fragment.path), snapshot.note_info(fragment.path).language
+        found = self.location.spans
+        if not found and self.query:
+            found = engine.spans(fragment.text, self.query, language)
+        spans = set_off(fragment.text, found, self.query, language)
+        elsewhere = _elsewhere(engine, self.query, text, fragment, view) if self.query else ()
+        headings = snapshot.sections(fragment.path)
+        return window_around(text, fragment, spans, view, headings=headings, elsewhere=elsewhere)
+
+    def _near(self, engine: Engine, fragment: Fragment) -> tuple[Span, ...]:
+        from excerpt.search.nearest_sentences import nearest_sentences
+
+        if not self.location.by_meaning or not self.query:
+            return ()
+        try:
+            return nearest_sentences(engine, self.query, fragment.text)
+        except ModelError:
+            return ()
+
+
+def set_off(text: str, spans: Iterable[Span], query: str, language: str) -> list[Span]:
+    """Return what is set off of the text that `query` matched: no stop words, where the query has other words."""
+    from excerpt.text.words import stop_words_among
+
+    stop_words = stop_words_among(re.findall(r"\w+", query.casefold()), ("en", language))
+    return [span for span in spans if text[span.start : span.end].casefold() not in stop_words]
+
+
+def _fragment_at(snapshot: Corpus, path: str, line: int) -> Fragment | None:
+    """The fragment of a note that holds a line or comes next, else its last; None for a note without any."""
+    there = snapshot.note_fragments(path)
+    return next((one for one in there if line <= one.line_end), there[-1] if there else None)
+
+
+def _elsewhere(
+    engine: Engine, query: str, text: str, fragment: Fragment, view: NoteView
+) -> Iterator[tuple[int, Columns]]:
+    """Where the query's words stand in the rest of what is shown, by line."""
+    lines = text.split("\n")
+    first, last = reach_of(fragment, len(lines), view)
+    marks = engine.marks(query)
+    if not marks.terms:
+        return
+    language = engine.snapshot.note_info(fragment.path).language
+    for begin, end in ((first, fragment.line_start - 1), (fragment.line_end + 1, last)):
+        part = "\n".join(lines[begin - 1 : end])
+        spans = set_off(part, engine.spans(part, query, language), query, language)
+        for row, columns in columns_by_row(part, spans).items():
+            for one in columns:
+                yield begin + row, one
+
+
+@dataclass(frozen=True, slots=True)
+class AskLink:
+    """Where a link leads that stands in the note `source`."""
+
+    kind: ClassVar[str] = "link"
+    priority: ClassVar[Priority] = Priority.PANEL
+    source: str
+    to: LinkTo
+
+    def answer(self, engine: Engine) -> LinkFound:
+        from excerpt.text.links import read_address
+
+        snapshot = engine.snapshot
+        link = read_address(self.to.kind, self.to.address)
+        if link is None:
+            return LinkFound(address=self.to.address)
+        path = snapshot.facets.targets.resolve(link.target, self.source)
+        if path is None:
+            return LinkFound(told=_leads_nowhere(link))
+        wanted = line_of(snapshot.note_text(path), snapshot.sections(path), link)
+        fragment = _fragment_at(snapshot, path, wanted or 1)
+        if fragment is None:
+            return LinkFound(told=f"{path} has no text to show.")
+        missing = "" if wanted is not None else f"{path} has no part called {link.heading or link.block_id}."
+        return LinkFound(Location(fragment.id, path, wanted or fragment.line_start), told=missing)
+
+
+def _leads_nowhere(link: Link) -> str:
+    from excerpt.corpus.links import names_other_file
+
+    if names_other_file(link.target):
+        return f"{link.target} is no note: open this one in Obsidian to see it."
+    if link.kind is LinkKind.MARKDOWN:
+        return f"{link.target} is not in the vault, or is no note."
+    return f"There is no note {link.target} in the vault yet."
+
+
+def line_of(text: str, sections: Sequence[Section], link: Link) -> int | None:
+    """The line (1-based) of a note that a link means: of its heading or block, the first one without; None where the
+    note has none of that name. A heading may be written as a path of headings, or as an address spells it."""
+    if link.block_id:
+        block = re.compile(rf"(?:^|\s)\^{re.escape(link.block_id)}\s*$", re.IGNORECASE)
+        return next((number for number, line in enumerate(text.split("\n"), 1) if block.search(line)), None)
+    if not link.heading:
+        return 1
+    wanted = [_bare(part) for part in link.heading.split("#")]
+    named = [one for one in sections if one.level]
+    for one in named:
+        path = [_bare(title) for title in one.heading_path]
+        if path and path[-1] == wanted[-1] and _holds(path, wanted):
+            return one.line_start
+    return next((one.line_start for one in named if _bare(one.heading) == wanted[-1]), None)
+
+
+def _bare(title: str) -> str:
+    return "".join(character for character in title.casefold() if character.isalnum())
+
+
+def _holds(path: Sequence[str], wanted: Sequence[str]) -> bool:
+    """Whether `wanted` stands in `path` in this order, whatever stands between."""
+    rest = iter(path)
+    return all(part in rest for part in wanted)

@@ -1,0 +1,76 @@
+"""Align the columns of a Markdown table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from rich.cells import cell_len
+
+from excerpt.tui.common.line_drawing import InkedLine
+
+_BAR = re.compile(r"(?<!\\)\|")
+_IN_CODE = re.compile(r"`[^`\n]*`")
+_WIDEST_TABLE = 200
+"""Cells of a table from which on its columns are not aligned: no window shows them side by side."""
+
+
+def align(rows: Sequence[InkedLine], rule: int) -> bool:
+    """Make the columns of drawn `rows` as wide as the widest cell, and a line of the row `rule`; whether it was done.
+
+    A bar in code is no border here, as the parser has it otherwise only where the code is broken by it.
+    """
+    bars = [_bars(row.text) for row in rows]
+    cells = [[_cell(row, *edges) for edges in _edges(row.text, at)] for row, at in zip(rows, bars, strict=True)]
+    count = max((len(one) for at, one in enumerate(cells) if at != rule), default=0)
+    widths = [
+        max((cell_len(one[column]) for at, one in enumerate(cells) if at != rule and column < len(one)), default=0)
+        for column in range(count)
+    ]
+    if not count or sum(widths) + 3 * count > _WIDEST_TABLE:
+        return False
+    for at, row in enumerate(rows):
+        _pad(row, bars[at], cells[at], widths, is_rule=at == rule)
+    return True
+
+
+def _bars(text: str) -> list[int]:
+    code = {at for found in _IN_CODE.finditer(text) for at in range(*found.span())}
+    return [found.start() for found in _BAR.finditer(text) if found.start() not in code]
+
+
+def _edges(text: str, bars: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Where the cells between bars begin and end; what stands outside of the first and last is one if there is any."""
+    starts = [0, *(bar + 1 for bar in bars)]
+    ends = [*bars, len(text)]
+    for at, (start, end) in enumerate(zip(starts, ends, strict=True)):
+        if 0 < at < len(bars) or text[start:end].strip():
+            yield start, end
+
+
+def _cell(row: InkedLine, start: int, end: int) -> str:
+    return row.drawn(start, end).strip()
+
+
+def _pad(row: InkedLine, bars: Sequence[int], cells: Sequence[str], widths: Sequence[int], *, is_rule: bool) -> None:
+    """Let the bars carry all blanks: each is shown with those that fill the cell before it."""
+    text = row.text
+    edges = list(_edges(text, bars))[: len(widths)]
+    ending = {end: column for column, (_, end) in enumerate(edges)}
+    beginning = {start for start, _ in edges}
+    blank = "─" if is_rule else " "
+    for column, (start, end) in enumerate(edges):
+        if is_rule:
+            row.replace(start, end, "─" * widths[column])
+            continue
+        held = text[start:end]
+        row.hide(start, end - len(held.lstrip()))
+        row.hide(max(start, start + len(held.rstrip())), end)
+    for bar in bars:
+        before = ""
+        if bar in ending:
+            column = ending[bar]
+            before = blank * ((0 if is_rule else widths[column] - cell_len(cells[column])) + 1)
+        inner = bar in ending and bar + 1 in beginning
+        sign = "│" if not is_rule else "┼" if inner else "├" if bar + 1 in beginning else "┤"
+        row.replace(bar, bar + 1, before + sign + (blank if bar + 1 in beginning else ""))

@@ -1,0 +1,236 @@
+"""Draw a window of a note around a fragment, or all of it, for the preview.
+
+Properties, tables and code span lines; what is drawn on a line always belongs to that line.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from excerpt.model import Fragment, Section, Span
+from excerpt.places import number_of
+from excerpt.tui.common.line_drawing import (
+    LONGEST,
+    PLAIN,
+    TABLE_RULE,
+    Around,
+    Columns,
+    Context,
+    DrawnLine,
+    Ink,
+    InkedLine,
+    contexts_of,
+    draw_line,
+    ink_line,
+    lay_over,
+    with_rest,
+)
+from excerpt.tui.note.code import MOST, Inked, code_inks
+from excerpt.tui.note.properties import property_lines
+from excerpt.tui.note.table import align
+
+REACH = 80
+"""Lines shown before and after the fragment: four screens, drawn in a few ms."""
+WHOLE_REACH = 2_500
+"""The same of a note that is shown whole: 5,000 lines take 0.1 s of the engine's thread and 8 ms of the screen's."""
+
+
+_IN_MARKDOWN = ("", "canvas", "drawing", "notebook")
+"""Kinds whose text is Markdown; "" is a note."""
+
+
+@dataclass(frozen=True, slots=True)
+class NoteView:
+    """How to look at a note: what of the fragment is `near` in meaning (spans of its text), whether the note is wanted
+    whole, and around which line if not around the fragment."""
+
+    near: tuple[Span, ...] = ()
+    whole: bool = False
+    line: int | None = None
+
+
+AS_FOUND = NoteView()
+
+
+@dataclass(frozen=True, slots=True)
+class NoteWindow:
+    """Lines `lines[0].number`..`lines[-1].number` of a note of `line_count` lines, around `fragment`; `source` are the
+    same lines as they stand in the note. `line` is the one that was asked for, if it is not the fragment's first."""
+
+    fragment: Fragment
+    lines: tuple[DrawnLine, ...]
+    line_count: int
+    source: tuple[str, ...] = ()
+    headings: tuple[Section, ...] = ()
+    whole: bool = False
+    line: int | None = None
+
+    @property
+    def above(self) -> int:
+        """Lines of the note before the window."""
+        return self.lines[0].number - 1 if self.lines else 0
+
+    @property
+    def below(self) -> int:
+        """Lines of the note after the window."""
+        return self.line_count - self.lines[-1].number if self.lines else 0
+
+    def numbered(self, number: int) -> str:
+        """What stands beside a line: its number, or in an attachment that of the page, slide or chapter it begins."""
+        if not self.fragment.kind:
+            return str(number)
+        begun = next((one for one in self.headings if one.place and one.line_start == number), None)
+        return str(number_of(begun.place) or "") if begun is not None else ""
+
+    def holds(self, number: int) -> bool:
+        return self.above < number <= self.line_count - self.below
+
+    def text(self, first: int, last: int) -> str:
+        """Lines of the window as they stand in the note."""
+        return "\n".join(self.source[max(first - self.above - 1, 0) : last - self.above])
+
+
+def window_around(
+    note_text: str,
+    fragment: Fragment,
+    spans: Iterable[Span],
+    view: NoteView = AS_FOUND,
+    *,
+    headings: Sequence[Section] = (),
+    elsewhere: Iterable[tuple[int, Columns]] = (),
+) -> NoteWindow:
+    """The window of the note around the fragment, with the spans of the fragment's text marked as matches.
+
+    `elsewhere` are matches outside of it, by line. `headings` are the note's.
+    """
+    lines = note_text.split("\n")
+    if lines and not lines[-1]:
+        lines.pop()
+    matches = spans_by_line(fragment, spans)
+    for number, columns in elsewhere:
+        if not fragment.line_start <= number <= fragment.line_end:
+            matches.setdefault(number, []).append(columns)
+    first, last = reach_of(fragment, len(lines), view)
+    contexts = contexts_of(lines[:last]) if fragment.kind in _IN_MARKDOWN else [PLAIN] * last
+    shown = _ShownLines(lines, contexts, first, matches, spans_by_line(fragment, view.near))
+    drawn = tuple(_drawn(shown))
+    return NoteWindow(
+        fragment, drawn, len(lines), tuple(lines[first - 1 : last]), tuple(headings), view.whole, view.line
+    )
+
+
+def reach_of(fragment: Fragment, line_count: int, view: NoteView) -> tuple[int, int]:
+    """The first and last line that a view shows."""
+    reach = WHOLE_REACH if view.whole else REACH
+    middle = view.line
+    if middle is None or (fragment.line_start - reach <= middle <= fragment.line_end + reach and not view.whole):
+        return max(1, fragment.line_start - reach), min(line_count, fragment.line_end + reach)
+    return max(1, middle - reach), min(line_count, middle + reach)
+
+
+def spans_by_line(fragment: Fragment, spans: Iterable[Span]) -> dict[int, list[Columns]]:
+    """Spans into a fragment's text as columns of the note's lines; one over a line end is split."""
+    return {fragment.line_start + row: columns for row, columns in columns_by_row(fragment.text, spans).items()}
+
+
+def columns_by_row(text: str, spans: Iterable[Span]) -> dict[int, list[Columns]]:
+    """Spans of a text as columns of its lines, counted from 0; one over a line end is split."""
+    found: dict[int, list[Columns]] = {}
+    starts = [0]
+    for line in text.split("\n"):
+        starts.append(starts[-1] + len(line) + 1)
+    row = 0
+    for span in sorted(spans, key=lambda span: span.start):
+        while row + 1 < len(starts) and starts[row + 1] <= span.start:
+            row += 1
+        for at in range(row, len(starts) - 1):
+            if starts[at] >= span.end:
+                break
+            left, right = max(span.start, starts[at]), min(span.end, starts[at + 1] - 1)
+            if left < right:
+                found.setdefault(at, []).append((left - starts[at], right - starts[at]))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _ShownLines:
+    """What is to be drawn: of a note's `lines` those from `first` (1-based) to the last that has a context. `matches`
+    and `near` are columns by line."""
+
+    lines: Sequence[str]
+    contexts: Sequence[Around]
+    first: int
+    matches: Mapping[int, list[Columns]]
+    near: Mapping[int, list[Columns]]
+
+    def lay_over(self, line: InkedLine, number: int) -> None:
+        lay_over(line, self.matches.get(number, ()), self.near.get(number, ()))
+
+
+def _drawn(shown: _ShownLines) -> Iterator[DrawnLine]:
+    aligned = dict(_aligned(shown))
+    properties = _properties(shown)
+    code = _code(shown)
+    yield from properties
+    for row in range(shown.first - 1 + len(properties), len(shown.contexts)):
+        number = row + 1
+        marked, near = shown.matches.get(number, ()), shown.near.get(number, ())
+        line = draw_line(number, shown.lines[row], shown.contexts[row], marked, near=near, code=code.get(row, ()))
+        columns = aligned.get(row)
+        yield line if columns is None else DrawnLine(number, line.runs, line.hang, columns.runs())
+
+
+def _properties(shown: _ShownLines) -> list[DrawnLine]:
+    """The lines of the frontmatter in the window, which are its first if there are any."""
+    contexts = shown.contexts
+    end = next((row for row, one in enumerate(contexts) if one.context is not Context.PROPERTIES), len(contexts))
+    if shown.first > end:
+        return []
+    drawn: list[DrawnLine] = []
+    for row, (line, hang) in enumerate(property_lines([text[:LONGEST] for text in shown.lines[:end]])):
+        shown.lay_over(line, row + 1)
+        drawn.append(DrawnLine(row + 1, with_rest(line.runs(), len(shown.lines[row]) - LONGEST), hang))
+    return drawn[shown.first - 1 :]
+
+
+def _code(shown: _ShownLines) -> dict[int, list[Inked]]:
+    """The inks of the code in the window, by row, as long as there is not too much of it."""
+    contexts = shown.contexts
+    fences = Counter(one.block for one in contexts[shown.first - 1 :] if one.context is Context.CODE and one.language)
+    found: dict[int, list[Inked]] = {}
+    left = MOST
+    for block in fences:
+        end = block + 1
+        while end < len(contexts) and contexts[end] == contexts[block]._replace(context=Context.CODE):
+            end += 1
+        texts = [line[:LONGEST] for line in shown.lines[block + 1 : end]]
+        left -= sum(map(len, texts)) + len(texts)
+        if left < 0:
+            break
+        found.update(enumerate(code_inks(texts, contexts[block].language), block + 1))
+    return found
+
+
+def _aligned(shown: _ShownLines) -> Iterator[tuple[int, InkedLine]]:
+    """Each row of a table with its columns aligned, for the tables that begin in the window."""
+    row = shown.first - 1
+    while row + 1 < len(shown.contexts):
+        if not (_is_table(shown, row) and TABLE_RULE.match(shown.lines[row + 1]) and "|" in shown.lines[row + 1]):
+            row += 1
+            continue
+        begin = row
+        while row < len(shown.contexts) and _is_table(shown, row):
+            row += 1
+        table = [InkedLine(shown.lines[at][:LONGEST]) for at in range(begin, row)]
+        for at, line in enumerate(table, begin):
+            ink_line(line, shown.contexts[at])
+            shown.lay_over(line, at + 1)
+        table[0].ink(0, len(table[0].text), Ink.BOLD)
+        if align(table, 1):
+            yield from enumerate(table, begin)
+
+
+def _is_table(shown: _ShownLines, row: int) -> bool:
+    return shown.contexts[row].context is Context.PROSE and "|" in shown.lines[row]

@@ -1,0 +1,67 @@
+"""Find the word of a query that the cursor is in, and put a completion in its place."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_TOKEN = re.compile(r'-?[^\s":]+:"[^"]*"?|-?"[^"]*"?|\S+')
+_KEYED = re.compile(r'([^\s":]{1,100}):(?![:/\\\s])"?(.*)', re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """The word of a query that the cursor stands in or behind, from `start` to `end` (exclusive).
+
+    Of a filter, `operator` is what stands before the colon, or "#"; "" for a plain word. `value` is what is typed of
+    it up to the cursor.
+    """
+
+    start: int
+    end: int
+    operator: str
+    value: str
+    negated: bool = False
+
+
+def begun_at(text: str, cursor: int) -> Begun | None:
+    """What is being typed at the cursor; None within a phrase."""
+    found = next((token for token in _TOKEN.finditer(text) if token.start() < cursor <= token.end()), None)
+    if found is None:
+        return Begun(cursor, cursor, "", "")
+    typed = text[found.start() : cursor]
+    negated = typed.startswith("-")
+    bare = typed[1:] if negated else typed
+    if bare.startswith('"') or (bare.count('"') == 2 and bare.endswith('"')):
+        return None
+    if bare.startswith("#"):
+        return Begun(found.start(), found.end(), "#", bare[1:], negated)
+    if keyed := _KEYED.fullmatch(bare):
+        return Begun(found.start(), found.end(), keyed[1], keyed[2], negated)
+    return Begun(found.start(), found.end(), "", bare, negated)
+
+
+def completed(text: str, begun: Begun, by: str) -> tuple[str, int]:
+    """The query with what was begun completed, and where the cursor stands then. A space ends it, so that the next
+    word may follow, but for one that ends in a colon, whose value follows."""
+    put = f"{'-' if begun.negated else ''}{by}{'' if by.endswith(':') else ' '}"
+    return f"{text[: begun.start]}{put}{text[begun.end :].lstrip()}", begun.start + len(put)
+
+
+def is_typed(before: str, after: str) -> bool:
+    """Whether a text became another by one letter typed or taken off: not put, pasted or recalled."""
+    if len(after) == 1:
+        return True
+    if abs(len(after) - len(before)) != 1:
+        return False
+    longer, shorter = (after, before) if len(after) > len(before) else (before, after)
+    at = next((at for at, letter in enumerate(shorter) if letter != longer[at]), len(shorter))
+    return longer[at + 1 :] == shorter[at:]
+
+
+def without(text: str, start: int, end: int) -> tuple[str, int]:
+    """The query without the stretch from `start` to `end` (exclusive), and where the cursor stands then."""
+    before, after = text[:start].rstrip(), text[end:].lstrip()
+    if before and after:
+        return f"{before} {after}", len(before) + 1
+    return (f"{before} " if before else after), len(before) + 1 if before else 0

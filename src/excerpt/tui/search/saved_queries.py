@@ -1,0 +1,72 @@
+"""Read and change the file of queries saved under a name.
+
+The file is the user's: it is replaced whole or not at all, and one that cannot be read is never written over.
+
+    {"queries": [{"name": "open conflicts", "query": "conflict status:open"}]}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from excerpt.errors import ExcerptError
+from excerpt.state_files import alone, load_value, write_value
+
+
+class SavedQueriesError(ExcerptError):
+    """The file of saved queries cannot be read or written."""
+
+    title = "Saved queries"
+
+
+@dataclass(frozen=True, slots=True)
+class SavedQuery:
+    name: str
+    query: str
+
+
+@dataclass(frozen=True, slots=True)
+class SavedQueries:
+    """Queries in the order of their names, whatever the case; each name once."""
+
+    queries: tuple[SavedQuery, ...] = ()
+
+    def saved(self, name: str, query: str) -> SavedQueries:
+        """With a query under a name, in place of what had that name."""
+        name = " ".join(name.split())
+        others = [one for one in self.queries if one.name.casefold() != name.casefold()]
+        return SavedQueries(tuple(sorted((*others, SavedQuery(name, query)), key=lambda one: one.name.casefold())))
+
+    def without(self, name: str) -> SavedQueries:
+        return SavedQueries(tuple(one for one in self.queries if one.name.casefold() != name.strip().casefold()))
+
+
+def read_saved(file: Path) -> SavedQueries:
+    """What is saved; nothing where there is no file. Raises SavedQueriesError for one that makes no sense."""
+    try:
+        read = load_value(file, SavedQueries)
+    except FileNotFoundError:
+        return SavedQueries()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise SavedQueriesError(f"{file} cannot be read: {reason}.", "Mend it or move it away; it is left.") from error
+    saved = SavedQueries()
+    for one in read.queries:
+        if one.name.strip() and one.query.strip():
+            saved = saved.saved(one.name, one.query)
+    return saved
+
+
+def change_saved(file: Path, change: Callable[[SavedQueries], SavedQueries]) -> SavedQueries:
+    """Change what the file holds by now, and return what it holds after. Raises SavedQueriesError."""
+    try:
+        with alone(file):
+            saved = change(read_saved(file))
+            write_value(file, saved, lasting=True)
+            return saved
+    except OSError as error:
+        raise SavedQueriesError(
+            f"{file} cannot be written: {error.strerror or error}.", "What was saved before is still there."
+        ) from error
