@@ -103,10 +103,6 @@ class RowList(LineView):
         if self.row_count:
             self.cursor = max(0, min(self.cursor + rows, self.row_count - 1))
 
-    def action_half_page(self, pages: int) -> None:
-        in_sight = self.scrollable_content_region.height // self.ROW_HEIGHT
-        self.move(pages * max(1, in_sight // 2))
-
     def action_down(self) -> None:
         self.move(1)
 
