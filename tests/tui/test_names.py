@@ -1,4 +1,4 @@
-"""Textual finds methods by their names: each such name of ours is reached, and none hides one of Textual's by accident."""
+"""Names by which Textual calls: each of ours is reached, and none hides a member of Textual by accident."""
 
 from __future__ import annotations
 
@@ -20,12 +20,40 @@ import excerpt.tui
 from excerpt.tui.keys import PLACES
 
 EXTENSION_POINTS = frozenset(
-    """
-    AUTO_FOCUS BINDINGS COMMANDS COMPONENT_CLASSES CSS DEFAULT_CSS DEFAULT_MODE HORIZONTAL_BREAKPOINTS
-    NOTIFICATION_TIMEOUT TITLE VERTICAL_BREAKPOINTS border_subtitle border_title can_focus can_focus_children
-    check_action compose exit focus get_default_screen get_line_filters get_theme_variable_defaults layout
-    notify_style_update on_event on_mount refresh render render_line render_lines run_action theme
-    """.split()
+    [
+        "AUTO_FOCUS",
+        "BINDINGS",
+        "COMMANDS",
+        "COMPONENT_CLASSES",
+        "CSS",
+        "DEFAULT_CSS",
+        "DEFAULT_MODE",
+        "HORIZONTAL_BREAKPOINTS",
+        "NOTIFICATION_TIMEOUT",
+        "TITLE",
+        "VERTICAL_BREAKPOINTS",
+        "border_subtitle",
+        "border_title",
+        "can_focus",
+        "can_focus_children",
+        "check_action",
+        "compose",
+        "exit",
+        "focus",
+        "get_default_screen",
+        "get_line_filters",
+        "get_theme_variable_defaults",
+        "layout",
+        "notify_style_update",
+        "on_event",
+        "on_mount",
+        "refresh",
+        "render",
+        "render_line",
+        "render_lines",
+        "run_action",
+        "theme",
+    ]
 )
 """Members of Textual's classes that are there to be overridden or assigned."""
 
@@ -49,10 +77,17 @@ PATCHED = {
 """Members overridden on purpose, by the nearest class of Textual's: docs/design/screen.md has the reasons."""
 
 _MADE_BY_TEXTUAL = frozenset(
-    """
-    _computes _css_type_name _css_type_names _decorated_handlers _inherit_bindings _inherit_component_classes
-    _inherit_css _merged_bindings _reactives
-    """.split()
+    [
+        "_computes",
+        "_css_type_name",
+        "_css_type_names",
+        "_decorated_handlers",
+        "_inherit_bindings",
+        "_inherit_component_classes",
+        "_inherit_css",
+        "_merged_bindings",
+        "_reactives",
+    ]
 )
 
 
