@@ -1,0 +1,123 @@
+"""Draw names, docstrings and sentences at random, for a reader who does not know the project.
+
+    python tools/language_sample.py --seed 1 > sample.md
+
+The reader says for each what it means and whether it was clear; somebody who has the code open judges the answers. The
+same seed on the same code draws the same sample.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import random
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+SOURCE = Path(__file__).parent.parent / "src" / "excerpt"
+GUIDE = SOURCE / "demo"
+DRAWN = 40
+"""Docstrings, names and sentences, each."""
+
+_SENTENCE = re.compile(r"[A-Z][^.!?]{12,}[.!?](?=\s|$)")
+_NO_PROSE = re.compile(r"^(#|\||```|---|!\[|>\s*\[|\s{4,})")
+
+
+@dataclass(frozen=True)
+class Item:
+    """One thing to explain: where it is, what the reader sees."""
+
+    place: str
+    text: str
+
+
+def docstrings(path: Path, tree: ast.AST, lines: list[str]) -> Iterator[Item]:
+    """Yield each function and class with its docstring, its signature first."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and ast.get_docstring(node):
+            signature = " ".join(line.strip() for line in lines[node.lineno - 1 : node.body[0].lineno - 1])
+            yield Item(_place(path, node.lineno), f"{signature}\n    {ast.get_docstring(node)}")
+
+
+def names(path: Path, tree: ast.AST, lines: list[str]) -> Iterator[Item]:
+    """Yield each function, class, field and constant with the line that defines it, and the class that it is in."""
+    for owner in ast.walk(tree):
+        if not isinstance(owner, ast.Module | ast.ClassDef):
+            continue
+        within = f"class {owner.name}: " if isinstance(owner, ast.ClassDef) else ""
+        for node in owner.body:
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                name = node.name
+            elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+                name = node.target.id
+            else:
+                continue
+            if not name.startswith("__"):
+                yield Item(_place(path, node.lineno), f"`{name}` in: {within}{lines[node.lineno - 1].strip()}")
+
+
+def shown_sentences(path: Path, tree: ast.AST) -> Iterator[Item]:
+    """Yield the sentences that the program prints or draws, errors included."""
+    docs = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if id(node) in docs:
+            continue
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            text = node.value
+        elif isinstance(node, ast.JoinedStr):
+            text = "".join(
+                f"{{{ast.unparse(part.value)}}}" if isinstance(part, ast.FormattedValue) else ast.literal_eval(part)
+                for part in node.values
+            )
+        else:
+            continue
+        if len(text.split()) > 3 and text[0].isupper() and text[1].islower() and "\n" not in text:  # no SQL
+            yield Item(_place(path, node.lineno), text)
+
+
+def guide_sentences(path: Path) -> Iterator[Item]:
+    """Yield the sentences of a guide page, without tables, code and headings."""
+    in_code = False
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        in_code ^= line.startswith("```")
+        if in_code or _NO_PROSE.match(line):
+            continue
+        for found in _SENTENCE.finditer(line):
+            yield Item(f"{path.name}:{number}", found[0])
+
+
+def _place(path: Path, line: int) -> str:
+    return f"{path.relative_to(SOURCE)}:{line}"
+
+
+def main() -> None:
+    """Print the sample."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
+    parser.add_argument("--seed", type=int, required=True)
+    seed = parser.parse_args().seed
+    documented, named, screen, other = [], [], [], []
+    for path in sorted(SOURCE.rglob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        tree, lines = ast.parse(text), text.splitlines()
+        documented += docstrings(path, tree, lines)
+        named += names(path, tree, lines)
+        (screen if path.is_relative_to(SOURCE / "tui") else other).extend(shown_sentences(path, tree))
+    guide = [item for path in sorted(GUIDE.rglob("*.md")) for item in guide_sentences(path)]
+    draw = random.Random(seed)
+    shares = ((screen, 14), (other, 13), (guide, DRAWN - 27))
+    parts = {
+        "Docstrings": draw.sample(documented, DRAWN),
+        "Names": draw.sample(named, DRAWN),
+        "Sentences": [item for group, count in shares for item in draw.sample(group, count)],
+    }
+    print(f"# Sample, seed {seed}")
+    for title, items in parts.items():
+        print(f"\n## {title}\n")
+        for number, item in enumerate(items, 1):
+            print(f"{number}. ({item.place}) {item.text}")
+
+
+if __name__ == "__main__":
+    main()
