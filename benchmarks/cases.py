@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from benchmarks.judgements import Place, QualityError, QuerySet, Question, Summary, summary, worth
 from excerpt.corpus.interface import Corpus
-from excerpt.corpus.names import DIGEST, LENGTH, NameTerms
+from excerpt.corpus.names import DIGEST_DTYPE, LENGTH_DTYPE, NameTerms
 from excerpt.index import names
 from excerpt.index.catalog import ReadRows
 from excerpt.index.snapshot import Snapshot
@@ -207,9 +207,9 @@ def _fair_called(engine: Engine, said: Evidence, struck: Collection[str]) -> Flo
 
 def _own_alone(of_note: NameTerms) -> NameTerms:
     """Without what its links call others."""
-    lengths = of_note.lengths[: of_note.own * LENGTH.itemsize]
-    count = int(np.frombuffer(lengths, LENGTH).sum())
-    size = DIGEST.itemsize
+    lengths = of_note.lengths[: of_note.own * LENGTH_DTYPE.itemsize]
+    count = int(np.frombuffer(lengths, LENGTH_DTYPE).sum())
+    size = DIGEST_DTYPE.itemsize
     return NameTerms(of_note.own, lengths, of_note.terms[: count * size], of_note.files[:size], "[]")
 
 

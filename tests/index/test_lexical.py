@@ -154,9 +154,9 @@ def test_places_are_those_of_the_rows_asked_for(tmp_path: Path) -> None:
     add(writer, 1, "a b a", "b")
     add(writer, 3, "gone a", "c", "b b a")
     writer.delete(np.array([3]))
-    places = read(tmp_path, writer.commit(1), 1).places("a", np.array([1, 2, 3], np.int32))
+    places = read(tmp_path, writer.commit(1), 1).occurrences("a", np.array([1, 2, 3], np.int32))
     in_text = places.fields == FIELDS.index("text")
-    assert places.at[in_text].tolist() == [2]
+    assert places.row_indices[in_text].tolist() == [2]
     assert places.positions[in_text].tolist() == [2]
 
 
@@ -178,10 +178,10 @@ def test_continuations_are_the_shortest_first_with_and_without_the_lexicon(tmp_p
     reader = read(tmp_path, writer.commit(1), 1)
     if read_all:
         assert reader.lexicon("text") == ["sea", "sync", "synching", "synchrony", "syncing", "z", "東京"]
-    assert reader.continuations("sync", 3) == ["sync", "syncing", "synching"]
-    assert reader.continuations("東", 3) == ["東京"]
+    assert reader.completions("sync", 3) == ["sync", "syncing", "synching"]
+    assert reader.completions("東", 3) == ["東京"]
     assert reader.terms("text", "sync") == ["sync", "synching", "synchrony", "syncing"]
-    assert reader.continuations("x", 3) == []
+    assert reader.completions("x", 3) == []
 
 
 def test_whoosh_itself_reads_the_same_postings(tmp_path: Path) -> None:
@@ -239,7 +239,7 @@ def test_positions_are_checked_too(tmp_path: Path) -> None:
     reader = read(tmp_path, files, 1)
     assert len(reader.entries("a").rows)
     with pytest.raises(DamagedFileError):
-        reader.places("a", np.array([0], np.int32))
+        reader.occurrences("a", np.array([0], np.int32))
 
 
 def test_an_index_of_another_version_says_so(tmp_path: Path) -> None:

@@ -38,9 +38,9 @@ class Vault:
     def build(self, *, rebuild: bool = False) -> None:
         build(self.root, self.index, self.settings, rebuild=rebuild, accept_empty=True)
 
-    def moved(self, path: str) -> str | None:
+    def current_path(self, path: str) -> str | None:
         with closing(Snapshot.open(self.index, self.settings)) as snapshot:
-            return snapshot.moved(path)
+            return snapshot.current_path(path)
 
 
 @pytest.fixture
@@ -56,10 +56,10 @@ def notes(vault: Path, index: Path, settings: Settings) -> Vault:
 def test_a_renamed_note_is_known_by_its_old_path(notes: Vault) -> None:
     notes.move("Tea.md", "Infusions.md")
     notes.build()
-    assert notes.moved("Tea.md") == "Infusions.md"
-    assert notes.moved("Infusions.md") is None
-    assert notes.moved("garden/Roses.md") is None
-    assert notes.moved("Never there.md") is None
+    assert notes.current_path("Tea.md") == "Infusions.md"
+    assert notes.current_path("Infusions.md") is None
+    assert notes.current_path("garden/Roses.md") is None
+    assert notes.current_path("Never there.md") is None
 
 
 def test_all_notes_of_a_renamed_folder_are_known_by_their_old_paths(notes: Vault) -> None:
@@ -67,28 +67,28 @@ def test_all_notes_of_a_renamed_folder_are_known_by_their_old_paths(notes: Vault
     notes.build()
     notes.move("garden", "yard")
     notes.build()
-    assert notes.moved("garden/Roses.md") == "yard/Roses.md"
-    assert notes.moved("garden/deep/Soil.md") == "yard/deep/Soil.md"
+    assert notes.current_path("garden/Roses.md") == "yard/Roses.md"
+    assert notes.current_path("garden/deep/Soil.md") == "yard/deep/Soil.md"
 
 
 def test_it_is_known_when_it_went_in_one_build_and_came_in_a_later_one(notes: Vault, tmp_path: Path) -> None:
     (notes.root / "Tea.md").rename(tmp_path / "away.md")
     notes.build()
-    assert notes.moved("Tea.md") is None
+    assert notes.current_path("Tea.md") is None
     notes.write("Other.md", "# Other\n\nWater and compost.\n")
     notes.build()
     (tmp_path / "away.md").rename(notes.root / "Infusions.md")
     notes.build()
-    assert notes.moved("Tea.md") == "Infusions.md"
+    assert notes.current_path("Tea.md") == "Infusions.md"
 
 
 def test_it_is_known_when_it_came_in_one_build_and_went_in_a_later_one(notes: Vault) -> None:
     shutil.copy(notes.root / "Tea.md", notes.root / "Infusions.md")
     notes.build()
-    assert notes.moved("Tea.md") is None
+    assert notes.current_path("Tea.md") is None
     notes.remove("Tea.md")
     notes.build()
-    assert notes.moved("Tea.md") == "Infusions.md"
+    assert notes.current_path("Tea.md") == "Infusions.md"
 
 
 def test_it_is_known_when_only_the_changed_paths_are_looked_at(notes: Vault) -> None:
@@ -97,14 +97,14 @@ def test_it_is_known_when_only_the_changed_paths_are_looked_at(notes: Vault) -> 
         notes.move("garden", "yard")
         updater.update(["garden"])
         updater.update(["yard"])
-    assert notes.moved("garden/Roses.md") == "yard/Roses.md"
+    assert notes.current_path("garden/Roses.md") == "yard/Roses.md"
 
 
 def test_a_note_that_was_edited_as_it_was_renamed_is_known(notes: Vault) -> None:
     notes.remove("Tea.md")
     notes.write("Infusions.md", TEA.replace("# Tea", "# Infusions").replace("leaf m", "herb m") + "Sugar to taste.\n")
     notes.build()
-    assert notes.moved("Tea.md") == "Infusions.md"
+    assert notes.current_path("Tea.md") == "Infusions.md"
 
 
 def test_it_is_known_too_when_the_edited_note_comes_in_a_later_build(notes: Vault) -> None:
@@ -112,14 +112,14 @@ def test_it_is_known_too_when_the_edited_note_comes_in_a_later_build(notes: Vaul
     notes.build()
     notes.write("Infusions.md", TEA + "Sugar to taste.\n")
     notes.build()
-    assert notes.moved("Tea.md") == "Infusions.md"
+    assert notes.current_path("Tea.md") == "Infusions.md"
 
 
 def test_another_note_that_came_as_one_went_is_another(notes: Vault) -> None:
     notes.remove("Tea.md")
     notes.write("Soil.md", "# Soil\n\nCompost, water and seed: each bed gets its share in winter.\n")
     notes.build()
-    assert notes.moved("Tea.md") is None
+    assert notes.current_path("Tea.md") is None
 
 
 def test_of_two_copies_none_is_meant(notes: Vault) -> None:
@@ -127,7 +127,7 @@ def test_of_two_copies_none_is_meant(notes: Vault) -> None:
     notes.write("Infusions.md", TEA)
     notes.write("Drinks.md", TEA)
     notes.build()
-    assert notes.moved("Tea.md") is None
+    assert notes.current_path("Tea.md") is None
 
 
 def test_of_two_that_are_as_like_none_is_meant(notes: Vault) -> None:
@@ -135,7 +135,7 @@ def test_of_two_that_are_as_like_none_is_meant(notes: Vault) -> None:
     notes.write("Infusions.md", TEA + "Sugar to taste.\n")
     notes.write("Drinks.md", TEA + "Milk to taste.\n")
     notes.build()
-    assert notes.moved("Tea.md") is None
+    assert notes.current_path("Tea.md") is None
 
 
 def test_copies_are_told_apart_by_their_names_and_folders(notes: Vault) -> None:
@@ -147,7 +147,7 @@ def test_copies_are_told_apart_by_their_names_and_folders(notes: Vault) -> None:
     notes.move("b", "new/b")
     notes.build()
     for path in ("a/One.md", "a/Two.md", "b/One.md"):
-        assert notes.moved(path) == f"new/{path}"
+        assert notes.current_path(path) == f"new/{path}"
 
 
 def test_a_note_of_next_to_no_words_is_known_by_its_name_only(notes: Vault) -> None:
@@ -157,15 +157,15 @@ def test_a_note_of_next_to_no_words_is_known_by_its_name_only(notes: Vault) -> N
     notes.move("a/Empty.md", "b/Empty.md")
     notes.move("a/Plan.md", "b/Later.md")
     notes.build()
-    assert notes.moved("a/Empty.md") == "b/Empty.md"
-    assert notes.moved("a/Plan.md") is None
+    assert notes.current_path("a/Empty.md") == "b/Empty.md"
+    assert notes.current_path("a/Plan.md") is None
 
 
 def test_moves_one_after_the_other_lead_to_todays_path(notes: Vault) -> None:
     for path, to in (("Tea.md", "b.md"), ("b.md", "c/d.md"), ("c/d.md", "e.md")):
         notes.move(path, to)
         notes.build()
-    assert [notes.moved(path) for path in ("Tea.md", "b.md", "c/d.md")] == ["e.md"] * 3
+    assert [notes.current_path(path) for path in ("Tea.md", "b.md", "c/d.md")] == ["e.md"] * 3
 
 
 def test_a_path_with_a_note_again_is_that_notes_own(notes: Vault) -> None:
@@ -173,15 +173,15 @@ def test_a_path_with_a_note_again_is_that_notes_own(notes: Vault) -> None:
     notes.build()
     notes.write("Tea.md", "# Tea\n\nAnother text, of sugar and kettles.\n")
     notes.build()
-    assert notes.moved("Tea.md") is None
+    assert notes.current_path("Tea.md") is None
 
 
 def test_there_and_back_again(notes: Vault) -> None:
     for path, to in (("Tea.md", "b.md"), ("b.md", "Tea.md"), ("Tea.md", "b.md")):
         notes.move(path, to)
         notes.build()
-        assert notes.moved(path) == to
-        assert notes.moved(to) is None
+        assert notes.current_path(path) == to
+        assert notes.current_path(to) is None
 
 
 def test_two_notes_that_change_places_are_changed_notes(notes: Vault) -> None:
@@ -189,7 +189,7 @@ def test_two_notes_that_change_places_are_changed_notes(notes: Vault) -> None:
     notes.move("garden/Roses.md", "Tea.md")
     notes.move("x", "garden/Roses.md")
     notes.build()
-    assert (notes.moved("Tea.md"), notes.moved("garden/Roses.md")) == (None, None)
+    assert (notes.current_path("Tea.md"), notes.current_path("garden/Roses.md")) == (None, None)
 
 
 def test_a_moved_note_that_is_gone_is_nowhere(notes: Vault) -> None:
@@ -197,23 +197,23 @@ def test_a_moved_note_that_is_gone_is_nowhere(notes: Vault) -> None:
     notes.build()
     notes.remove("Infusions.md")
     notes.build()
-    assert notes.moved("Tea.md") is None
+    assert notes.current_path("Tea.md") is None
     notes.write("Drinks.md", TEA)
     notes.build()
-    assert notes.moved("Tea.md") == "Drinks.md"
+    assert notes.current_path("Tea.md") == "Drinks.md"
 
 
 def test_moves_are_known_after_the_index_was_made_anew(notes: Vault) -> None:
     notes.move("Tea.md", "Infusions.md")
     notes.build()
     notes.build(rebuild=True)
-    assert notes.moved("Tea.md") == "Infusions.md"
+    assert notes.current_path("Tea.md") == "Infusions.md"
 
 
 def test_a_move_before_the_index_is_made_anew_is_seen(notes: Vault) -> None:
     notes.move("Tea.md", "Infusions.md")
     notes.build(rebuild=True)
-    assert notes.moved("Tea.md") == "Infusions.md"
+    assert notes.current_path("Tea.md") == "Infusions.md"
 
 
 def test_what_is_kept_does_not_grow_without_bound(notes: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -228,8 +228,8 @@ def test_what_is_kept_does_not_grow_without_bound(notes: Vault, monkeypatch: pyt
     with closing(Catalog.open_to_read(notes.index)) as catalog:
         counts = [catalog.rows(f"SELECT count(*) FROM {table}")[0][0] for table in ("gone", "moves", "arrived")]
     assert counts == [3, 3, 0]
-    assert notes.moved("moved 5.md") == "now 5.md"
-    assert notes.moved("moved 0.md") is None
+    assert notes.current_path("moved 5.md") == "now 5.md"
+    assert notes.current_path("moved 0.md") is None
 
 
 def test_sketches_of_alike_texts_are_alike() -> None:

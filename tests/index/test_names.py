@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from excerpt.corpus.links import file_name
-from excerpt.corpus.names import DIGEST, LENGTH, NameTerms, digests_of
+from excerpt.corpus.names import DIGEST_DTYPE, LENGTH_DTYPE, NameTerms, digests_of
 from excerpt.index.names import taken_apart
 
 
 def names_of(found: NameTerms) -> list[list[int]]:
     """The digests of each name."""
-    ends = np.cumsum(np.frombuffer(found.lengths, LENGTH))
-    return [part.tolist() for part in np.split(np.frombuffer(found.terms, DIGEST), ends[:-1])]
+    ends = np.cumsum(np.frombuffer(found.lengths, LENGTH_DTYPE))
+    return [part.tolist() for part in np.split(np.frombuffer(found.terms, DIGEST_DTYPE), ends[:-1])]
 
 
 def as_kept(*names: list[str]) -> list[list[int]]:
@@ -50,7 +50,7 @@ def test_texts_of_links_stand_behind_the_own_names_each_once_a_target() -> None:
     assert found.own == 1
     assert names_of(found) == as_kept(["b"], ["hot", "drink"], ["hot", "drink"])
     assert json.loads(found.targets) == ["Tea.md", "Cup.md"]
-    assert np.frombuffer(found.files, DIGEST).tolist() == digests_of(["b", "tea", "cup"]).tolist()
+    assert np.frombuffer(found.files, DIGEST_DTYPE).tolist() == digests_of(["b", "tea", "cup"]).tolist()
 
 
 def test_a_name_without_a_word_is_none() -> None:

@@ -174,7 +174,7 @@ class Vault(RuleBasedStateMachine):
             there = set(snapshot.note_paths())
             self.seen |= there
             for path in self.seen:
-                moved = snapshot.moved(path)
+                moved = snapshot.current_path(path)
                 assert moved is None or (path not in there and moved in there)
 
     @invariant()

@@ -72,7 +72,7 @@ def test_similarities_of_some_rows_are_those_of_all_to_the_last_bit(tmp_path: Pa
 def test_rough_similarities_are_off_by_no_more_than_is_said(tmp_path: Path) -> None:
     matrix = read(tmp_path, written(tmp_path, 10_000), keys(1, 10_000))
     for query in vectors(20, seed=3):
-        rough, most = matrix.roughly(query)
+        rough, most = matrix.approximate_similarities(query)
         assert np.abs(rough - matrix.similarities(query)).max() <= most < 0.02
 
 

@@ -21,7 +21,7 @@ class MovedVault(Vault):
         super().__init__(notes)
         self.moves = moves
 
-    def moved(self, path: str) -> str | None:
+    def current_path(self, path: str) -> str | None:
         return self.moves.get(path)
 
 

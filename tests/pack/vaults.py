@@ -68,7 +68,7 @@ class Vault:
     def sections(self, path: str) -> Sequence[Section]:
         return self.notes[path].sections if path in self.notes else ()
 
-    def moved(self, path: str) -> str | None:
+    def current_path(self, path: str) -> str | None:
         return None
 
     def note_text(self, path: str) -> str:

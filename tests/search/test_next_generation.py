@@ -109,7 +109,7 @@ def assert_same(one: Snapshot, other: Snapshot, wanted: Settings) -> None:
             assert one.lexical.postings(field, term).rows.tolist() == other.lexical.postings(field, term).rows.tolist()
             mine, theirs = one.lexical.positions(field, term), other.lexical.positions(field, term)
             assert mine.values.tolist() == theirs.values.tolist()
-    assert one.lexical.continuations("", 99) == other.lexical.continuations("", 99)
+    assert one.lexical.completions("", 99) == other.lexical.completions("", 99)
     assert np.array_equal(one.vectors.vectors, other.vectors.vectors)
     assert np.array_equal(one.vectors.mean, other.vectors.mean)
     assert (one.table.paths, one.table.languages) == (other.table.paths, other.table.languages)

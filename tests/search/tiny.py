@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from excerpt.corpus.tables import TermEntries, TermPlaces, TermPostings
+from excerpt.corpus.tables import TermEntries, TermOccurrences, TermPostings
 from excerpt.search.lexical import NUMBERED
 from excerpt.text.words import QueryWord, query_terms, terms_of
 
@@ -45,7 +45,7 @@ class TinyReader:
             np.array([len(places) for _, _, places in found], np.int32),
         )
 
-    def places(self, term: str, rows: npt.NDArray[np.int32]) -> TermPlaces:
+    def occurrences(self, term: str, rows: npt.NDArray[np.int32]) -> TermOccurrences:
         wanted = rows.tolist()
         found = [
             (wanted.index(row), field, place)
@@ -53,7 +53,7 @@ class TinyReader:
             if row in wanted
             for place in places
         ]
-        return TermPlaces(
+        return TermOccurrences(
             np.array([at for at, _, _ in found], np.int64),
             np.array([field for _, field, _ in found], np.uint8),
             np.array([place for _, _, place in found], np.int32),
@@ -72,9 +72,9 @@ class TinyReader:
     def lexicon(self, field: str) -> list[str]:
         return sorted(self._places.get(field, {}))
 
-    def continuations(self, beginning: str, most: int) -> list[str]:
-        found = {term for terms in self._places.values() for term in terms if term.startswith(beginning)}
-        return sorted(found, key=lambda term: (len(term), term))[:most]
+    def completions(self, prefix: str, limit: int) -> list[str]:
+        found = {term for terms in self._places.values() for term in terms if term.startswith(prefix)}
+        return sorted(found, key=lambda term: (len(term), term))[:limit]
 
 
 def asked(text: str) -> list[QueryWord]:

@@ -64,7 +64,7 @@ def paths_of(corpus: Corpus, rows: list[int]) -> list[str]:
 def test_a_corpus_that_has_not_all_at_hand_says_so(corpus: Corpus) -> None:
     assert corpus.is_complete == (corpus.partial is None)
     assert corpus.generation > 0
-    assert corpus.renewed().edition == corpus.edition
+    assert corpus.reopen().edition == corpus.edition
 
 
 def test_what_is_prefetched_is_at_hand(whole: Corpus) -> None:
@@ -90,7 +90,7 @@ def test_terms_are_counted_over_the_vault(corpus: Corpus) -> None:
     assert corpus.count_fragments(["queen"]) == 1
     assert corpus.count_fragments(["nowher"]) == 0
     assert corpus.count_notes(["ferment", "water"]) == 1
-    assert corpus.lexical.continuations("ferm", 2) == ["ferment"]
+    assert corpus.lexical.completions("ferm", 2) == ["ferment"]
     assert "honey" in corpus.lexical.lexicon("text")
 
 
@@ -98,7 +98,7 @@ def test_occurrences_are_those_of_the_text(whole: Corpus) -> None:
     queen = whole.lexical.postings("text", "queen")
     assert paths_of(whole, queen.rows.tolist()) == ["Bees.md"]
     assert queen.tf.tolist() == [1]
-    places = whole.lexical.places("queen", queen.rows)
+    places = whole.lexical.occurrences("queen", queen.rows)
     in_text = places.fields == FIELDS.index("text")
     assert places.positions[in_text].tolist() == whole.lexical.positions("text", "queen").values.tolist() == [1]
     assert np.count_nonzero(places.fields == FIELDS.index("heading")) == 1
@@ -121,7 +121,7 @@ def test_notes_are_read_as_they_were_indexed(corpus: Corpus) -> None:
         corpus.note_tokens("Bees.md"),
     )
     assert [section.heading for section in corpus.sections("Bees.md")] == ["", "Bees", "Queen"]
-    assert corpus.moved("Bees.md") is None
+    assert corpus.current_path("Bees.md") is None
 
 
 def test_fragments_come_by_key_by_id_and_by_note(whole: Corpus) -> None:
@@ -132,7 +132,7 @@ def test_fragments_come_by_key_by_id_and_by_note(whole: Corpus) -> None:
     assert [one.heading_path for one in whole.note_fragments("Bees.md", 1)] == [("Bees", "Queen")]
     (parts,) = whole.parts([("Bees.md", 0, None)])
     assert [part.ordinal for part in parts] == [0, 1]
-    assert whole.sizes_of(np.array([0, 1, 2])).tolist() == [2, 1, 1]
+    assert whole.fragment_counts(np.array([0, 1, 2])).tolist() == [2, 1, 1]
 
 
 def test_what_is_not_there_is_no_note_and_no_fragment(corpus: Corpus) -> None:

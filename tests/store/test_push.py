@@ -254,7 +254,7 @@ def test_a_push_while_a_store_is_asked_changes_nothing_of_the_answer(vault: Path
             return {fragment.text for fragment in view.fragments(view.table.keys.tolist())}
 
         assert NOTES["Honey.md"].rpartition("\n\n")[2].strip() in snapshot.read_transaction(texts)
-        assert snapshot.renewed().generation > snapshot.generation
+        assert snapshot.reopen().generation > snapshot.generation
 
 
 def test_a_connection_that_is_lost_in_between_is_asked_all_once_more(vault: Path, database: str) -> None:

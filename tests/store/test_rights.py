@@ -384,7 +384,7 @@ def test_an_answer_during_which_a_right_is_taken_back_is_that_without_it(
         assert len(snapshot.table.paths) > len(STAFF)
 
         def answer() -> set[str]:
-            now = snapshot.renewed()
+            now = snapshot.reopen()
             if not begun:
                 begun.append(True)
                 changed(vault, users["writer"], forbidden=[f"{staff}="])

@@ -238,7 +238,7 @@ def _at_home(events: Sequence[Event], index: Path) -> Sequence[Event]:
 
     try:
         with closing(Catalog.open_to_read(index)) as catalog:
-            return at_home(events, (), lambda path: renames.moved(catalog.rows, path))
+            return at_home(events, (), lambda path: renames.current_path(catalog.rows, path))
     except (sqlite3.DatabaseError, OSError):
         return events
 

@@ -45,19 +45,23 @@ class NumberedNotes:
     their first fragments, -1 for a note without any. What has the same of all three is the same note, unchanged."""
 
     paths: tuple[str, ...]
-    in_catalog: npt.NDArray[np.int64]
+    catalog_numbers: npt.NDArray[np.int64]
     first_keys: npt.NDArray[np.int64]
 
     def changed_since(self, before: NumberedNotes) -> Ints | None:
         """Return the notes, by number, that may differ from an older generation's; None if others came or went."""
         if self.paths != before.paths:
             return None
-        same = (self.in_catalog == before.in_catalog) & (self.first_keys == before.first_keys) & (self.first_keys >= 0)
+        same = (
+            (self.catalog_numbers == before.catalog_numbers)
+            & (self.first_keys == before.first_keys)
+            & (self.first_keys >= 0)
+        )
         return np.flatnonzero(~same).astype(np.int32)
 
 
 @dataclass(frozen=True, slots=True)
-class KnownLinks:
+class CachedLinks:
     """The links of an older generation, as `Facets.links` has them."""
 
     notes: NumberedNotes
@@ -88,7 +92,7 @@ class Label(NamedTuple):
 class Facets:
     """The facets of one snapshot. Folded names are as `fold` leaves them: without case, accents and width."""
 
-    def __init__(self, queries: NoteQueries, notes: NumberedNotes, before: KnownLinks | None = None) -> None:
+    def __init__(self, queries: NoteQueries, notes: NumberedNotes, before: CachedLinks | None = None) -> None:
         """With the links of a generation `before`, only those of notes that changed are read."""
         self._queries = queries
         self._notes = notes
@@ -108,7 +112,7 @@ class Facets:
         """Return `modified` of these notes, without reading that of all."""
         if "modified" in self.__dict__:
             return self.modified[notes]
-        numbers = self._notes.in_catalog[notes].tolist()
+        numbers = self._notes.catalog_numbers[notes].tolist()
         times = dict(self._queries.modified(numbers))
         return np.array([times.get(number, 0) for number in numbers], np.int64)
 
@@ -129,7 +133,7 @@ class Facets:
     def tags(self) -> Mapping[str, Ints]:
         """Notes of each tag, folded; those of `a/b` are also those of `a`. Read when first used."""
         # Not a method of this object: it would hold itself, and everything, until a collection comes by.
-        return Late(partial(_tags, self._queries, self._numbers))
+        return LazyMapping(partial(_tags, self._queries, self._numbers))
 
     @cached_property
     def properties(self) -> Mapping[str, Mapping[str, Ints]]:
@@ -181,9 +185,9 @@ class Facets:
         return sources[order], targets[order]
 
     @property
-    def known_links(self) -> KnownLinks | None:
+    def cached_links(self) -> CachedLinks | None:
         """The links for the next generation, if they were read."""
-        return KnownLinks(self._notes, self.links) if "links" in self.__dict__ else self._before
+        return CachedLinks(self._notes, self.links) if "links" in self.__dict__ else self._before
 
     def links_of(self, notes: Ints) -> tuple[Ints, Ints]:
         """Return the links out of these notes, as `links` has them, without reading all; all, once they are read."""
@@ -200,7 +204,7 @@ class Facets:
         return np.repeat(wanted, [len(one) for one in known]), np.concatenate([np.zeros(0, np.int32), *known])
 
     def _link_targets(self, notes: Ints) -> list[tuple[int, str]]:
-        return self._queries.link_targets(self._notes.in_catalog[notes].tolist())
+        return self._queries.link_targets(self._notes.catalog_numbers[notes].tolist())
 
     def _pairs(self, rows: Iterable[tuple[int, str]]) -> tuple[Ints, Ints]:
         """Return links from rows of a note and its targets, joined by TARGET_SEPARATOR."""
@@ -241,23 +245,23 @@ class Facets:
 
     def written_links(self, notes: Ints) -> list[WrittenLink]:
         """Return every link out of these notes, by note and line, as it is written."""
-        found = self._queries.links(self._in_catalog(notes))
+        found = self._queries.links(self._catalog_numbers(notes))
         links = [WrittenLink(self._numbers[note], line, target, text or "") for note, line, target, text in found]
         return sorted(links, key=lambda link: (link.note, link.line))
 
-    def meant(self, target: str, note: int) -> int:
+    def resolve_target(self, target: str, note: int) -> int:
         """Return the number of the note that a link in `note` means; -1 for none."""
         path = self._paths[note]
         return self._meant(target, path, posixpath.dirname(path))
 
-    def target_of(self, link: WrittenLink) -> int | None:
+    def resolve_link(self, link: WrittenLink) -> int | None:
         """Return the note that a link means; None if there is none."""
         path = self.targets.resolve(link.target, self._paths[link.note])
         return None if path is None else self.numbers[path]
 
     def labels_of(self, notes: Ints) -> list[Label]:
         """Return the tags and properties of these notes, as they are written."""
-        found = self._queries.labels(self._in_catalog(notes))
+        found = self._queries.labels(self._catalog_numbers(notes))
         return [Label(self._numbers[note], kind == "tag", name, value) for note, kind, name, value in found]
 
     def tags_as_written(self) -> list[tuple[str, int]]:
@@ -286,9 +290,9 @@ class Facets:
         """Return every heading, and how many sections have it."""
         return self._queries.heading_counts()
 
-    def _in_catalog(self, notes: Ints) -> list[int]:
+    def _catalog_numbers(self, notes: Ints) -> list[int]:
         """Return the numbers that some notes have in the rows, each once."""
-        numbers: list[int] = self._notes.in_catalog[np.unique(notes)].tolist()
+        numbers: list[int] = self._notes.catalog_numbers[np.unique(notes)].tolist()
         return numbers
 
     def texts_like(self, parts: Sequence[str], among: Sequence[int] | None = None) -> list[tuple[int, str]]:
@@ -303,10 +307,10 @@ class Facets:
     @cached_property
     def _numbers(self) -> Mapping[int, int]:
         """Each note's number by its row in the catalog."""
-        return {note: number for number, note in enumerate(self._notes.in_catalog.tolist())}
+        return {note: number for number, note in enumerate(self._notes.catalog_numbers.tolist())}
 
 
-class Late(Mapping[str, Ints]):
+class LazyMapping(Mapping[str, Ints]):
     """A mapping that is read when first used: every query is parsed with one, and few look into it."""
 
     def __init__(self, read: Callable[[], Mapping[str, Ints]]) -> None:

@@ -16,7 +16,15 @@ from numpy.typing import NDArray
 
 from excerpt.corpus.facets import Facets
 from excerpt.corpus.names import NameTerms
-from excerpt.corpus.tables import FragmentTable, NoteInfo, Positions, TermEntries, TermPlaces, TermPostings, TermsCount
+from excerpt.corpus.tables import (
+    DocumentFrequency,
+    FragmentTable,
+    NoteInfo,
+    Positions,
+    TermEntries,
+    TermOccurrences,
+    TermPostings,
+)
 from excerpt.model import Fragment, Part, Section, Skipped, Status
 
 Flags = NDArray[np.bool_]
@@ -67,7 +75,7 @@ class TermReader(Protocol):
         """Number of fragments in the vault, of which all or only some have a row."""
         ...
 
-    def counts(self, terms: Sequence[str], /) -> TermsCount | None:
+    def counts(self, terms: Sequence[str], /) -> DocumentFrequency | None:
         """Return how many fragments of the vault have any of `terms`; None where there are rows of all."""
         ...
 
@@ -87,11 +95,11 @@ class TermReader(Protocol):
         """Return the rows that have `term` in `field`."""
         ...
 
-    def places(self, term: str, rows: Rows) -> TermPlaces:
+    def occurrences(self, term: str, rows: Rows) -> TermOccurrences:
         """Return every occurrence of `term` in the ascending `rows`."""
         ...
 
-    def continuations(self, beginning: str, most: int) -> list[str]:
+    def completions(self, prefix: str, limit: int) -> list[str]:
         """Return at most `most` terms that start with `beginning`: the shortest first, then by alphabet."""
         ...
 
@@ -149,7 +157,7 @@ class Vectors(Protocol):
         """Return `similarities` of some rows, to the last bit."""
         ...
 
-    def roughly(self, query: Floats) -> tuple[Floats, float]:
+    def approximate_similarities(self, query: Floats) -> tuple[Floats, float]:
         """Return `similarities` to within an error, and that error."""
         ...
 
@@ -165,7 +173,7 @@ class TextEmbedder(Protocol):
         """Return vectors of length 1, one a text, shape (n, dimensions)."""
         ...
 
-    def telling(self, words: Sequence[str]) -> Floats:
+    def word_weights(self, words: Sequence[str]) -> Floats:
         """Return the weight of each word by itself, 0 to 1."""
         ...
 
@@ -218,7 +226,7 @@ class Notes(Protocol):
         """Return every note's path, sorted."""
         ...
 
-    def moved(self, path: str) -> str | None:
+    def current_path(self, path: str) -> str | None:
         """Return today's path of the note that once had this one; None if it is not known to have moved."""
         ...
 
@@ -258,7 +266,7 @@ class Corpus(Notes, Protocol):
         ...
 
     @property
-    def rows_of_notes(self) -> Flags | None:
+    def is_note_row(self) -> Flags | None:
         """Which rows are of notes; None where all are, or none."""
         ...
 
@@ -314,7 +322,7 @@ class Corpus(Notes, Protocol):
         """
         ...
 
-    def renewed(self) -> Corpus:
+    def reopen(self) -> Corpus:
         """Return the newest state of a store; itself where nothing was pushed since, and for an index."""
         ...
 
@@ -330,7 +338,7 @@ class Corpus(Notes, Protocol):
         """Return how many notes have all of `terms` in one fragment."""
         ...
 
-    def sizes_of(self, notes: NDArray[np.integer]) -> Longs:
+    def fragment_counts(self, notes: NDArray[np.integer]) -> Longs:
         """Return the number of fragments of some notes, which are places in the table."""
         ...
 

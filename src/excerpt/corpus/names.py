@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 Digests = npt.NDArray[np.int64]
 
-LENGTH, DIGEST = np.dtype("<u4"), np.dtype("<i8")
+LENGTH_DTYPE, DIGEST_DTYPE = np.dtype("<u4"), np.dtype("<i8")
 _MOST_KEPT = 1 << 15
 
 
@@ -36,7 +36,7 @@ class NameTerms(NamedTuple):
     targets: str
 
 
-NO_NAMES = NameTerms(0, b"", b"", bytes(DIGEST.itemsize), "[]")
+NO_NAMES = NameTerms(0, b"", b"", bytes(DIGEST_DTYPE.itemsize), "[]")
 
 
 def fold_name(name: str) -> str:
@@ -51,5 +51,5 @@ def digests_of(texts: Iterable[str]) -> Digests:
 
 @lru_cache(_MOST_KEPT)
 def _digest(text: str) -> int:
-    found = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=DIGEST.itemsize).digest()
+    found = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=DIGEST_DTYPE.itemsize).digest()
     return int.from_bytes(found, "little", signed=True)

@@ -46,9 +46,9 @@ class NoteReader:
         raise NotImplementedError
 
     @cached_property
-    def rows_of_notes(self) -> NDArray[np.bool_] | None:
+    def is_note_row(self) -> NDArray[np.bool_] | None:
         """Which rows are of notes; None where all are, or none."""
-        attached = self.table.attached
+        attached = self.table.is_attachment
         return ~attached[self.table.notes] if attached.any() and not attached.all() else None
 
     def read_transaction(self, answer: Callable[[], Answer]) -> Answer:
@@ -142,10 +142,10 @@ class NoteReader:
         """Return every note's path, sorted."""
         return tuple(self._queries.note_paths())
 
-    def moved(self, path: str) -> str | None:
+    def current_path(self, path: str) -> str | None:
         """Return today's path of the note that once had this one; None if it is not known to have moved, or if there
         is a note at `path` again."""
-        return self._queries.moved(path)
+        return self._queries.current_path(path)
 
     def notes_named(self, name: str) -> tuple[int, ...]:
         """Return the notes, as places in `table.paths`, whose title, file name or alias is `name` in any case."""

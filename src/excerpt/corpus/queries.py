@@ -72,7 +72,7 @@ class NoteQueries(Protocol):
         """Return the names of some notes by number."""
         ...
 
-    def moved(self, path: str) -> str | None:
+    def current_path(self, path: str) -> str | None:
         """Return today's path of the note that once had this one; None where a note has it again."""
         ...
 

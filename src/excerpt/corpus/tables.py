@@ -20,7 +20,7 @@ class FragmentTable:
     """Where each fragment stands, in the order of rows: `notes` are places in `paths` (sorted), `lines` first lines.
 
     `languages` belong to `paths`, and so do `numbers`, which the notes have in the catalog, and `first_keys`, those of
-    their first fragments (-1 without any); `attached` says which are attachments.
+    their first fragments (-1 without any); `is_attachment` says which are attachments.
     """
 
     keys: NDArray[np.int64]
@@ -30,7 +30,7 @@ class FragmentTable:
     languages: tuple[str, ...]
     numbers: NDArray[np.int64]
     first_keys: NDArray[np.int64]
-    attached: NDArray[np.bool_]
+    is_attachment: NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,22 +60,22 @@ class TermEntries:
 
 
 @dataclass(frozen=True, slots=True)
-class TermPlaces:
+class TermOccurrences:
     """Occurrences of a term in some rows: `at` is the place of the row among those asked for, ascending."""
 
-    at: NDArray[np.int64]
+    row_indices: NDArray[np.int64]
     fields: NDArray[np.uint8]
     positions: NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True)
-class TermsCount:
+class DocumentFrequency:
     """How many fragments have any of some terms; and how many of those that rarity is told by, which are `of` so
     many."""
 
     fragments: int
-    counted: int
-    of: int
+    sample_matches: int
+    sample_size: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ def offsets_of(counts: NDArray[np.integer]) -> NDArray[np.int64]:
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
 
 
-def runs(first: NDArray[np.integer], counts: NDArray[np.integer]) -> NDArray[np.int64]:
+def concat_ranges(first: NDArray[np.integer], counts: NDArray[np.integer]) -> NDArray[np.int64]:
     """Return the numbers of all runs, run i being `counts[i]` numbers from `first[i]` on."""
     ends = np.cumsum(counts, dtype=np.int64)
     total = int(ends[-1]) if len(ends) else 0

@@ -146,7 +146,7 @@ class Embedder:
         self._model = model
         self.dimensions = int(model.embedding.shape[1])
         self._words = WordPieces(self._tokenize, model.tokenizer)
-        self._told: dict[str, float] = {}
+        self._weights: dict[str, float] = {}
 
     @cached_property
     def id(self) -> str:
@@ -160,21 +160,21 @@ class Embedder:
         content.update(self._model.tokenizer.to_str().encode())
         return content.hexdigest()
 
-    def telling(self, words: Sequence[str]) -> NDArray[np.float32]:
+    def word_weights(self, words: Sequence[str]) -> NDArray[np.float32]:
         """How much each word says by itself, 0 to 1: about .15 for "the", .35 for "how", 1 for "publish".
 
         It is the length of its vector as a share of the median word's. Static models are weighted by how rare a word
         is in general language (smooth inverse frequency; Arora, Liang and Ma, 2017), which a small vault cannot tell:
         in a manual, "my" is as rare as any noun. 1 for a word that the model does not know.
         """
-        new = [word for word in words if word not in self._told]
+        new = [word for word in words if word not in self._weights]
         if new:
             lengths = self._lengths(new)
             shares = np.where(lengths > 0, np.minimum(lengths / self._median_length, 1), 1).astype(np.float32)
-            if len(self._told) > _MOST_TOLD:
-                self._told = {word: share for word in words if (share := self._told.get(word)) is not None}
-            self._told.update(zip(new, shares.tolist(), strict=True))
-        return np.array([self._told[word] for word in words], np.float32)
+            if len(self._weights) > _MOST_TOLD:
+                self._weights = {word: share for word in words if (share := self._weights.get(word)) is not None}
+            self._weights.update(zip(new, shares.tolist(), strict=True))
+        return np.array([self._weights[word] for word in words], np.float32)
 
     @cached_property
     def _median_length(self) -> float:

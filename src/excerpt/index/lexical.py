@@ -21,7 +21,7 @@ from whoosh.index import TOC, open_dir
 from whoosh.matching.mcore import ListMatcher
 from whoosh.reading import IndexReader, TermNotFound
 
-from excerpt.corpus.tables import FIELDS, Positions, Rows, TermEntries, TermPlaces, TermPostings, offsets_of
+from excerpt.corpus.tables import FIELDS, Positions, Rows, TermEntries, TermOccurrences, TermPostings, offsets_of
 from excerpt.index import postings as counted
 from excerpt.index.catalog import Placed
 from excerpt.index.files import DamagedFileError, DerivedFile, check, mark_suspect, seal
@@ -411,10 +411,10 @@ class LexicalReader:
         encoded = term.encode("utf-8", "replace")
         return sum(segment.columns.count(encoded) for segment in self._segments)
 
-    def places(self, term: str, rows: Rows) -> TermPlaces:
+    def occurrences(self, term: str, rows: Rows) -> TermOccurrences:
         """Every occurrence of `term` in the ascending `rows`. Raises DamagedFileError."""
         with self._damage_noted():
-            return self._term(term).places(rows)
+            return self._term(term).occurrences(rows)
 
     def postings(self, field: str, term: str) -> TermPostings:
         """Where `term` stands in `field`. Raises DamagedFileError."""
@@ -430,14 +430,14 @@ class LexicalReader:
             values = found.positions().values[np.repeat(wanted, found.entries.tf)]
         return Positions(offsets_of(found.entries.tf[wanted]), values)
 
-    def continuations(self, beginning: str, most: int) -> list[str]:
+    def completions(self, prefix: str, limit: int) -> list[str]:
         """Terms of any field that start with `beginning`, at most so many: the shortest first, then by alphabet. Some
         may stand only in deleted fragments."""
         if self._vocabulary is not None:
-            return self._vocabulary.continuations(beginning, most)
-        prefix = beginning.encode("utf-8", "replace")
-        found = {term for s in self._segments for term, _ in s.columns.beginning_with(prefix)}
-        return sorted((term.decode() for term in found), key=lambda term: (len(term), term))[:most]
+            return self._vocabulary.completions(prefix, limit)
+        encoded = prefix.encode("utf-8", "replace")
+        found = {term for s in self._segments for term, _ in s.columns.beginning_with(encoded)}
+        return sorted((term.decode() for term in found), key=lambda term: (len(term), term))[:limit]
 
     def terms(self, field: str, prefix: str) -> list[str]:
         """Terms of `field` that start with `prefix`, sorted; some may stand only in deleted fragments."""

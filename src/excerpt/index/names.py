@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from excerpt.corpus.links import file_name
-from excerpt.corpus.names import DIGEST, LENGTH, NameTerms, digests_of
+from excerpt.corpus.names import DIGEST_DTYPE, LENGTH_DTYPE, NameTerms, digests_of
 from excerpt.index.catalog import AT_ONCE, ReadRows
 from excerpt.text.words import terms_of
 
@@ -37,9 +37,9 @@ def taken_apart(
     names = [*of_own, *(terms for _, terms in given)]
     return NameTerms(
         len(of_own),
-        np.array([len(terms) for terms in names], LENGTH).tobytes(),
-        digests_of(term for terms in names for term in terms).astype(DIGEST).tobytes(),
-        digests_of(map(file_name, (path, *(target for target, _ in given)))).astype(DIGEST).tobytes(),
+        np.array([len(terms) for terms in names], LENGTH_DTYPE).tobytes(),
+        digests_of(term for terms in names for term in terms).astype(DIGEST_DTYPE).tobytes(),
+        digests_of(map(file_name, (path, *(target for target, _ in given)))).astype(DIGEST_DTYPE).tobytes(),
         json.dumps([target for target, _ in given]),
     )
 

@@ -114,8 +114,8 @@ class CatalogQueries:
     def name_terms(self, notes: Sequence[int]) -> dict[int, NameTerms]:
         return names.stored(self._rows, notes)
 
-    def moved(self, path: str) -> str | None:
-        return renames.moved(self._rows, path)
+    def current_path(self, path: str) -> str | None:
+        return renames.current_path(self._rows, path)
 
     def texts_like(self, parts: Sequence[str], keys: Sequence[int] | None) -> list[tuple[int, str]]:
         return self._texts(["text LIKE ?"] * len(parts), [f"%{part}%" for part in parts], keys)

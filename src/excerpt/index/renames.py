@@ -107,7 +107,7 @@ def last(rows: Callable[..., list[tuple[int]]]) -> int:
     return rows("SELECT coalesce(max(rowid), 0) FROM moves")[0][0]
 
 
-def moved(rows: Callable[..., list[tuple[str]]], path: str) -> str | None:
+def current_path(rows: Callable[..., list[tuple[str]]], path: str) -> str | None:
     """The path that the note which had `path` has today; None if it is not known to have moved, or if there is a note
     at `path` again. `rows` asks the catalog."""
     found = rows(

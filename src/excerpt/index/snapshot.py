@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from excerpt.corpus.facets import Facets, KnownLinks, NumberedNotes
+from excerpt.corpus.facets import CachedLinks, Facets, NumberedNotes
 from excerpt.corpus.interface import CandidateQuery, Corpus
 from excerpt.corpus.notes import NoteReader
 from excerpt.corpus.queries import NoteRow
@@ -147,7 +147,7 @@ class Snapshot(NoteReader):
         self._matrix.close()
         self._catalog.close()
         self._known = _OlderGeneration()
-        for name in ("vectors", "table", "rows_of_notes", "facets", "embedder"):
+        for name in ("vectors", "table", "is_note_row", "facets", "embedder"):
             self.__dict__.pop(name, None)
 
     is_answer_row: None = None
@@ -188,11 +188,11 @@ class Snapshot(NoteReader):
         """Return the snapshot, which has all fragments."""
         return self
 
-    def renewed(self) -> Snapshot:
+    def reopen(self) -> Snapshot:
         """Return the snapshot: a newer generation is opened as another one."""
         return self
 
-    def sizes_of(self, notes: NDArray[np.integer]) -> NDArray[np.int64]:
+    def fragment_counts(self, notes: NDArray[np.integer]) -> NDArray[np.int64]:
         """Return how many fragments each of some notes has; notes are places in the table."""
         sizes: NDArray[np.int64] = np.bincount(self.table.notes, minlength=len(self.table.paths))[notes]
         return sizes
@@ -227,7 +227,7 @@ class Snapshot(NoteReader):
             languages=tuple(row[1] for row in notes),
             numbers=numbers,
             first_keys=first_keys,
-            attached=np.array([bool(row[3]) for row in notes], np.bool_),
+            is_attachment=np.array([bool(row[3]) for row in notes], np.bool_),
         )
 
     @cached_property
@@ -239,7 +239,7 @@ class Snapshot(NoteReader):
     def _shareable(self) -> _OlderGeneration:
         """Return what the next generation may share of this one."""
         read, known = self.__dict__, self._known
-        links = read["facets"].known_links if "facets" in read else known.links
+        links = read["facets"].cached_links if "facets" in read else known.links
         return (
             _OlderGeneration(read["vectors"], self._model, links) if "vectors" in read else replace(known, links=links)
         )
@@ -325,7 +325,7 @@ class _OlderGeneration:
 
     vectors: VectorMatrix | None = None
     model: str = ""
-    links: KnownLinks | None = None
+    links: CachedLinks | None = None
 
 
 class _Rows:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from excerpt.corpus.tables import FIELDS, Positions, Rows, TermEntries, TermPlaces, offsets_of, runs
+from excerpt.corpus.tables import FIELDS, Positions, Rows, TermEntries, TermOccurrences, concat_ranges, offsets_of
 from excerpt.index.files import DamagedFileError
 from excerpt.index.postings import Columns
 
@@ -106,21 +106,21 @@ class Term:
             self._positions = Positions(offsets, found)
         return self._positions
 
-    def places(self, rows: Rows) -> TermPlaces:
+    def occurrences(self, rows: Rows) -> TermOccurrences:
         """Its occurrences in the ascending `rows`."""
         if not len(self.entries.rows):
-            return TermPlaces(np.zeros(0, np.int64), _NO_FIELDS, _NONE)
+            return TermOccurrences(np.zeros(0, np.int64), _NO_FIELDS, _NONE)
         first = np.searchsorted(self.entries.rows, rows)
         counts = np.searchsorted(self.entries.rows, rows, side="right") - first
-        picked = runs(first, counts)
+        picked = concat_ranges(first, counts)
         if not len(picked):
-            return TermPlaces(np.zeros(0, np.int64), _NO_FIELDS, _NONE)
+            return TermOccurrences(np.zeros(0, np.int64), _NO_FIELDS, _NONE)
         positions = self.positions()
         tf = self.entries.tf[picked]
-        return TermPlaces(
-            at=np.repeat(np.repeat(np.arange(len(rows)), counts), tf),
+        return TermOccurrences(
+            row_indices=np.repeat(np.repeat(np.arange(len(rows)), counts), tf),
             fields=np.repeat(self.entries.fields[picked], tf),
-            positions=positions.values[runs(positions.offsets[picked], tf)],
+            positions=positions.values[concat_ranges(positions.offsets[picked], tf)],
         )
 
 
@@ -168,11 +168,11 @@ class Vocabulary:
             self._lexicons[field] = list(compress(self._terms, (self._counts[:, FIELDS.index(field)] > 0).tolist()))
         return self._lexicons[field]
 
-    def continuations(self, beginning: str, most: int) -> list[str]:
+    def completions(self, prefix: str, limit: int) -> list[str]:
         """Terms of any field that start with `beginning`, at most so many: the shortest first, then by alphabet."""
-        first = bisect.bisect_left(self._terms, beginning)
-        last = bisect.bisect_left(self._terms, beginning + "\U0010ffff", first)
-        shortest = np.argsort(self._lengths[first:last], kind="stable")[:most]
+        first = bisect.bisect_left(self._terms, prefix)
+        last = bisect.bisect_left(self._terms, prefix + "\U0010ffff", first)
+        shortest = np.argsort(self._lengths[first:last], kind="stable")[:limit]
         return [self._terms[first + at] for at in shortest.tolist()]
 
     @cached_property

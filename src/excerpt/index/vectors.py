@@ -346,7 +346,7 @@ class VectorMatrix:
         found *= vectors.scales * np.float32(step)
         return found
 
-    def roughly(self, query: Floats) -> tuple[Floats, float]:
+    def approximate_similarities(self, query: Floats) -> tuple[Floats, float]:
         """As `similarities`, by the first digit of the query alone, in half of the time; and how far off it is at most.
 
         What is left out is the product of the second digit with a row, so no more than that of their lengths; a row

@@ -46,7 +46,7 @@ def prefetch_neighbours(engine: Engine, path: str, line: int | None) -> None:
     first = np.argsort(-joined, kind="stable")[:POOL]
     then = np.lexsort((-joined, -found))
     order = np.array(list(dict.fromkeys([origin.note, *first[joined[first] > 0], *then[found[then] > 0]])), np.int32)
-    fitting = order[np.cumsum(corpus.sizes_of(order)) <= MOST]
+    fitting = order[np.cumsum(corpus.fragment_counts(order)) <= MOST]
     paths = [corpus.table.paths[note] for note in {origin.note, *fitting.tolist()}]
     engine.use_view(corpus.prefetch(lambda base: [fragments_of_notes(base, paths, MOST)]))
 

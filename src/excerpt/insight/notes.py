@@ -255,7 +255,7 @@ def peek(snapshot: Corpus, name: str, first_lines: int = FIRST_LINES) -> Peek:
         linked_from=int(np.count_nonzero(targets == number)),
         kind=info.kind,
         links_nowhere=sum(
-            snapshot.facets.target_of(link) is None and not names_other_file(link.target)
+            snapshot.facets.resolve_link(link) is None and not names_other_file(link.target)
             for link in snapshot.facets.written_links(own)
         ),
     )

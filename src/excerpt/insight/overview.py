@@ -153,7 +153,7 @@ def _named(topic: Topic, notes: Sequence[int]) -> dict[int | str, _Named]:
                 continue
             meant = (posixpath.dirname(paths[note]), link.target)
             if meant not in known:
-                known[meant] = facets.target_of(link)
+                known[meant] = facets.resolve_link(link)
             target = known[meant]
             if target == note or (target is None and not _is_name(link.target)):
                 continue

@@ -534,7 +534,7 @@ def _spelled(origin: Origin, terms: set[str]) -> dict[str, str]:
 def _telling(snapshot: Corpus, words: Sequence[str]) -> list[float]:
     """How much each word says in general language, 0 to 1; 1 where the model does not know."""
     plain = [word for word in words if word.isascii() and word.isalpha()]
-    known = dict(zip(plain, snapshot.embedder.telling(plain).tolist(), strict=True))
+    known = dict(zip(plain, snapshot.embedder.word_weights(plain).tolist(), strict=True))
     return [known.get(word, 1.0) for word in words]
 
 

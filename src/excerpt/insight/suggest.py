@@ -299,7 +299,7 @@ def _vocabulary(snapshot: Corpus, begun: str) -> list[Completion]:
     if len(asked) != 1:
         return []
     reader = snapshot.lexical
-    stems = dict.fromkeys((*asked[0].terms, *reader.continuations(begun, 10 * TERMS)))
+    stems = dict.fromkeys((*asked[0].terms, *reader.completions(begun, 10 * TERMS)))
     counted = sorted(((reader.count(term), term) for term in stems), key=lambda one: (-one[0], one[1]))
     found: dict[str, Completion] = {}
     snapshot = _with_fragments(snapshot, [term for _, term in counted[:TERMS]])
@@ -395,7 +395,7 @@ def _word_meant(snapshot: Corpus, word: QueryWord) -> str:
         return ""
     # How often an index counts a term, deleted fragments with it, says only that it may be there.
     may_be = [term for term in word.terms if reader.count(term)]
-    if snapshot.count_fragments(may_be) or reader.continuations(fold(word.surface), 1):
+    if snapshot.count_fragments(may_be) or reader.completions(fold(word.surface), 1):
         return ""
     near = process.extract(
         typed,
@@ -490,7 +490,7 @@ def _filters(engine: Engine, query: str, here: Counts) -> Iterator[Suggestion]:
     They are counted as the map does."""
     snapshot = engine.snapshot
     branches = branches_of(snapshot)
-    overall = snapshot.sizes_of(np.arange(len(snapshot.table.paths)))
+    overall = snapshot.fragment_counts(np.arange(len(snapshot.table.paths)))
     standing_out = sorted(
         (-worth, tree.asked(place), count)
         for tree in (branches.folders, branches.tags, branches.properties)

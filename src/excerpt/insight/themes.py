@@ -243,7 +243,7 @@ class _Vocabulary:
             return None
         says = 1.0
         if self._english and folded.isascii() and folded.isalpha():
-            says = float(self._snapshot.embedder.telling([folded])[0])
+            says = float(self._snapshot.embedder.word_weights([folded])[0])
         if says < LEAST_TELLING:
             return None
         term = chunk if wide else terms_of(chunk, language)[0][0]

@@ -112,7 +112,7 @@ class Topic:
     def sizes(self) -> npt.NDArray[np.intp]:
         """For each note about the topic, how many fragments it has; for others of the vault 0."""
         sizes, about = np.zeros(len(self.counts), np.int64), np.flatnonzero(self.counts)
-        sizes[about] = self.snapshot.sizes_of(about)
+        sizes[about] = self.snapshot.fragment_counts(about)
         return sizes
 
     def _pointed_at(self) -> npt.NDArray[np.float64]:

@@ -65,7 +65,7 @@ class Badges:
         for memory in memories:
             if memory.source is not None:
                 path = memory.source.path
-                today = path if path in notes else snapshot.moved(path)
+                today = path if path in notes else snapshot.current_path(path)
                 if today is not None:
                     self._of_note.setdefault(today, []).append(memory)
 

@@ -203,7 +203,7 @@ def _unknown(source: Source | None) -> Source | None:
 
 def _note_of(path: str, snapshot: Corpus) -> tuple[str | None, list[str]]:
     """Today's path of a note, and its lines."""
-    for name in (path, snapshot.moved(path)):
+    for name in (path, snapshot.current_path(path)):
         try:
             if name is not None:
                 return name, snapshot.note_text(name).split("\n")

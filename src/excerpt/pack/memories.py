@@ -24,7 +24,7 @@ from excerpt.text.fragments import fragment_id
 class Moving(NoteSource, Protocol):
     """A source of packs that knows which notes have moved; a Corpus is one."""
 
-    def moved(self, path: str, /) -> str | None:
+    def current_path(self, path: str, /) -> str | None:
         """Today's path of the note that once had this one."""
         ...
 
@@ -60,7 +60,7 @@ class MarkMoves:
 def mark_moves(marks: Sequence[Mark], source: Moving) -> MarkMoves:
     """Where the fragments went of notes with marks that `source` has no more."""
     gone = {mark.path for mark in marks if mark.path and source.fragment(mark.fragment) is None}
-    paths = {path: now for path in sorted(gone) if (now := source.moved(path)) is not None}
+    paths = {path: now for path in sorted(gone) if (now := source.current_path(path)) is not None}
     ids: dict[str, str] = {}
     ranges = [(now, 0, None) for now in paths.values()]
     for path, parts in zip(paths, source.parts(ranges) if ranges else (), strict=True):
@@ -133,8 +133,8 @@ class WithMemories:
         known = self._memories.get(path)
         return known[0].updated[:10] if known else self._source.note_modified(path)
 
-    def moved(self, path: str, /) -> str | None:
-        return None if memory_id_of(path) else self._source.moved(path)
+    def current_path(self, path: str, /) -> str | None:
+        return None if memory_id_of(path) else self._source.current_path(path)
 
     def _part(self, path: str, first: int, last: int | None) -> Sequence[Part]:
         known = self._memories.get(path)

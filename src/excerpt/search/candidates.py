@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from excerpt.corpus.interface import Corpus
-from excerpt.corpus.names import DIGEST, LENGTH, Digests, NameTerms, digests_of
+from excerpt.corpus.names import DIGEST_DTYPE, LENGTH_DTYPE, Digests, NameTerms, digests_of
 from excerpt.search.evidence import POOL, Evidence, Flags, Floats, above_mean
 from excerpt.search.lexical import NO_ROWS, Rows, Word, WordIndex, united
 from excerpt.search.proximity import PLACES, closeness, line_of
@@ -48,7 +48,7 @@ class OtherNames:
         found, fits = _fitting(names, _asked(words, unasked), weight)
         if not len(found):
             return own, given
-        counts = np.array([len(of_note.lengths) // LENGTH.itemsize for of_note in names])
+        counts = np.array([len(of_note.lengths) // LENGTH_DTYPE.itemsize for of_note in names])
         ends = np.cumsum(counts)
         places = np.searchsorted(ends, found, side="right")
         # Which of its note's links it is the text of; below 0 it is a name of its own.
@@ -79,7 +79,7 @@ class OtherNames:
                 self._meant.clear()
             if note not in read:
                 read[note] = json.loads(self._known[note].targets)
-            found = self._meant[note, link] = self._snapshot.facets.meant(read[note][link], note)
+            found = self._meant[note, link] = self._snapshot.facets.resolve_target(read[note][link], note)
         return found
 
 
@@ -115,8 +115,8 @@ def _asked(words: Sequence[Word], unasked: Sequence[Word]) -> _AskedTerms:
 def _fitting(names: Sequence[NameTerms], asked: _AskedTerms, weight: Floats) -> tuple[Longs, Floats]:
     """Which of all names of some notes, one after the other, a query fits, and how well; `weight` are its words' parts
     of it."""
-    lengths = np.frombuffer(b"".join([of_note.lengths for of_note in names]), LENGTH)
-    terms = np.frombuffer(b"".join([of_note.terms for of_note in names]), DIGEST)
+    lengths = np.frombuffer(b"".join([of_note.lengths for of_note in names]), LENGTH_DTYPE)
+    terms = np.frombuffer(b"".join([of_note.terms for of_note in names]), DIGEST_DTYPE)
     if not len(asked.terms) or not len(terms):
         return np.zeros(0, np.int64), np.zeros(0, np.float32)
     at = np.minimum(np.searchsorted(asked.terms, terms), len(asked.terms) - 1)
@@ -138,8 +138,8 @@ def _to_files_of(names: Sequence[NameTerms], places: Longs, link: Longs) -> tupl
     """Which of some links, given by the places of their notes among `names` and their numbers there (below 0: no link),
     have a target of the file name of one of the notes: the others mean none of them. And for each of these the place of
     that note, -1 where several have this name."""
-    files = np.frombuffer(b"".join([of_note.files for of_note in names]), DIGEST)
-    ends = np.cumsum([len(of_note.files) // DIGEST.itemsize for of_note in names])
+    files = np.frombuffer(b"".join([of_note.files for of_note in names]), DIGEST_DTYPE)
+    ends = np.cumsum([len(of_note.files) // DIGEST_DTYPE.itemsize for of_note in names])
     begins = np.concatenate([np.zeros(1, np.int64), ends[:-1]])
     wanted = files[begins[places] + 1 + link]
     order = np.argsort(files[begins], kind="stable")
@@ -204,7 +204,7 @@ class Proposer:
         scores = evidence.scores.at(rows)
         # What is put forward has the highest of all. It is that of notes that counts: what an attachment has more of is
         # more of a match, up to twice, and takes nothing from the notes.
-        ours = self._snapshot.rows_of_notes
+        ours = self._snapshot.is_note_row
         of_notes = np.ones(len(rows), np.bool_) if ours is None else ours[rows]
         words = np.minimum(scores / _highest_of(scores, of_notes), MOST_OF_NOTES)
         anywhere, title, heading, above = self._index.presence_in(

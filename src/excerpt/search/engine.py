@@ -96,7 +96,7 @@ class Engine:
 
     def renew(self) -> Corpus:
         """Take up what was pushed to a store since. A newer index is opened as another engine instead."""
-        newer = self.snapshot.renewed()
+        newer = self.snapshot.reopen()
         if newer is not self.snapshot:
             self._prefetched = frozenset()
             self._open_generation(newer)
@@ -111,7 +111,7 @@ class Engine:
     def _set_view(self, snapshot: Corpus) -> None:
         """Answer from other fragments of the same generation."""
         self.snapshot = snapshot
-        self.index = WordIndex(snapshot.lexical, lambda: snapshot.rows_of_notes)
+        self.index = WordIndex(snapshot.lexical, lambda: snapshot.is_note_row)
         self._proposer = Proposer(snapshot, self.index, self._names)
 
     def prefetch(
@@ -292,7 +292,7 @@ class Engine:
         # What does not match is not brought up by a boost: rows without a score are left out before any is added.
         scored = scored.of_rows(np.flatnonzero(scored.scores > 0))
         boosted = self._boosts.add(scored, self._notes(scored))
-        attached = self.snapshot.table.attached[self._notes(boosted)]
+        attached = self.snapshot.table.is_attachment[self._notes(boosted)]
         boosted = add_attachments(boosted, attached, self._settings.vault.attachments.weight)
         return add_name(boosted, found.named[np.searchsorted(found.rows, scored.rows)], self._notes(scored))
 

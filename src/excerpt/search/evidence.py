@@ -167,7 +167,7 @@ class Similarities:
     """
 
     def __init__(self, text: str, snapshot: Corpus) -> None:
-        self._notes = snapshot.rows_of_notes
+        self._notes = snapshot.is_note_row
         self._matrix = snapshot.vectors if text.strip() else None
         self._query = snapshot.embedder.embed([text])[0] if text.strip() else np.zeros(0, np.float32)
         self._values = np.zeros(snapshot.lexical.doc_count, np.float32)
@@ -183,7 +183,7 @@ class Similarities:
             self._values = self._matrix.similarities(self._query)
             self.mean = float(self._values[self._notes].mean(dtype=np.float64))
         elif len(self._values) > _STRIPE * POOL:
-            self._values, self._off = self._matrix.roughly(self._query)
+            self._values, self._off = self._matrix.approximate_similarities(self._query)
             self._exact = np.zeros(len(self._values), np.bool_)
             self.mean = self._matrix.mean_similarity(self._query)
         else:
@@ -296,7 +296,7 @@ def gather(query: Query, snapshot: Corpus, index: WordIndex, settings: Settings,
     trust = 1.0 if settings.embedding.multilingual else trust_in_meaning(query.words, snapshot.languages)
     named = _named_rows(query.words, snapshot) if asked else NO_ROWS
     allowed = filters.allowed(query, snapshot, lambda text: asked_words(text, snapshot), today)
-    scores = Scores(matches, snapshot.lexical.doc_count, allowed, snapshot.rows_of_notes)
+    scores = Scores(matches, snapshot.lexical.doc_count, allowed, snapshot.is_note_row)
     matching = scores.matching()
     matching[named] = True
     matching[similarities.best(POOL) if trust else NO_ROWS] = True
@@ -374,7 +374,7 @@ def _telling(words: Sequence[Word], snapshot: Corpus) -> list[float]:
     languages = snapshot.languages[:MAX_LANGUAGES]
     if not languages or languages[0] == "en":
         plain = [word.surface for word in words if word.surface.isascii() and word.surface.isalpha()]
-        known = dict(zip(plain, snapshot.embedder.telling(plain).tolist(), strict=True))
+        known = dict(zip(plain, snapshot.embedder.word_weights(plain).tolist(), strict=True))
         return [known.get(word.surface, 1.0) for word in words]
     return [FUNCTION_WORD if is_function_word(fold(word.surface), languages) else 1.0 for word in words]
 

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from excerpt.corpus.interface import TermReader
-from excerpt.corpus.tables import TermEntries, runs
+from excerpt.corpus.tables import TermEntries, concat_ranges
 from excerpt.text.words import QueryWord, fold
 
 Rows = npt.NDArray[np.int32]
@@ -309,7 +309,7 @@ class WordIndex:
         found = int(np.count_nonzero(having_rows)) if is_flags else len(having_rows)
         known = self._reader.counts(terms)
         if known is not None:
-            return max(found, known.fragments), _idf(known.counted, known.of)
+            return max(found, known.fragments), _idf(known.sample_matches, known.sample_size)
         if self._counted is None:
             return found, _idf(found, self._reader.doc_count)
         both = having_rows & self._counted if is_flags else self._counted[having_rows]
@@ -354,7 +354,7 @@ class WordIndex:
         """Terms that `typed` may become; or, as terms are stems, the one it has outgrown by a half-typed ending."""
         if len(typed) < 2 and typed.isascii():
             return []
-        found = self._reader.continuations(typed, MAX_PARTIAL)
+        found = self._reader.completions(typed, MAX_PARTIAL)
         if found:
             return list(found)
         for kept in range(len(typed) - 1, max(2, len(typed) - 1 - _LONGEST_ENDING), -1):
@@ -383,7 +383,7 @@ class WordIndex:
 def _among(entries: TermEntries, wanted: Rows) -> TermEntries:
     """The entries of the rows `wanted`, ascending."""
     first = np.searchsorted(entries.rows, wanted)
-    picked = runs(first, np.searchsorted(entries.rows, wanted, side="right") - first)
+    picked = concat_ranges(first, np.searchsorted(entries.rows, wanted, side="right") - first)
     return TermEntries(entries.rows[picked], entries.fields[picked], entries.tf[picked])
 
 

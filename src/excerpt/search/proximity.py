@@ -42,12 +42,12 @@ def line_of(reader: TermReader, fields: Mapping[str, int], terms: Sequence[str],
     begins = np.array([fields.get(field, -1) for field in NUMBERED], np.int64)
     found = [_NOWHERE]
     for term in terms:
-        places = reader.places(term, rows)
-        if not len(places.at):
+        places = reader.occurrences(term, rows)
+        if not len(places.row_indices):
             continue
         begin = begins[places.fields]
         # A place so far into one endless line that it would reach into the next candidate counts as its end.
-        line = places.at * FAR + np.minimum(places.positions + begin, FAR - 1)
+        line = places.row_indices * FAR + np.minimum(places.positions + begin, FAR - 1)
         found.append(line if len(fields) == len(NUMBERED) else line[begin >= 0])
     # One term's places in one field ascend, and mostly there is only one of each.
     return np.sort(np.concatenate(found), kind="stable")

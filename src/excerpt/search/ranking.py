@@ -338,7 +338,7 @@ class Boosts:
         if self._used is None or events is not self._events:
             self._events = events
             paths = self._snapshot.table.paths
-            here = usage.at_home(events, frozenset(paths), self._snapshot.moved)
+            here = usage.at_home(events, frozenset(paths), self._snapshot.current_path)
             self._used = usage.scores(here, paths, usage.latest(events))
         return self._used
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from excerpt.corpus.tables import FIELDS, Positions, TermEntries, TermPlaces, TermPostings, TermsCount
+from excerpt.corpus.tables import FIELDS, DocumentFrequency, Positions, TermEntries, TermOccurrences, TermPostings
 from excerpt.store.queries import StoreQueries
 from excerpt.store.words import TokenEntries
 
@@ -73,11 +73,11 @@ class KnownTerms:
         self.prefetch([term])
         return self._counts[term]
 
-    def continuations(self, beginning: str, most: int) -> list[str]:
+    def completions(self, prefix: str, limit: int) -> list[str]:
         """Terms that start with `beginning`: the shortest first, then by alphabet."""
-        if (beginning, most) not in self._continuations:
-            self._continuations[beginning, most] = self._queries.continuations(beginning, most)
-        return self._continuations[beginning, most]
+        if (prefix, limit) not in self._continuations:
+            self._continuations[prefix, limit] = self._queries.completions(prefix, limit)
+        return self._continuations[prefix, limit]
 
     def beginning_with(self, field: str, prefix: str) -> list[str]:
         """Terms of a field that start with `prefix`, sorted."""
@@ -116,7 +116,7 @@ class CandidateTerms:
         """Load the counts of several terms at once."""
         self._known.prefetch(terms)
 
-    def counts(self, terms: Sequence[str]) -> TermsCount:
+    def counts(self, terms: Sequence[str]) -> DocumentFrequency:
         """Return how many fragments of the vault have any of the terms: a note's language decides which of the stems of
         a word its fragments have, so those of several terms hardly overlap."""
         self._known.prefetch(terms)
@@ -124,7 +124,7 @@ class CandidateTerms:
         having, attached = sum(one[0] for one in known), sum(one[1] for one in known)
         counted = attached if self._statistics.of_attachments else having - attached
         of = self._statistics.counted
-        return TermsCount(min(having, self.corpus_size), min(counted, of), of)
+        return DocumentFrequency(min(having, self.corpus_size), min(counted, of), of)
 
     def mean_length(self, field: str) -> float:
         """Return how many terms the field has on average, where it has any."""
@@ -151,7 +151,7 @@ class CandidateTerms:
         wanted = entries.fields == FIELDS.index(field)
         return TermPostings(entries.rows[wanted], entries.tf[wanted].astype(np.float32))
 
-    def places(self, term: str, rows: Rows) -> TermPlaces:
+    def occurrences(self, term: str, rows: Rows) -> TermOccurrences:
         """Return every occurrence of `term` in the ascending `rows`."""
         at = self._entries.having(term)
         docs = self._entries.docs[at]
@@ -159,7 +159,7 @@ class CandidateTerms:
         inside = number < len(rows)
         inside[inside] = rows[number[inside]] == docs[inside]
         at = at[inside]
-        return TermPlaces(number[inside].astype(np.int64), self._entries.fields[at], self._entries.positions[at])
+        return TermOccurrences(number[inside].astype(np.int64), self._entries.fields[at], self._entries.positions[at])
 
     def positions(self, field: str, term: str) -> Positions:
         at = self._entries.having(term)
@@ -170,8 +170,8 @@ class CandidateTerms:
     def count(self, term: str) -> int:
         return self._known.count(term)[0]
 
-    def continuations(self, beginning: str, most: int) -> list[str]:
-        return self._known.continuations(beginning, most)
+    def completions(self, prefix: str, limit: int) -> list[str]:
+        return self._known.completions(prefix, limit)
 
     def terms(self, field: str, prefix: str) -> list[str]:
         return self._known.beginning_with(field, prefix)
@@ -217,7 +217,7 @@ class CandidateVectors:
         found: Floats = self.similarities(query)[numbers]
         return found
 
-    def roughly(self, query: Floats) -> tuple[Floats, float]:
+    def approximate_similarities(self, query: Floats) -> tuple[Floats, float]:
         """As `similarities`, and how far off it is."""
         return self.similarities(query), 0.0
 

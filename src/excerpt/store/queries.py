@@ -147,7 +147,7 @@ class StoreQueries:
         sql = "SELECT note, own, lengths, terms, files, targets FROM name_terms WHERE note = ANY(%s)"
         return {row[0]: NameTerms(*row[1:]) for row in self.rows(sql, array(notes))}
 
-    def moved(self, path: str) -> str | None:
+    def current_path(self, path: str) -> str | None:
         found = self.rows(
             "SELECT became FROM moves JOIN notes ON notes.path = became WHERE moves.path = %s"
             " AND NOT EXISTS (SELECT 1 FROM notes WHERE notes.path = %s)",
@@ -262,7 +262,7 @@ class StoreQueries:
         )
         return [(term, fragments, attached, notes) for term, fragments, attached, notes in found]
 
-    def continuations(self, beginning: str, most: int) -> list[str]:
+    def completions(self, beginning: str, most: int) -> list[str]:
         """Return at most `most` terms that start with `beginning`: the shortest first, then by alphabet."""
         sql = "SELECT term FROM terms WHERE term >= %s AND term < %s ORDER BY length(term), term LIMIT %s"
         return [term for (term,) in self.rows(sql, beginning, _behind(beginning), most)]

@@ -266,7 +266,7 @@ class StoreSnapshot(NoteReader):
             languages=notes.languages,
             numbers=notes.numbers,
             first_keys=notes.numbers << ORDINALS,
-            attached=notes.attached,
+            is_attachment=notes.attached,
         )
 
     @property
@@ -326,7 +326,7 @@ class StoreSnapshot(NoteReader):
             attachments=attachments,
         )
 
-    def sizes_of(self, notes: NDArray[np.integer]) -> NDArray[np.int64]:
+    def fragment_counts(self, notes: NDArray[np.integer]) -> NDArray[np.int64]:
         """Return the number of fragments of some notes, which are places in the table."""
         numbers = self._revision.notes.numbers[notes].tolist()
         sql = "SELECT note, count(*) FROM fragments WHERE note = ANY(%s) GROUP BY note"
@@ -348,7 +348,7 @@ class StoreSnapshot(NoteReader):
 
     # --- what queries need --------------------------------------------------------------------------------------------
 
-    def renewed(self) -> Self:
+    def reopen(self) -> Self:
         """Return the vault as it is in the store now; itself where nothing was pushed since."""
         revision = _read(self._connection, (self._vault, self._name), self._revision)
         return self if revision is self._revision else self._with(revision, FoundFragments.nothing())
@@ -357,7 +357,7 @@ class StoreSnapshot(NoteReader):
         """Return the vault as it is now, with the fragments loaded that some queries need. `requests` makes the
         queries from what is known of it. Raises StoreUnusableError."""
         with self._connection.read_transaction():
-            base = self.renewed()
+            base = self.reopen()
             queries = requests(base)
             found = base._load(*base._keys(queries), [one.vector for one in queries])
             return base._with(base._revision, found)
