@@ -301,6 +301,15 @@ class Vault:
         wanted = _chosen(Strategy, strategy, self.settings.search.strategy)
         return self._loaded().search(query, wanted, limit, marked=None if spans else 0)
 
+    def search_for_pack(self, query: str, *, strategy: Strategy | str | None = None) -> Result:
+        """Find what `pack` would take passages from, to read the result before it is packed: only the hits that a pack
+        may use have spans."""
+        from excerpt.pack.build import HITS_PER_PACKED
+
+        wanted = _chosen(Strategy, strategy, self.settings.search.strategy)
+        limit = max(self.settings.pack.limit, self.settings.search.limit)
+        return self._loaded().search(query, wanted, limit, marked=self.settings.pack.limit * HITS_PER_PACKED)
+
     def explain(self, result: Result) -> tuple[Explanation, ...]:
         """Take each hit of a result apart, by signal and by word."""
         from excerpt.search.explain import explain_hits

@@ -357,17 +357,40 @@ async def test_what_the_command_says_of_a_query_the_tools_say_too(ask: Ask, vaul
     assert all(hint.said in told.last_line for hint in result.hints)
 
 
-async def test_a_pack_searches_once(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
-    searched: list[str] = []
+@pytest.fixture
+def searched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The queries that engines were asked."""
+    queries: list[str] = []
     search = Engine.search
 
-    def counted(engine: Engine, query: str, *args: Any, **options: Any) -> excerpt.Result:
-        searched.append(query)
+    def recorded(engine: Engine, query: str, *args: Any, **options: Any) -> excerpt.Result:
+        queries.append(query)
         return search(engine, query, *args, **options)
 
-    monkeypatch.setattr(Engine, "search", counted)
+    monkeypatch.setattr(Engine, "search", recorded)
+    return queries
+
+
+async def test_a_pack_searches_once(ask: Ask, searched: list[str]) -> None:
     await ask("pack", query="swarm")
     assert searched.count("swarm") == 1
+
+
+async def test_a_pack_of_several_vaults_searches_each_once(
+    home: Path, vault: Path, tmp_path: Path, searched: list[str]
+) -> None:
+    other = written_vault(tmp_path / "wasps", {"Nests.md": "# Nests\n\nThe grey nest of a swarm of wasps.\n"})
+    vaults = indexed(vault, other)
+    async with Client(made(vaults, failed)) as client:
+        await asking(client)("pack", query="swarm", vault="*")
+    assert searched.count("swarm") == 2
+    vaults.end()
+
+
+async def test_a_note_that_is_read_for_a_query_is_searched_once(ask: Ask, searched: list[str]) -> None:
+    told = await ask("read", source="Diary", query="week nine")
+    assert not told.is_error
+    assert len([query for query in searched if "week nine" in query]) == 1
 
 
 # --- memories ---------------------------------------------------------------------------------------------------------

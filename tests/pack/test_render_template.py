@@ -245,6 +245,7 @@ def test_a_pack_has_ten_seconds_by_the_clock_in_all() -> None:
     with pytest.raises(TemplateStoppedError, match="takes longer than 10 s for one pack"):
         for _ in range(1_000_000):
             renderer.written("text")
+    assert template_format._PROCESS._running is None
 
 
 def test_one_that_was_killed_meanwhile_is_started_again() -> None:

@@ -106,10 +106,17 @@ class Tools:
         """The passages that answer a question, whole, with sources, in a token budget. Use this first."""
         _asked(query)
         served = self.vaults.named(vault)
-        shares = await self._shares(served, query, budget, ctx) if len(served) > 1 else {served[0]: budget}
+        found: dict[ServedVault, excerpt.Result] = {}
+        shares = {served[0]: budget}
+        if len(served) > 1:
+            found = await _each(served, lambda at: at.vault.search_for_pack(query), ctx)
+            shares = _shares(found, budget)
 
         async def packed(one: ServedVault, share: int) -> str:
-            return await one.ask(lambda at: _packed(at, query, share, scope=scope, form=format), _report(ctx))
+            result = found.get(one)
+            return await one.ask(
+                lambda at: _packed(at, query, share, scope=scope, form=format, result=result), _report(ctx)
+            )
 
         return "\n\n".join(await asyncio.gather(*(packed(one, share) for one, share in shares.items())))
 
@@ -315,26 +322,26 @@ class Tools:
             raise ExcerptError("This tool asks one vault.", 'Name one of `status`; `search` and `pack` take "*".')
         return (found[0],)
 
-    async def _shares(
-        self, served: Sequence[ServedVault], query: str, budget: int, ctx: Context[Any, Any]
-    ) -> dict[ServedVault, int]:
-        """How many tokens each vault gets for its pack: by the scores of their best hits, and none where that is not
-        half of the best of all, or the budget is too small for one vault more."""
-        found = await _each(served, lambda at: at.vault.search(query, limit=1, spans=False).hits, ctx)
-        best = {one: hits[0].score if hits else 0.0 for one, hits in found.items()}
-        least = max(best.values()) / 2
-        answering = sorted((one for one in best if best[one] > least), key=lambda one: -best[one])[: budget // LEAST]
-        budget -= 2 * len(answering)  # for what stands between their packs
-        whole, shares = sum(best[one] for one in answering), {}
-        for one in reversed(answering):  # the best one gets what rounding and the least share leave
-            shares[one] = max(int(budget * best[one] / whole), LEAST)
-        over = sum(shares.values()) - budget
-        if not answering:
-            return {next(iter(best)): budget}
-        return {one: shares[one] - (over if one is answering[0] else 0) for one in answering}
-
 
 # --- from a vault to an answer ----------------------------------------------------------------------------------------
+
+
+def _shares(found: Mapping[ServedVault, excerpt.Result], budget: int) -> dict[ServedVault, int]:
+    """Return how many tokens of `budget` each vault gets for its pack, by the scores of their best hits.
+
+    A vault whose best score is not above half of the highest gets none, nor does one for which too few tokens are left.
+    """
+    best = {one: result.hits[0].score if result.hits else 0.0 for one, result in found.items()}
+    least = max(best.values()) / 2
+    answering = sorted((one for one in best if best[one] > least), key=lambda one: -best[one])[: budget // LEAST]
+    budget -= 2 * len(answering)  # for what stands between their packs
+    whole, shares = sum(best[one] for one in answering), {}
+    for one in reversed(answering):  # the best one gets what rounding and the least share leave
+        shares[one] = max(int(budget * best[one] / whole), LEAST)
+    over = sum(shares.values()) - budget
+    if not answering:
+        return {next(iter(best)): budget}
+    return {one: shares[one] - (over if one is answering[0] else 0) for one in answering}
 
 
 def _asked(query: str) -> None:
@@ -398,9 +405,10 @@ def _packed(
     form: str,
     ids: Sequence[str] = (),
     fact: str = "",
+    result: excerpt.Result | None = None,
 ) -> str:
-    settings = at.vault.settings
-    result = at.vault.search(query, limit=max(settings.pack.limit, settings.search.limit))
+    if result is None or result.generation != at.vault.generation:
+        result = at.vault.search_for_pack(query)
 
     def pack(budget: int) -> excerpt.PackResult:
         return at.vault.pack(
@@ -568,10 +576,10 @@ def _read(at: ServedSnapshot, source: str, query: str, limit: int, *, full: bool
 def _answering(at: ServedSnapshot, note: excerpt.NoteLines, query: str, limit: int) -> str:
     """What of a note, or of the lines that were named, answers a query, best first."""
     within = _within(note.path, query)
-    hits = at.vault.search(within, limit=_FOUND_BY_SEARCH, spans=False).hits
+    result = at.vault.search(within, limit=_FOUND_BY_SEARCH)
     inside = [
         hit.fragment.id
-        for hit in hits
+        for hit in result.hits
         if hit.fragment.path == note.path
         and note.line_start <= hit.fragment.line_end
         and hit.fragment.line_start <= note.line_end
@@ -579,8 +587,8 @@ def _answering(at: ServedSnapshot, note: excerpt.NoteLines, query: str, limit: i
     if not inside:
         raise NotThereError(f"Nothing in {note.path} answers {query}.", "Read it without a query.")
     fact = f"what {visible_line(note.path)} says"
-    ids = inside if len(inside) < len(hits) else ()  # of what is marked, nothing is cut to fit
-    return _packed(at, within, limit, scope="none", form="markdown", ids=ids, fact=fact)
+    ids = inside if len(inside) < len(result.hits) else ()  # of what is marked, nothing is cut to fit
+    return _packed(at, within, limit, scope="none", form="markdown", ids=ids, fact=fact, result=result)
 
 
 def _router(at: ServedSnapshot, note: excerpt.NoteLines, limit: int) -> str:

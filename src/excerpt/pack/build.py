@@ -48,7 +48,8 @@ NEAR_COPY = "near copy of"
 MARK_SCORE = 1.0
 """Score of a fragment marked by hand: a mark counts the same whatever the query says now."""
 
-_EXPANDED = 4  # times the limit: how many hits are looked at where copies are left out
+HITS_PER_PACKED = 4
+"""How many hits are examined for each that may go in, because copies and dropped ones do not count."""
 
 
 @dataclass
@@ -67,7 +68,7 @@ class Gathering:
 
     def add_hits(self, hits: Sequence[Hit], duplicate: DuplicateRule) -> None:
         """The first hits of a ranking, as many as the limit, copies and dropped ones not counted."""
-        asking = self._without_dropped(hits[: self.settings.limit * _EXPANDED])
+        asking = self._without_dropped(hits[: self.settings.limit * HITS_PER_PACKED])
         worth = worths(asking)
         least = min(nlargest(LEADING, worth), default=0.0)
         self._add(asking, worth, least, self.settings.limit, duplicate)
@@ -181,12 +182,14 @@ def build_pack(
     else:
         gathered.add_hits(hits, duplicate)
     in_order = partial(_in_order, wanted=gathered.wanted, overrides=overrides, ranked=ranked)
-    alone = [each.alone(notes[each.stretch.path]) for each in gathered.wanted]
-    offered, choice = _choose(_offered(alone, notes, costs), settings.budget, costs, in_order)
-    if any(each.stretch != hit.stretch for each, hit in zip(gathered.wanted, alone, strict=True)):
-        # What costs add up to is not exact: the hits alone are tried too, so that context is in no better one's place.
-        grown = _choose(_offered(gathered.wanted, notes, costs), settings.budget, costs, in_order)
-        offered, choice = max(grown, (offered, choice), key=lambda tried: tried[1].value)
+    offered, choice = _offered(gathered.wanted, notes, costs), _NOTHING
+    if settings.budget > 0:  # a caller asks for 0 to learn what surrounds a pack
+        offered, choice = _choose(offered, settings.budget, costs, in_order)
+        alone = [each.alone(notes[each.stretch.path]) for each in gathered.wanted]
+        if any(each.stretch != hit.stretch for each, hit in zip(gathered.wanted, alone, strict=True)):
+            # Token counts do not add up exactly: the hits alone are tried too, so that context never displaces a hit.
+            by_hits = _choose(_offered(alone, notes, costs), settings.budget, costs, in_order)
+            offered, choice = max((offered, choice), by_hits, key=lambda tried: tried[1].value)
     packs = tuple(replace(pack, tokens=costs.count(pack.text)) for pack in choice.packs)
     unchosen = list(_unchosen(offered, choice))
     notes.forget()

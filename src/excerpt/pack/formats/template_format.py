@@ -213,6 +213,7 @@ class _Process:
                 self._end()
                 raise TemplateStoppedError(name, answer["limit"])
             if left.work <= 0 or left.clock <= 0:
+                self._end()  # the timer may have fired meanwhile, and would kill it while it renders the next pack
                 raise TemplateStoppedError(name, _TOO_MUCH_WORK if left.work <= 0 else _TOO_LONG)
             return answer
 
