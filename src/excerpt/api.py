@@ -1,7 +1,7 @@
-"""The public door for programs: `excerpt.open` gives a `Vault`, which answers as the commands do.
+"""The public Python API: `excerpt.open` returns a `Vault`, which answers as the commands do.
 
-The commands that answer from an index, and the MCP server, stand on it and reach nothing of the engine past it. What
-is heavy is imported when it is first needed.
+The commands that answer from an index and the MCP server use it and nothing of the engine below it. Heavy modules are
+imported when they are first needed.
 """
 
 from __future__ import annotations
@@ -66,16 +66,16 @@ def open(  # noqa: A001 - read as `excerpt.open`
     on_notice: OnNotice | None = None,
     offer: bool = False,
 ) -> Vault:
-    """Open the vault at `path`, a folder of Markdown notes, or in a store at its address
-    (postgresql://user@host/database?vault=name), with the user's settings for it.
+    """Open the vault at `path` with the user's settings for it.
 
-    Its index is opened when it is first needed (`Vault.load`), and with `refresh` brought up to date before, which is
-    told to `on_progress`. `on_notice` gets sentences that a user should know, such as that a damaged index was made
-    anew; without it they are logged as warnings of "excerpt". With `offer`, memories of a vault that may have moved
-    here are told of each time, not only the first.
+    `path` is a folder of Markdown notes, or the address of a store (postgresql://user@host/database?vault=name). The
+    index is opened on first use (`Vault.load`), with `refresh` after an update, whose progress goes to `on_progress`.
+    `on_notice` gets sentences for the user, such as that a damaged index was rebuilt; without it they are logged as
+    warnings of "excerpt". With `offer`, memories of a vault that may have moved here are reported each time, not only
+    the first.
 
-    Raises VaultError where there is no such folder, SettingsError where the settings are not valid, StoreUnusableError
-    for an address that holds a password.
+    Raises VaultError if there is no such folder, SettingsError if the settings are not valid, StoreUnusableError for an
+    address with a password.
     """
     notice = on_notice or logging.getLogger("excerpt").warning
     if is_address(str(path)):
@@ -89,11 +89,10 @@ def open(  # noqa: A001 - read as `excerpt.open`
 
 
 def fused(found: Mapping[str, Result], limit: int) -> tuple[VaultHit, ...]:
-    """Fuse what searches for one query in several vaults found, by the names of these: the best `limit` hits by score,
-    ties in the order of the vaults.
+    """Merge the results of one query in several vaults, by vault name: the best `limit` hits by score.
 
-    A score is a weighted sum of signals of which each is a share of the best in its vault, so that of two vaults with a
-    good answer neither is always first; which answer is good is said by each hit's confidence.
+    Ties keep the order of the vaults. Each signal of a score is a share of the best in its own vault, so of two vaults
+    with a good answer neither always comes first; a hit's confidence says how good it is.
     """
     hits = [VaultHit(name, hit) for name, result in found.items() for hit in result.hits]
     return tuple(sorted(hits, key=lambda each: -each.hit.score)[:limit])
@@ -141,7 +140,7 @@ class Vault:
         self.close()
 
     def close(self) -> None:
-        """Let go of the index. A question asked later opens it again."""
+        """Close the index. The next question opens it again."""
         engine, self._engine, self._searched_index = self._engine, None, None
         if engine is not None:
             engine.snapshot.close()
@@ -165,9 +164,9 @@ class Vault:
         self._loaded().warm()
 
     def renew(self) -> bool:
-        """Take up the newest generation of the index, where another process has committed one; says whether it has.
+        """Use the newest generation of the index; return whether another process has committed one.
 
-        Opens the index as it is, with nothing brought up to date, where that was not done yet.
+        Opens the index if it was not open, without an update.
         """
         from excerpt.index.snapshot import Snapshot
 
@@ -203,8 +202,10 @@ class Vault:
         return self._snapshot.is_unfinished
 
     def in_one_snapshot(self, answer: Callable[[], Answer]) -> Answer:
-        """Return what `answer` makes of this vault by several questions, all answered from one state of it. It may be
-        called twice where the connection to a store is lost meanwhile."""
+        """Return what `answer` computes from this vault by several questions, all answered from one snapshot.
+
+        It may be called twice if the connection to a store is lost meanwhile.
+        """
         return answer()
 
     def status(self) -> Status:
@@ -246,7 +247,7 @@ class Vault:
         return self._searched_index
 
     def _up_to_date(self) -> Snapshot | None:
-        """The index as it is, if there is nothing to build: what tells it is a look at the files alone."""
+        """Return the index if nothing has to be built; only sizes and times of files are compared."""
         from excerpt.index.snapshot import Snapshot
 
         with suppress(IndexUnusableError), ExitStack() as opened:
@@ -296,14 +297,15 @@ class Vault:
     def search(
         self, query: str, *, strategy: Strategy | str | None = None, limit: int | None = None, spans: bool = True
     ) -> Result:
-        """Find the fragments that answer `query`, best first. Without `spans` hits do not say what matched in them,
-        which takes as long as the rest."""
+        """Find the fragments that answer `query`, best first.
+
+        Without `spans`, hits do not say what matched in them, which takes half of the time.
+        """
         wanted = _chosen(Strategy, strategy, self.settings.search.strategy)
         return self._loaded().search(query, wanted, limit, marked=None if spans else 0)
 
     def search_for_pack(self, query: str, *, strategy: Strategy | str | None = None) -> Result:
-        """Find what `pack` would take passages from, to read the result before it is packed: only the hits that a pack
-        may use have spans."""
+        """Find the hits that `pack` would use for `query`; only those that may go into a pack have spans."""
         from excerpt.pack.build import HITS_PER_PACKED
 
         wanted = _chosen(Strategy, strategy, self.settings.search.strategy)
@@ -317,7 +319,7 @@ class Vault:
         return explain_hits(self._loaded(), result)
 
     def why_not(self, query: str, note: str, *, strategy: Strategy | str | None = None) -> NoteExplanation:
-        """Tell why `note` is not higher among what `query` finds, or not there at all."""
+        """Explain why `note` is not ranked higher for `query`, or is not found at all."""
         from excerpt.search.explain_note import explain_note
 
         wanted = _chosen(Strategy, strategy, self.settings.search.strategy)
@@ -352,13 +354,13 @@ class Vault:
         marks: bool = False,
         result: Result | None = None,
     ) -> PackResult:
-        """Pack the passages that answer the queries, within `budget` tokens, for a prompt: `PackResult.text`.
+        """Pack the passages that answer the queries for a prompt, within `budget` tokens: `PackResult.text`.
 
-        Of several queries, each passage counts by the one that it answers best. With `ids` those fragments are packed,
-        and with `marks` those marked in the app, in that order, whatever the queries find. `limit` is from how many of
-        the best hits; not `ranked`, passages stand as in the vault. A `template` chooses its format. With `result`,
-        what that search for the queries found is packed, without searching again. Raises SettingsError for a format or
-        tokenizer that there is not, NotThereError where nothing is marked.
+        With several queries a passage counts for the one that it answers best. `ids` packs those fragments, and `marks`
+        those marked in the app, in that order, whatever the queries find. `limit` is the number of best hits to use.
+        Without `ranked`, passages are in the order of the vault. A `template` selects its format. `result` is packed
+        without another search. Raises SettingsError for an unknown format or tokenizer, NotThereError if nothing is
+        marked.
         """
         given = {
             "budget": budget,
@@ -383,8 +385,10 @@ class Vault:
             SavingsFile(self._where.savings_file(self.folder)).add(packed, date.today())
 
     def check(self, answer: str, pack: str) -> Check:
-        """Check the citations and quotations of an LLM's `answer` against the pack that it was given, in any format
-        but the user's own, and the vault as it is now. Raises PackUnreadableError."""
+        """Check the citations and quotations of an LLM's `answer` against its `pack` and the vault as it is now.
+
+        The pack may have any format but a template's. Raises PackUnreadableError.
+        """
         from excerpt.check.answer import read_answer
         from excerpt.check.checker import check_answer
         from excerpt.check.lookup import LookupWithMemories
@@ -448,7 +452,7 @@ class Vault:
         return kept
 
     def _with_memories(self, kept: KeptMarks) -> Moving:
-        """The vault, with the memories that are marked beside it."""
+        """Return the snapshot, with the marked memories as further notes."""
         from excerpt.pack.memory_fragment import memory_id_of
 
         ids = [memory_id for mark in kept.marks if (memory_id := memory_id_of(mark.fragment)) is not None]
@@ -465,8 +469,7 @@ class Vault:
     # --- notes and topics ---------------------------------------------------------------------------------------------
 
     def read(self, note: str, *, lines: tuple[int, int] | None = None) -> NoteLines:
-        """Return a note, or lines of it: those from and to which `lines` says, or as `NOTE:A-B`, or the section of
-        `NOTE#Heading`."""
+        """Return a note, or some of its lines: by `lines`, as `NOTE:A-B`, or the section `NOTE#Heading`."""
         from excerpt.insight.notes import note_called, read
 
         if lines is not None:
@@ -474,14 +477,16 @@ class Vault:
         return read(self._snapshot, note)
 
     def peek(self, note: str, *, first_lines: int = 8) -> Peek:
-        """Tell what a note holds without reading it: size, tags, links, so many first lines, outline."""
+        """Summarise a note without its text: size, tags, links, first lines, outline."""
         from excerpt.insight.notes import peek
 
         return peek(self._snapshot, note, first_lines)
 
     def related(self, note: str, *, limit: int | None = None) -> Related:
-        """Find the notes nearest to a note, or to the passage at `NOTE:LINE` or `NOTE#Heading`, and why; at most
-        `limit`, by default ten."""
+        """Find the notes most related to a note or to the passage at `NOTE:LINE` or `NOTE#Heading`, with reasons.
+
+        Returns at most `limit` notes, by default ten.
+        """
         from excerpt.insight.notes import place_called, section_called
         from excerpt.insight.related import LIMIT, related
 
@@ -492,8 +497,10 @@ class Vault:
         return related(self._loaded(), place.path, line, LIMIT if limit is None else limit)
 
     def overview(self, topic: str, *, budget: int | None = None) -> Overview:
-        """Tell what the vault holds about a topic, read like a query; as Markdown it has at most `budget` tokens, by
-        default 800."""
+        """Return an overview of what the vault holds about `topic`, which is parsed as a query.
+
+        As Markdown it has at most `budget` tokens, by default 800.
+        """
         from excerpt.insight.overview import BUDGET, overview
 
         return overview(self._loaded(), topic, BUDGET if budget is None else budget)
@@ -505,8 +512,10 @@ class Vault:
         return as_markdown(overview)
 
     def map(self, query: str = "", *, most: int | None = None) -> VaultMap:
-        """Tell in which folders, tags, properties and months the matches of a query are, or without one, all
-        fragments; of each property at most so many values."""
+        """Count the matches of a query by folder, tag, property and month; without a query, all fragments.
+
+        `most` limits the values listed per property.
+        """
         from excerpt.insight.facet_map import EVERYTHING, matches_map
 
         return matches_map(self._loaded(), query or EVERYTHING, most)
@@ -539,8 +548,11 @@ def _in_read_transaction(
 
 
 class StoredVault(Vault):
-    """A vault in a store, as `excerpt.open` gives it for an address. It is brought up to date by who pushes it; each
-    search answers from what is there then. Memories, marks and settings are the reader's own."""
+    """A vault in a store, returned by `excerpt.open` for an address.
+
+    A push brings it up to date; each search answers from what is there. Memories, marks and settings are the reader's
+    own.
+    """
 
     def __init__(self, address: Address, where: Places, *, on_notice: OnNotice) -> None:
         super().__init__(
@@ -558,7 +570,7 @@ class StoredVault(Vault):
         return self._address.shown
 
     def renew(self) -> bool:
-        """Take up what was pushed since; says whether anything was."""
+        """Use what was pushed since the last question; return whether anything was."""
         engine = self._loaded()
         before = engine.snapshot.generation
         return engine.renew().generation != before
@@ -571,7 +583,7 @@ class StoredVault(Vault):
         return self._loaded().snapshot.read_transaction(renewed)
 
     def refresh(self, on_progress: OnProgress | None = None) -> BuildReport:  # noqa: ARG002 - as of a folder
-        """Raises StoreUnusableError: only a push brings a store up to date."""
+        """Raise StoreUnusableError: only a push updates a store."""
         raise StoreUnusableError(
             f"{self._address.shown} is brought up to date where its notes are.",
             "There: `excerpt push VAULT --to ADDRESS`.",
@@ -598,8 +610,10 @@ class StoredVault(Vault):
 
 
 class Memories:
-    """The memories of a vault, as `Vault.memories`. Methods raise MemoryUnusableError for an id that is not there, and
-    where memories cannot be read or written."""
+    """The memories of a vault, from `Vault.memories`.
+
+    Methods raise MemoryUnusableError for an unknown id, and where memories cannot be read or written.
+    """
 
     def __init__(
         self, folder: Path, cache: Path, settings: Settings, snapshot: Callable[[], Corpus], notice: OnNotice
@@ -637,10 +651,10 @@ class Memories:
         query: str = "",
         into: str | None = None,
     ) -> Remembered:
-        """Keep `text` as a memory, and tell which others say much the same.
+        """Save `text` as a memory, and return it with the memories that say nearly the same.
 
-        It is from the `fragment` of this id, or from the lines `source` names (NOTE:A-B), and without `text` is what
-        stands there. With `into`, it is put into the memory of this id instead.
+        Its source is the `fragment` of this id, or the lines that `source` names (NOTE:A-B); without `text` it is the
+        text of these lines. With `into`, the text replaces that of the memory with this id.
         """
         from excerpt.memory.recall import Remembered, merged, offers
         from excerpt.memory.stale import from_fragment, from_lines
@@ -671,11 +685,11 @@ class Memories:
         standings: bool = False,
         stale: bool | None = None,
     ) -> tuple[Recalled, ...]:
-        """Find memories by words and meaning, best first, or without words all, newest first: with all `tags`, from the
-        note or folder `source`, remembered `since` a day (2025-03-01) or so long ago (7d).
+        """Find memories by words and meaning, best first; without words all, newest first.
 
-        With `standings` each says how it stands to its source; with `stale` only those are kept whose source has
-        changed or gone, or, where it is False, has not.
+        `tags` must all be present, `source` is a note or folder, `since` a day (2025-03-01) or an age (7d). With
+        `standings` each has the status of its source; `stale` keeps only those whose source has changed or is gone, or
+        with False only the others.
         """
         from excerpt.memory.stale import standing
         from excerpt.memory.words import standing_asked
@@ -709,8 +723,10 @@ class Memories:
         why: str | None = None,
         merge: str = "",
     ) -> Memory:
-        """Change a memory: its text, tags added and taken off, why it matters; with `merge` it takes in the memory of
-        that id, which is then forgotten. What it was goes to the trash folder."""
+        """Change a memory: its text, tags, and why it matters. The old version goes to the trash folder.
+
+        `merge` adds the memory with that id to this one and forgets it.
+        """
         from excerpt.memory.memory_file import normalise_tags
         from excerpt.memory.recall import merged
 
@@ -731,7 +747,7 @@ class Memories:
         )
 
     def standing(self, memory_id: str) -> MemoryStanding:
-        """Tell whether what a memory is from still stands in the vault."""
+        """Return whether the source of a memory is unchanged in the vault."""
         from excerpt.memory.stale import standing
 
         return standing(self._store.get(memory_id), self._snapshot())
@@ -795,7 +811,7 @@ def _chosen(kind: type[Choice], given: Choice | str | None, default: Choice) -> 
 
 
 def _absolute(template: str | Path) -> str:
-    """The path of a template, which in the settings would count from their folder."""
+    """Return the absolute path of a template; in the settings a relative one counts from their folder."""
     if not str(template):
         raise SettingsError("The template has no name.", "Name the file.")
     try:
@@ -806,6 +822,6 @@ def _absolute(template: str | Path) -> str:
 
 
 def _hits_of(kept: KeptMarks, source: Moving) -> Sequence[Hit]:
-    """The marks as hits, with what matched when they were made."""
+    """Return the marks as hits, with the spans that matched when they were made."""
     fragments = ((source.fragment(mark.fragment), mark.spans) for mark in kept.marks)
     return [Hit(fragment, 1.0, spans=spans) for fragment, spans in fragments if fragment is not None]

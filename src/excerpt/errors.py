@@ -1,4 +1,4 @@
-"""Everything that excerpt tells a user went wrong: one sentence, and what to do about it."""
+"""The errors that a user may see: one sentence that says what is wrong, and a hint that says what to do."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import errno
 
 
 class ExcerptError(Exception):
-    """Base of the errors a user may see.
+    """Base of the errors that a user may see.
 
-    `message` is one sentence that says what is wrong and where; `hint` says what to do; `exit_code` is what a
-    command ends with (2 usage, 3 cannot).
+    `message` is one sentence that says what is wrong and where, `hint` what to do; `exit_code` is the command's exit
+    code (2 for wrong usage, 3 for what cannot be done).
     """
 
     title = "excerpt cannot go on"
@@ -31,7 +31,7 @@ class VaultError(ExcerptError):
 
 
 class VaultEmptiedError(VaultError):
-    """No note is left in the vault though its index holds some: nothing was changed, the user is to say what it means.
+    """The vault has no notes left, but its index has some: nothing was changed until the user decides.
 
     `notes` is how many the index holds.
     """
@@ -54,14 +54,16 @@ class SettingsError(ExcerptError):
 
 
 class ReadError(ExcerptError):
-    """One file cannot be read as a note; it is skipped, the rest goes on."""
+    """A file cannot be read as a note; it is skipped and the build continues."""
 
     title = "A file was skipped"
 
 
 class UnopenedError(ReadError):
-    """A file cannot be opened as it stands: gone, closed to this user, or reached by a link. Nothing is known of what
-    it holds, so the next build tries it again."""
+    """A file cannot be opened: gone, not permitted, or reached by a link.
+
+    Its content is unknown, so the next build tries it again.
+    """
 
 
 class OcrMissingError(ReadError):
@@ -101,7 +103,7 @@ class MemoryUnusableError(ExcerptError):
 
 
 class StreamError(ExcerptError):
-    """stdin cannot be read, or stdout cannot be written to: `failed` says which of them, and of what."""
+    """stdin cannot be read or stdout cannot be written; `failed` names the stream."""
 
     title = "The input or output cannot be used"
 

@@ -1,5 +1,4 @@
-"""Values as JSON has them. What each command prints, and `to_dict` gives, is described in the guide's note on JSON
-forms."""
+"""Conversion of values to JSON; the guide's note "JSON forms" describes the results."""
 
 from __future__ import annotations
 
@@ -10,15 +9,18 @@ from excerpt.places import place_to_dict
 
 
 def as_data(value: Any) -> Any:
-    """The value as JSON has it, at any depth: of a dataclass all fields in their order, of an enum its value, of a path
-    its text, of lines in an attachment their place."""
+    """Convert a value to JSON types, at any depth.
+
+    Dataclasses become objects with their fields in order, enums their values, paths text, and lines of an attachment
+    get their place.
+    """
     import msgspec  # a seventh of `excerpt --version`
 
     return _with_lists(msgspec.to_builtins(value, enc_hook=_plain))
 
 
 def _with_lists(value: Any) -> Any:
-    """What msgspec leaves as tuples, as lists."""
+    """Turn the tuples that msgspec leaves into lists."""
     if isinstance(value, dict):
         if "line_start" in value:
             value = {name: each for name, each in value.items() if each or name not in ("kind", "place")}
@@ -37,7 +39,7 @@ def fields_of(value: object) -> dict[str, Any]:
 
 
 def _plain(value: object) -> Any:
-    """What msgspec does not know: paths, and NumPy's floats, which json takes for Python's."""
+    """Convert what msgspec does not support: paths, and NumPy's floats, which json accepts as Python's."""
     if isinstance(value, float):
         return float(value)
     if isinstance(value, PurePath):

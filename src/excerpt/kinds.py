@@ -29,7 +29,7 @@ class LinkKind(StrEnum):
 
 
 class Strategy(StrEnum):
-    """How fragments are scored; `auto` chooses who leads."""
+    """How fragments are scored; `auto` chooses by the query."""
 
     AUTO = "auto"
     ADAPTIVE = "adaptive"
@@ -39,7 +39,7 @@ class Strategy(StrEnum):
 
 
 class Confidence(StrEnum):
-    """How sure it is that a fragment answers the query, calibrated on queries with and without an answer."""
+    """How likely a fragment answers the query, calibrated on queries with and without an answer."""
 
     STRONG = "strong"
     LIKELY = "likely"

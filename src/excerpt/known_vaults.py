@@ -64,7 +64,7 @@ class _ObsidianList:
 
 
 def recent_vaults(where: Places) -> tuple[Recent, ...]:
-    """The vaults opened by the app, the last one first; whether each is still there is not looked at."""
+    """Return the vaults opened in the app, the most recent first, without a check that they still exist."""
     try:
         files = list(_folder(where).glob("*.json"))
     except OSError:
@@ -89,8 +89,7 @@ def forget_vault(where: Places, vault: Path) -> None:
 
 
 def names_apart(vaults: Iterable[Path]) -> dict[Path, str]:
-    """What each is called among the others: its folder's name, with as many of the folders above as tell it apart from
-    those of the same name, whatever their case."""
+    """Return a name for each vault: its folder's name, with parent folders where two names would be equal."""
     each = list(dict.fromkeys(vaults))
     ends = {vault: [Path(*vault.parts[at:]).as_posix() for at in reversed(range(len(vault.parts)))] for vault in each}
     told = Counter(end.casefold() for found in ends.values() for end in found)
@@ -98,13 +97,15 @@ def names_apart(vaults: Iterable[Path]) -> dict[Path, str]:
 
 
 def name_among_recent(where: Places, vault: Path) -> str:
-    """What a vault is called among those opened lately."""
+    """Return the name of a vault that is unique among the recent ones."""
     return names_apart([vault, *(Path(recent.path) for recent in recent_vaults(where))])[vault]
 
 
 def too_broad(where: Places, vault: Path, home: Path) -> str:
-    """What a folder is, if it holds much else than notes and is to be asked about before all of it is indexed; ""
-    where nothing is to be asked, as where it was opened or indexed before. Both are resolved."""
+    """Return what a folder is called if it holds much besides notes, so that the user must confirm it; else "".
+
+    A folder that was opened or indexed before is not asked about again. Both paths are resolved.
+    """
     if vault == home:
         named = "your home folder"
     elif vault.parent == vault:
@@ -120,7 +121,7 @@ def too_broad(where: Places, vault: Path, home: Path) -> str:
 
 
 def check_breadth(vault: Path, where: Places) -> None:
-    """Raises VaultError for a folder of much else than notes that has never been opened or indexed."""
+    """Raise VaultError for a home folder or disk that was never opened or indexed."""
     try:
         home = Path.home().resolve()
     except RuntimeError:  # there is none
@@ -133,8 +134,10 @@ def check_breadth(vault: Path, where: Places) -> None:
 
 
 def known_vaults(where: Places, environment: Mapping[str, str]) -> tuple[Path, ...]:
-    """The folders of vaults that are known without being named, resolved; without home folders and disks, which hold
-    much else."""
+    """Return the resolved folders of vaults that are known without being named.
+
+    Home folders and disks are left out: they hold much besides notes.
+    """
     opened = (Path(one.path) for one in recent_vaults(where))
     recent = (path for path in opened if path.is_absolute())  # the address of a store is not
     read = (_read(file, _KnownVault) for file in _listed(where.data / "vaults"))
@@ -166,7 +169,7 @@ def _is_same(folder: Path, other: Path) -> bool:
 
 
 def obsidian_vaults(environment: Mapping[str, str], platform: str = sys.platform) -> tuple[Path, ...]:
-    """The vaults of Obsidian's own lists, the one used last first; whether each is still there is not looked at."""
+    """Return the vaults in Obsidian's own lists, the most recent first, without a check that they still exist."""
     lists = (_read(file, _ObsidianList) for file in _obsidian_lists(environment, platform))
     every = [vault for each in lists if each is not None for vault in each.vaults.values()]
     by_use = sorted(every, key=lambda vault: vault.ts, reverse=True)
@@ -198,7 +201,7 @@ def _file(where: Places, vault: Path) -> Path:
 
 
 def _read(file: Path, shape: type[Shape]) -> Shape | None:
-    """What a file of JSON says, or None where it cannot be read as that."""
+    """Return the value in a JSON file, or None if it cannot be read as `shape`."""
     try:
         return None if file.stat().st_size > _LARGEST else read_value(file, shape, None)
     except OSError:
@@ -221,7 +224,7 @@ _MOST_LISTED = 5_000
 """Files and folders that notes are chosen from: some 10 ms, however large the vault is."""
 _MOST_READ = 1 << 16
 _MOST_AGE = 86_400.0
-"""Seconds after which notes are taken down anew; those of a small vault are each time, as one edit is a large part."""
+"""Seconds after which the sample of notes is written again; a small vault's is written each time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,9 +235,10 @@ class _KnownVault:
 
 @dataclass(frozen=True, slots=True)
 class Former:
-    """A vault that was known. `path` is "" where it is not known; `kept` says what the user made for it, "" if nothing.
+    """A vault that was known before; its `path` is "" if unknown.
 
-    `is_same` says that the vault asked about holds its notes, `is_like` that it has notes of the same names at least.
+    `kept` names what the user made for it, "" if nothing. `is_same` says that the present vault holds its notes,
+    `is_like` that half of its note names exist there.
     """
 
     slug: str
@@ -246,10 +250,10 @@ class Former:
 
 
 def recognise(where: Places, vault: Path, *, offer: bool = False) -> tuple[str, ...]:
-    """Take over what is kept of a vault that has moved to where `vault` is; returns what is to be told of it.
+    """Move the data of a vault that has moved to `vault`; return sentences for the user.
 
-    That is done where nothing is remembered here and exactly one vault that is gone held the same notes. Where it is
-    still there, or that is not sure, only the command is told: of a vault met for the first time, or with `offer`.
+    This happens if `vault` has no memories and exactly one vault that is gone held the same notes. If it still exists
+    or is uncertain, only a command is suggested: when a vault is opened for the first time, or with `offer`.
     """
     if where.memory_folder(vault).exists():
         return ()
@@ -267,8 +271,11 @@ def recognise(where: Places, vault: Path, *, offer: bool = False) -> tuple[str, 
 
 
 def take_down(where: Places, vault: Path) -> None:
-    """Write down by which notes `vault` is known, unless that was done within a day; not of a home folder that nobody
-    has agreed to look into. A data folder that cannot be written is no reason to stop."""
+    """Store a sample of the notes of `vault`, by which it is recognised after a move.
+
+    Done at most once a day, and never for a home folder that the user has not confirmed. A data folder that cannot be
+    written is ignored.
+    """
     file = where.known_notes_file(vault)
     known = read_value(file, _KnownVault, None)
     with suppress(OSError, RuntimeError):  # RuntimeError: there is no home folder
@@ -295,8 +302,11 @@ def left_behind(where: Places, vault: Path | None) -> Iterator[Former]:
 
 
 def adopt(where: Places, vault: Path, named: str) -> str:
-    """Take over what is kept of the vault that is or was at the path `named`, or that has this name among the memories;
-    returns the sentence that says what. What is still there keeps its own. Raises ExcerptError."""
+    """Move the data of another vault to `vault`; return a sentence that says what was moved.
+
+    `named` is a path or the name of a folder of memories. If that vault still exists, its data is copied. Raises
+    ExcerptError.
+    """
     slug = named
     if Path(named).name != named or not (where.data / "memories" / named).is_dir():
         slug = vault_slug(Path(named).expanduser())
@@ -318,7 +328,7 @@ def adopt(where: Places, vault: Path, named: str) -> str:
 
 
 def command_for(former: Former, vault: Path | None) -> str:
-    """Return the command that takes over what is kept of a former vault; without `vault`, with a word in its place."""
+    """Return the command that moves the data of a former vault; without `vault`, with a placeholder."""
     argv = ("excerpt", "doctor", "--vault", str(vault or "ITS-FOLDER-NOW"), "--adopt", former.path or former.slug)
     if os.name == "posix":
         return shlex.join(argv)
@@ -331,7 +341,7 @@ def command_for(former: Former, vault: Path | None) -> str:
 
 
 def _formers(where: Places, vault: Path, *, and_there: bool) -> Iterator[Former]:
-    """The other vaults whose notes `vault` holds, or might: those that are gone, and if `and_there` the others."""
+    """Yield the other vaults whose notes `vault` may hold: those that are gone and, with `and_there`, the rest."""
     own = where.known_notes_file(vault)
     for file in _listed(own.parent):
         known = read_value(file, _KnownVault, None) if file.suffix == ".json" and file != own else None
@@ -346,7 +356,7 @@ def _formers(where: Places, vault: Path, *, and_there: bool) -> Iterator[Former]
 
 
 def _likeness(vault: Path, notes: dict[str, str]) -> tuple[bool, bool]:
-    """Whether at least half of the notes stand in `vault` as they were, and whether half have their names there."""
+    """Return whether at least half of the notes are unchanged in `vault`, and whether half of the names exist."""
     found = {path: _digest(vault, path) for path in notes}
     same = sum(found[path] == digest for path, digest in notes.items())
     there = sum(bool(digest) for digest in found.values())
@@ -354,8 +364,10 @@ def _likeness(vault: Path, notes: dict[str, str]) -> tuple[bool, bool]:
 
 
 def _some_notes(vault: Path) -> dict[str, str]:
-    """Notes by path with their digests: of those near the top, the ones whose paths have the smallest hashes, which
-    stay the same when others come and go."""
+    """Return digests of a sample of the notes, by path.
+
+    The sample is the notes near the root with the smallest path hashes, so it stays when other notes come and go.
+    """
     paths: list[str] = []
     pending, listed = deque([""]), 0
     while pending and listed < _MOST_LISTED:
@@ -389,7 +401,7 @@ def _digest(vault: Path, path: str) -> str:
 
 
 def _is_there(path: str, vault: Path | None) -> bool:
-    """Whether there is a folder at `path` that is not `vault` under another name; of what cannot be told, yes."""
+    """Return whether `path` is a folder other than `vault`. An unreadable path counts as one."""
     try:
         Path(path).stat()
         return vault is None or not vault.exists() or not Path(path).samefile(vault)
@@ -423,7 +435,7 @@ def _listed(folder: Path) -> list[Path]:
 
 
 def _things(where: Places, vault: Path) -> dict[str, Path]:
-    """The files of the user that are kept of a vault beside its memories, by what they are called in a sentence."""
+    """Return the user's files about a vault, besides its memories, by their names in sentences."""
     return {
         "settings": where.vault_settings_file(vault),
         "saved queries": where.saved_queries_file(vault),
@@ -436,12 +448,12 @@ def _things(where: Places, vault: Path) -> dict[str, Path]:
 
 
 def _of(slug: str, own: Path, vault: Path) -> Path:
-    """What for `vault` is `own`, for the vault of another slug."""
+    """Return the path that corresponds to `own` for the vault with another slug."""
     return own.with_name(slug + own.name.removeprefix(vault_slug(vault)))
 
 
 def _kept(where: Places, vault: Path, slug: str) -> str:
-    """What the user has made; marks and history are of no use to a copy."""
+    """Name what the user made for a vault; marks and history are of no use to a copy."""
     memories = _memories(_of(slug, where.memory_folder(vault), vault))
     made = {"settings": where.vault_settings_file(vault), "saved queries": where.saved_queries_file(vault)}
     things = [name for name, own in made.items() if _of(slug, own, vault).exists()]
@@ -467,8 +479,9 @@ def _offered(former: Former, vault: Path) -> str:
 
 
 def _take_over(where: Places, vault: Path, slug: str, *, leave: bool) -> tuple[str, str]:
-    """Move, or with `leave` copy, what is kept of another vault to where that of `vault` is kept; returns what that was
-    and what was left, as there is such a thing here. Raises OSError; what is done by then stays, and goes on next time.
+    """Move, or with `leave` copy, the data of another vault to that of `vault`.
+
+    Returns what was moved, and what was left because `vault` has its own. Raises OSError; a later call continues.
     """
     taken: list[str] = []
     left: list[str] = []
@@ -493,7 +506,7 @@ def _take_over(where: Places, vault: Path, slug: str, *, leave: bool) -> tuple[s
 
 
 def _take_along(where: Places, vault: Path, slug: str) -> None:
-    """What may be made again: the indexes, the place among the vaults opened lately, and what it was known by."""
+    """Move what can be rebuilt: indexes and the entry among recent vaults; drop the old sample of notes."""
     path = _path_of(where, slug)
     for own in (where.index_folder(vault), where.memory_index_folder(vault)):
         with suppress(OSError):

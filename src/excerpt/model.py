@@ -20,8 +20,11 @@ from excerpt.places import placed_to_dict
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Consecutive lines of one kind. `block_id` is Obsidian's `^id`, without the caret; `cuts` are the lines (first of
-    an item or of a quoted block) before which a block over the maximum is best cut."""
+    """Consecutive lines of one kind.
+
+    `block_id` is Obsidian's `^id` without the caret. `cuts` are the lines before which a block over the maximum is best
+    cut: the first of each item or quoted block.
+    """
 
     kind: BlockKind
     line_start: int
@@ -32,12 +35,12 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A heading and what stands under it, up to the next heading of its level or higher.
+    """A heading and its content, up to the next heading of its level or higher.
 
     Ordinal 0 is the opening section (level 0, no heading, empty heading path): the text before the first heading.
-    `line_start` is the heading's line; `line_end` takes in the subsections; `blocks` are those directly under the
-    heading, without the subsections'. Of a file without lines, `place` is what follows "#" in a link to the section
-    (`page=12`), and the heading is in no line.
+    `line_start` is the heading's line; `line_end` includes the subsections; `blocks` are those directly under the
+    heading, without the subsections'. In a file without lines, `place` is what follows "#" in a link to the section
+    (`page=12`), and the heading has no line.
     """
 
     ordinal: int
@@ -115,14 +118,16 @@ class Fragment:
     place: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields as JSON has them."""
+        """Return the fields as JSON types."""
         return fields_of(self)
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A fragment without its text, as much as it takes to choose it: where it stands, under which heading (its
-    section's own; level 0 and no heading before the first), and how many tokens it has."""
+    """A fragment without its text: its position, the heading of its section, and its size in tokens.
+
+    The level is 0 and the heading empty before the first heading.
+    """
 
     key: int
     id: str
@@ -158,7 +163,7 @@ def signals_to_dict(signals: Sequence[Signal]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A stretch of a text, in characters, `end` exclusive: of a fragment, a title or a heading."""
+    """A range of characters in a fragment, title or heading; `end` is exclusive."""
 
     start: int
     end: int
@@ -182,8 +187,7 @@ class Hit:
     modified: int = 0
 
     def to_dict(self) -> dict[str, Any]:
-        """What `excerpt search --json` has of it: its fragment's fields beside its own, and none that only the screen
-        needs."""
+        """Return the JSON form of `excerpt search`: the hit's fields with its fragment's."""
         fragment = self.fragment
         return {
             **picked(fragment, "path", "title", "heading_path", "line_start", "line_end"),
@@ -198,8 +202,10 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Hint:
-    """What looks like a filter's key in a query and is none, from `start` to `end` (exclusive, with its colon), as it
-    was `written`, and what is one `instead`."""
+    """A word in a query that looks like a filter's key but is none.
+
+    It spans `start` to `end` (exclusive, with its colon); `written` is the text, `instead` the key that may be meant.
+    """
 
     start: int
     end: int
@@ -213,10 +219,12 @@ class Hint:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a search found, best first. `asked` is the strategy wanted, `strategy` the one that answered; `matched`
-    counts all fragments that match (`Evidence.matching`), whatever the limit, by any alternative: under filters the
-    hits may be more, for they go on with the nearest of what is allowed. `elapsed_ms` is the search alone;
-    `generation` is the index's. `hints` are of the query, and change nothing of what was found.
+    """The hits of a search, best first.
+
+    `asked` is the requested strategy, `strategy` the one that answered. `matched` counts all fragments that match
+    (`Evidence.matching`) any alternative, whatever the limit; with filters there may be more hits, because the list
+    continues with the nearest in meaning. `elapsed_ms` is the search alone. `generation` is the index's. `hints` are
+    about the query and do not change the result.
     """
 
     query: str
@@ -230,14 +238,14 @@ class Result:
 
     @property
     def confidence(self) -> Confidence | None:
-        """That of the surest of the first ten hits; None for a query of filters alone."""
+        """The highest confidence among the first ten hits; None for a query of filters alone."""
         if not self.hits:
             return Confidence.NOTHING
         sure = [hit.confidence for hit in self.hits[:10] if hit.confidence is not None]
         return min(sure, key=list(Confidence).index, default=None)
 
     def to_dict(self) -> dict[str, Any]:
-        """What `excerpt search --json` prints."""
+        """Return the JSON form of `excerpt search`."""
         return {
             **picked(self, "query", "strategy", "confidence"),
             "elapsed_ms": round(self.elapsed_ms, 3),
@@ -254,7 +262,7 @@ class VaultHit:
     hit: Hit
 
     def to_dict(self) -> dict[str, Any]:
-        """What `excerpt search --json` has of it."""
+        """Return the JSON form of `excerpt search`, with the vault's name."""
         return {"vault": self.vault, **self.hit.to_dict()}
 
 
@@ -275,12 +283,11 @@ class Entry:
 class Pack:
     """Consecutive lines of one note around one or more hits.
 
-    `id` is `<note>:o:<start>-<end>` (fragment ordinals) or `<note>:s:<section ordinal>`. `tokens` are those of
-    `text` alone. `cut_above` and `cut_below` say that its fragment, section or note goes on there but had no room; then
-    `text` may begin or end within the first or last of its lines.
-    `modified` is the day on which the note's file was last changed when it was read, ISO 8601, UTC. `link` is the
-    address that opens the note in Obsidian; "" for a memory, and where nobody asked for it. `kind` and `place` are
-    those of an attachment, see Fragment; over several pages the place is `page=12-13`.
+    `id` is `<note>:o:<start>-<end>` (fragment ordinals) or `<note>:s:<section ordinal>`. `tokens` are those of `text`
+    alone. `cut_above` and `cut_below` say that its fragment, section or note continues there but did not fit; then
+    `text` may begin or end within a line. `modified` is the day of the file's last change, ISO 8601, UTC. `link` is the
+    address that opens the note in Obsidian; "" for a memory, and if not requested. `kind` and `place` are those of an
+    attachment, see Fragment; over several pages the place is `page=12-13`.
     """
 
     id: str
@@ -303,7 +310,7 @@ class Pack:
     place: str = ""
 
     def to_dict(self, number: int) -> dict[str, Any]:
-        """What `excerpt pack --json` has of it, as the pack of this number, counted from 1."""
+        """Return the JSON form of `excerpt pack`; `number` counts from 1."""
         return {
             **picked(self, "id", "path", "heading_path", "line_start", "line_end"),
             **placed_to_dict(self),
@@ -335,12 +342,13 @@ _VALUE_DIGITS = 6
 
 @dataclass(frozen=True, slots=True)
 class PackResult:
-    """Packs within a budget and the text to paste. `tokens` are those of the whole rendered `text`, never above
-    `budget`; `value` is the sum of scores that the choice maximised; `source_tokens` are those of the whole notes the
-    packs came from, what a user would otherwise have pasted. `format` is the one asked for; where it is JSON, which is
-    data for programs, `text` is the Markdown that it tells the tokens of. `costs` are the tokens of each of `packs`
-    with what stands around it; they add up to `tokens`. `needs` are those of each hit that the budget left out, the
-    last of `left_out`, as a passage of its own."""
+    """Packs within a budget, and their rendered text.
+
+    `tokens` are those of the whole `text`, never above `budget`. `value` is the sum of values that the choice
+    maximised. `source_tokens` are those of the whole notes of the packs. `format` is the requested one; for JSON,
+    `text` is the Markdown that `tokens` counts. `costs` are the tokens of each pack with its frame and add up to
+    `tokens`. `needs` are the tokens of each hit that did not fit, the last of `left_out`, as a passage of its own.
+    """
 
     query: str
     strategy: Strategy
@@ -363,7 +371,7 @@ class PackResult:
         return 1 - self.tokens / self.source_tokens if self.source_tokens > self.tokens else 0.0
 
     def to_dict(self) -> dict[str, Any]:
-        """What `excerpt pack --json` prints; `tokens` are those of the text in Markdown."""
+        """Return the JSON form of `excerpt pack`; `tokens` are those of the text in Markdown."""
         return {
             **picked(self, "query", "strategy", "budget", "tokenizer", "tokens"),
             "value": round(self.value, _VALUE_DIGITS),
@@ -421,14 +429,16 @@ class BuildReport:
     attachments: int = 0
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields as JSON has them."""
+        """Return the fields as JSON types."""
         return fields_of(self)
 
 
 @dataclass(frozen=True, slots=True)
 class FolderRights:
-    """A folder of a vault in a store that has rights of its own, "" for the rest of the vault: the roles that may read
-    it, beside those that may write, and how many notes that is."""
+    """A folder of a vault in a store with rights of its own; "" is the rest of the vault.
+
+    It names the roles that may read it, besides the writers, and counts its notes.
+    """
 
     folder: str
     roles: tuple[str, ...]
@@ -437,9 +447,11 @@ class FolderRights:
 
 @dataclass(frozen=True, slots=True)
 class PushReport:
-    """What was written to a store: notes, how many fragments the vault has there, and who may read what of it. A reader
-    of a replica that is at `position` has all of it. `kept` counts notes that stayed as the store has them, which the
-    pushing copy does not have so; of these, `conflicts` were changed on both sides."""
+    """What a push wrote to a store: notes, the number of fragments there, and who may read which folder.
+
+    A reader of a replica at `position` has all of it. `kept` counts notes that stayed as the store has them although
+    the pushing copy differs; `conflicts` of these were changed on both sides.
+    """
 
     added: int
     changed: int
@@ -453,14 +465,16 @@ class PushReport:
     position: str
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields as JSON has them."""
+        """Return the fields as JSON types."""
         return fields_of(self)
 
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """Files that were not read, or not as a whole, for what is not installed or switched on: how many, what of them in
-    a few words, and what would have them read."""
+    """Files that were not read, or not completely, because something is not installed or enabled.
+
+    Their number, what they are in a few words, and what would have them read.
+    """
 
     files: int
     what: str
@@ -484,7 +498,7 @@ class Status:
     unread: tuple[Unread, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields as JSON has them."""
+        """Return the fields as JSON types."""
         return fields_of(self)
 
 
@@ -493,8 +507,11 @@ class Status:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a memory came from. `digest` is that of the lines when it was remembered; `place` is that of an attachment,
-    whose lines are those of the text that was read from it."""
+    """Where a memory came from.
+
+    `digest` is that of the lines when it was saved; `place` is that of an attachment, whose lines are those of the text
+    extracted from it.
+    """
 
     path: str
     line_start: int
@@ -518,5 +535,5 @@ class Memory:
     query: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields as JSON has them."""
+        """Return the fields as JSON types."""
         return fields_of(self)

@@ -1,6 +1,6 @@
-"""Where in a file without lines something stands: what follows "#" in a link to it, as browsers and Obsidian spell it.
+"""Locations in files without lines, written like the part after "#" in a link, as browsers and Obsidian do.
 
-`page=12`, `slide=3`, `chapter=4`, `cell=7`, `row=2-41` (RFC 7111 for CSV), `node=1f2e`, `Sales!A1:J40`. A stretch over
+`page=12`, `slide=3`, `chapter=4`, `cell=7`, `row=2-41` (RFC 7111 for CSV), `node=1f2e`, `Sales!A1:J40`. A range over
 several is `page=12-13`. Imports nothing of ours.
 """
 
@@ -16,7 +16,7 @@ _SHOWN = {"pdf": "PDF", "html": "HTML", "epub": "EPUB"}
 
 
 class InFile(Protocol):
-    """What may stand in an attachment: `kind` is that of its file, "" for a note."""
+    """A part of a note or attachment: `kind` is the file's, "" for a note."""
 
     @property
     def kind(self) -> str: ...
@@ -25,7 +25,7 @@ class InFile(Protocol):
 
 
 def joined(first: str, last: str) -> str:
-    """The place from one to another, "" where they do not make one."""
+    """Return the location from `first` to `last`, or "" if they have no common range."""
     if first == last:
         return first
     one, other = _NUMBERED.fullmatch(first), _NUMBERED.fullmatch(last)
@@ -47,13 +47,13 @@ class _Section(Protocol):
 
 
 def place_in(sections: Iterable[_Section], line_start: int, line_end: int) -> str:
-    """The place of some lines of an attachment, over all sections that they are of; "" where these have none."""
+    """Return the location of some lines of an attachment, over all their sections; "" if these have none."""
     inside = [one.place for one in sections if one.place and one.line_start <= line_end and line_start <= one.line_end]
     return joined(inside[0], inside[-1]) or inside[0] if inside else ""
 
 
 def place_to_dict(place: str) -> dict[str, Any]:
-    """A place as JSON has it: its kind, and from where to where, which are numbers where they count something."""
+    """Return a location as JSON: its kind, and from and to, as numbers where they count something."""
     if found := _NUMBERED.fullmatch(place):
         first = int(found["first"])
         return {"kind": found["kind"], "from": first, "to": int(found["last"] or first)}
@@ -64,7 +64,7 @@ def place_to_dict(place: str) -> dict[str, Any]:
 
 
 def placed_to_dict(value: InFile) -> dict[str, Any]:
-    """The kind of the file and the place in it, as far as there are any: notes have neither."""
+    """Return the kind of the file and the location in it for JSON; notes have neither."""
     kind = {"kind": value.kind} if value.kind else {}
     return {**kind, "place": place_to_dict(value.place)} if value.place else kind
 
@@ -81,13 +81,13 @@ def holds(place: str, wanted: str) -> bool:
 
 
 def number_of(place: str) -> int | None:
-    """The page, slide or chapter that a place begins with, None for others."""
+    """Return the first page, slide or chapter of a location; None for other kinds."""
     found = _NUMBERED.fullmatch(place)
     return int(found["first"]) if found and found["kind"] in ("page", "slide", "chapter") else None
 
 
 def spoken(place: str, first: int, last: int, dash: str = "-") -> str:
-    """Where in its file something stands, within a sentence: `page 12`, or the lines where it has no such place."""
+    """Return a location as part of a sentence: `page 12`, or the lines if there is no such location."""
     if found := _NUMBERED.fullmatch(place):
         begin, end = found["first"], found["last"]
         return f"{found['kind']}s {begin}{dash}{end}" if end else f"{found['kind']} {begin}"
@@ -97,6 +97,6 @@ def spoken(place: str, first: int, last: int, dash: str = "-") -> str:
 
 
 def called(kind: str, place: str) -> str:
-    """What an attachment and a place in it are called: `PDF, page 12`, `slides, slides 3-4`, `sheet`."""
+    """Return a label for an attachment and a location: `PDF, page 12`, `slides, slides 3-4`, `sheet`."""
     shown = _SHOWN.get(kind, kind)
     return f"{shown}, {spoken(place, 0, 0)}" if _NUMBERED.fullmatch(place) else shown

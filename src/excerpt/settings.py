@@ -1,8 +1,8 @@
-"""excerpt.toml -> Settings, and where files live.
+"""The settings from excerpt.toml, and the paths of the program's files.
 
-What holds for all vaults stands in excerpt.toml; a vault may have a file of its own beside it, which speaks over it
-key by key. Unknown keys and wrong values are errors that name the file, the key and the nearest valid key, so that a
-typing mistake never silently keeps a default.
+excerpt.toml holds for all vaults; a vault may have a file of its own, whose keys take precedence. Unknown keys and
+wrong values are errors that name the file, the key and the nearest valid key, so a typing mistake never keeps a
+default.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from excerpt.state_files import read_text
 T = TypeVar("T")
 
 MEANING = "meaning"
-"""Where a field's metadata says what a setting does."""
+"""The key of a field's metadata that holds the description of a setting."""
 
 MOST = 1_000_000_000
 """What any count may be, in the settings and on the command line: more than there is of anything, and far from what
@@ -47,7 +47,7 @@ LANGUAGES: Mapping[str, str] = {
     "pt": "portuguese", "ro": "romanian", "ru": "russian", "sr": "serbian", "sv": "swedish", "ta": "tamil",
     "th": "thai", "tr": "turkish", "uk": "ukrainian", "vi": "vietnamese", "zh": "chinese",
 }  # fmt: skip
-"""ISO 639-1 codes and English names of the languages that the analyzer tells from others."""
+"""ISO 639-1 codes and English names of the languages that the analyzer recognises."""
 
 Language = Annotated[str, msgspec.Meta(extra_json_schema={"enum": ["", *LANGUAGES]})]
 
@@ -166,11 +166,10 @@ class ScreenSettings:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """All that can be set, table by table.
+    """All settings, table by table.
 
-    What is said of a setting is said at its field: its values and their range by its type, its default and its
-    meaning by `setting`. The check of a file, the JSON schema, a new excerpt.toml and the guide's tables are made from
-    that.
+    A field declares a setting completely: type, range, default and meaning. The check of a file, the JSON schema, a new
+    excerpt.toml and the guide's tables are generated from the fields.
     """
 
     vault: VaultSettings = field(default_factory=VaultSettings)
@@ -200,23 +199,23 @@ class Places:
         return self.config / "excerpt.toml"
 
     def vault_settings_file(self, vault: Path) -> Path:
-        """The settings of one vault alone; the user's, and never inside the vault."""
+        """Return the settings file of one vault; it is the user's, and never inside the vault."""
         return self.config / "vaults" / f"{vault_slug(vault)}.toml"
 
     def index_folder(self, vault: Path) -> Path:
-        """The cache folder of one vault's index; may be deleted at any time."""
+        """Return the cache folder of a vault's index; it may be deleted at any time."""
         return self.cache / "index" / vault_slug(vault)
 
     def memory_folder(self, vault: Path) -> Path:
-        """The data folder of one vault's memories; the user's, never deleted by excerpt."""
+        """Return the folder of a vault's memories; it is the user's, and excerpt never deletes it."""
         return self.data / "memories" / vault_slug(vault)
 
     def memory_index_folder(self, vault: Path) -> Path:
-        """The cache folder of the index of one vault's memories; may be deleted at any time."""
+        """Return the cache folder of the index of a vault's memories; it may be deleted at any time."""
         return self.cache / "memories" / vault_slug(vault)
 
     def marks_file(self, vault: Path) -> Path:
-        """The marks that the screen keeps of one vault; may be deleted at any time."""
+        """Return the file of the marks that the screen keeps; it may be deleted at any time."""
         return self.state / "marks" / f"{vault_slug(vault)}.json"
 
     def session_file(self, vault: Path) -> Path:
@@ -225,23 +224,23 @@ class Places:
 
     @property
     def begun_file(self) -> Path:
-        """There once a vault of the user's own was opened, and it was said how to begin."""
+        """Path of a file that exists once a vault was opened and the first hint was shown."""
         return self.state / "begun"
 
     def savings_file(self, vault: Path) -> Path:
-        """What the packs of one vault have saved so far; may be deleted at any time."""
+        """Return the file of what packs have saved so far; it may be deleted at any time."""
         return self.state / "savings" / f"{vault_slug(vault)}.json"
 
     def use_file(self, vault: Path) -> Path:
-        """The log of what the user opened and packed in one vault; may be deleted at any time."""
+        """Return the log of notes that the user opened and packed; it may be deleted at any time."""
         return self.state / "use" / f"{vault_slug(vault)}.jsonl"
 
     def history_file(self, vault: Path) -> Path:
-        """The queries asked of one vault; may be deleted at any time."""
+        """Return the file of the queries asked; it may be deleted at any time."""
         return self.state / "history" / f"{vault_slug(vault)}.jsonl"
 
     def saved_queries_file(self, vault: Path) -> Path:
-        """The queries that the user gave names; the user's, never deleted by excerpt."""
+        """Return the file of the saved queries; it is the user's, and excerpt never deletes it."""
         return self.data / "queries" / f"{vault_slug(vault)}.json"
 
     def known_notes_file(self, vault: Path) -> Path:
@@ -249,7 +248,10 @@ class Places:
         return self.data / "vaults" / f"{vault_slug(vault)}.json"
 
     def push_folder(self, vault: Path) -> Path:
-        """What a vault was pushed to which store as; may be deleted, and the next push then removes nothing unasked."""
+        """Return the folder that records what was pushed to which store.
+
+        It may be deleted; the next push then removes nothing without asking.
+        """
         return self.state / "pushes" / vault_slug(vault)
 
     def watch_folder(self, vault: Path) -> Path:
@@ -267,7 +269,7 @@ class Places:
 
 
 def places() -> Places:
-    """The folders of $EXCERPT_HOME, else the system's. Raises ExcerptError where none can be named."""
+    """Return the folders below $EXCERPT_HOME, else the system's. Raises ExcerptError if there are none."""
     home = os.environ.get("EXCERPT_HOME")
     try:
         if home:
@@ -284,16 +286,18 @@ def places() -> Places:
 
 
 def vault_slug(vault: Path) -> str:
-    """A folder name for a vault: its own name, readable, and a hash of its whole path, unique."""
+    """Return a folder name for a vault: its own name, and a hash of its whole path."""
     resolved = vault.resolve()
     name = "".join(c if c.isalnum() or c in "-_." else "-" for c in resolved.name)[:40] or "vault"
     return f"{name}-{hashlib.blake2b(os.fsencode(resolved), digest_size=5).hexdigest()}"
 
 
 def check_apart(vault: Path, where: Places, home: Path | None = None) -> None:
-    """Raise VaultError if a folder that excerpt writes to is in the vault, unless the vault is a home folder or a disk,
-    where they are by themselves. Memories may be where the user likes. `home` is the user's, if not by the environment
-    of this process."""
+    """Raise VaultError if a folder that excerpt writes to is inside the vault.
+
+    A home folder or disk is exempt, because it contains these folders. Memories may be anywhere. `home` is the user's,
+    by default that of this process's environment.
+    """
     for folder in (where.config, where.cache, where.state):
         if folder.resolve().is_relative_to(vault) and not is_around_home(vault, home):
             raise VaultError(
@@ -311,7 +315,7 @@ def is_around_home(folder: Path, home: Path | None = None) -> bool:
 
 
 def open_vault(path: str | Path) -> Path:
-    """The vault's folder, resolved. Raises VaultError if it is missing, a file, or cannot be listed."""
+    """Return the vault's folder, resolved. Raises VaultError if it is missing, a file, or cannot be listed."""
     vault = Path(path)
     try:
         vault = vault.expanduser()
@@ -328,12 +332,12 @@ def open_vault(path: str | Path) -> Path:
 
 
 def settings_of(vault: Path, where: Places) -> Settings:
-    """The settings that hold for a vault: its own over those for all. Raises SettingsError."""
+    """Return the settings for a vault: its own over those for all. Raises SettingsError."""
     return load_settings(where.settings_file, where.vault_settings_file(vault))
 
 
 def load_settings(*files: Path) -> Settings:
-    """The settings in the files, each speaking over those before it; defaults where none says anything or exists.
+    """Return the settings in the files; later files take precedence, missing keys have their defaults.
 
     Raises SettingsError, which names the file at fault.
     """
@@ -363,7 +367,7 @@ def _read(file: Path) -> dict[str, Any]:
 
 
 def check_settings(raw: dict[str, Any], file: Path) -> None:
-    """Raise SettingsError unless what one file says is valid by itself."""
+    """Raise SettingsError unless the values of one file are valid by themselves."""
     _reject_unknown(raw, Settings, file, ())
     try:
         settings = msgspec.convert(raw, Settings)
@@ -379,7 +383,7 @@ def check_settings(raw: dict[str, Any], file: Path) -> None:
 
 
 def _speak_over(under: dict[str, Any], over: dict[str, Any]) -> None:
-    """Put what `over` says in its place in `under`, table by table; a list takes the place of the other."""
+    """Merge `over` into `under`, table by table; a list replaces the other."""
     for key, value in over.items():
         if isinstance(value, dict) and isinstance(under.get(key), dict):
             _speak_over(under[key], value)
@@ -388,7 +392,7 @@ def _speak_over(under: dict[str, Any], over: dict[str, Any]) -> None:
 
 
 def _choices(key: str) -> Mapping[str, str]:
-    """The values that a setting may have, each with another name of it; none where they cannot be counted."""
+    """Return the values that a setting may have, each with a second name; none if they are not an enumeration."""
     shape: Any = Settings
     for part in key.split("."):
         shape = get_type_hints(shape).get(part) if is_dataclass(shape) else None
@@ -403,7 +407,7 @@ def _value_at(raw: dict[str, Any], key: str) -> object:
 
 
 def _nearest(value: object, choices: Mapping[str, str]) -> str:
-    """What was meant, as a hint: the choice whose value or name is the most like `value`; "" if none is."""
+    """Return a hint with the choice most like `value`, by value or name; "" if none is similar."""
     if not isinstance(value, str):
         return ""
     import difflib

@@ -1,4 +1,4 @@
-"""excerpt.toml: what each setting means, the JSON schema, and changing one without touching what else stands there."""
+"""excerpt.toml as text: descriptions, the JSON schema, and changes that keep the rest of the file."""
 
 from __future__ import annotations
 
@@ -23,16 +23,18 @@ from excerpt.state_files import read_at_most, replace_file
 # What each setting means, in a sentence, and the JSON schema of excerpt.toml that is made from it and `Settings`.
 
 SCHEMA_NAME = "excerpt.schema.json"
-"""The file beside excerpt.toml that tells an editor what can be set."""
+"""The file beside excerpt.toml that describes the settings to an editor."""
 
 Actions = Mapping[str, tuple[str, str]]
-"""What keys can be given to, by its name: what it does, and the keys that it has of its own. The screen knows them, so
-whoever asks for a schema says them."""
+"""Actions that keys can be assigned to, by name: description and default keys.
+
+The screen knows them, so the caller of the schema passes them.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One setting, as its field in `Settings` says it."""
+    """One setting, as declared by its field in `Settings`."""
 
     key: str
     """Dotted, as in excerpt.toml."""
@@ -59,8 +61,7 @@ def all_settings(shape: type[Any] = Settings, above: str = "") -> Iterator[Setti
 
 
 def schema(actions: Actions) -> dict[str, Any]:
-    """The JSON schema of excerpt.toml: types, ranges, defaults and meanings. A key it does not name is an error, as
-    it is to excerpt."""
+    """Return the JSON schema of excerpt.toml: types, ranges, defaults and meanings. Unknown keys are errors."""
     made = msgspec.json.schema(Settings)
     shapes = made["$defs"]
     _describe(shapes, Settings)
@@ -79,7 +80,7 @@ def schema(actions: Actions) -> dict[str, Any]:
 
 
 def schema_text(actions: Actions) -> str:
-    """The schema as the text of a file, without a last line end."""
+    """Return the schema as the text of a file, without a final line feed."""
     return json.dumps(schema(actions), ensure_ascii=False, indent=2)
 
 
@@ -123,9 +124,11 @@ Value = bool | int | float | str | list[str]
 
 
 def begin_with(places: Places, vault: Path | None, actions: Actions) -> str:
-    """Return what a new settings file begins with: of all vaults, with every setting as a comment, or of one. The
-    schema is named for the language servers of TOML (taplo, tombi), and written beside excerpt.toml where that can be
-    done, with the `actions` that keys can be given to."""
+    """Return the text of a new settings file: with every setting as a comment, or for one vault.
+
+    It names the schema for TOML language servers (taplo, tombi); the schema, with the `actions` for keys, is written
+    beside excerpt.toml if possible.
+    """
     with suppress(OSError):
         write_schema(places.config, actions)
     if vault is None:
@@ -175,8 +178,10 @@ def change_setting(file: Path, key: str, value: Value | None, beginning: str = "
 
 
 def with_setting(text: str, key: str, value: Value | None, file: Path) -> str:
-    """The text of a settings file with `value` under the dotted `key`; `file` is for the errors. Raises SettingsError
-    if the text is not valid before or after."""
+    """Return the text of a settings file with `value` at the dotted `key`; `file` is named in errors.
+
+    Raises SettingsError if the text is not valid before or after.
+    """
     import tomlkit
 
     wanted = parsed(text, file)
@@ -191,7 +196,7 @@ def with_setting(text: str, key: str, value: Value | None, file: Path) -> str:
 
 
 def parsed(text: str, file: Path) -> dict[str, Any]:
-    """A settings file's values. Raises SettingsError if it is not TOML."""
+    """Return the values of a settings file. Raises SettingsError if it is not TOML."""
     try:
         return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
@@ -199,7 +204,7 @@ def parsed(text: str, file: Path) -> dict[str, Any]:
 
 
 def _said(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Without tables in which nothing stands."""
+    """Return the values without empty tables."""
     told = {key: _said(value) if isinstance(value, Mapping) else value for key, value in values.items()}
     return {key: value for key, value in told.items() if value != {}}
 
@@ -244,7 +249,7 @@ def _new_table(values: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
 
 
 def _read(file: Path) -> str | None:
-    """The text with its line ends as they are, without a byte order mark; None if there is no file."""
+    """Return the text with its own line ends and without a byte order mark; None if there is no file."""
     try:
         return read_at_most(file, MOST_SETTINGS_BYTES).decode("utf-8-sig")
     except FileNotFoundError:

@@ -1,5 +1,4 @@
-"""The program's own files: for their owner alone to read, and where several excerpts write one, one at a time, replaced
-whole or not at all."""
+"""The program's own files: private, replaced atomically, and locked where several processes write."""
 
 from __future__ import annotations
 
@@ -56,8 +55,9 @@ def open_to_others(folder: Path) -> Iterator[Path]:
 
 
 def close_to_others(folder: Path) -> None:
-    """Take every permission on the folder, and on what is under it, from others than their owners, as far as the system
-    lets us. The folder is first, so that it is private at once; one that stays open is on a disk without permissions.
+    """Remove the permissions of others from a folder and its content, as far as the system allows.
+
+    The folder is first, so it is private at once; one that stays open is on a disk without permissions.
     """
     for path in open_to_others(folder):
         with suppress(OSError):
@@ -67,16 +67,20 @@ def close_to_others(folder: Path) -> None:
 
 
 def close_if_open(folders: Iterable[Path]) -> None:
-    """Close those of the folders that others may look into, with all that they hold: made by an earlier version, or by
-    other programs. What is below a closed one is not looked at, as nobody else gets there."""
+    """Close the folders that others may read, with their content.
+
+    They were made by an earlier version or by other programs. What is below a closed folder is not checked.
+    """
     for folder in folders:
         if os.name == "posix" and _is_open(folder):
             close_to_others(folder)
 
 
 def make_private(folders: Sequence[Path]) -> None:
-    """Make those of the folders that are not there, for their owner alone, whatever the umask: what a program that is
-    not ours makes in them with our code is out of others' reach. Where that cannot be, who writes there says so."""
+    """Create missing folders for their owner alone, whatever the umask, and close open ones.
+
+    A program that uses our code need not have a strict umask. If a folder cannot be made, its writer reports that.
+    """
     for folder in folders:
         with suppress(OSError):
             folder.mkdir(mode=stat.S_IRWXU, parents=True, exist_ok=True)
@@ -98,8 +102,10 @@ _LARGEST_VALUE = 64_000_000
 
 
 def read_at_most(file: Path, most: int) -> bytes:
-    """Return what a file holds. Raises OSError where it cannot be read, or holds more than `most` bytes: it may be a
-    device without an end."""
+    """Return the content of a file. Raises OSError if it cannot be read or has more than `most` bytes.
+
+    It may be a device without an end.
+    """
     data = bytearray()
     with file.open("rb", buffering=0) as opened:
         while len(data) <= most and (piece := opened.read(_PIECE)):
@@ -110,8 +116,10 @@ def read_at_most(file: Path, most: int) -> bytes:
 
 
 def read_text(file: Path, most: int) -> str:
-    """Return a file of UTF-8 text with line feeds as line ends, without a byte order mark. Raises OSError as
-    `read_at_most`, and UnicodeDecodeError."""
+    """Return UTF-8 text with line feeds and without a byte order mark.
+
+    Raises OSError as `read_at_most` does, and UnicodeDecodeError.
+    """
     return io.StringIO(read_at_most(file, most).decode("utf-8-sig"), newline=None).read()
 
 
@@ -168,7 +176,10 @@ def _json(value: object, indent: int | None = None) -> bytes:
 
 
 def _value_of(data: bytes, shape: type[Shape]) -> Shape:
-    """Raises ValueError. By `json`, as msgspec's decoder refuses the escapes of what is not UTF-8."""
+    """Return the value in JSON data. Raises ValueError.
+
+    Parsed by `json`, because msgspec's decoder refuses the escapes of what is not UTF-8.
+    """
     try:
         import msgspec  # not needed by a command that reads and writes no such file
 
@@ -178,8 +189,9 @@ def _value_of(data: bytes, shape: type[Shape]) -> Shape:
 
 
 def replace_file(file: Path, data: bytes, *, lasting: bool = False, mode: int | None = None) -> None:
-    """Write `data` in the place of what the file holds, its folder with it. Raises OSError, and the file is then as it
-    was. A `lasting` one survives a power cut, for which the disk is waited for. Without a `mode` it is for its owner.
+    """Replace the content of a file, creating its folder. Raises OSError and then leaves the file as it was.
+
+    With `lasting` it survives a power cut, which waits for the disk. Without `mode` only its owner can read it.
     """
     make_folder(file)
     swap_file(file, data, lasting=lasting, mode=mode)
@@ -245,16 +257,20 @@ def _ends_line(opened: BinaryIO) -> bool:
 
 @contextmanager
 def alone(file: Path) -> Iterator[None]:
-    """Hold the file's lock, so that nothing is lost between a read and a write. Raises OSError where it is not to be
-    had in two seconds."""
+    """Hold the file's lock for a block, so that no other process writes between a read and a write.
+
+    Raises OSError if it is not free within two seconds.
+    """
     make_folder(file)
     with file_lock(file.with_suffix(".lock"), _LOCK_SECONDS):
         yield
 
 
 def file_lock(file: Path, seconds: float) -> BaseFileLock:
-    """Return a lock that dies with its holder, and that waits so long. Entering it raises OSError, which is filelock's
-    Timeout where another process holds it."""
+    """Return a lock that ends with its holder and waits at most `seconds`.
+
+    Entering it raises OSError, which is filelock's Timeout while another process holds it.
+    """
     from filelock import FileLock
 
     # Some versions of filelock give its file a mode of their own, over the umask.

@@ -1,8 +1,8 @@
-"""Open files and folders of a vault without following a link: what stands outside the vault is never read.
+"""Opening of files and folders in a vault without following links, so nothing outside it is read.
 
-A path is opened part by part, each relative to the folder before it, so that it does not matter what anybody puts in
-the place of a folder meanwhile. The vault itself may be reached by a link. Windows opens no folders: there the path
-that the system has for an open file is compared with the vault's.
+A path is opened part by part, each relative to the folder before it, so it does not matter if a folder is replaced
+meanwhile. The vault itself may be reached by a link. Windows opens no folders: there the system's path of an open file
+is compared with the vault's.
 """
 
 from __future__ import annotations
@@ -32,8 +32,10 @@ _LINK_ERRORS = (errno.ELOOP, errno.ENOTDIR, errno.EMLINK)
 
 @dataclass(frozen=True, slots=True)
 class OpenFolder:
-    """A folder of a vault, `path` in it ("" for the vault itself), as long as it is open. What is put in its place
-    meanwhile is another folder. `descriptor` is -1 where the system opens no folders."""
+    """An open folder of a vault; `path` is relative to the vault, "" for the vault itself.
+
+    A folder that replaces it meanwhile is another one. `descriptor` is -1 where the system opens no folders.
+    """
 
     vault: Path
     path: str
@@ -74,8 +76,10 @@ class OpenFolder:
 
 @contextmanager
 def open_folder(vault: Path, path: str) -> Iterator[OpenFolder]:
-    """Open a folder of a vault for as long as the block lasts; `path` is relative, with "/". Raises OSError,
-    and ValueError for what is no path in a vault."""
+    """Open a folder of a vault for a block; `path` is relative, with "/".
+
+    Raises OSError, and ValueError for what is no path in a vault.
+    """
     parts = path.split("/") if path else []
     _check_names(*parts)
     if not _OPENS_FOLDERS:
@@ -125,14 +129,16 @@ def _unopened(error: OSError | ValueError) -> UnopenedError:
 
 
 def _is_inside(descriptor: int, file: Path, vault: Path) -> bool:
-    """Return whether an open file is in the vault, by the path that the system has for it: `file`'s own may lead to
-    another one by now."""
+    """Return whether an open file is inside the vault, by the path that the system reports for it.
+
+    The path in `file` may lead to another file by now.
+    """
     real = _final_path(descriptor) or os.path.realpath(file)  # some file systems of Windows cannot tell it
     return Path(_without_prefix(real)).is_relative_to(_without_prefix(os.path.realpath(vault)))
 
 
 def _without_prefix(path: str) -> str:
-    r"""Return a path of Windows without the `\\?\` that says that it may be long."""
+    r"""Return a Windows path without the `\\?\` prefix for long paths."""
     return "\\\\" + path[8:] if path.startswith("\\\\?\\UNC\\") else path.removeprefix("\\\\?\\")
 
 
@@ -144,7 +150,7 @@ if sys.platform == "win32":
     _LONGEST_PATH = 32_768
 
     def _final_path(descriptor: int) -> str:
-        """Return the path that the system has for an open file, "" where it cannot tell."""
+        """Return the system's path of an open file, "" if unknown."""
         get = ctypes.WinDLL("kernel32").GetFinalPathNameByHandleW
         get.argtypes = (wintypes.HANDLE, wintypes.LPWSTR, wintypes.DWORD, wintypes.DWORD)
         get.restype = wintypes.DWORD
