@@ -13,7 +13,7 @@ GAIN, LOSS = "█", "░"
 
 
 def snippet(text: str, spans: Sequence[Span], columns: int) -> tuple[str, list[Span]]:
-    """About `columns` columns of `text` on one line, from where the most matches stand, and the matches in it."""
+    """Return about `columns` columns of `text` on one line, where it has the most matches, and these matches."""
     lead_in = columns // 5
     start = _densest_window(spans, columns - lead_in)
     if start:
@@ -53,7 +53,7 @@ def _densest_window(spans: Sequence[Span], columns: int) -> int:
 
 
 def wrapped(text: str, width: int) -> Iterator[tuple[int, int]]:
-    """The lines of `text` at most `width` columns wide, as (start, end), broken at spaces where there are any."""
+    """Yield the lines of `text` at most `width` columns wide, as (start, end), broken at spaces where possible."""
     start = 0
     while start < len(text):
         end, used, space = start, 0, -1

@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 
 Period = tuple[date, date]
-"""First and last day, both inclusive. `date.min` and `date.max` stand for no bound."""
+"""First and last day, both inclusive. `date.min` and `date.max` mean that there is no bound."""
 
 _DAY = timedelta(days=1)
 
@@ -52,10 +52,10 @@ _SECONDS, _MILLISECONDS = 10, 13  # digits of a point in time since 1970, from 2
 
 @lru_cache(maxsize=50_000)
 def day_of(text: str) -> date | None:
-    """The first date in a property's value or a file's name; None without one.
+    """Return the first date in a property's value or a file's name; None without one.
 
-    Of a month or a year it is the first day, of a point in time the day as written, and of seconds or milliseconds
-    since 1970 that in UTC. `03/04/2025` is read as in America, unless there is no such month.
+    A month or year gives its first day, a time its day as written, and seconds or milliseconds since 1970 the day in
+    UTC. `03/04/2025` is read as in America, unless there is no such month.
     """
     bare = text.strip()
     if bare.isdecimal() and bare.isascii():
@@ -99,9 +99,12 @@ _NAMED = re.compile(r"(this|last)[-_ ]?(week|month|year)")
 
 
 def period_of(text: str, today: date) -> Period | None:
-    """The period that a filter's value means: `2025`, `2025-03`, `2025-03-01`, `7d`, `2w`, `3m`, `1y`, `today`,
-    `yesterday`, `this-week`, `last-month` and the like; one of them after `>`, `>=`, `<` or `<=`; or two around `..`,
-    either of which may be missing. None for anything else."""
+    """Return the period that a filter's value means, None if it is none.
+
+    Accepted are `2025`, `2025-03`, `2025-03-01`, `7d`, `2w`, `3m`, `1y`, `today`, `yesterday`, `this-week`,
+    `last-month` and the like; one of them after `>`, `>=`, `<` or `<=`; or two around `..`, either of which may be
+    missing.
+    """
     value = text.strip().lower()
     if compared := _COMPARED.fullmatch(value):
         return _compared(compared[1], compared[2].strip(), today)

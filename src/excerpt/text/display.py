@@ -41,13 +41,14 @@ def visible_line(text: str) -> str:
 
 
 def obeyed() -> str:
-    """Return what `visible_line` replaces but what is below a space, as it stands between the brackets of a regular
-    expression."""
+    """Return the characters that `visible_line` replaces, from DEL on, as the content of a regular expression's
+    brackets.
+    """
     return "\x7f" + "".join(f"{chr(codes[0])}-{chr(codes[-1])}" for codes in _runs())
 
 
 def visible_json(text: str) -> str:
-    """JSON that says the same as `text`, with every such character written as an escape."""
+    """Return JSON equal to `text`, with every such character written as an escape."""
     return _in_json().sub(_escaped, text)
 
 
@@ -84,7 +85,7 @@ def counted(number: int, one: str, many: str = "") -> str:
 
 
 def percent(share: float, between: str = " ") -> str:
-    """`36 %`. Nothing and all are said only of what is exactly that."""
+    """Return a share as `36 %`. 0 % and 100 % are used for exact values alone."""
     rounded = f"{min(share, 0.99) if share < 1 else share:.0%}"
     return ("<1%" if rounded == "0%" and share else rounded).replace("%", f"{between}%")
 
@@ -99,12 +100,12 @@ def line_range(first: int, last: int, dash: str = "-") -> str:
 
 
 def lines_named(first: int, last: int, dash: str = "-") -> str:
-    """The same within a sentence: `lines 8-12`, or `line 8`."""
+    """Return a range of lines for a sentence: `lines 8-12`, or `line 8`."""
     return f"line{'' if first == last else 's'} {line_range(first, last, dash)}"
 
 
 def location(path: str, first: int, last: int, place: str = "") -> str:
-    """Where something stands, on one line: `path:first-last`, or `path#place` in a file that has places for lines."""
+    """Return a location on one line: `path:first-last`, or `path#place` in a file that has places for lines."""
     return visible_line(f"{path}#{place}" if place else f"{path}:{line_range(first, last)}")
 
 
@@ -113,7 +114,7 @@ def location(path: str, first: int, last: int, place: str = "") -> str:
 
 
 def local_time(stamp: str) -> str:
-    """An ISO 8601 time as `2026-03-01 14:05`; what cannot be read as one is left as it is."""
+    """Return an ISO 8601 time as `2026-03-01 14:05` in local time; text that cannot be parsed is returned as it is."""
     try:
         then = datetime.fromisoformat(stamp)
     except ValueError:
@@ -124,13 +125,15 @@ def local_time(stamp: str) -> str:
 
 
 def local_day(stamp: str) -> str:
-    """The day of an ISO 8601 time."""
+    """Return the local day of an ISO 8601 time."""
     return local_time(stamp)[:10]
 
 
 def age(then: float, now: float) -> str:
-    """How long ago, in at most four cells: `now` within an hour, then `7h`, `9d`, `6w`, `14mo`, `3y`. Both in seconds
-    since 1970."""
+    """Return an age in at most four cells: `now` within an hour, then `7h`, `9d`, `6w`, `14mo`, `3y`.
+
+    Both times are in seconds since 1970.
+    """
     hours = max(0, int(now - then)) // 3600
     days = hours // 24
     if hours < 1:
@@ -147,7 +150,6 @@ def age(then: float, now: float) -> str:
 
 
 def title_and_headings(title: str, heading_path: Sequence[str]) -> str:
-    """Return `Title › Heading › Heading` as it is written in the note; a first heading that repeats the title is left
-    out."""
+    """Return `Title › Heading › Heading`, without a first heading that repeats the title."""
     headings = tuple(heading_path)
     return " › ".join(headings if headings[:1] == (title,) else (title, *headings))

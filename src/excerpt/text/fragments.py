@@ -1,7 +1,7 @@
 """Sections -> fragments: the passages that are indexed, ranked and shown.
 
-Blocks of one section are gathered until they make a passage worth ranking, and never cut but when one alone is over
-the maximum: then at its items, else at a blank line, else at any line.
+Blocks of one section are gathered until they make a passage worth ranking. A block is cut only if it alone is over the
+maximum: at its items, else at a blank line, else at any line.
 """
 
 from __future__ import annotations
@@ -20,8 +20,10 @@ FRAGMENTS_VERSION = 1
 
 
 def version_of_cut(language: str) -> str:
-    """What a note is stored with, and cut again without: the code that cuts it, the language it is set to ("" for
-    none)."""
+    """Return the version that a note is stored with: the fragment rules, and the configured language ("" for none).
+
+    A note stored with another version is cut again.
+    """
     return f"{FRAGMENTS_VERSION}/{language}" if language else str(FRAGMENTS_VERSION)
 
 
@@ -47,7 +49,7 @@ _CHARACTERS_PER_WORD = 10
 
 
 def words_in(text: str) -> int:
-    """The size of a text in words of any script.
+    """Return the size of a text in words of any script.
 
     Two characters of a script without spaces count as a word, and at least every tenth character does, so that tables
     of figures and encoded data have a size too.
@@ -57,19 +59,19 @@ def words_in(text: str) -> int:
 
 
 def digest_of_text(text: str) -> str:
-    """16 hex digits that tell a fragment's text from any other's."""
+    """Return 16 hex digits that identify a fragment's text."""
     return hashlib.blake2b(_bytes(text), digest_size=8).hexdigest()
 
 
 def note_id(path: str) -> str:
-    """10 hex digits that stand for a note's path."""
+    """Return 10 hex digits that identify a note's path."""
     return hashlib.blake2b(_bytes(path), digest_size=5).hexdigest()
 
 
 def fragments_of(
     note: Note, count_tokens: Callable[[str], int], limits: FragmentLimits = LIMITS
 ) -> tuple[Fragment, ...]:
-    """The fragments of a note in the order of its lines: every block stands in exactly one.
+    """Return the fragments of a note in the order of its lines; every block is in exactly one.
 
     A note of headings alone is one fragment, from the first heading to the last, so that it can be found.
     """
@@ -102,8 +104,10 @@ def fragments_of(
 
 
 def fragment_id(path: str, digest: str, occurrence: int) -> str:
-    """The id of a fragment, by its note's path and its text's digest: the same passage twice in a note is told apart by
-    its turn, `occurrence`, from 0."""
+    """Return the id of a fragment from its note's path and its text's digest.
+
+    `occurrence` counts equal passages of a note from 0.
+    """
     return hashlib.blake2b(_bytes(f"{path}\0{digest}\0{occurrence}"), digest_size=6).hexdigest()
 
 
@@ -159,7 +163,7 @@ def _pieces(block: Block, lines: Sequence[str], limits: FragmentLimits) -> Itera
 
 
 def _cut(first: int, last: int, lines: Sequence[str], best: set[int]) -> int:
-    """The last line of a piece that could take in `first`..`last`: before a cut of the block's own, or a blank line."""
+    """Return the last line of a piece within `first`..`last`: before one of the block's cuts, or at a blank line."""
     for number in range(last, first - 1, -1):
         if number + 1 in best:
             return number

@@ -26,8 +26,11 @@ _NAMED = {"title": "title", "alias": "aliases", "aliases": "aliases", "tag": "ta
 
 @dataclass(frozen=True, slots=True)
 class Frontmatter:
-    """`lines` counts the block's lines with its delimiters, 0 if there is none. `values` are all scalars, each with
-    its 1-based line in the note."""
+    """The frontmatter of a note.
+
+    `lines` counts its lines with the delimiters, 0 if there is none. `values` are all scalars, each with its 1-based
+    line in the note.
+    """
 
     lines: int = 0
     title: str = ""
@@ -60,7 +63,7 @@ class _TooManyError(Exception):
 
 
 def read_frontmatter(text: str) -> Frontmatter:
-    """The frontmatter of a note's `text`. Never raises: what cannot be read is a warning.
+    """Parse the frontmatter of a note's `text`. Never raises: what cannot be parsed is a warning.
 
     Prose between two rules is text, not frontmatter, and so is a block too large to be one.
     """
@@ -85,7 +88,7 @@ def read_frontmatter(text: str) -> Frontmatter:
 
 
 def yaml_reason(error: Exception) -> str:
-    """What is wrong with a block of frontmatter, and in which line of the file, in words for a user."""
+    """Return what is wrong in a frontmatter block, and in which line of the file, as words for a user."""
     problem = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error).split("\n", 1)[0]
     mark = getattr(error, "problem_mark", None)
     # The block's first line holds the opening delimiter's end, so that its line 1 is the note's line 2.
@@ -93,7 +96,7 @@ def yaml_reason(error: Exception) -> str:
 
 
 def _tree(block: str) -> _Node:
-    """The nodes of one YAML document; an empty one is an empty scalar."""
+    """Return the nodes of one YAML document; an empty one is an empty scalar."""
     import yaml
 
     root: _Node = _Scalar("", 0)
@@ -197,7 +200,7 @@ def _collect(tree: dict[str, _Node], lines: int) -> Frontmatter:
 
 
 def _named_values(name: str, text: str, listed: bool) -> list[str]:
-    """The values in one scalar: tags and aliases outside a list may be several, set apart by commas or spaces."""
+    """Split one scalar into values: tags and aliases outside a list are separated by commas or spaces."""
     if name == "title" or listed:
         return [text]
     parts = re.split(r"[,\s]+" if name == "tags" else r",", text)

@@ -1,7 +1,6 @@
-"""What stands inside the lines of a note: links, embeds, tags, and headings' plain text.
+"""Inline content of a note: links, embeds, tags, and the plain text of headings.
 
-Two parsers share one set of rules of our own: wikilinks and tags are inline rules, so that none is taken out of code,
-maths, HTML or a link.
+Two parsers share our own inline rules for wikilinks and tags, so that none is found inside code, maths, HTML or a link.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ _HIGHLIGHT = re.compile(r"==(?=\S)(.{1,500}?)(?<=\S)==")
 
 @dataclass(frozen=True, slots=True)
 class Inline:
-    """The links and tags of one stretch of text."""
+    """The links and tags of one piece of text."""
 
     links: tuple[Link, ...] = ()
     tags: tuple[str, ...] = ()
@@ -69,7 +68,7 @@ def block_id(text: str) -> str | None:
 
 
 def may_hold_links(text: str) -> bool:
-    """Whether `text` is worth reading for links and tags: a quick look that never says no to one that has some."""
+    """Return False only if `text` certainly holds no links or tags; a fast test before parsing."""
     return _ATTENTION.search(text) is not None
 
 
@@ -125,7 +124,7 @@ def _visible(tokens: list[Token]) -> Iterator[str]:
 
 
 def _label(tokens: list[Token], at: int) -> str:
-    """The text shown for the link or image that opens at `at`."""
+    """Return the text shown for the link or image that opens at `at`."""
     if tokens[at].type == "image":
         return "".join(_visible(tokens[at].children or []))
     end = next((i for i in range(at, len(tokens)) if tokens[i].type == "link_close"), len(tokens))
@@ -157,15 +156,14 @@ def _link(kind: LinkKind, address: str, line: int, shown: str | None, encoded: b
 
 
 def read_address(kind: LinkKind, address: str) -> Link | None:
-    """The link that is written as `address`, target with anchor, in a link of that kind; None where it leads out of the
-    vault, to what a scheme names."""
+    """Parse an `address` (target with anchor) of a link of that kind; None if it leads out of the vault."""
     if kind is LinkKind.WIKILINK:
         return _link(kind, address, 0, None)
     return None if _SCHEME.match(address) else _link(kind, address, 0, None, encoded=True)
 
 
 def property_links(text: str, line: int) -> tuple[Link, ...]:
-    """The wikilinks in a frontmatter value."""
+    """Return the wikilinks in a frontmatter value."""
     return read_inline(text, line, {}).links if "[[" in text else ()
 
 
@@ -233,7 +231,7 @@ _BEGIN_WITH = {
 
 
 class _InlineByFirstCharacter(Ruler[RuleFuncInlineType]):
-    """The rules of another ruler as one, which asks those that the character at hand can begin."""
+    """The rules of another ruler as one rule that runs only those that can begin with the current character."""
 
     def __init__(self, ruler: Ruler[RuleFuncInlineType]) -> None:
         super().__init__()
@@ -291,7 +289,7 @@ _PLAIN_LINK = re.compile(
 
 
 def _link_rule(state: StateInline, silent: bool) -> bool:
-    """The library's rule, with a short cut to the end of a link as nearly all are written."""
+    """Parse a link by the library's rule, with a fast path for links as nearly all are written."""
     found = _PLAIN_LINK.match(state.src, state.pos, state.posMax)
     if not found:
         return _library_link(state, silent)

@@ -31,7 +31,7 @@ from excerpt.text.words import detect_language
 
 
 def parse_blocks(source: str, env: EnvType) -> list[Token]:
-    """The block tokens of a note's body; the text of inlines is left as it is. `env` gets the link definitions.
+    """Return the block tokens of a note's body with unparsed inline text; `env` gets the link definitions.
 
     Raises TangledError.
     """
@@ -122,8 +122,10 @@ _NEAR = 50
 
 
 def _underlined_heading(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """The library's rule, which takes a paragraph apart like the one for paragraphs; not for those without an
-    underline."""
+    """Apply the library's rule for underlined headings only to paragraphs that have an underline.
+
+    The rule parses a paragraph as the one for paragraphs does again.
+    """
     line = start + 1
     while line < end and not state.isEmpty(line):
         # So far only: other blocks may end the paragraph, and every one after it would look at the same lines again.
@@ -157,7 +159,7 @@ def _count_look(env: EnvType) -> None:
 
 
 def _delimited_rule(marker: str) -> RuleFuncBlockType:
-    """A block from a line that begins with `marker` to the nearest that ends with it; none if there is none."""
+    """Return a rule for a block from a line that begins with `marker` to the nearest line that ends with it."""
 
     def rule(state: StateBlock, start: int, end: int, silent: bool) -> bool:
         at, stop = state.bMarks[start] + state.tShift[start], state.eMarks[start]
@@ -180,7 +182,7 @@ def _delimited_rule(marker: str) -> RuleFuncBlockType:
 
 
 def _closing_line(state: StateBlock, marker: str, start: int, end: int) -> int:
-    """The first line after `start` that ends with `marker`, -1 if there is none before `end` or the container's."""
+    """Return the first line after `start` that ends with `marker`, -1 if none is before `end` or the container's end."""
     for line in range(start + 1, end):
         state.env["looks"] -= 1
         if state.sCount[line] < state.blkIndent and not state.isEmpty(line):
@@ -271,8 +273,10 @@ def normalise_newlines(text: str) -> str:
 
 
 def parse_note(path: str, text: str, language: str = "") -> Note:
-    """The note at `path` (its name is the title if the frontmatter gives none), in `language` or the one it seems to be
-    in. Never raises, whatever `text` holds."""
+    """Parse the note at `path`, in `language` or the detected one. Never raises, whatever `text` holds.
+
+    The file name is the title if the frontmatter gives none.
+    """
     text = normalise_newlines(text.removeprefix("\ufeff"))
     lines = text.split("\n")
     front = read_frontmatter(text)
@@ -308,7 +312,7 @@ class _Heading:
 
 @dataclass(slots=True)
 class _Body:
-    """What stands below the frontmatter, in the order of the lines."""
+    """The content below the frontmatter, in the order of the lines."""
 
     parts: list[_Heading | Block] = field(default_factory=list)
     links: list[Link] = field(default_factory=list)
@@ -419,7 +423,7 @@ def _runs(lines: Sequence[str], first: int, last: int) -> Iterator[Block]:
 
 
 def _sections(body: _Body, lines: Sequence[str], front: Frontmatter) -> tuple[Section, ...]:
-    """The opening section, which always is, and one for each heading."""
+    """Return the opening section, which always exists, and one section for each heading."""
     last = len(lines)
     while last > 1 and not lines[last - 1].strip():
         last -= 1
@@ -450,7 +454,7 @@ def _sections(body: _Body, lines: Sequence[str], front: Frontmatter) -> tuple[Se
 
 
 def _section_ends(headings: list[_Heading], lines: Sequence[str], last: int) -> list[int]:
-    """The last non-blank line before the next heading of the same level or higher, for each heading."""
+    """Return, for each heading, the last non-blank line before the next heading of its level or higher."""
     ends = [last] * len(headings)
     following: list[tuple[int, int]] = []  # (level, last line before it) of the headings below, nearest last
     for i in range(len(headings) - 1, -1, -1):

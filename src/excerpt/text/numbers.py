@@ -1,8 +1,7 @@
-"""The terms of many texts as numbers, for counting them on whole arrays: `words.terms_of` without a string a word.
+"""Terms of many texts as numbers, to count them on whole arrays: `words.terms_of` without a string for each word.
 
-Texts are made of words seen before. A chunk of text (a word, a compound) is taken apart when it is first met; from
-then on it is one number, and what became of it (its terms and where they stand) is looked up for a whole batch of
-texts at once.
+A chunk of text (a word, a compound) is analyzed when it is first met; from then on it is one number, and its terms with
+their positions are looked up for a whole batch of texts at once.
 """
 
 from __future__ import annotations
@@ -26,8 +25,11 @@ _MOST_CHUNKS = 200_000
 
 @dataclass(frozen=True, slots=True)
 class Occurrences:
-    """The terms of some documents. Occurrence i is of term `terms[i]`, in document `docs[i]`, at `positions[i]`; both
-    ascend. `doc_count` documents, some of which may be empty."""
+    """The terms of several documents.
+
+    Occurrence i is of term `terms[i]`, in document `docs[i]`, at `positions[i]`; both ascend. There are `doc_count`
+    documents, some of which may be empty.
+    """
 
     terms: Ints
     docs: Ints
@@ -73,7 +75,7 @@ class _Chunks(dict[str, int]):
 
 
 class _Grams(dict[str, int]):
-    """The codes of terms as they are, that the next word stands `width` positions behind."""
+    """The codes of unprocessed terms, after which the next word is `width` positions further."""
 
     def __init__(self, numbers: TermNumbers, width: int) -> None:
         super().__init__()
@@ -114,7 +116,7 @@ class TermNumbers:
         return len(self._widths) - 1
 
     def codes(self, text: str, language: str) -> array[int]:
-        """The codes of a text's chunks, in their order."""
+        """Return the codes of a text's chunks, in order."""
         chunks = self._chunks.get(language)
         if chunks is None:
             chunks = self._chunks[language] = _Chunks(self, language)
@@ -133,7 +135,7 @@ class TermNumbers:
         return found
 
     def _codes_of_run(self, run: str, size: int) -> list[int]:
-        """Those of its stretches of `size` characters and of one less, a position a character."""
+        """Return the codes of a run's n-grams of `size` characters and of one less, one position per character."""
         count = len(run) - size + 1
         if count < 1:
             return [self._gram(len(run))[run]]
@@ -151,7 +153,7 @@ class TermNumbers:
         return grams
 
     def terms_of(self, text: str, language: str) -> tuple[list[int], list[int]]:
-        """The terms of one short text, and their positions."""
+        """Return the terms of one short text, and their positions."""
         terms: list[int] = []
         positions: list[int] = []
         at = 0
@@ -164,7 +166,7 @@ class TermNumbers:
         return terms, positions
 
     def occurrences(self, documents: Sequence[array[int]]) -> Occurrences:
-        """The terms of texts given as `codes`: as `terms_of` gives them for each."""
+        """Return the terms of texts given as `codes`, equal to `terms_of` for each."""
         sizes = np.fromiter(map(len, documents), np.int64, len(documents))
         codes = np.concatenate([np.zeros(0, np.int32), *(np.frombuffer(one, np.int32) for one in documents if one)])
         of = {

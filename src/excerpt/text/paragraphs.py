@@ -1,7 +1,7 @@
-"""What stands in one paragraph: citations, passages in quotation marks, code spans, sentences.
+"""The contents of one paragraph: citations, quotations, code spans, sentences.
 
-Places are offsets into the paragraph, `end` exclusive. Everything is looked for in a copy of the text in which what
-cannot hold it (code, the targets of links, HTML tags) is blotted out.
+Offsets count characters of the paragraph, `end` exclusive. Everything is searched in a copy of the text in which code,
+link targets and HTML tags are blanked.
 """
 
 from __future__ import annotations
@@ -66,8 +66,10 @@ def numbers_in(ranges: Iterable[range]) -> tuple[int, ...]:
 
 
 def _ranges(listed: str) -> tuple[range, ...]:
-    """Return what a citation names; nothing if it is no citation. Sources are numbered from 1, so what has a 0 is an
-    index or an interval."""
+    """Return the numbers that a citation names; nothing if it is no citation.
+
+    Sources are numbered from 1, so what has a 0 is an index or an interval.
+    """
     found: list[range] = []
     for part in _NUMBERS.findall(listed):
         first, *rest = (int(number) for number in re.findall(r"\d+", part))
@@ -158,8 +160,10 @@ class QuoteSign:
 
 @dataclass(frozen=True, slots=True)
 class Marked:
-    """What a text has in quotation marks: `quoted` are the outermost passages, `opened` and `closed` the marks that
-    have no counterpart and are no apostrophes."""
+    """The quotation marks of a text: `quoted` are the outermost passages, `opened` and `closed` the unpaired marks.
+
+    Apostrophes are not among them.
+    """
 
     quoted: list[Quoted]
     opened: list[QuoteSign]
@@ -178,7 +182,7 @@ def _marks(text: str) -> Iterator[QuoteSign]:
 
 
 def _placed(text: str, start: int, end: int, sign: str) -> QuoteSign | None:
-    """Return the mark as what stands around it has it; None for one within a word, and for one alone."""
+    """Return the mark as its neighbours make it; None for one within a word, and for one alone."""
     before, after = text[start - 1 : start] or " ", text[end : end + 1] or " "
     if sign in _ONLY_OPEN:
         return QuoteSign(start, end, sign, opens=True, closes=False)
@@ -204,12 +208,12 @@ def _placed(text: str, start: int, end: int, sign: str) -> QuoteSign | None:
 
 
 def _is_shortened(text: str, at: int) -> bool:
-    """Return whether an apostrophe at `at` may stand for the end of a word, or for feet."""
+    """Return whether an apostrophe at `at` may mark the end of a word, or feet."""
     return bool(_SHORTENED.search(text, max(at - _LONGEST_SHORTENED, 0), at))
 
 
 def _is_measure(text: str, mark: QuoteSign) -> bool:
-    """Return whether a mark that closes may stand for inches, or be an apostrophe."""
+    """Return whether a closing mark may mean inches, or be an apostrophe."""
     if mark.single:
         return _is_shortened(text, mark.start)
     return mark.sign == '"' and text[mark.start - 1 : mark.start].isdigit()
@@ -320,7 +324,7 @@ def without_code(text: str) -> str:
 
 
 class Paragraph:
-    """A paragraph's text with what stands in it."""
+    """A paragraph's text with its contents."""
 
     def __init__(self, text: str, own: Container[str] = frozenset()) -> None:
         self.text = text
@@ -337,7 +341,7 @@ class Paragraph:
         return _marked(self._prose)
 
     def begins(self, at: int) -> bool:
-        """Return whether nothing but marks of Markdown stands before `at`."""
+        """Return whether only Markdown markers are before `at`."""
         return not self._prose[:at].strip(" \t\n*_~>-")
 
     def has(self, written: str, each: Quoted | QuoteSign) -> bool:
@@ -345,7 +349,7 @@ class Paragraph:
         return self._prose.startswith(written, each.start)
 
     def quote(self, start: int, end: int, inner_start: int, inner_end: int) -> Quoted:
-        """Take what stands there for quoted: its marks are in other paragraphs."""
+        """Treat this range as quoted; its marks are in other paragraphs."""
         quoted = Quoted(start, end, inner_start, inner_end)
         marked = self.marked
         self.marked = Marked(
@@ -376,7 +380,7 @@ class Paragraph:
         return "".join((*kept, self.text[at:end])).strip()
 
     def following(self, end: int) -> tuple[int, ...]:
-        """Return the numbers of the citations that stand directly behind `end`."""
+        """Return the numbers of the citations directly after `end`."""
         ranges: list[range] = []
         between = _SIGNS
         for number in range(within(self.cited, end, end)[0], len(self.cited)):
@@ -404,7 +408,7 @@ class Paragraph:
         return begins if len(begins) > 1 else []
 
     def _end(self, stop: re.Match[str]) -> int:
-        """Return where the sentence with this stop ends; 0 if it goes on."""
+        """Return where the sentence with this stop ends; 0 if it continues."""
         wide = stop[0][0] in "。！？"
         at = stop.end()
         holding = around(self.quoted, stop.start())

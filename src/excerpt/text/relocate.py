@@ -1,4 +1,4 @@
-"""Where lines that were copied out of a note stand in it now, or what stands in their place."""
+"""Where lines that were copied from a note are now, or what replaced them."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ _ALIKE = (
 
 
 def place_of(lines: Sequence[str], note: Sequence[str], near: int, cut: tuple[bool, bool] = (False, False)) -> int:
-    """The line of `note` from which `lines` stand there, that nearest to line `near`; 0 if they do not. Where they are
-    `cut` at the beginning or the end, the first or last of them may be a part of its line."""
+    """Return the line of `note` at which `lines` are found, the nearest to line `near`; 0 if they are not found.
+
+    Where they are `cut` at the beginning or the end, the first or last of them may be a part of its line.
+    """
     count = len(lines)
     begins, ends = cut
 
@@ -43,8 +45,10 @@ def _is_part(line: str, whole: str, begins: bool, ends: bool) -> bool:
 
 
 def in_place_of(lines: Sequence[str], note: Sequence[str], near: int) -> tuple[int, int] | None:
-    """First and last line of what `note` has where `lines` were, around those of them that are still there, nearest to
-    line `near`; None if none is."""
+    """Return the first and last line of what replaced `lines` in `note`, None if none of them is left.
+
+    It is the text around the surviving lines, nearest to line `near`.
+    """
     places: dict[str, list[int]] = {}
     for at, line in enumerate(note):
         if line.strip() and len(places.setdefault(line, [])) < _MOST_PLACES:
@@ -68,7 +72,7 @@ def in_place_of(lines: Sequence[str], note: Sequence[str], near: int) -> tuple[i
 
 
 def _like(line: str, window: Sequence[str], begin: int, end: int, otherwise: int) -> int:
-    """Where in a part of `window` the changed form of a line stands."""
+    """Return where in a part of `window` the changed form of a line is."""
     found = process.extractOne(line, window[begin:end], scorer=fuzz.ratio, score_cutoff=_ALIKE)
     return begin + found[2] if found else otherwise
 

@@ -44,10 +44,10 @@ class Tokenizer:
 
 @cache
 def open_tokenizer(name: str) -> Tokenizer:
-    """The tokenizer called `name`: one of TOKENIZERS, or the path of a tokenizer.json or of a folder with one.
+    """Return the tokenizer called `name`: one of TOKENIZERS, or the path of a tokenizer.json or of a folder with one.
 
-    Loading takes some 60 ms once a process, and the first count of a word beyond ASCII 160 ms. Raises SettingsError if
-    there is no such tokenizer.
+    Loading takes some 60 ms once per process, and the first count of a word beyond ASCII 160 ms. Raises SettingsError
+    if there is no such tokenizer.
     """
     name = _ALIASES.get(name, name)
     if name == _ESTIMATE:

@@ -1,5 +1,6 @@
-"""The one analyzer: text -> terms with positions, the same for what is indexed and what is asked. With it, what a word
-is folded and stemmed to, and which language a text is in.
+"""The one analyzer: text -> terms with positions, the same for notes and queries.
+
+It also has the folding and stemming of words, and language detection.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ def fold(text: str) -> str:
 
 
 def stem(word: str, language: str) -> str:
-    """The term of one word, without any separator in it, in a note of `language`.
+    """Return the term of one word without separators, in a note of `language`.
 
     A word is stemmed by the note's language if it is in that language's script, else by the commonest language of its
     own script. A note of unknown language counts as English: it is mostly names, code and headings.
@@ -91,7 +92,7 @@ def _strip(lowered: str) -> str:
 
 
 def _script(letter: str) -> str:
-    """The name of a letter's script: that of its commonest language, "latin" or "" (no stemmer)."""
+    """Return the name of a letter's script: that of its commonest language, "latin" or "" (no stemmer)."""
     if letter < "\u0250" or "\u1e00" <= letter <= "\u1eff":
         return "latin"
     for script, first, last in _SCRIPTS:
@@ -182,12 +183,11 @@ def is_function_word(word: str, languages: Iterable[str]) -> bool:
 
 
 _ASKING = frozenset(("a", "how", "what", "why", "where", "who", "do", "does", "did", "i", "my", "we", "our"))
-"""English words that say nothing of a subject, beside the commonest words of all languages: those of questions, and
-"a", which may be a name there."""
+"""English words without a subject, besides the commonest words of all languages: question words, and "a"."""
 
 
 def stop_words_among(words: Collection[str], languages: Iterable[str]) -> frozenset[str]:
-    """Return those of the folded words that say nothing of a subject; none where there are no others."""
+    """Return the stop words among the folded words; none if there are no other words."""
     languages = tuple(languages)
     stop_words = {word for word in words if word in _ASKING or is_function_word(word, languages)}
     return frozenset(stop_words) if len(stop_words) < len(set(words)) else frozenset()
@@ -272,12 +272,12 @@ _CONTRACTED = re.compile(r"n['’]t$")
 
 
 def denying_words(text: str, languages: Collection[str]) -> list[str]:
-    """The words of `text` that deny something, as they stand there; of every language if `languages` is empty."""
+    """Return the negating words of `text` as written; of every language if `languages` is empty."""
     return _listed_words(text, languages, _NEGATIONS, _WIDE_NEGATIONS)
 
 
 def restricting_words(text: str, languages: Collection[str]) -> list[str]:
-    """The words of `text` that turn a meaning or take most of it back: unless, only, hardly."""
+    """Return the words of `text` that restrict or reverse a meaning: unless, only, hardly."""
     return _listed_words(text, languages, _RESTRICTIONS, _WIDE_RESTRICTIONS)
 
 
@@ -331,7 +331,7 @@ _STOP_COUNT = 2
 
 
 def detect_language(text: str) -> str:
-    """The ISO 639-1 code of the language that most of `text` is written in, or "" if that cannot be told."""
+    """Return the ISO 639-1 code of the language of most of `text`, or "" if unknown."""
     sample = text[:SAMPLE_CHARACTERS]
     words = Counter((_ASCII_WORD if sample.isascii() else _WORD).findall(sample.casefold()))
     if not sample.isascii() and (found := _by_script(sample, words)):
@@ -397,10 +397,9 @@ class Analysis:
 
 @dataclass(frozen=True, slots=True)
 class QueryWord:
-    """One thing asked for. `terms` are its variants under the vault's languages, any of which is a match.
+    """One word of a query. `terms` are its variants in the vault's languages, any of which matches.
 
-    `whole` marks a compound as a whole; its parts follow as words of their own. Words at `position` n and n + 1 stand
-    side by side.
+    `whole` marks a compound; its parts follow as words of their own. Words at `position` n and n + 1 are adjacent.
     """
 
     surface: str
@@ -442,8 +441,11 @@ _MARKED_OR_WIDE = re.compile("[\u0300-\u1fff\u20d0-\u20ff\u2c00-\U0001efff\U0002
 
 
 def _chunk_pattern(text: str) -> re.Pattern[str]:
-    """What finds the chunks of a text. The pattern for any text takes .03 s to make, so one that has only Latin letters
-    and signs beyond ASCII, as most do, goes without."""
+    """Return the pattern for the chunks of a text.
+
+    The pattern for any text takes .03 s to compile, so a text of Latin letters and signs, as most are, uses a smaller
+    one.
+    """
     if text.isascii():
         return _ASCII_CHUNK
     return _wide_chunk() if _MARKED_OR_WIDE.search(text) else _narrow_chunk()
@@ -451,13 +453,16 @@ def _chunk_pattern(text: str) -> re.Pattern[str]:
 
 @cache
 def _narrow_chunk() -> re.Pattern[str]:
-    """The pattern for a text without marks, and without scripts that have no spaces."""
+    """Return the pattern for a text without combining marks and without scripts that have no spaces."""
     return re.compile(_CHUNK.format(w=rf"\w+(?:[{_INVISIBLE}]+\w+)*", j=_JOINERS))
 
 
 @cache
 def _wide_chunk() -> re.Pattern[str]:
-    """The pattern for any text. Python's word characters leave out the combining marks that many scripts spell with."""
+    """Return the pattern for any text.
+
+    Python's word characters leave out the combining marks that many scripts spell with.
+    """
     marks = _ranges(c for c in range(0x300, 0x1F000) if unicodedata.category(chr(c))[0] == "M")
     letter = rf"[^\W{_PAIRED}{_TRIPLED}]"
     word = rf"{letter}(?:[{marks}{_INVISIBLE}]*{letter})*[{marks}]*"
@@ -492,7 +497,7 @@ _MAX_PARTS = 64  # so long a chunk is data too: its parts are found, no larger w
 
 
 def _pieces(chunk: str) -> tuple[list[_Piece], int]:
-    """The pieces of a chunk by position, and how many positions it takes."""
+    """Return the pieces of a chunk by position, and how many positions it takes."""
     if chunk.isascii() and chunk.isalnum():
         return _split_camel(chunk, 0, 0), 1
     suffix = _SUFFIX.search(chunk)
@@ -506,7 +511,7 @@ def _pieces(chunk: str) -> tuple[list[_Piece], int]:
 
 
 def _split(text: str, start: int, position: int, level: int) -> tuple[list[_Piece], int]:
-    """The pieces of `text`, which begins at `start` of its chunk and at `position`, cut at `level` and below."""
+    """Return the pieces of `text`, which begins at `start` of its chunk and at `position`, cut at `level` and below."""
     while level < len(_LEVELS) and not _LEVELS[level].search(text):
         level += 1
     if level == len(_LEVELS):
@@ -558,7 +563,7 @@ def _term(piece: _Piece, language: str) -> str:
 
 
 def _characters(run: str) -> list[tuple[str, int, int]]:
-    """The characters of a run as a reader counts them, with their offsets: half-width and decomposed ones made one."""
+    """Return the characters of a run as a reader counts them, with offsets: half-width and decomposed ones composed."""
     if unicodedata.is_normalized("NFKC", run):
         return [(character, i, i + 1) for i, character in enumerate(run)]
     found: list[tuple[str, int, int]] = []
@@ -573,7 +578,7 @@ def _characters(run: str) -> list[tuple[str, int, int]]:
 
 
 def _grams(run: str, size: int) -> tuple[list[_Piece], int]:
-    """All stretches of `size` characters of a run, or the run if it is shorter; a position a character."""
+    """Return all n-grams of `size` characters of a run, or the run if it is shorter; one position per character."""
     characters = _characters(run)
     width = len(characters)
     pieces = [
@@ -597,14 +602,14 @@ def _indexed_grams(run: str, size: int) -> tuple[list[_Piece], int]:
 
 _MEMO_SIZE = 100_000
 LONGEST_KEPT = 128
-"""Characters of the longest chunk that is worth remembering."""
+"""Characters of the longest chunk that is cached."""
 # What a chunk comes to: its only term, or terms, positions and width.
 _Known = str | tuple[tuple[str, ...], tuple[int, ...], int]
 _memos: dict[str, dict[str, _Known]] = {}
 
 
 def terms_of(text: str, language: str = "") -> tuple[list[str], list[int]]:
-    """The terms and positions of `analyze`, without offsets: the quick way, for indexing."""
+    """Return the terms and positions of `analyze`, without offsets: the fast form for indexing."""
     terms: list[str] = []
     positions: list[int] = []
     position = 0
@@ -635,19 +640,19 @@ def terms_of(text: str, language: str = "") -> tuple[list[str], list[int]]:
 
 
 def ascii_chunks_of(text: str) -> list[str]:
-    """The chunks of a text that is ASCII throughout: words, all of them."""
+    """Return the chunks of an ASCII text, which are all words."""
     return _ASCII_CHUNK.findall(text)
 
 
 def chunks_of(text: str) -> Iterable[tuple[str, int]]:
-    """The chunks of a text, each with the size of the stretches it is cut into, 0 for words."""
+    """Return the chunks of a text, each with the size of its n-grams, 0 for words."""
     if text.isascii():
         return zip(ascii_chunks_of(text), repeat(0), strict=False)
     return ((match.group(), _GRAM_SIZES.get(match.lastgroup or "", 0)) for match in _chunk_pattern(text).finditer(text))
 
 
 def _quick_grams(run: str, size: int, position: int) -> tuple[list[str], list[int]]:
-    """What `_indexed_grams` gives for a run that is in its normal form."""
+    """Return what `_indexed_grams` returns for a run in normal form."""
     count = len(run) - size + 1
     if count < 1:
         return [run], [position]
@@ -670,13 +675,16 @@ def _know(chunk: str, size: int, language: str) -> _Known:
 
 
 def take_apart(chunk: str, size: int, language: str) -> tuple[tuple[str, ...], tuple[int, ...], int]:
-    """The terms of a chunk of `chunks_of`, their positions, and how many positions it takes."""
+    """Return the terms of a chunk of `chunks_of`, their positions, and how many positions it takes."""
     known = _know(chunk, size, language)
     return ((known,), (0,), 1) if isinstance(known, str) else known
 
 
 def analyze(text: str, language: str = "") -> Analysis:
-    """The terms of `text`, a note's or a query's, in `language` (ISO 639-1, or "" if unknown), and where they stand."""
+    """Return the terms of `text`, a note's or a query's, with their positions and offsets.
+
+    `language` is an ISO 639-1 code, or "" if unknown.
+    """
     found = Analysis([], [], [], [])
     for piece, position, start in _walk(text, _indexed_grams):
         found.terms.append(_term(piece, language))
@@ -687,10 +695,10 @@ def analyze(text: str, language: str = "") -> Analysis:
 
 
 def query_terms(text: str, languages: Sequence[str]) -> list[QueryWord]:
-    """The words asked for in `text`, for a vault whose notes are in `languages`.
+    """Return the words of a query, for a vault whose notes are in `languages`.
 
-    Notes of unknown language are always among those meant, so that their variant of a word is too. Parts that say
-    little without the whole are not asked for: "1.0.21" is not a search for 21, nor "C++" one for C.
+    Notes of unknown language are always included, and so is their variant of a word. Parts that mean little without the
+    whole are left out: "1.0.21" does not search for 21, nor "C++" for C.
     """
     tongues = list(dict.fromkeys((*languages, "")))
     words: list[QueryWord] = []

@@ -1,9 +1,9 @@
-"""Patterns of ignore files, as git reads them: what they rule out must not be read.
+"""Patterns of ignore files as git applies them: what they exclude must not be read.
 
-Git compares bytes, and so does this. A pattern becomes a regular expression that says what wildmatch.c says, without
-its time, which grows with a power of the path's length: what follows a star matches best where it first can, as then
-the next star has the most to choose from. So of the stars in a name, and of the `**` in a path, only the last is tried
-at every place; each other is an atomic group with what follows it (fnmatch.translate does the same).
+Git compares bytes, and so does this. A pattern becomes a regular expression equal to wildmatch.c, without its time,
+which grows with a power of the path's length: the earliest match after a star leaves the next star the most to choose
+from. So of the stars in a name, and of the `**` in a path, only the last is tried everywhere; each other is an atomic
+group with what follows it (fnmatch.translate does the same).
 """
 
 from __future__ import annotations
@@ -40,8 +40,10 @@ _WITHOUT_TRAILING_SPACES = re.compile(rb"((?:[^\\]|\\.)*?) *", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A pattern that can match something: of names or else of paths, of folders alone or not. A negated one takes back
-    what those before it rule out. `regex` is the whole text where that has no special characters."""
+    """A pattern that can match something: names or paths, folders alone or not.
+
+    A negated one reverses those before it. `regex` is the text itself where that has no special characters.
+    """
 
     regex: re.Pattern[bytes] | bytes
     is_of_names: bool
@@ -68,8 +70,11 @@ class Patterns:
         return cls(tuple(pattern for pattern in parsed if pattern is not None))
 
     def verdict(self, path: str, is_folder: bool) -> bool | None:
-        """Return whether the list rules out a file or folder, by its path relative to the list's own folder; None if no
-        pattern matches it. A folder takes along what it holds: that is for the caller."""
+        """Return whether the list excludes a file or folder, by its path relative to the list's folder; None if
+        unmatched.
+
+        An excluded folder excludes its content: the caller applies that.
+        """
         data = _bytes_of(path)
         name = data[data.rfind(b"/") + 1 :]
         for pattern in reversed(self.patterns):
@@ -101,8 +106,10 @@ def lines_of(data: bytes) -> list[bytes]:
 
 
 def parse(line: bytes, *, strict: bool = False) -> Pattern | None:
-    """Parse a pattern; None if it can match nothing. Nor has a strict one a range that ends before it begins, which git
-    passes over."""
+    """Parse a pattern; None if it can match nothing.
+
+    With `strict`, that includes a range that ends before it begins, which git ignores.
+    """
     line = line.partition(b"\0")[0]
     trimmed = _WITHOUT_TRAILING_SPACES.fullmatch(line)
     text = trimmed[1] if trimmed else line
@@ -253,8 +260,10 @@ def _members(text: bytes, at: int, *, strict: bool) -> tuple[set[int], int]:
 
 
 def _in_any_case(members: bytes) -> bytes:
-    """Return members of a set, with the small letters of capitals where git asks for small ones alone: it does so of
-    ranges and classes, not of a capital by itself, which then matches nothing."""
+    """Return members of a set, with lower-case forms of capitals where git compares lower case.
+
+    Git does so for ranges and classes, not for a single capital, which then matches nothing.
+    """
     return members + members.lower() if _ANY_CASE else members
 
 
@@ -268,8 +277,10 @@ def _byte(text: bytes, at: int) -> tuple[int, int]:
 
 
 def _named(text: bytes, at: int) -> str | None:
-    """Return the characters of a class such as `[:digit:]`, whose name begins there; None if it is none but a set that
-    has a bracket in it. Raises _NeverMatchesError for a name that is none."""
+    """Return the characters of a class such as `[:digit:]` whose name begins at `at`.
+
+    Returns None for a set that merely holds a bracket. Raises _NeverMatchesError for an unknown name.
+    """
     end = text.find(b"]", at)
     if end < 0:
         raise _NeverMatchesError

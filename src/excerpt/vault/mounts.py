@@ -1,4 +1,4 @@
-"""Whether a file system tells of the changes that others make to it."""
+"""Whether a file system reports the changes that others make to it."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def mounts_from_linux(mountinfo: str) -> list[Mount]:
 
 
 def mounts_from_bsd(listed: str) -> list[Mount]:
-    """What `mount` prints on macOS and the BSDs: `//me@host/share on /Volumes/share (smbfs, nodev)`."""
+    """Parse the output of `mount` on macOS and the BSDs: `//me@host/share on /Volumes/share (smbfs, nodev)`."""
     lines = re.findall(r"^.* on (/.*) \((\w+)[,)]", listed, re.MULTILINE)
     return [Mount(Path(place), kind) for place, kind in lines]
 

@@ -1,13 +1,11 @@
-"""The files of a vault that are notes, without reading any of them.
+"""The files of a vault that are notes, found without reading them.
 
-Left out: names that begin with a dot, what `.gitignore` and `.excerptignore` files rule out for their folder and those
+Left out: names that begin with a dot, what `.gitignore` and `.excerptignore` files exclude for their folder and those
 below it (the nearest and last rule wins, and `.excerptignore` over `.gitignore`), what the settings exclude, and, where
-they include anything, all that they do not include.
-Symbolic links are never followed: what they point to inside the vault is found in its own place, what lies outside is
-not the vault's.
+they include anything, all that they do not include. Symbolic links are never followed: a target inside the vault is
+found at its own path, and one outside is not part of the vault.
 
-Ignore files are the vault's and may be anything: how many patterns hold, and how long each is, has a limit, and what is
-over it is told among what is skipped.
+Ignore files may hold anything, so the number and length of their patterns are limited; the rest is reported as skipped.
 """
 
 from __future__ import annotations
@@ -45,10 +43,11 @@ _TELLS_CHANGES = sys.platform != "win32"  # there st_ctime is when the file was 
 
 @dataclass(frozen=True, slots=True)
 class FileState:
-    """A note's file as the file system describes it; `path` is relative to the vault, with "/". Times are within
-    LAST_SECOND of 1970. `ctime_ns` is when
-    anything of it was last changed, its name and its times too, which no program sets back; 0 where the system does not
-    say."""
+    """The state of a note's file in the file system; `path` is relative to the vault, with "/".
+
+    Times are within LAST_SECOND of 1970. `ctime_ns` is when anything of it, its name and times included, was last
+    changed, which no program can set back; 0 if unknown.
+    """
 
     path: str
     size: int
@@ -58,9 +57,11 @@ class FileState:
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """What a vault holds, by path, what would be a note but cannot be one, and the folders that were listed: "" is the
-    vault itself, the others end in "/". `unread` counts, by its ending, what would be read if something were installed
-    or switched on; in a scan of the whole vault alone."""
+    """The content of a vault by path, what cannot be a note, and the listed folders.
+
+    The folder "" is the vault itself, others end in "/". `unread` counts, by suffix, files that would be read if
+    something were installed or enabled; only in a scan of the whole vault.
+    """
 
     files: tuple[FileState, ...]
     skipped: tuple[Skipped, ...]
@@ -89,9 +90,10 @@ class _Folder:
 
 
 def scan(root: Path, settings: VaultSettings, only: Collection[str] | None = None) -> Scan:
-    """The notes under `root`; of those, if `only` names files and folders (relative, with "/"), these and what they
-    hold, by the same rules. Raises VaultError if `root` itself cannot be listed, SettingsError for a pattern of the
-    settings that is none."""
+    """Return the notes under `root`; with `only`, those files and folders (relative, with "/") and their content.
+
+    Raises VaultError if `root` cannot be listed, SettingsError for an invalid pattern in the settings.
+    """
     walk = _Walk(root.resolve(), settings, only)
     walk.run()
     return Scan(
@@ -174,7 +176,7 @@ class _Walk:
 
 
 def _state(entry: os.DirEntry[str], path: str) -> FileState | str:
-    """The file's state, or why it cannot be a note."""
+    """Return the file's state, or why it cannot be a note."""
     try:
         path.encode()
     except UnicodeEncodeError:
@@ -215,7 +217,7 @@ def _skip(path: str, reason: str) -> Skipped:
 
 
 def _is_ignored(path: str, is_folder: bool, rules: Iterable[_Rules]) -> bool:
-    """What the strongest rule that speaks of `path` says; a folder left out takes with it all that it holds."""
+    """Return the verdict of the strongest rule that matches `path`; an excluded folder excludes its content."""
     for each in rules:
         relative = path[len(each.base) :]
         verdict = each.patterns.verdict(relative, is_folder)
@@ -227,8 +229,10 @@ def _is_ignored(path: str, is_folder: bool, rules: Iterable[_Rules]) -> bool:
 def _rules_of(
     opened: OpenFolder, base: str, entries: Iterable[os.DirEntry[str]], room: int
 ) -> tuple[list[_Rules], int, list[Skipped]]:
-    """The rules of a folder's own ignore files, strongest first; how many patterns they have, at most `room`; and what
-    of these files was left out."""
+    """Return the rules of a folder's own ignore files, strongest first, their number of patterns, and remarks.
+
+    At most `room` patterns are read; remarks name what was left out.
+    """
     found = {entry.name: entry for entry in entries if entry.name in IGNORE_FILES}
     rules: list[_Rules] = []
     taken = 0
@@ -260,8 +264,10 @@ def _rules_of(
 
 
 def patterns_of(settings: VaultSettings) -> tuple[Patterns, Patterns]:
-    """Return what the settings include and exclude. Raises SettingsError, which names the key and the pattern that can
-    match nothing."""
+    """Return the include and exclude patterns of the settings.
+
+    Raises SettingsError, which names the key and a pattern that can match nothing.
+    """
     return _patterns_of("include", settings.include), _patterns_of("exclude", settings.exclude)
 
 

@@ -1,8 +1,8 @@
-"""What changes in a vault while it is open, in batches.
+"""Changes of a vault while it is open, in batches.
 
-The file system tells of changes; the vault's folders are watched one by one where the system allows it (inotify), as
-watching all that is below would follow links out of the vault and take dot folders in. Where no events come (network
-file systems, more folders than may be watched), the vault is scanned every few seconds instead.
+The file system reports changes; with inotify the vault's folders are watched one by one, because a recursive watch
+would follow links out of the vault and include dot folders. Without events (network file systems, more folders than may
+be watched) the vault is scanned every few seconds instead.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _BY_FOLDER = sys.platform not in ("darwin", "win32")
 
 
 class VaultWatch:
-    """Watches one vault from the moment it is made. `polling` says that no events come and the vault is scanned."""
+    """Watches one vault from its creation on. `polling` says that there are no events and the vault is scanned."""
 
     def __init__(
         self,
@@ -63,8 +63,9 @@ class VaultWatch:
         self._begin()
 
     def batches(self) -> Iterator[Batch]:
-        """What changes, as it changes, until `stop` is set. When the vault is gone, and when it is back, anything may
-        have changed."""
+        """Yield changes until `stop` is set; None means that anything may have changed, as when the vault is gone or
+        back.
+        """
         while not self._stop.is_set():
             try:
                 batch = self._next()
@@ -80,7 +81,7 @@ class VaultWatch:
         self._source.close()
 
     def _next(self) -> Batch:
-        """The next batch, or an empty one after a while. Raises VaultError if the vault is gone."""
+        """Return the next batch, or an empty one after a while. Raises VaultError if the vault is gone."""
         if _identity(self._vault) != self._identity:
             raise VaultError("The vault is gone, or another folder is in its place.")
         return self._source.next(self._stop)
@@ -98,7 +99,7 @@ class VaultWatch:
             self._source = _Scans(self._vault, self._settings, found, self._poll_seconds)
 
     def _begin_again(self) -> bool:
-        """Wait for the vault and watch it anew; False if that was stopped."""
+        """Wait for the vault and watch it again; return False if stopped meanwhile."""
         self._source.close()
         while not self._stop.is_set():
             try:
@@ -111,10 +112,10 @@ class VaultWatch:
 
 
 class _SystemEvents:
-    """Changes as the system tells of them."""
+    """Changes reported by the system."""
 
     def __init__(self, vault: Path, settings: VaultSettings, folders: Iterable[str]) -> None:
-        """Raises OSError or WatchfilesRustInternalError where the vault cannot be watched."""
+        """Start watching. Raises OSError or WatchfilesRustInternalError if the vault cannot be watched."""
         self._vault, self._settings = vault, settings
         self._suffixes = suffixes_of(settings).read
         self._folders = set(folders)
@@ -128,7 +129,7 @@ class _SystemEvents:
         self._notify.close()
 
     def next(self, stop: threading.Event) -> Batch:
-        """The next batch; an empty one after a while without changes."""
+        """Return the next batch; an empty one after a while without changes."""
         raw = self._gather(stop)
         paths, folders, everything = self._relevant(raw)
         if everything:
@@ -154,8 +155,7 @@ class _SystemEvents:
                 return found
 
     def _relevant(self, raw: Iterable[str]) -> tuple[set[str], set[str], bool]:
-        """Of the paths that changed those that may matter; those of them that are or were folders; and whether an
-        ignore file is among them, so that anything may."""
+        """Return the changed paths that may matter, those that are folders, and whether an ignore file changed."""
         paths: set[str] = set()
         folders: set[str] = set()
         base = f"{self._vault}{os.sep}"
@@ -219,7 +219,7 @@ class _Scans:
         """Nothing is held."""
 
     def next(self, stop: threading.Event) -> Batch:
-        """The next batch; an empty one where nothing has changed. Raises VaultError."""
+        """Return the next batch; an empty one if nothing has changed. Raises VaultError."""
         if stop.wait(max(self._seconds, self._took / _POLL_SHARE)):
             return frozenset()
         began = time.monotonic()
@@ -237,7 +237,7 @@ def _is_at_or_below(folder: str, paths: Collection[str]) -> bool:
 
 
 def _identity(vault: Path) -> tuple[int, int] | None:
-    """Which folder a path leads to: another one when a disk is mounted there or taken away."""
+    """Return the identity of the folder at a path, which changes when a disk is mounted or removed."""
     try:
         found = vault.stat()
     except OSError:

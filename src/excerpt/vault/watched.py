@@ -14,8 +14,9 @@ from excerpt.state_files import file_lock
 
 @contextmanager
 def told_as_watched(folder: Path) -> Iterator[None]:
-    """Let others know, as long as this lasts. `folder` holds one file a watcher; where it cannot be written, nobody
-    is told."""
+    """Mark a vault as watched for a block. `folder` holds one file per watcher; if it is not writable nothing is
+    marked.
+    """
     file = folder / f"{os.getpid()}.lock"
     lock = file_lock(file, 0)
     with suppress(OSError, Timeout):
@@ -31,8 +32,7 @@ def told_as_watched(folder: Path) -> Iterator[None]:
 
 
 def is_watched(folder: Path) -> bool:
-    """Whether one of the watchers of `folder` lives; not, where that cannot be looked into. What dead ones left behind
-    is removed."""
+    """Return whether a watcher of `folder` is alive, False if unknown; files of dead ones are removed."""
     try:
         return any(_is_held(file) for file in sorted(folder.glob("*.lock")))
     except OSError:

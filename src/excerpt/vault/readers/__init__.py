@@ -1,7 +1,7 @@
 """Files -> notes: one reader for each kind of file.
 
-Notes themselves are read by `markdown`. What lies beside them, an attachment, becomes a note as well: its text is what
-the file says, its sections are its places (a page, a slide, a cell range), and everything after that is the same.
+Notes are read by `markdown`. A file beside them, an attachment, becomes a note as well: its text is the extracted text,
+its sections are its places (a page, a slide, a cell range), and everything after that is the same.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ EXTRA = "excerpt[attachments]"
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """What a reader is told besides the file.
+    """What a reader needs besides the file.
 
-    `language` is that of all notes (ISO 639-1), "" if it is to be found for each. `most_pages` bounds what is read of
-    one file that has pages. `ocr` says which program is to read images.
+    `language` is that of all notes (ISO 639-1), "" to detect it for each. `most_pages` limits what is read of one file
+    that has pages. `ocr` says which program reads images.
     """
 
     language: str = ""
@@ -55,20 +55,20 @@ class Reader(Protocol):
     def extensions(self) -> tuple[str, ...]: ...
 
     def read(self, data: bytes, path: str, options: ReadOptions) -> Note:
-        """The note in a file's bytes, which is `path` in its vault.
+        """Return the note in a file's bytes; `path` is the file's in its vault.
 
-        Raises ReadError, which says why in one sentence, if there is none in them.
+        Raises ReadError, which says why in one sentence, if there is none.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """The text at one place of a file: what a section is made of.
+    """The text at one place of a file, from which a section is made.
 
-    `place` is what follows "#" in a link to it, as browsers and Obsidian spell it (`page=12`, `slide=3`,
-    `Sales!A1:J40`), "" where the file has no such places. `headings` are the titles it stands under, the last its own
-    ("Page 12"). `text` is paragraphs, with blank lines between them.
+    `place` is what follows "#" in a link to it, as browsers and Obsidian write it (`page=12`, `slide=3`,
+    `Sales!A1:J40`), "" where the file has no such places. `headings` are its titles, the last its own ("Page 12").
+    `text` is paragraphs with blank lines between them.
     """
 
     place: str
@@ -87,11 +87,10 @@ def placed_note(
     warnings: Sequence[str] = (),
     unread: int = 0,
 ) -> Note:
-    """The note that a file's parts make, in their order; `title` defaults to the file's name, and `unread` counts the
-    images in it that OCR would read.
+    """Return the note made of a file's parts, in their order.
 
-    The line of each link is that of its part, counted from 1: it becomes the first of the part's lines. Headings stand
-    beside the text and take no line of it.
+    `title` defaults to the file's name; `unread` counts the images that OCR would read. The line of each link counts
+    the parts from 1 and becomes the first of the part's lines. Headings are beside the text and take no line of it.
     """
     from excerpt.text.words import detect_language  # to know which files are read takes none of it
 
@@ -136,7 +135,7 @@ def _clean(text: str) -> str:
 
 
 def _blocks(lines: Sequence[str], first: int, last: int) -> list[Block]:
-    """A paragraph for each run of lines that are not blank."""
+    """Return a paragraph block for each run of non-blank lines."""
     blocks: list[Block] = []
     start = 0
     for number in range(first, last + 2):
@@ -177,7 +176,7 @@ def damaged(what: str) -> Iterator[None]:
 
 
 def safe_zip(data: bytes) -> ZipFile:
-    """The archive in a file's bytes. Raises ReadError if it is none, or one that would fill the memory."""
+    """Open the archive in a file's bytes. Raises ReadError if it is none, or would fill the memory."""
     from io import BytesIO
     from zipfile import BadZipFile, ZipFile
 
@@ -193,8 +192,10 @@ def safe_zip(data: bytes) -> ZipFile:
 
 
 def load_bytes(vault: Path, path: str, max_bytes: int, setting: str = "vault.max_bytes") -> bytes:
-    """Return the bytes of a regular file of the vault, following no link to it. Raises UnopenedError, and ReadError for
-    more than `max_bytes`."""
+    """Return the bytes of a regular file of the vault, without following links.
+
+    Raises UnopenedError, and ReadError for more than `max_bytes`.
+    """
     with open_file(vault, path) as opened:
         try:
             is_small = os.fstat(opened.fileno()).st_size <= max_bytes
@@ -208,5 +209,5 @@ def load_bytes(vault: Path, path: str, max_bytes: int, setting: str = "vault.max
 
 
 def digest_of(data: bytes) -> str:
-    """32 hex digits that tell a file's content from any other's."""
+    """Return 32 hex digits that identify a file's content."""
     return hashlib.blake2b(data, digest_size=16).hexdigest()

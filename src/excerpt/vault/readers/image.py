@@ -20,7 +20,7 @@ class ImageReader:
     extensions: tuple[str, ...] = (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".tif", ".tiff", ".webp")
 
     def read(self, data: bytes, path: str, options: ReadOptions) -> Note:
-        """See Reader.read. Without OCR the note is empty, and says that there is an image to be read."""
+        """Read as Reader.read does. Without OCR the note is empty and counts an unread image."""
         size_of(data)
         if options.ocr is Ocr.OFF:
             return placed_note(path, (), options, unread=1)

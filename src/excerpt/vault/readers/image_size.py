@@ -1,6 +1,6 @@
-"""How large an image is, from the first bytes of its file: told before anything unpacks it.
+"""The size of an image from the first bytes of its file, before anything decodes it.
 
-No decoder is asked: what takes a gigabyte unpacked says so in its header, and to read that takes no library.
+An image that would take a gigabyte when decoded says so in its header, and reading that needs no library.
 """
 
 from __future__ import annotations
@@ -17,8 +17,10 @@ Size = tuple[int, int]
 
 
 def size_of(data: bytes) -> Size:
-    """Width and height of an image, of the first one where its file holds several. Raises ReadError for what is no
-    image of a known format, and for one too small or too large to be read."""
+    """Return width and height of an image, of the first one if the file holds several.
+
+    Raises ReadError for an unknown format, and for an image too small or too large to be read.
+    """
     size = next((measure for begins, measure in _FORMATS.items() if data.startswith(begins)), None)
     try:
         width, height = size(data) if size else (0, 0)
@@ -83,7 +85,7 @@ def _webp(data: bytes) -> Size:
 
 
 def _jpeg(data: bytes) -> Size:
-    """The size is in the frame's header, behind segments of any number and length."""
+    """Return the size in the frame header, which follows segments of any number and length."""
     at = 2
     while data[at] == 0xFF:
         marker = data[at + 1]
@@ -99,7 +101,7 @@ def _jpeg(data: bytes) -> Size:
 
 
 def _tiff(data: bytes) -> Size:
-    """The size is in two entries of the first directory, each a number of 16 or of 32 bits."""
+    """Return the size in two entries of the first directory, each a number of 16 or 32 bits."""
     order = "<" if data.startswith(b"II") else ">"
     (directory,) = struct.unpack_from(f"{order}I", data, 4)
     (entries,) = struct.unpack_from(f"{order}H", data, directory)
@@ -113,7 +115,7 @@ def _tiff(data: bytes) -> Size:
 
 
 def _pnm(data: bytes) -> Size:
-    """As programs write it for each other: the numbers stand behind the name of the format, without a comment."""
+    """Return the size in a PNM file as programs write it: the numbers follow the format's name, without a comment."""
     width, height = data[:40].split(None, 3)[1:3]
     return (int(width), int(height)) if width.isdigit() and height.isdigit() else (0, 0)
 

@@ -52,7 +52,7 @@ class MarkdownReader:
 
 
 def decode(data: bytes) -> tuple[str, str]:
-    """The text in a file's bytes, and a warning if it is not plainly UTF-8. Raises ReadError if they are no text."""
+    """Return the text in a file's bytes, and a warning if it is not plain UTF-8. Raises ReadError if it is no text."""
     for mark, encoding in _MARKS:
         if data.startswith(mark):
             text = data[len(mark) :].decode(encoding, "replace")

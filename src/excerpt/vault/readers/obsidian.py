@@ -1,5 +1,7 @@
-"""What Obsidian and notebooks keep as JSON: canvases, drawings of Excalidraw, Jupyter notebooks. Of a card, a text
-element or a cell only its text is read: the rest would drown the words of a vault."""
+"""Readers for JSON files of Obsidian and notebooks: canvases, Excalidraw drawings, Jupyter notebooks.
+
+Only the text of a card, text element or cell is read.
+"""
 
 from __future__ import annotations
 
@@ -36,14 +38,14 @@ def _dicts(value: object) -> list[Mapping[str, Any]]:
 
 
 def _text(value: object) -> str:
-    """A text that may be kept as a list of lines, "" for anything else."""
+    """Return a text that may be stored as a list of lines, "" for anything else."""
     if isinstance(value, list):
         return "".join(each for each in value if isinstance(each, str))
     return value if isinstance(value, str) else ""
 
 
 def _heading(text: str) -> str:
-    """What a card or cell is called: its first line, if that is short."""
+    """Return the heading of a card or cell: its first line, if that is short."""
     first = text.strip().partition("\n")[0].lstrip("# ").strip()
     return first if len(first) <= _LONGEST_HEADING else ""
 
@@ -53,8 +55,10 @@ def _heading(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CanvasReader:
-    """Cards by JSON Canvas 1.0 (jsoncanvas.org): each a place, under the label of the group that it lies in. Cards of
-    files are links to them, and what is written on an arrow stands with the card that it leaves."""
+    """Reads JSON Canvas 1.0 (jsoncanvas.org): each card is a place, under the label of its group.
+
+    Cards of files are links, and the label of an arrow belongs to the card that it leaves.
+    """
 
     kind: str = "canvas"
     version: str = "1"
@@ -84,13 +88,13 @@ class CanvasReader:
 
 
 def _card(node: Mapping[str, Any]) -> str:
-    """What is written on a card."""
+    """Return the text of a card."""
     kind = node.get("type")
     return _text(node.get("text")) if kind == "text" else _text(node.get("url")) if kind == "link" else ""
 
 
 def _arrows(edges: Iterable[Mapping[str, Any]], names: Mapping[str, str]) -> dict[str, list[str]]:
-    """The labels of arrows, and where they lead, by the card that they leave."""
+    """Return the labels of arrows with their targets, by the card that they leave."""
     found: dict[str, list[str]] = {}
     for edge in edges:
         if label := _text(edge.get("label")).strip():
@@ -184,7 +188,7 @@ def _headings(source: str) -> list[tuple[int, str]]:
 
 
 def _outputs(outputs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """What a cell printed or gave as plain text, where it is short."""
+    """Yield what a cell printed or returned as plain text, if it is short."""
     for output in outputs:
         shown = output.get("data")
         text = _text(output.get("text")) or _text(shown.get("text/plain") if isinstance(shown, dict) else "")

@@ -1,6 +1,6 @@
-"""The text in an image, by the program `tesseract` or the package `rapidocr`, whichever there is.
+"""The text in an image, by the program `tesseract` or the package `rapidocr`, whichever is installed.
 
-Both give lines with their places; what is a paragraph, and which line ends were meant, is told from these alike.
+Both return lines with positions, from which paragraphs and intended line ends are found.
 """
 
 from __future__ import annotations
@@ -36,8 +36,7 @@ SURE = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Recognised:
-    """What is written in an image: paragraphs with blank lines between them, "" for none, and how sure the program is
-    of the words, 0 to 100 in the mean."""
+    """The text in an image: paragraphs with blank lines between them, and the mean confidence in the words, 0 to 100."""
 
     text: str
     confidence: float
@@ -48,7 +47,7 @@ Engine = Callable[[bytes, str], Recognised]
 
 
 def engine(ocr: Ocr) -> Engine:
-    """What reads images by this setting. Raises OcrMissingError, which says what to install, if it is not there."""
+    """Return what reads images by this setting. Raises OcrMissingError, which says what to install."""
     if ocr in (Ocr.AUTO, Ocr.TESSERACT) and (program := find_program("tesseract")):
         return partial(_by_tesseract, program)
     if ocr in (Ocr.AUTO, Ocr.RAPIDOCR) and find_spec("rapidocr") and find_spec("onnxruntime"):
@@ -82,10 +81,10 @@ _INSTALL = {
 
 
 def switch_on(vault: Path, where: Places, keys: Mapping[str, tuple[str, str]]) -> Path | None:
-    """Have the images of a vault read from now on, by its own settings; return the file that was written, None where
-    they are already. `keys` are those that a new file tells of.
+    """Enable OCR in a vault's own settings; return the file that was written, None if it was enabled.
 
-    Raises ExcerptError, having changed nothing, if no program is there that could, or attachments are not read at all.
+    `keys` are listed in a new file. Raises ExcerptError, with nothing changed, if no OCR program is installed or
+    attachments are not read at all.
     """
     from excerpt.settings_file import begin_with, change_setting
 
@@ -104,8 +103,7 @@ def switch_on(vault: Path, where: Places, keys: Mapping[str, tuple[str, str]]) -
 
 
 def recognise(image: bytes, ocr: Ocr, language: str) -> Recognised:
-    """The text of an image: PNG, JPEG, GIF, BMP, TIFF, WebP, or what a program makes without a library (binary PGM and
-    PPM). Raises ReadError."""
+    """Return the text of an image: PNG, JPEG, GIF, BMP, TIFF, WebP, binary PGM or PPM. Raises ReadError."""
     read = engine(ocr)
     # Before any program sees it: tesseract takes what is no image for a list of files, and of addresses, to read.
     size_of(image)
@@ -113,7 +111,7 @@ def recognise(image: bytes, ocr: Ocr, language: str) -> Recognised:
 
 
 def doubt_of(found: Recognised) -> tuple[str, ...]:
-    """A warning of the note, if what was recognised may be wrong."""
+    """Return a warning for the note if the recognised text may be wrong."""
     if not found.text or found.confidence >= SURE:
         return ()
     return (f"OCR is {found.confidence:.0f} % sure of its text, which may be wrong.",)
@@ -124,7 +122,7 @@ def doubt_of(found: Recognised) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of an image: its words and where it stands, in pixels."""
+    """One line of an image: its words and its position in pixels."""
 
     words: tuple[str, ...]
     left: float
@@ -142,14 +140,16 @@ _HYPHENS = ("-", "\u2010", "\u00ad")
 
 
 def prose(blocks: Iterable[Sequence[Line]]) -> str:
-    """Blocks of lines below each other as paragraphs of text. A line goes on with the next, unless that begins a list's
-    item, or its first word had room in the line: then its end was meant. A word that is divided at the end of a line is
-    joined."""
+    """Join blocks of lines into paragraphs of text.
+
+    A line continues in the next, unless that begins a list item, or its first word would have fitted: then the line end
+    was intended. Divided words are joined.
+    """
     return "\n\n".join(_paragraph(lines) for block in blocks for lines in _paragraphs(block))
 
 
 def _paragraphs(block: Sequence[Line]) -> Iterator[Sequence[Line]]:
-    """The paragraphs of a block: more than the usual space stands before each, or it begins with an indent."""
+    """Yield the paragraphs of a block: each begins after more than the usual space, or with an indent."""
     steps = sorted(below.top - above.top for above, below in pairwise(block))
     usual = steps[len(steps) // 2] if steps else 0.0
     begin = 0
@@ -217,8 +217,7 @@ _MOST_LANGUAGES = 4
 
 
 def languages_for(language: str, installed: Sequence[str]) -> tuple[str, ...]:
-    """Of tesseract's languages that are installed, those of the vault and English; where nobody said what the vault's
-    are, all of them if they are few."""
+    """Return the installed languages of tesseract to use: the vault's and English; all of them if few and none is set."""
     known = [name for name in installed if name not in _NO_LANGUAGES]
     if language or len(known) > _MOST_LANGUAGES:
         wanted = (*_TESSERACT_NAMES.get(language, ()), "eng")
@@ -236,14 +235,14 @@ def _by_tesseract(program: str, image: bytes, language: str) -> Recognised:
 
 @cache
 def _installed(program: str) -> tuple[str, ...]:
-    """The languages that tesseract has data for. Raises ReadError."""
+    """Return the languages that tesseract has data for. Raises ReadError."""
     # The first line says where they are; older versions write to stderr.
     listed = _run([program, "--list-langs"], b"", stderr=subprocess.STDOUT).decode("utf-8", "replace")
     return tuple(line for line in listed.splitlines()[1:] if line and " " not in line)
 
 
 def _run(argv: Sequence[str], data: bytes, stderr: int = subprocess.PIPE) -> bytes:
-    """What a program makes of what it is given. Raises ReadError where it fails, or takes too long."""
+    """Return the output of a program for this input. Raises ReadError if it fails or takes too long."""
     environment = {**os.environ, "OMP_THREAD_LIMIT": "1"}  # its threads slow each other down
     try:
         process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr, env=environment)
@@ -292,7 +291,7 @@ else:
 
 
 def of_tsv(table: str) -> Recognised:
-    """The text of tesseract's table, which has a row for each word with its page, block, paragraph and line."""
+    """Return the text of tesseract's table, which has a row for each word with its page, block, paragraph and line."""
     words = [row for line in table.splitlines()[1:] if (row := line.split("\t", 11))[0] == "5" and row[11:]]
     words = [row for row in words if row[11].strip()]
     # Its blocks are those of the page; its paragraphs often begin in the middle of a sentence.
@@ -341,8 +340,10 @@ def _bounds(corners: Sequence[Sequence[float]]) -> tuple[float, float, float, fl
 
 
 def blocks_of(lines: Iterable[Line]) -> list[list[Line]]:
-    """Lines in the order in which they are read: those that stand below each other, close, of one size and beginning at
-    about the same place, are a block."""
+    """Return lines in reading order, grouped into blocks.
+
+    Lines of a block are below each other, close, of one size, and begin at about the same position.
+    """
     blocks: list[list[Line]] = []
     for line in sorted(lines, key=lambda line: (line.top, line.left)):
         own = next((block for block in reversed(blocks) if _goes_on(block[-1], line)), None)
@@ -361,8 +362,10 @@ def _goes_on(above: Line, line: Line) -> bool:
 
 @cache
 def _loaded() -> RapidOCR:
-    """Its models take a second to load. Not used is the one that turns lines which it takes to stand on their heads: on
-    a plain page it does so with one in four."""
+    """Load the models, which takes a second.
+
+    The model that turns upside-down lines is off: on a plain page it turns one in four.
+    """
     from rapidocr import RapidOCR
 
     # Files are read side by side as it is: more threads take more of the processor and end little sooner.

@@ -42,7 +42,7 @@ class SlidesReader:
     extensions: tuple[str, ...] = (".pptx", ".ppt")
 
     def read(self, data: bytes, path: str, options: ReadOptions) -> Note:
-        """See Reader.read. Speaker notes stand below their slide."""
+        """Read as Reader.read does. Speaker notes are below their slide."""
         _open_format(data, path, ".pptx", "ppt/")
         with library("Slides"):
             import pptx
@@ -90,7 +90,7 @@ def _open_format(data: bytes, path: str, suffix: str, folder: str) -> None:
 
 
 def _title(title: str) -> str:
-    """The title that a file gives itself, "" where that is none."""
+    """Return the title that a file gives itself, "" if that is none."""
     title = " ".join(title.split())
     return "" if _UNTITLED.fullmatch(title) else title[:200]
 
@@ -133,7 +133,7 @@ def _shapes(shapes: Iterable[Any]) -> Iterator[Any]:
 
 
 def _said(shape: Any) -> Iterator[str]:
-    """What a shape says: its text, table or the description of what it shows."""
+    """Yield the text of a shape: its text, table or the description of its picture."""
     if shape.has_text_frame:
         yield "\n".join(_lines(shape.text_frame.text))
     elif getattr(shape, "has_table", False):
@@ -148,7 +148,7 @@ def _said(shape: Any) -> Iterator[str]:
 
 
 def _diagrams(slide: Slide) -> Iterator[str]:
-    """The text of diagrams (SmartArt), which stands in parts of their own."""
+    """Yield the text of diagrams (SmartArt), which is in parts of its own."""
     from lxml import etree
 
     for relation in slide.part.rels.values():
@@ -160,7 +160,7 @@ def _diagrams(slide: Slide) -> Iterator[str]:
 
 
 def _lines(text: str) -> Iterator[str]:
-    """The paragraphs of a text frame; a break within one is a space."""
+    """Yield the paragraphs of a text frame; a break within one is a space."""
     for line in text.split("\n"):
         if shown := " ".join(line.split()):
             yield shown
@@ -170,7 +170,7 @@ def _lines(text: str) -> Iterator[str]:
 
 
 def _chapters(document: Document) -> list[Placed]:
-    """What stands under each heading. A heading with nothing below it is its own text."""
+    """Return the text under each heading. A heading with nothing below it is its own text."""
     body = document.element.body
     for node in list(body.iter(_ALTERNATIVE)):
         node.getparent().remove(node)
@@ -209,13 +209,13 @@ def _chapters(document: Document) -> list[Placed]:
 
 
 def _printed_title(document: Document) -> str:
-    """The title at the top of a document, by its style, "" if there is none."""
+    """Return the title at the top of a document, by its style, "" if there is none."""
     first = next((each for each in document.paragraphs[:20] if each.style and each.style.name == "Title"), None)
     return _title(first.text) if first is not None else ""
 
 
 def _put_together(pieces: Iterable[tuple[bool, str]]) -> str:
-    """Paragraphs with blank lines between them; items of a list stand one below the other."""
+    """Join paragraphs with blank lines between them; items of a list are on consecutive lines."""
     text, before = "", False
     for in_list, said in pieces:
         text = f"{text}\n{said}" if in_list and before else f"{text}\n\n{said}"
@@ -224,7 +224,7 @@ def _put_together(pieces: Iterable[tuple[bool, str]]) -> str:
 
 
 def _styles(document: Document) -> tuple[Mapping[str, str], Mapping[str, int]]:
-    """The names of styles by their ids, and the levels of those that make headings."""
+    """Return the names of styles by their ids, and the levels of heading styles."""
     names: dict[str, str] = {}
     levels: dict[str, int] = {}
     bases: dict[str, str] = {}
@@ -248,8 +248,7 @@ def _styles(document: Document) -> tuple[Mapping[str, str], Mapping[str, int]]:
 
 
 def _content(parent: Any, *tags: str) -> Iterator[Any]:
-    """What there is of these tags in its order, in content controls and tracked changes too, but not within another of
-    them."""
+    """Yield the elements of these tags in order, in content controls and tracked changes too, but not nested ones."""
     waiting = [iter(parent)]
     while waiting:
         node = next(waiting[-1], None)
@@ -262,7 +261,7 @@ def _content(parent: Any, *tags: str) -> Iterator[Any]:
 
 
 def _footnotes(document: Document) -> Iterator[Any]:
-    """The paragraphs of foot- and endnotes, which stand in parts of their own."""
+    """Yield the paragraphs of footnotes and endnotes, which are in parts of their own."""
     from docx.oxml import parse_xml
 
     for relation in document.part.rels.values():
@@ -271,7 +270,7 @@ def _footnotes(document: Document) -> Iterator[Any]:
 
 
 def _paragraph(node: Any) -> str:
-    """The text of a paragraph with that of boxes in it and the descriptions of its pictures."""
+    """Return the text of a paragraph with that of its boxes and the descriptions of its pictures."""
     pieces: list[str] = []
     for part in node.iter(_TEXT, _HYPHEN, _PICTURE, *_BREAKS):
         if part.tag == _TEXT:

@@ -1,8 +1,7 @@
-"""PDF: a section for each page, its lines put together to paragraphs.
+"""PDF: a section for each page, with its lines joined into paragraphs.
 
-PDFium gives a page's text in the order of the file, line by line. What of it is a paragraph is told from the places of
-the lines; what stands at the top or bottom of most pages is left out. One document, one process: PDFium is not safe in
-threads.
+PDFium returns a page's text in the order of the file, line by line. Paragraphs are found from the positions of the
+lines; what is at the top or bottom of most pages is left out. One document per process: PDFium is not thread-safe.
 """
 
 from __future__ import annotations
@@ -35,8 +34,7 @@ _DPI = 200 / 72
 
 _HEADS = 2
 _EDGE = 0.12
-"""Lines at the top and at the bottom of a page that may be the same on most, and the share of its height that they
-stand in."""
+"""Share of a page's height at the top and bottom in which repeated lines are headers or footers."""
 _MOST_PAGES_SHARE = 0.6
 _FEWEST_PAGES = 4
 
@@ -64,7 +62,7 @@ class PdfReader:
     extensions: tuple[str, ...] = (".pdf",)
 
     def read(self, data: bytes, path: str, options: ReadOptions) -> Note:
-        """See Reader.read. Pages beyond the bound are told of in a warning, scanned ones are counted as unread."""
+        """Read as Reader.read does. Pages beyond the limit are a warning, scanned ones count as unread."""
         with library("PDFs"):
             import pypdfium2
         if b"%PDF-" not in data[:1024]:
@@ -100,7 +98,7 @@ def _note(document: PdfDocument, path: str, options: ReadOptions) -> Note:
 
 @dataclass(frozen=True, slots=True)
 class _TextLine:
-    """A line and where it stands, in points from the lower left; all 0 where that is not known."""
+    """A line and its position, in points from the lower left; all 0 if unknown."""
 
     text: str
     left: float = 0.0
@@ -119,7 +117,7 @@ class _PdfPage:
 
 
 def _pages(document: PdfDocument, options: ReadOptions) -> tuple[list[_PdfPage], int, list[str]]:
-    """The pages, how many of them were scanned, and what is to be said of those that are left out."""
+    """Return the pages, how many of them were scanned, and warnings about those left out."""
     pages: list[_PdfPage] = []
     warnings: list[str] = []
     scanned = size = 0
@@ -158,15 +156,17 @@ def _pages(document: PdfDocument, options: ReadOptions) -> tuple[list[_PdfPage],
 
 
 def _label(document: PdfDocument, index: int) -> str:
-    """What a page is called: by its number, and by the label that is printed on it where that is another."""
+    """Return a page's heading: its number, and the printed label if that differs."""
     label = document.get_page_label(index)
     number = str(index + 1)
     return f"Page {number}" if label in ("", number) or len(label) > 20 else f"Page {number} ({label})"
 
 
 def _lines(page: PdfTextPage) -> list[_TextLine]:
-    """The lines of a page. One call a line tells where it begins: a call for each letter would take ten times as long
-    as all else."""
+    """Return the lines of a page, with one call per line for its position.
+
+    A call for each letter would take ten times as long as all else.
+    """
     raw = page.get_text_range()
     is_aligned = len(raw) == page.count_chars()
     lines: list[_TextLine] = []
@@ -191,8 +191,10 @@ _RTL_RUN = re.compile(rf"{_RTL.pattern}(?:[ \u200c\u200d]{_RTL.pattern})*")
 
 
 def _in_order(page: PdfTextPage, text: str, at: int) -> str:
-    """A line, which begins at a character of the page, with its words of right-to-left scripts as they are read: some
-    come in the order in which they stand on the page, letters and words alike."""
+    """Return a line with its right-to-left words in reading order.
+
+    Some files have letters and words of such scripts in the order of the page.
+    """
 
     def is_visual(first: int, last: int) -> bool:
         left, right = (page.get_charbox(at + each, loose=True)[0] for each in (first, last))
@@ -219,7 +221,7 @@ def _is_scanned(page: PdfPage) -> bool:
 
 
 def _recognised(page: PdfPage, options: ReadOptions) -> Recognised:
-    """The text of a scanned page by OCR. Raises ReadError."""
+    """Return the text of a scanned page by OCR. Raises ReadError."""
     from excerpt.vault.readers.ocr import recognise
 
     pixels = page.get_width() * page.get_height() * _DPI**2
@@ -231,7 +233,7 @@ def _recognised(page: PdfPage, options: ReadOptions) -> Recognised:
 
 
 def _outline(document: PdfDocument) -> dict[int, tuple[str, ...]]:
-    """The titles of the outline that each page stands under."""
+    """Return the outline's titles for each page."""
     begins: dict[int, tuple[str, ...]] = {}
     path: list[str] = []
     for entry in document.get_toc(max_depth=6):
@@ -250,7 +252,7 @@ def _outline(document: PdfDocument) -> dict[int, tuple[str, ...]]:
 
 
 def _title(document: PdfDocument) -> str:
-    """The title that the file gives itself, "" where that is none."""
+    """Return the title that the file gives itself, "" if that is none."""
     title = " ".join(document.get_metadata_value("Title").split())
     return "" if _UNTITLED.fullmatch(title) or title.lower().startswith("microsoft word") else title[:200]
 
@@ -259,7 +261,7 @@ def _title(document: PdfDocument) -> str:
 
 
 def _without_heads(pages: Sequence[_PdfPage]) -> list[Sequence[_TextLine]]:
-    """The lines of pages without those that stand at the top or bottom of most, whatever number is in them."""
+    """Return the lines of pages without headers and footers, whatever number is in them."""
     if len(pages) < _FEWEST_PAGES:
         return [page.lines for page in pages]
     edges = [{_head(line) for line in (*page.lines[:_HEADS], *page.lines[-_HEADS:])} for page in pages]
@@ -287,7 +289,7 @@ def _head(line: _TextLine) -> str:
 
 
 def _paragraphs(lines: Sequence[_TextLine], known: Counter[str]) -> Iterator[str]:
-    """The paragraphs of a page, each on one line, or on some where it is long."""
+    """Yield the paragraphs of a page, each on one line, or on several if it is long."""
     leads = [above.bottom - below.bottom for above, below in pairwise(lines)]
     # Of short paragraphs half of the leads are those between them.
     ascending = sorted(each for each in leads if each > 0) or [0.0]
@@ -337,7 +339,7 @@ def _written(lines: Iterable[_TextLine], known: Counter[str]) -> Iterator[str]:
 
 
 def _whole(first: str, rest: str, known: Counter[str]) -> str:
-    """A word that was broken at the end of a line, with its hyphen where the file elsewhere writes it so."""
+    """Join a word broken at a line end, with its hyphen if the file elsewhere writes it so."""
     joined, hyphened = first + rest, f"{first}-{rest}"
     return hyphened if known[hyphened] > known[joined] or first.isdigit() or rest[:1].isupper() else joined
 

@@ -1,7 +1,7 @@
-"""Which reader reads a file: told by its name, and loaded when there is such a file.
+"""Which reader reads a file: chosen by file name, loaded when there is such a file.
 
-Others than those that ship are found by the entry-point group `excerpt.readers`: an entry's name is the ending of the
-files, without its dot, and what it names is called without arguments and gives a Reader.
+Further readers are found by the entry-point group `excerpt.readers`: an entry's name is the file suffix without its
+dot, and its object is called without arguments and returns a Reader.
 """
 
 from __future__ import annotations
@@ -61,8 +61,10 @@ KINDS = tuple(dict.fromkeys(shipped.kind for shipped in _SHIPPED))
 
 @dataclass(frozen=True, slots=True)
 class Suffixes:
-    """What the names of files end in, in lower case: `read` are those of notes and of what else is read; `unread` those
-    of the kinds that would be read if something were installed or switched on."""
+    """The suffixes of files, in lower case: `read` for notes and readable attachments, `unread` for the other kinds.
+
+    The others would be read if something were installed or enabled.
+    """
 
     notes: tuple[str, ...]
     read: tuple[str, ...]
@@ -70,7 +72,7 @@ class Suffixes:
 
 
 def suffixes_of(settings: VaultSettings) -> Suffixes:
-    """What is read in a vault of these settings, on this machine."""
+    """Return the suffixes that are read in a vault of these settings, on this machine."""
     notes = tuple(extension.lower() for extension in settings.extensions)
     if not settings.attachments.read:
         return Suffixes(notes, notes, ())
@@ -87,7 +89,7 @@ def _is_on(shipped: Shipped, settings: VaultSettings) -> bool:
 
 
 def kind_of(path: str, settings: VaultSettings) -> str:
-    """The kind of a file by its name; "" for a note."""
+    """Return the kind of a file by its name; "" for a note."""
     suffix = _suffix(path, settings)
     if suffix in _others():
         return _others()[suffix].kind
@@ -95,7 +97,7 @@ def kind_of(path: str, settings: VaultSettings) -> str:
 
 
 def reader_for(path: str, settings: VaultSettings) -> Reader:
-    """The reader for a file of this name. Raises ReadError if there is none, or it cannot be loaded."""
+    """Return the reader for a file of this name. Raises ReadError if there is none, or it cannot be loaded."""
     suffix = _suffix(path, settings)
     if not suffix:
         from excerpt.vault.readers.markdown import MarkdownReader
@@ -111,8 +113,10 @@ def reader_for(path: str, settings: VaultSettings) -> Reader:
 
 
 def version_of(path: str, settings: VaultSettings) -> str:
-    """What an attachment is stored with, and read again without: its reader, that one's version, and the settings that
-    it reads by; "" for a note."""
+    """Return the version that an attachment is stored with; "" for a note.
+
+    It names the reader, its version and its settings; when it changes the file is read again.
+    """
     if not _suffix(path, settings):
         return ""
     bounds = settings.attachments
@@ -124,7 +128,7 @@ def version_of(path: str, settings: VaultSettings) -> str:
 
 
 def _suffix(path: str, settings: VaultSettings) -> str:
-    """The longest ending of a file's name that a reader of attachments has, "" for a note."""
+    """Return the longest suffix of a file's name that a reader of attachments has, "" for a note."""
     name = path[path.rfind("/") + 1 :].lower()
     notes = tuple(extension.lower() for extension in settings.extensions)
     at = name.find(".", 1)
@@ -146,8 +150,10 @@ def _shipped(where: str) -> Reader:
 
 
 def unread_of(suffixes: Iterable[tuple[str, int]], scanned: tuple[int, int]) -> tuple[Unread, ...]:
-    """What is not read in a vault, and how it would be: files by their endings, and how many `scanned` files there are
-    with how many images in them."""
+    """Return what is not read in a vault and what would change that.
+
+    `suffixes` counts files by suffix; `scanned` counts files with unread images, and these images.
+    """
     by_kind: Counter[str] = Counter()
     for suffix, count in suffixes:
         by_kind[_BY_SUFFIX[suffix].kind if suffix in _BY_SUFFIX else suffix] += count
@@ -190,7 +196,7 @@ class _Other:
 
 @cache
 def _others() -> Mapping[str, _Other]:
-    """The entry points of the group, by the ending of their files. Nothing of theirs is imported."""
+    """Return the entry points of the group by file suffix, without importing them."""
     if not any(map(_names_group, sys.path)):
         return {}
     from importlib.metadata import entry_points
@@ -200,8 +206,10 @@ def _others() -> Mapping[str, _Other]:
 
 
 def _names_group(folder: str) -> bool:
-    """Whether a package that is installed in a folder of the path may have a reader. To read the files takes 2 ms, to
-    import the library that knows them 40."""
+    """Return whether a package installed in this folder of the path may have a reader.
+
+    Reading the files takes 2 ms, importing the library for entry points 40.
+    """
     for file in Path(folder or ".").glob("*.dist-info/entry_points.txt"):
         with suppress(OSError):
             if GROUP.encode() in file.read_bytes():

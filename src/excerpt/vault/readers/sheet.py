@@ -22,7 +22,7 @@ _ROWS = 40
 _WIDEST = 1_000
 """Columns looked at, of which some may be blank."""
 _DELIMITERS = "\t;|,"
-"""Commas come last: they stand within prose and numbers too."""
+"""The delimiters to try; the comma is last, because it is in prose and numbers too."""
 _SAMPLE_LINES = 50
 _ZIP, _OLE = b"PK\x03\x04", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _BIFF = (b"\x09\x08", b"\x09\x04", b"\x09\x02", b"\x09\x00")
@@ -125,12 +125,12 @@ class _SheetRows:
 
 
 def _line(values: Sequence[str], columns: Iterable[int]) -> str:
-    """A row as text; what it has nothing in is left out at its end."""
+    """Return a row as text, without empty cells at its end."""
     return " | ".join(values[column] if column < len(values) else "" for column in columns).rstrip(" |")
 
 
 def _header(rows: Sequence[Row], is_text: Callable[[str], bool]) -> list[str]:
-    """The first row if it names the columns: all of them texts, and more than one."""
+    """Return the first row if it names the columns: all texts, and more than one."""
     if not rows:
         return []
     values = [value for value in rows[0][1] if value]
@@ -172,7 +172,7 @@ def _workbook_note(workbook: object, path: str, options: ReadOptions) -> Note:
 
 
 def _shown(value: int | float | str | bool | time | date | datetime | timedelta) -> str:
-    """A cell's value as it would be searched for."""
+    """Return a cell's value as one would search for it."""
     match value:
         case bool():
             return str(value).upper()
@@ -195,7 +195,7 @@ def _cell_place(sheet: str, first_column: int) -> Callable[[Row, Row, int, int],
 
 
 def _letters(column: int) -> str:
-    """The name of a column counted from 0: A, B, … Z, AA."""
+    """Return the name of a column counted from 0: A, B, … Z, AA."""
     name = ""
     column += 1
     while column:
@@ -214,7 +214,7 @@ def _row_place(first: Row, last: Row, left: int, right: int) -> Sequence[str]:  
 
 
 def _delimiter(text: str) -> str:
-    """What parts the values: that which most of the first lines have equally often."""
+    """Return the delimiter that most of the first lines have equally often."""
     lines = [line for line in text[:100_000].splitlines()[:_SAMPLE_LINES] if line.strip()]
 
     def agreement(delimiter: str) -> int:
@@ -226,8 +226,10 @@ def _delimiter(text: str) -> str:
 
 
 def _records(text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """The rows that are not blank. A field that goes on without end has a quotation mark that none closes: then such
-    marks mean nothing."""
+    """Yield the non-blank rows with their numbers.
+
+    A field that never ends has an unclosed quotation mark: then such marks are ignored.
+    """
     try:
         rows = list(csv.reader(StringIO(text, newline=""), delimiter=delimiter))
     except csv.Error:

@@ -84,7 +84,7 @@ _TOO_LONG = f"Only the first {MOST_TEXT:,} characters of it are read."
 
 
 def _decoded(data: bytes) -> tuple[str, str]:
-    """A page's text in the encoding that it names, unless it is UTF-8."""
+    """Return a page's text in the encoding that it names, unless it is UTF-8, and a warning."""
     with suppress(UnicodeDecodeError):
         return decode(data) if data.count(0) else (data.decode("utf-8-sig"), "")
     named = _CHARSET.search(data[:4096])
@@ -99,7 +99,7 @@ def _is_xml(text: str, path: str) -> bool:
 
 
 def _as_html(text: str) -> str:
-    """XHTML as the parser of HTML understands it, to which `<script/>` goes on to the end of the page."""
+    """Return XHTML that an HTML parser understands; for it `<script/>` would continue to the end of the page."""
     return _SELF_CLOSED.sub(r"<\1\2></\1>", text)
 
 
@@ -108,7 +108,7 @@ def _as_html(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Headed:
-    """What stands under a heading, and the anchor of that one, "" if it has none."""
+    """The text under a heading, and the heading's anchor, "" if it has none."""
 
     anchor: str
     headings: tuple[str, ...]
@@ -143,8 +143,10 @@ def _read_page(text: str) -> _WebPage:
 
 
 def _walk(root: LexborNode) -> Iterator[tuple[LexborNode, bool]]:
-    """Each node when it begins and when it ends, in their order; what no reader sees is left out. Without recursion:
-    pages are nested as deep as those who write them like."""
+    """Yield each visible node at its beginning and its end, in order.
+
+    Without recursion, because pages may be nested to any depth.
+    """
     node = root
     while True:
         dropped = _is_dropped(node)
@@ -351,7 +353,7 @@ def _chapters(archive: ZipFile, book: _Book) -> tuple[list[Placed], bool]:
 
 
 def _contents(archive: ZipFile, where: str) -> dict[str, str]:
-    """What the table of contents of EPUB 3 calls each file."""
+    """Return the names of files in the table of contents of EPUB 3."""
     from selectolax.lexbor import LexborHTMLParser
 
     names: dict[str, str] = {}
@@ -362,7 +364,7 @@ def _contents(archive: ZipFile, where: str) -> dict[str, str]:
 
 
 def _old_contents(archive: ZipFile, where: str) -> dict[str, str]:
-    """What the table of contents of EPUB 2 calls each file."""
+    """Return the names of files in the table of contents of EPUB 2."""
     names: dict[str, str] = {}
     for point in _xml(archive, where).iter():
         if _name(point) == "navPoint":
@@ -381,7 +383,7 @@ def _is_protected(archive: ZipFile, book: _Book) -> bool:
 
 
 def _xml(archive: ZipFile, where: str) -> ElementTree.Element:
-    """A part of a book that is XML; entities of its own, which may grow without end, are refused."""
+    """Parse an XML part of a book. Own entities, which may grow without end, are refused."""
     data = archive.read(where)
     if b"<!ENTITY" in data:
         raise ReadError("It is damaged: it cannot be read as EPUB.", "Is there another copy?")
@@ -393,5 +395,5 @@ def _name(node: ElementTree.Element) -> str:
 
 
 def _within(folder: str, address: str) -> str:
-    """The name of a book's file from an address beside it."""
+    """Return the name of a book's file from an address relative to `folder`."""
     return posixpath.normpath(posixpath.join(folder, unquote(address.partition("#")[0])))
