@@ -41,9 +41,7 @@ def visible_line(text: str) -> str:
 
 
 def obeyed() -> str:
-    """Return the characters that `visible_line` replaces, from DEL on, as the content of a regular expression's
-    brackets.
-    """
+    """Return the characters from DEL on that `visible_line` replaces, as a regular expression's set."""
     return "\x7f" + "".join(f"{chr(codes[0])}-{chr(codes[-1])}" for codes in _runs())
 
 

@@ -182,7 +182,7 @@ def _delimited_rule(marker: str) -> RuleFuncBlockType:
 
 
 def _closing_line(state: StateBlock, marker: str, start: int, end: int) -> int:
-    """Return the first line after `start` that ends with `marker`, -1 if none is before `end` or the container's end."""
+    """Return the first line after `start` that ends with `marker`; -1 if none in this container is before `end`."""
     for line in range(start + 1, end):
         state.env["looks"] -= 1
         if state.sCount[line] < state.blkIndent and not state.isEmpty(line):

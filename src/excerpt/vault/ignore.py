@@ -70,8 +70,7 @@ class Patterns:
         return cls(tuple(pattern for pattern in parsed if pattern is not None))
 
     def verdict(self, path: str, is_folder: bool) -> bool | None:
-        """Return whether the list excludes a file or folder, by its path relative to the list's folder; None if
-        unmatched.
+        """Return whether the list excludes a file or folder, by its path in the list's folder; None if unmatched.
 
         An excluded folder excludes its content: the caller applies that.
         """

@@ -63,9 +63,7 @@ class VaultWatch:
         self._begin()
 
     def batches(self) -> Iterator[Batch]:
-        """Yield changes until `stop` is set; None means that anything may have changed, as when the vault is gone or
-        back.
-        """
+        """Yield changes until `stop` is set; None if anything may have changed, as when the vault is gone or back."""
         while not self._stop.is_set():
             try:
                 batch = self._next()

@@ -14,9 +14,7 @@ from excerpt.state_files import file_lock
 
 @contextmanager
 def told_as_watched(folder: Path) -> Iterator[None]:
-    """Mark a vault as watched for a block. `folder` holds one file per watcher; if it is not writable nothing is
-    marked.
-    """
+    """Mark a vault as watched for a block, by a file in `folder`; does nothing if that is not writable."""
     file = folder / f"{os.getpid()}.lock"
     lock = file_lock(file, 0)
     with suppress(OSError, Timeout):

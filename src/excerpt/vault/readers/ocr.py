@@ -36,7 +36,7 @@ SURE = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Recognised:
-    """The text in an image: paragraphs with blank lines between them, and the mean confidence in the words, 0 to 100."""
+    """The text in an image: paragraphs between blank lines, and the mean confidence in the words, 0 to 100."""
 
     text: str
     confidence: float
@@ -217,7 +217,7 @@ _MOST_LANGUAGES = 4
 
 
 def languages_for(language: str, installed: Sequence[str]) -> tuple[str, ...]:
-    """Return the installed languages of tesseract to use: the vault's and English; all of them if few and none is set."""
+    """Return the installed languages of tesseract to use: the vault's and English; all, if few and none is set."""
     known = [name for name in installed if name not in _NO_LANGUAGES]
     if language or len(known) > _MOST_LANGUAGES:
         wanted = (*_TESSERACT_NAMES.get(language, ()), "eng")
