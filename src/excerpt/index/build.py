@@ -35,13 +35,13 @@ from excerpt.vault.scan import Scan, scan
 
 
 class BuildCancelled(Exception):  # noqa: N818 - nothing went wrong
-    """The build was told to end. What it has committed stays; the next build goes on from there."""
+    """The build was cancelled. What it has committed stays; the next build continues from there."""
 
 
 class Control:
-    """Told by one thread, asked by the one that builds. All methods may be called from any thread, at any time.
+    """Pause and cancellation of a build. All methods may be called from any thread, at any time.
 
-    A pause holds until it is resumed, over the end of a build as well; a cancellation is of the build at hand.
+    A pause lasts until it is resumed, also over the end of a build; a cancellation concerns the current build.
     """
 
     def __init__(self) -> None:
@@ -70,11 +70,11 @@ class Control:
         self._may_go.set()
 
     def cancel(self) -> None:
-        """End the build at hand; one that is paused too, which then stays paused."""
+        """End the current build, also a paused one, which then stays paused."""
         self._cancelled.set()
 
     def begin(self) -> None:
-        """A build begins: what was cancelled was the one before."""
+        """Start a build: a cancellation of the previous one no longer holds."""
         self._cancelled.clear()
 
     def wait(self) -> None:
@@ -102,7 +102,7 @@ _EVERY = 0.1  # seconds
 
 
 class Telling:
-    """How far the build at hand is. Whoever does a part of it sets `phase` and counts; `tick` tells it now and then."""
+    """Progress of the current build. Each part of the build sets `phase` and the counts; `tick` reports them."""
 
     def __init__(self, on_progress: OnProgress | None, control: Control) -> None:
         self._on_progress = on_progress
@@ -110,7 +110,7 @@ class Telling:
         self.begin()
 
     def begin(self) -> None:
-        """A build begins: count from nothing."""
+        """Start a build: reset all counts."""
         self.phase = "scanning"
         self.answering = 0  # the generation that answers until another that is made beside it is done
         self.notes_done = self.notes_total = self.bytes_done = self.bytes_total = self.skipped = self.generation = 0
@@ -166,7 +166,7 @@ class Telling:
 
 
 def begin(index: Path) -> Path:
-    """An empty folder for the new index. Raises OSError."""
+    """Return an empty folder for the new index. Raises OSError."""
     clear(index)
     (index / BESIDE).mkdir()
     return index / BESIDE
@@ -179,8 +179,10 @@ def clear(index: Path) -> None:
 
 
 def take_place(catalog: Catalog, index: Path) -> None:
-    """Put the new index, whose `catalog` is open, in the place of the one in `index`. Raises OSError and sqlite3's
-    errors, with the old one as it was."""
+    """Replace the index in `index` by the new one, whose `catalog` is open.
+
+    Raises OSError and sqlite3's errors, with the old index unchanged.
+    """
     folders = set()
     for kind in ("words", "vectors"):
         for file in catalog.files(kind):
@@ -194,7 +196,7 @@ def take_place(catalog: Catalog, index: Path) -> None:
 
 
 def answering(index: Path) -> int:
-    """The generation that answers, and is worth keeping until there is another; 0 if there is none."""
+    """Return the generation that readers use and that should be kept until there is another; 0 if there is none."""
     try:
         with closing(Catalog.open_to_read(index)) as catalog:
             return catalog.generation
@@ -217,8 +219,10 @@ _MOST_BYTES = 8_000_000
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a scan found that began at `began_ns` (since 1970). `only` are the paths that it was limited to, None if it
-    was of the whole vault; `accept_empty` says that a vault without notes is so on purpose."""
+    """The result of a scan that began at `began_ns` (since 1970).
+
+    `only` are the paths that it was limited to, None for the whole vault; `accept_empty` allows a vault without notes.
+    """
 
     scan: Scan
     only: Collection[str] | None
@@ -279,7 +283,7 @@ class _Update:
         return self._report(removed)
 
     def _remember_when(self, found: Found) -> None:
-        """Remember when all files were looked at, if there is one that this says something about."""
+        """Record when all files were last looked at, if that concerns any of them."""
         newest = max((changed_ns(file) for file in found.scan.files), default=0)
         if found.only is None and newest >= sure_before(self._writer.catalog):
             self._writer.catalog.set_meta("looked", str(found.began_ns))
@@ -406,8 +410,10 @@ class _Update:
 
 
 def _tasks(found: Found, known: dict[str, KnownNote], settings: VaultSettings, sure: int) -> list[Task]:
-    """Files that are new, may have changed or were prepared otherwise, the most recently modified first. One that was
-    named may have changed whatever its size and times say."""
+    """Return files that are new, may have changed or were prepared otherwise, the most recently modified first.
+
+    A named file may have changed whatever its size and times say.
+    """
     named = frozenset(found.only or ())
     tasks = []
     for file in found.scan.files:
@@ -481,12 +487,13 @@ class Updater:
         accept_empty: bool = False,
         wait: float = 10.0,
     ) -> BuildReport:
-        """Make the index show the vault as it is now; if `paths` names files and folders (relative, with "/"), look
-        at these and what they hold alone. `rebuild` starts from nothing; `accept_empty` says that a vault without
-        notes is so on purpose.
+        """Update the index to the vault as it is now.
 
-        Raises VaultError if the vault cannot be listed and VaultEmptiedError if it has lost all of its notes, both
-        with the index as it was; IndexBusyError if another process still writes this index after `wait` seconds,
+        If `paths` names files and folders (relative, with "/"), only these and their content are looked at. `rebuild`
+        starts from nothing; `accept_empty` allows a vault without notes.
+
+        Raises VaultError if the vault cannot be listed and VaultEmptiedError if it has lost all of its notes, both with
+        the index unchanged; IndexBusyError if another process still writes this index after `wait` seconds,
         IndexUnusableError if the folder cannot be written, ModelError and SettingsError if the model or the tokenizer
         named in the settings cannot be used, BuildCancelled.
         """
@@ -504,14 +511,13 @@ class Updater:
             self._workers.close()  # they hold as much memory as the rest, and are needed for many files alone
 
     def close(self) -> None:
-        """Let go of the index; the next update opens it again."""
+        """Close the index; the next update opens it again."""
         writer, self._writer = self._writer, None
         if writer is not None:
             writer.close()
 
     def is_there(self) -> bool:
-        """Whether the index that is kept open still stands in its folder, and no reader has found damage in it; True
-        if none is open."""
+        """Return whether the open index is still in its folder, undamaged; True if none is open."""
         return self._writer is None or (self._writer.is_there() and not (self._folder / SUSPECT).exists())
 
     def warm(self) -> None:
@@ -573,7 +579,7 @@ class Updater:
         return report
 
     def _discard(self) -> IndexWriter:
-        """Begin an index from nothing but what tells which notes have moved."""
+        """Start an empty index, with the data from which moved notes are recognised."""
         self.close()
         known = _known_moves(self._folder)
         after = discard(self._folder)
@@ -584,7 +590,7 @@ class Updater:
 
 
 def _known_moves(folder: Path) -> renames.Known | None:
-    """What an index that is about to be discarded knows of moves, None if it cannot be read."""
+    """Return what an index that will be discarded knows of moved notes, None if it cannot be read."""
     try:
         with closing(Catalog.open_to_read(folder)) as catalog:
             return renames.kept_for_rebuild(catalog)
@@ -652,8 +658,7 @@ def _locked(folder: Path, vault: Path, wait: float) -> Iterator[None]:
 
 
 def _make_way(folder: Path) -> None:
-    """Remove folders from where files belong, files from where folders do, and what is neither, such as a pipe: none
-    of them can be written over."""
+    """Remove what cannot be overwritten: folders in place of files, files in place of folders, pipes and the like."""
     folders = {folder / name for name in (BESIDE, lexical.FOLDER)}
     for path in (*folder.glob("*"), *folder.glob(f"{lexical.FOLDER}/*")):
         try:

@@ -1,4 +1,4 @@
-"""The catalog: one SQLite file that holds the notes as they were read, and says which derived files belong to it."""
+"""The catalog: one SQLite file with the notes as they were read, and the list of derived files of a generation."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ FragmentRow = tuple[str, int, int, int, int, int, str, bytes, str]
 """id, ordinal, section, first line, last line, tokens, digest, digest of the embedded text, text."""
 
 Placed = tuple[int, int, int]
-"""Where a fragment stands: its key, the number of its note, its first line."""
+"""The position of a fragment: its key, the number of its note, its first line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class NoteRows:
 
 
 class DamagedRowError(sqlite3.DatabaseError):
-    """A row does not hold what was written, which SQLite itself has no checksum to tell by. Raised with what it is."""
+    """A row does not hold what was written, which SQLite cannot detect. The message names the row."""
 
     def __init__(self, what: str) -> None:
         super().__init__(f"a row of the catalog is damaged ({what})")
@@ -108,7 +108,7 @@ def heading_path_to_row(heading_path: Sequence[str]) -> str:
 
 @lru_cache(maxsize=10_000)
 def heading_path_from_row(value: str) -> tuple[str, ...]:
-    """Raises DamagedRowError."""
+    """Parse a heading path. Raises DamagedRowError."""
     try:
         return tuple(json.loads(value))
     except (ValueError, TypeError) as error:
@@ -120,7 +120,7 @@ def text_to_row(text: str) -> bytes:
 
 
 def text_from_row(value: bytes) -> str:
-    """Raises DamagedRowError."""
+    """Decompress a text. Raises DamagedRowError."""
     try:
         return zlib.decompress(value).decode()
     except (zlib.error, UnicodeDecodeError) as error:
@@ -239,8 +239,10 @@ _LOG_INDEX = 32_768
 4,096 pages that the log has more than 4,062."""
 
 FULL = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMSIZE)
-"""What SQLite says of a full disk; the latter where even a reader finds no room for the file (`-shm`, 32 kB) by which
-it knows of writers."""
+"""SQLite's error codes for a full disk.
+
+The second is for a reader that finds no room for the file (`-shm`, 32 kB) by which it knows of writers.
+"""
 
 SCHEMA = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -423,9 +425,11 @@ class Catalog:
             self._connection.close()
 
     def shrink_log(self, index: Path) -> None:
-        """Let the write-ahead log start over with the next commit, if it has grown long: SQLite does so only where no
-        reader needs it, and while generations are taken up one after the other there is always one that does. What the
-        log holds is copied into the database, and a read of the same generation begun that needs the log no more."""
+        """Let the write-ahead log start over with the next commit, if it has grown long.
+
+        SQLite does so only if no reader needs it, and a process that uses one generation after the other always does.
+        So the log is copied into the database, and the generation is read again without the log.
+        """
         log = index / f"{FILE}-wal"
         if not log.is_file() or log.stat().st_size < _LONG_LOG:
             return
@@ -455,7 +459,7 @@ class Catalog:
         return size < before
 
     def _go_on(self) -> None:
-        """Make sure that the index of the log can be looked at, once the lock is held."""
+        """Make sure that the index of the log can be read, once the lock is held."""
         if not self._keep_log_index() or not self._connection.in_transaction:
             return  # what begins now reads it anew
         if not self._reads or self._index is None or not self._read_again(self._index):
@@ -471,10 +475,10 @@ class Catalog:
                 self._connection.backup(other)
 
     def damage(self) -> str:
-        """What SQLite's own check of the whole file finds wrong, "" if nothing; takes half a second for 200 MB.
+        """Return what SQLite's own check of the whole file finds wrong, "" if nothing; half a second for 200 MB.
 
-        Not quick_check: that of SQLite 3.40 takes the columns of a table without rowid for others where its primary
-        key names them in another order, and finds NULL in sound ones.
+        Not quick_check: that of SQLite 3.40 mixes up the columns of a table without rowid if its primary key has them
+        in another order, and finds NULL in sound ones.
         """
         try:
             said = [str(row[0]) for row in self.rows("PRAGMA integrity_check(1)")]
@@ -511,7 +515,7 @@ class Catalog:
     # --- what the index is made with ----------------------------------------------------------------------------------
 
     def meta(self, name: str) -> str:
-        """A value kept under a name, "" if there is none."""
+        """Return the value stored under a name, "" if there is none."""
         found = self.rows("SELECT value FROM meta WHERE name = ?", name)
         return str(found[0][0]) if found else ""
 
@@ -524,7 +528,7 @@ class Catalog:
         return self.number("generation")
 
     def number(self, name: str) -> int:
-        """A whole number kept under a name, 0 if there is none. Raises DamagedRowError."""
+        """Return the whole number stored under a name, 0 if there is none. Raises DamagedRowError."""
         value = self.meta(name)
         try:
             return int(value or 0)
@@ -537,7 +541,7 @@ class Catalog:
         return bool(self.meta(UNFINISHED))
 
     def files(self, kind: str) -> list[DerivedFile]:
-        """The derived files of this generation: of the lexical index ("words") or the matrix ("vectors")."""
+        """Return the derived files of this generation: of the lexical index ("words") or the matrix ("vectors")."""
         return [
             DerivedFile(*row)
             for row in self.rows("SELECT name, size, crc FROM files WHERE kind = ? ORDER BY name", kind)
@@ -551,7 +555,7 @@ class Catalog:
     # --- notes --------------------------------------------------------------------------------------------------------
 
     def known_notes(self, only: Iterable[str] | None = None) -> dict[str, KnownNote]:
-        """What is known of all notes, or of those at and below `only` some paths."""
+        """Return what is known of all notes, or of those at and below the paths in `only`."""
         sql = "SELECT path, size, mtime_ns, ctime_ns, digest, cut, unread FROM notes"
         if only is None:
             found = self.rows(sql)
@@ -560,7 +564,7 @@ class Catalog:
         return {path: KnownNote(*rest) for path, *rest in found}
 
     def data_version(self) -> int:
-        """A number that changes when another connection has committed."""
+        """Return a number that changes when another connection has committed."""
         return int(self.rows("PRAGMA data_version")[0][0])
 
     def counts(self) -> tuple[int, int]:
@@ -584,8 +588,7 @@ class Catalog:
         return np.sort(np.fromiter((row[0] for row in found), np.int64, len(found)))
 
     def insert(self, note: NoteRows) -> list[Placed]:
-        """Insert a note with all that belongs to it; returns its fragments, their keys ascending and never used
-        before."""
+        """Insert a note with all its rows; return its fragments, with ascending keys that were never used before."""
         ((last,),) = self.rows("SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'fragments'), 0)")
         keys = list(range(last + 1, last + 1 + len(note.fragments)))
         number = self._insert_note(note)
@@ -717,12 +720,14 @@ class Catalog:
         self._many("INSERT OR IGNORE INTO vectors VALUES (?, ?, ?)", [(model, *row) for row in vectors])
 
     def forget_vectors(self, digests: Iterable[bytes]) -> None:
-        """Have the vectors of texts with these digests made anew by the next build that needs them."""
+        """Drop the vectors of texts with these digests, so that the next build that needs them embeds again."""
         self._many("DELETE FROM vectors WHERE digest = ?", [(digest,) for digest in digests])
 
     def prune_vectors(self) -> None:
-        """Forget vectors without a fragment, once they are more than those with one: until then a text that comes
-        back (a branch switched, a note restored) is not embedded again."""
+        """Delete unused vectors once they are more than the used ones.
+
+        Until then a text that comes back (a branch switched, a note restored) is not embedded again.
+        """
         kept, used = self.rows("SELECT (SELECT count(*) FROM vectors), (SELECT count(*) FROM fragments)")[0]
         if kept > 2 * used + 1000:
             self.rows(
@@ -764,10 +769,10 @@ def _reading(index: Path, more: str) -> sqlite3.Connection:
 
 
 def _copied(index: Path) -> sqlite3.Connection:
-    """The catalog with all that its log holds, copied into memory.
+    """Return the catalog with its log, copied into memory.
 
     An exclusive lock does without the file that has no room, but keeps everyone else out, so it is held for the copy
-    alone. (Opened as `immutable`, the log would be passed over, and a later commit would change what is being read.)
+    alone. (With `immutable` the log would be ignored, and a later commit would change what is being read.)
     """
     _prepare_to_open(index)
     copy = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
@@ -814,8 +819,10 @@ def _check_schema(connection: sqlite3.Connection) -> None:
 
 
 def schema_of(connection: sqlite3.Connection) -> frozenset[tuple[Any, ...]]:
-    """Return what can be told of a database's tables, columns, indexes and keys, each with the name of its table or
-    index first, whatever the order of columns: a step from an older version adds them at the end."""
+    """Return the definition of a database's tables, columns, indexes and keys, each with its table or index first.
+
+    The order of columns does not matter: a migration adds them at the end.
+    """
     return frozenset(connection.execute(_DESCRIBED))
 
 
@@ -838,12 +845,11 @@ def _prepare_to_open(index: Path) -> None:
 
 
 def _keep_log_index(index: Path, known: int = 0) -> int:
-    """Return how long the index of the log is, having made it as long again as it was `known` to be and as the log
-    needs.
+    """Return the length of the log's index file, after restoring it to what it was (`known`) and the log needs.
 
-    SQLite maps this file, whatever `mmap_size` says, and one mapping is all connections' of the process: where the file
-    is cut short, the next look at it ends the process (SIGBUS). Zeros in the place of what is lost make the next
-    transaction write it anew. It is changed by its name, as closing a descriptor would give up SQLite's locks.
+    SQLite maps this file, whatever `mmap_size` says, with one mapping for all connections of a process: if the file is
+    cut short, the next access ends the process (SIGBUS). Zeros in place of the lost part make the next transaction
+    write it again. The file is changed by name, because closing a descriptor would release SQLite's locks.
     """
     name = os.path.join(index, FILE)  # noqa: PTH118 - asked before every query
     try:

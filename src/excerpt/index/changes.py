@@ -1,4 +1,4 @@
-"""What has changed since the last build: told by the files' sizes and times, without reading any and without a lock."""
+"""What has changed since the last build, by the files' sizes and times, without reading any and without a lock."""
 
 from __future__ import annotations
 
@@ -33,8 +33,10 @@ READ_BY_OCR = "/ocr"
 
 
 def cut_of(path: str, settings: VaultSettings, *, ocr: bool = False) -> str:
-    """What a file is stored with, and prepared again without: the code that reads and cuts it, and the settings that it
-    does so by."""
+    """Return the key of how a file is prepared: the versions of the code and the settings that it depends on.
+
+    A file stored with another key is prepared again.
+    """
     return version_of_cut(settings.language) + version_of(path, settings) + (READ_BY_OCR if ocr else "")
 
 
@@ -58,18 +60,18 @@ def changed_ns(file: FileState) -> int:
 
 
 def sure_before(catalog: Catalog) -> int:
-    """A file of this time or later may have changed again since it was looked at, and be of that time still."""
+    """Return the time from which on a file may have changed again since it was read, without another time."""
     return catalog.number("looked") - _TICK_NS
 
 
 def is_as_known(file: FileState, note: KnownNote, sure: int) -> bool:
-    """Whether the file is surely the one that was read; `sure` is what `sure_before` tells."""
+    """Return whether the file is certainly the one that was read; `sure` is the result of `sure_before`."""
     known = (note.size, note.mtime_ns, note.ctime_ns) == (file.size, file.mtime_ns, file.ctime_ns)
     return known and changed_ns(file) < sure
 
 
 def made_with(settings: Settings) -> dict[str, str]:
-    """What an index by these settings, and this version of excerpt, has under the names of its catalog's `meta`."""
+    """Return the versions and settings that an index depends on, by their names in the catalog's `meta`."""
     return {
         "tokenizer": settings.pack.tokenizer,
         "model": settings.embedding.model,
@@ -80,13 +82,15 @@ def made_with(settings: Settings) -> dict[str, str]:
 
 
 def name_of(vault: Path) -> str:
-    """The vault's path as the catalog has it: a path need not be text."""
+    """Return the vault's path as text for the catalog; a path need not be valid text."""
     return str(vault).encode("utf-8", "backslashreplace").decode()
 
 
 def nothing_to_do(catalog: Catalog, keys: NDArray[np.int64], folder: Path, vault: Path, settings: Settings) -> bool:
-    """Whether a build of the vault's index in `folder` would leave it as it is; `keys` are those of the fragments in
-    its lexical index. False where only a build can tell: files that are very new, or were skipped for what they hold.
+    """Return whether a build of the vault's index in `folder` would change nothing.
+
+    `keys` are those of the fragments in its lexical index. False also if only a build can decide: for files that are
+    very new, or were skipped for their content.
 
     Raises VaultError and SettingsError as a scan does, DamagedFileError, OSError and sqlite3's errors.
     """

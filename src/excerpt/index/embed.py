@@ -42,8 +42,10 @@ class WordPieces:
     """Tokenizes as `tokenize` does, from memory where it can. For any one thread at a time."""
 
     def __init__(self, tokenize: Tokenize, tokenizer: Tokenizer) -> None:
-        """`tokenizer` is the one behind `tokenize`: if it cannot be taken stretch by stretch, every text goes through
-        `tokenize` whole."""
+        """Cache the pieces of words; `tokenizer` is the one behind `tokenize`.
+
+        If it cannot be applied word by word, every text is tokenized whole.
+        """
         from tokenizers.normalizers import BertNormalizer
         from tokenizers.pre_tokenizers import BertPreTokenizer
 
@@ -61,7 +63,7 @@ class WordPieces:
         self._named = re.compile(names or r"(?!)")
 
     def ids(self, texts: Sequence[str]) -> list[NDArray[np.int32]]:
-        """The tokens' numbers, an array a text."""
+        """Return the numbers of the tokens, one array per text."""
         if len(self._known) > _MOST_KNOWN:
             self._known.clear()
         stretches = [self._stretches(text) for text in texts]
@@ -161,11 +163,11 @@ class Embedder:
         return content.hexdigest()
 
     def word_weights(self, words: Sequence[str]) -> NDArray[np.float32]:
-        """How much each word says by itself, 0 to 1: about .15 for "the", .35 for "how", 1 for "publish".
+        """Return the weight of each word in general language, 0 to 1: .15 for "the", .35 for "how", 1 for "publish".
 
-        It is the length of its vector as a share of the median word's. Static models are weighted by how rare a word
-        is in general language (smooth inverse frequency; Arora, Liang and Ma, 2017), which a small vault cannot tell:
-        in a manual, "my" is as rare as any noun. 1 for a word that the model does not know.
+        It is the length of its vector as a share of the median word's. Static models are weighted by how rare a word is
+        in general language (smooth inverse frequency; Arora, Liang and Ma, 2017), which a small vault does not show: in
+        a manual, "my" is as rare as any noun. 1 for a word that the model does not know.
         """
         new = [word for word in words if word not in self._weights]
         if new:
@@ -181,7 +183,7 @@ class Embedder:
         return SHIPPED_MEDIAN_LENGTH if isinstance(self._model, ShippedModel) else self.measured_median_length()
 
     def measured_median_length(self) -> float:
-        """The length of the median word's vector. Takes .05 s of processor time."""
+        """Return the length of the median word's vector. Takes .05 s of CPU."""
         known = sorted(word for word in self._model.tokenizer.get_vocab() if word.isalpha())
         lengths = self._lengths(known[:: max(1, len(known) // _SAMPLE)])
         return float(np.median(lengths)) if len(lengths) else 1.0
@@ -202,15 +204,17 @@ class Embedder:
         return found
 
     def _pieces(self, ids: Sequence[int] | NDArray[np.int32]) -> NDArray[np.float32]:
-        """The model's weighted vectors of some tokens."""
+        """Return the model's weighted vectors of some tokens."""
         model, numbers = self._model, np.asarray(ids, np.int64)
         rows = numbers if model.token_mapping is None else model.token_mapping[numbers]
         vectors = model.embedding.take(rows, axis=0).astype(np.float32)
         return vectors if model.weights is None else vectors * model.weights[numbers][:, None]
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Vectors of length 1, one a text, shape (n, dimensions); all zeros for a text without a known word. Of a
-        text longer than any passage (a line of megabytes cannot be cut) the first 100,000 characters count."""
+        """Return vectors of length 1, one per text, shape (n, dimensions); all zeros for a text without a known word.
+
+        Only the first 100,000 characters of a text count: a line of megabytes cannot be cut.
+        """
         if not texts:
             return np.zeros((0, self.dimensions), np.float32)
         bounded = [text[:_MOST_CHARACTERS] for text in texts]
@@ -221,10 +225,10 @@ class Embedder:
         return np.asarray(means / lengths, np.float32)
 
     def _mean(self, ids: NDArray[np.int32]) -> NDArray[np.float32]:
-        """What the model's own `encode` makes of a whole text's tokens, before it is made of length 1.
+        """Return what the model's own `encode` returns for a text's tokens, before normalisation.
 
-        The shipped model's numbers are whole and within 127, so that sums in float32 are exact, in whatever order, up
-        to 130,000 tokens.
+        The shipped model's numbers are whole and within 127, so sums in float32 are exact, in any order, up to 130,000
+        tokens.
         """
         if not len(ids):
             return np.zeros(self.dimensions, np.float32)
@@ -233,9 +237,9 @@ class Embedder:
 
 
 def model_source(model: str) -> str:
-    """What tells cheaply, without loading it, that a model is the one of last time; a change means: load and compare.
+    """Return a cheap identity of a model, without loading it; if it changes, load the model and compare.
 
-    The shipped model goes by its files too, as it may change with the version of excerpt.
+    The shipped model is identified by its files too, because it may change with the version of excerpt.
     """
     folder = _folder_of(model) if model else _shipped()
     if folder is None:
@@ -251,9 +255,9 @@ _loading = threading.Lock()
 def open_embedder(model: str) -> Embedder:
     """Load `model`: a folder, a model2vec name, or "" for the one that ships with excerpt. Raises ModelError.
 
-    The last one is kept, as every new generation of an index is opened with it, and for the thread alone: a tokenizer
-    cannot be asked by two at once. A thread that begins takes over from one that has ended, as when the app goes to
-    another vault: loading takes 0.4 s.
+    The last one is cached, because every new generation of an index is opened with it, and for one thread alone: a
+    tokenizer is not thread-safe. A new thread reuses that of one that has ended, as when the app opens another vault:
+    loading takes 0.4 s.
     """
     source, thread = model_source(model), threading.current_thread()
     with _loading:
@@ -314,8 +318,10 @@ def _open_folder(folder: Path, load: Callable[[Path], Model]) -> Embedder:
 
 
 def _from_files(folder: Path) -> StaticModel:
-    """What `StaticModel.from_pretrained` makes of a folder, without its import of a hub's client (0.4 s of processor
-    time), which would be asked about whatever is not found."""
+    """Return what `StaticModel.from_pretrained` returns for a folder, without the import of a hub's client.
+
+    The import takes 0.4 s of CPU, and the client would be asked for missing files.
+    """
     from model2vec import StaticModel
     from safetensors.numpy import load_file
     from tokenizers import Tokenizer

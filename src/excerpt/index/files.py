@@ -36,7 +36,7 @@ def mark_suspect(folder: Path, why: str = "") -> None:
 
 
 class DamagedFileError(IndexUnusableError):
-    """A derived file is missing, cut short or altered. The next build makes it anew from the catalog."""
+    """A derived file is missing, cut short or altered. The next build rebuilds it from the catalog."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, "Run `excerpt index`: it will be made anew.")
@@ -73,7 +73,7 @@ class RandomAccessFile:
     """
 
     def __init__(self, path: Path) -> None:
-        """Raises OSError."""
+        """Open a file for reads at any offset. Raises OSError."""
         self._file = open_regular(path)
         self._lock = threading.Lock()
         self.size = os.fstat(self._file.fileno()).st_size
@@ -120,7 +120,7 @@ def check(folder: Path, file: DerivedFile, *, content: bool = True, grows: bool 
 
 
 def extend_crc(crc: int, data: bytes) -> int:
-    """The checksum of a file after `data` was appended to it."""
+    """Return the checksum of a file after `data` was appended to it."""
     return zlib.crc32(data, crc)
 
 

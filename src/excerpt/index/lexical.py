@@ -191,8 +191,10 @@ class LexicalWriter:
         files: Sequence[DerivedFile] = (),
         tick: Callable[[], None] = lambda: None,
     ) -> None:
-        """Goes on from the committed `generation` and its `files`; None starts empty. `tick` is called between the
-        steps of writing a segment. Raises DamagedFileError."""
+        """Continue from the committed `generation` and its `files`; None starts empty.
+
+        `tick` is called between the steps of writing a segment. Raises DamagedFileError.
+        """
         self._tick = tick
         self._index = index
         self._folder = index / FOLDER
@@ -206,8 +208,10 @@ class LexicalWriter:
         self._sealed = {s.segment_id(): [known[name] for name in _names(s)] for s in self._segments}
 
     def add(self, docs: NDArray[np.void], inverted: Mapping[str, Inverted]) -> None:
-        """One segment of new fragments. `docs` is as `placed` makes it; its keys ascend and lie above all that were
-        added before."""
+        """Write one segment of new fragments.
+
+        `docs` is as returned by `placed`; its keys ascend and are above all that were added before.
+        """
         if len(docs):
             self._segments.append(self._write(docs, inverted))
 
@@ -282,7 +286,7 @@ class LexicalWriter:
 
 
 def placed(fragments: Sequence[Placed]) -> NDArray[np.void]:
-    """What a segment knows of new fragments beside their words."""
+    """Return what a segment stores of new fragments besides their words."""
     docs = np.zeros(len(fragments), DOCS)
     for name, values in zip(("key", "note", "line"), zip(*fragments, strict=True), strict=False):
         docs[name] = values
@@ -308,7 +312,7 @@ def _size_class(documents: int) -> int:
 
 
 def last_generation(index: Path) -> int:
-    """The highest generation that a table of contents was written for, committed or not; 0 without any."""
+    """Return the highest generation with a table of contents, committed or not; 0 without any."""
     return max(0, int(TOC._latest_generation(FileStorage(str(index / FOLDER)), _NAME)))
 
 
@@ -324,10 +328,10 @@ def _read_toc(storage: FileStorage, generation: int) -> list[W3Segment]:
 def open_segments(
     index: Path, generation: int, same: Set[str] = frozenset(), before: Sequence[OpenSegment] = ()
 ) -> list[OpenSegment]:
-    """Every segment of a committed generation, in the order of rows. Those of `before` whose files are all among the
-    `same` are shared with it.
+    """Open every segment of a committed generation, in the order of rows.
 
-    The caller has checked the files. Raises DamagedFileError.
+    Those of `before` whose files are all among the `same` are shared. The caller has checked the files. Raises
+    DamagedFileError.
     """
     opened = {segment.name: segment for segment in before}
     segments: list[OpenSegment] = []
@@ -354,8 +358,10 @@ class LexicalReader:
     def __init__(
         self, index: Path, files: Sequence[DerivedFile], generation: int, before: LexicalReader | None = None
     ) -> None:
-        """Segments that the generation `before` has open are shared with it. Raises DamagedFileError if a file is not
-        as recorded in `files`; postings are checked when first read, and what is shared was checked before."""
+        """Open a generation's segments, sharing those that the generation `before` has open.
+
+        Raises DamagedFileError if a file differs from its record in `files`; postings are checked when first read.
+        """
         self._index = index
         self.files = frozenset(files)
         known = self.files & (before.files if before is not None else frozenset())
@@ -391,10 +397,10 @@ class LexicalReader:
         """Do nothing: an index counts by its rows."""
 
     def counts(self, _terms: Sequence[str]) -> None:
-        """Nothing is counted beforehand: rows tell."""
+        """Do nothing: the rows give the counts."""
 
     def mean_length(self, _field: str) -> float | None:
-        """None: rows tell."""
+        """Return None: the rows give the lengths."""
         return None
 
     def lengths(self, field: str) -> NDArray[np.float32]:
@@ -402,12 +408,14 @@ class LexicalReader:
         return self._lengths[field]
 
     def entries(self, term: str) -> TermEntries:
-        """Where `term` stands, in all fields. Raises DamagedFileError."""
+        """Return the occurrences of `term` in all fields. Raises DamagedFileError."""
         return self._term(term).entries
 
     def count(self, term: str) -> int:
-        """In how many rows `term` stands at most, counting deleted ones and every field by itself: told without reading
-        where."""
+        """Return an upper bound of the rows that have `term`, without reading postings.
+
+        It counts deleted rows, and each field of a row.
+        """
         encoded = term.encode("utf-8", "replace")
         return sum(segment.columns.count(encoded) for segment in self._segments)
 
@@ -417,7 +425,7 @@ class LexicalReader:
             return self._term(term).occurrences(rows)
 
     def postings(self, field: str, term: str) -> TermPostings:
-        """Where `term` stands in `field`. Raises DamagedFileError."""
+        """Return the occurrences of `term` in `field`. Raises DamagedFileError."""
         entries = self.entries(term)
         wanted = entries.fields == FIELDS.index(field)
         return TermPostings(entries.rows[wanted], entries.tf[wanted].astype(np.float32))
@@ -431,8 +439,10 @@ class LexicalReader:
         return Positions(offsets_of(found.entries.tf[wanted]), values)
 
     def completions(self, prefix: str, limit: int) -> list[str]:
-        """Terms of any field that start with `beginning`, at most so many: the shortest first, then by alphabet. Some
-        may stand only in deleted fragments."""
+        """Return at most `limit` terms of any field that start with `prefix`: the shortest first, then by alphabet.
+
+        Some may be only in deleted fragments.
+        """
         if self._vocabulary is not None:
             return self._vocabulary.completions(prefix, limit)
         encoded = prefix.encode("utf-8", "replace")
@@ -440,7 +450,7 @@ class LexicalReader:
         return sorted((term.decode() for term in found), key=lambda term: (len(term), term))[:limit]
 
     def terms(self, field: str, prefix: str) -> list[str]:
-        """Terms of `field` that start with `prefix`, sorted; some may stand only in deleted fragments."""
+        """Return the terms of `field` that start with `prefix`, sorted; some may be only in deleted fragments."""
         bit, begun = 1 << FIELDS.index(field), prefix.encode("utf-8", "replace")
         found = {term for s in self._segments for term, mask in s.columns.beginning_with(begun) if mask & bit}
         return [term.decode() for term in sorted(found)]
@@ -450,8 +460,10 @@ class LexicalReader:
         return self._words.lexicon(field)
 
     def segments_with(self, notes: NDArray[np.int64]) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], Segment]]:
-        """All that each segment with a fragment of some notes holds: keys of its living fragments, ascending, the
-        numbers of their notes, and their postings. Raises DamagedFileError."""
+        """Yield the content of each segment that has a fragment of some notes. Raises DamagedFileError.
+
+        That is the keys of its live fragments, ascending, the numbers of their notes, and their postings.
+        """
         for segment in self._segments:
             docs = segment.docs[segment.alive]
             if np.isin(docs["note"], notes).any():
@@ -461,18 +473,20 @@ class LexicalReader:
                 yield docs["key"].astype(np.int64), docs["note"].astype(np.int64), counted.only_docs(whole, living)
 
     def check(self) -> None:
-        """Check all postings now: read from disk, they are at hand when they are asked for. Raises DamagedFileError."""
+        """Check all postings now, which also loads them into the system's cache. Raises DamagedFileError."""
         with self._lock, self._damage_noted():
             for segment in self._segments:
                 segment.columns.check()
 
     def shares(self, before: LexicalReader) -> bool:
-        """Whether a segment is in both: then a key means the same fragment in both, as a catalog made anew, whose keys
-        count from 1 again, comes with segments made anew."""
+        """Return whether a segment is in both; then a key means the same fragment in both.
+
+        A rebuilt catalog, whose keys count from 1 again, comes with new segments.
+        """
         return not {s.name for s in self._segments}.isdisjoint(s.name for s in before._segments)
 
     def close(self) -> None:
-        """Let go of the files; those that another generation shares stay open for it."""
+        """Close the files; those shared with another generation stay open for it."""
         self._segments = []
         self._cache.clear()
         self._vocabulary = self._vocabulary_before = None

@@ -1,6 +1,6 @@
-"""What notes are called beside their titles, taken apart when they are indexed: a search reads numbers, no texts.
+"""Names of notes besides their titles, tokenized when they are indexed, so that a search reads numbers, no texts.
 
-`corpus.names` says how terms are kept.
+`corpus.names` says how terms are stored.
 """
 
 from __future__ import annotations
@@ -20,14 +20,17 @@ from excerpt.text.words import terms_of
 Row = Sequence[Any]
 
 NAMES_VERSION = 1
-"""Raised whenever other names are kept, or in another way: those of all notes are made anew."""
+"""Raised whenever other names are stored, or in another form: those of all notes are built again."""
 
 
 def taken_apart(
     path: str, title: str, language: str, *, labels: Iterable[Row], sections: Iterable[Row], links: Iterable[Row]
 ) -> NameTerms:
-    """The names of a note from its rows in the catalog: its aliases, and where they are other names than its title,
-    those of the file and the first heading of the first level; and the texts of its links, each once a target."""
+    """Return the tokenized names of a note from its rows in the catalog.
+
+    These are its aliases; the file name and the first heading of level 1 if they differ from the title; and the texts
+    of its links, each once per target.
+    """
     own = [value for kind, _, value in labels if kind == "alias"]
     others = dict.fromkeys((PurePosixPath(path).stem, first_heading(sections)))
     own += [name for name in others if name not in ("", title)]
@@ -45,12 +48,12 @@ def taken_apart(
 
 
 def first_heading(sections: Iterable[Row]) -> str:
-    """The first heading of the first level among a note's sections, "" without any; a place ("Page 1") names none."""
+    """Return the first heading of level 1 among a note's sections, "" without any; a place ("Page 1") is none."""
     return next((row[2] for row in sections if row[1] == 1 and not row[-1]), "")
 
 
 def stored(rows: ReadRows, numbers: Sequence[int]) -> dict[int, NameTerms]:
-    """The names of notes, by their numbers in the catalog."""
+    """Return the tokenized names of notes, by their numbers in the catalog."""
     found: dict[int, NameTerms] = {}
     for at in range(0, len(numbers), AT_ONCE):
         part = numbers[at : at + AT_ONCE]
@@ -78,7 +81,7 @@ def _made_anew(rows: ReadRows, number: int) -> NameTerms:
 
 
 def store_anew(rows: ReadRows) -> None:
-    """Make the names of all notes anew: the analyzer is another one, or the catalog had none."""
+    """Build the names of all notes again, because the analyzer changed or the catalog had none."""
     rows("DELETE FROM name_terms")
     for (number,) in rows("SELECT id FROM notes"):
         rows("INSERT INTO name_terms VALUES (?, ?, ?, ?, ?, ?)", number, *_made_anew(rows, number))

@@ -54,7 +54,7 @@ class _Alarm(BaseException):
 
 
 def here_bytes() -> int:
-    """The size up to which files are prepared in this process."""
+    """Return the size up to which files are prepared in this process."""
     return _BYTES if _can_be_interrupted() else _BYTES_UNGUARDED
 
 
@@ -137,7 +137,7 @@ _UNKNOWN = "Reading it ended the process that read it; it may need more memory t
 
 
 Held = Callable[[], bool]
-"""Whether nothing is to be begun for now."""
+"""Returns whether nothing new may begin for now."""
 
 
 class Member:
@@ -172,7 +172,7 @@ class Member:
         return self.lives and self.run is None
 
     def take(self, run: Run, piece: range) -> None:
-        """Begin with a piece of a run. A member that dies of it is heard of by its connection."""
+        """Start a piece of a run. If the worker dies of it, its connection shows that."""
         self.run, self.piece, self.number, self.since = run, piece, None, time.monotonic()
         with suppress(OSError):
             self.connection.send((run.recipe, run.tasks[piece.start : piece.stop]))
@@ -247,7 +247,7 @@ class Run:
             self._thread.start()
 
     def results(self, piece: range, tick: Callable[[str], None]) -> Iterator[Prepared]:
-        """What became of the files of a piece, in order."""
+        """Yield the results of a piece's files, in order."""
         at = piece.start
         while at < piece.stop:
             tick(self._at_hand or self.tasks[at].path)
@@ -300,7 +300,7 @@ class Run:
         return [member for member in members if member.run is not None]
 
     def _next(self, ahead: int) -> range:
-        """The next piece to hand over when `ahead` are in work, an empty one if that is for later."""
+        """Return the next piece to hand over when `ahead` are in work; an empty one if that must wait."""
         with self._changed:
             return self._pending.popleft() if self._may_begin(ahead) else range(0)
 
@@ -356,7 +356,7 @@ class Run:
                 self._bury(member, overdue=True)
 
     def _bury(self, member: Member, overdue: bool = False) -> None:
-        """A member is dead, or is to be ended as `overdue`: which file did it have, and what becomes of the others?"""
+        """Handle a dead or `overdue` worker: find which file it had, and hand its other files to the rest."""
         mine, code = member.run is self, member.end(0.0 if overdue else _END_SECONDS)
         member.run = None
         if not mine:
@@ -384,7 +384,7 @@ class Run:
 
 
 def _reason(code: int, limits: Limits, task: Task) -> str:
-    """Why a file ended its worker with that exit code, "" if nothing says that the file was to blame."""
+    """Return why a file ended its worker with that exit code, "" if nothing shows that the file was the cause."""
     if code == _TOO_LONG:
         return f"It took longer than {limits.seconds_for(task):g} s to take apart."
     # Libraries that are not Python give up when there is no memory.
@@ -423,8 +423,11 @@ workers are waited for."""
 
 
 class Workers:
-    """A few processes that take files apart. They start when they are first needed, and stay until `close`; after that
-    they start again when they are needed again. One iteration of `prepare` at a time."""
+    """A few processes that prepare files.
+
+    They start when they are first needed and stay until `close`; after that they start again on demand. One iteration
+    of `prepare` at a time.
+    """
 
     def __init__(
         self,
@@ -433,7 +436,7 @@ class Workers:
         prepare: Prepare = prepare,
         held: Held = lambda: False,
     ) -> None:
-        """While `held` says so, nothing new is begun."""
+        """Create the pool; while `held` returns True, nothing new begins."""
         self._most = min(os.cpu_count() or 1, most)
         self._limits = limits
         self._prepare = prepare
@@ -461,8 +464,10 @@ class Workers:
         return [member.id for member in self._members]
 
     def prepare(self, recipe: Recipe, tasks: Sequence[Task], tick: Tick) -> Generator[Prepared, None, None]:
-        """What became of the files, some at a time, in the order of `tasks`. Raises IndexUnusableError if workers are
-        needed and cannot be started."""
+        """Yield the results for the files, several at a time, in the order of `tasks`.
+
+        Raises IndexUnusableError if workers are needed and cannot be started.
+        """
         pieces = list(self._pieces(tasks))
         run = Run(
             recipe, tasks, [piece for piece, here in pieces if not here], self._limits, self._more, held=self._held
@@ -477,7 +482,7 @@ class Workers:
             run.end()
 
     def _more(self, wanted: int) -> list[Member]:
-        """The members, `wanted` of them and more if that may be. Called from the thread of a run."""
+        """Return the workers, at least `wanted` if allowed. Called from the thread of a run."""
         self._members = [member for member in self._members if member.lives]
         while len(self._members) < min(wanted, self._most):
             self._members.append(Member(self._prepare, self._limits))

@@ -35,9 +35,9 @@ Longs = NDArray[np.int64]
 class Inverted:
     """The postings of one field over `doc_count` documents, by term.
 
-    Term `terms[t]` (sorted UTF-8) has the postings `starts[t]:starts[t + 1]` of `docs` (ascending) and `tf`; the
-    positions of all postings stand one after the other, `tf[i]` of them for posting i. `lengths` counts the terms of
-    each document.
+    Term `terms[t]` (sorted UTF-8) has the postings `starts[t]:starts[t + 1]` of `docs` (ascending) and `tf`;
+    `positions` are those of all postings in order, `tf[i]` of them for posting i. `lengths` counts the terms of each
+    document.
     """
 
     terms: list[bytes]
@@ -54,8 +54,11 @@ class Inverted:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """The postings of all fields over `doc_count` documents: as in `Inverted`, but a term's postings are those of all
-    fields, by document and then by field. `fields` are numbers of fields."""
+    """The postings of all fields over `doc_count` documents.
+
+    As in `Inverted`, but a term's postings are those of all fields, by document and then by field. `fields` are numbers
+    of fields.
+    """
 
     terms: list[bytes]
     starts: Longs
@@ -113,7 +116,7 @@ def join(parts: Sequence[Inverted]) -> Inverted:
 
 
 def fuse(parts: Sequence[Inverted]) -> Segment:
-    """The postings of all fields of the same documents, put together; fields are numbered in the order given."""
+    """Merge the postings of all fields of the same documents; fields are numbered in the order given."""
     terms, ranks = _common_terms([(part.terms, part.starts) for part in parts])
     count = parts[0].doc_count
     docs = np.concatenate([part.docs for part in parts])
@@ -133,8 +136,10 @@ def fuse(parts: Sequence[Inverted]) -> Segment:
 
 
 def only_docs(segment: Segment, new_numbers: Ints) -> Segment:
-    """The documents that live on, renumbered; `new_numbers` holds -1 for those that do not. Terms that lose their last
-    posting go too."""
+    """Return the live documents, renumbered; `new_numbers` holds -1 for deleted ones.
+
+    Terms that lose their last posting are removed.
+    """
     docs = new_numbers[segment.docs]
     alive = docs >= 0
     doc_count = int(np.count_nonzero(new_numbers >= 0))
@@ -175,7 +180,7 @@ def chain_segments(parts: Sequence[Segment]) -> Segment:
 
 
 def _common_terms(parts: Sequence[tuple[list[bytes], Longs]]) -> tuple[list[bytes], Ints]:
-    """The terms of all parts, sorted, and for each posting, part by part, the number of its term among them."""
+    """Return the terms of all parts, sorted, and for each posting, part by part, the number of its term among them."""
     terms = sorted(set(chain.from_iterable(terms for terms, _ in parts)))
     rank = {term: number for number, term in enumerate(terms)}
     numbers = [np.fromiter(map(rank.__getitem__, part), np.int32, len(part)) for part, _ in parts]
@@ -188,7 +193,7 @@ def _starts(posting_terms: NDArray[np.integer], count: int) -> Longs:
 
 
 def _reorder(values: Ints, counts: Ints, order: Longs) -> Ints:
-    """Runs of `values`, `counts[i]` long, put into another order of runs."""
+    """Return runs of `values`, `counts[i]` long, in another order."""
     begins = np.cumsum(counts, dtype=np.int64) - counts
     counts = counts[order]
     ends = np.cumsum(counts, dtype=np.int64)
@@ -219,13 +224,12 @@ _DTYPES: dict[int, np.dtype[Any]] = {1: np.dtype("<u1"), 2: np.dtype("<u2"), 4: 
 
 
 class DamagedColumnsError(ValueError):
-    """A file does not say what was written."""
+    """A file differs from what was written."""
 
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """One term's postings in one segment, by document and then field. `first_place` is where the first of them has its
-    positions."""
+    """One term's postings in one segment, by document and then field; `first_place` is where its positions begin."""
 
     docs: NDArray[np.unsignedinteger[Any]]
     codes: NDArray[np.unsignedinteger[Any]]
@@ -233,7 +237,7 @@ class Slice:
 
 
 def pack(segment: Segment) -> tuple[bytes, bytes]:
-    """The contents of `.pst` and of `.lex`."""
+    """Return the contents of `.pst` and of `.lex`."""
     tf_width = _width(int(segment.tf.max(initial=0)), _FIELD_BITS)
     codes = segment.fields.astype(np.uint32) << np.uint32(8 * tf_width - _FIELD_BITS) | segment.tf.astype(np.uint32)
     widths = (_width(segment.doc_count), tf_width, _width(int(segment.positions.max(initial=0))))
@@ -260,7 +264,7 @@ def pack(segment: Segment) -> tuple[bytes, bytes]:
 
 
 def _masks(segment: Segment) -> NDArray[np.uint8]:
-    """For each term, a bit for each field that it stands in."""
+    """Return, for each term, a bit for each field that has it."""
     if not segment.terms:
         return np.zeros(0, np.uint8)
     bits = np.left_shift(np.uint8(1), segment.fields)
@@ -315,7 +319,7 @@ class Columns:
         return self._directory[self._words_at :].decode().split("\n")[:-1]
 
     def number(self, term: bytes) -> int | None:
-        """The place of `term` among the terms."""
+        """Return the number of `term` among the terms, None if it is not there."""
         block = bisect.bisect_right(self._fences, term) - 1
         if block < 0:
             return None
@@ -338,7 +342,7 @@ class Columns:
                     return
 
     def _block(self, number: int) -> list[bytes]:
-        """The terms of one block, and an empty one."""
+        """Return the terms of one block, and an empty one."""
         first, last = self._blocks[number : number + 2].tolist()
         return self._directory[self._words_at + first : self._words_at + last].split(b"\n")
 
@@ -348,7 +352,7 @@ class Columns:
         return 0 if number is None else int(self._starts[number + 1]) - int(self._starts[number])
 
     def find(self, term: bytes) -> Slice | None:
-        """The postings of `term`."""
+        """Return the postings of `term`, None if it is not there."""
         number = self.number(term)
         if number is None:
             return None
@@ -436,11 +440,11 @@ _Terms = tuple[Ints, Ints]  # numbers of terms, and their positions
 _NOTHING: _Terms = (np.zeros(0, np.int32), np.zeros(0, np.int32))
 
 EMBEDDED_TEXT_VERSION = 2
-"""Raised whenever `embedded_text` changes: all vectors are made anew."""
+"""Raised whenever `embedded_text` changes: all vectors are computed again."""
 
 
 def embedded_text(title: str, heading_path: Sequence[str], text: str) -> str:
-    """What a fragment's vector is made of: its note's title and the headings it stands under, and its text.
+    """Return the text that is embedded for a fragment: its note's title, its heading path, and its text.
 
     With the title, meaning alone finds known items a tenth better than with the headings only (docs/design/quality.md).
     """
@@ -448,7 +452,7 @@ def embedded_text(title: str, heading_path: Sequence[str], text: str) -> str:
 
 
 def embedded_digest(text: str) -> bytes:
-    """What a vector is kept under: the same text, wherever it stands, is embedded once."""
+    """Return the key of a text's vector: equal texts are embedded once."""
     return hashlib.blake2b(text.encode(), digest_size=12).digest()
 
 
@@ -500,7 +504,7 @@ class FieldCollector:
         return {field: invert(found[field], self._numbers.lexicon.names) for field in FIELDS}
 
     def _spaced(self, parts: Sequence[str], language: str) -> _Terms:
-        """The terms of several texts, each `_GAP` positions behind the one before."""
+        """Return the terms of several texts, each `_GAP` positions after the previous one."""
         known = self._numbers.short.get((language, *parts))
         if known is None:
             known = self._numbers.short[language, *parts] = self._take_apart(parts, language)

@@ -27,8 +27,11 @@ from excerpt.vault.readers.registry import reader_for
 
 @contextmanager
 def without_collection() -> Iterator[None]:
-    """Let nobody look for cycles meanwhile: with rows by the hundred thousand at hand that takes an eighth of the time
-    of a build. For a batch at a time, as what does hang together in cycles stays until the end."""
+    """Disable the garbage collector for a block, at most a batch.
+
+    With hundreds of thousands of rows it takes an eighth of a build's time. Reference cycles stay until the end of the
+    block.
+    """
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -52,8 +55,11 @@ class Recipe:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A file to prepare. `digest` is the known content's, "" if it must be prepared whatever it holds. `kind` is "" for
-    a note; `images` are those in it that are to be read by OCR."""
+    """A file to prepare.
+
+    `digest` is the known content's, "" if it must be prepared in any case. `kind` is "" for a note; `images` counts
+    those that OCR must read.
+    """
 
     path: str
     size: int
@@ -66,9 +72,11 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """What became of some files: notes to store and the words of their fragments, in the same order; files whose
-    content is the known one; files that are skipped; and of those the ones that are not tried again as they are: what
-    took more time or memory than a file may, and attachments that their reader could not read."""
+    """The results for some files: notes to store and the words of their fragments in the same order, and the others.
+
+    The others are files with unchanged content, skipped files, and among these the ones that are not tried again: they
+    took more time or memory than allowed, or their reader could not read them.
+    """
 
     notes: list[NoteRows] = field(default_factory=list)
     inverted: dict[str, Inverted] = field(default_factory=dict)
@@ -78,8 +86,10 @@ class Prepared:
 
 
 def prepare(recipe: Recipe, tasks: Iterable[Task]) -> Prepared:
-    """Read files and take them apart, each as it comes. A file that cannot be read is skipped, never raised; only
-    MemoryError is, as what is there by then may be in the way of the others."""
+    """Read and prepare files one by one. A file that cannot be read is skipped.
+
+    Raises only MemoryError, because what is in memory by then may prevent reading the others.
+    """
     with without_collection():
         return _prepare(recipe, tasks)
 
@@ -132,7 +142,7 @@ def _prepare_note(recipe: Recipe, task: Task, collector: FieldCollector) -> Note
 
 
 def rows_of(recipe: Recipe, note: Note, task: Task, digest: str) -> tuple[NoteRows, tuple[Fragment, ...]]:
-    """A note as rows, and its fragments; `digest` is that of its file's content."""
+    """Return a note as rows, and its fragments; `digest` is that of its file's content."""
     tokenizer = open_tokenizer(recipe.tokenizer)
     fragments = fragments_of(note, tokenizer.count)
     sections = [

@@ -42,8 +42,11 @@ class CheckedRows(Protocol):
 
 
 class CatalogQueries:
-    """`NoteQueries` on a catalog. Rows that are shown are compared with their checksums, which the links that a score
-    counts are not. Raises DamagedRowError."""
+    """`NoteQueries` on a catalog.
+
+    Rows that are shown are compared with their checksums; the links that only a score counts are not. Raises
+    DamagedRowError.
+    """
 
     def __init__(self, rows: CheckedRows) -> None:
         self._rows = rows

@@ -41,7 +41,7 @@ Sketch = NDArray[np.uint32]
 
 @dataclass(frozen=True, slots=True)
 class NoteTrace:
-    """A note, as far as it tells which other note it may have become or been."""
+    """What identifies a note that may have become, or been, another one."""
 
     path: str
     digest: str
@@ -63,7 +63,7 @@ def leave(catalog: Catalog, paths: Sequence[str]) -> None:
 
 
 def arrive(catalog: Catalog, paths: Iterable[str]) -> None:
-    """Notes were inserted at these paths, whatever became of notes that had them before."""
+    """Record that notes were inserted at these paths, whatever became of notes that had them before."""
     waits = bool(catalog.rows("SELECT 1 FROM gone LIMIT 1"))
     known = waits or bool(catalog.rows("SELECT 1 FROM moves LIMIT 1"))
     for path in paths if known else ():
@@ -74,7 +74,7 @@ def arrive(catalog: Catalog, paths: Iterable[str]) -> None:
 
 
 def settle(catalog: Catalog) -> None:
-    """Record the moves that can be told from what has gone and come, in the open transaction."""
+    """Record the moves that follow from removed and new notes, in the open transaction."""
     fresh = _told(catalog, "SELECT path, digest, tokens, sketch FROM gone WHERE fresh ORDER BY number")
     arrived = _told(catalog, "SELECT path, digest, tokens, x'' FROM arrived JOIN notes USING (path) ORDER BY path")
     if not fresh and not arrived:
@@ -103,13 +103,15 @@ def is_settled(catalog: Catalog) -> bool:
 
 
 def last(rows: Callable[..., list[tuple[int]]]) -> int:
-    """A number that grows with every move that is recorded. `rows` asks the catalog."""
+    """Return a number that grows with every recorded move. `rows` queries the catalog."""
     return rows("SELECT coalesce(max(rowid), 0) FROM moves")[0][0]
 
 
 def current_path(rows: Callable[..., list[tuple[str]]], path: str) -> str | None:
-    """The path that the note which had `path` has today; None if it is not known to have moved, or if there is a note
-    at `path` again. `rows` asks the catalog."""
+    """Return today's path of the note that had `path`; None if no move is known, or a note is at `path` again.
+
+    `rows` queries the catalog.
+    """
     found = rows(
         "SELECT became FROM moves JOIN notes ON notes.path = became WHERE moves.path = ?1"
         " AND NOT EXISTS (SELECT 1 FROM notes WHERE notes.path = ?1)",
@@ -120,8 +122,10 @@ def current_path(rows: Callable[..., list[tuple[str]]], path: str) -> str | None
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What an index that is made from nothing should know of the one before: its moves (path, today's path), and its
-    notes and those that were gone (path, digest, tokens), the newest last."""
+    """What a rebuilt index takes over from the previous one.
+
+    Its moves (path, today's path), and its notes and those that were gone (path, digest, tokens), the newest last.
+    """
 
     moves: list[tuple[str, str]]
     notes: list[tuple[str, str, int]]
@@ -151,8 +155,10 @@ def restore(catalog: Catalog, known: Known) -> None:
 
 
 def same_notes(old: Sequence[NoteTrace], new: Sequence[NoteTrace]) -> dict[str, str]:
-    """Pairs of one digest, by path: where several notes are the same, by as much of the path's end as is needed to
-    tell them apart, else by the folder. What stays in doubt is in no pair."""
+    """Return pairs of notes with one digest, by path; uncertain ones are in no pair.
+
+    Among several equal notes the longest common end of the path decides, else the folder.
+    """
     found: dict[str, str] = {}
     keys: list[Callable[[NoteTrace], tuple[str, ...] | None]] = [_tail(depth) for depth in range(_DEEPEST, 0, -1)]
     keys += [lambda one: _long(one, str(PurePosixPath(one.path).parent)), _long]
@@ -182,8 +188,10 @@ def like_notes(old: Sequence[NoteTrace], new: Sequence[NoteTrace]) -> dict[str, 
 
 
 def sketch_of(text: str) -> Sketch:
-    """The smallest hashes of the text's runs of words: two texts share about as many as they share runs (A. Broder,
-    On the resemblance and containment of documents, 1997)."""
+    """Return the smallest hashes of the text's runs of words (A. Broder, 1997).
+
+    Two texts share about as many of them as they share runs (On the resemblance and containment of documents).
+    """
     words = text.split()
     runs = {" ".join(words[at : at + _RUN]) for at in range(max(1, len(words) - _RUN + 1))} if words else set()
     return np.array(sorted({zlib.crc32(run.encode("utf-8", "replace")) for run in runs})[:_SKETCH], np.uint32)
@@ -270,7 +278,7 @@ def _same_as_fresh(catalog: Catalog, taken: Collection[str]) -> list[NoteTrace]:
 
 
 def _compared(catalog: Catalog, found: Collection[str]) -> list[NoteTrace]:
-    """The newest of the notes that are gone and were not found."""
+    """Return the newest of the notes that are gone and were not found."""
     sql = "SELECT path, digest, tokens, sketch FROM gone WHERE sketch <> x'' ORDER BY number DESC LIMIT ?"
     return [one for one in _told(catalog, sql, MOST_COMPARED) if one.path not in found]
 

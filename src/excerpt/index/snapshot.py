@@ -111,14 +111,18 @@ class Snapshot(NoteReader):
 
     @property
     def edition(self) -> tuple[object, ...]:
-        """Equal in two snapshots that are of the same generation of the same index, and know of the same moves: a build
-        tells which notes have moved when it has read them all, after its last generation."""
+        """A value that is equal in two snapshots of the same generation of the same index with the same moves.
+
+        A build records moves when it has read all notes, after its last generation.
+        """
         return self.generation, self.lexical.files, self._last_move
 
     @staticmethod
     def current_generation(folder: Path) -> int:
-        """Return the newest committed generation; 0 if there is none, or a full disk leaves no room to look. Costs less
-        than a millisecond."""
+        """Return the newest committed generation; 0 if there is none, or a full disk prevents reading.
+
+        Costs less than a millisecond.
+        """
         try:
             catalog = _open_catalog(folder, briefly=True)
         except IndexUnusableError:
@@ -130,8 +134,10 @@ class Snapshot(NoteReader):
             catalog.close()
 
     def is_up_to_date(self, vault: Path) -> bool:
-        """Return whether a build would find nothing to do, told without loading the builder. Raises VaultError and
-        SettingsError as a build does."""
+        """Return whether a build would change nothing, without loading the builder.
+
+        Raises VaultError and SettingsError as a build does.
+        """
         from excerpt.index.changes import nothing_to_do
 
         with _damage_noted(self._folder):
@@ -142,7 +148,7 @@ class Snapshot(NoteReader):
         return self._rows(sql, *values)
 
     def close(self) -> None:
-        """Let go of files and memory; what another snapshot shares stays open for it."""
+        """Close files and release memory; what another snapshot shares stays open for it."""
         self.lexical.close()
         self._matrix.close()
         self._catalog.close()
@@ -164,8 +170,10 @@ class Snapshot(NoteReader):
 
     @cached_property
     def embedder(self) -> Embedder:
-        """The model of the settings, loaded when first asked for. Raises ModelError if it cannot be, or if the
-        vectors are still another model's."""
+        """The model of the settings, loaded on first use.
+
+        Raises ModelError if it cannot be loaded, or if the vectors are still another model's.
+        """
         model = self._settings.embedding.model
         embedder = open_embedder(model)
         same = self._catalog.meta("model_source") == f"{model_source(model)}/{EMBEDDED_TEXT_VERSION}"  # saves its hash
@@ -209,7 +217,7 @@ class Snapshot(NoteReader):
 
     @cached_property
     def table(self) -> FragmentTable:
-        """Where each fragment stands; read when first asked for."""
+        """The position of each fragment; read on first use."""
         with self._report_damage():
             checked = checked_notes(self._rows)
         notes = sorted((path, language, number, kind) for number, path, _, language, _, kind, _ in checked)
@@ -271,8 +279,7 @@ class Snapshot(NoteReader):
                 raise DamagedRowError("a note that is lost")
 
     def check_rows(self, notes: Sequence[int] | None = None) -> None:
-        """Compare all that a search shows, or shows of some notes by their numbers, with its checksums: before it is
-        written elsewhere."""
+        """Compare what a search shows, of all notes or of some by number, with its checksums, before it is copied."""
         with self._report_damage():
             if notes is None:
                 self._catalog.check_rows()

@@ -1,4 +1,4 @@
-"""The terms of the open segments: what they say of one, as arrays over rows, and all of them in order."""
+"""The terms of the open segments: the postings of one as arrays over rows, and all of them in order."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ terms each field has."""
 
 
 class OpenSegment:
-    """One segment's files, open for reading, and where its documents stand among all rows (-1: deleted).
+    """One segment's files, open for reading, and the rows of its documents (-1: deleted).
 
-    Raises DamagedFileError where they do not hold together.
+    Raises DamagedFileError if they do not match.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class OpenSegment:
         first_row: int,
         before: OpenSegment | None = None,
     ) -> None:
-        """What never changes is shared with the same segment of the generation `before`."""
+        """Open a segment; what never changes is shared with the same segment of the generation `before`."""
         docs, postings, directory = files
         self.name = name
         try:
@@ -69,7 +69,7 @@ class Term:
     """One term in all segments. Its positions are read when they are first asked for."""
 
     def __init__(self, segments: Sequence[OpenSegment], term: bytes) -> None:
-        """Raises DamagedColumnsError."""
+        """Read a term's postings in all segments. Raises DamagedColumnsError."""
         found = [(segment, one) for segment in segments if (one := segment.columns.find(term)) is not None]
         count = sum(len(one.docs) for _, one in found)
         rows, fields, tf = np.empty(count, np.int32), np.empty(count, np.uint8), np.empty(count, np.int32)
@@ -135,14 +135,14 @@ Counts = NDArray[np.uint16]
 
 _BITS = np.arange(len(FIELDS), dtype=np.uint8)
 _SHARE = 4
-"""Where more than one of so many terms would be looked up, all are sorted anew: it takes as long."""
+"""If more than one of so many terms would be looked up, all are sorted again: it takes as long."""
 
 
 class Vocabulary:
-    """The terms of all segments. Some may stand only in deleted fragments.
+    """The terms of all segments. Some may be only in deleted fragments.
 
-    It knows how many segments have each term in each field, so that the next generation's is made of it by the
-    segments that came and went.
+    It counts the segments with each term in each field, so the next generation's is derived from the segments that were
+    added and removed.
     """
 
     def __init__(self, segments: Mapping[str, Columns], before: Vocabulary | None = None) -> None:
@@ -184,7 +184,7 @@ class Vocabulary:
         return np.fromiter(map(len, self._terms), np.uint16, len(self._terms))
 
     def _changed(self, come: Sequence[Columns], gone: Sequence[Columns]) -> tuple[list[str], Counts]:
-        """The terms, and their counts, after these segments have come and gone."""
+        """Return the terms and their counts after these segments were added and removed."""
         new = sorted({term for columns in come for term in columns.words() if term not in self})
         terms, counts = self._terms, self._counts
         if new:

@@ -57,7 +57,7 @@ class Quantised:
 
     @staticmethod
     def from_bytes(values: Sequence[bytes], dimensions: int) -> Quantised:
-        """Raises DamagedFileError if a value has another size."""
+        """Parse stored vectors. Raises DamagedFileError if a value has another size."""
         if any(len(value) != 4 + dimensions for value in values):
             raise DamagedFileError("A vector in the catalog has the wrong size.")
         table = np.frombuffer(b"".join(values), np.uint8).reshape(len(values), 4 + dimensions)
@@ -75,7 +75,7 @@ class MatrixSource:
     """A matrix file, opened: it can be read later even if newer generations have removed it by then."""
 
     def __init__(self, index: Path, file: DerivedFile) -> None:
-        """Raises DamagedFileError if the file is not there."""
+        """Open a matrix file. Raises DamagedFileError if it is not there."""
         self._record = file
         try:
             self._file = io.BufferedReader(open_regular(index / file.name))
@@ -94,8 +94,7 @@ class MatrixSource:
         self._file.close()
 
     def blocks(self, dimensions: int, start: int = 0) -> Iterator[tuple[Keys, Quantised]]:
-        """The recorded blocks, from the one that begins at the byte `start`, each read when it is its turn. Raises
-        DamagedFileError."""
+        """Yield the recorded blocks from byte `start` on, each read when it is needed. Raises DamagedFileError."""
         record = self._record
         there = os.fstat(self._file.fileno()).st_size
         if there < record.size:
@@ -122,14 +121,14 @@ class MatrixWriter:
     """Makes generations of the matrix file. The caller holds the build's lock and records what `commit` returns."""
 
     def __init__(self, index: Path, file: DerivedFile | None, dimensions: int) -> None:
-        """Goes on from the recorded `file`; None starts a new one. Raises DamagedFileError."""
+        """Continue the recorded `file`; None starts a new one. Raises DamagedFileError."""
         self._index = index
         self._dimensions = dimensions
         self._file = file
         self._keys: list[Keys] = [keys for keys, _ in self._blocks()]
 
     def commit(self, generation: int, living: Keys, keys: Keys, added: Quantised) -> DerivedFile:
-        """Append the rows of the new `keys`, or write all of `living` anew, and force them to disk."""
+        """Append the rows of the new `keys`, or write all of `living` again, and sync."""
         if self._file is None:
             return self._rewrite(generation, living, [(keys, added)])
         total = sum(map(len, self._keys)) + len(keys)
@@ -220,8 +219,10 @@ class _Room:
 
 @dataclass(frozen=True, slots=True)
 class _Laid:
-    """Vectors laid out: row i stands at `places[i]` of `chunks`, one after the other, and is that times `scales[i]`;
-    `room` is for more."""
+    """Vectors in chunks: row i is at `places[i]` of the consecutive `chunks`, multiplied by `scales[i]`.
+
+    `room` is the chunk for more.
+    """
 
     chunks: tuple[Int8s, ...]
     places: NDArray[np.int32]
@@ -233,7 +234,7 @@ class _Laid:
         return _Laid((), np.zeros(0, np.int32), np.zeros(0, np.float32), _Room(dimensions))
 
     def rows(self, numbers: NDArray[np.integer]) -> Quantised:
-        """Some vectors, a copy."""
+        """Return a copy of some vectors."""
         places = self.places[numbers]
         found = np.empty((len(places), self.room.chunk.shape[1]), np.int8)
         order = np.argsort(places // CHUNK, kind="stable")
@@ -247,8 +248,7 @@ class _Laid:
     def with_rows(
         self, kept: NDArray[np.integer], count: int, added: NDArray[np.integer], parts: Iterable[Quantised]
     ) -> _Laid:
-        """As many as `count` vectors: those of the rows `kept`, with those of `parts` put in so that they stand at
-        `added`."""
+        """Return `count` vectors: those of the rows `kept`, with those of `parts` inserted at the rows `added`."""
         places, scales = np.empty(count, np.int32), np.empty(count, np.float32)
         stays = np.ones(count, np.bool_)
         stays[added] = False
@@ -286,8 +286,10 @@ def _put(parts: Iterable[Quantised], chunks: list[Int8s], room: _Room) -> tuple[
 
 
 class VectorMatrix:
-    """A row a fragment, in the order of `keys` (ascending), which are all that there are. `mean` is the mean of all,
-    shape (dimensions,): the cosine that a query has with the vault as a whole."""
+    """One row per fragment, in the order of `keys` (ascending).
+
+    `mean` is the mean of all rows, shape (dimensions,): it gives a query's mean cosine with the vault.
+    """
 
     def __init__(self, keys: Keys, total: NDArray[np.float64], source: MatrixSource, laid: _Laid) -> None:
         """`total` is the sum of all vectors, `source` where they were read."""
@@ -303,8 +305,11 @@ class VectorMatrix:
     def read(
         cls, source: MatrixSource, keys: Keys, dimensions: int, before: VectorMatrix | None = None
     ) -> VectorMatrix:
-        """The rows of the living `keys`. With `before`, an older generation in which every key has the same vector,
-        what lives on is shared, and only what is new is read. Raises DamagedFileError."""
+        """Read the rows of the live `keys`. Raises DamagedFileError.
+
+        With `before`, an older generation in which every key has the same vector, existing rows are shared and only new
+        ones are read.
+        """
         if before is not None and len(before.mean) == dimensions:
             return before._followed(source, keys)
         total = np.zeros(dimensions)
@@ -318,7 +323,7 @@ class VectorMatrix:
         return self.rows(np.arange(len(self.keys)))
 
     def rows(self, numbers: NDArray[np.integer]) -> Floats:
-        """Some of them, shape (len(numbers), dimensions): a copy."""
+        """Return a copy of some rows, shape (len(numbers), dimensions)."""
         return self._laid.rows(numbers).floats
 
     def similarities(self, query: Floats) -> Floats:
@@ -363,14 +368,16 @@ class VectorMatrix:
         return found, longest * step * math.sqrt(float(np.sum(np.square(digits[1], dtype=np.float64)))) + _ROUNDING
 
     def mean_similarity(self, query: Floats) -> float:
-        """The mean of all rows' cosines, but for the rounding of each. Not by a library of linear algebra, whose last
-        bits are another machine's."""
+        """Return the mean of all rows' cosines, up to rounding.
+
+        Without a linear algebra library, whose last bits differ between machines.
+        """
         digits, step = _in_digits(query)
         first, second = digits.astype(np.float64)
         return float(np.sum(self._total * (first * _STEPS + second))) * float(np.float32(step)) / max(len(self.keys), 1)
 
     def _followed(self, source: MatrixSource, keys: Keys) -> VectorMatrix:
-        """The generation of `keys`, which shares the rows that live on."""
+        """Return the matrix of another generation's `keys`, sharing the rows that remain."""
         at = np.searchsorted(self.keys, keys)
         known = at < len(self.keys)
         known[known] = self.keys[at[known]] == keys[known]
@@ -384,7 +391,7 @@ class VectorMatrix:
 
 
 def _in_digits(query: Floats) -> tuple[Int8s, float]:
-    """The query as first * _STEPS + second, shape (2, dimensions), in units of the step that comes with them."""
+    """Return the query as first * _STEPS + second, shape (2, dimensions), and the unit of these numbers."""
     first = quantise(query[None])
     scale = float(first.scales[0])
     second = np.rint((query / np.float64(scale) - first.rows[0]) * _STEPS)
@@ -422,7 +429,7 @@ multiply: Multiply = _fastest()
 
 
 def _read(source: MatrixSource, keys: Keys, dimensions: int, start: int = 0) -> Iterator[Quantised]:
-    """The rows of `keys`, in their order, as they are in the file from the byte `start` on."""
+    """Yield the rows of `keys`, in their order, from byte `start` of the file on."""
     found = np.zeros(len(keys), bool)
     for block_keys, quantised in source.blocks(dimensions, start) if len(keys) else ():
         at = np.searchsorted(keys, block_keys)
@@ -438,15 +445,18 @@ def _read(source: MatrixSource, keys: Keys, dimensions: int, start: int = 0) -> 
 
 
 def _added_to(total: NDArray[np.float64], parts: Iterable[Quantised]) -> Iterator[Quantised]:
-    """The same parts, each added to `total` on its way."""
+    """Yield the same parts, adding each to `total`."""
     for part in parts:
         total += _sum(part)
         yield part
 
 
 def _sum(part: Quantised) -> NDArray[np.float64]:
-    """The sum of vectors. It is exact, whatever their order: what some hundred thousand components between -1 and 1
-    add up to needs fewer bits than a float64 has. So a mean does not tell how a generation came about."""
+    """Return the sum of vectors, which is exact in any order.
+
+    A sum of some hundred thousand components between -1 and 1 needs fewer bits than a float64 has, so a mean does not
+    depend on how a generation was made.
+    """
     total = np.zeros(part.rows.shape[1])
     scales = part.scales.astype(np.float64)
     for at in range(0, len(scales), _PIECE):

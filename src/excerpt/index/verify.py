@@ -1,4 +1,4 @@
-"""Whether an index says what it was made from: every file, row, vector and posting held against its source."""
+"""Comparison of an index with its sources: every file, row, vector and posting."""
 
 from __future__ import annotations
 
@@ -66,8 +66,7 @@ Tick = Callable[[str, int, int, str], None]
 
 
 class RepairPart(StrEnum):
-    """What of an index must be made anew for a fault to be gone: all of it from the vault, one note from its file, or
-    words or vectors from the catalog."""
+    """What must be rebuilt to repair a fault: everything, one note, or words or vectors from the catalog."""
 
     CATALOG = "catalog"
     NOTE = "note"
@@ -77,8 +76,11 @@ class RepairPart(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Something that is wrong. `where` is a note's path or a file of the index; `what` says it in one sentence;
-    `digest` is the text whose vector in the catalog cannot be believed."""
+    """A fault in an index.
+
+    `where` is a note's path or a file of the index; `what` is one sentence; `digest` is the text whose vector in the
+    catalog is unreliable.
+    """
 
     where: str
     what: str
@@ -97,9 +99,12 @@ class Stale(StrEnum):
 
 @dataclass(slots=True)
 class Health:
-    """What a look at an index found. `left` are files in its folder that the generation does not use: name, bytes, and
-    whether they are newer than its commit. `behind` says in words what the next build makes anew by itself because
-    the code, the model or the tokenizer changed. The counts are of what was looked at."""
+    """The result of examining an index.
+
+    `left` are files in its folder that the generation does not use: name, bytes, and whether they are newer than its
+    commit. `behind` says in words what the next build redoes because code, model or tokenizer changed. The counts are
+    of what was examined.
+    """
 
     generation: int = 0
     notes: int = 0
@@ -118,7 +123,7 @@ class Health:
 
 
 def tell_builds(folder: Path, faults: Sequence[Fault]) -> None:
-    """Let the next build make anew what is at fault, also what no size, time or checksum would show it.
+    """Have the next build repair the faults, also those that no size, time or checksum would show it.
 
     Raises OSError and sqlite3.DatabaseError.
     """
@@ -157,15 +162,14 @@ _NAME_TERMS = "SELECT own, lengths, terms, files, targets FROM name_terms WHERE 
 
 @dataclass(frozen=True, slots=True)
 class StoredNote(NoteRows):
-    """The rows of one note as the catalog has them, with its number and the keys of its fragments; warnings are left
-    out."""
+    """The rows of one note in the catalog, with its number and the keys of its fragments, without warnings."""
 
     number: int
     keys: list[int]
 
 
 def read_stored(rows: ReadRows, number: int) -> StoredNote:
-    """The note of that number in the catalog. Raises sqlite3.DatabaseError."""
+    """Return the note of that number in the catalog. Raises sqlite3.DatabaseError."""
     ((path, size, mtime_ns, ctime_ns, digest, cut, title, language, tokens, kind, unread, text),) = rows(_NOTE, number)
     fragments = rows(_FRAGMENTS, number)
     return StoredNote(
@@ -282,8 +286,10 @@ def _wrong_checksum(catalog: Catalog, note: StoredNote) -> str:
 
 
 def _wrong_ranges(note: StoredNote, lines: Sequence[str]) -> Iterator[str]:
-    """Fragments whose lines are not theirs, or another's too; and lines of text in no fragment are found by cutting
-    the note once more."""
+    """Yield sentences about fragments whose lines are wrong or belong to two fragments.
+
+    Lines of text in no fragment are found by cutting the note again.
+    """
     before = 0
     for _, _, _, first, last, _, _, _, text in note.fragments:
         if not 1 <= first <= last <= len(lines):
@@ -354,8 +360,10 @@ def _matrix(source: MatrixSource, dimensions: int) -> _Rows:
 
 
 def _model_of_index(settings: Settings, health: Health) -> Embedder | None:
-    """The model that the index was made with, None if the settings name another; what is wrong with it is said by
-    whoever looks at the model."""
+    """Return the model that the index was made with, None if the settings name another.
+
+    What is wrong with the model is reported elsewhere.
+    """
     try:
         embedder = open_embedder(settings.embedding.model)
     except ModelError:
@@ -457,7 +465,7 @@ class WordCheck:
             self._name_differing(waiting, expected, found)
 
     def _stored(self, first: int, last: int) -> tuple[Segment, NDArray[np.void]]:
-        """The postings of the rows `first` to before `last`, and what is known of each."""
+        """Return the postings of the rows from `first` to before `last`, and the stored data of each row."""
         parts, docs = [], []
         for number, segment in enumerate(self._segments):
             begin, end = max(first, int(segment.first_row)), min(last, int(segment.first_row) + segment.living)
@@ -601,7 +609,7 @@ class _Examination:
     # --- files --------------------------------------------------------------------------------------------------------
 
     def _open_words(self, files: Sequence[DerivedFile]) -> list[OpenSegment] | None:
-        """The segments, None if a file of theirs is damaged."""
+        """Open the segments; None if one of their files is damaged."""
         if [file for file in files if not self._is_sound(file, RepairPart.WORDS)]:
             return None
         try:
@@ -653,7 +661,7 @@ class _Examination:
     # --- notes --------------------------------------------------------------------------------------------------------
 
     def _compare_with_vault(self, vault: Path, found: Scan, quick: bool) -> None:
-        """What the next build will see, and what it cannot: a file that changed without its time or size."""
+        """Record what the next build will see, and what it cannot: a file that changed without its time or size."""
         known = self._catalog.known_notes()
         skipped = {one.path for one in self._catalog.remarks(skipped=True)}
         stale = self._health.stale

@@ -1,7 +1,7 @@
-"""A process that takes files apart for a build, and what one file may take of it.
+"""A process that prepares files for a build, and the limits for one file.
 
-The process says which file it begins, so that whoever started it knows what it hangs at or died of. Its own limits are
-the kernel's: nothing that holds the interpreter (a regular expression, a parser in C) can put them off.
+The process reports which file it begins, so its parent knows which file hangs or killed it. The kernel enforces the
+limits: nothing that holds the interpreter (a regular expression, a parser in C) can delay them.
 """
 
 from __future__ import annotations
@@ -28,10 +28,11 @@ OUT_OF_MEMORY = 71
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one file may take: `seconds` of processor time, `seconds_per_mb` more for each MB of it and
-    `seconds_per_image` for each image in it that OCR is to read; `patience`
-    times as long on the clock, as the machine may be busy and a file far away; `memory`, the MB of data that the
-    process may hold.
+    """The limits for one file.
+
+    `seconds` of CPU, `seconds_per_mb` more per MB and `seconds_per_image` per image that OCR reads; `patience` times as
+    long in wall time, because the machine may be busy and a file remote; `memory`, the MB of data that the process may
+    hold.
 
     On one core of 2020 a MB of notes takes a second and 40 MB of data, and the strangest text that was found, short
     lines that are each a block, twelve seconds and 350 MB.
@@ -44,7 +45,7 @@ class Limits:
     memory: int = 2_000
 
     def seconds_for(self, task: Task) -> float:
-        """The seconds of processor time that a file may take."""
+        """Return the CPU seconds allowed for a file."""
         return self.seconds + self.seconds_per_mb * (task.size // 1_000_000) + self.seconds_per_image * task.images
 
 
@@ -109,19 +110,25 @@ if sys.platform == "win32":
         """Windows has no such limit for a process that sets it for itself."""
 
     def _bound_time(_seconds: float) -> None:
-        """The clock of the build is the only limit."""
+        """Do nothing: the build's wall time is the only limit here."""
 
 else:
     import resource
 
     def _bound_memory(megabytes: int) -> None:
-        """Linux counts under RLIMIT_DATA what a process has made writable for itself: not the files it has mapped, and
-        not what allocators and threads reserve. macOS takes the limit and does not hold it."""
+        """Limit the memory that the process has made writable for itself (RLIMIT_DATA).
+
+        Linux counts neither mapped files nor what allocators and threads reserve. macOS accepts the limit and does not
+        enforce it.
+        """
         _lower(resource.RLIMIT_DATA, megabytes * 1_000_000)
         _lower(resource.RLIMIT_CORE, 0)  # a note that is too much for a worker is not left behind as its memory
 
     def _bound_time(seconds: float) -> None:
-        """Counted in whole seconds. The kernel ends the process with SIGXCPU, also where the build is gone."""
+        """Limit the CPU seconds of the process, as whole seconds.
+
+        The kernel ends the process with SIGXCPU, also if the build is gone.
+        """
         used = resource.getrusage(resource.RUSAGE_SELF)
         _lower(resource.RLIMIT_CPU, int(used.ru_utime + used.ru_stime + seconds) + 1)
 

@@ -1,10 +1,10 @@
-"""The index as its one writer sees it: opens it, mends what is damaged or out of date, commits generations.
+"""The writer of an index: opens it, repairs what is damaged or outdated, commits generations.
 
 The order of a commit: rows into the catalog's open transaction; new segments, the table of contents and the matrix
 block written and synced; their names, sizes and checksums into the transaction; COMMIT. Only then are files removed
 that neither this generation nor the one before uses, so a reader that has just opened the catalog finds its files.
-Killed before the COMMIT, the last generation stands with all of its files; what was written for the next is not in
-the catalog and is removed by the next build.
+After a kill before the COMMIT, the last generation has all of its files; the new files are not in the catalog and the
+next build removes them.
 """
 
 from __future__ import annotations
@@ -54,13 +54,15 @@ Keys = NDArray[np.int64]
 class IndexWriter:
     """Changes one index folder. The caller holds the build's lock.
 
-    `rebuilt` says in words what was made anew and why; `embedded` counts the texts that the model was run on.
+    `rebuilt` says in words what was rebuilt and why; `embedded` counts the texts that were embedded.
     """
 
     def __init__(self, index: Path, vault: Path, settings: Settings, tick: Tick, *, after: int = 0) -> None:
-        """Open the index, or start an empty one where it is missing or damaged. `tick` is called with the path in
-        work (or "") every few milliseconds. Generations are counted on from `after`, so that readers of an index that
-        was discarded see that there is a newer one."""
+        """Open the index, or start an empty one if it is missing or damaged.
+
+        `tick` is called with the current path (or "") every few milliseconds. Generations continue from `after`, so
+        readers of a discarded index see that there is a newer one.
+        """
         self._index = index
         self._after = after
         self._tick = tick
@@ -93,8 +95,10 @@ class IndexWriter:
         return (file.st_dev, file.st_ino) == self._opened[:2]
 
     def is_current(self) -> bool:
-        """Whether the index is as this writer has checked or made it: no other process has committed since, removed a
-        file or found damage."""
+        """Return whether the index is as this writer checked or made it.
+
+        False if another process has committed since, removed a file or found damage.
+        """
         try:
             for kind in ("words", "vectors"):
                 for file in self.catalog.files(kind):
@@ -131,8 +135,10 @@ class IndexWriter:
         return Catalog.open_to_write(self._index)
 
     def mend(self) -> None:
-        """Make anew, from the catalog and as one generation, whatever is damaged or was made by another analyzer,
-        model or tokenizer. Done once: from then on the writer knows what it has."""
+        """Rebuild from the catalog, as one generation, what is damaged or outdated.
+
+        Outdated is what another analyzer, model or tokenizer made. Done once: after that the writer knows the index.
+        """
         if self._mended:
             return
         self._remove_leftovers()  # of a build that was killed while it made this very generation
@@ -169,7 +175,7 @@ class IndexWriter:
         self._remove_leftovers()
 
     def _open_words(self) -> str:
-        """Open the lexical index, or an empty one; returns why it must be filled anew, "" if it is sound."""
+        """Open the lexical index, or an empty one; return why it must be filled again, "" if it is sound."""
         generation, files = self.catalog.generation, self.catalog.files("words")
         reason = ""
         try:
@@ -189,7 +195,7 @@ class IndexWriter:
         return reason
 
     def _open_matrix(self) -> str:
-        """Open the matrix, or an empty one; returns why it must be filled anew, "" if it is sound."""
+        """Open the matrix, or an empty one; return why it must be filled again, "" if it is sound."""
         source = made_with(self._settings)["model_source"]
         self._model = self.catalog.meta("model_id")
         self._dimensions = self.catalog.number("dimensions")
@@ -264,11 +270,11 @@ class IndexWriter:
     # --- committing ---------------------------------------------------------------------------------------------------
 
     def commit(self, removed: Iterable[str], prepared: Sequence[Prepared], *, unfinished: bool = False) -> None:
-        """Take notes out and put notes in, as one generation. A note that changed is among both.
+        """Remove and insert notes as one generation. A changed note is among both.
 
-        `unfinished` says that the build has files left to read, which readers of this generation can see. Without a
-        note in or out the generation stays, but for the first, which an empty vault has too, and for the one that
-        finishes an unfinished one.
+        `unfinished` marks that the build has files left to read, which readers of this generation can see. Without
+        changes the generation stays, except for the first one, which an empty vault has too, and for one that finishes
+        an unfinished one.
         """
         before, after = list(removed), [note.path for done in prepared for note in done.notes]
         known, inserted = frozenset(before), frozenset(after)
@@ -294,8 +300,7 @@ class IndexWriter:
         self._remove_leftovers()
 
     def finish(self, skipped: Sequence[Skipped], only: Collection[str] | None, given_up: Mapping[str, GivenUp]) -> None:
-        """Remember what was skipped, among all files or `only` some, what of it was given up, and which notes have
-        moved; forget vectors that nothing has used for long."""
+        """Record skipped files (among all, or `only` some), given-up files and moved notes; prune vectors."""
         with self.catalog.transaction():
             renames.settle(self.catalog)
             self.catalog.set_skipped(skipped, only)
