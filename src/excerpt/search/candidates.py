@@ -1,4 +1,4 @@
-"""The fragments put forward for a query, each with every signal, whichever list brought it up."""
+"""The candidate fragments for a query, each with every signal, whichever list proposed it."""
 
 from __future__ import annotations
 
@@ -26,8 +26,10 @@ _MOST_KEPT = 20_000
 
 
 class OtherNames:
-    """What one snapshot's notes are called beside their titles, read when first asked for: by themselves (their
-    aliases, files and first headings), and by the texts of links that lead to them."""
+    """Names of one snapshot's notes besides their titles, read on first use.
+
+    They are aliases, file names and first headings, and the texts of links that lead to the notes.
+    """
 
     def __init__(self, snapshot: Corpus) -> None:
         self._snapshot = snapshot
@@ -37,9 +39,12 @@ class OtherNames:
     def fits(
         self, notes: Rows, words: Sequence[Word], unasked: Sequence[Word], weight: Floats
     ) -> tuple[Floats, Floats]:
-        """For each of `notes` (ascending places in the snapshot's table), of its best own name, and of the best that
-        links in the others give it, the share of the query that it covers, times the share of it that the query covers.
-        The field of all names together would count against a note what its other names are."""
+        """Return, for each of `notes`, how well its best own name fits the query, and how well the best link text does.
+
+        The fit is the share of the query that a name covers times the share of the name that the query covers. `notes`
+        are ascending rows of the snapshot's note table, which also hold the links. All names as one field would count a
+        note's other names against it.
+        """
         numbers = notes.tolist()
         missing = [note for note in numbers if note not in self._known]
         self._known.update(zip(missing, self._snapshot.name_terms(missing), strict=True))
@@ -72,7 +77,7 @@ class OtherNames:
         return own, np.array(best, np.float32)
 
     def _target(self, note: int, link: int, read: dict[int, list[str]]) -> int:
-        """The note that a link of a note means, -1 for none; `read` are the targets of the notes before."""
+        """Return the note that a link of a note means, -1 for none; `read` caches link targets by note."""
         found = self._meant.get((note, link))
         if found is None:
             if len(self._meant) >= _MOST_KEPT:
@@ -85,8 +90,10 @@ class OtherNames:
 
 @dataclass(frozen=True, slots=True)
 class _AskedTerms:
-    """The terms of a query as they are kept of names, ascending: of which words each is how much (terms x words), and
-    which only make a name no longer than the query for it."""
+    """The terms of a query as stored for names, ascending.
+
+    A matrix (terms x words) says how much of each word a term is; other terms only make a name fit a longer query.
+    """
 
     terms: Digests
     shares: Floats
@@ -113,8 +120,10 @@ def _asked(words: Sequence[Word], unasked: Sequence[Word]) -> _AskedTerms:
 
 
 def _fitting(names: Sequence[NameTerms], asked: _AskedTerms, weight: Floats) -> tuple[Longs, Floats]:
-    """Which of all names of some notes, one after the other, a query fits, and how well; `weight` are its words' parts
-    of it."""
+    """Return which names of some notes, numbered in order, fit a query, and how well.
+
+    `weight` is each word's share of the query.
+    """
     lengths = np.frombuffer(b"".join([of_note.lengths for of_note in names]), LENGTH_DTYPE)
     terms = np.frombuffer(b"".join([of_note.terms for of_note in names]), DIGEST_DTYPE)
     if not len(asked.terms) or not len(terms):
@@ -135,9 +144,11 @@ def _fitting(names: Sequence[NameTerms], asked: _AskedTerms, weight: Floats) -> 
 
 
 def _to_files_of(names: Sequence[NameTerms], places: Longs, link: Longs) -> tuple[Longs, Longs]:
-    """Which of some links, given by the places of their notes among `names` and their numbers there (below 0: no link),
-    have a target of the file name of one of the notes: the others mean none of them. And for each of these the place of
-    that note, -1 where several have this name."""
+    """Return which links may lead to one of the notes, and the position of that note, -1 if several have the name.
+
+    Links are given by the positions of their notes among `names` and their numbers there (below 0: no link). A link
+    whose target is the file name of none of the notes means none of them.
+    """
     files = np.frombuffer(b"".join([of_note.files for of_note in names]), DIGEST_DTYPE)
     ends = np.cumsum([len(of_note.files) // DIGEST_DTYPE.itemsize for of_note in names])
     begins = np.concatenate([np.zeros(1, np.int64), ends[:-1]])
@@ -159,7 +170,7 @@ BEST_OF_NOTE = (1.0, 0.5, 0.25)
 MOST_OF_NOTES = 2.0
 """What an attachment may have by words beside the best note's 1: a question that only a book answers finds it."""
 COMMON = float(np.log(2))
-"""The idf of a word that half of all fragments have: where it stands tells nothing, and there is much to read."""
+"""The idf of a word that half of all fragments have: its positions say nothing, and there are many to read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +195,7 @@ class Proposer:
         self._names = names
 
     def put_forward(self, evidence: Evidence, pool: int = POOL) -> Candidates:
-        """The fragments that words or meaning put forward, `pool` by each, and those of notes that the query names."""
+        """Return the best `pool` fragments by words and by meaning, and those of notes that the query names."""
         near = evidence.similarities.best(pool) if evidence.trust else NO_ROWS
         rows = united(evidence.scores.best(pool), near, evidence.named)
         named = np.zeros(len(rows), np.bool_)
@@ -248,8 +259,10 @@ class Proposer:
         return above_mean(similarities.at(rows), similarities.mean, nearest) * np.float32(evidence.trust)
 
     def _coherence(self, evidence: Evidence, rows: Rows, notes: Rows, nearest: float) -> Floats:
-        """How near in meaning the nearer neighbour of each row in its note is: one passage among others on the same
-        thing, or a stray one."""
+        """Return how near in meaning the nearer neighbour of each row in its note is.
+
+        A high value is a passage among others on the same subject, a low one a stray passage.
+        """
         table = self._snapshot.table.notes
         nearer = np.zeros(len(rows), np.float32)
         for beside in _beside(rows, len(evidence.similarities)):
@@ -258,7 +271,7 @@ class Proposer:
         return nearer
 
     def _fit(self, weight: Floats, present: Floats, unasked: Floats, rows: Rows, fields: tuple[str, ...]) -> Floats:
-        """The share of the query that short fields cover, times the share of them that the query covers."""
+        """Return the share of the query that short fields cover, times the share of them that the query covers."""
         lexical = self._snapshot.lexical
         lengths = np.maximum(sum(lexical.lengths(field)[rows] for field in fields), 1)
         precision = np.minimum((present.sum(axis=0) + unasked.sum(axis=0)) / lengths, 1)
@@ -273,7 +286,7 @@ class Proposer:
         return own[places], given[places]
 
     def _first_rows(self, notes: Rows) -> Rows:
-        """The row of the first fragment of each note."""
+        """Return the row of the first fragment of each note."""
         table = self._snapshot.table
         return np.searchsorted(table.keys, table.first_keys[notes]).astype(np.int32)
 
@@ -289,12 +302,12 @@ class Proposer:
 
 
 def _beside(rows: Rows, count: int) -> tuple[Rows, Rows]:
-    """The rows before and behind each of `rows`, of `count` in all; the first and the last stand beside themselves."""
+    """Return the rows before and after each of `rows`, of `count`; the first and last row are their own neighbours."""
     return np.maximum(rows - 1, 0), np.minimum(rows + 1, count - 1)
 
 
 def _highest_of(values: Floats | npt.NDArray[np.float64], of_notes: Flags) -> float:
-    """The highest value of a note's row, or where none has any the highest of all."""
+    """Return the highest value of a note's row, or if no note has any, the highest of all."""
     return max(float(values[of_notes].max(initial=0.0)) or float(values.max(initial=0.0)), 1e-9)
 
 

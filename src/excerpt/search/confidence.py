@@ -1,14 +1,14 @@
-"""How sure it is that a fragment answers the query: the honest word beside a score.
+"""The confidence that a fragment answers the query.
 
-A score says who is first, not whether the first is any good. What tells is absolute: the share of the query that the
-fragment has, how much the words it has say together (three rare words stand nowhere by chance), and whether a title
-or heading is about them. The three, and where a query of few, some or many words begins, were fitted as a logistic
-regression to the first hits of 13,000 queries, more than half of them asked of vaults that cannot answer them
-(docs/design/quality.md, `python -m benchmarks.confidence --fit`). Nearness in meaning added nothing to them: the model
-finds something near to anything.
+A score says which fragment is first, not whether it is any good. Confidence uses absolute quantities: the share of the
+query that the fragment has, how rare these words are together (three rare words rarely meet by chance), and whether a
+title or heading is about them. The three, and an intercept for queries of few, some or many words, were fitted as a
+logistic regression to the first hits of 13,000 queries, more than half of them asked of vaults that cannot answer them
+(docs/design/quality.md, `python -m benchmarks.confidence --fit`). Similarity in meaning added nothing: the model finds
+something near to anything.
 
-A code, a file name, an identifier or a phrase is no matter of degree: a fragment that has all of a query's whole is
-never less than likely.
+A code, a file name, an identifier or a phrase either matches or not: a fragment that has all of a query's is at least
+likely.
 """
 
 from __future__ import annotations
@@ -29,15 +29,19 @@ Floats = npt.NDArray[np.float32]
 
 _COVERAGE, _SAID, _NAMED = 4.0, 3.2, 2.9
 _NONE: Mapping[Strategy, float] = {Strategy.ADAPTIVE: -7.5, Strategy.PROXIMITY: -7.2, Strategy.SEMANTIC: -6.1}
-"""What a fragment begins with, by who leads for as many words (`ranking.lead`): all of one or two words are soon found
-by chance, and of a question hardly ever."""
+"""The intercept by the primary strategy for that many words (`ranking.lead`).
+
+One or two words are soon found by chance, those of a question hardly ever.
+"""
 
 STRONG, LIKELY, WEAK = 0.7, 0.4, 0.15
 """The likelihood from which each word is used. At 0.7, fewer than one in 100 queries that nothing answers are called
 strong."""
 ENOUGH = 0.4
-"""The share of a query from which a fragment is never called nothing: a word half typed, or one that all notes have,
-says little and is yet what was asked for."""
+"""The share of a query from which a fragment is never "nothing".
+
+A half-typed word, or one that all notes have, is rare in nothing and yet what was asked for.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +52,15 @@ class Judgement:
     coverage: Floats
 
     def word(self, place: int) -> Confidence:
-        """The word for the fragment at a place."""
+        """Return the confidence of the fragment at a position."""
         return word_for(float(self.likely[place]), float(self.coverage[place]))
 
 
 def judge(evidence: Evidence, found: Candidates, rows: Rows) -> Judgement:
-    """How sure the answer is in each of `rows`, which are among those found. Where the query is the name of the note,
-    it is certain."""
+    """Return the confidence of each of `rows`, which are among the candidates.
+
+    If the query is the name of the note, it is certain.
+    """
     coverage, said, named = evidence_for(evidence, found, rows)
     certain = found.named[np.searchsorted(found.rows, rows)]
     likely = likelihood(coverage, said, named, lead(evidence.word_count))
@@ -64,9 +70,11 @@ def judge(evidence: Evidence, found: Candidates, rows: Rows) -> Judgement:
 
 
 def evidence_for(evidence: Evidence, found: Candidates, rows: Rows) -> tuple[Floats, Floats, Floats]:
-    """What the likelihood is made of, for each of `rows`: the share of the query that it has, by rarity; how much what
-    it has says, ln(1 + the idf of these words, in units of that of a word which one fragment has); how well the best
-    of title and headings fits."""
+    """Return the features of the likelihood for each of `rows`.
+
+    They are the share of the query that it has, by rarity; ln(1 + the idf of the words it has, in units of the idf of a
+    word in one fragment); and how well the best of title and headings fits.
+    """
     at = np.searchsorted(found.rows, rows)
     coverage = found.signals[at, SIGNALS.index("coverage")]
     names = [found.signals[at, SIGNALS.index(name)] for name in ("title", "heading", "outline")]
@@ -76,14 +84,16 @@ def evidence_for(evidence: Evidence, found: Candidates, rows: Rows) -> tuple[Flo
 
 
 def likelihood(coverage: Floats, said: Floats, named: Floats, kind: Strategy) -> Floats:
-    """How likely each fragment answers the query, 0 to 1, from what `evidence_for` gives; `kind` is who leads for as
-    many words as the query has."""
+    """Return how likely each fragment answers the query, 0 to 1, from the features of `evidence_for`.
+
+    `kind` is the primary strategy for the number of words in the query.
+    """
     found: Floats = 1 / (1 + np.exp(-(_COVERAGE * coverage + _SAID * said + _NAMED * named + _NONE[kind])))
     return found.astype(np.float32)
 
 
 def word_for(likely: float, coverage: float) -> Confidence:
-    """The word for a fragment that answers with this likelihood and has this share of the query."""
+    """Return the label for this likelihood and share of the query."""
     if likely >= STRONG:
         return Confidence.STRONG
     if likely >= LIKELY:

@@ -50,8 +50,11 @@ Order = npt.NDArray[np.intp]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What one query, without alternatives, found: the strategy that answered, what spoke for each row, fragments
-    with scores and how sure they are (None where nothing was asked but filters), what to mark."""
+    """The result for one query without alternatives.
+
+    It has the strategy that answered, the evidence for each row, fragments with scores and confidence (None for filters
+    alone), and what to highlight.
+    """
 
     strategy: Strategy
     evidence: Evidence
@@ -72,9 +75,9 @@ class Ranking:
 
 
 class Engine:
-    """Searches one snapshot. Usable from one thread at a time.
+    """Searches one snapshot, from one thread at a time.
 
-    `use` is what the user opened and packed in this vault; `today` tells the day that dates such as `modified:7d`
+    `use` is what the user opened and packed in this vault; `today` returns the day that dates such as `modified:7d`
     count from.
     """
 
@@ -117,8 +120,10 @@ class Engine:
     def prefetch(
         self, queries: Sequence[Query], pool: int = POOL, *, by_words: int = 0, notes: Collection[str] = ()
     ) -> None:
-        """Load the fragments that `queries` need from a store: the best `pool` of each (or `by_words`, whichever is
-        more) and all of `notes`, by their paths. Does nothing for an index, which has all."""
+        """Load the fragments that `queries` need from a store; does nothing for an index.
+
+        Loads the best `pool` of each query (or `by_words`, whichever is more) and all fragments of `notes`, by path.
+        """
         if self._prefetched.issuperset(queries) and not (by_words or notes):
             return
 
@@ -143,12 +148,14 @@ class Engine:
             step()
 
     def warming(self) -> tuple[Callable[[], object], ...]:
-        """What `warm` does, in steps between which queries may be answered: what every query needs comes first."""
+        """Return the steps of `warm`, the most needed first; queries may be answered between them."""
         return lambda: self.search("a"), *self._preparing()
 
     def prepare(self) -> None:
-        """What `warm` does, but for the model, which one thread alone may ask: so this may run in another thread than
-        the one that will search, before it does."""
+        """Do the part of `warm` without the model, which only one thread may use.
+
+        So it may run in another thread before the one that searches.
+        """
         for step in self._preparing():
             step()
 
@@ -169,13 +176,12 @@ class Engine:
     def search(
         self, query: str, strategy: Strategy | None = None, limit: int | None = None, *, marked: int | None = None
     ) -> Result:
-        """The fragments that answer `query`, best first, ties by path and line.
+        """Return the fragments that answer `query`, best first, ties by path and line.
 
-        `strategy` and `limit` default to the settings'; a strategy forced in the query goes before both. The first
-        `marked` hits have spans, by default all: a reader that shows none does not wait for them, nor one that shows
-        these few before the rest (`all_marked`). No query is invalid; one without a word or filter finds nothing. Of
-        several alternatives, a fragment has the best score that any gives it, and the first alternative names the
-        strategy.
+        `strategy` and `limit` default to the settings'; a strategy forced in the query takes precedence. The first
+        `marked` hits have spans, by default all; `all_marked` adds the rest. No query is invalid; one without a word or
+        filter finds nothing. With several alternatives, a fragment has its best score, and the first alternative names
+        the strategy.
         """
         begun = time.perf_counter()
         queries = self.parse(query)
@@ -197,7 +203,7 @@ class Engine:
         return result
 
     def all_marked(self, result: Result) -> Result:
-        """The result with spans in all hits, if it is that of the last search; else as it is."""
+        """Return the result with spans in all hits if it is that of the last search, else unchanged."""
         if self._partly_marked is None or self._partly_marked[0] is not result:
             return result
         _, ranking, first = self._partly_marked
@@ -205,12 +211,12 @@ class Engine:
         return replace(result, hits=result.hits[:first] + self.hits(ranking, first, len(result.hits)))
 
     def parse(self, query: str) -> tuple[Query, ...]:
-        """The query's alternatives, read with the properties and tags that this vault has."""
+        """Parse the query into alternatives, with the properties and tags of this vault."""
         facets = self.snapshot.facets
         return alternatives(query, facets.properties, facets.tags)
 
     def narrowed(self, query: str, condition: str) -> str:
-        """The query with one condition more (a filter as it is typed), for each of its alternatives."""
+        """Return the query with one more filter in each of its alternatives."""
         facets = self.snapshot.facets
         return narrowed(query, condition, facets.properties, facets.tags)
 
@@ -222,8 +228,10 @@ class Engine:
         return reduce(np.logical_or, [evidence.matching for evidence in found])
 
     def matching_by_note(self, query: str) -> npt.NDArray[np.int64]:
-        """For each note of the vault, how many of its fragments match the query. In a store those with its words are
-        all counted, but for phrases and parts of names: of these, those that are loaded."""
+        """Return, for each note of the vault, how many of its fragments match the query.
+
+        A store counts all fragments with the query's words, but of phrases and parts of names only the loaded ones.
+        """
         queries = self.parse(query)
         self.prefetch(queries)
         found = [gather(one, self.snapshot, self.index, self._settings, self._today()) for one in queries]
@@ -242,29 +250,29 @@ class Engine:
         return counts
 
     def marks(self, query: str) -> Marks:
-        """What is marked of a query in a text; of the query searched last it is known."""
+        """Return what to highlight for a query; cached for the last one."""
         if self._marks is None or self._marks[0] != query:
             self._marks = query, all_marks(marks_of(self.candidates(one)[0]) for one in self.parse(query))
         return self._marks[1]
 
     def spans(self, text: str, query: str, language: str) -> tuple[Span, ...]:
-        """What is marked of a query in a `text` that is in `language`, ascending."""
+        """Return the ranges of `text`, in `language`, to highlight for a query, ascending."""
         return self._marker.spans(text, self.marks(query), language)
 
     # --- from the query to scores -------------------------------------------------------------------------------------
 
     def candidates(self, query: Query, pool: int = POOL) -> tuple[Evidence, Candidates]:
-        """What speaks for each row, and the rows put forward with every signal."""
+        """Return the evidence for each row, and the candidates with every signal."""
         self.prefetch([query], pool)
         evidence = gather(query, self.snapshot, self.index, self._settings, self._today())
         return evidence, self._proposer.put_forward(evidence, pool)
 
     def answer(self, query: Query, wanted: Strategy, pool: int = POOL) -> Answer:
-        """All fragments put forward for one query, scored; `wanted` goes before the strategy forced in it."""
+        """Return all candidates of one query, scored; `wanted` takes precedence over the strategy forced in it."""
         return self.weigh(query, *self.candidates(query, pool), wanted, pool)
 
     def weigh(self, query: Query, evidence: Evidence, found: Candidates, wanted: Strategy, pool: int) -> Answer:
-        """The fragments found for one query, scored; where there is nothing to rank by, `pool` of those allowed."""
+        """Score the candidates of one query; if there is nothing to rank by, list `pool` of the allowed rows."""
         leader = self._leader(wanted, evidence, found)
         scored = self._scored(wanted, leader, found)
         # Nothing to rank by: filters alone, half a word in quotation marks, signs.
@@ -302,7 +310,7 @@ class Engine:
     # --- from scores to hits ------------------------------------------------------------------------------------------
 
     def ranking(self, answers: Sequence[Answer]) -> Ranking:
-        """The fragments of one or several answers, each by the answer that gives it most, the first of equals."""
+        """Merge the fragments of several answers, each by the answer with its best score, the first among equals."""
         rows = np.concatenate([answer.scored.rows for answer in answers])
         scores = np.concatenate([answer.scored.scores for answer in answers])
         which = np.repeat(np.arange(len(answers)), [len(answer.scored.rows) for answer in answers])
@@ -322,8 +330,10 @@ class Engine:
         return spread(order, table.notes[rows], per_note, 2 * per_note)
 
     def hits(self, ranking: Ranking, first: int, last: int, *, marked: int | None = None) -> tuple[Hit, ...]:
-        """The fragments from place `first` to `last` (exclusive), with their texts, and with spans in the first
-        `marked` of them, by default in all."""
+        """Return the hits from rank `first` to `last` (exclusive), with texts, and with spans in the first `marked`.
+
+        By default all have spans.
+        """
         table = self.snapshot.table
         rows = ranking.rows[first:last]
         fragments = self.snapshot.fragments(table.keys[rows].tolist())
@@ -347,8 +357,10 @@ class Engine:
 
 
 def _countable(query: Query, needed: CandidateQuery, evidence: Evidence) -> CandidateQuery | None:
-    """Return what a partial corpus counts of a query's matches: those that have any of its words, or where it has none
-    all that pass its filters. None where each has to be looked at."""
+    """Return what a partial corpus can count for a query, None if each fragment has to be examined.
+
+    These are the fragments with any of its words, or without words all that pass its filters.
+    """
     of_fragments = any(one.kind in FIELDS or one.kind is FilterKind.PAGE for one in query.filters)
     if of_fragments or query.phrases or query.excluded_phrases or len(needed.must_not) < len(query.excluded):
         return None
@@ -377,7 +389,7 @@ _signal = cast("Callable[[tuple[str, float, float, float]], Signal]", partial(tu
 
 
 def _signals(scored: Scored, places: Order) -> list[tuple[Signal, ...]]:
-    """The signals of the fragments at some places."""
+    """Return the signals of the fragments at some positions."""
     values, weights = scored.values[places].astype(np.float64), scored.weights.astype(np.float64)
     each = zip(values.tolist(), (values * weights).tolist(), strict=True)
     weighing = weights.tolist()
@@ -385,8 +397,10 @@ def _signals(scored: Scored, places: Order) -> list[tuple[Signal, ...]]:
 
 
 def spread(order: Order, notes: Rows, first: int, listed: int) -> Order:
-    """`order` with what would be more than `first` of one note among the FIRST, or more than `listed` among the LISTED,
-    moved behind these; 0 is no limit."""
+    """Limit the fragments of one note to `first` among the FIRST hits and `listed` among the LISTED; 0 is no limit.
+
+    The others are moved behind.
+    """
     return _held_back(_held_back(order, notes, listed, LISTED), notes, first, FIRST)
 
 

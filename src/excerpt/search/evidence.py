@@ -40,7 +40,7 @@ def highest(values: npt.NDArray[np.float32], size: int, above: float) -> npt.NDA
 
 
 def _least_of_highest(values: npt.NDArray[np.float32], size: int, otherwise: np.float32) -> np.float32:
-    """What none of the `size` highest values is below; `otherwise` where there are too few to tell."""
+    """Return a lower bound of the `size` highest values; `otherwise` if there are too few values."""
     stripes = len(values) // _STRIPE
     if stripes <= size:
         return otherwise
@@ -55,8 +55,10 @@ def _least_of_highest(values: npt.NDArray[np.float32], size: int, otherwise: np.
 
 
 def above_mean(similarities: Floats, mean: float, highest: float) -> Floats:
-    """Cosines, minus the vault's mean and as a share of the highest's: 1 for the nearest fragment, 0 for an ordinary
-    one or less. Cosines of a static model all lie high; only what stands out says something."""
+    """Scale cosines to 1 for the highest and 0 for the vault's mean and below.
+
+    All cosines of a static model are high; only the difference to the mean is meaningful.
+    """
     spread = highest - mean
     if spread <= 1e-6:
         return np.zeros(len(similarities), np.float32)
@@ -96,8 +98,10 @@ class Scores:
     def __init__(
         self, matches: Sequence[Match], count: int, allowed: Flags | None = None, notes: Flags | None = None
     ) -> None:
-        """`notes` are the rows of notes, None where all are: what is put forward of them are as many as without the
-        others."""
+        """Score rows by word matches; `notes` flags the rows of notes, None if all are.
+
+        Notes then supply as many candidates as without attachments.
+        """
         self._matches = matches
         self._notes = notes
         self._count = count
@@ -125,8 +129,10 @@ class Scores:
         return scores
 
     def best(self, size: int) -> Rows:
-        """The rows, ascending, of the `size` highest scores above 0; of equals the first. Where there are attachments,
-        as many of notes and as many of these."""
+        """Return the rows of the `size` highest positive scores, ascending; ties go to the lower row.
+
+        With attachments, as many rows of notes and as many of attachments.
+        """
         if self._notes is not None:
             return united(*(highest(np.where(among, self.all, 0), size, 0.0) for among in (self._notes, ~self._notes)))
         rows = self._possible(size) if self._allowed is None else None
@@ -141,7 +147,7 @@ class Scores:
         return flags
 
     def _possible(self, size: int) -> Rows | None:
-        """Rows, ascending, among which the `size` highest are; None where there is no telling without all scores."""
+        """Return rows, ascending, that include the `size` highest; None if that needs all scores."""
         common = [match for match in self._matches if not match.found.is_weighed]
         common.sort(key=lambda match: match.most)
         scores = total([match for match in self._matches if match.found.is_weighed], self._count)
@@ -158,12 +164,11 @@ class Scores:
 
 
 class Similarities:
-    """The cosine of each row to a text, worked out as far as it is asked for, and their mean; all alike for a text
-    without meaning to the model.
+    """The cosine of each row to a text, computed as far as needed, and their mean.
 
-    Where there are many rows, the nearest are found by a rough product with all and the exact one with those that may
-    be among them: the same rows and cosines, in half of the time. The mean is then that of the vectors: exact, where
-    that of the cosines has the rounding of each.
+    They are all equal for a text without meaning to the model. With many rows, the nearest are found by an approximate
+    product with all and the exact one with possible candidates: the same rows and cosines in half of the time. The mean
+    is then that of the vectors, without the rounding of each cosine.
     """
 
     def __init__(self, text: str, snapshot: Corpus) -> None:
@@ -217,8 +222,10 @@ class Similarities:
         return found
 
     def best(self, size: int) -> Rows:
-        """The rows, ascending, of the `size` highest above the mean; of equals the first. Where there are attachments,
-        as many of notes and as many of these."""
+        """Return the rows of the `size` highest cosines above the mean, ascending; ties go to the lower row.
+
+        With attachments, as many rows of notes and as many of attachments.
+        """
         if self._notes is not None:
             parts = (np.where(among, self._values, np.float32(-1)) for among in (self._notes, ~self._notes))
             return united(*(highest(values, size, self.mean) for values in parts))
@@ -287,7 +294,7 @@ class Evidence:
 
 
 def gather(query: Query, snapshot: Corpus, index: WordIndex, settings: Settings, today: date) -> Evidence:
-    """The evidence for one query; `today` is what its dates count from."""
+    """Collect the evidence for one query; its dates count from `today`."""
     asked = asked_words(query.words, snapshot)
     words = index.expand(asked, open_word=query.open_word, fuzzy_threshold=settings.search.fuzzy_threshold)
     telling = _telling(words, snapshot)
@@ -321,19 +328,21 @@ def gather(query: Query, snapshot: Corpus, index: WordIndex, settings: Settings,
 
 
 def asked_words(text: str, snapshot: Corpus) -> list[QueryWord]:
-    """What `text` asks for, in the stems of the vault's commonest languages."""
+    """Return the words of `text`, stemmed in the vault's commonest languages."""
     return query_terms(text, snapshot.languages[:MAX_LANGUAGES])
 
 
 def exact_words(text: str) -> list[str]:
-    """The words of `text` that are written as names of things, not in a language: codes, file names, identifiers."""
+    """Return the words of `text` that are written as names: codes, file names, identifiers."""
     bare = (word.strip(_AROUND) for word in text.split())
     return [word for word in bare if len(word) <= LONGEST and word.isascii() and _EXACT.fullmatch(word)]
 
 
 def _whole(query: Query, snapshot: Corpus, allowed: Flags | None) -> Flags | None:
-    """Where all phrases and exact words of a query are found as they were typed; where very many have an exact word,
-    it tells nothing."""
+    """Return the rows that have all phrases and exact words of a query as typed; None if that says nothing.
+
+    An exact word that very many rows have says nothing.
+    """
     if query.phrases:  # all that is allowed holds them
         return allowed
     if not (exact := exact_words(query.words)):
@@ -369,8 +378,11 @@ def count_words(asked: Sequence[QueryWord]) -> int:
 
 
 def _telling(words: Sequence[Word], snapshot: Corpus) -> list[float]:
-    """How much each word says by itself, 0 to 1: in a small vault, the filling words of a question are as rare as its
-    nouns. The model knows it of English words; of other languages the commonest are known."""
+    """Return the weight of each word in general language, 0 to 1.
+
+    In a small vault the function words of a question are as rare as its nouns. The model knows the weight of English
+    words; for other languages a list of the commonest words is used.
+    """
     languages = snapshot.languages[:MAX_LANGUAGES]
     if not languages or languages[0] == "en":
         plain = [word.surface for word in words if word.surface.isascii() and word.surface.isalpha()]

@@ -34,7 +34,7 @@ class TermLikeness(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StandIn:
-    """Terms of the vault that a word stands for, and what they count beside the word itself, 0 to 1."""
+    """Terms of the vault that match a word, and their weight relative to the word itself, 0 to 1."""
 
     likeness: TermLikeness
     terms: tuple[str, ...]
@@ -43,7 +43,7 @@ class StandIn:
 
 @dataclass(frozen=True, slots=True)
 class FieldCount:
-    """How often a word stands in one field of a fragment."""
+    """The number of occurrences of a word in one field of a fragment."""
 
     field: str
     count: int
@@ -51,11 +51,11 @@ class FieldCount:
 
 @dataclass(frozen=True, slots=True)
 class WordPart:
-    """A word of the query, and what a fragment has of it; of a script without spaces, a stretch of characters that the
-    fragment has or lacks together.
+    """A word of the query and its matches in a fragment.
 
-    `fragments` of the vault have it; `idf` is its rarity, of which it counts the share `telling`, 0 to 1. `here` are
-    the terms by which this fragment has it, `part` is what they add to the score, of the signal `words`.
+    In a script without spaces, it is a run of characters that the fragment has or lacks together. `fragments` of the
+    vault have it; `idf` is its rarity and `telling` the weight of that, 0 to 1. `here` are the terms by which this
+    fragment has it, `part` is what they add to the signal `words`.
     """
 
     word: str
@@ -80,7 +80,7 @@ class WordPart:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What is to be known of it beside its figures: what else it stands for, and that it counts less."""
+        """Notes beside the figures: which other terms match, and that the word counts less."""
         found: list[str] = []
         for like in self.stands_for:
             if like.likeness is not TermLikeness.EXACT:
@@ -107,7 +107,7 @@ class Explanation:
         return tuple(sorted(missing, key=lambda word: -word.idf * word.telling))
 
     def to_dict(self) -> dict[str, Any]:
-        """What `excerpt search --explain --json` has beside the hit."""
+        """Return the fields that `excerpt search --explain --json` adds to the hit."""
         return picked(self, "rank", "share", "words")
 
 
@@ -122,8 +122,10 @@ class Gap:
 
 
 def explain_hits(engine: Engine, result: Result, first: int = 0, last: int | None = None) -> tuple[Explanation, ...]:
-    """The hits of a result from place `first` up to `last` (exclusive), taken apart; without words where the engine
-    reads another generation than the result is of."""
+    """Explain the hits of a result from rank `first` up to `last` (exclusive).
+
+    Words are left out if the engine has another generation than the result.
+    """
     top = result.hits[0].score if result.hits else 0.0
     hits = result.hits[first:last]
     readers: dict[str, WordReader] = {}
@@ -145,15 +147,14 @@ def _readers(engine: Engine, result: Result) -> dict[str, WordReader]:
 
 
 def explained(reader: WordReader | None, hit: Hit, rank: int, top: float) -> Explanation:
-    """A hit of this rank, in a list that begins with the score `top`; without words where nobody reads them."""
+    """Explain a hit of this rank in a list whose first score is `top`; without a reader, without words."""
     words = reader.parts(hit) if reader is not None else ()
     return Explanation(hit, rank, hit.score / top if top > 0 else 0.0, words)
 
 
 @dataclass(frozen=True, slots=True)
 class _AskedWord:
-    """What is true of a word in all fragments: the rows that have it, its gains as the score has them (`match`), and
-    where its terms stand."""
+    """The data of a query word in all fragments: the rows that have it, its scores (`match`), and its positions."""
 
     told: WordPart
     rows: Rows
@@ -171,7 +172,7 @@ class WordReader:
         self._runs = _runs(evidence.words)
 
     def parts(self, hit: Hit) -> tuple[WordPart, ...]:
-        """What each word gave a hit; together as much as the signal `words`."""
+        """Return what each word contributed to a hit; together they make up the signal `words`."""
         row = int(np.searchsorted(self._keys, hit.fragment.key))
         gains = [_at(asked.match.rows, asked.match.gain, row) for asked in self._asked]
         total = sum(gains)
@@ -184,8 +185,11 @@ class WordReader:
         return tuple(part for run in self._runs for part in self._joined(run, parts))
 
     def _joined(self, run: Sequence[int], parts: Sequence[WordPart]) -> Iterator[WordPart]:
-        """The parts of a run as a reader has them: what the fragment has together is one word; what it lacks is told
-        where none of its characters is in what it has."""
+        """Yield the parts of a run of characters as words.
+
+        Characters that the fragment has together are one word; what it lacks is listed only if no character of it is
+        present.
+        """
         size = _gram_size(parts[run[0]].word)
         having = {at for at in run if parts[at].here}
         told = [at for at in run if at in having or not having.intersection(range(at - size + 1, at + size))]
@@ -194,7 +198,7 @@ class WordReader:
             yield parts[chain[0]] if len(chain) == 1 else self._one_word(chain, [parts[at] for at in chain])
 
     def _one_word(self, chain: Sequence[int], parts: Sequence[WordPart]) -> WordPart:
-        """Overlapping stretches of characters as the word that they make."""
+        """Merge overlapping runs of characters into one word."""
         fragments = len(reduce(np.intersect1d, (self._asked[at].rows for at in chain)))
         terms = tuple(term for part in parts for like in part.stands_for for term in like.terms)
         counts = [{place.field: place.count for place in part.places} for part in parts]
@@ -212,12 +216,12 @@ class WordReader:
 
 
 def words_asked(words: Sequence[Word]) -> tuple[str, ...]:
-    """The words of a query as a reader has them."""
+    """Return the words of a query as a reader sees them."""
     return tuple(reduce(_overlaid, (words[at].surface for at in run)) for run in _runs(words))
 
 
 def _runs(words: Sequence[Word]) -> list[list[int]]:
-    """Words by their places, those together that overlap as stretches of a script without spaces do."""
+    """Group words by position, with the overlapping runs of a script without spaces together."""
     runs: list[list[int]] = []
     for at, word in enumerate(words):
         before = words[at - 1]
@@ -260,7 +264,7 @@ def _asked(engine: Engine, word: Word, match: Match) -> _AskedWord:
 
 
 def _stand_ins(word: Word, index: WordIndex) -> tuple[StandIn, ...]:
-    """What the word stands for, without what the vault does not have."""
+    """Return the variants of a word that the vault has."""
     found: list[StandIn] = []
     for number, tier in enumerate(word.tiers):
         if len(index.match(Word(word.surface, (replace(tier, share=1.0),), word.position)).rows):
@@ -277,7 +281,7 @@ def _likeness(number: int, tier: Tier) -> TermLikeness:
 def _places(
     postings: Sequence[tuple[str, str, TermPostings]], row: int
 ) -> tuple[tuple[str, ...], tuple[FieldCount, ...]]:
-    """The terms by which a row has a word, and how often in which fields."""
+    """Return the terms by which a row has a word, and their number by field."""
     here: dict[str, None] = {}
     counts: dict[str, int] = {}
     for field, term, found in postings:
@@ -288,6 +292,6 @@ def _places(
 
 
 def _at(rows: Rows, values: Floats, row: int) -> float:
-    """The value that belongs to a row, 0 for one that is not in the ascending `rows`."""
+    """Return the value of a row, 0 if it is not in the ascending `rows`."""
     at = int(np.searchsorted(rows, row))
     return float(values[at]) if at < len(rows) and rows[at] == row else 0.0

@@ -1,6 +1,7 @@
-"""Explain why a note is not higher, or not there at all: its rank under each strategy, and what those above have more.
+"""Explanation of a note's rank: its rank under each strategy, and the signals in which the hits above are better.
 
-All numbers are the engine's own, asked for once more: nothing is estimated."""
+All numbers are the engine's own, computed again: nothing is estimated.
+"""
 
 from __future__ import annotations
 
@@ -38,9 +39,9 @@ _NO_SIGNAL = Signal("", 0.0, 0.0, 0.0)
 
 @dataclass(frozen=True, slots=True)
 class StrategyRank:
-    """Where a note stands under one strategy, by the fragment that stands highest, which begins at `line`.
+    """The rank of a note under one strategy, by its best fragment, which begins at `line`.
 
-    `led` is the strategy that answered. `rank`, `score` and `line` are None where no fragment of it is listed.
+    `led` is the strategy that answered. `rank`, `score` and `line` are None if no fragment of the note is listed.
     """
 
     strategy: str
@@ -62,8 +63,11 @@ class AbsenceKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Absence:
-    """`reason` is a sentence; it may hold text of the vault. `near` are the paths of notes called nearly so, where none
-    is called so, the nearest first."""
+    """Why a note is not listed.
+
+    `reason` is a sentence that may hold vault text. `near` are paths of notes with a similar name, nearest first, if
+    none has that name.
+    """
 
     kind: AbsenceKind
     reason: str
@@ -72,10 +76,10 @@ class Absence:
 
 @dataclass(frozen=True, slots=True)
 class NoteExplanation:
-    """Why a note stands where it stands under the strategy asked for, or why it does not.
+    """Why a note has its rank under the requested strategy, or is not listed.
 
-    `explanation` is of its highest fragment, `gaps` are to the first `compared` hits above it, dearest signal first;
-    they add up to how much the score is below theirs. `from_limit` is the least limit of a search that lists it.
+    `explanation` is of its best fragment; `gaps` are to the first `compared` hits above it, the largest first, and add
+    up to the difference of scores. `from_limit` is the least limit of a search that lists it.
     """
 
     query: str
@@ -97,8 +101,7 @@ class NoteExplanation:
         return verdict(self.explanation, self.gaps, self.compared)
 
     def to_dict(self) -> dict[str, Any]:
-        """What `excerpt search --why --json` prints: the explanation stands in its hit, and the words that are lacking
-        by themselves."""
+        """Return the JSON form of `excerpt search --why`: the explanation inside its hit, missing words apart."""
         found = self.explanation
         return {
             "query": self.query,
@@ -110,9 +113,9 @@ class NoteExplanation:
 
 
 def explain_note(engine: Engine, text: str, note: str, asked: Strategy) -> NoteExplanation:
-    """Where `note` (a path, title, file name or alias) stands in the answer to the query `text`, and why not higher.
+    """Explain the rank of `note` (a path, title, file name or alias) for the query `text`.
 
-    Of several notes so called it is about the one that stands highest.
+    Of several notes with that name, the highest is explained.
     """
     queries = engine.parse(text)
     told = NoteExplanation(text, queries[0].strategy or asked, note)
@@ -184,8 +187,7 @@ def _placed(engine: Engine, told: NoteExplanation, ranking: Ranking, place: int)
 
 
 def _pool_for(evidence: Evidence, rows: Rows) -> int:
-    """How many fragments words or meaning must put forward until one of `rows` is among them; where neither does, how
-    many are allowed at all."""
+    """Return how many candidates by words or meaning include one of `rows`, or else the number of allowed rows."""
     needed = [
         int(np.count_nonzero(values >= values[rows].max()))
         for values, floor in ((evidence.scores.all, 0.0), (evidence.similarities.all, evidence.similarities.mean))
@@ -238,7 +240,7 @@ def _standing(engine: Engine, strategy: str, led: str, ranking: Ranking, rows: R
 
 
 def _notes_called(snapshot: Corpus, note: str) -> list[int]:
-    """The notes of that path, or else file name, or else title or alias, as places in `table.paths`."""
+    """Return the notes with that path, else file name, else title or alias, as positions in `table.paths`."""
     path = snapshot.facets.targets.resolve(note, "") if note.strip() else None
     if path:
         return [snapshot.facets.numbers[path]]
@@ -283,7 +285,7 @@ def _absence_from(engine: Engine, query: Query, answer: Answer, path: str, rows:
 
 
 def _excluded_by(snapshot: Corpus, query: Query, rows: Rows) -> list[str]:
-    """The conditions that none of `rows` meets; if each is met by some, all, since none meets them at once."""
+    """Return the conditions that none of `rows` meets; if some row meets each, all of them."""
     asked = partial(asked_words, snapshot=snapshot)
 
     def leave(conditions: Query) -> bool:

@@ -1,8 +1,8 @@
-"""A query's filters -> the rows that it is answered from. They are applied before anything is ranked, so that what is
-found among them is all there is.
+"""A query's filters -> the rows that may answer it.
 
-Names and values are compared folded: without case, accents and width. The filter typed last may still go on: where
-nothing is called what stands there, what begins so is meant. Negated, it means what stands there and nothing more.
+Filters apply before ranking, so a filtered list is complete. Names and values are compared folded: without case,
+accents and width. The value of the last filter may be unfinished: if no name equals it, names that begin with it match.
+A negated filter matches the whole value alone.
 """
 
 from __future__ import annotations
@@ -76,8 +76,11 @@ def _narrow(among: Flags, found: Ints | Flags, wanted: Filter) -> None:
 
 
 def newest_first(flags: Flags, snapshot: Corpus) -> Rows:
-    """The rows that are set, as a query of filters alone lists them: the first of each note, the note changed last
-    before the others (ties by path), then the second ones, and so on."""
+    """Return the set rows in the order of a query of filters alone.
+
+    That is the first row of each note, the most recently changed note first (ties by path), then the second ones, and
+    so on.
+    """
     rows = np.flatnonzero(flags).astype(np.int32)
     notes = snapshot.table.notes[rows]
     order = np.lexsort((snapshot.table.lines[rows], notes))
@@ -113,7 +116,7 @@ def _rows_named(wanted: Filter, snapshot: Corpus, asked: Asked) -> Rows:
 
 
 def _rows_on(wanted: Filter, snapshot: Corpus) -> Rows:
-    """Rows that stand on the pages, slides or chapters of a filter."""
+    """Return the rows on the pages, slides or chapters of a filter."""
     first, last = page_range(wanted.value) or (0, -1)
     keys = [key for key, place in snapshot.facets.places() if first <= (number_of(place) or -1) <= last]
     return np.flatnonzero(np.isin(snapshot.lexical.keys, np.array(keys, np.int64))).astype(np.int32)
@@ -133,7 +136,7 @@ def _rows_with_word(word: QueryWord, snapshot: Corpus, fields: Sequence[str], *,
 
 
 def _notes_of(wanted: Filter, facets: Facets, today: date) -> Ints | Flags:
-    """The notes that a filter means, as numbers or as flags, whether it is negated or not."""
+    """Return the notes that a filter matches, as numbers or flags, regardless of negation."""
     value, goes_on = wanted.value, wanted.open and not wanted.negated
     meant: Mapping[FilterKind, Callable[[], Ints | Flags]] = {
         FilterKind.TAG: lambda: _called(facets.tags, fold(value.lstrip("#")).strip("/"), goes_on=goes_on),
@@ -176,8 +179,10 @@ def _all(found: Iterable[Ints]) -> Ints:
 
 
 def _at_path(paths: Sequence[str], wanted: str, *, goes_on: bool) -> Flags:
-    """As `_having`, but a slash at the beginning of `wanted` is the vault's root; behind `=` stands a whole path, or
-    that of a folder with a slash at its end, in which an asterisk is one."""
+    """Return the paths that match `wanted`, as `_having` does, with the vault's root for a leading slash.
+
+    After `=` comes a whole path, or a folder's with a final slash, in which an asterisk is literal.
+    """
     if not wanted.startswith("="):
         return _having(paths, wanted)
     place = fold(wanted[1:])
@@ -187,8 +192,10 @@ def _at_path(paths: Sequence[str], wanted: str, *, goes_on: bool) -> Flags:
 
 
 def _in_folder(paths: Sequence[str], wanted: str, *, goes_on: bool) -> Flags:
-    """Which of the folded paths lie in a folder of this name, or in one within it. Folders are told apart by slashes,
-    one at the beginning is the vault's root, and an asterisk stands for anything."""
+    """Return which folded paths are in a folder of this name, or below one.
+
+    A leading slash is the vault's root, and an asterisk matches anything.
+    """
     place = fold(wanted).rstrip("/")
     is_rooted = place.startswith("/")
     name = place if is_rooted else f"/{place}"
@@ -220,8 +227,10 @@ def is_from(path: str, place: str) -> bool:
 
 
 def _having(names: Iterable[str], wanted: str) -> Flags:
-    """Which of the folded names hold the parts of `wanted`, set apart by asterisks, in their order, the first at the
-    very beginning if it begins with a slash. What a file ends in (.md) is only looked at if `wanted` has a dot."""
+    """Return which folded names hold the parts of `wanted`, separated by asterisks, in order.
+
+    A leading slash anchors the first part. The file suffix counts only if `wanted` has a dot.
+    """
     parts = [part for part in fold(wanted).split("*") if part]
     if "." not in wanted:
         names = [posixpath.splitext(name)[0] for name in names]
@@ -242,7 +251,7 @@ def _in_order(name: str, parts: Sequence[str]) -> bool:
 
 
 def _named(facets: Facets, value: str, *, goes_on: bool) -> Ints:
-    """The notes that a link with this target would mean from the vault's root, or else those of this title or alias."""
+    """Return the note that a link with this target means from the vault's root, else those with this title or alias."""
     target = value.strip()
     if target.startswith("[["):
         target = re.split(r"[|#\]]", target[2:], maxsplit=1)[0].strip()
@@ -303,10 +312,10 @@ Holds = Callable[[str], bool]
 
 
 def _with_value(values: Mapping[str, Ints], wanted: str, today: date, *, goes_on: bool) -> Ints:
-    """The notes of the values that have `wanted` in them as whole words, or that are dates in the period it means.
+    """Return the notes whose values have `wanted` as whole words, or are dates in the period it means.
 
-    Behind `>`, `>=`, `<` and `<=`, or on either side of `..`, it is a number or date to compare with; behind `=` it is
-    the whole value. `*` is any.
+    After `>`, `>=`, `<` and `<=`, or around `..`, it is a number or date to compare with; after `=` it is the whole
+    value. `*` is any value.
     """
     looked_for = " ".join(fold(wanted).split())
     if looked_for == "*":

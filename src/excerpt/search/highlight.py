@@ -63,7 +63,7 @@ class SpanFinder:
         self._words: dict[str, dict[str, bool | str]] = {}
 
     def find(self, text: str, terms: frozenset[str], language: str) -> tuple[Span, ...]:
-        """Where `terms` stand in `text`, which is in `language`; ascending, overlapping stretches as one."""
+        """Return where `terms` are in `text`, which is in `language`; ascending, overlapping ranges merged."""
         if terms != self._terms:
             self._terms = terms
             beginnings = sorted({_beginning(term) for term in terms} - {""})
@@ -114,7 +114,7 @@ class SpanFinder:
         return found
 
     def _word(self, word: str, language: str) -> bool | str:
-        """Whether a word by itself is asked for, or _ODD if only its analysis can tell."""
+        """Return whether a word by itself matches, or _ODD if only its analysis can decide."""
         if len(word) < 2 or not _is_word(word):
             return _ODD
         # Most are other words, with a beginning somewhere in them: told without stemming.
@@ -124,7 +124,7 @@ class SpanFinder:
         return [stretch for token in tokens for stretch in self._asked_in(text, token.start(), token.end(), language)]
 
     def _asked_in(self, text: str, start: int, end: int, language: str) -> Stretches:
-        """Where the terms stand in one token."""
+        """Return where the terms are in one token."""
         token = text[start:end].rstrip(_EDGES)
         known = self._known.get((language, token))
         if known is None:
@@ -148,7 +148,7 @@ class SpanFinder:
 
 
 def _spelled_otherwise(beginnings: Iterable[str], text: str, without_bonds: str) -> bool:
-    """Whether one of `beginnings` stands somewhere with bonds between its letters."""
+    """Return whether one of `beginnings` occurs with joiners between its letters."""
     return any(
         beginning in without_bonds and without_bonds.count(beginning) != text.count(beginning)
         for beginning in beginnings
@@ -156,8 +156,10 @@ def _spelled_otherwise(beginnings: Iterable[str], text: str, without_bonds: str)
 
 
 def _in_compound(lowered: str, start: int, end: int, going_on: tuple[str, ...]) -> bool:
-    """Whether the letters from `start` to `end` can be a part of what is asked for: of a compound that goes on behind
-    one of `going_on`, or of a contraction."""
+    """Return whether the letters from `start` to `end` can be part of a match: in a compound or a contraction.
+
+    The compound continues after one of `going_on`.
+    """
     if start and lowered[start - 1] == "'":
         return True
     behind = lowered[end : end + 1]
@@ -179,7 +181,7 @@ def _is_word(token: str) -> bool:
 
 @lru_cache(maxsize=64)
 def _tokens_like(beginnings: tuple[str, ...]) -> re.Pattern[str]:
-    """Finds the tokens of plain lower-case English that hold one of `beginnings`, with bonds between its letters."""
+    """Return a pattern for tokens of plain lower-case English that hold one of `beginnings`, with joiners allowed."""
     if not beginnings:
         return _NOTHING
     bonds = f"[{re.escape(_BONDS)}]*"
@@ -197,7 +199,7 @@ def _shortest(beginnings: Iterable[str]) -> tuple[str, ...]:
 
 
 def _beginning(term: str) -> str:
-    """What all words of this term begin with, without bonds."""
+    """Return the common beginning of all words of this term, without joiners."""
     bare = term.translate(_WITHOUT_BONDS)
     if len(bare) > 3:
         return bare[:-1]
@@ -205,12 +207,12 @@ def _beginning(term: str) -> str:
 
 
 def _before_joiners(beginning: str) -> list[str]:
-    """What stands before each joiner in a beginning, and the whole: behind it, a compound may go on."""
+    """Return the parts of a beginning before each joiner, and the whole: a compound may continue after each."""
     return [beginning, *(beginning[:at] for at, character in enumerate(beginning) if at and character in _JOINERS)]
 
 
 def _characters(text: str, terms: frozenset[str], language: str) -> Stretches:
-    """Where groups of characters of a script without spaces stand in a text."""
+    """Return where n-grams of a script without spaces are in a text."""
     if not terms:
         return []
     whole = unicodedata.normalize("NFKC", text)
@@ -233,7 +235,7 @@ def _normal(character: str) -> str:
 
 
 def merged(stretches: Stretches) -> tuple[Span, ...]:
-    """Stretches as spans, ascending, overlapping ones made one: compounds and their parts, neighbouring characters."""
+    """Return ranges as spans, ascending, overlapping and adjacent ones merged."""
     spans: list[Span] = []
     first = last = -1
     for start, end in sorted(stretches):
@@ -274,7 +276,7 @@ def marks_of(evidence: Evidence) -> Marks:
 
 
 def all_marks(several: Iterable[Marks]) -> Marks:
-    """What is marked of several alternatives."""
+    """Merge what is highlighted for several alternatives."""
     terms: frozenset[str] = frozenset()
     telling: frozenset[str] = frozenset()
     for one in several:
@@ -302,7 +304,7 @@ class Marker:
         return spans
 
     def named(self, fragment: Fragment, marks: Marks, language: str) -> tuple[tuple[Span, ...], ...]:
-        """What to mark in the fragment's title, then in each heading of its path."""
+        """Return what to highlight in the fragment's title, then in each heading of its path."""
         if marks.telling != self._named_by:
             self._named_by, self._named = marks.telling, {}
         return tuple(self._in_name(name, language) for name in (fragment.title, *fragment.heading_path))

@@ -1,7 +1,6 @@
-"""How a query was read: what of it chooses among notes, and what of it cannot be meant so.
+"""How a query was read: which parts choose among notes, and which parts have no effect.
 
-Every text is some query, so nothing here is an error: a search goes on with what it says. What is told is what someone
-would ask who looks at a list and wonders why it is what it is.
+Every text is a valid query, so nothing here is an error. The warnings explain a list that a user may wonder about.
 """
 
 from __future__ import annotations
@@ -32,8 +31,7 @@ from excerpt.text.words import fold
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """A stretch of the query, from `start` to `end` (exclusive), that does not do what it looks like, and why in a few
-    words."""
+    """A part of the query, from `start` to `end` (exclusive), that does not do what it looks like, and why."""
 
     start: int
     end: int
@@ -49,8 +47,10 @@ class QueryReading:
 
 
 def read_query(snapshot: Corpus, text: str, today: date, *, thoroughly: bool) -> QueryReading:
-    """Read a query as the search does. `thoroughly` also looks for doubts, which takes as long as its filters do; that
-    is for a query that has been typed to its end."""
+    """Parse a query as the search does.
+
+    `thoroughly` also looks for warnings, which takes as long as the filters do; it is for a query that is complete.
+    """
     facets = snapshot.facets
     found = conditions(text, facets.properties, facets.tags)
     if not thoroughly:

@@ -1,8 +1,8 @@
-"""Words against the postings: which terms of the vault a word stands for, and BM25 over the fields.
+"""Query words against the postings: which terms of the vault a word matches, and BM25 over the fields.
 
-The formula is BM25F (Robertson, Zaragoza and Taylor, 2004): a word's occurrences in the fields are normalised by the
-field's length, weighted, added, and saturate together, so that a word in title and text is one piece of evidence made
-stronger rather than two. The idf is Lucene's, ln(1 + (N - df + .5) / (df + .5)), which is never negative.
+The formula is BM25F (Robertson, Zaragoza and Taylor, 2004): a word's occurrences in the fields are normalised by field
+length, weighted, summed, and saturate together, so a word in title and text is one piece of evidence made stronger. The
+idf is Lucene's, ln(1 + (N - df + .5) / (df + .5)), which is never negative.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ number of partial occurrences outweighs one exact occurrence in a fragment of co
 FUZZY = 0.3
 """Share of a term that is merely spelled like the word, times their similarity: below a partial one."""
 MAX_PARTIAL = 12
-"""Terms that a beginning may stand for, shortest first."""
+"""The most terms that a prefix may match, shortest first."""
 _LONGEST_ENDING = 16
 """Letters of an ending, half typed or whole, that a stem has lost."""
 MAX_FUZZY = 3
@@ -80,9 +80,9 @@ class Tier:
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word asked for, and what it stands for, best tier first.
+    """A query word and the terms that match it, best tier first.
 
-    `position` is its place in the query; `whole` marks a compound whose parts follow as words of their own.
+    `position` is its position in the query; `whole` marks a compound whose parts follow as words of their own.
     """
 
     surface: str
@@ -108,8 +108,10 @@ Weigh = Callable[[Rows | None], Weighed]
 
 
 class FoundTerms:
-    """The `count` fragments that have any of some terms, and the rarity of these. What is common is weighed when it is
-    asked for, as a query is mostly answered by its other words."""
+    """The `count` fragments that have any of some terms, and the terms' rarity.
+
+    Common terms are scored on demand, because a query is mostly answered by its other words.
+    """
 
     def __init__(self, idf: float, count: int, weigh: Weigh, mark: Callable[[Flags], None]) -> None:
         """`weigh` weighs some rows, or all; `mark` sets all that have a term."""
@@ -139,7 +141,7 @@ class FoundTerms:
         return self._all
 
     def at(self, rows: Rows) -> tuple[Floats, Fields]:
-        """What each of `rows`, ascending, gains, and the fields that have a term."""
+        """Return the score of each of `rows`, ascending, and the fields that have a term."""
         if self._all is not None:
             return _aligned(self._all, rows)
         if self._last is None or self._last[0] is not rows:
@@ -192,11 +194,11 @@ class Match:
         return self._damped(self.found.all.gain)
 
     def gain_at(self, rows: Rows) -> Floats:
-        """What each of `rows`, ascending, gains."""
+        """Return the score of each of `rows`, ascending."""
         return self._damped(self.found.at(rows)[0])
 
     def damped(self, share: float) -> Match:
-        """The same fragments, for a word that counts only `share` of what its rarity says."""
+        """Return the same fragments for a word whose rarity counts only `share`."""
         return replace(self, share=share)
 
     def _damped(self, gain: Floats) -> Floats:
@@ -207,8 +209,10 @@ class WordIndex:
     """Words of one snapshot, matched and weighed. Keeps the last words, since a query grows letter by letter."""
 
     def __init__(self, reader: TermReader, counted: Callable[[], Flags | None] = lambda: None) -> None:
-        """`counted` gives the rows that rarity and mean lengths are those of, None for all: that of notes do not change
-        with what lies beside them."""
+        """Index words for scoring; `counted` returns the rows that give rarity and mean lengths, None for all.
+
+        With the rows of notes, the figures do not change with attachments.
+        """
         self._reader = reader
         self._of_counted = counted
         self._tiers: OrderedDict[tuple[str, ...], FoundTerms] = OrderedDict()
@@ -220,8 +224,11 @@ class WordIndex:
         self._norms  # noqa: B018
 
     def expand(self, asked: Sequence[QueryWord], *, open_word: bool, fuzzy_threshold: float) -> tuple[Word, ...]:
-        """What each word stands for: itself; while it is being typed, what it may become; and if the vault has
-        nothing so spelled, what is spelled alike (Levenshtein similarity of at least `fuzzy_threshold`, 0 to 1)."""
+        """Return the variants of each word.
+
+        These are the word itself; for the word being typed, its completions; and if the vault has no such term, similar
+        ones (Levenshtein similarity of at least `fuzzy_threshold`, 0 to 1).
+        """
         words: list[Word] = []
         for index, word in enumerate(asked):
             tiers = [Tier(word.terms, 1.0)]
@@ -235,7 +242,7 @@ class WordIndex:
         return tuple(words)
 
     def match(self, word: Word) -> Match:
-        """The fragments that have the word, each by its best tier."""
+        """Return the fragments that have the word, each by its best tier."""
         exact = self._tier(word.tiers[0].terms)
         if len(word.tiers) == 1:
             return Match(exact)
@@ -256,12 +263,11 @@ class WordIndex:
         return Match(FoundTerms.ready(idf, count, weighed))
 
     def best_terms(self, word: Word) -> tuple[str, ...]:
-        """The terms of the word's first tier that is found at all."""
+        """Return the terms of the word's first tier that the vault has."""
         return next((tier.terms for tier in word.tiers if self._tier(tier.terms).count), ())
 
     def presence(self, words: Sequence[Word], rows: Rows, field: str | None) -> Floats:
-        """Words x rows: 1 where a row has the word in `field` (None: in any), the tier's share where what it has only
-        resembles the word, else 0."""
+        """Return words x rows: 1 if a row has the word in `field` (None: any), a tier's share for a variant, else 0."""
         found: Floats = self.presence_in(words, rows, (field,))[0]
         return found
 
@@ -320,7 +326,7 @@ class WordIndex:
             flags[self._reader.entries(term).rows] = True
 
     def _weigh(self, terms: tuple[str, ...], idf: float, wanted: Rows | None = None) -> Weighed:
-        """The rows that have any of the terms, or those among `wanted` (ascending) that do."""
+        """Return the rows that have any of the terms, or those of them among `wanted` (ascending), with scores."""
         found = [entries for term in terms if len((entries := self._reader.entries(term)).rows)]
         if wanted is not None:
             found = [part for entries in found if len((part := _among(entries, wanted)).rows)]
@@ -337,8 +343,7 @@ class WordIndex:
 
     @cached_property
     def _norms(self) -> Floats:
-        """What one occurrence counts, all rows of a field behind all of the one before: the field's weight over its
-        relative length."""
+        """The weight of one occurrence for each row, field after field: the field's weight over its relative length."""
         norms: Floats = np.zeros((len(NUMBERED), self._reader.doc_count), np.float32)
         for number, field in enumerate(NUMBERED):
             lengths = self._reader.lengths(field)
@@ -381,7 +386,7 @@ class WordIndex:
 
 
 def _among(entries: TermEntries, wanted: Rows) -> TermEntries:
-    """The entries of the rows `wanted`, ascending."""
+    """Return the entries of the rows `wanted`, ascending."""
     first = np.searchsorted(entries.rows, wanted)
     picked = concat_ranges(first, np.searchsorted(entries.rows, wanted, side="right") - first)
     return TermEntries(entries.rows[picked], entries.fields[picked], entries.tf[picked])
@@ -409,7 +414,7 @@ def united(*some: Rows) -> Rows:
 
 
 def total(matches: Sequence[Match], count: int) -> Floats:
-    """The BM25 score of each of `count` fragments: the sum of what it gains by each word."""
+    """Return the BM25 score of each of `count` fragments: the sum over words."""
     scores = np.zeros(count, np.float32)
     for match in matches:
         scores[match.rows] += match.gain

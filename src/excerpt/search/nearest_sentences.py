@@ -1,4 +1,4 @@
-"""Find the sentences of a fragment that say most nearly what was asked, where it was found by its meaning."""
+"""The sentences of a fragment nearest in meaning to the query, for fragments found by meaning."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NEAR_BEST = 0.8
 """Share of the best sentence's similarity above the vault's ordinary that another must have to be marked too. Of 105
 fragments that 35 questions to the Obsidian help find, it marks 1.4 of 5.9 sentences."""
 LEAST = 0.15
-"""Cosine above the vault's ordinary below which a sentence says nothing of what was asked."""
+"""Cosine above the vault's mean from which a sentence counts as near to the query."""
 _FEWEST_WORDS = 3
 _FEWEST_WIDE = 5
 
@@ -31,8 +31,10 @@ _WIDE = re.compile(f"[{WIDE_CHARACTERS}]")
 
 
 def nearest_sentences(engine: Engine, query: str, text: str) -> tuple[Span, ...]:
-    """At most three sentences of `text`, as spans of it, ascending; none where none stands out, nor where there is but
-    one. Raises ModelError where the model cannot be loaded."""
+    """Return at most three sentences of `text`, as ascending spans; none if none is near or there is only one.
+
+    Raises ModelError if the model cannot be loaded.
+    """
     asked = [one.words for one in engine.parse(query) if one.words.strip()]
     spans = list(sentences(text))
     if not asked or len(spans) < 2:
@@ -49,7 +51,7 @@ def nearest_sentences(engine: Engine, query: str, text: str) -> tuple[Span, ...]
 
 
 def sentences(text: str) -> Iterator[Span]:
-    """The sentences of a fragment, of some length: of its paragraphs and items, not of code, tables and headings."""
+    """Yield the longer sentences of a fragment: of its paragraphs and items, not of code, tables and headings."""
     for start, end in _stretches(text):
         at = start
         for found in [*(one.end() for one in _END.finditer(text, start, end)), end]:
@@ -61,7 +63,7 @@ def sentences(text: str) -> Iterator[Span]:
 
 
 def _stretches(text: str) -> Iterator[tuple[int, int]]:
-    """Paragraphs and items as stretches of the text; one that goes on over several lines is one."""
+    """Yield paragraphs and items as ranges of the text; one over several lines is one range."""
     begun: int | None = None
     at = end = 0
     fenced = False

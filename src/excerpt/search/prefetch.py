@@ -25,8 +25,10 @@ COMMON = 0.5
 def candidate_query(
     query: Query, corpus: Corpus, settings: Settings, today: date, pool: int, *, by_words: int = 0
 ) -> CandidateQuery:
-    """Return what a query needs, so that the best `pool` by words and by meaning are among what is found, and by words
-    at least `by_words`. Filters of whole notes are applied here, by the same rules as in an index."""
+    """Return what a query needs loaded to have the best `pool` candidates by words and by meaning.
+
+    By words at least `by_words` are loaded. Filters of whole notes are applied here, by the rules of an index.
+    """
     asked = asked_words(query.words, corpus)
     corpus.lexical.prefetch_counts([term for word in asked for term in word.terms])
     index = WordIndex(corpus.lexical)

@@ -1,4 +1,4 @@
-"""How close a query's words stand to each other in a fragment, and which fragments have a quoted phrase."""
+"""How close a query's words are in a fragment, and which fragments have a quoted phrase."""
 
 from __future__ import annotations
 
@@ -37,8 +37,11 @@ PLACES: Mapping[str, int] = {"title": 0, "alias": 1 << 12, "above": 2 << 12, "he
 
 
 def line_of(reader: TermReader, fields: Mapping[str, int], terms: Sequence[str], rows: Rows) -> Ints:
-    """Where any of `terms` stands in the ascending `rows`: number of the row in `rows` times FAR plus position, all
-    on one number line, ascending. `fields` says at which position each field begins."""
+    """Return the positions of `terms` in the ascending `rows` on one number line, ascending.
+
+    A value is the number of the row in `rows` times FAR plus the position; `fields` are the first positions of the
+    fields.
+    """
     begins = np.array([fields.get(field, -1) for field in NUMBERED], np.int64)
     found = [_NOWHERE]
     for term in terms:
@@ -54,11 +57,11 @@ def line_of(reader: TermReader, fields: Mapping[str, int], terms: Sequence[str],
 
 
 def closeness(lines: Sequence[Ints], rarity: Sequence[float], query: Sequence[int], count: int) -> Floats:
-    """How close the words at `lines` (see `line_of`) stand in each of `count` candidates, 0 to 1.
+    """Return how close the words at `lines` (see `line_of`) are in each of `count` candidates, 0 to 1.
 
-    The mean over words that are neighbours in the query of 1 / (1 + how far off their distance in the query they
-    stand), the wrong way round half as much; each pair weighs as its less rare word (`rarity`). `query` is each word's
-    place in the query.
+    It is the mean over neighbouring query words of 1 / (1 + the difference between their distance here and in the
+    query), half of that in the wrong order; each pair is weighted by its less rare word (`rarity`). `query` is each
+    word's position in the query.
     """
     total, weights = np.zeros(count), 0.0
     for left in range(len(lines) - 1):
@@ -78,8 +81,10 @@ def closeness(lines: Sequence[Ints], rarity: Sequence[float], query: Sequence[in
 
 
 def _distances(left: Ints, right: Ints) -> tuple[Distances, Distances]:
-    """From each place of `left` to the next place of `right` in the same candidate, and back to the one before;
-    infinite where there is none."""
+    """Return the distance from each position of `left` to the next and to the previous one of `right`.
+
+    Both are in the same candidate; infinite if there is none.
+    """
     after = np.searchsorted(right, left, side="right")
     next_one = right[np.minimum(after, len(right) - 1)]
     one_before = right[np.maximum(after - 1, 0)]
@@ -99,8 +104,10 @@ Asked = Callable[[str], Sequence[QueryWord]]
 """What a text asks for, in the languages of the vault."""
 
 MOST_READ = 500
-"""Fragments whose texts are looked at for how a phrase stands in them (about 10 ms): of a phrase that more have by its
-words, literal or not makes no difference that a reader could see."""
+"""Fragments whose texts are searched for a literal phrase (about 10 ms).
+
+If more fragments have its words, literal or not makes no visible difference.
+"""
 
 _FOUND_LITERALLY = ("text", "heading", "above", "title")
 # Marks of Markdown, and what joins the parts of a word: "new-line" is also "newline", as it is indexed.
@@ -112,8 +119,10 @@ _kept: WeakKeyDictionary[Corpus, dict[str, Rows]] = WeakKeyDictionary()
 
 
 def rows_of(snapshot: Corpus, phrase: str, asked: Asked) -> Rows:
-    """Rows, ascending, of the fragments that have `phrase`. `asked` reads it in the languages of the vault. Those of
-    the last phrases are kept with the snapshot, as a query goes on letter by letter behind one."""
+    """Return the rows, ascending, that have `phrase`; `asked` parses it in the languages of the vault.
+
+    The last phrases are cached with the snapshot, because a query continues letter by letter after one.
+    """
     known = _kept.setdefault(snapshot, {})
     if phrase not in known:
         if len(known) >= _KEPT_PHRASES:
@@ -188,7 +197,7 @@ _MOST_SURE = 3
 
 
 def _literal_rows(snapshot: Corpus, phrase: str) -> Rows:
-    """Rows, ascending, whose text has the phrase as it stands, be it half words or signs."""
+    """Return the rows, ascending, whose text has the phrase literally, even as half words or signs."""
     wanted = plain(phrase)
     # Parts that every text with the phrase has too, whatever is folded; the longest say the most.
     sure = sorted(set(_SURE.findall(phrase)), key=lambda run: (-len(run), run))[:_MOST_SURE]

@@ -60,7 +60,7 @@ KINDS: Mapping[str, FilterKind] = {
     "slide": FilterKind.PAGE,
     "chapter": FilterKind.PAGE,
 }
-"""What a filter of notes looks at, by what stands before its colon, folded."""
+"""Kinds of filters by their operator, folded."""
 KINDS_OF_MEMORIES: Mapping[str, FilterKind] = {
     **{name: kind for name, kind in KINDS.items() if kind not in OF_ATTACHMENTS},
     **{str(kind): kind for kind in _OF_MEMORIES},
@@ -69,16 +69,18 @@ KINDS_OF_MEMORIES: Mapping[str, FilterKind] = {
 }
 """The same of memories."""
 _COMPARING: Mapping[str, str] = {"after": ">", "before": "<", "since": ">="}
-"""Operators that say on which side of a day or period a date lies, and the sign that says the same."""
+"""Operators that compare dates, and the equivalent sign."""
 
 OPERATORS = frozenset(KINDS)
-"""What stands before a colon and is no property, unless it is in quotation marks; folded."""
+"""Words before a colon that are operators and not properties, unless quoted; folded."""
 
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """One condition. `name` is the property's, as `property_name` gives it. An `open` filter was typed last and may
-    go on, so that its value is also the beginning of one."""
+    """One filter. `name` is the property's, as `property_name` returns it.
+
+    An `open` filter was typed last and may continue, so its value is also a prefix.
+    """
 
     kind: FilterKind
     value: str
@@ -89,8 +91,11 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class KnownNames:
-    """The names that have a meaning: a vault's properties by `property_name`, its tags folded (None: every one is a
-    tag), and the operators, `KINDS` or `KINDS_OF_MEMORIES`."""
+    """The names that have a meaning in a query.
+
+    They are a vault's properties by `property_name`, its tags folded (None: every one is a tag), and the operators,
+    `KINDS` or `KINDS_OF_MEMORIES`.
+    """
 
     properties: Collection[str]
     tags: Collection[str] | None
@@ -111,8 +116,10 @@ class PieceKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A stretch of the text. `value` is a phrase without its marks, or a word without its dash; `minus` says that a
-    dash stood before it which may negate it."""
+    """A part of the query text.
+
+    `value` is a phrase without its marks, or a word without its dash; `minus` says that a dash before it may negate it.
+    """
 
     kind: PieceKind
     start: int
@@ -140,7 +147,7 @@ _SIGNS_OF_VALUE = "<>="
 
 
 def pieces_of(text: str, known: KnownNames) -> Iterator[Piece]:
-    """The pieces of a text, in order; quotation marks without a partner are in none."""
+    """Yield the pieces of a text, in order; unpaired quotation marks are in none."""
     at = 0
     while (at := _SPACE.match(text, at).end()) < len(text):  # type: ignore[union-attr]  # it always matches
         piece = _filter(text, at, known) or _phrase(text, at) or _word(text, at)
@@ -202,7 +209,7 @@ def _filter(text: str, at: int, known: KnownNames) -> Piece | None:
 
 
 def _value(text: str, at: int) -> tuple[str, int, bool]:
-    """A filter's value, where it ends, and whether it may go on. In quotation marks it may hold spaces."""
+    """Return a filter's value, where it ends, and whether it may continue. In quotation marks it may hold spaces."""
     if text.startswith('"', at):
         quoted = _QUOTED.match(text, at)
         if quoted is None:
@@ -214,7 +221,7 @@ def _value(text: str, at: int) -> tuple[str, int, bool]:
 
 
 def is_complete(kind: FilterKind, value: str, operator: str = "", *, is_quoted: bool) -> bool:
-    """Whether an operator's filter says something with this value; without, it is a word that is still being typed."""
+    """Return whether an operator with this value is a filter; otherwise it is a word that is still being typed."""
     if kind in TIMES:
         sign = _COMPARING.get(operator, "")
         return is_period(sign + value) and not (sign and value[:1] in _SIGNS_OF_VALUE)
@@ -233,20 +240,20 @@ _PAGES = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?", re.ASCII)
 
 
 def page_range(value: str) -> tuple[int, int] | None:
-    """The first and last page that `12` or `12-14` means."""
+    """Return the first and last page of `12` or `12-14`, None for anything else."""
     found = _PAGES.fullmatch(value)
     return (int(found[1]), int(found[2] or found[1])) if found else None
 
 
 def _names_value(value: str, *, is_quoted: bool) -> bool:
-    """Whether a property's filter says something with this value."""
+    """Return whether a property's filter has a meaning with this value."""
     return bool(value.lstrip(_SIGNS_OF_VALUE).strip()) or (is_quoted and value[:1] == "=" and bool(value[1:].strip()))
 
 
 # --- what is no filter ------------------------------------------------------------------------------------------------
 
 _MOST_HINTS = 3
-"""Keys that are told of: who pastes a page of them asks for none."""
+"""The most keys that are reported: a pasted page of them needs no hints."""
 _SHORTEST = 3
 """Letters that a name has which can be misspelt: of two letters every other is one typing error away."""
 _LONG = 7
@@ -256,7 +263,7 @@ _KEYED = re.compile(r'-?((?:[^\W\d_]+[-_])*[^\W\d_]+):("[^"]*"?|[^\s":/\\;,][^\s
 
 
 def hints(text: str, known: KnownNames) -> tuple[Hint, ...]:
-    """The words of a text that look like a filter and are none, but for a typing error; each key once."""
+    """Return the words of a text that look like a misspelt filter; each key once."""
     if ":" not in text:
         return ()
     found: list[Hint] = []
@@ -289,7 +296,7 @@ def hints(text: str, known: KnownNames) -> tuple[Hint, ...]:
 # nothing, stays a word: an operator never turns a list into nothing by being half there.
 
 FORCED = {"!a": Strategy.ADAPTIVE, "!p": Strategy.PROXIMITY, "!s": Strategy.SEMANTIC, "!h": Strategy.HYBRID}
-"""What a query begins with that says its strategy itself."""
+"""Prefixes of a query that force its strategy."""
 
 PROSE = 5
 """Words beside operators above which a query is prose, and its quotation marks and dashes are its writer's: nobody
@@ -318,7 +325,7 @@ class Query:
 
     @property
     def is_filter_only(self) -> bool:
-        """Whether it asks for nothing but says what it is to be chosen from."""
+        """Whether the query has filters but no words."""
         return not self.words.strip() and bool(self.excluded or self.excluded_phrases or self.filters)
 
 
@@ -347,10 +354,9 @@ def alternatives(
 def narrowed(
     text: str, condition: str, properties: Collection[str] = frozenset(), tags: Collection[str] | None = None
 ) -> str:
-    """`text` with one condition more, a filter as it is typed, for each of its alternatives. All else keeps what it
-    means: a forced strategy stays first, a last word open.
+    """Return `text` with one more filter in each of its alternatives; everything else keeps its meaning.
 
-    `properties` and `tags` are as in `alternatives`.
+    A forced strategy stays first, a last word open. `properties` and `tags` are as in `alternatives`.
     """
     strategy, rest = _forced(text)
     forced = text[: len(text) - len(rest)]
@@ -368,9 +374,10 @@ def narrowed(
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A filter, an excluded word or an excluded phrase as it stands in a text, from `start` to `end` (exclusive).
+    """A filter, an excluded word or an excluded phrase in a text, from `start` to `end` (exclusive).
 
-    `filter` is None for what is excluded without one. An `open` condition was typed last and may go on."""
+    `filter` is None for exclusions without one. An `open` condition was typed last and may continue.
+    """
 
     start: int
     end: int
@@ -384,7 +391,7 @@ def conditions(
     tags: Collection[str] | None = None,
     kinds: Mapping[str, FilterKind] = KINDS,
 ) -> tuple[Condition, ...]:
-    """What of `text` chooses among notes, in order: what `alternatives` makes filters and exclusions of.
+    """Return the parts of `text` that choose among notes, in order: the filters and exclusions of `alternatives`.
 
     `properties`, `tags` and `kinds` are as there.
     """
@@ -405,7 +412,7 @@ def _end_of_text(text: str, piece: Piece) -> int:
 
 
 def unpaired_quotation_mark(text: str, properties: Collection[str] = frozenset()) -> int:
-    """Where a quotation mark stands that has no partner, and is no inch; -1 where none does."""
+    """Return the position of a quotation mark without a partner that is no inch sign; -1 without one."""
     return _unpaired(text, pieces_of(text, KnownNames(properties, None, KINDS)))
 
 
@@ -414,8 +421,10 @@ _BAR_AFTER = re.compile(r"\|(?!\S)")
 
 
 def _stand_in(text: str, at: int) -> str:
-    """Return what says the same as the unpaired quotation mark at `at` and pairs with none that is put behind it: an
-    empty phrase beside a bar that would stand alone without it, and part; else a space."""
+    """Return a replacement for the unpaired quotation mark at `at` that pairs with no later one.
+
+    It is an empty phrase beside a bar that would be alone without it, else a space.
+    """
     if _BAR_BEFORE.search(text[:at]):
         return '""'
     return ' ""' if _BAR_AFTER.match(text, at + 1) else " "
@@ -436,10 +445,10 @@ _AT_END = re.compile(r'(?:^|(?<=\s))-?(?:#|([^\s":]+):(\S*))$')
 
 
 def without_begun_filter(text: str, kinds: Mapping[str, FilterKind] = KINDS) -> str:
-    """A query that is being typed, without the filter at its end that says nothing yet: `sync tag:`, `sync modified:2`.
+    """Return a query without an unfinished filter at its end: `sync tag:`, `sync modified:2`.
 
-    As a word it would be found nowhere, and all that is found would be in doubt until its value is typed. A query of
-    nothing else stays as it is.
+    As a word it would be found nowhere and lower the confidence until its value is typed. A query of nothing else stays
+    as it is.
     """
     found = _AT_END.search(text)
     if found is None:
@@ -456,7 +465,7 @@ def without_begun_filter(text: str, kinds: Mapping[str, FilterKind] = KINDS) -> 
 
 
 def _groups(pieces: Sequence[Piece]) -> list[list[Piece]]:
-    """The pieces between bars."""
+    """Return the pieces between bars."""
     groups: list[list[Piece]] = [[]]
     for piece in pieces:
         if piece.kind is not PieceKind.BAR:
@@ -485,10 +494,10 @@ def _query(text: str, pieces: Sequence[Piece], strategy: Strategy | None) -> Que
 
 
 def _as_meant(text: str, pieces: Sequence[Piece]) -> list[Piece]:
-    """The pieces, with dashes that negate nothing and tags that are none given back to the words.
+    """Turn dashes that negate nothing, and tags that are none, back into words.
 
-    In prose all are. Elsewhere an excluded word stands behind all words that are asked for: `-split operator` and
-    `the -match and -replace operators` are about options, as many notes are. An excluded phrase may stand anywhere.
+    In prose all of them are. Elsewhere an excluded word must come after all other words: `-split operator` and `the
+    -match and -replace operators` are about options. An excluded phrase may be anywhere.
     """
     is_prose = _plain_words(pieces) > PROSE
     last = max((number for number, piece in enumerate(pieces) if _is_plain(piece)), default=-1)
@@ -514,7 +523,7 @@ def _plain_words(pieces: Sequence[Piece]) -> float:
 
 
 def _without(text: str, pieces: Sequence[Piece], taken: Sequence[Piece]) -> str:
-    """The text from the first to the last of `pieces`, and the space behind it, without those `taken`."""
+    """Return the text from the first to the last of `pieces`, with the space after it, without those `taken`."""
     if not pieces:
         return ""
     at, end = pieces[0].start, pieces[-1].end

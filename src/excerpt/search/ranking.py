@@ -1,4 +1,4 @@
-"""Signals -> one score, and which strategy leads; links, recency and use on top."""
+"""Signals -> one score, and the primary strategy; links, recency and use as boosts."""
 
 from __future__ import annotations
 
@@ -37,11 +37,10 @@ ALIKE_WITHIN = 3600 * SECOND
 
 
 def backlinks(sources: Ints, targets: Ints, notes_of_rows: Ints, strength_of_rows: Floats, note_count: int) -> Floats:
-    """How many of the notes that matter for a query point at each note, as a share of the most that point at one.
+    """Return how many of the matching notes link to each note, as a share of the highest.
 
-    `sources` and `targets` are the links, as notes; each pair stands once. A note matters as much as the strongest of
-    its rows (`strength_of_rows`, 0 and up, for the rows put forward), and votes for every note it links to but
-    itself. Votes count by the logarithm of their sum: the tenth says less than the first.
+    `sources` and `targets` are the links, as notes; each pair once. A note votes with the strength of its best row
+    (`strength_of_rows`, 0 and up) for every note it links to except itself. Votes count by the logarithm of their sum.
     """
     strength = np.zeros(note_count, np.float64)
     np.maximum.at(strength, notes_of_rows, strength_of_rows)
@@ -56,10 +55,9 @@ def backlinks(sources: Ints, targets: Ints, notes_of_rows: Ints, strength_of_row
 
 
 def recency(modified_ns: Times, now_ns: int, half_life_days: float = HALF_LIFE_DAYS) -> Floats:
-    """How lately each note was modified: 1 now or later, half of it a half-life ago.
+    """Return how recently each note was modified: 1 now or later, half of it a half-life ago.
 
-    0 for all where the times say nothing, since nearly all notes have the same one: a vault that git or a copy has
-    just written. Determined by the index alone if `now_ns` is.
+    0 for all if nearly all notes have the same time, as after a checkout or copy. Deterministic for a given `now_ns`.
     """
     if not len(modified_ns) or _alike(modified_ns):
         return np.zeros(len(modified_ns), np.float32)
@@ -88,21 +86,20 @@ SIGNALS = (
 )
 """The signals by name, in the order of their columns."""
 OF_NOTES = ("opening", "gist")
-"""The signals that are heard for the best fragment of each note alone: they say which note is about the query, not
-which of its fragments is."""
+"""The signals that only the best fragment of each note gets: they say which note is about the query."""
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """What each signal counts.
+    """The weight of each signal.
 
     `words` is BM25 as a share of the best fragment's of a note (of an attachment up to twice that); `coverage` the
-    share of the query's words that the fragment, its headings, title and tags have; `title` (or any other name of
-    the note), `heading` and `outline` (the heading with those above it) the share of the query they cover times the
-    share of them that the query covers; `called` how much better the text of a link to the note fits than its
-    names; `note` how well the note's best fragments match by words, `opening` how well its first fragment does;
-    `proximity` how close the words stand; `meaning` the cosine above the vault's mean; `gist` the same of the
-    note's first fragment, `coherence` of the nearer of its neighbours in it.
+    share of the query's words that the fragment, its headings, title and tags have; `title` (or any other name of the
+    note), `heading` and `outline` (the heading with those above it) the share of the query they cover times the share
+    of them that the query covers; `called` how much better the text of a link to the note fits than its names; `note`
+    how well the note's best fragments match by words, `opening` how well its first fragment does; `proximity` how close
+    the words are; `meaning` the cosine above the vault's mean; `gist` the same of the note's first fragment,
+    `coherence` of the nearer of its neighbours.
     """
 
     words: float
@@ -167,8 +164,10 @@ RANKED = ("words", "meaning")
 """The signals that RRF ranks by."""
 
 LEAD = 0.03
-"""What the leading strategy's own signal weighs more under auto than in hybrid. All signals are heard: more lead was
-worse on most sets, and hearing the leader alone ruinous (docs/design/quality.md)."""
+"""The additional weight of the primary strategy's own signal under auto.
+
+A larger one was worse on most sets, and the primary strategy alone far worse (docs/design/quality.md).
+"""
 
 _OWN = {Strategy.ADAPTIVE: "words", Strategy.PROXIMITY: "proximity", Strategy.SEMANTIC: "meaning"}
 
@@ -182,14 +181,14 @@ _BY_WORDS = frozenset({Strategy.ADAPTIVE, Strategy.PROXIMITY})
 
 
 def lead(word_count: int) -> Strategy:
-    """Who leads under auto: one or two words are looked up, three to five belong together, more are a question."""
+    """Return the primary strategy under auto: adaptive for one or two words, proximity to five, else semantic."""
     if word_count <= 2:
         return Strategy.ADAPTIVE
     return Strategy.PROXIMITY if word_count <= 5 else Strategy.SEMANTIC
 
 
 def answering(strategy: Strategy, *, words_found: bool, meaning_found: bool) -> Strategy:
-    """The strategy that answers: the one asked for, or, if it has nothing, the next that has."""
+    """Return the strategy that answers: the requested one, or the next one that finds anything."""
     for candidate in _NEXT[strategy]:
         if candidate in _BY_WORDS and not words_found:
             continue
@@ -200,7 +199,7 @@ def answering(strategy: Strategy, *, words_found: bool, meaning_found: bool) -> 
 
 
 def led_by(leader: Strategy) -> Weights:
-    """Auto's weights when `leader` leads."""
+    """Return auto's weights for this primary strategy."""
     hybrid = WEIGHTS[Strategy.HYBRID]
     own = _OWN.get(leader)
     return hybrid if own is None else replace(hybrid, **{own: getattr(hybrid, own) + LEAD})
@@ -208,8 +207,11 @@ def led_by(leader: Strategy) -> Weights:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """Fragments with their scores. `values` and `parts` are rows x `names`; a part is its value times the name's
-    weight, and a row's parts add up to its score."""
+    """Fragments with their scores.
+
+    `values` and `parts` are rows x `names`; a part is its value times the name's weight, and a row's parts add up to
+    its score.
+    """
 
     rows: Rows
     names: tuple[str, ...]
@@ -230,7 +232,7 @@ class Scored:
         return Scored(self.rows[places], self.names, self.values[places], self.weights)
 
     def with_signal(self, name: str, values: Floats, weight: float) -> Scored:
-        """The same fragments with one signal more."""
+        """Return the same fragments with one more signal."""
         return Scored(
             self.rows,
             (*self.names, name),
@@ -240,8 +242,10 @@ class Scored:
 
 
 def weighted(rows: Rows, signals: Floats, weights: Weights, notes: Rows) -> Scored:
-    """The sum of all signals (rows x SIGNALS) by their weights. Of each of the notes `notes` only the fragment that is
-    best by the other signals has those of OF_NOTES; none has where these give nothing."""
+    """Return the weighted sum of all signals (rows x SIGNALS).
+
+    Only the fragment of each note that is best by the other signals gets those of OF_NOTES.
+    """
     of_notes = np.isin(SIGNALS, OF_NOTES)
     values = np.where(of_notes, 0, signals)
     scores = Scored(rows, SIGNALS, values, weights.array).scores
@@ -252,14 +256,16 @@ def weighted(rows: Rows, signals: Floats, weights: Weights, notes: Rows) -> Scor
 
 
 def _best_of_each(scores: Floats, notes: Rows) -> npt.NDArray[np.intp]:
-    """The place of the highest score of each note, of equals the first."""
+    """Return the position of the highest score of each note, the first among equals."""
     order = np.lexsort((-scores, notes))
     return order[np.flatnonzero(np.diff(notes[order], prepend=-1))]
 
 
 def reciprocal(rows: Rows, signals: Floats) -> Scored:
-    """Reciprocal rank fusion of the lists by words and by meaning, as shares of a first place: the plain hybrid that
-    the weighted sum is compared with."""
+    """Return the reciprocal rank fusion of the lists by words and by meaning, as shares of a first rank.
+
+    It is the plain hybrid that the weighted sum is compared with.
+    """
     values = np.stack([_reciprocal_ranks(signals[:, SIGNALS.index(name)]) for name in RANKED], axis=1)
     return Scored(rows, RANKED, values, np.full(len(RANKED), 1 / (RRF_K + 1), np.float32))
 
@@ -278,8 +284,10 @@ def _reciprocal_ranks(values: Floats) -> Floats:
 
 
 def add_name(scored: Scored, named: npt.NDArray[np.bool_], notes: Rows) -> Scored:
-    """`scored` with the signal `name`: 1 for the best fragment of each note that the query names (`named` rows of the
-    notes `notes`), 0 for all others."""
+    """Add the signal `name`: 1 for the best fragment of each note that the query names, 0 for all others.
+
+    `named` are the rows of such notes, `notes` their notes.
+    """
     values = np.zeros(len(scored.rows), np.float32)
     places = np.flatnonzero(named)
     values[places[_best_of_each(scored.scores[places], notes[places])]] = 1.0
@@ -291,8 +299,7 @@ BOOSTS: Mapping[str, float] = {"links": 0.04, "recency": 0.02, "use": 0.05}
 
 
 def add_attachments(scored: Scored, attached: npt.NDArray[np.bool_], weight: float) -> Scored:
-    """`scored` with the signal `attachment`, if any of the rows is of one: what takes its score down to `weight` times
-    what it is by the others."""
+    """Add the signal `attachment`, which lowers the score of an attachment's rows to `weight` times what it was."""
     if weight >= 1 or not attached.any():
         return scored
     return scored.with_signal("attachment", np.where(attached, scored.scores, 0).astype(np.float32), weight - 1)

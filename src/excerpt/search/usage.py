@@ -1,11 +1,11 @@
-"""What the user did with notes: opened them, copied them in a pack. Kept to rank what is used a little higher.
+"""What the user did with notes (opened, copied in a pack), to rank used notes a little higher.
 
-One file a vault in the state folder, a JSON object a line, the newest last:
+One file per vault in the state folder, one JSON object per line, the newest last:
 
     {"time": "2025-03-01T09:30:00Z", "kind": "open", "path": "Guides/Sync.md", "fragment": "4be1…", "share": 1.0}
 
-It holds paths, no text and no query. Deleting it is forgetting. What was done with a note before it was renamed stands
-here under its old path; `at_home` finds the one of today.
+It holds paths, no text and no query, and may be deleted. Events before a note was renamed have its old path; `at_home`
+finds today's.
 """
 
 from __future__ import annotations
@@ -111,8 +111,10 @@ class UseLog:
 
 
 def at_home(events: Sequence[Event], paths: Container[str], moved: Callable[[str], str | None]) -> tuple[Event, ...]:
-    """The events with the paths that their notes have today: `paths` are those there are, and `moved` tells where a
-    note went that had another."""
+    """Return the events with today's paths of their notes.
+
+    `paths` are the existing ones, and `moved` returns where another note went.
+    """
     now = {path: moved(path) or path for path in {event.path for event in events} if path not in paths}
     return tuple(replace(event, path=now[event.path]) if event.path in now else event for event in events)
 
@@ -145,13 +147,15 @@ class NoteUse:
 
 
 def latest(events: Sequence[Event]) -> float:
-    """The time of the newest event, from which a search counts ages: by the clock, the same index, query and use
-    would give another list tomorrow."""
+    """Return the time of the newest event, from which a search counts ages.
+
+    Ages by the clock would change the list from day to day for the same index, query and use.
+    """
     return max((event.time for event in events), default=0.0)
 
 
 def by_note(events: Sequence[Event]) -> list[NoteUse]:
-    """What was learned of each note, the most used first, ties by path."""
+    """Return the use of each note, the most used first, ties by path."""
     of: dict[str, list[Event]] = {}
     for event in events:
         of.setdefault(event.path, []).append(event)
@@ -190,7 +194,7 @@ def _parsed(data: bytes) -> Iterator[Event]:
 
 
 def _end_of(opened: BinaryIO, size: int) -> bytes:
-    """The file's bytes; of a file larger than a log ever is, whole lines of its end."""
+    """Return the file's bytes; of a file larger than any log, whole lines of its end."""
     if size <= 2 * COMPACT_BYTES:
         return opened.read()
     opened.seek(size - 2 * COMPACT_BYTES)

@@ -1,4 +1,4 @@
-"""Say in one sentence why a note or fragment has its rank, for a reader who wants no numbers."""
+"""One sentence that says why a note or fragment has its rank, without numbers."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from excerpt.search.explain import Explanation, Gap, WordPart
 
 FILLING = 0.5
-"""What a word says by itself (`WordPart.telling`) below which it only fills a query: "how" .35, "undo" .94."""
+"""The weight (`WordPart.telling`) below which a word only fills a query: "how" .35, "undo" .94."""
 _NOTHING = 0.0005
 """A difference of scores below which none is shown."""
 _NAMED = 3
-"""Words of either kind that are named; of more, their number is said."""
+"""The most words of either kind that are named; of more, the number is given."""
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _PLACES = {"its title": ("title", "alias"), "its heading": ("heading",), "the headings above it": ("above",)}
 
@@ -47,8 +47,10 @@ def ordinal(number: int) -> str:
 
 
 def verdict(found: Explanation, gaps: Sequence[Gap], compared: int) -> str:
-    """Return why a fragment has its rank: which words of the query it holds, then what the `compared` hits above have
-    more, by `gaps`, the costliest signal first."""
+    """Return why a fragment has its rank: the query words it has, then the advantages of the `compared` hits above.
+
+    `gaps` has the largest first.
+    """
     holds = f"{ordinal(found.rank)}: {_has(found)}"
     return f"{holds}; {ahead}." if (ahead := _ahead(found, gaps, compared)) else f"{holds}."
 
@@ -76,7 +78,7 @@ def _has(found: Explanation) -> str:
 
 
 def _telling(words: Sequence[WordPart]) -> list[WordPart]:
-    """The words that say something, if any does; of a compound, itself or else its parts."""
+    """Return the words with a weight above FILLING, or all if none has; of a compound, itself or else its parts."""
     told = [word for word in words if word.telling >= FILLING] or list(words)
     compounds = [word for word in told if not word.word.isalnum() or word.word[1:].lower() != word.word[1:]]
     whole = [one.word for one in compounds if not one.is_missing]
@@ -86,7 +88,7 @@ def _telling(words: Sequence[WordPart]) -> list[WordPart]:
 
 
 def _where(here: Sequence[WordPart], *, all_asked: bool) -> str:
-    """Where most of the words stand that are in a name of the fragment; of one word, where it stands."""
+    """Return the place of most of the words that are in a name of the fragment; of one word, its place."""
     counts = {
         place: sum(any(found.field in fields for found in word.places) for word in here)
         for place, fields in _PLACES.items()
