@@ -24,7 +24,7 @@ Ints = npt.NDArray[np.int32]
 Times = npt.NDArray[np.int64]
 
 UNKNOWN_DAY = np.iinfo(np.int64).min
-"""Value of `Facets.created` where nothing says when the note was created."""
+"""Value of `Facets.created` if the date is unknown."""
 
 _EPOCH = 719_163  # the ordinal of 1970-01-01
 # Properties that say when a note was created, best first, without what sets their words apart.
@@ -41,8 +41,11 @@ def property_name(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class NumberedNotes:
-    """The notes of a generation in the order of their numbers: paths (sorted), numbers in the catalog, and the keys of
-    their first fragments, -1 for a note without any. What has the same of all three is the same note, unchanged."""
+    """The notes of a generation in the order of their numbers.
+
+    They have paths (sorted), numbers in the catalog, and the keys of their first fragments, -1 for a note without any.
+    Equal values of all three mean the same note, unchanged.
+    """
 
     paths: tuple[str, ...]
     catalog_numbers: npt.NDArray[np.int64]
@@ -118,8 +121,10 @@ class Facets:
 
     @cached_property
     def created(self) -> Times:
-        """Day each note was created, in days since 1970; UNKNOWN_DAY where neither a property (`created`, `date`
-        and the like) nor a date in the file's name tells."""
+        """The day each note was created, in days since 1970, or UNKNOWN_DAY.
+
+        It is from a property (`created`, `date` and the like) or a date in the file name.
+        """
         days = np.array([_days(posixpath.basename(path)) for path in self._paths], np.int64)
         spoken = {name.replace("-", "").replace("_", ""): name for name in self.properties}
         for name in reversed(_CREATED):
@@ -222,8 +227,10 @@ class Facets:
         return (found // max(len(self._paths), 1)).astype(np.int32), (found % max(len(self._paths), 1)).astype(np.int32)
 
     def _resolved(self, source: int, targets: Iterable[str], known: dict[tuple[str, str], int]) -> set[int]:
-        """Return the numbers of the notes that the links of a note mean, -1 for none. The meaning depends on the folder
-        of the note alone, and most links are written many times: `known` keeps them."""
+        """Return the numbers of the notes that the links of a note mean, -1 for none.
+
+        The meaning depends on the folder of the note alone, and most links are written many times: `known` caches them.
+        """
         path = self._paths[source]
         folder = posixpath.dirname(path)
         found: set[int] = set()
@@ -296,8 +303,10 @@ class Facets:
         return numbers
 
     def texts_like(self, parts: Sequence[str], among: Sequence[int] | None = None) -> list[tuple[int, str]]:
-        """Return key and text of the fragments, all or those with the keys `among`, that have all of `parts`, ASCII
-        letters in any case."""
+        """Return key and text of the fragments that have all of `parts`, ignoring case of ASCII letters.
+
+        All fragments are searched, or those with the keys `among`.
+        """
         return self._queries.texts_like(parts, among)
 
     def texts_with(self, part: str, among: Sequence[int] | None = None) -> list[tuple[int, str]]:

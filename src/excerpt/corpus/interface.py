@@ -37,12 +37,12 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True, slots=True)
 class CandidateQuery:
-    """Which fragments a query needs of a corpus that has not all loaded: the best by words and by meaning.
+    """The fragments that a query needs of a partially loaded corpus: the best by words and by meaning.
 
-    `terms` are any of what the words stand for; `vector` is the meaning, None without one. A fragment must be of these
-    `notes` (ascending places in the table of notes) and have one of these `keys`, where they are given; it must have
-    one term of each of `must`, and none of `must_not`. All fragments of the notes `named` are needed too. `limit` are
-    needed by words, and `vector_limit` by meaning; with a `scan_limit` instead so many of those that pass, by key.
+    `terms` are all variants of the words; `vector` is the meaning, None without one. A fragment must be of these
+    `notes` (ascending rows of the note table) and have one of these `keys`, if they are given; it must have one term of
+    each of `must`, and none of `must_not`. All fragments of the notes `named` are needed too. `limit` are needed by
+    words, and `vector_limit` by meaning; with a `scan_limit` instead so many of those that pass, by key.
     """
 
     terms: tuple[str, ...] = ()
@@ -190,8 +190,10 @@ class Notes(Protocol):
         ...
 
     def note_fragments(self, path: str, first: int = 0, last: int | None = None) -> list[Fragment]:
-        """Return a note's fragments of the ordinals `first` to `last` (inclusive), in order; none for an unknown
-        note."""
+        """Return a note's fragments of the ordinals `first` to `last` (inclusive), in order.
+
+        An unknown note has none.
+        """
         ...
 
     def parts(self, ranges: Sequence[tuple[str, int, int | None]]) -> list[list[Part]]:
@@ -272,7 +274,7 @@ class Corpus(Notes, Protocol):
 
     @property
     def is_answer_row(self) -> Flags | None:
-        """Which rows a query may answer from; None for all. Other rows stand beside them for context."""
+        """The rows that a query may answer from; None for all. Other rows are loaded for context."""
         ...
 
     @property
@@ -372,6 +374,8 @@ class PartialCorpus(Corpus, Protocol):
         ...
 
     def matching_by_note(self, queries: Sequence[CandidateQuery]) -> Longs:
-        """Return for each note of the vault how many of its fragments have any of a query's terms, or pass where it has
-        none. A fragment counts once."""
+        """Return, for each note, how many of its fragments have any of a query's terms, or pass if it has none.
+
+        A fragment counts once.
+        """
         ...

@@ -77,14 +77,18 @@ class NoteReader:
         return found[0] if found else None
 
     def note_fragments(self, path: str, first: int = 0, last: int | None = None) -> list[Fragment]:
-        """Return a note's fragments of the ordinals `first` to `last` (inclusive), in order; none for an unknown
-        note."""
+        """Return a note's fragments of the ordinals `first` to `last` (inclusive), in order.
+
+        An unknown note has none.
+        """
         with self._report_damage():
             return self._queries.note_fragments(path, first, last)
 
     def parts(self, ranges: Sequence[tuple[str, int, int | None]]) -> list[list[Part]]:
-        """Return the fragments of each note between two ordinals (None: to the end), without their texts; in few
-        queries, and without reading what is long."""
+        """Return the fragments of each note between two ordinals (None: to the end), without their texts.
+
+        Few queries are needed, and no long columns are read.
+        """
         with self._report_damage():
             return self._queries.parts(ranges)
 
@@ -110,8 +114,10 @@ class NoteReader:
         return self._note(path).tokens
 
     def note_modified(self, path: str) -> str:
-        """Return the day of the file's last change when it was read, ISO 8601, UTC. Raises KeyError for an unknown
-        note."""
+        """Return the day of the file's last change when it was read, ISO 8601, UTC.
+
+        Raises KeyError for an unknown note.
+        """
         # Not by fromtimestamp, which on Windows knows no time before 1970.
         return (date(1970, 1, 1) + timedelta(self._note(path).mtime_ns // _DAY_NS)).isoformat()
 
@@ -143,8 +149,10 @@ class NoteReader:
         return tuple(self._queries.note_paths())
 
     def current_path(self, path: str) -> str | None:
-        """Return today's path of the note that once had this one; None if it is not known to have moved, or if there
-        is a note at `path` again."""
+        """Return today's path of the note that once had this one.
+
+        None if it is not known to have moved, or if a note is at `path` again.
+        """
         return self._queries.current_path(path)
 
     def notes_named(self, name: str) -> tuple[int, ...]:
@@ -153,8 +161,10 @@ class NoteReader:
         return tuple(number for number, path in enumerate(self.table.paths) if path in found) if found else ()
 
     def name_terms(self, places: Sequence[int]) -> list[NameTerms]:
-        """Return the names of notes, by their places in `table.paths`, beside their titles, and those that their links
-        give others."""
+        """Return the names of notes besides their titles, and those that their links give others.
+
+        Notes are given by their positions in `table.paths`.
+        """
         numbers = self.table.numbers[np.array(places, np.int64)].tolist()
         found = self._queries.name_terms(numbers)
         return [found.get(number, NO_NAMES) for number in numbers]

@@ -27,8 +27,11 @@ class NoteRow:
 
 
 class NoteQueries(Protocol):
-    """Queries over the notes of one state of a vault. A note is named by its path or by its number in the rows, and
-    `notes` are such numbers. Rows come in no order unless one is named."""
+    """Queries over the notes of one state of a vault.
+
+    A note is identified by its path or by its number in the rows, and `notes` are such numbers. Rows come in no order
+    unless one is named.
+    """
 
     # --- notes and fragments ------------------------------------------------------------------------------------------
 
@@ -77,8 +80,7 @@ class NoteQueries(Protocol):
         ...
 
     def texts_like(self, parts: Sequence[str], keys: Sequence[int] | None) -> list[tuple[int, str]]:
-        """Return key and text of the fragments, all or among `keys`, that have all of `parts`, ASCII letters in any
-        case."""
+        """Return key and text of the fragments, all or among `keys`, that have all of `parts`, ignoring ASCII case."""
         ...
 
     def texts_with(self, part: str, keys: Sequence[int] | None) -> list[tuple[int, str]]:

@@ -1,4 +1,4 @@
-"""Arrays and values that every corpus gives: fragments by row, and where terms stand in them."""
+"""Arrays and values that every corpus provides: fragments by row, and the postings of terms."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ a note only."""
 
 @dataclass(frozen=True, slots=True)
 class FragmentTable:
-    """Where each fragment stands, in the order of rows: `notes` are places in `paths` (sorted), `lines` first lines.
+    """The location of each fragment, by row: `notes` are positions in `paths` (sorted), `lines` first lines.
 
     `languages` belong to `paths`, and so do `numbers`, which the notes have in the catalog, and `first_keys`, those of
     their first fragments (-1 without any); `is_attachment` says which are attachments.
@@ -35,7 +35,7 @@ class FragmentTable:
 
 @dataclass(frozen=True, slots=True)
 class TermPostings:
-    """Where a term stands in one field: rows, ascending, and how often in each."""
+    """The postings of a term in one field: rows, ascending, and how often in each."""
 
     rows: Rows
     tf: NDArray[np.float32]
@@ -51,8 +51,10 @@ class Positions:
 
 @dataclass(frozen=True, slots=True)
 class TermEntries:
-    """Where a term stands in all fields: rows, ascending, one for each field that has it; which field, as a place in
-    FIELDS; and how often."""
+    """The postings of a term in all fields: rows, ascending, one for each field that has it.
+
+    Each has the field, as a position in FIELDS, and the frequency.
+    """
 
     rows: Rows
     fields: NDArray[np.uint8]
@@ -70,8 +72,7 @@ class TermOccurrences:
 
 @dataclass(frozen=True, slots=True)
 class DocumentFrequency:
-    """How many fragments have any of some terms; and how many of those that rarity is told by, which are `of` so
-    many."""
+    """How many fragments have any of some terms, and how many of the `of` fragments that define rarity."""
 
     fragments: int
     sample_matches: int
@@ -80,8 +81,10 @@ class DocumentFrequency:
 
 @dataclass(frozen=True, slots=True)
 class NoteInfo:
-    """What is known of a note besides its text. `mtime_ns` is the file's time when it was read, `kind` that of
-    an attachment."""
+    """The data of a note besides its text.
+
+    `mtime_ns` is the file's time when it was read, `kind` that of an attachment.
+    """
 
     path: str
     title: str
@@ -95,7 +98,7 @@ class NoteInfo:
 
 
 def offsets_of(counts: NDArray[np.integer]) -> NDArray[np.int64]:
-    """Return where runs of these lengths begin and end when they stand one after the other."""
+    """Return where consecutive runs of these lengths begin and end."""
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
 
 

@@ -37,11 +37,11 @@ ROOT = -1
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """Branches; those below one stand side by side, in the order of their labels.
+    """A tree of branches as arrays; siblings are adjacent, in the order of their labels.
 
-    `labels` are what they are called. `asked` gives the filter of the branch at a place: a function, for there may be
-    hundreds of thousands and few are shown. Its notes are those of `notes` from `starts` on, each once. `below` are
-    the first and the last place (exclusive) of the branches below each, and at ROOT of the topmost.
+    `asked` returns the filter of a branch by position: a function, because there may be hundreds of thousands and few
+    are shown. A branch's notes are those of `notes` from `starts` on, each once. `below` are the first and last
+    position (exclusive) of a branch's children, and at ROOT those of the topmost.
     """
 
     labels: Sequence[str]
@@ -73,7 +73,7 @@ _KNOWN: WeakKeyDictionary[Facets, Branches] = WeakKeyDictionary()
 
 
 def branches_of(snapshot: Corpus) -> Branches:
-    """The branches of a snapshot, laid out at the first question and kept as long as the snapshot is."""
+    """Return the branches of a snapshot, built on first use and cached as long as the snapshot exists."""
     facets = snapshot.facets
     known = _KNOWN.get(facets)
     if known is None:
@@ -113,7 +113,7 @@ class _Gathered:
         return number
 
     def tree(self, label: Callable[[str], str], asked: Callable[[Sequence[str]], str]) -> Tree:
-        """The tree; `asked` makes a filter of the spellings of a branch and of those above it, the topmost first."""
+        """Return the tree; `asked` makes a filter of the spellings of a branch and its ancestors, the topmost first."""
         numbers, notes = (np.frombuffer(of, np.int32) if of else np.zeros(0, np.int32) for of in self._pairs)
         spellings = self._commonest(np.bincount(numbers, minlength=len(self._above)))
         labels = list(map(label, spellings))
@@ -141,7 +141,7 @@ class _Gathered:
         )
 
     def _commonest(self, counts: npt.NDArray[np.intp]) -> list[str]:
-        """The commonest spelling of each, of equals the first by their letters."""
+        """Return the commonest spelling of each branch, the first in alphabetical order among equals."""
         found = list(self._spellings)
         for number, others in self._others.items():
             others[found[number]] = int(counts[number]) - others.total()
@@ -149,7 +149,7 @@ class _Gathered:
         return found
 
     def _laid_out(self, labels: Sequence[str]) -> tuple[list[int], Ints]:
-        """The numbers in the order of their places, and the places of what is below each."""
+        """Return the numbers in the order of their positions, and the positions of the children of each."""
         names = [name for _, name in self._numbers]
         children: dict[int, list[int]] = {}
         for number, above in enumerate(self._above):
@@ -174,25 +174,25 @@ _LONGEST_NAME = 100  # that a query may have
 
 
 def filter_for(name: str, value: str) -> str:
-    """A filter as it is typed."""
+    """Return a filter as it is typed."""
     return f"{name}:{value if _PLAIN.fullmatch(value) else _quoted(value)}"
 
 
 def folder_filter(folder: str) -> str:
-    """The filter for the notes in a folder and those in it."""
+    """Return the filter for the notes in a folder and its subfolders."""
     place = f"/{folder}/"
     return filter_for("path", f"={place}" if "*" in fold(place) else place)
 
 
 def tag_filter(tag: str) -> str:
-    """The filter for a tag, with those under it; empty for one that no filter can name."""
+    """Return the filter for a tag and its nested tags; "" for one that no filter can name."""
     # Signs at the end that a filter leaves out, before a slash in the tag.
     is_askable = fold(tag.strip().lstrip("#")).strip("/") == fold(tag).strip("/")
     return filter_for("tag", tag) if is_askable else ""
 
 
 def value_filter(name: str, value: str) -> str:
-    """The filter for a property's value; empty for one that no filter can name."""
+    """Return the filter for a property's value; "" for one that no filter can name."""
     asked = property_filter_name(name)
     return filter_for(asked, f"={value}") if asked and fold(value).strip() else ""
 
@@ -231,7 +231,7 @@ def _add(gathered: _Gathered, written: Sequence[str], folded: Sequence[str], las
 
 
 def _last_part(name: str) -> str:
-    """The end of a name that is not its parent's: the last part, with those before it that are no branch."""
+    """Return the part of a name below its parent: the last one, with those before it that are no branch."""
     parts = name.split("/")
     first = len(parts) - 1
     while first and not fold(parts[first - 1]):
@@ -261,7 +261,7 @@ def _properties(written: Iterable[tuple[str, str, int]]) -> Tree:
 
 
 def property_filter_name(name: str) -> str:
-    """A property's name as a filter has it; empty for one that is too long for any."""
+    """Return a property's name as a filter has it; "" if it is too long."""
     bare = "-".join(name.split())
     if _PLAIN_NAME.fullmatch(bare) and fold(bare) not in OPERATORS and len(bare) <= _LONGEST_NAME:
         return bare
@@ -272,7 +272,7 @@ def property_filter_name(name: str) -> str:
 
 
 def _by_month(name: str, months: Iterable[tuple[int, date]]) -> Tree:
-    """The tree of years and their months, from notes and the first days of the months they are of."""
+    """Return the tree of years and months, from notes and the first days of their months."""
     gathered = _Gathered()
     for note, month in months:
         year = f"{month.year:04}"
@@ -352,7 +352,7 @@ class VaultMap:
     generation: int
 
     def to_dict(self) -> dict[str, Any]:
-        """What `excerpt map --json` prints."""
+        """Return the JSON form of `excerpt map`."""
         return fields_of(self)
 
 

@@ -1,7 +1,7 @@
-"""Notes that one may be related to in a corpus that has not all fragments loaded.
+"""Candidates for related notes in a corpus that has not loaded all fragments.
 
-A complete corpus compares a note with all others. Of a store those fragments are loaded that have the note's telling
-words, that are near it in meaning or name it, and then all of the notes that these are of.
+A complete corpus compares a note with all others. Of a store, those fragments are loaded that share the note's
+important words, are near it in meaning or name it, and then all fragments of their notes.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from excerpt.search.prefetch import fragments_of_notes
 MOST = 5_000
 """Fragments that a note is compared with: 170 ms to fetch."""
 TERMS = 40
-"""Telling words that fragments are looked for by, those that say most."""
+"""The number of words, the most important first, by which fragments are found."""
 BY_WORDS = 500
-"""Fragments that words put forward."""
+"""The number of candidate fragments by words."""
 BY_MEANING = 300
 """Fragments that meaning puts forward, near the middle of the note; and as many near PASSAGES of it, together."""
 PASSAGES = 4
@@ -31,8 +31,7 @@ Ints = npt.NDArray[np.int32]
 
 
 def prefetch_neighbours(engine: Engine, path: str, line: int | None) -> None:
-    """Load what a note, or its fragment that holds `line`, is compared with. Raises KeyError for a note that the store
-    does not have."""
+    """Load what a note, or its fragment with `line`, is compared with. Raises KeyError for an unknown note."""
     if (partial := engine.snapshot.partial) is None:
         return
     corpus = partial.prefetch(lambda base: [fragments_of_notes(base, [path])])

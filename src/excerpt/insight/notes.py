@@ -41,7 +41,7 @@ class AskedLines:
 
 
 def place_called(snapshot: Corpus, name: str) -> AskedLines:
-    """The place that `NOTE`, `NOTE:LINE`, `NOTE:A-B`, `NOTE:A-` or `NOTE#Heading` names, see `note_called`.
+    """Return the location that `NOTE`, `NOTE:LINE`, `NOTE:A-B`, `NOTE:A-` or `NOTE#Heading` names, see `note_called`.
 
     A note whose own name looks like one of these comes first. Raises NotThereError.
     """
@@ -56,9 +56,9 @@ def place_called(snapshot: Corpus, name: str) -> AskedLines:
 
 
 def note_called(snapshot: Corpus, name: str) -> str:
-    """The path of the note with this path, file name, end of a path, title or alias, the first that fits.
+    """Return the path of the note with this path, file name, end of a path, title or alias, in this order.
 
-    Raises NotThereError if there is none, with what is called alike, or if several notes have that title or alias.
+    Raises NotThereError with similar names if there is none, or if several notes have that title or alias.
     """
     path = _known(snapshot, name)
     if path is None:
@@ -67,8 +67,10 @@ def note_called(snapshot: Corpus, name: str) -> str:
 
 
 def section_called(snapshot: Corpus, path: str, heading: str) -> Section:
-    """The first section of a note under this heading, or of an attachment at this place (`page=12`); `A#B` is B
-    somewhere under A. Raises NotThereError."""
+    """Return the first section of a note with this heading, or of an attachment at this place (`page=12`).
+
+    `A#B` is B somewhere under A. Raises NotThereError.
+    """
     wanted = [_folded(part) for part in heading.split("#") if part.strip()]
     sections = snapshot.sections(path)
     if placed := next((section for section in sections if section.place and holds(section.place, heading)), None):
@@ -138,7 +140,7 @@ class NoteLines:
     place: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """What `excerpt read --json` prints."""
+        """Return the JSON form of `excerpt read`."""
         return fields_of(self)
 
 
@@ -184,7 +186,7 @@ class Peek:
     kind: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """What `excerpt peek --json` prints: the values of a property stand together under its name."""
+        """Return the JSON form of `excerpt peek`, with the values of a property in one list."""
         properties: dict[str, list[str]] = {}
         for name, value in self.properties:
             properties.setdefault(name, []).append(value)
@@ -192,9 +194,9 @@ class Peek:
 
 
 def read(snapshot: Corpus, name: str) -> NoteLines:
-    """The note, lines or section that `name` names (`naming.place_called`). Lines past the end are left out.
+    """Return the note, lines or section that `name` names (see `place_called`), without lines past the end.
 
-    Raises NotThereError for a note, heading or first line that is not there.
+    Raises NotThereError for an unknown note, heading or first line.
     """
     place = place_called(snapshot, name)
     text = _lines(snapshot.note_text(place.path))
@@ -226,7 +228,7 @@ def read(snapshot: Corpus, name: str) -> NoteLines:
 
 
 def peek(snapshot: Corpus, name: str, first_lines: int = FIRST_LINES) -> Peek:
-    """What a note holds, in brief: its first lines, outline and labels. Raises NotThereError."""
+    """Return a summary of a note: first lines, outline and labels. Raises NotThereError."""
     path = note_called(snapshot, name)
     info, whole = snapshot.note_info(path), snapshot.note_text(path)
     text = _lines(whole)
@@ -276,10 +278,10 @@ def _outline(snapshot: Corpus, path: str, text: Sequence[str]) -> tuple[OutlineE
 
 
 def _first_line(text: Sequence[str], passed: int) -> int:
-    """The first line with any text behind so many lines; 1 where there is none."""
+    """Return the first line with text after so many lines; 1 if there is none."""
     return next((number for number, line in enumerate(text[passed:], passed + 1) if line.strip()), 1)
 
 
 def _lines(text: str) -> list[str]:
-    """The note's lines; the end of the last is not the beginning of one more."""
+    """Return the note's lines; a final line feed does not begin another."""
     return text.removesuffix("\n").split("\n") if text else []

@@ -50,11 +50,10 @@ FEW_NOTES = 4
 
 
 def related_notes(topic: Topic, main: Sequence[MainNote]) -> tuple[LinkedNote, ...]:
-    """Notes that the main notes link to or are linked from, best first.
+    """Return the notes that the main notes link to or are linked from, best first.
 
-    Each main note that a note is joined to counts, twice if both link; a note that says something on the topic itself
-    goes before one that does not. What has many links says little by one of them (Adamic and Adar, 2003): a count is
-    divided by the logarithm of all links that a note has.
+    Each linked main note counts, twice if both link; notes about the topic come first. A count is divided by the
+    logarithm of all links of a note, because one of many links says little (Adamic and Adar, 2003).
     """
     facets, table = topic.snapshot.facets, topic.snapshot.table
     sources, targets = facets.links
@@ -82,7 +81,7 @@ def related_notes(topic: Topic, main: Sequence[MainNote]) -> tuple[LinkedNote, .
 
 
 def _place_of_note(topic: Topic, note: int) -> Place:
-    """The best fragment of a note about the topic; of another, its first."""
+    """Return the best fragment of a note about the topic; of another note, its first."""
     if note in topic.best_row:
         return topic.note_place(note)
     path = topic.snapshot.table.paths[note]
@@ -95,8 +94,10 @@ def _place_of_note(topic: Topic, note: int) -> Place:
 
 @dataclass(frozen=True, slots=True)
 class _Named:
-    """A name as it is written, the note it is of (None: none), and the notes that name it in passages about the topic,
-    best first, with the first line in each."""
+    """A name as written, its note (None: none), and the notes with the name in passages about the topic.
+
+    These notes are best first, each with the first line that has the name.
+    """
 
     written: Counter[str]
     note: int | None
@@ -104,8 +105,10 @@ class _Named:
 
 
 def linked_names(topic: Topic, without: Sequence[Place]) -> tuple[LinkedName, ...]:
-    """What passages about a topic link to by name, the most named first, but for the notes `without` and what is about
-    the topic itself: people, places and things that it has to do with."""
+    """Return the names that passages about a topic link to, the most frequent first.
+
+    The notes `without` and notes about the topic itself are left out: the rest are related people, places and things.
+    """
     facets = topic.snapshot.facets
     looked_into = topic.note_order[:LOOKED_INTO]
     named = _named(topic, looked_into)
@@ -164,7 +167,7 @@ def _named(topic: Topic, notes: Sequence[int]) -> dict[int | str, _Named]:
 
 
 def _name(topic: Topic, one: _Named) -> str:
-    """The title of the note that is named, or else the name as it is written most often."""
+    """Return the title of the named note, or else the commonest spelling of the name."""
     if one.note is not None:
         return topic.snapshot.note_info(topic.snapshot.table.paths[one.note]).title
     return min(one.written, key=lambda name: (-one.written[name], name))
@@ -187,7 +190,7 @@ def _spans(topic: Topic, notes: Sequence[int]) -> dict[int, list[tuple[int, int]
 
 
 def _next_line(row: int, lines: Rows, notes: Rows) -> int:
-    """The first line of the fragment behind the one in `row`; where it is the note's last, a line behind all."""
+    """Return the first line of the fragment after `row`; for a note's last fragment, a line after all."""
     after = row + 1
     return int(lines[after]) if after < len(lines) and notes[after] == notes[row] else 1 << 31
 
@@ -204,7 +207,7 @@ def _place_of_line(topic: Topic, note: int, line: int) -> Place:
 
 
 def _bare(target: str) -> str:
-    """A target without folder and suffix, as one would say it."""
+    """Return a target without folder and suffix."""
     return posixpath.basename(target.rstrip("/")).removesuffix(".md")
 
 
@@ -227,7 +230,7 @@ READ_FOR_SECTIONS = 100
 
 
 def main_notes(topic: Topic) -> tuple[MainNote, ...]:
-    """The notes that are worth most for a topic, best first."""
+    """Return the notes of the highest value for a topic, best first."""
     total = max(len(topic.rows), 1)
     first = list(topic.note_worths.items())[:MAIN_NOTES]
     topic.fragments([topic.best_row[note] for note, _ in first])
@@ -244,10 +247,10 @@ def main_notes(topic: Topic) -> tuple[MainNote, ...]:
 
 
 def key_sections(topic: Topic, passages: Iterable[KeyPassage]) -> tuple[KeySection, ...]:
-    """The sections of the first hits, then those that are worth most for a topic, best first.
+    """Return the sections of the first hits, then those of the highest value for a topic, best first.
 
-    What stands before a note's first heading, or is nearly all of it, is no section of it, and none is within another.
-    A first hit in none of them stands for itself, unless it is before all headings and one of the `passages` quotes it.
+    The opening section, and one that is nearly the whole note, do not count, and none is inside another. A first hit in
+    none of them is listed itself, unless it is before all headings and one of the `passages` quotes it.
     """
     best = zip(topic.best[:READ_FOR_SECTIONS].tolist(), topic.scores.tolist(), strict=False)
     scores = dict(sorted({**topic.answers, **dict(best)}.items(), key=lambda one: -one[1]))
@@ -284,7 +287,7 @@ def key_sections(topic: Topic, passages: Iterable[KeyPassage]) -> tuple[KeySecti
 
 
 def _section_of(topic: Topic, fragment: Fragment) -> tuple[Section, bool]:
-    """The section that a fragment is of, and whether that is less than nearly all of its note."""
+    """Return the section of a fragment, and whether it is less than nearly all of its note."""
     sections = {section.ordinal: section for section in topic.snapshot.sections(fragment.path)}
     return sections[fragment.section], _is_part(sections[fragment.section], sections.values())
 
@@ -326,9 +329,12 @@ _DAY_NS = 86_400 * 10**9
 
 
 def timeline(topic: Topic) -> Timeline:
-    """The months by the best date that most of the notes have: when they were created, by property or file name; a
-    property of another name that holds a date; when the files were modified, where those times say anything. If most
-    notes have none, what few have is taken, as in a vault with a diary."""
+    """Return the months by the best date that most of the notes have.
+
+    The order is: when notes were created, by property or file name; a property of another name that holds a date; when
+    files were modified, if those times mean anything. If most notes have none, a date of few is used, as in a vault
+    with a diary.
+    """
     notes = topic.note_order
     most: tuple[str, dict[int, date]] = ("", {})
     for name, days in _dated(topic):
@@ -343,7 +349,7 @@ def timeline(topic: Topic) -> Timeline:
 
 
 def _dated(topic: Topic) -> Iterator[tuple[str, dict[int, date]]]:
-    """What tells the dates of notes, the best first, with the days by note."""
+    """Yield the sources of dates, the best first, with the days by note."""
     yield "created", _created(topic)
     for name in _date_properties(topic):
         yield name, _by_property(topic, name)
@@ -371,7 +377,7 @@ def _date_properties(topic: Topic) -> list[str]:
 
 
 def _by_property(topic: Topic, name: str) -> dict[int, date]:
-    """The date that a property tells of each note about the topic that has one, the best notes first."""
+    """Return the date in a property of each note about the topic, the best notes first."""
     days: dict[int, date] = {}
     for value, notes in topic.snapshot.facets.properties[name].items():
         here = notes[topic.counts[notes] > 0]
@@ -404,10 +410,10 @@ BUDGET = 800
 
 
 def overview(engine: Engine, topic: str, budget: int = BUDGET) -> Overview:
-    """What the engine's vault holds about `topic`, which is read as a query.
+    """Return what the engine's vault holds about `topic`, which is parsed as a query.
 
-    `budget` bounds the Markdown of it (`excerpt.insight.render`), in tokens of the tokenizer that the index counts by.
-    The same index, settings and topic give the same overview.
+    `budget` limits its Markdown (`excerpt.insight.render`), in tokens of the index's tokenizer. The same index,
+    settings and topic give the same overview.
     """
     found = find_topic(engine, topic)
     # What themes, sections and passages look into, in one reading.
@@ -440,7 +446,7 @@ def overview(engine: Engine, topic: str, budget: int = BUDGET) -> Overview:
 
 
 def _surest(topic: Topic) -> Confidence | None:
-    """That of the surest fragment; None where nothing but filters was asked."""
+    """Return the highest confidence of a fragment; None for filters alone."""
     sure = [one for one in topic.confidences if one is not None]
     if not sure:
         return None if len(topic.rows) else Confidence.NOTHING

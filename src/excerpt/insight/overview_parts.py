@@ -1,5 +1,4 @@
-"""What an overview of a topic is made of. Every part says where it stands, by a note's path and lines (1-based,
-inclusive), so that it can be traced and jumped to.
+"""The parts of an overview. Each has its note's path and lines (1-based, inclusive).
 
 "About the topic" are the fragments that `excerpt.insight.topic` chooses; all counts and shares are of those.
 """
@@ -16,8 +15,10 @@ from excerpt.kinds import Confidence
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where something stands. `title` is the note's; `fragment_id` is empty where the lines are no fragment's. `kind`
-    and `place` are those of an attachment, see Fragment."""
+    """A location. `title` is the note's; `fragment_id` is empty if the lines are no fragment's.
+
+    `kind` and `place` are those of an attachment, see Fragment.
+    """
 
     path: str
     title: str
@@ -31,9 +32,11 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class MainNote:
-    """A note that the topic is at home in. `place` is its best fragment, `fragments` how many of its fragments are
-    about the topic, and `share` those of all that are, 0 to 1; `of` is how many fragments it has. `worth` ranks it, 1
-    for the first."""
+    """A note that is mainly about the topic.
+
+    `place` is its best fragment, `fragments` the number of its fragments about the topic and `share` their share of all
+    such fragments, 0 to 1; `of` is the number of its fragments. `worth` ranks it, 1 for the first.
+    """
 
     place: Place
     fragments: int
@@ -44,8 +47,10 @@ class MainNote:
 
 @dataclass(frozen=True, slots=True)
 class KeySection:
-    """A section that says much on the topic, or a hit of a search for it that is in no section: its lines, how many of
-    its fragments are about the topic or among the first hits, and the tokens it has."""
+    """A section about the topic, or a hit of a search for it that is in no section.
+
+    It has its lines, the number of its fragments that are about the topic or among the first hits, and its tokens.
+    """
 
     place: Place
     fragments: int
@@ -55,8 +60,11 @@ class KeySection:
 
 @dataclass(frozen=True, slots=True)
 class LinkedNote:
-    """A note that is no main note and that links join to them. `links_to` and `linked_from` are the main notes it links
-    to and is linked from, as paths; `fragments` is how many of its own fragments are about the topic."""
+    """A note linked with main notes that is none itself.
+
+    `links_to` and `linked_from` are the main notes it links to and is linked from, as paths; `fragments` is how many of
+    its own fragments are about the topic.
+    """
 
     place: Place
     links_to: tuple[str, ...]
@@ -65,7 +73,7 @@ class LinkedNote:
 
 
 class LabelKind(StrEnum):
-    """What a label that stands out is."""
+    """The kind of a distinctive label."""
 
     TAG = "tag"
     PROPERTY = "property"
@@ -96,9 +104,11 @@ class Standout:
 
 @dataclass(frozen=True, slots=True)
 class LinkedName:
-    """A person or thing that passages about the topic link to by name, and whose note, if there is one, is not about
-    the topic itself. `notes` is how many notes do so there, `overall` how many do anywhere; `path` is None where
-    there is no such note. `place` is where it is named first, in the best of those notes."""
+    """A person or thing that passages about the topic link to by name, whose note is not about the topic.
+
+    `notes` is how many notes link to it there, `overall` how many anywhere; `path` is None if there is no such note.
+    `place` is where it is named first, in the best of those notes.
+    """
 
     name: str
     path: str | None
@@ -109,8 +119,10 @@ class LinkedName:
 
 @dataclass(frozen=True, slots=True)
 class Theme:
-    """Fragments about the topic that are alike, and the words that set them apart from the others. `place` is the
-    fragment in their middle, `share` theirs of all that were grouped, 0 to 1."""
+    """Similar fragments about the topic, and the words that distinguish them from the others.
+
+    `place` is the central fragment, `share` their share of all grouped fragments, 0 to 1.
+    """
 
     words: tuple[str, ...]
     fragments: int
@@ -132,8 +144,8 @@ class Month:
 class Timeline:
     """When the notes about the topic were written, by month, ascending; months without any are left out.
 
-    `date` says which date that is: `created`, `modified`, or the name of a property; empty where the vault tells
-    none, and then there are no months. `undated` counts the notes about the topic without it.
+    `date` names the date: `created`, `modified`, or a property; "" if the vault has none, and then there are no months.
+    `undated` counts the notes about the topic without it.
     """
 
     date: str
@@ -143,9 +155,11 @@ class Timeline:
 
 @dataclass(frozen=True, slots=True)
 class KeyPassage:
-    """What the vault says on the topic, in its own words: consecutive sentences of a fragment as they read, without
-    marks, on one line; one too long is cut, and ends in "…". `cut_before` and `cut_after` say that the fragment has
-    more sentences there."""
+    """A quotation about the topic: consecutive sentences of a fragment, without markup, on one line.
+
+    One that is too long is cut and ends in "…". `cut_before` and `cut_after` say that the fragment has more sentences
+    there.
+    """
 
     place: Place
     text: str
@@ -189,8 +203,7 @@ class Overview:
         return bool(self.main_notes)
 
     def to_dict(self) -> dict[str, Any]:
-        """What `excerpt overview --json` prints: the place of each part beside the rest of it. What was asked for, the
-        budget, is left out."""
+        """Return the JSON form of `excerpt overview`, without the budget: the place of each part beside the rest."""
         data = fields_of(self)
         del data["budget"], data["tokenizer"]
         timeline = data["timeline"]

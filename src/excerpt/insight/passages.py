@@ -1,4 +1,4 @@
-"""Three to five key passages: what a vault says on a topic, in its own words, and no two that say the same."""
+"""Three to five key passages: quotations from the vault about a topic, no two of which say the same."""
 
 from __future__ import annotations
 
@@ -50,8 +50,10 @@ _ENDS = re.compile(r"[.!?。！？…][\"'”’)\]]*\s*$")
 
 @dataclass(frozen=True, slots=True)
 class ProseSentence:
-    """A sentence or an item of a list, on one line, as it reads; `line` counts from 0 in the text. It is `whole` if it
-    ends as sentences do."""
+    """A sentence or list item on one line, without markup.
+
+    `line` counts from 0 in the text. It is `whole` if it ends as sentences do.
+    """
 
     text: str
     line: int
@@ -60,8 +62,10 @@ class ProseSentence:
 
 
 def prose_of(text: str) -> str:
-    """`text` line by line without code blocks, maths, comments, pictures, addresses and marks. Of one so long that it
-    must be data, the first 20,000 characters."""
+    """Return `text` without code blocks, maths, comments, pictures, addresses and markup, with its lines kept.
+
+    Only the first 20,000 characters count: a longer text must be data.
+    """
     text = text[:_LONGEST]
     for pattern in (_FENCE, _MATHS, _COMMENT):
         text = pattern.sub(lambda found: "\n" * found[0].count("\n"), text)
@@ -84,7 +88,7 @@ def _without_marks(found: re.Match[str]) -> str:
 
 
 def _shown(found: re.Match[str]) -> str:
-    """What a wikilink reads as: its text, or else the note's name without its folder, and the heading."""
+    """Return the visible text of a wikilink: its text, or the note's name without folder, with the heading."""
     if found[2]:
         return found[2]
     name, _, heading = found[1].rstrip("\\").partition("#")
@@ -93,7 +97,7 @@ def _shown(found: re.Match[str]) -> str:
 
 
 def sentences_of(text: str) -> Iterator[ProseSentence]:
-    """The sentences of a fragment's text, in order; no headings, tables or code."""
+    """Yield the sentences of a fragment's text, in order; no headings, tables or code."""
     for number, line in enumerate(prose_of(text).split("\n")):
         if _HEADING.match(line) or _TABLE.match(line) or _RULE.match(line):
             continue
@@ -118,16 +122,15 @@ RELEVANCE = 0.65
 SAID = 0.4
 """What counts of relevance that the sentences have the topic, beside the rank of their fragment."""
 OF_NOTE = 0.3
-"""What counts of relevance what the note is worth for the topic: what a main note says of it says most."""
+"""The weight of the note's value in a passage's relevance: a main note says most about the topic."""
 SAME_NOTE = 0.75
 """How alike passages of one note are taken to be at least."""
 EARLY = 0.2
-"""What it counts that a sentence opens its fragment, where one says what a thing is; twice where
-it opens its note."""
+"""The weight of a sentence that opens its fragment, where things are defined; twice that if it opens its note."""
 OPENINGS = 8
 """Notes whose beginnings are looked into, however they rank: the best ones."""
 SHORT, LONG = 13, 90
-"""Tokens of sentences below and above which they rarely say something by themselves."""
+"""Tokens below and above which a sentence rarely means something by itself."""
 
 Floats = npt.NDArray[np.float32]
 Count = Callable[[str], int]
@@ -135,7 +138,7 @@ Count = Callable[[str], int]
 
 @dataclass(frozen=True, slots=True)
 class _Passage:
-    """What a fragment has to say: its best sentences, `first` and `last` line in the note, and how well they say it."""
+    """The best sentences of a fragment, its `first` and `last` line in the note, and a score."""
 
     text: str
     first: int
@@ -146,7 +149,7 @@ class _Passage:
 
 
 def key_passages(topic: Topic, count: Count) -> tuple[KeyPassage, ...]:
-    """The key passages of a topic, best first; `count` counts tokens."""
+    """Return the key passages of a topic, best first; `count` counts tokens."""
     considered = _considered(topic)
     languages, notes = topic.snapshot.table.languages, topic.best_notes
     told: list[tuple[int, Fragment, _Passage]] = []
@@ -218,7 +221,7 @@ def _diverse(relevance: Floats, likeness: Floats, texts: Sequence[str]) -> list[
 
 
 def _told(fragment: Fragment, topic: Topic, language: str, count: Count) -> _Passage | None:
-    """The passage of a fragment; None where it has no prose."""
+    """Return the passage of a fragment; None without prose."""
     sentences = list(sentences_of(fragment.text))
     if not sentences:
         return None
@@ -244,8 +247,7 @@ def _told(fragment: Fragment, topic: Topic, language: str, count: Count) -> _Pas
 
 
 def _form(sentence: ProseSentence, count: Count) -> float:
-    """What a sentence loses by its form: too short or long to be quoted, no whole sentence, or not the first of its
-    line."""
+    """Return the penalty for a sentence's form: too short or long, incomplete, or not the first of its line."""
     odd = not SHORT <= count(sentence.text) <= LONG
     return -0.3 * odd - 0.3 * (not sentence.whole) - 0.1 * (not sentence.begins_line)
 

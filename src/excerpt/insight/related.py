@@ -47,25 +47,23 @@ Ints = npt.NDArray[np.int32]
 MOST_PAIRS = 2
 """Pairs of passages that are shown for one note."""
 MOST_LOOKED_AT = 8
-"""Pairs that are looked at for those: lists of links are alike everywhere, and say nothing to who reads them."""
+"""The most pairs that are examined: lists of links are alike everywhere and say nothing."""
 LEAST_PROSE = 40
 """Letters of a passage outside its links, below which it is a list of links or a heading."""
 BESIDE_BEST = 0.6
 """How good a second pair has to be, as a share of the first."""
 LEAST_ALIKE = 0.2
-"""Of two passages, the mean of how near they are in meaning and in words, each 0 to 1, below which they do not say
-alike."""
+"""The least mean of similarity in meaning and in words, each 0 to 1, for two passages to match."""
 MOST_WORDS = 6
-"""Words that are told of one note."""
+"""The most words that are listed for a note."""
 RARE = 0.15
 """The share of the vault's notes that has a word at most, for it to be called rare; a word of three notes always is."""
 TELLING = 0.7
-"""How much a word says in general language at least, 0 to 1, for it to be told: "bandwidth" and "motion", not "since"
-and "remains"."""
+"""The least weight in general language, 0 to 1, of a listed word: "bandwidth" and "motion", not "since"."""
 LONGEST_WIDE = 8
-"""Characters of the longest word of a script without spaces that is told: as far as both texts go on alike."""
+"""The most characters of a listed word of a script without spaces: as far as both texts agree."""
 SHORTEST = 3
-"""Letters of the shortest word that is told, where it has no sign or digit."""
+"""The fewest letters of a listed word without a sign or digit."""
 
 _WIDE_WORD = re.compile(f"[{WIDE_CHARACTERS}]+")
 _TEXT = FIELDS.index("text")
@@ -75,7 +73,7 @@ class Comparison:
     """The passages and words that one note, or a fragment of it, shares with some others."""
 
     def __init__(self, snapshot: Corpus, origin: Origin, terms: Sequence[AskedTerm], notes: Ints) -> None:
-        """`notes` ascending; `terms` are the words that say most about the origin."""
+        """Compare the origin with `notes` (ascending); `terms` are the origin's most important words."""
         self._snapshot = snapshot
         self._origin = origin
         self._terms = terms
@@ -89,7 +87,7 @@ class Comparison:
         self._vectors = centred(snapshot, self._here) if len(self._here) else np.zeros((0, 0), np.float32)
 
     def pairs(self, note: int) -> tuple[PassageMatch, ...]:
-        """The passages of this note and of `note` that say alike, the nearest first, none twice."""
+        """Return the matching passages of this note and of `note`, the nearest first, none twice."""
         there = self._there[self._of == note]
         if not len(there) or not len(self._here):
             return ()
@@ -111,7 +109,7 @@ class Comparison:
         return tuple(found)
 
     def words(self, note: int) -> tuple[SharedWord, ...]:
-        """The rare words that both notes have, those that say most about this one first."""
+        """Return the rare words that both notes have, the most important for this note first."""
         most = max(3.0, RARE * len(self._snapshot.table.paths))
         there = self._there[self._of == note]
         at = np.searchsorted(self._rows, there)
@@ -131,7 +129,7 @@ class Comparison:
     # --- one pair -----------------------------------------------------------------------------------------------------
 
     def _by_words(self, there: Rows) -> Floats:
-        """How much of their telling words each passage here and each of `there` have in common: the cosine."""
+        """Return the cosine of the important words of each passage here and each of `there`."""
         rarity = np.array([term.rarity for term in self._terms], np.float32)
         here = self._has[:, np.searchsorted(self._rows, self._here)] * rarity[:, None]
         other = self._has[:, np.searchsorted(self._rows, there)] * rarity[:, None]
@@ -160,7 +158,7 @@ class Comparison:
 
     @cached_property
     def _tellable(self) -> frozenset[int]:
-        """The numbers of the terms that a reader takes something from: of those that stand in the text."""
+        """The numbers of the terms that mean something to a reader, among those in the text."""
         return frozenset(
             number for number, term in enumerate(self._terms) if term.telling >= TELLING and _is_word(term.spelled)
         )
@@ -175,7 +173,7 @@ class Comparison:
         return self._snapshot.count_notes(sorted(pairs)) if pairs else 0
 
     def _first(self, number: int, row: int) -> tuple[Fragment, int]:
-        """The fragment of `row`, and the line on which a word first stands in it."""
+        """Return the fragment of `row`, and the line on which a word first occurs in it."""
         fragment = self._snapshot.fragments([int(self._snapshot.table.keys[row])])[0]
         term = frozenset([self._terms[number].term])
         spans = self._finder.find(fragment.text[:MOST_READ], term, self._language(fragment.path))
@@ -190,7 +188,7 @@ def _has_prose(text: str) -> bool:
 
 
 def _grown(spelled: str, here: str, there: str) -> str:
-    """A word as it is spelled; of a script without spaces, as much around its two characters as both texts have."""
+    """Return a word as spelled; in a script without spaces, as many characters around it as both texts share."""
     start = here.find(spelled)
     if start < 0 or spelled not in there or not _WIDE_WORD.fullmatch(spelled):
         return spelled
@@ -238,14 +236,13 @@ def _standing_in(snapshot: Corpus, term: str, rows: Rows) -> npt.NDArray[np.bool
 # links in common, who names whom, and what of that the score is made of.
 
 LIMIT = 10
-"""Notes that are told of unless more are asked for: what one looks through."""
+"""The most related notes that are listed by default."""
 LEAST = 0.05
-"""The score below which a note is not told of: two notes of one vault that have nothing to do with each other have
-about as much in common."""
+"""The least score of a listed note: two unrelated notes of one vault have about as much in common."""
 MOST_COMMON = 6
-"""Notes that connect two, told of one."""
+"""The most notes listed that connect two notes."""
 MOST_MENTIONS = 3
-"""Places where one of two notes names the other, told of one."""
+"""The most places listed where one of two notes names the other."""
 
 
 class Linked(StrEnum):
@@ -264,7 +261,7 @@ class Linked(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class MatchedFragment:
-    """One side of a match: a fragment, and where in its text the words stand that the other side has too."""
+    """One side of a match: a fragment, and the ranges of the words that the other side has too."""
 
     fragment: Fragment
     spans: tuple[Span, ...] = ()
@@ -280,10 +277,10 @@ class MatchedFragment:
 
 @dataclass(frozen=True, slots=True)
 class PassageMatch:
-    """A passage of this note and one of the related note that say alike.
+    """A passage of this note and one of the related note that match.
 
-    `similarity` is that of meaning, 0 (as near as any two passages of the vault) to 1; `words` are the words that both
-    have, as they are spelled here, the rarest first.
+    `similarity` is in meaning, 0 (as any two passages of the vault) to 1; `words` are the words that both have, as
+    spelled here, the rarest first.
     """
 
     here: MatchedFragment
@@ -294,8 +291,10 @@ class PassageMatch:
 
 @dataclass(frozen=True, slots=True)
 class SharedWord:
-    """A word that both notes have, as this one spells it, and how many notes of the vault have it; `line` is where it
-    first stands in the related note."""
+    """A word that both notes have, as spelled here, and how many notes of the vault have it.
+
+    `line` is its first line in the related note.
+    """
 
     word: str
     notes: int
@@ -313,8 +312,10 @@ class CommonLink:
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """A place in the text of the note `path` where the note `of` is named, by title, file name or alias, and not in a
-    link. `text` is the name as it stands there."""
+    """A place in the text of the note `path` that names the note `of` without a link, by title, file name or alias.
+
+    `text` is the name as written there.
+    """
 
     path: str
     line: int
@@ -377,7 +378,7 @@ class Related:
     generation: int
 
     def to_dict(self) -> dict[str, Any]:
-        """What `excerpt related --json` prints."""
+        """Return the JSON form of `excerpt related`."""
         return {
             **picked(self, "path", "title", "line"),
             "fragment_id": self.fragment.id if self.fragment else None,
@@ -388,9 +389,9 @@ class Related:
 
 
 def related(engine: Engine, path: str, line: int | None = None, limit: int = LIMIT) -> Related:
-    """The notes nearest to the note `path`, or to the fragment of it that holds `line` (1-based; else the next one).
+    """Return the notes nearest to the note `path`, or to its fragment with `line` (1-based; else the next one).
 
-    Raises KeyError for a note that the index does not have.
+    Raises KeyError for an unknown note.
     """
     begun = time.perf_counter()
     prefetch_neighbours(engine, path, line)
@@ -413,7 +414,7 @@ def related(engine: Engine, path: str, line: int | None = None, limit: int = LIM
 
 
 def _why(snapshot: Corpus, origin: Origin, near: Near, compared: Comparison, at: int) -> RelatedNote:
-    """All that is told of the note at a place of `near`."""
+    """Return the reasons for the note at a position of `near`."""
     note = int(near.notes[at])
     info = snapshot.note_info(snapshot.table.paths[note])
     values = near.signals[at].tolist()
@@ -444,7 +445,7 @@ def _linked(to: bool, back: bool) -> Linked:
 
 
 def _common(snapshot: Corpus, near: Near, note: int) -> tuple[CommonLink, ...]:
-    """The third notes that connect two, those with the fewest links first."""
+    """Return the third notes that connect two, those with the fewest links first."""
     both_link_to, link_to_both = in_common(snapshot, near.links, note)
     found = [(other, False) for other in both_link_to] + [(other, True) for other in link_to_both]
     shown = [(snapshot.note_info(snapshot.table.paths[other]), back) for other, back in found[:MOST_COMMON]]

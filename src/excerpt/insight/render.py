@@ -46,8 +46,10 @@ class _RenderedPart:
 
 
 def as_markdown(overview: Overview) -> str:
-    """The overview within its budget of its tokenizer's tokens; "" where not even the first line fits, or nothing was
-    found."""
+    """Return the overview within its budget of its tokenizer's tokens.
+
+    Returns "" if not even the first line fits, or nothing was found.
+    """
     if not overview.found:
         return ""
     count = open_tokenizer(overview.tokenizer).count
@@ -163,7 +165,7 @@ def _timeline(months: Sequence[Month]) -> tuple[str, ...]:
 
 
 def _named(place: Place) -> str:
-    """A note by its path, and by its title where that is another than the file's."""
+    """Return a note's path, with its title if that differs from the file name."""
     stem = PurePosixPath(place.path).stem
     return f"{_path(place)}" if place.title == stem else f"{visible_line(place.title)} {_path(place)}"
 

@@ -1,8 +1,8 @@
-"""Tags, values of properties and folders that stand out where a topic is, against the whole vault.
+"""Distinctive labels of a topic: tags, property values and folders that are frequent there.
 
-The statistic is the log-likelihood ratio G² of a table of two by two (Dunning, 1993): notes about the topic or not,
-with the label or without. Beside chi-squared it is true of rare labels too. It is taken only where the label is more
-frequent here than elsewhere.
+The statistic is the log-likelihood ratio G² of a two-by-two table (Dunning, 1993): notes about the topic or not, with
+the label or without. Unlike chi-squared it is valid for rare labels. Only labels that are more frequent here than
+elsewhere count.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ STANDOUTS = 6
 PER_PROPERTY = 2
 """Values of one property at most."""
 SIGNIFICANT = 10.83
-"""G² from which a label stands out: by chance one of a thousand would (chi-squared, one degree of freedom)."""
+"""G² from which a label is distinctive: by chance one in a thousand is (chi-squared, one degree of freedom)."""
 LEAST_HERE = 2
 LEAST_SHARE = 0.05
-"""What fewer of the notes about the topic have says nothing of it, however rare it is elsewhere."""
+"""The least share of the notes about the topic that a distinctive label has."""
 SAME = 0.8
-"""The share that two labels' notes have in common (Jaccard) from which they say the same."""
+"""The share of common notes (Jaccard) from which two labels mean the same."""
 LONGEST = 60
 """Characters of a value; longer ones are sentences about one note."""
 _Key = tuple[LabelKind, str, str]
@@ -47,8 +47,10 @@ class _CountedLabel:
 
 
 def log_likelihood(here: int, here_of: int, overall: int, overall_of: int) -> float:
-    """G² of `here` among `here_of`, who are among `overall_of` of which `overall` have it; negative where it is rarer
-    here than in all."""
+    """Return G² of `here` among `here_of`, a part of `overall_of` with `overall` in all.
+
+    It is negative if the label is rarer here.
+    """
     if not 0 < here_of < overall_of:
         return 0.0
     elsewhere_of = overall_of - here_of
@@ -60,7 +62,7 @@ def log_likelihood(here: int, here_of: int, overall: int, overall_of: int) -> fl
 
 
 def standouts(topic: Topic) -> tuple[Standout, ...]:
-    """What stands out, the most telling first."""
+    """Return the distinctive labels, the most distinctive first."""
     notes = topic.note_order[:COUNTED]
     vault = len(topic.snapshot.table.paths)
     counted = [*_labels(topic, notes), *_folders(topic, notes)]
@@ -85,8 +87,11 @@ def standouts(topic: Topic) -> tuple[Standout, ...]:
 
 
 def _different(scored: Sequence[tuple[float, _CountedLabel]]) -> list[tuple[float, _CountedLabel]]:
-    """The first few that say something new: no folder or tag within or around another, no label of nearly the
-    same notes; of these, a tag or folder goes before a property."""
+    """Return the first labels that add something.
+
+    No folder or tag is within another, and no label has nearly the same notes as another; among such labels a tag or
+    folder is preferred to a property.
+    """
     chosen: list[tuple[float, _CountedLabel]] = []
     for g2, one in scored:
         same = next((at for at, (_, other) in enumerate(chosen) if _says_the_same(one, other)), None)
@@ -148,7 +153,10 @@ def _least(notes: Sequence[int]) -> float:
 
 
 def _keys(*, is_tag: bool, name: str, value: str) -> Iterator[tuple[_Key, str]]:
-    """What a label counts for, with its spelling: a tag also for those it is under; a date or a sentence for none."""
+    """Yield the keys that a label counts for, with spellings: a tag also counts for its ancestors.
+
+    A date or a sentence counts for none.
+    """
     if is_tag:
         tag = value.strip("/")
         ends = [end for end, sign in enumerate(tag) if sign == "/"]
@@ -176,7 +184,7 @@ def _folders(topic: Topic, notes: Sequence[int]) -> Iterator[_CountedLabel]:
 
 
 def _filter(one: _CountedLabel) -> str:
-    """What a query chooses the notes of a label by."""
+    """Return the filter that selects the notes of a label."""
     if one.kind is LabelKind.PROPERTY:
         return value_filter(one.name, one.value)
     return folder_filter(one.value) if one.kind is LabelKind.FOLDER else tag_filter(one.value)

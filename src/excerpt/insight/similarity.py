@@ -35,8 +35,10 @@ _BEHIND_ALL = "\U0010ffff"
 
 @dataclass(frozen=True, slots=True)
 class NoteLinks:
-    """The notes that one note links to, those that link to it (numbers, ascending), and for every note how much of that
-    it has in common with it."""
+    """The notes that one note links to and those that link to it (numbers, ascending).
+
+    For every note also how many of these links it shares.
+    """
 
     to: Ints
     back: Ints
@@ -52,10 +54,10 @@ class NoteLinks:
 
 
 def links_of(snapshot: Corpus, note: int) -> NoteLinks:
-    """The links of a note, and what others have in common with it.
+    """Return the links of a note, and how many of them others share.
 
-    A third note that both link to, or that links to both, counts the less, the more links lead to it or from it (Adamic
-    and Adar, 2003): that two notes stand on the same index page says little.
+    A third note that both link to, or that links to both, counts less the more links it has (Adamic and Adar, 2003):
+    two notes on the same index page have little in common.
     """
     count = len(snapshot.table.paths)
     sources, targets = snapshot.facets.links
@@ -70,8 +72,7 @@ def links_of(snapshot: Corpus, note: int) -> NoteLinks:
 
 
 def in_common(snapshot: Corpus, links: NoteLinks, other: int) -> tuple[list[int], list[int]]:
-    """The third notes that a note with these `links` and the `other` both link to, and those that link to both: the
-    ones with the fewest links first."""
+    """Return the third notes that both link to, and those that link to both, with the fewest links first."""
     sources, targets = snapshot.facets.links
     both = np.intersect1d(links.to, targets[sources == other])
     back = np.intersect1d(links.back, sources[targets == other])
@@ -95,8 +96,10 @@ def by_tags(snapshot: Corpus, tags: Iterable[str]) -> Floats:
 
 
 def shared_place(paths: Sequence[str], path: str, other: str) -> str:
-    """The smallest folder that two notes are in, or the beginning that their names have in common up to a dot (in some
-    vaults, `project.alpha.plan` is below `project.alpha`); "" where that is the whole vault."""
+    """Return the smallest folder or dotted name prefix that two notes share; "" for the whole vault.
+
+    In some vaults, `project.alpha.plan` is below `project.alpha`.
+    """
     found = ""
     for place in _places(path):
         if not other.startswith(place):
@@ -113,7 +116,7 @@ def by_place(paths: Sequence[str], path: str, notes: Ints) -> Floats:
 
 
 def _places(path: str) -> list[str]:
-    """The folders that a note is in, and the beginnings of its name, the largest first."""
+    """Return the folders of a note and the prefixes of its name, the largest first."""
     name = path.rpartition(".")[0]
     return [path[: found.end()] for found in _DIVIDES.finditer(name)]
 
@@ -174,8 +177,10 @@ _GAP = "\0"
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """The note numbered `of` is named in the fragment with the key `fragment`, of the note numbered `within`, on
-    `line`, as `text`. `rarity` is 1 for a name that stands in one fragment only, 0 for one that stands everywhere."""
+    """A mention: note `of` is named as `text` on `line` of the fragment with key `fragment` in note `within`.
+
+    Notes are numbers. `rarity` is 1 for a name in one fragment only, 0 for one that is everywhere.
+    """
 
     of: int
     within: int
@@ -200,8 +205,7 @@ def text_alone(text: str) -> str:
 
 
 def without_addresses(text: str) -> str:
-    """`text` with what no reader reads as words blanked out (where links lead, what is embedded, HTML, addresses), of
-    the same length."""
+    """Return `text` of the same length with link targets, embeds, HTML and addresses blanked."""
     return _ADDRESS.sub(_blank, text)
 
 
@@ -210,7 +214,7 @@ def _blank(found: re.Match[str]) -> str:
 
 
 def names_in(text: str, names: Mapping[str, object], start: int = 0) -> Iterator[NameSpan]:
-    """The folded `names` that stand in `text` from `start` on, the longest at each place, none inside another."""
+    """Yield the folded `names` found in `text` from `start` on, the longest at each position, none inside another."""
     words = [(found.start(), found.end(), fold(found[0])) for found in _WORD.finditer(text, start)]
     at = 0
     while at < len(words):
@@ -258,7 +262,7 @@ class NameMentions:
         self._rarities: dict[str, float] = {}
 
     def named_by(self, note: int, fragments: Sequence[Fragment]) -> list[Named]:
-        """The notes that the text of a note's `fragments` names."""
+        """Return the notes that the text of a note's `fragments` names."""
         named: list[Named] = []
         for fragment in fragments:
             text = text_alone(fragment.text)
@@ -331,14 +335,14 @@ class NameMentions:
         return name[0].isupper() and name in self._spelled_of(of) and not _begins_sentence(text, found)
 
     def _spelled_of(self, note: int) -> tuple[str, ...]:
-        """What a note is called, as it is spelled."""
+        """Return the names of a note as spelled."""
         if note not in self._spelled:
             info = self._snapshot.note_info(self._snapshot.table.paths[note])
             self._spelled[note] = (info.title, PurePosixPath(info.path).stem, *info.aliases)
         return self._spelled[note]
 
     def _rarity(self, name: str) -> float:
-        """That of the rarest word of a name: at least as rare is the name."""
+        """Return the rarity of a name's rarest word: the name is at least as rare."""
         if name not in self._rarities:
             lexical = self._snapshot.lexical
             words = asked_words(name, self._snapshot)
@@ -377,7 +381,7 @@ WEIGHTS: Mapping[str, float] = {
 SIGNALS = tuple(WEIGHTS)
 
 MOST_TERMS = 96
-"""Words of a note that others are looked for by, those that say most."""
+"""The number of words of a note, the most important first, by which others are found."""
 POOL = 150
 """Notes that each kind of evidence puts forward, to be compared passage by passage."""
 MOST_LETTERS = 400_000
@@ -390,17 +394,16 @@ PIVOT = 0.2
 """The share of the mean in what counts as a note's length (pivoted: Singhal, Buckley and Mitra, 1996). Without it,
 stubs of a few words are nearest to everything."""
 NAMED = 0.7
-"""How much of all there could be it is to be named on one side, by a name that stands nowhere else."""
+"""The weight of a mention on one side, by a name that is nowhere else."""
 COMMON_FROM, COMMON_SHARE = 1000, 0.25
-"""Words of so many fragments, and of such a share of them, are not looked up: they tell no note from another."""
+"""Words of so many fragments, and of such a share of them, are not looked up: they distinguish no notes."""
 
 _TEXT, _TITLE, _ALIAS = (FIELDS.index(field) for field in ("text", "title", "alias"))
 
 
 @dataclass(frozen=True)
 class Origin:
-    """What is asked about: a note, by its number in the snapshot's table, and those of its fragments that count, with
-    their rows."""
+    """The note that is compared: its number in the snapshot's table, its fragments that count, and their rows."""
 
     note: int
     info: NoteInfo
@@ -418,9 +421,12 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class AskedTerm:
-    """A word of what is asked about: how it is spelled there ("" where only a name has it), what it says there (how
-    often, by the logarithm, times `rarity`), its rarity among the notes of the vault times how telling it is, and
-    that: how much it says in general language, 0 to 1. So many `notes` have it."""
+    """A word of the compared note.
+
+    `spelled` is its spelling there ("" if only a name has it). `weight` is the logarithm of its frequency there times
+    `rarity`, which is its rarity among the notes of the vault times `telling`, its weight in general language (0 to 1).
+    `notes` have it.
+    """
 
     term: str
     spelled: str
@@ -432,8 +438,10 @@ class AskedTerm:
 
 @dataclass(frozen=True, slots=True)
 class Near:
-    """Notes put forward, by number, ascending, with their signals (notes x SIGNALS) and scores; and what that was made
-    of: the words asked for, who names whom, and the note's links."""
+    """Candidate notes by number, ascending, with their signals (notes x SIGNALS) and scores.
+
+    Also the inputs: the words used, mentions, and the note's links.
+    """
 
     notes: Ints
     signals: Floats
@@ -444,8 +452,10 @@ class Near:
 
 
 def origin_of(snapshot: Corpus, path: str, line: int | None) -> Origin:
-    """The note, or its fragment that holds `line`, else the next (a heading may stand above its fragment), else the
-    last. Raises KeyError for a note that the index does not have."""
+    """Return the note, or its fragment with `line`, else the next one, else the last.
+
+    A heading may be above its fragment. Raises KeyError for an unknown note.
+    """
     note = snapshot.facets.numbers[path]
     fragments = snapshot.note_fragments(path)
     if line is not None and fragments:
@@ -455,7 +465,7 @@ def origin_of(snapshot: Corpus, path: str, line: int | None) -> Origin:
 
 
 def nearest(snapshot: Corpus, origin: Origin) -> Near:
-    """The notes that anything connects with what is asked about, weighed."""
+    """Return the notes connected with the origin in any way, scored."""
     paths = snapshot.table.paths
     terms = telling_terms(snapshot, origin)
     words, titles = by_words(snapshot, terms, origin.info)
@@ -481,7 +491,7 @@ def nearest(snapshot: Corpus, origin: Origin) -> Near:
 
 
 def _top(values: Floats) -> Ints:
-    """The notes of the POOL highest values above 0."""
+    """Return the notes of the POOL highest positive values."""
     order = np.argsort(-values, kind="stable")[:POOL]
     return order[values[order] > 0].astype(np.int32)
 
@@ -490,7 +500,7 @@ def _top(values: Floats) -> Ints:
 
 
 def telling_terms(snapshot: Corpus, origin: Origin) -> tuple[AskedTerm, ...]:
-    """The words that say most about the note: often there, rare in the vault, and telling in general language."""
+    """Return the most important words of the note: frequent there, rare in the vault, with weight in language."""
     info, lexical = origin.info, snapshot.lexical
     counts: Counter[str] = Counter()
     for fragment in origin.read:
@@ -532,7 +542,7 @@ def _spelled(origin: Origin, terms: set[str]) -> dict[str, str]:
 
 
 def _telling(snapshot: Corpus, words: Sequence[str]) -> list[float]:
-    """How much each word says in general language, 0 to 1; 1 where the model does not know."""
+    """Return the weight of each word in general language, 0 to 1; 1 for unknown words."""
     plain = [word for word in words if word.isascii() and word.isalpha()]
     known = dict(zip(plain, snapshot.embedder.word_weights(plain).tolist(), strict=True))
     return [known.get(word, 1.0) for word in words]
@@ -545,8 +555,11 @@ def _term(snapshot: Corpus, term: str, spelled: str, count: int, telling: float)
 
 
 def by_words(snapshot: Corpus, terms: Sequence[AskedTerm], info: NoteInfo) -> tuple[Floats, Floats]:
-    """For each note, the product of its words' weights with those of `terms`, over the root of its pivoted length; and
-    how much of its title is among them, and of this note's title (`info`) in its text."""
+    """Return, for each note, its similarity by words, and by titles.
+
+    The first is the product of its words' weights with those of `terms`, over the root of its pivoted length. The
+    second is how much of its title is among them, and of this note's title (`info`) in its text.
+    """
     notes, count, lexical = snapshot.table.notes, len(snapshot.table.paths), snapshot.lexical
     total, titles, text_has = (np.zeros(count, np.float32) for _ in range(3))
     in_title = set(terms_of(info.title, info.language)[0])
@@ -602,15 +615,14 @@ def _proposed_by_meaning(snapshot: Corpus, origin: Origin) -> Floats:
 
 
 def centre_of(snapshot: Corpus, origin: Origin) -> Floats:
-    """The mean of the passages' vectors, as seen from the middle of the vault's; there is a passage."""
+    """Return the mean of the passages' vectors, relative to the vault's mean; there is a passage."""
     vectors = snapshot.vectors
     centre: Floats = (vectors.rows(spread(origin.rows)) - vectors.mean).mean(axis=0).astype(np.float32)
     return centre
 
 
 def by_meaning(snapshot: Corpus, origin: Origin, notes: Ints) -> Floats:
-    """For each of `notes`, how well each passage here is matched by the nearest there, and the other way round: the
-    mean of both."""
+    """Return, for each of `notes`, how well the passages match their nearest ones, as the mean of both directions."""
     rows, places = rows_of(snapshot, notes)
     value = np.zeros(len(notes), np.float32)
     if not len(rows) or not len(origin.rows):
@@ -624,14 +636,14 @@ def by_meaning(snapshot: Corpus, origin: Origin, notes: Ints) -> Floats:
 
 
 def centred(snapshot: Corpus, rows: Rows) -> Floats:
-    """The vectors of rows as seen from the middle of the vault's, of length 1: as they are, all lie close together."""
+    """Return the vectors of rows relative to the vault's mean, of length 1: unchanged, they are all close together."""
     found = snapshot.vectors.rows(rows) - snapshot.vectors.mean
     lengths: Floats = np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-9)
     return found / lengths
 
 
 def rows_of(snapshot: Corpus, notes: Ints) -> tuple[Rows, Ints]:
-    """The rows of `notes`, at most MOST_PASSAGES of each, and of each row the place in `notes`, ascending."""
+    """Return the rows of `notes`, at most MOST_PASSAGES of each, and the position in `notes` of each, ascending."""
     table = snapshot.table.notes
     place = np.full(len(snapshot.table.paths), -1, np.int32)
     place[notes] = np.arange(len(notes), dtype=np.int32)

@@ -70,8 +70,10 @@ _PATH = re.compile(r"[/\\@]|\.\w+$")
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """`text` is what it puts into the query, `label` what it is called, and `count` how many notes that finds, of a
-    word how many fragments; 0 where it is not told. A text that ends in a colon goes on."""
+    """A completion: `text` goes into the query, `label` is shown, and `count` is how many notes it finds.
+
+    For a word, `count` is of fragments; 0 if unknown. A text that ends in a colon needs a value.
+    """
 
     text: str
     label: str
@@ -93,10 +95,10 @@ _KNOWN: WeakKeyDictionary[Facets, _Lists] = WeakKeyDictionary()
 
 
 def complete(snapshot: Corpus, operator: str, begun: str, today: date) -> tuple[Completion, ...]:
-    """What `begun`, the value of a filter or a word, may be going to be, the likeliest first.
+    """Return completions of `begun`, the value of a filter or a word, the likeliest first.
 
-    `operator` is what stands before the colon, "#", or "" for a word. What begins so goes before what has a part that
-    does; of these what most of the vault has, then by name. Nothing for what is no filter.
+    `operator` is the part before the colon, "#", or "" for a word. Values that begin so come before those with a part
+    that does; then by frequency and by name. Nothing for what is no filter.
     """
     if not operator:
         return _words(snapshot, begun)
@@ -128,7 +130,7 @@ def _begins_part(folded: str, wanted: str) -> bool:
 
 
 def listed(snapshot: Corpus, name: str) -> tuple[_Entry, ...]:
-    """What the filter or property of that name can be completed by."""
+    """Return the values that the filter or property of that name can be completed by."""
     if name in _MAKERS:
         return _kept(snapshot, name, _MAKERS[name])
     name = property_name(name)
@@ -138,7 +140,7 @@ def listed(snapshot: Corpus, name: str) -> tuple[_Entry, ...]:
 
 
 def _kept(snapshot: Corpus, name: str, make: Callable[[Corpus], Iterable[_Entry]]) -> tuple[_Entry, ...]:
-    """The list of that name, made when it is first asked for."""
+    """Return the list of that name, built on first use."""
     known = _KNOWN.setdefault(snapshot.facets, {})
     if name not in known:
         known[name] = tuple(sorted(make(snapshot), key=lambda entry: (-entry.weight, entry.completion.label)))
@@ -158,7 +160,7 @@ def _counted(written: Iterable[tuple[str, int]]) -> Iterator[tuple[str, str, int
 
 
 def _entries(written: Iterable[tuple[str, int]], asked: Callable[[str], str], *, told: bool = True) -> Iterator[_Entry]:
-    """`told` says that what is asked so finds those notes and no others, so that their number is told."""
+    """Yield entries; `told` says that the filter finds exactly those notes, so their number is shown."""
     for folded, spelled, notes in _counted(written):
         if text := asked(spelled):
             yield _Entry(folded, Completion(text, spelled, notes if told else 0), notes)
@@ -263,7 +265,7 @@ def _periods(snapshot: Corpus, name: str, begun: str, today: date) -> Iterator[C
 
 
 def _words(snapshot: Corpus, begun: str) -> tuple[Completion, ...]:
-    """The words of the vault that begin so, and the filters and properties."""
+    """Return the words of the vault that begin so, and the filters and properties."""
     wanted = fold(begun)
     names = [Completion(f"{name}:", f"{name}:") for name in sorted(OPERATORS - {"tags", "aliases", "alias"})]
     filters = [one for one in names if one.text.startswith(wanted)]
@@ -284,7 +286,7 @@ def _property_names(snapshot: Corpus) -> Iterator[_Entry]:
 
 
 def _property_entry(snapshot: Corpus, name: str, spellings: Mapping[str, int]) -> _Entry:
-    """A property by its commonest spelling. A note may have it in two, and is counted once."""
+    """Return a property with its commonest spelling. A note with two spellings is counted once."""
     spelling = min(spellings, key=lambda one: (-spellings[one], one))
     notes = spellings[spelling]
     if len(spellings) > 1:
@@ -344,7 +346,7 @@ SHORTEST = 4
 _COMPARED = 5
 
 Change = tuple[int, int, str]
-"""Start and end of a stretch of the query, and what is put there instead."""
+"""Start and end of a range of the query, and its replacement."""
 
 
 def corrected(engine: Engine, query: str) -> str:
@@ -372,7 +374,7 @@ def _changes(engine: Engine, query: str) -> Iterator[Change]:
 
 
 def _filter_meant(engine: Engine, one: Filter) -> str:
-    """The filter of the same kind that is spelled most like one that no note meets; "" for one that some meet."""
+    """Return the most similarly spelled filter for one that no note matches; "" for one that some match."""
     alone = Query("", filters=(one,))
     engine.prefetch([alone])
     snapshot = engine.snapshot
@@ -389,7 +391,10 @@ def _filter_meant(engine: Engine, one: Filter) -> str:
 
 
 def _word_meant(snapshot: Corpus, word: QueryWord) -> str:
-    """The word that is spelled most like one that no note has, of equals the commonest; "" for one that some have."""
+    """Return the most similarly spelled word for one that no note has; "" for one that some have.
+
+    The commonest among equals is returned.
+    """
     reader, typed = snapshot.lexical, word.terms[0]
     if word.whole or len(typed) < SHORTEST or not typed.isalpha():
         return ""
@@ -431,7 +436,7 @@ WORTH = 0.6
 LEAST = 2
 """Fewer fragments are no list."""
 WEIGHED = 200
-"""Branches, those with most of the matches, of which it is looked up whether they stand out."""
+"""The number of branches, those with most of the matches, that are tested for distinctiveness."""
 LONGEST_LABEL = 40
 """Characters of a value or word."""
 
@@ -454,7 +459,7 @@ class Suggestion:
 
 
 def suggestions(engine: Engine, query: str) -> tuple[Suggestion, ...]:
-    """Narrower queries, the most telling first, then wider ones; for an empty query the parts of the vault."""
+    """Return narrower queries, the most distinctive first, then wider ones; without a query the vault's parts."""
     base = query if query.strip() else EVERYTHING
     matching = engine.matching_by_note(base)
     hits = int(matching.sum())
@@ -466,7 +471,7 @@ def suggestions(engine: Engine, query: str) -> tuple[Suggestion, ...]:
 
 
 def _mixed(narrower: Sequence[Suggestion]) -> list[Suggestion]:
-    """A few of both kinds, the filters first; more of the one where there is less of the other."""
+    """Return a few of both kinds, the filters first; more of one kind if there are fewer of the other."""
     every = _distinct(narrower)
     words = [one for one in every if one.label.startswith('"')]
     filters = [one for one in every if not one.label.startswith('"')]
@@ -486,8 +491,10 @@ def _count(engine: Engine, query: str) -> int:
 
 
 def _filters(engine: Engine, query: str, here: Counts) -> Iterator[Suggestion]:
-    """Folders, tags and values of properties that stand out among the matches, of which each note has so many `here`.
-    They are counted as the map does."""
+    """Yield the distinctive folders, tags and property values among the matches.
+
+    `here` counts the matches of each note. Counts are as in the map.
+    """
     snapshot = engine.snapshot
     branches = branches_of(snapshot)
     overall = snapshot.fragment_counts(np.arange(len(snapshot.table.paths)))
@@ -509,7 +516,7 @@ def _filters(engine: Engine, query: str, here: Counts) -> Iterator[Suggestion]:
 
 
 def _standing_out(tree: Tree, here: Counts, overall: Counts) -> Iterator[tuple[float, int, int]]:
-    """How far a branch stands out, its place, and how many of the matches are in it."""
+    """Yield the G² of a branch, its position, and its number of matches."""
     counts, notes = tree.count(here)
     whole, _ = tree.count(overall)
     matched, of = int(here.sum()), int(overall.sum())
@@ -522,7 +529,7 @@ def _standing_out(tree: Tree, here: Counts, overall: Counts) -> Iterator[tuple[f
 
 
 def _words_of(topic: Topic) -> Iterator[str]:
-    """Words and pairs of words that part of the best fragments have, those first that tell them apart best."""
+    """Yield words and pairs of words in part of the best fragments, the most distinctive first."""
     rows = topic.best[:LOOKED_AT]
     phrases = phrases_of(topic, topic.fragments(rows.tolist()), topic.best_notes[: len(rows)].tolist())
     few = [key for key, count in phrases.counts.items() if LEAST <= count <= max(LEAST, WORTH * len(rows))]
@@ -538,7 +545,7 @@ def _worth(phrases: Phrases, key: tuple[str, ...]) -> float:
 
 
 def _required(engine: Engine, query: str, words: Sequence[str], hits: int) -> Iterator[Suggestion]:
-    """The query with a word more that must be there, and with its own words as they stand."""
+    """Yield the query with one more required word, and with its own words as a phrase."""
     plain = query.split()
     if 1 < len(plain) <= 4 and all(map(str.isalnum, plain)):
         yield from _if_narrower(engine, f'"{" ".join(plain)}"', f'"{" ".join(plain)}"', hits)
@@ -556,7 +563,7 @@ def _if_narrower(engine: Engine, label: str, query: str, hits: int) -> Iterator[
 
 
 def _without(engine: Engine, query: str, hits: int) -> Iterator[Suggestion]:
-    """The query without one of its conditions, and with its phrases as words."""
+    """Yield the query without one of its conditions, and with its phrases as words."""
     facets = engine.snapshot.facets
     found = conditions(query, facets.properties, facets.tags)
     for one in found:
@@ -574,7 +581,7 @@ def _without(engine: Engine, query: str, hits: int) -> Iterator[Suggestion]:
 
 
 def _joined(engine: Engine, query: str, words: Sequence[str], hits: int) -> Iterator[Suggestion]:
-    """The query or a word of its subject."""
+    """Yield the query joined by "or" with a word of its subject."""
     for word in words[:2]:
         yield from _if_wider(engine, f"or {word}", f"{query.strip()} | {word}", hits)
 

@@ -86,7 +86,7 @@ COMMON = 0.2
 SHORTEST = 3
 """Letters of a word that names something, unless it is in capitals."""
 LEAST_TELLING = 0.55
-"""How much a word must say in general language, where the model knows that (`Embedder.telling`)."""
+"""The least weight of a word in general language, if the model knows it (`Embedder.word_weights`)."""
 
 # Contractions, genitives, paths and addresses name no theme.
 _NAMELESS = re.compile(r"['’/\\@]")
@@ -128,7 +128,7 @@ class Phrases:
         return telling * (PAIR if self._is_term(key) else 1.0)
 
     def _is_term(self, key: Key) -> bool:
-        """Whether a pair is a term of its own: one of its words rarely stands without the other."""
+        """Return whether a pair is a term of its own: one of its words rarely occurs without the other."""
         return len(key) > 1 and self.counts[key] >= TOGETHER * min(
             self.counts[term,] for term in key if (term,) in self.counts
         )
@@ -139,26 +139,30 @@ class Phrases:
 
     @staticmethod
     def _indexed(term: str) -> Sequence[str]:
-        """What a word is indexed by: in a script without spaces its pairs of characters."""
+        """Return the index terms of a word: in a script without spaces its pairs of characters."""
         return [term[at : at + 2] for at in range(len(term) - 1)] if _WIDE.match(term) else [term]
 
     def _rarity(self, term: str) -> float:
-        """How rare a word is in the vault: 0 for one that all fragments have, 1 for one that one has; about, as deleted
-        fragments count until the index is tidied up."""
+        """Return how rare a word is in the vault: 0 if all fragments have it, 1 if one has.
+
+        Approximate, because deleted fragments count until segments are merged.
+        """
         if term not in self._rarities:
             having = min(map(self._reader.count, self._indexed(term)))
             self._rarities[term] = self._rarity_of(having / max(self._reader.corpus_size, 1))
         return self._rarities[term]
 
     def _rarity_of(self, share: float) -> float:
-        """That of a word that a share of all fragments has."""
+        """Return the rarity of a word that a share of all fragments has."""
         count = max(self._reader.corpus_size, 2)
         return min(max(-log(max(share, 1 / count)) / log(count), 0.0), 1.0)
 
 
 def phrases_of(topic: Topic, fragments: Sequence[Fragment], notes: Sequence[int]) -> Phrases:
-    """The words and pairs that may name a theme of a topic: not the topic's own words, unless beside another, and
-    none that say little."""
+    """Return the words and pairs that may name a theme of a topic.
+
+    The topic's own words count only beside another, and words of little weight do not count.
+    """
     asked = frozenset(term for word in topic.asked for term in word.terms)
     languages = topic.snapshot.table.languages
     vocabulary = _Vocabulary(topic)
@@ -174,7 +178,7 @@ def phrases_of(topic: Topic, fragments: Sequence[Fragment], notes: Sequence[int]
 
 
 _Word = tuple[str, str] | None
-"""Spelling and term; None where a word stands that names nothing."""
+"""Spelling and term; None for a word that cannot name a theme."""
 
 
 def _take(
@@ -194,8 +198,11 @@ def _take(
 
 
 def _wide_words(text: str, asked: Sequence[str]) -> Iterator[str]:
-    """What is probably a word in a text without spaces: there is no dictionary. Words of a foreign script and whole
-    Korean ones; of Chinese characters, two to four between particles and the words that were asked for."""
+    """Yield probable words of a text without spaces, without a dictionary.
+
+    Words of a foreign script and whole Korean ones; of Chinese characters, two to four between particles and query
+    words.
+    """
     for found in _SCRIPT.findall(text):
         if not "\u3400" <= found[0] <= "\u9fff":
             yield found
@@ -216,7 +223,7 @@ class _Vocabulary:
         self.telling: dict[str, float] = {}
 
     def words(self, line: str, language: str) -> list[_Word]:
-        """The words of a line in their order."""
+        """Return the words of a line in order."""
         found: list[_Word] = []
         for chunk, size in chunks_of(line):
             if size:
@@ -263,7 +270,7 @@ GROUPED = 140
 THEMES = 5
 WORDS = 4
 LEAST_GROUPED = 8
-"""With fewer fragments there is nothing to tell apart."""
+"""The fewest fragments that are grouped."""
 LEAST = 3
 """Fragments of a theme at least."""
 WEIGHED = 60
@@ -276,13 +283,13 @@ SPREAD, FEW = 0.15, 8
 """The least share of a theme's fragments that have a word that names it; they are three, in a theme of fewer than FEW
 two."""
 SAME_NOTE = 0.25
-"""What the note adds to the likeness of its fragments: they share a subject that their words may not say."""
+"""The bonus for two fragments of one note: they share a subject that their words may not name."""
 
 Floats = npt.NDArray[np.float32]
 
 
 def themes(topic: Topic) -> tuple[Theme, ...]:
-    """The themes of a topic, the largest first; none where few fragments are about it."""
+    """Return the themes of a topic, the largest first; none if few fragments are about it."""
     rows = topic.best[:GROUPED]
     if len(rows) < LEAST_GROUPED:
         return ()
@@ -307,7 +314,7 @@ def themes(topic: Topic) -> tuple[Theme, ...]:
 
 
 def _vectors(topic: Topic, rows: npt.NDArray[np.int32]) -> Floats:
-    """The fragments' vectors without what all of them have in common, of length 1, beside a mark of their notes."""
+    """Return the fragments' vectors relative to their mean, of length 1, with a dimension that marks their notes."""
     vectors = topic.snapshot.vectors.rows(rows)
     vectors = vectors - vectors.mean(axis=0)
     vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-6)
@@ -317,7 +324,7 @@ def _vectors(topic: Topic, rows: npt.NDArray[np.int32]) -> Floats:
 
 
 def _centre(vectors: Floats, places: Sequence[int]) -> int:
-    """The place of the vector nearest to the mean of its group; of equals the first, which ranks highest."""
+    """Return the position of the vector nearest to the mean of its group, the highest-ranked among equals."""
     mean = vectors[places].mean(axis=0)
     return places[int(np.argmax(np.round(vectors[places] @ mean, 5)))]
 
@@ -326,7 +333,7 @@ def _centre(vectors: Floats, places: Sequence[int]) -> int:
 
 
 def _words(phrases: Phrases, places: Sequence[int], total: int) -> tuple[str, ...]:
-    """The words and phrases that set a group apart, none within another."""
+    """Return the words and phrases that distinguish a group, none within another."""
     inside = Counter(key for place in places for key in phrases.of[place])
     telling = [
         (z, key)
@@ -347,8 +354,7 @@ def _words(phrases: Phrases, places: Sequence[int], total: int) -> tuple[str, ..
 
 
 def _z(inside: int, size: int, everywhere: int, total: int) -> float:
-    """The z-score of the log-odds ratio: in how many of a group's fragments a word stands, against the others of
-    `total`."""
+    """Return the z-score of the log-odds ratio of a word in a group's fragments against the others of `total`."""
     strength = PRIOR * total
     prior = strength * everywhere / total
     outside, others = everywhere - inside, total - size

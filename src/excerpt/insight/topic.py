@@ -1,9 +1,8 @@
-"""Which fragments of a vault are about a topic: what an overview counts, groups and quotes.
+"""The fragments of a vault that are about a topic: an overview counts, groups and quotes them.
 
-A search matches whatever has any of the words, thousands for two common ones, and ranks them: who is on top is all
-that matters. An overview counts, so it has to draw a line. A fragment is about the topic if it has most of it, in its
-text or in the names it stands under, each word weighed by its rarity. Where no fragment has, those count that the
-search finds likely enough to answer.
+A search matches any of the words, thousands of fragments for two common ones, and ranks them. An overview counts, so it
+needs a threshold: a fragment is about the topic if its text or headings have most of it, each word weighted by rarity.
+If no fragment has, those count that are likely enough to answer.
 """
 
 from __future__ import annotations
@@ -31,21 +30,22 @@ MOST = 0.7
 """The share of the topic, by rarity, that a fragment about it has. Of two words, only one far rarer than the other is
 enough by itself."""
 RANKED = 300
-"""Fragments that words and meaning each put forward to be ranked."""
+"""The number of candidates by words and by meaning that are ranked."""
 COUNTED_IN_STORE = 2_000
 """Fragments of a store that are looked at by words: where more have words of the topic, those about it are counted
 among the best of them."""
 ANSWERS = 3
-"""First hits of a search that an overview holds whatever else it does: a reader looks at no more before asking anew."""
+"""The number of first hits of a search that an overview always includes."""
 FEW = 3
 """With fewer fragments that have most of the topic, those join them that the search finds likely enough."""
 HALVED = 0.5
-"""What each further fragment of a note or section counts, beside the one before: one good passage is what makes a note
-worth opening, and many middling ones do not make a better one."""
+"""The factor for each further fragment of a note or section: many middling passages do not make a better note."""
 
 FOCUS, POINTED_AT = 0.25, 0.5
-"""What the share of a note that is about the topic counts beside what its fragments are worth, which is 1 for the best
-note; and what it counts more where notes about the topic link to the note."""
+"""The weight of the share of a note about the topic, relative to the value of its fragments (1 for the best note).
+
+The second is the additional weight if notes about the topic link to the note.
+"""
 
 COUNTED = 200
 """Notes about the topic whose tags, properties and folders are counted, the best ones."""
@@ -53,7 +53,7 @@ COUNTED = 200
 
 @dataclass(frozen=True, slots=True)
 class AskedWord:
-    """A word of the topic: the terms that it may be indexed under, and how much it says."""
+    """A word of the topic: its index terms and its rarity."""
 
     terms: frozenset[str]
     rarity: float
@@ -96,10 +96,10 @@ class Topic:
 
     @cached_property
     def note_worths(self) -> dict[int, float]:
-        """The notes that were ranked, best first (ties by path), each with what it is worth for the topic, the first 1.
+        """The values of the ranked notes for the topic, best first (ties by path), the first 1.
 
-        That is what its fragments are worth together, whether notes about the topic point to it, and how much of it is
-        about the topic: an introduction that all link to says little by itself, and a reference mentions everything.
+        A value combines the note's fragments, links from notes about the topic, and how much of the note is about it:
+        an introduction that all link to says little by itself, and a reference mentions everything.
         """
         said = worths(self.best_notes.tolist(), self.scores.tolist())
         pointed_at, focus = self._pointed_at(), self.counts / np.maximum(self.sizes, 1)
@@ -116,8 +116,7 @@ class Topic:
         return sizes
 
     def _pointed_at(self) -> npt.NDArray[np.float64]:
-        """For each note of the vault, how many notes about the topic link to it, by the logarithm, as a share of the
-        highest."""
+        """Return, for each note, the logarithm of the number of topic notes that link to it, scaled to 1."""
         sources, targets = self.snapshot.facets.links
         from_here = targets[self.counts[sources] > 0]
         found = np.log1p(np.bincount(from_here, minlength=len(self.counts)))
@@ -126,7 +125,7 @@ class Topic:
 
     @cached_property
     def note_order(self) -> tuple[int, ...]:
-        """All notes about the topic: those that were ranked, best first, then the others by how much they say."""
+        """All notes about the topic: the ranked ones, best first, then the others by their part of the topic."""
         ranked = tuple(self.note_worths)
         others = np.setdiff1d(np.unique(self.notes), np.array(ranked, np.int32))
         return *ranked, *others[np.lexsort((others, -self.counts[others]))].tolist()
@@ -146,12 +145,12 @@ class Topic:
         return tuple(sorted(found, key=lambda label: order[label.note]))
 
     def said(self, terms: Collection[str]) -> float:
-        """The share of the topic, by rarity, that a text with these terms has, 0 to 1."""
+        """Return the share of the topic, by rarity, that a text with these terms has, 0 to 1."""
         whole = sum(word.rarity for word in self.asked)
         return sum(word.rarity for word in self.asked if not word.terms.isdisjoint(terms)) / whole if whole else 0.0
 
     def fragments(self, rows: Sequence[int]) -> list[Fragment]:
-        """The fragments in these rows; each is read once."""
+        """Return the fragments in these rows; each is read once."""
         missing = [row for row in dict.fromkeys(rows) if row not in self._read]
         if missing:
             keys = self.snapshot.table.keys[missing].tolist()
@@ -159,11 +158,11 @@ class Topic:
         return [self._read[row] for row in rows]
 
     def place(self, row: int) -> Place:
-        """Where the fragment in a row stands."""
+        """Return the location of the fragment in a row."""
         return place_of(self.fragments([row])[0])
 
     def note_place(self, note: int) -> Place:
-        """The best fragment of a note about the topic."""
+        """Return the location of the best fragment of a note about the topic."""
         return self.place(self.best_row[note])
 
 
@@ -181,9 +180,9 @@ def place_of(fragment: Fragment) -> Place:
 
 
 def worths(groups: Sequence[Group], scores: Sequence[float]) -> dict[Group, float]:
-    """What the members of each group are worth together, the best group first (of equals the one met first) and 1.
+    """Return the combined value of each group's members, best group first (the first met among equals), scaled to 1.
 
-    `scores` are those of the members, best first; each member of a group counts half of what the one before does.
+    `scores` are those of the members, best first; each member of a group counts half of the previous one.
     """
     sums: dict[Group, float] = {}
     shares: dict[Group, float] = {}
@@ -196,7 +195,7 @@ def worths(groups: Sequence[Group], scores: Sequence[float]) -> dict[Group, floa
 
 
 def find_topic(engine: Engine, text: str) -> Topic:
-    """The fragments about what `text` asks for, in the query language."""
+    """Return the fragments about `text`, a query."""
     queries = engine.parse(text)
     engine.prefetch(queries, RANKED, by_words=COUNTED_IN_STORE)
     answers = [engine.answer(query, queries[0].strategy or Strategy.AUTO, RANKED) for query in queries]
@@ -223,7 +222,7 @@ def find_topic(engine: Engine, text: str) -> Topic:
 
 
 def _first_hits(ranking: Ranking) -> dict[int, float]:
-    """The first hits of a search with their shares of the first's score; none where nothing but filters was asked."""
+    """Return the first hits with their shares of the first's score; none for filters alone."""
     first = ranking.rows[:ANSWERS].tolist()
     judged = [_confidence(ranking, at) is not None for at in range(len(first))]
     highest = float(ranking.scores.max(initial=0.0)) or 1.0
@@ -231,7 +230,7 @@ def _first_hits(ranking: Ranking) -> dict[int, float]:
 
 
 def _about(engine: Engine, answer: Answer) -> Rows:
-    """The rows that have most of what was asked; where nothing but filters was asked, all that they allow."""
+    """Return the rows that have most of the topic; for filters alone, all that pass."""
     evidence = answer.evidence
     if answer.judgement is None:
         return np.flatnonzero(evidence.allowed).astype(np.int32) if evidence.allowed is not None else _no_rows()
@@ -245,7 +244,7 @@ def _about(engine: Engine, answer: Answer) -> Rows:
 
 
 def _likely(ranking: Ranking) -> Rows:
-    """The rows of which the search does not say that they answer nothing."""
+    """Return the rows with a confidence above "nothing"."""
     sure = [_confidence(ranking, at) not in (None, Confidence.NOTHING) for at in range(len(ranking.rows))]
     return ranking.rows[np.array(sure, np.bool_)] if sure else _no_rows()
 

@@ -16,8 +16,10 @@ _POSITION = re.compile(r"[0-9A-Fa-f]{1,8}/[0-9A-Fa-f]{1,8}")
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A database, as libpq takes it, and the name of a vault in it, "" where none is named; `text` is how both were
-    given. A reader waits until its server has what was written up to the position `after`."""
+    """A database for libpq, and the name of a vault in it, "" if none is named.
+
+    `text` is the address as given. A reader waits until its server has what was written up to the position `after`.
+    """
 
     conninfo: str
     vault: str
@@ -32,8 +34,7 @@ class Address:
 
     @property
     def folder(self) -> Path:
-        """What stands for the folder of a vault where things of the reader's own are kept by it. There is no such
-        folder."""
+        """The path under which a reader's own data about the vault is stored. There is no such folder."""
         parts = urlsplit(self.conninfo)
         return Path("/", "postgresql:", parts.netloc, parts.path.strip("/"), self.vault)
 
@@ -44,8 +45,10 @@ def is_address(text: str) -> bool:
 
 
 def read_address(text: str) -> Address:
-    """Take an address apart. Raises StoreUnusableError for one with a password, which others could see in the list of
-    processes and in the shell's history."""
+    """Parse an address. Raises StoreUnusableError for one with a password.
+
+    Others could see it in the list of processes and in the shell's history.
+    """
     try:
         parts = urlsplit(_SCHEME.sub(_with_slashes, text, count=1))
         host = unquote(parts.hostname or "")
@@ -77,8 +80,10 @@ _FORM = "It looks like postgresql://user@host/database?vault=name."
 
 
 def _with_slashes(scheme: re.Match[str]) -> str:
-    """The scheme with its slashes, of which a Path has made one: with nothing but a name behind it, that is a database
-    of a server on this machine, by its socket."""
+    """Return the scheme with its slashes, of which a Path has made one.
+
+    With nothing but a name after it, it is a database of a server on this machine, by its socket.
+    """
     before_options = scheme.string[scheme.end() :].partition("?")[0]
     by_socket = scheme[1] == "///" or (scheme[1] == "/" and "/" not in before_options)
     return "postgresql:///" if by_socket else "postgresql://"

@@ -19,9 +19,11 @@ Floats = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class FoundFragments:
-    """Fragments of a store, by their keys, ascending, with their first lines and terms, and their cosines to each
-    vector that was asked for, by its bytes. `wanted` are those that were asked for; the others stand beside them, and
-    have no terms unless they are the first of their note."""
+    """Fragments of a store by key, ascending, with their first lines and terms, and cosines by the vector's bytes.
+
+    `wanted` are those that were requested; the others are neighbours, and have no terms unless they are the first of
+    their note.
+    """
 
     keys: Longs
     wanted: NDArray[np.bool_]
@@ -41,8 +43,11 @@ class FoundFragments:
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """Of a vault: how many fragments there are, and how many of notes, or where there are no notes of attachments;
-    of these, how long fields are on average where they are not empty, and the mean of the vectors."""
+    """The statistics of a vault.
+
+    The number of fragments; and of notes, or of attachments if there are no notes, the number of fragments, the mean
+    lengths of fields where they are not empty, and the mean vector.
+    """
 
     count: int
     counted: int
@@ -117,8 +122,11 @@ class CandidateTerms:
         self._known.prefetch(terms)
 
     def counts(self, terms: Sequence[str]) -> DocumentFrequency:
-        """Return how many fragments of the vault have any of the terms: a note's language decides which of the stems of
-        a word its fragments have, so those of several terms hardly overlap."""
+        """Return how many fragments of the vault have any of the terms.
+
+        A note's language decides which stem of a word its fragments have, so the fragments of several terms hardly
+        overlap.
+        """
         self._known.prefetch(terms)
         known = [self._known.count(term) for term in terms]
         having, attached = sum(one[0] for one in known), sum(one[1] for one in known)
@@ -134,7 +142,7 @@ class CandidateTerms:
         return self._lengths[field]
 
     def entries(self, term: str) -> TermEntries:
-        """Return where `term` stands, in all fields; a query asks for each of its terms several times."""
+        """Return the occurrences of `term` in all fields; cached, because a query needs each several times."""
         known = self._known_entries.get(term)
         if known is None:
             known = self._known_entries[term] = self._found_entries(term)
@@ -193,8 +201,7 @@ class CandidateVectors:
         ask: Callable[[Floats], Floats],
         ask_rows: Callable[[Longs], Floats],
     ) -> None:
-        """`ask` asks the store for cosines that were not looked up with the fragments, and `ask_rows` for the vectors
-        of fragments with some keys."""
+        """Hold the loaded cosines; `ask` requests others from the store, and `ask_rows` the vectors of some keys."""
         self.keys = found.keys
         self.mean = statistics.mean
         self._cosines = dict(found.cosines)

@@ -29,9 +29,12 @@ class PushRefusedError(ExcerptError):
 
 @dataclass(frozen=True, slots=True)
 class PushRules:
-    """What the user allows a push to do. `merge`: leave notes as they are in the store that were changed there alone,
-    or on both sides. `mirror`: give the store this copy's version of every note. `removals`: remove a large part of the
-    store. `overwrite`: notes that get this copy's version, by path."""
+    """What the user allows a push to do.
+
+    `merge`: leave notes as they are in the store that were changed there alone, or on both sides. `mirror`: give the
+    store this copy's version of every note. `removals`: remove a large part of the store. `overwrite`: notes that get
+    this copy's version, by path.
+    """
 
     merge: bool = False
     mirror: bool = False
@@ -60,9 +63,11 @@ class PushRecord:
 
 @dataclass(frozen=True, slots=True)
 class PushPlan:
-    """What a push does, in ascending paths: notes to write and to remove; `kept`, which stay as the store has them,
-    among them `conflicts`, which were changed on both sides, and `unseen`, which were changed in the store alone since
-    the last push. `base` is what the two had in common before."""
+    """What a push does, with paths ascending: the notes to write and to remove.
+
+    `kept` stay as the store has them; among them `conflicts` were changed on both sides, and `unseen` in the store
+    alone since the last push. `base` is what the two had in common before.
+    """
 
     write: tuple[str, ...]
     remove: tuple[str, ...]
@@ -79,8 +84,10 @@ def compare(
     unreadable: Collection[str],
     rules: PushRules,
 ) -> PushPlan:
-    """Return what to write and to remove. `ours` and `theirs` are digests by path; notes of the store that are
-    `unreadable` here, as the kind of their file cannot be read, stay whatever the rules."""
+    """Return what to write and to remove; `ours` and `theirs` are digests by path.
+
+    Notes of the store that are `unreadable` here, because of the kind of their file, stay whatever the rules.
+    """
     write: list[str] = []
     remove: list[str] = []
     kept: list[str] = []
@@ -161,7 +168,7 @@ def next_record(
 
 
 def _removed(plan: PushPlan, ours: Mapping[str, str], theirs: Mapping[str, str]) -> list[str]:
-    """The notes that a plan removes, without those that it only moves."""
+    """Return the notes that a plan removes, without those that it only moves."""
     arriving = Counter(ours[path] for path in plan.write if path not in theirs)
     removed = []
     for path in plan.remove:

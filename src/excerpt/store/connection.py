@@ -73,9 +73,11 @@ class Connection:
         return self.answers([(sql, values)])[0]
 
     def answers(self, statements: Sequence[Statement]) -> list[list[Row]]:
-        """The rows of several statements, sent at once. Of a reader whose connection was lost, they are sent once more
-        over a new one, but for a transaction of which something has been read: then it raises ConnectionLostError, and
-        also where a table cannot be read any more."""
+        """Return the rows of several statements, sent at once.
+
+        After a lost connection a reader sends them once more, except in a transaction of which something was read: then
+        it raises ConnectionLostError, and also if a table cannot be read any more.
+        """
         with self._told():
             begins = [(_BEGIN, ())] if self._in_transaction and not self._has_begun else []
             try:
@@ -113,8 +115,7 @@ class Connection:
 
     @contextmanager
     def read_transaction(self) -> Iterator[None]:
-        """Read all of what is read within from one state; one within another is the same. Raises
-        ConnectionLostError."""
+        """Read everything in a block from one state; a nested block is the same. Raises ConnectionLostError."""
         if self._in_transaction:
             yield
             return
@@ -128,7 +129,7 @@ class Connection:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """What happens within is committed as one, or not at all."""
+        """Commit everything in a block as one, or not at all."""
         with self._told(), self._connection.transaction():
             yield
 
@@ -219,8 +220,10 @@ class Connection:
 
 
 def storable(value: object) -> object:
-    """What a text of PostgreSQL can hold: no NUL, which a note may have, and no lone surrogate, as may come from a
-    terminal. Each gives way to one character, so that spans stay true."""
+    """Return a text that PostgreSQL can store: no NUL and no lone surrogates.
+
+    Each is replaced by one character, so that spans stay valid.
+    """
     return value.encode("utf-8", "replace").decode().replace("\0", "\ufffd") if isinstance(value, str) else value
 
 
@@ -237,7 +240,7 @@ def _nothing() -> Iterator[None]:
 
 
 def _said(error: Exception) -> str:
-    """The first line of what a server says, of several attempts the last."""
+    """Return the first line of a server's message, of several attempts the last."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     first = lines[0] if lines else type(error).__name__
     return first.rsplit("FATAL:", 1)[-1].strip().rstrip(".")

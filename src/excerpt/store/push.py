@@ -1,8 +1,8 @@
-"""A vault's index, written to a store: what is new or changed, note by note; what is gone is deleted.
+"""Writing a vault's index to a store: new and changed notes are written, missing ones deleted.
 
-What a push may write is decided by `compare`, from this copy of the vault, the store, and the record of the last push.
-A batch of notes is one transaction, with the statistics that it changes, so that a store holds whole notes at any
-moment and its counts are theirs. A push that was killed goes on with the next: what is there is compared by digest.
+`compare` decides what a push may write, from this copy of the vault, the store, and the record of the last push. A
+batch of notes is one transaction with its statistics, so a store always holds whole notes with the right counts. A
+killed push continues with the next one, which compares digests.
 """
 
 from __future__ import annotations
@@ -57,12 +57,12 @@ from excerpt.text.display import counted, visible_line
 from excerpt.vault.readers.registry import suffixes_of
 
 OnNotes = Callable[[int, int], None]
-"""Told how many notes were written, of how many."""
+"""Called with the number of written notes, and of all."""
 
 _BATCH = 10_000
 """Fragments in one transaction, as far as notes allow."""
 _FEW = 100
-"""Notes that may change without the planner's statistics being made anew."""
+"""The number of notes that may change before the planner's statistics are updated."""
 _ALONE = 0x657863
 """Of the advisory locks under which one program at a time pushes a vault."""
 
@@ -108,8 +108,10 @@ def push(
     rights: Changes | None = None,
     rules: PushRules = NO_RULES,
 ) -> PushReport:
-    """Bring the vault that `address` names up to the snapshot; with `roles`, make those of writers and readers first.
-    `rights` hold when it is done. Raises StoreUnusableError and PushRefusedError."""
+    """Bring the vault that `address` names up to the snapshot. Raises StoreUnusableError and PushRefusedError.
+
+    With `roles`, create those of writers and readers first. `rights` hold when it is done.
+    """
     pusher = Pusher(address, records, roles=roles)
     try:
         return pusher.push(snapshot, on_notes, rights, rules)
@@ -121,8 +123,10 @@ class Pusher:
     """A connection over which a vault is pushed as often as it changes. Usable from one thread at a time."""
 
     def __init__(self, address: Address, records: Path, *, roles: bool = False) -> None:
-        """Make the tables, and the `roles` of writers and readers, as far as they are missing. `records` is the folder
-        in which this copy of the vault records what it pushed where. Raises StoreUnusableError."""
+        """Create missing tables and, with `roles`, missing roles. Raises StoreUnusableError.
+
+        `records` is the folder in which this copy of the vault records what it pushed where.
+        """
         if not address.vault:
             raise StoreUnusableError(
                 "The address does not say what the vault is called there.", "Put ?vault=NAME behind it."
@@ -151,8 +155,10 @@ class Pusher:
         rights: Changes | None = None,
         rules: PushRules = NO_RULES,
     ) -> PushReport:
-        """Bring the vault up to the snapshot, and change who may read it. Raises StoreUnusableError, and
-        PushRefusedError where the rules do not allow what would change."""
+        """Bring the vault up to the snapshot, and change who may read it.
+
+        Raises StoreUnusableError, and PushRefusedError if the rules do not allow the changes.
+        """
         return _Push(snapshot, self._connection, self._name, on_notes, rules).run(self._records, rights)
 
 
@@ -207,8 +213,7 @@ _Changed = dict[tuple[int, bool], _Change]
 
 @dataclass(frozen=True, slots=True)
 class _Batch:
-    """Notes of one area, by their numbers in the index, the terms of their fragments by key, and each term with its
-    counts."""
+    """Notes of one area by their numbers in the index, the terms of their fragments by key, and counts of terms."""
 
     area: int
     notes: list[int]
@@ -272,8 +277,7 @@ class _Push:
     def _carry_out(
         self, plan: PushPlan, has_new_rights: bool, status: Status, record: PushRecord, following: PushRecord
     ) -> PushReport:
-        """Write and remove the notes of a plan, and bring those up to date that were read or are to be kept otherwise
-        now: by another version, with other settings, in another area."""
+        """Write and remove the notes of a plan, and update rows that another version, setting or area affects."""
         rows = self._connection.rows
         areas = Areas(self._connection, self._vault)
         outdated = self._outdated(plan)
@@ -333,12 +337,12 @@ class _Push:
         return str(identity)
 
     def _own_notes(self) -> dict[int, _OwnNote]:
-        """Notes of the index, by number."""
+        """Return the notes of the index, by number."""
         found = self._snapshot.rows("SELECT id, path, digest, cut FROM notes")
         return {number: _OwnNote(*row) for number, *row in found}
 
     def _stored_notes(self) -> dict[str, _StoredNote]:
-        """Notes of the store, by path."""
+        """Return the notes of the store, by path."""
         found = self._connection.rows(
             "SELECT path, id, digest, state, mtime_ns, area, kind FROM excerpt.notes WHERE area = ANY(%s)",
             areas_of(self._connection, self._vault),
@@ -346,8 +350,10 @@ class _Push:
         return {path: _StoredNote(*row) for path, *row in found}
 
     def _same_texts(self) -> Iterator[str]:
-        """Yield the notes whose text is that of the store though their files differ: in line ends, as git makes them on
-        Windows, or in a byte order mark."""
+        """Yield the notes whose text equals the store's although their files differ.
+
+        They differ in line ends, as git makes them on Windows, or in a byte order mark.
+        """
         differing = {
             number: stored.number
             for number, note in self._here.items()
@@ -376,8 +382,7 @@ class _Push:
         )
 
     def _check_model(self, plan: PushPlan) -> None:
-        """Raise PushRefusedError where the notes of the store would be of two models or tokenizers, unless the user
-        allows that."""
+        """Raise PushRefusedError if the store would hold notes of two models or tokenizers without permission."""
         kept = [path for path in plan.kept if path in self._there]
         if not kept or self._rules.merge or self._rules.mirror:
             return
@@ -394,8 +399,10 @@ class _Push:
             )
 
     def _outdated(self, plan: PushPlan) -> dict[str, int]:
-        """Notes that are to be written again though their content is in the store, with the store's times of their last
-        change. What OCR read of a file is not replaced by what was read of it without."""
+        """Return notes to write again although their content is in the store, with the store's modification times.
+
+        Text from OCR is not replaced by what was read without it.
+        """
         decided = {*plan.write, *plan.kept}
         found: dict[str, int] = {}
         for note in self._here.values():
@@ -408,7 +415,7 @@ class _Push:
         return found
 
     def _state(self, note: _OwnNote) -> str:
-        """What the rows of a note are made with, beside its content."""
+        """Return what the rows of a note depend on besides its content."""
         made = (self._meta[name] for name in ("model_id", "tokenizer", "analyzer", "names"))
         return _MADE_WITH.join((note.cut, " ".join(made)))
 
@@ -418,7 +425,7 @@ class _Push:
         return dict(self._snapshot.rows("SELECT name, value FROM meta"))
 
     def _registered(self, name: str) -> int:
-        """The number of the vault in the store, which has its table from then on."""
+        """Return the number of the vault in the store, after adding it if needed."""
         dimensions = len(self._snapshot.vectors.mean)
         if dimensions != schema.DIMENSIONS:
             raise StoreUnusableError(
@@ -432,7 +439,7 @@ class _Push:
         return vault
 
     def _batches(self, area: int, changed: set[int]) -> Iterator[_Batch]:
-        """Notes of an area in batches, with the terms of their fragments."""
+        """Yield notes of an area in batches, with the terms of their fragments."""
         left = set(changed)
         wanted = np.array(sorted(changed), np.int64)
         attached = self._attached
@@ -474,8 +481,7 @@ class _Push:
     # --- one transaction ----------------------------------------------------------------------------------------------
 
     def _replace(self, batch: _Batch, times: Mapping[str, int]) -> None:
-        """Write some notes, in the place of what the store has of them. `times` are those of the last change, by path,
-        where it is not the file's."""
+        """Replace some notes in the store; `times` are those of the last change, by path, if not the file's."""
         self._snapshot.check_rows(batch.notes)
         fragments = self._of(
             batch.notes,
@@ -512,8 +518,7 @@ class _Push:
             self._count(changed)
 
     def _copied_notes(self, batch: _Batch, times: Mapping[str, int]) -> dict[int, int]:
-        """Put notes in, with all that is not of fragments; returns the numbers that they have in the store, which
-        were never used before."""
+        """Insert notes with all rows that are not of fragments; return their new numbers in the store."""
         vault, area, notes, connection = self._vault, batch.area, batch.notes, self._connection
         names = stored(self._snapshot.rows, list(notes))
         numbers = dict(zip(notes, self._new_numbers(len(notes)), strict=True))
@@ -550,8 +555,10 @@ class _Push:
             self._connection.rows(f"DELETE FROM {schema.table('notes', area)} WHERE id = ANY(%s)", numbers)
 
     def _uncount(self, area: int, numbers: Sequence[int], changed: _Changed) -> list[Row]:
-        """Take the fragments of some notes of an area off the statistics; returns for each its tokens, lengths, vector,
-        whether it is of an attachment, and note."""
+        """Subtract the fragments of some notes of an area from the statistics.
+
+        Returns for each its tokens, lengths, vector, whether it is of an attachment, and its note.
+        """
         rows = self._connection.rows
         taken = rows(
             f"SELECT words, lengths, vector::real[], attached, note FROM {schema.table('fragments', area)}"
@@ -573,8 +580,10 @@ class _Push:
         return taken
 
     def _change_areas(self, areas: Areas, decided: Collection[str]) -> int:
-        """Put each note that is not of the area of its path into that one, but for those `decided` on; returns how many
-        these are. Their rows are the store's, as this copy may not have them."""
+        """Move each note to the area of its path, except those `decided` on; return how many.
+
+        Their rows are the store's, because this copy may not have them.
+        """
         by_area: dict[tuple[int, int], list[str]] = {}
         for path, note in self._there.items():
             if path not in decided and note.area != (area := areas.of(path)):
@@ -628,7 +637,7 @@ class _Push:
         )
 
     def _counts(self, area: int, fragments: Sequence[Row], *, attached: bool) -> list[TermCount]:
-        """The terms of some fragments of an area, as `_uncount` returns these."""
+        """Return the counts of terms of some fragments of an area, given as `_uncount` returns them."""
         tokens, counts, in_notes = tokens_in([row[0] for row in fragments], [row[4] for row in fragments])
         fields = fields_in([row[0] for row in fragments], [row[1] for row in fragments])
         terms: dict[str, str] = dict(
@@ -695,8 +704,10 @@ class _Push:
         *,
         is_changed: bool,
     ) -> None:
-        """Write what is said of the vault, if it is not there: files that were skipped, moves, the model, and when it
-        was brought up to date. `records` are those before and after this push, `paths` those of all notes there."""
+        """Write changed descriptions of the vault: skipped files, moves, the model, and the time of the update.
+
+        `records` are those before and after this push, `paths` those of all notes in the store.
+        """
         rows = self._connection.rows
         before, after = records
         remarks_there = set(

@@ -48,8 +48,10 @@ def act_as_owner(connection: Connection) -> None:
 
 
 def make_roles(connection: Connection) -> None:
-    """Make both roles, as far as they are missing, and give them this store, whose tables are there. Raises
-    StoreUnusableError where the user may not."""
+    """Create missing roles, and give them this store, whose tables exist.
+
+    Raises StoreUnusableError if the user may not.
+    """
     rows = connection.rows
     with connection.transaction():
         rows("RESET ROLE")
@@ -78,7 +80,7 @@ def make_roles(connection: Connection) -> None:
 
 
 def _let_connect(connection: Connection, role: str) -> None:
-    """Let a role ask the functions, which tell it of the areas that it may read."""
+    """Let a role call the functions that describe the areas it may read."""
     ((quoted,),) = connection.rows("SELECT quote_ident(%s)", role)
     connection.rows(f"GRANT USAGE ON SCHEMA excerpt, excerpt_vault TO {quoted}")
     connection.rows(f"GRANT SELECT ON excerpt.store TO {quoted}")
@@ -146,7 +148,7 @@ class Areas:
         )
 
     def of(self, path: str) -> int:
-        """The area of a path: that of its innermost folder which is one."""
+        """Return the area of a path: that of its innermost folder with rights."""
         folder = normalize("NFC", path)
         while folder:
             folder = folder[: folder.rstrip("/").rfind("/") + 1]
@@ -175,8 +177,11 @@ def _may_connect(connection: Connection, role: str) -> bool:
 
 
 def change_rights(connection: Connection, vault: int, changes: Changes, paths: Sequence[str]) -> None:
-    """Give and take back rights to the vault with these paths. Raises StoreUnusableError for a role or a folder that is
-    not there: a right with a slip in it would leave open what it was to close."""
+    """Give and take back rights to the vault with these paths.
+
+    Raises StoreUnusableError for an unknown role or folder: a right with a typing error would leave open what it was to
+    close.
+    """
     rows = connection.rows
     with connection.transaction():
         for right in changes.allowed:
@@ -224,7 +229,7 @@ def drop_empty_areas(connection: Connection, vault: int) -> None:
 
 
 def areas_of(connection: Connection, vault: int) -> list[int]:
-    """The areas of a vault, with those that have no rights any more."""
+    """Return the areas of a vault, with those that have no rights any more."""
     return [row[0] for row in connection.rows("SELECT id FROM excerpt.areas WHERE vault = %s ORDER BY id", vault)]
 
 

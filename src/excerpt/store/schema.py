@@ -139,8 +139,10 @@ CREATE FUNCTION excerpt_vault.moves(vault integer) RETURNS TABLE (path text, bec
 """
 
 _REFUSED = 2
-"""Versions up to this one are not brought up: their rows were compared with rights after an index had looked at them,
-and a plan told of those that were hidden."""
+"""The last version that cannot be migrated.
+
+Its rows were compared with rights after an index had read them, and a query plan showed hidden ones.
+"""
 STEPS = (_FIRST,)
 """From each version to the next, the first from an empty database."""
 VERSION = _REFUSED + len(STEPS)
@@ -161,7 +163,7 @@ def prepare(connection: Connection) -> None:
 
 
 def check(connection: Connection) -> None:
-    """Raises StoreUnusableError where there are no tables of this version."""
+    """Raise StoreUnusableError if there are no tables of this version."""
     version = _version(connection)
     if version == 0:
         raise StoreUnusableError(
@@ -195,18 +197,17 @@ def _version(connection: Connection) -> int:
 
 
 def table(name: str, area: int) -> str:
-    """The table of an area, by the name of that of all areas."""
+    """Return the table of an area, by the name of that of all areas."""
     return f"excerpt.{name}_{area}"
 
 
 def index(name: str, area: int) -> str:
-    """An index of an area's fragments: that by "words", by "terms" or by "meaning"."""
+    """Return an index of an area's fragments: that by "words", by "terms" or by "meaning"."""
     return f"{table('fragments', area)}_{name}"
 
 
 def make_area(connection: Connection, area: int) -> None:
-    """Make the tables of an area, unless they are there, without the indexes of fragments: a first push fills them
-    faster so."""
+    """Create the tables of an area, without the indexes of fragments: a first push is faster so."""
     if not connection.rows("SELECT to_regclass(%s) IS NULL", table("notes", area))[0][0]:
         return
     with connection.transaction():
@@ -245,8 +246,10 @@ _INDEXES = {
 
 
 def damaged_indexes(connection: Connection, areas: Sequence[int]) -> tuple[str, ...]:
-    """Which of the indexes "words", "terms" and "meaning" of some areas' fragments are missing, not whole, or do not
-    answer: that by words must find a fragment by its first term."""
+    """Return which of the indexes "words", "terms" and "meaning" of some areas are missing or damaged.
+
+    The index by words must find a fragment by its first term.
+    """
     return tuple(name for name in _INDEXES if any(name in _damaged(connection, area) for area in areas))
 
 

@@ -63,8 +63,10 @@ _MEMORY = 64
 looked through, and a common word in quotes takes 4.7 s instead of .2."""
 
 _PARALLEL = 50_000
-"""What other processes cost to begin with, by the planner's measure, which says 1,000: they take 20 ms to start, and
-for tables of three areas they were started to look up fifty rows."""
+"""The planner's cost of starting parallel workers, by default 1,000.
+
+They take 20 ms to start, and were used to look up fifty rows in tables of three areas.
+"""
 
 Answer = TypeVar("Answer")
 
@@ -74,13 +76,16 @@ long."""
 _MODEL_DIGEST = re.compile(r"[0-9a-f]{16}/\d+")
 """What `vaults.model_source` holds once a first push has ended."""
 DAMAGED = "It is missing or damaged. The rows answer in its place, more slowly; `excerpt push` makes it anew."
-"""What is said of an index."""
+"""The message about a damaged index."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoreHealth:
-    """How a store is: versions of the server and of its extensions, indexes that do not answer, and how many fragments
-    the reader may see, as they were counted and as there are rows."""
+    """The state of a store.
+
+    Versions of the server and its extensions, damaged indexes, and the fragments that the reader may see, by the counts
+    and by rows.
+    """
 
     server: str
     is_replica: bool
@@ -116,7 +121,7 @@ class _Revision:
     def __init__(
         self, number: int, queries: StoreQueries, statistics: Statistics, shares: Sequence[float], described: Row
     ) -> None:
-        """`shares` says of each area how much of the vault's fragments is in it."""
+        """Read a revision; `shares` is each area's share of the vault's fragments."""
         self.number = number
         self.tables = queries.tables
         self.shares = shares
@@ -256,7 +261,7 @@ class StoreSnapshot(NoteReader):
 
     @cached_property
     def table(self) -> FragmentTable:
-        """Where the fragments of this view stand; of notes all are there."""
+        """The location of the loaded fragments; all notes are in it."""
         notes, keys = self._revision.notes, self._found.keys
         return FragmentTable(
             keys=keys,
@@ -354,8 +359,10 @@ class StoreSnapshot(NoteReader):
         return self if revision is self._revision else self._with(revision, FoundFragments.nothing())
 
     def prefetch(self, requests: Callable[[Self], Sequence[CandidateQuery]]) -> Self:
-        """Return the vault as it is now, with the fragments loaded that some queries need. `requests` makes the
-        queries from what is known of it. Raises StoreUnusableError."""
+        """Return the current vault with the fragments loaded that some queries need. Raises StoreUnusableError.
+
+        `requests` makes the queries from the data of the vault.
+        """
         with self._connection.read_transaction():
             base = self.reopen()
             queries = requests(base)
@@ -363,8 +370,10 @@ class StoreSnapshot(NoteReader):
             return base._with(base._revision, found)
 
     def read_transaction(self, answer: Callable[[], Answer]) -> Answer:
-        """Return `answer()`, all of it read from one state of the vault; called again where the connection was lost
-        meanwhile. Raises StoreUnusableError."""
+        """Return `answer()`, all read from one state of the vault; called again if the connection was lost meanwhile.
+
+        Raises StoreUnusableError.
+        """
         for _ in range(2):
             try:
                 with self._connection.read_transaction():
@@ -381,8 +390,10 @@ class StoreSnapshot(NoteReader):
         return np.bincount(notes.places(of[notes.has(of)]), minlength=len(notes.paths))
 
     def matching_by_note(self, queries: Sequence[CandidateQuery]) -> NDArray[np.int64]:
-        """Return for each note of the vault how many of its fragments have any of a query's terms, or pass where it has
-        none. A fragment counts once."""
+        """Return, for each note, how many of its fragments have any of a query's terms, or pass if it has none.
+
+        A fragment counts once.
+        """
         notes = self._revision.notes
         counts = np.zeros(len(notes.paths), np.int64)
         among = [self._among(replace(query, must=(*query.must, *filter(None, [query.terms])))) for query in queries]
@@ -465,8 +476,7 @@ class StoreSnapshot(NoteReader):
     def _among(
         self, query: CandidateQuery, most: int | None = None, table: str = "fragments"
     ) -> tuple[str, list[object]]:
-        """Return the statement for the keys of all, or so many, fragments of a table that pass the filters of a
-        query."""
+        """Return the statement for the keys of the fragments of a table that pass a query's filters, at most `most`."""
         conditions, values = self._within(query)
         if query.must_not and not query.must and most is None:
             # Looked up, and not asked of each row, which takes its words apart.
@@ -510,7 +520,7 @@ class StoreSnapshot(NoteReader):
         return rankings
 
     def _by_words(self, query: CandidateQuery, conditions: Sequence[str], values: Sequence[object]) -> _Ranking:
-        """What asks for the best by words, of each area by its index."""
+        """Return the statements for the best by words, one per area."""
         statements: list[Statement] = []
         words = " ".join(map(_token, query.terms))
         for area, share in zip(self._revision.tables.areas, self._revision.shares, strict=True):
@@ -544,8 +554,11 @@ class StoreSnapshot(NoteReader):
         return _Ranking(tuple(statements), query.vector_limit)
 
     def _by_terms(self, query: CandidateQuery) -> list[_Ranking]:
-        """Return the statements for fragments by words where their index is damaged: those that have all terms, or the
-        rarest two, and some of each of the rarest. The engine weighs what is found as ever."""
+        """Return the statements for fragments by words if their index is damaged.
+
+        They find fragments with all terms, or the rarest two, and some with each of the rarest. The engine scores them
+        as usual.
+        """
         rarest = sorted(query.terms, key=self.lexical.count)[:_MOST_TERMS]
         asked = dict.fromkeys([tuple(rarest), tuple(rarest[:2]), *((term,) for term in rarest)]) if rarest else {}
         found: list[_Ranking] = []
@@ -610,8 +623,7 @@ _MATCHES = f"{schema.TOKENS} @@ %s::tsquery"
 
 @dataclass(frozen=True, slots=True)
 class _Ranking:
-    """Statements that give keys, all of them wanted; or, where there is a `most`, keys with a number each, of which the
-    so many with the lowest are wanted."""
+    """Statements that return keys, all wanted; with `most`, keys with a number, of which the lowest are wanted."""
 
     statements: tuple[Statement, ...]
     most: int = 0
@@ -673,8 +685,10 @@ def _text(vector: Floats) -> str:
 
 
 def _newest(connection: Connection, vault: tuple[int, str]) -> Row:
-    """Return the number of the newest revision, the areas that the reader has the right to, and what is said of the
-    vault. Raises StoreUnusableError where there are none."""
+    """Return the number of the newest revision, the areas that the reader may read, and the vault's description.
+
+    Raises StoreUnusableError if there are none.
+    """
     number, name = vault
     found = connection.rows(
         "SELECT revision, areas, updated, model, model_source, tokenizer FROM excerpt_vault.vaults() WHERE id = %s",

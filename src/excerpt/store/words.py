@@ -32,7 +32,7 @@ _FARTHEST = np.iinfo(PLACE).max
 
 @lru_cache(_MOST_KEPT)
 def token_of(term: str) -> str:
-    """The token of a term."""
+    """Return the token of a term."""
     number = int.from_bytes(hashlib.blake2b(term.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
     letters = []
     for _ in range(_LETTERS):
@@ -52,8 +52,7 @@ class TermsOf:
 
 @dataclass(frozen=True, slots=True)
 class TermCount:
-    """A term, its token, how many fragments have it, how many of them are of attachments, how many notes have it, and a
-    bit for each of FIELDS that has it."""
+    """The counts of a term: its token, fragments, fragments of attachments, notes, and a bit per field of FIELDS."""
 
     token: str
     term: str
@@ -66,8 +65,10 @@ class TermCount:
 def terms_of_documents(
     segment: Segment, notes: NDArray[np.int64], attached: NDArray[np.bool_]
 ) -> tuple[list[TermsOf], list[TermCount]]:
-    """The terms of each document of a segment, and each term of them all; `notes` are those that the documents are of,
-    each in one piece, and `attached` are documents of attachments."""
+    """Return the terms of each document of a segment, and the counts of each term.
+
+    `notes` are those of the documents, each note's documents together; `attached` are documents of attachments.
+    """
     counts = np.diff(segment.starts)
     names = [term.decode() for term in segment.terms]
     tokens = [token_of(term) for term in names]
@@ -104,8 +105,7 @@ def terms_of_documents(
 
 
 class TokenEntries:
-    """The tokens of some fragments, one after the other: for each the number of its fragment and of its field, and its
-    position."""
+    """The tokens of some fragments in order: for each the numbers of its fragment and field, and its position."""
 
     def __init__(self, words: Sequence[str], lengths: NDArray[np.int64], places: Sequence[bytes]) -> None:
         """`lengths` are fragments x FIELDS."""
@@ -119,7 +119,7 @@ class TokenEntries:
         self.positions: NDArray[np.int32] = np.frombuffer(b"".join(places), PLACE).astype(np.int32)
 
     def having(self, term: str) -> NDArray[np.intp]:
-        """Where the term stands, ascending by fragment, field and position."""
+        """Return where the term is, ascending by fragment, field and position."""
         wanted = np.frombuffer(f"{token_of(term)} ".encode("ascii"), _ENTRY)[0]
         found = np.flatnonzero(self._heads == wanted["head"])
         having: NDArray[np.intp] = found[self._tails[found] == wanted["tail"]]
