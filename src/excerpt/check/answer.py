@@ -1,7 +1,7 @@
-"""What an LLM's answer cites and what it quotes, each with its line.
+"""The citations and quotations of an LLM's answer, each with its line.
 
-markdown-it says what is code and what is a blockquote. What stands inside a paragraph is read by `text.paragraphs`: the
-inline parser keeps no places, and takes citations for links as soon as the answer ends with a list of them.
+markdown-it finds code and blockquotes. The content of a paragraph is read by `text.paragraphs`: markdown-it's inline
+parser keeps no offsets, and takes citations for links if the answer ends with a list of them.
 """
 
 from __future__ import annotations
@@ -35,8 +35,10 @@ class QuoteKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """`[n]`, as written in `text`, with every number it names. `quotation` is the place among the answer's quotations
-    of the one it stands in: there it may be the quoted note's own."""
+    """A citation `[n]`, as written in `text`, with every number it names.
+
+    `quotation` is the index of the answer's quotation that contains it: there it may be part of the quoted note.
+    """
 
     line: int
     text: str
@@ -50,9 +52,12 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class Quotation:
-    """Words given as another's. `readings` are the text as written, then without what may be the answer's own in it
-    (citations, the line that names the source). `cited` are the sources that it may stand in, none if it is alone;
-    `beside` are those cited outside of it: numbers inside may be the quoted note's own."""
+    """Words given as another's.
+
+    `readings` are the text as written, then without what may be the answer's own in it (citations, the line that names
+    the source). `cited` are the sources that it may be from, none if it is alone; `beside` are those cited outside of
+    it, because numbers inside may be part of the quoted note.
+    """
 
     line: int
     kind: QuoteKind
@@ -68,7 +73,7 @@ class Quotation:
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence, a cell's row or an item, without its citations; `quotes` says that some of it is a quotation."""
+    """A sentence, a table row or an item, without its citations; `quotes` says that some of it is a quotation."""
 
     line: int
     text: str
@@ -78,7 +83,7 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True)
 class Unchecked:
-    """What may quote but cannot be told from what does not, and why."""
+    """Text that may or may not be a quotation, and why that is unclear."""
 
     line: int
     text: str
@@ -142,8 +147,10 @@ def _parser() -> MarkdownIt:
 
 
 def _blocks(text: str) -> tuple[list[_Block], frozenset[str], list[Unchecked]]:
-    """Return the blocks with running text, the labels of the answer's own (footnotes, and numbers of links to the web),
-    and the `<blockquote>` that nothing closes."""
+    """Return the blocks with running text, the answer's own labels, and an unclosed `<blockquote>`.
+
+    The labels are footnotes, and numbers of links to the web.
+    """
     env: EnvType = {}
     try:
         tokens = _parser().parse(text, env)
@@ -192,7 +199,7 @@ _TAG = re.compile(r"</?[A-Za-z][^<>]*>")
 
 
 def _split_at_tags(blocks: Sequence[_Block]) -> tuple[list[_Block], list[Unchecked]]:
-    """Return the blocks with what stands in `<blockquote>` as blocks of their own, and what was not closed."""
+    """Return the blocks with the content of `<blockquote>` as separate blocks, and what was not closed."""
     tags = {number: found for number, block in enumerate(blocks) if (found := _tags(block))}
     paired: set[tuple[int, int]] = set()
     opened: list[tuple[int, int]] = []
@@ -249,7 +256,7 @@ _MOST_SHOWN = 200  # characters of what could not be checked
 
 @dataclass(frozen=True, slots=True)
 class _Placed:
-    """A quotation and where it stands in its block."""
+    """A quotation and its position in its block."""
 
     start: int
     end: int
@@ -258,8 +265,10 @@ class _Placed:
 
 @dataclass(frozen=True)
 class _AnswerBlock:
-    """A block with what stands in it. `beside` is what a quotation that goes on in another block is said to be from
-    there, by its start."""
+    """A block with its contents.
+
+    `beside` are the sources of quotations that continue in another block, by the start of the quotation.
+    """
 
     block: _Block
     paragraph: Paragraph
@@ -301,8 +310,10 @@ class _AnswerBlock:
 
 
 def _join_broken(parts: Sequence[_AnswerBlock]) -> None:
-    """Take for quoted what a mark opens in one block and goes on in the next ones: each begins with the same mark, or
-    the last has the one that closes it."""
+    """Join quotations that continue over several blocks.
+
+    Each following block begins with the same mark, or the last one has the closing mark.
+    """
     joined: list[list[tuple[_AnswerBlock, Quoted]]] = []
     waiting: list[_AnswerBlock] = []  # the block that `opened` stands in, and those that may go on with it
     opened: QuoteSign | None = None
@@ -331,8 +342,11 @@ def _join_broken(parts: Sequence[_AnswerBlock]) -> None:
 
 
 def _goes_on(paragraph: Paragraph, opened: QuoteSign, before: Paragraph) -> Quoted | QuoteSign | bool | None:
-    """Return how a paragraph goes on with what is `opened` in one before it: the last passage of it, the mark that
-    opens it anew, True if the whole paragraph may belong to it, None if it does not."""
+    """Return how a paragraph continues a quotation that was `opened` in an earlier one.
+
+    The result is the quotation's last passage, the mark that opens it again, True if the whole paragraph may belong to
+    it, None if it does not.
+    """
     written = before.text[opened.start : opened.end]
     every: list[Quoted | QuoteSign] = [*paragraph.marked.quoted, *paragraph.marked.opened]
     again = [each for each in every if paragraph.has(written, each)]
@@ -373,8 +387,7 @@ def _citations(part: _AnswerBlock, found: Sequence[_Placed], first: int) -> Iter
 
 
 def _quotations(part: _AnswerBlock) -> Iterator[_Placed]:
-    """Yield what a paragraph quotes: from what is cited directly behind or inside, else from what its sentence
-    cites."""
+    """Yield what a paragraph quotes, with the sources cited directly after or inside, else those of its sentence."""
     for quoted in part.paragraph.quoted:
         text = part.block.text[quoted.inner_start : quoted.inner_end]
         bare = part.paragraph.without_citations(quoted.inner_start, quoted.inner_end)
@@ -390,7 +403,7 @@ def _quotations(part: _AnswerBlock) -> Iterator[_Placed]:
 
 
 def _block_quotation(part: _AnswerBlock, before: _AnswerBlock | None, after: _AnswerBlock | None) -> Iterator[_Placed]:
-    """A blockquote's paragraph: from what is cited in it, in the words that lead to it, or in those that name it."""
+    """Yield a blockquote's paragraph, with the sources cited in it, before it, or in its attribution."""
     text = part.block.text.strip()
     bare = part.paragraph.without_citations(0, len(part.block.text))
     if _ATTRIBUTION.match(text) or not _LETTER.search(bare):
@@ -415,7 +428,7 @@ def _cited_around(before: _AnswerBlock | None, after: _AnswerBlock | None) -> tu
 
 
 def _unquoted(text: str) -> str:
-    """`text` without the quotation marks around all of it, or at one end of it: then it goes on in other blocks."""
+    """Return `text` without quotation marks around it, or at one end if it continues in other blocks."""
     marked = Paragraph(text).marked
     match marked.quoted:
         case [Quoted(start=0) as whole] if whole.end == len(text):

@@ -52,7 +52,7 @@ def check_answer(answer: CitedAnswer, pack: PackFile, lookup: Lookup) -> Check:
 
 
 def _with_lines(source: PackSource, lookup: Lookup) -> PackSource:
-    """A source that the pack names by a place of an attachment, with the lines where that place is now."""
+    """Return a source that the pack names by an attachment's place, with the lines of that place now."""
     if source.line_start:
         return source
     path = lookup.path(source.path)
@@ -111,7 +111,7 @@ class _Checker:
     # --- quotations ---------------------------------------------------------------------------------------------------
 
     def quotation(self, quotation: Quotation) -> CheckedQuotation:
-        """Return the verdict on `quotation`, looked up once for all that say and cite the same."""
+        """Return the verdict on `quotation`, computed once for equal text and citations."""
         said = replace(quotation, line=0)
         if said not in self._judgements:
             self._judgements[said] = self._with_places(self._as_cited(said))
@@ -169,7 +169,7 @@ class _Checker:
         return None
 
     def _now(self, reading: str, source: PackSource, place: SourceLines) -> SourceLines | None:
-        """Return where what was found in a source stands in the vault now."""
+        """Return where a passage found in a source is in the vault now."""
         standing = self.standings[source.number]
         if standing.state in (State.STANDS, State.MOVED):
             moved = standing.line_start - source.line_start
@@ -191,7 +191,7 @@ class _Checker:
         )
 
     def _in_question(self, quotation: Quotation) -> CheckedQuotation | None:
-        """The answer may repeat what it was asked."""
+        """Return the verdict on a quotation of the question, None for any other."""
         if quotation.cited or not self.pack.question:
             return None
         found = find(quotation.text, self.pack.question)
@@ -210,8 +210,10 @@ class _Checker:
         return None
 
     def _found_in_vault(self, reading: str, first: str = "") -> tuple[SourceLines, QuotedSpan] | None:
-        """Return where `reading` stands in the vault, in the note `first` if it stands there; with what turns its
-        meaning left out only if it stands nowhere else."""
+        """Return where `reading` is in the vault, preferably in the note `first`.
+
+        A place where an ellipsis leaves out words that turn the meaning counts only if there is no other.
+        """
         turned: tuple[SourceLines, QuotedSpan] | None = None
         for lines in sorted(self.lookup.lines_with(longest_part(reading)), key=lambda lines: lines.path != first):
             if passage := find(reading, lines.text):

@@ -1,6 +1,6 @@
-"""What a check of citations asks of the vault: notes by the path that a pack shows, and where a text may stand.
+"""The vault as a check needs it: notes by the path that a pack shows, and passages that may hold a text.
 
-Only the index is asked. A path from a pack that is not the path of an indexed note is that of no note at all.
+Only the index is read. A path from a pack that is not the path of an indexed note is no note at all.
 """
 
 from __future__ import annotations
@@ -54,24 +54,24 @@ class Lookup(Protocol):
         ...
 
     def lines_with(self, quotation: str) -> Iterable[Lines]:
-        """Lines in which `quotation` may stand."""
+        """Return lines that may hold `quotation`."""
         ...
 
     def lines_like(self, quotation: str) -> Iterable[Lines]:
-        """Return the few passages that have most of the telling words of `quotation`."""
+        """Return the few passages with most of the important words of `quotation`."""
         ...
 
     def telling(self, sentence: str) -> Sequence[QueryWord]:
-        """Return the words of `sentence` that tell what it is about, each once."""
+        """Return the important words of `sentence`, each once."""
         ...
 
     def terms(self, text: str) -> frozenset[str]:
-        """Return what a word of `telling` has to be among to be found in `text`."""
+        """Return the terms of `text`; a word of `telling` found among them is in the text."""
         ...
 
 
 COMMON = 0.1
-"""Share of the fragments from which a word tells little about any of them."""
+"""The share of all fragments from which a word says little about any of them."""
 LEAST_COMMON = 3
 """Fragments that may have a word of a small vault, whatever share of them that is."""
 _MOST_FOUND = 50
@@ -159,8 +159,7 @@ class SnapshotLookup:
         return self._snapshot.count_fragments(word.terms)
 
     def _around(self, fragment: Fragment) -> Lines:
-        """Return the fragment with its neighbours and what is between them: a quotation may go on where a fragment
-        ends."""
+        """Return the fragment with its neighbours and the lines between: a quotation may continue past a fragment."""
         near = self._snapshot.note_fragments(fragment.path, max(fragment.ordinal - 1, 0), fragment.ordinal + 1)
         first, last = near[0].line_start, near[-1].line_end
         return Lines(fragment.path, first, "\n".join(self.text(fragment.path).split("\n")[first - 1 : last]))
@@ -193,8 +192,10 @@ _LETTER = re.compile(r"\w")
 def telling_words(
     words: Sequence[QueryWord], is_common: Callable[[QueryWord], bool], languages: Sequence[str]
 ) -> list[QueryWord]:
-    """Of `words`, each once, those that are neither function words nor common; of a compound its parts, where they
-    were read too."""
+    """Return the words, each once, that are neither function words nor common; of a compound its parts.
+
+    A compound itself is kept if its parts were not read.
+    """
     parts = {(word.start, word.end) for word in words if not word.whole}
     found: dict[tuple[str, ...], QueryWord] = {}
     for word in words:

@@ -1,9 +1,9 @@
-"""Where a quotation stands in a text: literally, nearly so, or in something like it.
+"""Where a quotation is found in a text: literally, nearly, or in something similar.
 
-Nearly means that the words are the same ones in the same order. What may differ is said: white space; signs (kinds of
-quotation marks, dashes and dots, accents composed or not); marks of Markdown; capitals; the full stop or comma at the
-end, which belongs to the sentence around the quotation; and what an ellipsis says was left out. A quotation begins and
-ends where words do: "able to merge" does not stand in "unable to merge".
+Nearly means the same words in the same order. The differences are reported: white space; signs (kinds of quotation
+marks, dashes and dots, accents composed or not); Markdown markup; capitals; the full stop or comma at the end, which
+belongs to the surrounding sentence; and what an ellipsis leaves out. A quotation begins and ends at word boundaries:
+"able to merge" is not in "unable to merge".
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from excerpt.text.words import WIDE_CHARACTERS, denying_words, detect_language, 
 
 
 class Difference(StrEnum):
-    """In what a quotation that is true differs from what stands there."""
+    """A difference between a true quotation and the text."""
 
     SPACE = "white space"
     SIGNS = "signs"
@@ -36,9 +36,10 @@ class Difference(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class QuotedSpan:
-    """A stretch of a text, in characters, `end` exclusive, that holds a quotation (`find`), or is most like one: how
-    like, `similarity` says, 0 to 100. `turned_by` are the words in it that an ellipsis leaves out and that turn its
-    meaning."""
+    """A range of characters in a text, `end` exclusive, that holds a quotation (`find`) or is most like one.
+
+    `similarity` is 0 to 100. `turned_by` are the words that an ellipsis leaves out and that turn the meaning.
+    """
 
     start: int
     end: int
@@ -51,7 +52,7 @@ _LADDER = (Difference.SPACE, Difference.SIGNS, Difference.MARKUP, Difference.CAS
 _ELLIPSIS = re.compile(r"\s*(?:[\[(]\s*(?:…|\.{3})\s*[\])]|…|\.{3,}|⋯+)\s*")
 _ENDS = ".,;:!?。，、；：！？"
 _LEAST_PART = 2
-"""Words on each side of an ellipsis. Single words in some order stand in any text."""
+"""The fewest words on each side of an ellipsis: single words in some order are in any text."""
 _MOST_PARTS = 12
 _MOST_TRIED = 8  # places of a quotation with ellipses, until one leaves out nothing that turns its meaning
 _SENTENCE_ENDS = re.compile(r"[.!?]\s|[。！？]|\n\s*\n")
@@ -59,7 +60,7 @@ _KEPT = 256  # texts, each of some fragments at most
 
 
 def find(quotation: str, text: str) -> QuotedSpan | None:
-    """Return where `quotation` stands in `text`, with as few differences as there can be; None if it does not."""
+    """Return where `quotation` is in `text`, with as few differences as possible; None if it is not."""
     if found := _find_whole(quotation, text):
         return found
     without_end = quotation.rstrip(_ENDS + " \t\n")
@@ -74,8 +75,7 @@ def longest_part(quotation: str) -> str:
 
 
 def most_like(quotation: str, text: str) -> QuotedSpan | None:
-    """Return the span of `text` that is spelled most like `quotation`, marks and case aside; None if either is
-    empty."""
+    """Return the range of `text` most similar to `quotation`, ignoring markup and case; None if either is empty."""
     wanted, _ = _comparable(quotation, frozenset(_LADDER))
     here, places = _comparable(text, frozenset(_LADDER))
     if not wanted or not here:
@@ -111,7 +111,7 @@ def _find_ignoring(wanted: str, text: str, ignored: Sequence[Difference]) -> tup
 
 
 def _find_parts(quotation: str, text: str) -> QuotedSpan | None:
-    """Return where the parts of a quotation with ellipses stand, one behind the other."""
+    """Return where the parts of a quotation with ellipses are, one after the other."""
     parts = [part for part in _ELLIPSIS.split(quotation) if part.strip(_ENDS + " \t\n")]
     if len(parts) == 1 and parts[0] != quotation:
         return find(parts[0], text)  # dots at an end: the text goes on there, which is no difference
@@ -161,12 +161,12 @@ _JOINED = re.compile(rf"[^\W{WIDE_CHARACTERS}]['’\-‐‑][^\W{WIDE_CHARACTERS
 
 
 def _cuts(text: str, at: int) -> bool:
-    """Return whether a word goes on from before `at` to behind it. Scripts without spaces may be cut anywhere."""
+    """Return whether `at` is inside a word. Scripts without spaces may be cut anywhere."""
     return 0 < at < len(text) and bool(_WORD.match(text[at - 1]) and _WORD.match(text[at]))
 
 
 def _cuts_joined(text: str, at: int) -> bool:
-    """Return whether what stands around `at` is joined: can|'t, non-|empty, 1.|5."""
+    """Return whether the characters around `at` are joined: can|'t, non-|empty, 1.|5."""
     return any(joint >= 1 and _JOINED.fullmatch(text, joint - 1, joint + 2) for joint in (at - 1, at))
 
 
@@ -204,7 +204,7 @@ _MARKUP = re.compile(
 
 @lru_cache(_KEPT)
 def _comparable(text: str, ignored: frozenset[Difference]) -> tuple[str, Sequence[int]]:
-    """`text` without what is ignored, and for each character where it stood."""
+    """Return `text` without ignored characters, and the original position of each character."""
     characters: list[str] = []
     places = array("L")  # a list would take seven times the room
     for character, place in _characters(text, ignored):
@@ -236,14 +236,16 @@ def _characters(text: str, ignored: frozenset[Difference]) -> Iterator[tuple[str
 
 
 def _is_apostrophe(text: str, at: int) -> bool:
-    """Return whether the mark at `at` stands within a word, or for feet."""
+    """Return whether the mark at `at` is within a word, or means feet."""
     before, after = text[max(at - 1, 0) : at], text[at + 1 : at + 2]
     return before.isdigit() or (before.isalnum() and after.isalnum())
 
 
 def _clusters(text: str, ignored: frozenset[Difference]) -> Iterator[tuple[int, int]]:
-    """Yield the characters of `text` that are compared: with the accents that follow them, if signs are ignored, and
-    without marks of Markdown, if these are."""
+    """Yield the ranges of `text` that are compared.
+
+    With signs ignored a character includes its accents, and with markup ignored Markdown is left out.
+    """
     dropped = [m for m in _MARKUP.finditer(text) if m.group()] if Difference.MARKUP in ignored else []
     joined = Difference.SIGNS in ignored and not unicodedata.is_normalized("NFC", text)
     at = 0

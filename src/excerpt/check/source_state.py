@@ -1,4 +1,4 @@
-"""Whether the lines of a pack's source still stand in the vault: there, elsewhere, changed, or not at all."""
+"""Whether the lines of a pack's source are still in the vault: unchanged, elsewhere, changed, or gone."""
 
 from __future__ import annotations
 
@@ -25,8 +25,10 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SourceStanding:
-    """Where a source's text is now: the same text (stands, moved), or what is there in its place (changed), with that
-    text. A source that is gone has no path. `place` is that of an attachment."""
+    """Where a source's text is now, with the text: unchanged, moved, or changed.
+
+    A source that is gone has no path. `place` is that of an attachment.
+    """
 
     state: State
     path: str = ""
@@ -41,7 +43,7 @@ _LEAST_MOVED = 3
 
 
 def standing_of(source: PackSource, lookup: Lookup) -> SourceStanding:
-    """Return what stands in the vault now of `source`. Only notes of the index are looked at."""
+    """Return the present state of `source` in the vault. Only indexed notes are read."""
     found = _standing_of(source, lookup)
     if not found.path or not (place := lookup.place(found.path, found.line_start, found.line_end)):
         return found

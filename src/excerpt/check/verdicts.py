@@ -1,4 +1,4 @@
-"""What a check says of an answer: of each citation, quotation and sentence, and of the sources, as values."""
+"""The results of a check: values for each citation, quotation, sentence and source."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from excerpt.places import place_to_dict
 
 
 class Verdict(StrEnum):
-    """What is said of a quotation.
+    """The verdict on a quotation.
 
-    TRUE: it stands in what it cites, or, without a citation, anywhere in pack or vault. CHANGED: it stood there when
-    the pack was made, and stands nowhere in the vault now. MISATTRIBUTED: it stands in another place than the cited.
-    ALTERED: something very like it stands there, or an ellipsis leaves out what turns its meaning. INVENTED: nothing
-    does. SHORT: nothing does either, but so few words may be the answer's own, set off by marks.
+    TRUE: it is in the cited source, or, without a citation, anywhere in pack or vault. CHANGED: it was there when the
+    pack was made, and is nowhere in the vault now. MISATTRIBUTED: it is elsewhere than cited. ALTERED: something very
+    similar is there, or an ellipsis leaves out what turns its meaning. INVENTED: nothing similar is found. SHORT:
+    nothing either, but so few words may be the answer's own, set off by marks.
     """
 
     TRUE = "true"
@@ -35,8 +35,11 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SourceLines:
-    """Lines of a note, and what stands there. `source` is the number of the pack's source that it was found in, None
-    for what was found in the vault alone. A place in the pack has the path and lines that the pack says."""
+    """Lines of a note, with their text.
+
+    `source` is the number of the pack's source that they were found in, None if found in the vault alone. A place in
+    the pack has the path and lines that the pack gives.
+    """
 
     path: str
     line_start: int
@@ -48,8 +51,10 @@ class SourceLines:
 
 @dataclass(frozen=True, slots=True)
 class CheckedCitation:
-    """One number of one citation; `standing` is None where the pack has no such source. A number that does not hold
-    comes once, with the citation that is its first, and is cited so many `times` in all."""
+    """One number of a citation; `standing` is None if the pack has no such source.
+
+    A number that does not hold is listed once, with its first citation, and is cited `times` in all.
+    """
 
     citation: Citation
     number: int
@@ -62,7 +67,7 @@ class CheckedCitation:
 
     @property
     def holds(self) -> bool:
-        """Whether the cited text is in the pack and still stands in the vault."""
+        """Whether the cited text is in the pack and still in the vault."""
         return self.state in (State.STANDS, State.MOVED)
 
 
@@ -70,9 +75,9 @@ class CheckedCitation:
 class CheckedQuotation:
     """A quotation with its verdict.
 
-    `similarity` (0 to 1) is that to the passage at `place`, which is where it stands, or what is most like it.
-    `differences` are what a true one differs in. `now` is where it stands in the vault, if it does. `turned_by` are
-    the words that an ellipsis leaves out there and that turn its meaning.
+    `similarity` (0 to 1) is that to the passage at `place`, where it was found, or which is most similar. `differences`
+    are those of a true one. `now` is where it is in the vault, if anywhere. `turned_by` are the words that an ellipsis
+    leaves out there and that turn its meaning.
     """
 
     quotation: Quotation
@@ -90,8 +95,10 @@ class CheckedQuotation:
 
 @dataclass(frozen=True, slots=True)
 class CheckedSentence:
-    """Of the telling words of a sentence that cites but does not quote, how many the cited sources have. No claim
-    that it is true: a sentence may have all of its words there and say the opposite."""
+    """How many important words of a sentence that cites but does not quote are in the cited sources.
+
+    That does not make it true: a sentence may have all of its words there and say the opposite.
+    """
 
     sentence: Sentence
     cited: tuple[int, ...]
@@ -105,9 +112,12 @@ class CheckedSentence:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What was found of an answer. `standings` are those of the pack's sources, in their order; `cited` says how often
-    each number is cited, also by the citations that are too many to be among `citations`; `uncited` are the sentences
-    without a citation or quotation; `unchecked` is what may be a quotation, but could not be told to be one."""
+    """The result of checking an answer.
+
+    `standings` are those of the pack's sources, in order; `cited` counts the citations of each number, including those
+    beyond the limit of `citations`; `uncited` are the sentences without a citation or quotation; `unchecked` is what
+    may or may not be a quotation.
+    """
 
     pack: PackFile
     standings: tuple[SourceStanding, ...]
@@ -120,12 +130,11 @@ class Check:
 
     @property
     def holds(self) -> bool:
-        """Whether every source cited is there and stands, and every quotation is true."""
+        """Whether every cited source is present and unchanged, and every quotation true."""
         return all(each.holds for each in self.citations) and all(each.holds for each in self.quotations)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what `excerpt check --json` prints: a pack's sources have their standing beside them, and of many of a
-        kind only MOST_TOLD come."""
+        """Return the JSON form of `excerpt check`: sources with their state, and at most MOST_TOLD of each finding."""
         citations, quotations = most_told(self.citations), most_told(self.quotations)
         sentences, uncited = self.sentences[:MOST_TOLD], self.uncited[:MOST_TOLD]
         unchecked = self.unchecked[:MOST_TOLD]
@@ -162,7 +171,7 @@ class Check:
 
 
 MOST_TOLD = 1_000
-"""Findings of each kind that are told: any answer that is read has fewer."""
+"""The most findings of each kind that are listed: any answer that is read has fewer."""
 _MOST_CITED = 20  # numbers of a quotation
 
 
@@ -175,7 +184,7 @@ Told = TypeVar("Told", bound=_Holding)
 
 
 def most_told(found: Sequence[Told]) -> Sequence[Told]:
-    """Return as many as are told, in their order: of more than that, what does not hold before the others."""
+    """Return the findings that are listed, in order; if there are more, those that do not hold first."""
     if len(found) <= MOST_TOLD:
         return found
     first = sorted(range(len(found)), key=lambda number: found[number].holds)[:MOST_TOLD]

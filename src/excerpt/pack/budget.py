@@ -43,12 +43,11 @@ _WORDS_REMEMBERED = 4096
 
 
 def worths(hits: Sequence[Hit]) -> list[float]:
-    """What each of `hits`, best first, adds to a pack that holds it.
+    """Return the value that each of `hits`, best first, adds to a pack with it.
 
-    How likely a hit is the answer falls with its rank, falls again with each better hit of its note (one of those was
-    more likely the answer), and less if it says words of the query that no better hit says. All of that is known
-    before anything is chosen, so that what packs are worth is a plain sum, and the best choice for a budget can be
-    found and is never worth less than that for a smaller one.
+    The probability that a hit is the answer falls with its rank and with each better hit of its note, and less if it
+    has words of the query that no better hit has. All of that is known before anything is chosen, so the value of packs
+    is a plain sum, and the best choice for a budget is never worth less than that for a smaller one.
     """
     best = max((hit.score for hit in hits if hit.score > 0), default=1.0)
     words = [frozenset(map(_word, {hit.fragment.text[span.start : span.end] for span in hit.spans})) for hit in hits]
@@ -66,13 +65,13 @@ def worths(hits: Sequence[Hit]) -> list[float]:
 
 
 def leading_worth(worth: float) -> float:
-    """Return the worth of a leading hit, as a multiple of GRAIN."""
+    """Return the value of a leading hit, as a multiple of GRAIN."""
     return max(int(worth / GRAIN), _LEAST_GRAINS) * GRAIN
 
 
 @lru_cache(maxsize=_WORDS_REMEMBERED)
 def _word(matched: str) -> str:
-    """What variants of a word have in common."""
+    """Return what the variants of a word have in common."""
     return stem(matched, "")
 
 
@@ -90,10 +89,10 @@ these alone is taken to leave a note's text alone."""
 class Costs:
     """Tokens of what a renderer makes of packs.
 
-    A stretch costs the sum of its fragments, which the index has counted, and of what stands between them. Where the
-    index counts with another tokenizer, or the renderer changes the text, fragments are read and counted. The sum
-    differs from the count of the whole by little: line ends that tokenizers join with what is before them are counted
-    for themselves. The rendered whole is counted before it is used.
+    A range costs the sum of its fragments, which the index has counted, and of the lines between them. If the index
+    uses another tokenizer, or the renderer changes the text, fragments are read and counted. The sum differs little
+    from the count of the whole: line ends that tokenizers join with the text before them are counted separately. The
+    rendered whole is counted before it is used.
     """
 
     def __init__(self, tokenizer: Tokenizer, renderer: Renderer, indexed_by: str) -> None:
@@ -106,7 +105,7 @@ class Costs:
         return _tokens(self.tokenizer, text)
 
     def own(self, fragment: Fragment) -> int:
-        """Tokens of a fragment's own text, as it stands in the note."""
+        """Return the tokens of a fragment's own text, as it is in the note."""
         return fragment.tokens if self._counted else self.count(fragment.text)
 
     def frame(self, number: int, pack: Pack) -> int:
@@ -171,8 +170,11 @@ def _written_tokens(tokenizer: Tokenizer, renderer: Renderer, text: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A piece of a note. `opening` is its cost in tokens where a pack begins with it, frame included; `following` where
-    the one before is in the pack too. `value` is what it adds, never less than nothing; `asked` if a hit is in it."""
+    """A unit of a note.
+
+    `opening` is its cost in tokens if a pack begins with it, frame included; `following` if the previous unit is in the
+    pack too. `value` is what it adds, never negative; `asked` if a hit is in it.
+    """
 
     opening: int
     following: int
@@ -210,7 +212,7 @@ _Marks = npt.NDArray[np.bool_]
 
 
 def selections(chains: Sequence[Chain], budget: int) -> Iterator[Selection]:
-    """The best selection of each total cost up to `budget`, most valuable first; the last one takes nothing.
+    """Yield the best selection of each total cost up to `budget`, most valuable first; the last one is empty.
 
     What is yielded for one cost does not depend on the budget. So whatever further test a caller makes of a selection,
     the value of the first to pass it never falls when the budget grows.
@@ -237,21 +239,23 @@ def _whole_cost(chain: Chain) -> int:
 
 
 def _most(chain: Chain) -> int:
-    """A cost that nothing of a chain is above."""
+    """Return an upper bound of a chain's cost."""
     units = sum(max(unit.opening, unit.following) for unit in chain.units)
     return max((units, *(option.cost for option in chain.options)))
 
 
 def _longer(values: _Values, length: int) -> _Values:
-    """The table with room for higher costs, which nothing has yet."""
+    """Return the table extended to higher costs, without values there."""
     return np.concatenate((values, np.full(length - len(values), -np.inf)))
 
 
 @dataclass(frozen=True, slots=True)
 class _Marked:
-    """For each cost, after one unit, how its best value came about: whether the pack that the unit is in (lacking,
-    having what was asked for) goes on from the unit before, for a hit whether that lacked it; and, if the unit is in no
-    pack, whether the one before was in one."""
+    """For each cost, after one unit, how its best value was reached.
+
+    That is whether the unit's pack (without, with a hit) continues from the previous unit; for a hit, whether that was
+    without one; and, if the unit is in no pack, whether the previous one was in one.
+    """
 
     lacking_goes_on: _Marks
     having_goes_on: _Marks
@@ -308,7 +312,7 @@ class _Step:
         self.after = after
 
     def traced(self, cost: int) -> tuple[Taken, int]:
-        """What is taken of this chain by the best selection of a cost, and what of the cost is left for others."""
+        """Return what the best selection of a cost takes of this chain, and the cost that is left for others."""
         if (option := int(self.taken[cost])) >= 0:
             return Taken(option=option), cost - self.chain.options[option].cost
         runs: list[tuple[int, int]] = []
@@ -333,7 +337,7 @@ class _Step:
 
 
 def _shifted(values: _Values, cost: int, value: float) -> _Values:
-    """The table in which something of this cost and value is taken in addition."""
+    """Return the table after adding something of this cost and value."""
     moved = np.empty_like(values)
     below = min(cost, len(values))
     moved[:below] = -np.inf
@@ -377,8 +381,11 @@ class Made:
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """What may be taken of a candidate. `pieces` are the ordinals, first and last, of each unit of `chain`; `inner` are
-    the parts of the best hit's own fragment that its options stand for."""
+    """What may be taken of a candidate.
+
+    `pieces` are the ordinals, first and last, of each unit of `chain`; `inner` are the parts of the best hit's own
+    fragment that its options represent.
+    """
 
     candidate: Candidate
     note: OpenNote
@@ -398,7 +405,7 @@ class Choices:
         return before
 
     def packs(self, taken: Taken) -> list[Made]:
-        """The packs that are taken."""
+        """Return the packs that are taken."""
         if taken.option is not None:
             return [self._pack(self.inner[taken.option], self.candidate.wanted[:1])]
         return [self._run(self.pieces[first][0], self.pieces[last][1]) for first, last in taken.runs]
@@ -425,7 +432,7 @@ class Choices:
         return Made(pack, tuple(each.hit for each in wanted), cost)
 
     def best_alone(self, budget: int) -> Iterator[Taken]:
-        """The best hit's fragment, whole or cut at blocks, as far as its cost is within `budget`."""
+        """Yield the best hit's fragment, whole or cut at blocks, if its cost is within `budget`."""
         own = self.candidate.best.fragment.ordinal
         unit = self.pieces.index((own, own))
         if self.chain.units[unit].opening <= budget:
@@ -443,7 +450,7 @@ class Choices:
         return min(asked + [option.cost for option in self.chain.options]) <= budget
 
     def _stretch(self, first: int, last: int) -> Stretch:
-        """What was asked for, if these fragments are just that; else they and the lines between them."""
+        """Return the requested range if it has just these fragments; else the fragments and the lines between them."""
         for stretch in (self.candidate.stretch, *(each.stretch for each in self.candidate.wanted)):
             if (stretch.first, stretch.last) == (first, last):
                 return stretch
@@ -453,8 +460,10 @@ class Choices:
 def choices(
     candidate: Candidate, note: OpenNote, costs: Costs, *, said: Collection[str], hits: int, cuts_fragment: bool
 ) -> Choices:
-    """What may be taken of a candidate, one of those of as many `hits`, which are `said` (digests); with
-    `cuts_fragment` also parts of the best hit's own fragment, for where the budget is less than that."""
+    """Return what may be taken of a candidate, one of those of `hits` hits with the digests `said`.
+
+    With `cuts_fragment` parts of the best hit's own fragment are included, for a budget below its size.
+    """
     frame = costs.frame(2, draft(candidate, note))
     pieces = tuple(_pieces(candidate))
     values = _values(candidate, note, said, GRAIN / _MOST_BESIDE / hits)
@@ -479,12 +488,11 @@ def choices(
 
 
 def shrunk(offered: Sequence[Choices], room: int) -> list[Choices]:
-    """The same where the best hit does not fit `room` even when cut at blocks: in place of its blocks, parts of the
-    one with most of its match.
+    """Return the choices with parts of the best matching block in place of blocks, for a best hit that does not fit.
 
-    A part is worth more than all others together, so that no weaker hit goes in for it, and all together less than
-    the best hit cut at blocks, so that the budget that has room for that never has less value. Beyond that, a part
-    counts by its share of the fragment, as others count by their worth.
+    A part is worth more than all others together, so that no weaker hit replaces it, and all together less than the
+    best hit cut at blocks, so that a budget with room for that never has less value. Otherwise a part counts by its
+    share of the fragment, and others by their value.
     """
     first = offered[0]
     worth = first.candidate.wanted[0].worth
@@ -504,8 +512,10 @@ def shrunk(offered: Sequence[Choices], room: int) -> list[Choices]:
 
 
 def _values(candidate: Candidate, note: OpenNote, said: Collection[str], beside: float) -> dict[int, float]:
-    """What each fragment of a candidate adds, by ordinal. All that is worth less than the least leading hit, context
-    and weaker hits, counts by the factor `beside`; what a hit says elsewhere adds nothing as context."""
+    """Return the value of each fragment of a candidate, by ordinal.
+
+    Context and weaker hits are multiplied by `beside`; the text of another hit adds nothing as context.
+    """
     stretch = candidate.stretch
     parts = note.parts(stretch.first, stretch.last)
     values = dict.fromkeys((part.ordinal for part in parts), 0.0)
@@ -521,8 +531,10 @@ def _values(candidate: Candidate, note: OpenNote, said: Collection[str], beside:
 
 
 def _pieces(candidate: Candidate) -> Iterator[_Ordinals]:
-    """Each hit's fragment alone, and what is between them in pieces of 1, 2, 4, … fragments counted from the nearest
-    hit, so that they stay few in a long note."""
+    """Yield each hit's fragment alone, and what is between hits in pieces of 1, 2, 4, … fragments from the nearest hit.
+
+    So there are few pieces even in a long note.
+    """
     at = candidate.stretch.first
     hits = sorted({each.hit.fragment.ordinal for each in candidate.wanted})
     for hit in hits:

@@ -67,15 +67,17 @@ class Gathering:
     _by_digest: dict[str, Fragment] = field(default_factory=dict)
 
     def add_hits(self, hits: Sequence[Hit], duplicate: DuplicateRule) -> None:
-        """The first hits of a ranking, as many as the limit, copies and dropped ones not counted."""
+        """Add the first hits of a ranking up to the limit; copies and dropped ones do not count."""
         asking = self._without_dropped(hits[: self.settings.limit * HITS_PER_PACKED])
         worth = worths(asking)
         least = min(nlargest(LEADING, worth), default=0.0)
         self._add(asking, worth, least, self.settings.limit, duplicate)
 
     def add_marks(self, marked: Sequence[str], hits: Sequence[Hit]) -> None:
-        """All marked fragments, with the query's spans where it found them too. A near copy goes in: the user chose it
-        himself. What the index no longer has is left out."""
+        """Add all marked fragments, with the query's spans if it found them. A marked near copy goes in.
+
+        What the index no longer has is left out.
+        """
         spans = {hit.fragment.id: hit.spans for hit in hits}
         asking = []
         for fragment_id in marked:
@@ -141,7 +143,7 @@ class Gathering:
 
 
 def left_out(fragment: Fragment, reason: str, costs: Costs) -> LeftOut:
-    """A hit that is in no pack, with the tokens of its own text."""
+    """Return a hit that is in no pack, with the tokens of its own text."""
     return LeftOut(fragment.path, fragment.line_start, fragment.line_end, costs.own(fragment), reason)
 
 
@@ -216,7 +218,7 @@ def build_pack(
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
-    """The packs that go in, in their order and as they were made, the text and its tokens, and what they are worth."""
+    """The chosen packs in order, their text with its tokens, and their value."""
 
     packs: Sequence[Pack]
     made: Sequence[Made]
@@ -229,7 +231,7 @@ _NOTHING = _Choice((), (), "", 0, 0.0)
 
 
 def _offered(wanted: Sequence[Wanted], notes: SourceNotes, costs: Costs) -> list[Choices]:
-    """What may be taken of each candidate, best first."""
+    """Return what may be taken of each candidate, best first."""
     said = {each.hit.fragment.digest for each in wanted}
     return [
         choices(each, notes[each.stretch.path], costs, said=said, hits=len(wanted), cuts_fragment=place == 0)
@@ -238,8 +240,10 @@ def _offered(wanted: Sequence[Wanted], notes: SourceNotes, costs: Costs) -> list
 
 
 def _choose(offered: list[Choices], budget: int, costs: Costs, in_order: _Ordering) -> tuple[list[Choices], _Choice]:
-    """The most valuable choice whose rendered whole is within the budget, and what it was chosen from: where the best
-    hit does not fit alone, parts of its blocks too."""
+    """Return the most valuable choice whose rendered text is within the budget, and what it was chosen from.
+
+    If the best hit does not fit alone, these include parts of its blocks.
+    """
     if not offered:
         return offered, _NOTHING
     room = budget - _shared_cost(offered, costs)
@@ -259,8 +263,10 @@ def _choose(offered: list[Choices], budget: int, costs: Costs, in_order: _Orderi
 def _with_part(
     choice: _Choice, large: Choices, *, budget: int, room: int, costs: Costs, in_order: _Ordering
 ) -> _Choice:
-    """The choice and, where it leaves room, a part of a hit that is larger than the budget. It adds no value: a budget
-    that has room for the whole of it may have a better use for that."""
+    """Return the choice, with a part of a hit that is larger than the budget if there is room.
+
+    It adds no value, because a budget with room for the whole hit may have a better use for that.
+    """
     left = room - sum(made.cost for made in choice.made)
     for _, _, part in reversed(list(large.parts(left))):
         made = [*choice.made, part]
@@ -281,8 +287,10 @@ def _first_within(
     costs: Costs,
     in_order: _Ordering,
 ) -> _Choice | None:
-    """The first selection whose rendered whole is within the budget; `room` is the budget without what is rendered
-    once."""
+    """Return the first selection whose rendered text is within the budget.
+
+    `room` is the budget without what is rendered once.
+    """
     for selection in selected:
         made = [made for each, taken in zip(offered, selection, strict=True) for made in each.packs(taken)]
         # Counted source by source first: cheap, since the selections of like costs have most of them in common.
@@ -300,21 +308,24 @@ def _first_within(
 
 
 def _shared_cost(offered: Sequence[Choices], costs: Costs) -> int:
-    """What is rendered once, however many packs there are: the first one's frame has it."""
+    """Return the tokens of what is rendered once, whatever the number of packs; the first frame includes it."""
     pack = draft(offered[0].candidate, offered[0].note)
     return max(costs.frame(1, pack) - costs.frame(2, pack), 0)
 
 
 def _costs(choice: _Choice) -> tuple[int, ...]:
-    """Tokens of each pack with what stands around it. What the sum misses of the whole is the first one's: it has what
-    is rendered once, and tokens of parts do not add up exactly."""
+    """Return the tokens of each pack with its frame.
+
+    The first gets the difference to the whole: it includes what is rendered once, and tokens of parts do not add up
+    exactly.
+    """
     by_id = {made.pack.id: made.cost for made in choice.made}
     others = tuple(by_id[pack.id] for pack in choice.packs[1:])
     return (choice.tokens - sum(others), *others) if choice.packs else ()
 
 
 def _in_order(made: Sequence[Made], *, wanted: Sequence[Wanted], overrides: Overrides, ranked: bool) -> list[Pack]:
-    """Packs as they are to stand: by their best hits as these are ranked, or as the user or the vault has them."""
+    """Return the packs in order: by their best hits, or as the user or the vault has them."""
     packs = [one.pack for one in made]
     if not ranked:
         unscored = [replace(pack, entry=replace(pack.entry, score=0.0)) for pack in packs]
@@ -330,7 +341,7 @@ def _in_order(made: Sequence[Made], *, wanted: Sequence[Wanted], overrides: Over
 
 
 def _unchosen(offered: Sequence[Choices], choice: _Choice) -> Iterator[tuple[Choices, Hit]]:
-    """The hits that are in no pack."""
+    """Yield the hits that are in no pack."""
     inside = {hit.fragment.id for made in choice.made for hit in made.hits}
     for each in offered:
         for one in each.candidate.wanted:
@@ -397,11 +408,10 @@ def _hashable(value: object) -> Hashable:
 
 
 def search_all(engine: Engine, queries: Sequence[str], strategy: Strategy, limit: int) -> Result:
-    """What any of `queries` finds, best first: a fragment has the best score that one of them gives it.
+    """Return the hits of all `queries`, best first; a fragment has its best score.
 
-    It is as if they were the alternatives of one query, except that each is read on its own: a quotation mark left
-    open in one does not swallow the next, and a strategy forced in one holds for that one. The first names the
-    strategy that led.
+    The queries are like alternatives of one, but parsed separately: an unpaired quotation mark or a forced strategy
+    affects its own query alone. The first query names the strategy.
     """
     if len(queries) == 1:
         return engine.search(queries[0], strategy, limit)

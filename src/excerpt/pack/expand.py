@@ -24,11 +24,11 @@ from excerpt.text.words import WIDE_CHARACTERS, fold
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Lines of one note that hold the fragments `first`..`last` (ordinals) whole, or a part of one that was shrunk. A
-    section or a note may have blank lines at its ends, which no pack has.
+    """Lines of one note that hold the fragments `first`..`last` (ordinals), or a part of one.
 
-    `section` is the ordinal of the section that it is, if it is one. `skipped` are the characters that it leaves out,
-    at the beginning of its first line and at the end of its last.
+    A section or a note may have blank lines at its ends, which no pack has. `section` is the ordinal of the section
+    that it is, if any. `skipped` are the characters left out at the beginning of the first line and at the end of the
+    last.
     """
 
     path: str
@@ -42,7 +42,7 @@ class Stretch:
 
 
 def reading(fragment: Fragment, scope: Scope, neighbors: int) -> Range:
-    """What `expand` will ask of the fragment's note."""
+    """Return what `expand` will read of the fragment's note."""
     if scope in (Scope.SECTION, Scope.NOTE):
         return fragment.path, 0, None
     reach = neighbors if scope is Scope.NEIGHBORS else 0
@@ -50,9 +50,12 @@ def reading(fragment: Fragment, scope: Scope, neighbors: int) -> Range:
 
 
 def expand(fragment: Fragment, note: OpenNote, scope: Scope, neighbors: int, dropped: Collection[str] = ()) -> Stretch:
-    """The stretch around `fragment`: itself, `neighbors` fragments on each side, its innermost section with the
-    subsections and the heading line, or the whole note below its frontmatter. A note without headings has no section
-    to offer and gives neighbours instead. The stretch ends before a fragment that is `dropped`."""
+    """Return the range around `fragment` for a scope.
+
+    That is the fragment itself, `neighbors` fragments on each side, its innermost section with subsections and heading,
+    or the whole note below its frontmatter. A note without headings gives neighbours instead of a section. The range
+    ends before a fragment that is `dropped`.
+    """
     stretch = _expanded(fragment, note, scope, neighbors)
     if not dropped:
         return stretch
@@ -84,7 +87,7 @@ def _expanded(fragment: Fragment, note: OpenNote, scope: Scope, neighbors: int) 
 
 
 def spanning(note: OpenNote, first: int, last: int, scope: Scope) -> Stretch:
-    """The fragments of these ordinals, as far as there are any, and the lines between them."""
+    """Return the existing fragments of these ordinals, and the lines between them."""
     parts = note.parts(max(first, 0), last)
     head, tail = parts[0], parts[-1]
     return Stretch(note.path, head.ordinal, tail.ordinal, head.line_start, tail.line_end, scope)
@@ -101,7 +104,7 @@ def _lines(note: OpenNote, line_start: int, line_end: int, scope: Scope, section
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A hit, the stretch that it asks for, and what it is worth; `leading` if no context is, beside it."""
+    """A hit, its requested range and its value; `leading` if it goes in before any context."""
 
     hit: Hit
     stretch: Stretch
@@ -109,7 +112,7 @@ class Wanted:
     leading: bool
 
     def alone(self, note: OpenNote) -> Wanted:
-        """The same without context."""
+        """Return the same hit without context."""
         own = self.hit.fragment.ordinal
         return replace(self, stretch=spanning(note, own, own, Scope.NONE))
 
@@ -119,7 +122,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A stretch that may become a pack, and what asked for it, best first."""
+    """A range that may become a pack, and the hits that asked for it, best first."""
 
     stretch: Stretch
     wanted: tuple[Wanted, ...]
@@ -130,9 +133,9 @@ class Candidate:
 
 
 def merge(wanted: Sequence[Wanted]) -> list[Candidate]:
-    """One candidate for all stretches of a note that share a fragment or stand side by side.
+    """Merge ranges of a note that share a fragment or are adjacent into one candidate each.
 
-    `wanted` is best first, and so is what comes out, by each candidate's best hit. No fragment is in two of them.
+    `wanted` is best first, and so is the result, by each candidate's best hit. No fragment is in two candidates.
     """
     by_place = sorted(enumerate(wanted), key=lambda item: (item[1].stretch.path, item[1].stretch.first, item[0]))
     groups: list[tuple[Stretch, list[int]]] = []
@@ -173,7 +176,7 @@ _SOME_DAY = "2000-01-01"  # as long as any
 
 
 def draft(candidate: Candidate, note: OpenNote) -> Pack:
-    """The pack of all of a candidate, with the text of the best hit alone: enough to tell what stands around it."""
+    """Return the pack of a whole candidate with the text of the best hit alone, to measure its frame."""
     fragment = candidate.best.fragment
     cut = candidate.stretch.scope in _WHOLE
     return _pack(
@@ -188,8 +191,10 @@ def draft(candidate: Candidate, note: OpenNote) -> Pack:
 
 
 def pack_of(stretch: Stretch, wanted: Sequence[Wanted], note: OpenNote) -> Pack:
-    """The pack of a stretch, without blank lines at its ends, and of the hits in it, best first. Its tokens are not
-    counted yet."""
+    """Return the pack of a range, without blank lines at its ends, with the hits in it, best first.
+
+    Its tokens are not counted yet.
+    """
     first, last = stretch.line_start, stretch.line_end
     text = note.text(first, last)
     lines = text[stretch.skipped[0] : len(text) - stretch.skipped[1]].split("\n")
@@ -209,8 +214,10 @@ _WHOLE = (Scope.SECTION, Scope.NOTE)
 
 
 def _cut_above(stretch: Stretch, wanted: Sequence[Wanted], note: OpenNote) -> bool:
-    """Whether the fragment, section or note goes on above but had no room. Less neighbours are no cut: they are as many
-    as there was room for."""
+    """Return whether the fragment, section or note continues above but did not fit.
+
+    Fewer neighbours are no cut: they are as many as fitted.
+    """
     missing = any(each.stretch.first < stretch.first for each in wanted if each.stretch.scope in _WHOLE)
     own = note.parts(stretch.first, stretch.first)[0]
     return missing or stretch.line_start > own.line_start or stretch.skipped[0] > 0
@@ -279,8 +286,10 @@ _Piece = tuple[int, int]
 
 
 def inner_stretches(hit: Hit) -> list[Stretch]:
-    """Parts of the hit's fragment around the block with most of its match: that block, then more and more of those on
-    both sides. None if the fragment is a single block."""
+    """Return parts of the hit's fragment: the block with most of its match, then more and more blocks around it.
+
+    A fragment of a single block has none.
+    """
     fragment = hit.fragment
     blocks = _blocks(fragment.path, fragment.text)
     if len(blocks) < 2:
@@ -300,8 +309,10 @@ def inner_stretches(hit: Hit) -> list[Stretch]:
 
 
 def parts_of_block(hit: Hit) -> Iterator[tuple[Stretch, float]]:
-    """Parts of the block with most of the hit's match, each with its share of the fragment and within the next one:
-    words around the match, then lines, then sentences, more and more of them on both sides, short of all."""
+    """Yield parts of the block with most of the hit's match, growing, each with its share of the fragment.
+
+    They are words around the match, then lines, then sentences, with more and more of them on both sides.
+    """
     text = hit.fragment.text
     within, sentences = _most_matched(hit)
     levels = []
@@ -325,7 +336,7 @@ def _blocks(path: str, text: str) -> tuple[Block, ...]:
 
 
 def _best(blocks: Sequence[Block], hit: Hit) -> int:
-    """The block with most of the match, by its number."""
+    """Return the number of the block with most of the match."""
     matched = [hit.fragment.text.count("\n", 0, span.start) + 2 for span in hit.spans]
     holds = [sum(block.line_start <= line <= block.line_end for line in matched) for block in blocks]
     return holds.index(max(holds))
@@ -342,7 +353,7 @@ def _growing(centre: int, count: int, reach: int = 0) -> Iterator[tuple[int, int
 
 
 def _most_matched(hit: Hit) -> tuple[_Piece, Sequence[_Piece]]:
-    """The block with most of the match, and its sentences; items of lists and quotes count as such."""
+    """Return the block with most of the match, and its sentences, including items of lists and quotes."""
     text = hit.fragment.text
     blocks = _blocks(hit.fragment.path, text)
     if not blocks:
@@ -375,7 +386,7 @@ def _pieces(pieces: re.Pattern[str] | Sequence[_Piece], text: str, within: _Piec
 
 
 def _centre(pieces: Sequence[_Piece], spans: Sequence[Span]) -> int:
-    """The piece with most of the match; of several the one in the middle, without a match the first."""
+    """Return the piece with most of the match; the middle one among several, the first without a match."""
     inside = [span.start for span in spans if pieces[0][0] <= span.start < pieces[-1][1]]
     held = Counter(bisect_right(pieces, span, key=_start) - 1 for span in inside)
     most = sorted(number for number in held if held[number] == max(held.values()))
@@ -387,7 +398,7 @@ def _start(piece: _Piece) -> int:
 
 
 def _stretch(fragment: Fragment, start: int, end: int) -> Stretch:
-    """The lines in which a part of the fragment stands, and what is left out of the first and the last of them."""
+    """Return the lines that a part of the fragment is in, and the characters left out of the first and the last."""
     text = fragment.text
     while start and unicodedata.category(text[start]).startswith("M"):  # it belongs to the character before
         start -= 1
@@ -431,11 +442,10 @@ Run = tuple[str, ...]
 
 
 def near_copy(fragment: Fragment, held: Iterable[Fragment]) -> Fragment | None:
-    """The first of `held` that has every run of words and signs that `fragment` has: the same text but for case and
-    white space, or a part of theirs.
+    """Return the first of `held` that has every run of words and signs of `fragment`, None if there is none.
 
-    Nothing less will do. Texts that share nine tenths of their runs are pages of a reference that differ in a name, a
-    number or an operator, and say different things (figures in docs/design/packs.md).
+    It is the same text except for case and white space, or contains it. Texts that share nine tenths of their runs are
+    often reference pages that differ in a name, a number or an operator (figures in docs/design/packs.md).
     """
     own = _read(fragment.text)
     if not own.telling:
@@ -450,8 +460,10 @@ def near_copy(fragment: Fragment, held: Iterable[Fragment]) -> Fragment | None:
 
 @dataclass(frozen=True, slots=True)
 class _Text:
-    """A text as it is compared: folded, and its longest words. Those are looked for first, in the other text as a
-    string: most texts lack one of them, and then neither text has to be taken apart."""
+    """A text for comparison: folded, with its longest words.
+
+    Those are searched first, as strings: most texts lack one of them, and then neither text has to be tokenized.
+    """
 
     folded: str
     telling: tuple[str, ...]
@@ -459,7 +471,7 @@ class _Text:
 
 @lru_cache(maxsize=_REMEMBERED)
 def _read(text: str) -> _Text:
-    """No telling words where a text is too short to be compared."""
+    """Prepare a text for comparison; one that is too short has no such words."""
     folded = fold(text)
     words = folded.split()
     if len(words) < _LEAST_WORDS:

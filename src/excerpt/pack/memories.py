@@ -40,7 +40,7 @@ class MarkMoves:
         return bool(self.ids)
 
     def of_marks(self, marks: Sequence[Mark]) -> tuple[Mark, ...]:
-        """The marks, each once, on the fragments as they are called now. One whose text is not there stays."""
+        """Return the marks, each once, on the present ids of their fragments. One whose text is gone stays as it is."""
         now = [
             replace(mark, fragment=self.ids[mark.fragment], path=self.paths[mark.path])
             if mark.fragment in self.ids and mark.path in self.paths
@@ -72,7 +72,7 @@ def mark_moves(marks: Sequence[Mark], source: Moving) -> MarkMoves:
 
 
 def followed(kept: KeptMarks, source: Moving) -> KeptMarks:
-    """What was kept, with the marks on the fragments as they are called now."""
+    """Return the kept state with its marks on the present ids of their fragments."""
     moves = mark_moves(kept.marks, source)
     return (
         replace(kept, marks=moves.of_marks(kept.marks), overrides=moves.of_overrides(kept.overrides)) if moves else kept
@@ -84,8 +84,11 @@ def followed(kept: KeptMarks, source: Moving) -> KeptMarks:
 
 
 class WithMemories:
-    """A source of packs with memories beside its notes. It does not keep `source` alive; `count` gives tokens by the
-    tokenizer of that. Like every source it never changes, but for memories that are added."""
+    """A source of packs with memories beside its notes.
+
+    It does not keep `source` alive; `count` counts tokens with that source's tokenizer. It changes only by added
+    memories.
+    """
 
     def __init__(self, source: Moving, count: Callable[[str], int]) -> None:
         self._source: Moving = proxy(source)
@@ -93,7 +96,7 @@ class WithMemories:
         self._memories: dict[str, tuple[Memory, Fragment]] = {}
 
     def add(self, memories: Iterable[Memory]) -> bool:
-        """Have these too; False if one of them is here already and says something else by now."""
+        """Add memories; return False if one of them is already here with another text."""
         for memory in memories:
             known = self._memories.get(name_of(memory.id))
             if known is not None and known[0] != memory:

@@ -17,18 +17,20 @@ _BEGINNING = "memory:"
 
 
 def name_of(memory_id: str) -> str:
-    """A memory's path in packs, which is also the id of its fragment."""
+    """Return a memory's path in packs, which is also the id of its fragment."""
     return f"{_BEGINNING}{memory_id}"
 
 
 def memory_id_of(name: str) -> str | None:
-    """The id of the memory that is called so in packs; None for a note's path or the id of its fragment."""
+    """Return the id of the memory with this name in packs; None for a note's path or fragment."""
     return name.removeprefix(_BEGINNING) if name.startswith(_BEGINNING) else None
 
 
 def as_fragment(memory: Memory, tokens: int) -> Fragment:
-    """A memory as packs and lists of hits show it; `tokens` are those of its text. Its headings say where it is from
-    and why it was kept."""
+    """Return a memory as a fragment for packs and lists; `tokens` are those of its text.
+
+    Its headings say where it is from and why it was kept.
+    """
     from excerpt.model import Fragment
     from excerpt.text.fragments import digest_of_text
 

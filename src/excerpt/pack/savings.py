@@ -1,6 +1,6 @@
 """How much less was pasted than the whole notes: a running total for each vault.
 
-One small file in the state folder, written anew with each pack under a lock. Deleting it begins the count again.
+One small file in the state folder, replaced with each pack under a lock. Deleting it restarts the count.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ _Count = Annotated[int, msgspec.Meta(ge=0)]
 
 @dataclass(frozen=True, slots=True)
 class Savings:
-    """What was taken out since a day (ISO 8601): so many packs of so many `tokens`, in place of `source_tokens`, those
-    of the whole notes that they came from. The tokens of a pack are those of the tokenizer that it was made for.
+    """The total since a day (ISO 8601): `packs` of `tokens` instead of `source_tokens`, those of the whole notes.
 
-    `last` is the digest of the last pack: the same one taken twice in a row is counted once.
+    Tokens are those of each pack's own tokenizer. `last` is the digest of the last pack: the same one twice in a row
+    counts once.
     """
 
     since: str
@@ -49,7 +49,7 @@ class SavingsFile:
         self.file = file
 
     def read(self) -> Savings | None:
-        """The total, or None before the first pack."""
+        """Return the total, or None before the first pack."""
         return read_value(self.file, Savings, None)
 
     def add(self, result: PackResult, today: date) -> None:

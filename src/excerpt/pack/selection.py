@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Overrides:
-    """Decisions by the ids of fragments. A value: each method gives another one, and undo is the one before.
+    """The user's decisions, by fragment ids. Immutable: each method returns a changed value, so undo keeps the old one.
 
-    No pack holds a fragment that is `dropped`. The hits in `scopes` are grown to the scope given there, whatever the
+    No pack holds a fragment that is `dropped`. The hits in `scopes` grow to the scope given there, whatever the
     settings say. Packs that hold a fragment of `order` come first, in that order.
     """
 
@@ -36,12 +36,12 @@ class Overrides:
         return replace(self, dropped=self.dropped.union(fragment_ids))
 
     def growing(self, fragment_ids: Iterable[str], scope: Scope) -> Overrides:
-        """The hits of these fragments grown to `scope`; to give a pack another scope, those that it holds."""
+        """Return these decisions with `scope` for the hits of these fragments."""
         scopes = {**dict(self.scopes), **dict.fromkeys(fragment_ids, scope)}
         return replace(self, scopes=tuple(sorted(scopes.items())))
 
     def ordering(self, fragment_ids: Iterable[str]) -> Overrides:
-        """Packs in the order of these fragments, such as the entries of the packs as they are to stand."""
+        """Return these decisions with packs in the order of these fragments."""
         return replace(self, order=tuple(fragment_ids))
 
 
@@ -103,7 +103,7 @@ class _MarksFile:
 
 
 def read_marks(file: Path) -> KeptMarks:
-    """What was kept; nothing where there is no file, or one that makes no sense."""
+    """Return the kept marks; none if there is no file, or an invalid one."""
     from excerpt.model import Span
 
     read = read_value(file, _MarksFile, _MarksFile())

@@ -41,7 +41,7 @@ class NoteSource(Protocol):
     def note_tokens(self, path: str, /) -> int: ...
 
     def note_modified(self, path: str, /) -> str:
-        """The day on which the note's file was last changed, ISO 8601, UTC."""
+        """Return the day of the last change of the note's file, ISO 8601, UTC."""
         ...
 
 
@@ -88,7 +88,7 @@ class OpenNote:
         return [self._parts[ordinal] for ordinal in range(first, min(last + 1, self._beyond)) if ordinal in self._parts]
 
     def parts_in(self, line_start: int, line_end: int) -> Sequence[Part]:
-        """Those that stand whole in these lines."""
+        """Return the fragments that are completely within these lines."""
         if not self.has_read(0, None):
             self.keep(0, None, self._source.parts([(self.path, 0, None)])[0])
         first = bisect_left(self._line_starts, line_start)
@@ -102,7 +102,7 @@ class OpenNote:
         return [self._parts[ordinal].line_start for ordinal in range(self._beyond)]
 
     def now(self, fragment: Fragment) -> Fragment | None:
-        """`fragment` as it stands here: a search may have found it before its note was read again."""
+        """Return `fragment` as it is in this note: a search may have found it before the note was read again."""
         here = self.parts(fragment.ordinal, fragment.ordinal)
         current = fragment if here and _same(here[0], fragment) else self._source.fragment(fragment.id)
         if current:
@@ -164,5 +164,5 @@ _notes: WeakKeyDictionary[NoteSource, SourceNotes] = WeakKeyDictionary()
 
 
 def notes_of(source: NoteSource) -> SourceNotes:
-    """The notes of `source`, with what was read of them for earlier packs; they are given up with the source."""
+    """Return the notes of `source`, with what was read of them for earlier packs; released with the source."""
     return _notes.setdefault(source, SourceNotes(source))

@@ -13,8 +13,10 @@ _FENCE = "```"
 
 @dataclass(frozen=True, slots=True)
 class MarkdownRenderer(NumberedSources):
-    """Each source under a heading, its text in a fence. CommonMark closes a fence only by a run of backticks at least
-    as long as the opening one."""
+    """Renders each source under a heading, its text in a fence.
+
+    CommonMark closes a fence only by a run of backticks at least as long as the opening one.
+    """
 
     mark = "## "
     border = _FENCE
@@ -22,7 +24,7 @@ class MarkdownRenderer(NumberedSources):
 
 
 def fence_of(text: str) -> str:
-    """A fence that nothing in the text closes."""
+    """Return a fence that nothing in the text closes."""
     return longer(_FENCE, text)
 
 

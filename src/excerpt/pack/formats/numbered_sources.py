@@ -1,8 +1,7 @@
-"""Numbered sources, as Markdown and plain text have them: `[1]` with the headings, the place, and the text between two
-borders, the second of which nothing in the text can be.
+"""Numbered sources of Markdown and plain text: `[1]` with headings and location, and the text between two borders.
 
-What is the vault's (titles, headings, paths) stands behind words of ours, so that it never begins a line that means
-something.
+Nothing in the text can be the second border. Vault text (titles, headings, paths) comes after fixed words, so it never
+begins a line.
 """
 
 from __future__ import annotations
@@ -56,13 +55,15 @@ class NumberedSources:
         return f"{above}{cut_above}{border}\n", f"{border}\n{cut_below}"
 
     def _asked(self) -> str:
-        """The questions below the sources, where models heed them most; behind a word of ours, each on its line."""
+        """Return the questions below the sources, where models attend most; each on its line after a fixed word."""
         return "".join(f"\n{_QUESTION}{on_one_line(question)}\n" for question in self.questions)
 
 
 def _place(pack: Pack) -> str:
-    """Where the text is from, on a line that a path cannot turn into a heading, a fence or HTML, as it would at its
-    beginning. What follows the path is ours, so the line can be read from its end."""
+    """Return the location of the text, on a line that a path cannot turn into a heading, a fence or HTML.
+
+    What follows the path is fixed, so the line can be parsed from its end.
+    """
     modified = f", modified {pack.modified}" if pack.modified else ""
     return f"From {where_of(pack)}{modified}, digest {digest_of(pack)}"
 
@@ -80,8 +81,10 @@ _LINES_BETWEEN = 4  # at most, from the place to the border: blank ones, and the
 
 
 def read(text: str) -> PackFile:
-    """The sources between their borders, of Markdown and plain text alike: a prompt may hold packs of both. What stands
-    between two borders is text, whatever it looks like."""
+    """Parse the sources between their borders, of Markdown and plain text alike, because a prompt may hold both.
+
+    What is between two borders is text, whatever it looks like.
+    """
     lines = text.split("\n")
     sources: list[PackSource] = []
     questions: list[str] = []

@@ -1,7 +1,7 @@
-"""What a format of packs is: how packs are rendered in it, and how a pack file of it is read back.
+"""The definition of a pack format: how packs are rendered, and how a pack file is parsed.
 
 A pack file comes from outside and may be hostile. What is read of it is text and numbers: whether a path is that of a
-note is for the index to say, and nothing is opened by it.
+note is for the index to decide, and no path is opened.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ class Renderer(Protocol):
     def __hash__(self) -> int: ...
 
     def render(self, packs: Sequence[Pack]) -> str:
-        """The whole text: what is pasted, and what the budget is checked on. Empty for no packs."""
+        """Return the whole text that is pasted and that the budget applies to; "" for no packs."""
         ...
 
     def frame(self, number: int, pack: Pack) -> Sequence[str]:
-        """What stands around the text of source `number`: strings whose tokens together are its cost.
+        """Return the strings around the text of source `number`; their tokens together are its cost.
 
-        What stands around all of them, such as the question, is the first one's.
+        Strings around all sources, such as the question, belong to the first.
         """
         ...
 
@@ -48,9 +48,12 @@ class PackUnreadableError(ExcerptError):
 
 @dataclass(frozen=True, slots=True)
 class PackSource:
-    """What a pack gives under `[number]`. `path` is as it was shown: controls in it may stand as signs. `digest` is
-    what the pack says of the text, in as many digits as it shows; "" where it says nothing. `cut_above` and `cut_below`
-    say that it may begin or end within a line. An attachment's `place` may stand for its lines, which are then 0."""
+    """A source of a pack, as given under `[number]`.
+
+    `path` is as shown, with signs for control characters. `digest` is the pack's own of the text, in as many digits as
+    it shows; "" if it has none. `cut_above` and `cut_below` say that it may begin or end within a line. An attachment's
+    `place` may replace its lines, which are then 0.
+    """
 
     number: int
     path: str
@@ -84,11 +87,11 @@ class PackFile:
 
 @dataclass(frozen=True, slots=True)
 class PackFormat:
-    """One format. `renderer` is given the questions to put below the sources.
+    """One format. `renderer` gets the questions to put below the sources.
 
-    `read` is given the text of a pack file whose lines end in LF, and raises PackUnreadableError. Such a file begins
-    with `beginning`, or, where that is empty, its sources may stand anywhere in it. `data` is for a format that is
-    data about packs, not text for a prompt: the budget is that of what its `renderer` gives.
+    `read` parses the text of a pack file with LF line ends, and raises PackUnreadableError. Such a file begins with
+    `beginning`, or, if that is empty, its sources may be anywhere in it. `data` is for a format of data about packs,
+    not text for a prompt: then the budget applies to what `renderer` returns.
     """
 
     renderer: Callable[[tuple[str, ...]], Renderer]

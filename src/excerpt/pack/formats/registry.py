@@ -1,9 +1,8 @@
-"""The formats of packs: which one the settings ask for, and which one a pack file is in. The same packs give the same
-bytes.
+"""The formats of packs: the one that the settings name, and the one that a pack file has.
 
-Whatever a note holds, its text cannot end its place, nor pose as another source: a fence or a line of `=` is longer
-than any in the text, XML is escaped. To add a format, name it in `kinds.Format` and write a module NAME_format.py with
-its `FORMAT`.
+The same packs give the same bytes. A note's text cannot end its own source or imitate another: a fence or a line of `=`
+is longer than any in the text, XML is escaped. To add a format, name it in `kinds.Format` and write a module
+NAME_format.py with its `FORMAT`.
 """
 
 from __future__ import annotations
@@ -32,10 +31,10 @@ def format_named(form: Format) -> PackFormat:
 
 
 def renderer_for(settings: PackSettings, questions: Sequence[str], links: Links, folder: Path) -> Renderer:
-    """The renderer of the format that `settings` name, with the questions if they are wanted.
+    """Return the renderer of the format in `settings`, with the questions if they are wanted.
 
-    `folder` is where a relative template path counts from. A template is given the questions in any case, and puts them
-    where it likes. Raises SettingsError if the template cannot be read.
+    `folder` is the base of a relative template path. A template always gets the questions. Raises SettingsError if the
+    template cannot be read.
     """
     asked = tuple(question for question in questions if question.strip())
     if settings.format is Format.TEMPLATE:
@@ -51,13 +50,13 @@ def renderer_for(settings: PackSettings, questions: Sequence[str], links: Links,
 
 
 def as_output(result: PackResult, links: Links) -> str:
-    """What is copied, printed or kept: the text, or the data about it where that is the format."""
+    """Return what is copied, printed or saved: the text, or the data if the format is data."""
     form = format_named(result.format) if result.format in FORMATS else None
     return result.text if form is None or form.data is None else form.data(result, links)
 
 
 def read_pack(text: str) -> PackFile:
-    """The pack in `text`, in whichever of the formats. Raises PackUnreadableError."""
+    """Parse the pack in `text`, in any of the formats. Raises PackUnreadableError."""
     from excerpt.text.markdown import normalise_newlines
 
     text = normalise_newlines(text.removeprefix("\ufeff"))

@@ -1,6 +1,6 @@
-"""What a source of a pack says of itself, the same in every format: its headings, lines, digest and ways back.
+"""The label of a pack's source, the same in every format: headings, lines, digest and links back.
 
-All of it is the vault's, so it is kept to one line.
+All of it is vault text, so it is kept to one line.
 """
 
 from __future__ import annotations
@@ -28,8 +28,7 @@ def lines_of(pack: Pack) -> str:
 
 
 def where_of(pack: Pack) -> str:
-    """The path with the lines, or of an attachment with its place, and what that is: `paper.pdf#page=12 (PDF, page
-    12)`."""
+    """Return the path with lines, or for an attachment its location and kind: `paper.pdf#page=12 (PDF, page 12)`."""
     where = location(pack.path, pack.line_start, pack.line_end, pack.place)
     return f"{where} ({called(pack.kind, pack.place)})" if pack.kind else where
 
@@ -49,14 +48,14 @@ class Links:
     folder: Path
 
     def obsidian(self, pack: Pack) -> str:
-        """The address that opens the note in Obsidian, which knows a vault by its folder's name; "" for a memory."""
+        """Return the address that opens the note in Obsidian, by the name of the vault's folder; "" for a memory."""
         if memory_id_of(pack.path) is not None:
             return ""
         at = _encoded(f"#{pack.place}") if pack.place else ""
         return f"obsidian://open?vault={_encoded(self.folder.name)}&file={_encoded(pack.path)}{at}"
 
     def added(self, result: PackResult) -> PackResult:
-        """The result with each pack's address in Obsidian."""
+        """Return the result with each pack's address in Obsidian."""
         return replace(result, packs=tuple(replace(pack, link=self.obsidian(pack)) for pack in result.packs))
 
     def file(self, pack: Pack) -> str:

@@ -35,7 +35,7 @@ MOST_SECONDS = 2.0
 MOST_WAIT = 10.0
 """Seconds by the clock for all renderings of one pack."""
 MOST_MEMORY = 1 << 30
-"""Bytes, where the system can tell."""
+"""Bytes, where the system can limit memory."""
 MOST_CHARACTERS = 16_000_000
 """What one rendering may give: far more than a prompt needs."""
 
@@ -111,8 +111,11 @@ class Allowance:
 
 @dataclass(frozen=True)
 class TemplateRenderer:
-    """Renders one pack by `template`, the text of the file `name`. Raises SettingsError, which names file and line,
-    where the template cannot be read or fails, TemplateStoppedError where it does not end or takes too much."""
+    """Renders one pack with `template`, the text of the file `name`.
+
+    Raises SettingsError, which names file and line, if the template cannot be read or fails, TemplateStoppedError if it
+    does not end or takes too much.
+    """
 
     name: str
     template: str
@@ -125,7 +128,7 @@ class TemplateRenderer:
         return self._of(sources) if sources else ""
 
     def frame(self, number: int, pack: Pack) -> Sequence[str]:
-        """What the source adds to a text that has one before it; the first adds all that is around it."""
+        """Return what the source adds to a text that has one before it; the first adds everything around it."""
         source = replace(source_of(number, pack, self.links), text="")
         return (self._of([source]) if number == 1 else _added(self._first, self._of([self._probe, source])),)
 
@@ -160,7 +163,7 @@ _HINT = "The guide's note on packs lists what a template may use."
 
 
 def read_template(file: Path) -> str:
-    """The text of a template file. Raises SettingsError if it cannot be read."""
+    """Return the text of a template file. Raises SettingsError if it cannot be read."""
     try:
         return read_text(file, _MOST_BYTES)
     except FileNotFoundError:
@@ -175,8 +178,11 @@ def read_template(file: Path) -> str:
 
 
 class _Process:
-    """The process that templates run in. It starts with the first one, waits for the next, as a screen renders on each
-    key, and is killed where one does not end. Of this program it has the import path and the limits, nothing else."""
+    """The process that templates run in.
+
+    It starts with the first template, stays for the next, because a screen renders on each key, and is killed if one
+    does not end. Of this program it has the import path and the limits, nothing else.
+    """
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -268,7 +274,7 @@ def _why_ended(said: bytes, code: int, left: Allowance) -> str:
 
 
 def _added(before: str, after: str) -> str:
-    """What `after` has more than `before`, which it extends at one place."""
+    """Return what `after` adds to `before`, which it extends at one position."""
     alike = zip(before, after, strict=False)
     same = next((at for at, (one, other) in enumerate(alike) if one != other), min(len(before), len(after)))
     end = len(before) - same

@@ -56,7 +56,7 @@ def _limit_seconds(seconds: float) -> None:
 
 
 def _answer(request: dict[str, Any]) -> dict[str, Any]:
-    """The text, the mistake in the template with its line, or the limit that it reached."""
+    """Return the text, the mistake in the template with its line, or the limit that was reached."""
     sources = [TemplateSource(**{**each, "heading_path": tuple(each["heading_path"])}) for each in request["sources"]]
     questions = request["questions"]
     parts: list[str] = []
@@ -79,8 +79,10 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
 
 
 class _Sandbox(ImmutableSandboxedEnvironment):
-    """Jinja's sandbox without what differs from one rendering to the next, and with bounds for `*` and `**`, which
-    name the line. Where the system has no limit for memory, they are the only ones."""
+    """Jinja's sandbox without sources of randomness, and with limits for `*` and `**`.
+
+    Where the system does not limit memory, these are the only limits.
+    """
 
     intercepted_binops = frozenset(["*", "**"])
 
@@ -117,7 +119,7 @@ def _compiled(template: str) -> Template:
 
 
 def _line_of(error: Exception) -> int:
-    """The line of the template that failed, which Jinja puts into the traceback; 0 if it is not known."""
+    """Return the line of the template that failed, from the traceback; 0 if unknown."""
     if isinstance(error, TemplateSyntaxError):
         return error.lineno
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == "<template>"]

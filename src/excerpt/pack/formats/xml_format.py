@@ -22,8 +22,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class XmlRenderer:
-    """The content of a `document_content` is the note's text to the letter; a character that XML has no way to write
-    stands as `<char code="1b"/>` (hexadecimal)."""
+    """Renders sources as XML; the content of a `document_content` is exactly the note's text.
+
+    A character that XML cannot express is written as `<char code="1b"/>` (hexadecimal).
+    """
 
     questions: tuple[str, ...] = ()
 
@@ -113,7 +115,7 @@ def _source(document: Element) -> PackSource:
 
 
 def _text_in(element: Element) -> str:
-    """The text in an element; a `char` stands for what XML cannot write."""
+    """Return the text in an element; a `char` represents what XML cannot express."""
     parts = [element.text or ""]
     for child in element:
         parts += [chr(int(child.get("code", ""), 16)) if child.tag == "char" else "", child.tail or ""]
