@@ -36,7 +36,7 @@ from excerpt.vault.scan import IGNORE_FILES, Scan, scan
 
 
 class Level(StrEnum):
-    """How a thing is: as it should be; worth knowing, as something may not work; or wrong."""
+    """How serious a finding is: fine, worth knowing, or a problem."""
 
     OK = "ok"
     WARNING = "warning"
@@ -45,7 +45,7 @@ class Level(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """`what` says in a sentence what was found and where, `todo` what to do; "" where nothing is to be done."""
+    """A finding: `what` says in a sentence what was found and where, `todo` what to do, "" for nothing."""
 
     level: Level
     what: str
@@ -54,7 +54,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class FindingGroup:
-    """What was found about one thing: the vault, its index, the terminal …"""
+    """The findings about one subject, such as the vault, its index or the terminal."""
 
     name: str
     findings: tuple[Finding, ...]
@@ -77,7 +77,7 @@ def problem(what: str, todo: str = "") -> Finding:
 
 
 def named(names: Sequence[str], most: int = 3) -> str:
-    """The first of some names, and how many more there are."""
+    """Return the first of some names, and how many more there are."""
     more = len(names) - most
     return ", ".join(names[:most]) + (f" and {more:,} more" if more > 0 else "")
 
@@ -110,7 +110,7 @@ def versions() -> Iterator[Finding]:
 
 
 def libraries(required: Iterable[str]) -> Iterator[Finding]:
-    """`required` as a package's metadata has it: `textual==8.2.8`, `numpy>=2.0`."""
+    """Check `required` packages, given as in a package's metadata: `textual==8.2.8`, `numpy>=2.0`."""
     fine = 0
     pinned: list[str] = []
     for line in required:
@@ -137,7 +137,7 @@ def libraries(required: Iterable[str]) -> Iterator[Finding]:
 
 
 def read_settings(where: Places, vault: Path | None) -> tuple[Settings, tuple[Finding, ...]]:
-    """The settings that hold, as far as their files can be read, and how each file is."""
+    """Return the settings, as far as their files can be read, and findings about each file."""
     files = [("for all vaults", where.settings_file)]
     if vault is not None:
         files.append(("of this vault", where.vault_settings_file(vault)))
@@ -180,7 +180,7 @@ def tokenizer(name: str, of_index: str) -> Finding:
 
 
 def model(name: str, of_index: str) -> Iterator[Finding]:
-    """The embedding model of the settings, loaded without the network, against that of the index."""
+    """Check the embedding model of the settings, loaded without the network, against that of the index."""
     # Whoever loads a model asks a hub for what is missing; the doctor looks at what is here.
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
     from excerpt.index.embed import open_embedder
@@ -208,7 +208,7 @@ _ENOUGH_FREE = 100_000_000
 
 
 def folders(where: Places, index: Path | None, index_size: int) -> Iterator[Finding]:
-    """The folders of settings, index, memories and state; `index` is that of the vault, of so many bytes."""
+    """Check the folders of settings, index, memories and state; `index_size` is in bytes."""
     for name, folder in (
         ("Settings", where.config),
         ("Indexes", where.cache),
@@ -242,7 +242,7 @@ def _writable(name: str, folder: Path) -> Finding:
 
 
 def _private(where: Places) -> Iterator[Finding]:
-    """Whether other users may read what is kept; on Windows nothing is said of it."""
+    """Check whether other users may read the folders; not on Windows."""
     found = [str(path) for folder in where.folders for path in open_to_others(folder)]
     if found:
         files = counted(len(found), "file or folder", "files and folders")
@@ -252,7 +252,7 @@ def _private(where: Places) -> Iterator[Finding]:
 
 
 def _nearest(folder: Path) -> Path:
-    """The folder, or what is there of the way to it."""
+    """Return the folder, or its nearest existing parent."""
     return next((path for path in (folder, *folder.parents) if os.path.lexists(path)), Path())
 
 
@@ -295,8 +295,7 @@ class Seen:
 
 
 def look_at_vault(given: Path, settings: Settings, watches: int | None) -> Seen:
-    """Look at the vault at `given`. `watches` is how many folders the system watches for a user, None if it has no
-    such limit."""
+    """Check the vault at `given`; `watches` is how many folders the system watches per user, None without a limit."""
     try:
         vault = open_vault(given)
         found = scan(vault, settings.vault)
@@ -362,7 +361,7 @@ def _walked(vault: Path, suffixes: tuple[str, ...]) -> Iterator[str]:
 
 
 def _not_read(found: Scan) -> Iterator[Finding]:
-    """What would be notes and is passed over, by reason."""
+    """Yield findings about files that would be notes and are skipped, by reason."""
     by_reason: dict[str, list[str]] = {}
     for one in found.skipped:
         by_reason.setdefault(one.reason, []).append(one.path)
@@ -534,7 +533,7 @@ def clipboard(environment: Mapping[str, str], which: Which, platform: str, copie
 
 
 def keys(screen: ScreenSettings) -> Iterator[Finding]:
-    """The keymap of the settings."""
+    """Check the keymap of the settings."""
     keymap, problems = usable(screen.keys)
     todo = "Change it under [screen.keys] in the settings; `excerpt config --path` says where they are."
     for sentence in problems:
@@ -547,7 +546,7 @@ def keys(screen: ScreenSettings) -> Iterator[Finding]:
 
 
 def editor(setting: str, environment: Mapping[str, str], which: Which) -> Iterator[Finding]:
-    """Which command opens a note, and whether it is told the line."""
+    """Check which command opens a note, and whether it gets the line."""
     try:
         first, second = (editor_command(setting, environment, which, Path("note.md"), line) for line in (1, 2))
     except ExcerptError as error:

@@ -1,4 +1,4 @@
-"""Everything that the doctor looks at, in the order in which it is told; nothing of it is changed."""
+"""All checks of the doctor, in the order of the report; they change nothing."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _HOW = {
 
 
 def findings_of(health: Health, *, quick: bool) -> Iterator[Finding]:
-    """The lines about an index that is there."""
+    """Yield the findings about an existing index."""
     if health.generation:
         held = f"{counted(health.notes, 'note')}, {counted(health.fragments, 'fragment')}"
         yield ok(f"Generation {health.generation}: {held}, {megabytes(health.size)}")
@@ -74,7 +74,7 @@ def _faults(faults: list[Fault]) -> Iterator[Finding]:
 
 
 def _agreements(health: Health, *, quick: bool) -> Iterator[Finding]:
-    """What was held against its source and agrees."""
+    """Yield what was compared with its source and agrees."""
     wrong = {fault.part for fault in health.faults}
     if RepairPart.NOTE not in wrong:
         more = "" if quick else ", and what they were cut into is what their text gives"
@@ -114,7 +114,7 @@ def lock(folder: Path) -> Finding:
 
 
 def _holder(file: Path) -> str:
-    """The process that holds a lock on `file`, as Linux tells; "" if that is not known."""
+    """Return the process that holds a lock on `file`, from Linux; "" if unknown."""
     with suppress(OSError, ValueError):
         status = file.stat()
         wanted = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
@@ -131,8 +131,11 @@ def _holder(file: Path) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """What was found. `vault` is None where it cannot be read, `health` where there is no index; `settings_valid` says
-    that the settings are those of the user, not the defaults in place of a broken file."""
+    """The result of all checks.
+
+    `vault` is None if it cannot be read, `health` if there is no index; `settings_valid` is False if a broken settings
+    file was replaced by defaults.
+    """
 
     groups: tuple[FindingGroup, ...]
     settings: Settings
@@ -151,8 +154,10 @@ class Diagnosis:
 
 
 def look(given: Path | None, where: Places, tick: Tick, *, quick: bool) -> Diagnosis:
-    """Look at all there is, with the vault at `given`, a folder or the address of a store (None: none was ever
-    opened). Never raises."""
+    """Run all checks, with the vault at `given`, a folder or the address of a store. Never raises.
+
+    None means that no vault was ever opened.
+    """
     settings, of_settings = Settings(), FindingGroup("settings", ())
     seen = checks.Seen(())
     folder: Path | None = None
@@ -212,7 +217,7 @@ def look(given: Path | None, where: Places, tick: Tick, *, quick: bool) -> Diagn
 
 
 def group(name: str, *parts: Callable[[], Iterable[Finding]]) -> FindingGroup:
-    """What the parts find. One that fails is a finding too, and the others go on."""
+    """Run checks as one group. A check that fails is a finding too, and the others continue."""
     findings: list[Finding] = []
     for part in parts:
         try:
@@ -247,7 +252,7 @@ def _index(
 
 
 def _resolved(given: Path | None) -> Path | None:
-    """The path of a vault that may not be there, or what stands for one in a store."""
+    """Return the path of a vault that may not exist, or the path that stands for a store."""
     try:
         if is_address(str(given)):
             return read_address(str(given)).folder

@@ -1,5 +1,7 @@
-"""`--fix`: what can be mended without asking. The index is made to agree with the vault, and what is kept is closed to
-other users; what it says is never touched."""
+"""`--fix`: repairs that need no question. The index is updated and permissions are closed.
+
+The content of settings, memories and the vault is never changed.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +28,10 @@ class Mended:
 
 
 def mend(found: Diagnosis, where: Places, progress: Callable[[Progress], None]) -> Mended:
-    """Close to other users what they may read, bring the index up to date and make anew what is damaged in it. What
-    settings and memories say, and the vault, are the user's: they are left alone."""
+    """Close permissions for other users, update the index and rebuild what is damaged in it.
+
+    The content of settings, memories and the vault is the user's and stays.
+    """
     private, index = _close(where.folders), _mend_index(found, progress)
     return Mended((*private.done, *index.done), (*private.left, *index.left))
 

@@ -65,15 +65,15 @@ def normalise_tags(tags: Iterable[str]) -> tuple[str, ...]:
 
 
 def name_id(name: str) -> str:
-    """The id of a file that states none: stable as long as the file keeps its name."""
+    """Return the id of a file without one: stable as long as the file keeps its name."""
     return "f" + blake2b(name.encode("utf-8", "surrogateescape"), digest_size=5).hexdigest()
 
 
 def parse_memory(data: bytes, name: str, modified: float) -> tuple[Memory, dict[str, Any]]:
-    """The memory that a file's bytes hold, and its whole frontmatter.
+    """Return the memory in a file's bytes, and its whole frontmatter.
 
-    `name` is the file's path in the memory folder and `modified` its time in seconds since 1970: they stand in for a
-    missing id, `created` and `updated`. Raises ReadError with the reason, in one sentence, if it cannot be read.
+    `name` is the file's path in the memory folder and `modified` its time in seconds since 1970: they replace a missing
+    id, `created` and `updated`. Raises ReadError with the reason, in one sentence, if it cannot be read.
     """
     metadata, text = _split(_decode(data))
     then = _utc(_EPOCH + timedelta(seconds=max(-LAST_SECOND, min(modified, LAST_SECOND))))
@@ -92,10 +92,10 @@ def parse_memory(data: bytes, name: str, modified: float) -> tuple[Memory, dict[
 
 
 def render_memory(memory: Memory, before: tuple[Memory, Mapping[str, Any]] | None = None) -> bytes:
-    """The file of `memory`.
+    """Return the content of the file of `memory`.
 
-    `before` is what the file holds now, as `parse_memory` gave it: keys of its frontmatter whose meaning did not
-    change stay as they were written, unknown ones too.
+    `before` is what the file holds now, as returned by `parse_memory`: keys of its frontmatter with the same meaning
+    stay as they were written, and so do unknown ones.
     """
     new = _fields(memory)
     if before is None:
@@ -216,5 +216,5 @@ def _utc(moment: datetime) -> str:
 
 
 def now() -> str:
-    """This moment, as memories write it."""
+    """Return the present time in the form that memories use."""
     return _utc(datetime.now(UTC))

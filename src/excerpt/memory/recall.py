@@ -40,7 +40,7 @@ from excerpt.vault.scan import LAST_SECOND
 
 
 def remembered_at(memories: Iterable[Memory], path: str, line_start: int, line_end: int) -> tuple[Memory, ...]:
-    """Those of `memories` whose source, as they say it, has lines in common with these of a note."""
+    """Return the `memories` whose recorded source overlaps these lines of a note."""
     return tuple(memory for memory in memories if _is_about(memory.source, path, line_start, line_end))
 
 
@@ -51,10 +51,10 @@ def _is_about(source: Source | None, path: str, line_start: int, line_end: int) 
 
 
 class Badges:
-    """The memories of a vault by where their sources stand in one snapshot of it. Usable from the snapshot's thread.
+    """The memories of a vault by the present locations of their sources. For one thread, that of the snapshot.
 
-    A note is compared with its memories when it is first asked for (some 0.2 ms each), so that lines that have moved
-    have their badges, and those that took their place have not. Make another for another snapshot or other memories.
+    A note is compared with its memories on first use (some 0.2 ms each), so that moved lines keep their badges and the
+    lines that replaced them have none. Create another for another snapshot or other memories.
     """
 
     def __init__(self, memories: Iterable[Memory], snapshot: Corpus) -> None:
@@ -70,7 +70,7 @@ class Badges:
                     self._of_note.setdefault(today, []).append(memory)
 
     def at(self, path: str, line_start: int, line_end: int) -> tuple[Memory, ...]:
-        """The memories whose source has lines in common with these today, newest first as they were given."""
+        """Return the memories whose source overlaps these lines today, newest first."""
         if path not in self._of_note:
             return ()
         if path not in self._placed:
@@ -96,9 +96,12 @@ _NEAREST = 5  # memories told of where none answers
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """A memory that was found. `spans` are what matched, in its text; `confidence` is None where nothing was asked that
-    could be answered, and where words alone were looked for. Where no memory `answers`, those that have a word of the
-    query are told of. `standing` is there where sources were looked at."""
+    """A memory that was found.
+
+    `spans` are what matched in its text; `confidence` is None for a query without words and where only words were
+    compared. If no memory `answers`, those with a word of the query are listed. `standing` is set if sources were
+    checked.
+    """
 
     memory: Memory
     score: float = 0.0
@@ -108,7 +111,7 @@ class Recalled:
     standing: MemoryStanding | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """What `excerpt recall --json` has of it: the memory's fields stand beside what is said of it."""
+        """Return the JSON form of `excerpt recall`: the memory's fields with those of the match."""
         return {
             **self.memory.to_dict(),
             "score": round(self.score, 6),
@@ -145,7 +148,7 @@ class Recaller:
         self._all: tuple[Contents, list[Recalled]] | None = None
 
     def close(self) -> None:
-        """Let go of the index."""
+        """Close the index."""
         self._updater.close()
         index, self._index = self._index, None
         if index is not None:
@@ -154,10 +157,10 @@ class Recaller:
     def recall(
         self, query: str = "", tags: Sequence[str] = (), source: str = "", since: str = "", limit: int | None = None
     ) -> list[Recalled]:
-        """Memories that answer `query`, best first, or without one all of them, newest first; of those, the ones with
-        all `tags`, from the note or folder `source`, and remembered `since` a day (as `created:` takes it).
+        """Return the memories that answer `query`, best first, or without a query all of them, newest first.
 
-        `limit` defaults to the settings' where words are asked for, and else to no limit. Raises MemoryUnusableError if
+        Of these, the ones with all `tags`, from the note or folder `source`, and saved `since` a day (in the form of
+        `created:`). `limit` defaults to the settings' for a query, and else to no limit. Raises MemoryUnusableError if
         the folder cannot be read or `since` is no date.
         """
         self.unranked, self.hints = "", ()
@@ -196,8 +199,10 @@ class Recaller:
         return limit
 
     def near(self, text: str, least: float, most: int = 3) -> list[tuple[Memory, float]]:
-        """The memories whose text is nearest to `text` in meaning, from a cosine of `least` on, with that; none where
-        meaning cannot be asked (`unranked` then says why)."""
+        """Return the memories nearest to `text` in meaning, with cosines of at least `least`.
+
+        None are returned if the model cannot be used; `unranked` then says why.
+        """
         self.unranked = ""
         contents = self.store.contents()
         if not text.strip() or not contents.ids:
@@ -226,7 +231,7 @@ class Recaller:
     # --- the index ----------------------------------------------------------------------------------------------------
 
     def _caught_up(self, contents: Contents) -> _Index:
-        """The index with all that the folder has. Raises ExcerptError where that cannot be."""
+        """Return the index with all that the folder has. Raises ExcerptError if that fails."""
         index = self._index
         if index is not None and index.files is contents.files:
             return index
@@ -256,8 +261,10 @@ class Recaller:
 
 
 def settings_for(settings: Settings) -> Settings:
-    """The settings that memories are indexed and searched with: a note of theirs is a file that the store takes for a
-    memory, and nothing but the query says which is first."""
+    """Return the settings that memories are indexed and searched with.
+
+    A note is then a file that the store takes for a memory, and only the query decides the order.
+    """
     return replace(
         settings,
         vault=VaultSettings(extensions=(".md",), exclude=("!*", f"/{TRASH}/"), language=settings.vault.language),
@@ -275,7 +282,7 @@ def _listed(memories: Sequence[Memory]) -> list[Recalled]:
 def _ranked(
     index: _Index, queries: Sequence[Query], settings: Settings, among: Collection[str] | None, limit: int | None
 ) -> list[Recalled]:
-    """The memories that answer, each by its best fragment; of filters alone, the newest first."""
+    """Return the memories that answer, each by its best fragment; for filters alone, the newest first."""
     engine = index.engine
     table = engine.snapshot.table
     wanted = queries[0].strategy or settings.search.strategy
@@ -313,8 +320,10 @@ def _ranked(
 
 
 def _answers(ranking: Ranking, at: int) -> bool:
-    """Whether a fragment says something of what was asked, by its words or by its meaning: the engine puts forward all
-    that is a little nearer than the rest."""
+    """Return whether a fragment answers the query by words or by meaning.
+
+    The engine lists everything that is a little nearer than the rest.
+    """
     answer, place = ranking.answers[ranking.which[at]], int(ranking.places[at])
     if answer.judgement is None or answer.judgement.word(place) is not Confidence.NOTHING:
         return True
@@ -331,7 +340,7 @@ def _part(ranking: Ranking, at: npt.NDArray[np.intp]) -> Ranking:
 
 
 def _spans_in(text: str, hit: Hit) -> tuple[Span, ...]:
-    """The hit's spans as they stand in the memory's text, which the fragment is a part of."""
+    """Return the hit's spans as offsets in the memory's text, which contains the fragment."""
     begin = text.find(hit.fragment.text)
     return tuple(Span(span.start + begin, span.end + begin) for span in hit.spans) if begin >= 0 else ()
 
@@ -354,7 +363,7 @@ def _nearest(index: _Index, text: str, least: float) -> list[tuple[Memory, float
 
 
 def _first_day(since: str, today: date) -> date:
-    """The first day of a period."""
+    """Return the first day of a period."""
     period = period_of(f">={since}", today)
     if period is None:
         hint = "Give a day as 2025-03-01 or 2025-03, or how long ago as 7d, 2w, 3m, 1y."
@@ -363,7 +372,7 @@ def _first_day(since: str, today: date) -> date:
 
 
 def _day(moment: str) -> date:
-    """The reader's own day of a moment of a memory; one written by hand as a mere day is midnight in UTC, and stays."""
+    """Return the local day of a memory's time; a time at midnight UTC was written as a mere day, and stays."""
     then = datetime.fromisoformat(moment)
     if then.time() == time.min:
         return then.date()
@@ -373,8 +382,7 @@ def _day(moment: str) -> date:
 
 
 def _tell(facets: Facets, memories: Sequence[Memory | None]) -> None:
-    """Tell the filters what they mean of memories: the path of the source, the day on which one was remembered, and
-    when it was changed."""
+    """Give the filters the data of memories: the path of the source, the day of saving, and the last change."""
     days = [UNKNOWN_DAY if memory is None else _day(memory.created).toordinal() - _EPOCH for memory in memories]
     changed = [0 if memory is None else _nanoseconds(memory.updated) for memory in memories]
     sources = [None if memory is None else memory.source for memory in memories]
@@ -425,21 +433,24 @@ def _by_words(queries: Sequence[Query], memories: Sequence[Memory], contents: Co
 # What is remembered already of the same thing, when one remembers again: to be merged, or both kept.
 
 ALIKE = 0.85
-"""The cosine from which two texts are taken to say the same (docs/design/memory.md)."""
+"""The cosine from which two texts count as saying the same (docs/design/memory.md)."""
 MOST = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A memory that may say the same. `is_same_source`: it is about the same lines; else it is near in meaning.
-    `likeness` is the cosine of the texts, 0 where it is below ALIKE or unknown."""
+    """A memory that may say the same as a new one.
+
+    `is_same_source`: it is about the same lines; otherwise it is near in meaning. `likeness` is the cosine of the
+    texts, 0 if it is below ALIKE or unknown.
+    """
 
     memory: Memory
     is_same_source: bool
     likeness: float
 
     def to_dict(self) -> dict[str, Any]:
-        """What `excerpt remember --json` has of it: of the memory no more than it takes to know it by."""
+        """Return the JSON form of `excerpt remember`, with only the id and text of the memory."""
         return {
             **picked(self.memory, "id", "text"),
             "same_source": self.is_same_source,
@@ -455,13 +466,15 @@ class Remembered:
     similar: tuple[Offer, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """What `excerpt remember --json` prints."""
+        """Return the JSON form of `excerpt remember`."""
         return {**self.memory.to_dict(), "similar": [offer.to_dict() for offer in self.similar]}
 
 
 def offers(text: str, source: Source | None, recaller: Recaller, badges: Badges | None = None) -> list[Offer]:
-    """The memories that a new one of `text` and `source` could be merged with, at most MOST: those of the same lines
-    first, then the nearest in meaning. With `badges`, sources that have moved in the vault are the same too."""
+    """Return memories that a new one could be merged with, at most MOST: same lines first, then the nearest in meaning.
+
+    With `badges`, a source that has moved in the vault still counts as the same.
+    """
     near = {memory.id: (memory, cosine) for memory, cosine in recaller.near(text, ALIKE, MOST)}
     same: Sequence[Memory] = ()
     if source is not None:
@@ -474,10 +487,11 @@ def offers(text: str, source: Source | None, recaller: Recaller, badges: Badges 
 
 
 def merged(memory: Memory, text: str, tags: Sequence[str] = (), why: str = "", source: Source | None = None) -> Memory:
-    """`memory` with another finding in it: the texts joined, unless one holds the other, the tags united, the reasons
-    joined. It stays with its own source; where the other's is another, it is named below its text.
+    """Return `memory` merged with another finding, for `MemoryStore.change`.
 
-    To be given to `MemoryStore.change`, so that it is made of the memory as it is at that moment."""
+    The texts are joined unless one contains the other, tags are united and reasons joined. It keeps its own source;
+    another source is named below its text.
+    """
     if text.strip() in memory.text:
         whole, where = memory.text, memory.source or source
     elif memory.text.strip() in text:

@@ -1,4 +1,4 @@
-"""Whether a memory still says what its source says, and how the two differ."""
+"""Whether a memory still agrees with its source, and how the two differ."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class DiffRow:
 
 
 def side_by_side(before: str, after: str) -> tuple[DiffRow, ...]:
-    """The lines of two texts, those that belong together beside each other."""
+    """Return the lines of two texts as rows, with matching lines beside each other."""
     old, new = before.split("\n"), after.split("\n")
     rows: list[DiffRow] = []
     for kind, i, j, k, m in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
@@ -100,11 +100,11 @@ class SourceStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class MemoryStanding:
-    """How a memory stands to its source. `memory` is the one looked at.
+    """The state of a memory's source. `memory` is the one that was checked.
 
-    `source` is where its text is now (fresh, moved), or what stands in its place (changed), with lines, digest and
-    headings as they are; None where it is gone or there never was one. `now` is the text of these lines. `is_seen`
-    says that the user knows that the source is gone.
+    `source` is where its text is now (fresh, moved), or what replaced it (changed), with lines, digest and headings;
+    None if it is gone or there never was one. `now` is the text of these lines. `is_seen` says that the user knows that
+    the source is gone.
     """
 
     kind: SourceStatus
@@ -124,7 +124,7 @@ class MemoryStanding:
         return tuple(row for row in side_by_side(self.memory.text, self.now) if not row.is_same)
 
     def to_dict(self) -> dict[str, Any]:
-        """What `excerpt recall --sources --json` has beside the memory."""
+        """Return the JSON form of `excerpt recall --sources`, without the memory."""
         return {"kind": self.kind, "stale": self.is_stale, **picked(self, "source", "now")}
 
 
@@ -137,10 +137,10 @@ lines of one note that have nothing to do with each other have 25 to 40."""
 
 
 def standing(memory: Memory, snapshot: Corpus, *, elsewhere: bool = True) -> MemoryStanding:
-    """How `memory` stands to its source in the vault as indexed.
+    """Return the state of the source of `memory` in the vault as indexed.
 
-    The note is looked for where it was and where it is known to have moved to; if `elsewhere`, which reads all texts
-    once (some 50 ms for 100,000 fragments), also where the same text stands in another note.
+    The note is searched at its path and where it is known to have moved to; if `elsewhere`, which reads all texts once
+    (some 50 ms for 100,000 fragments), also in other notes with the same text.
     """
     source = memory.source
     if source is None:
@@ -163,8 +163,10 @@ def standing(memory: Memory, snapshot: Corpus, *, elsewhere: bool = True) -> Mem
 
 
 def follow(store: MemoryStore, found: MemoryStanding) -> Memory:
-    """Let the memory's link follow its source to where it is now. Raises MemoryUnusableError as all of these do: the
-    memory is not there any more, or has been changed since `found` was."""
+    """Update the memory's link to where its source is now.
+
+    Raises MemoryUnusableError, as all of these functions do, if the memory is gone or has changed since `found`.
+    """
     if found.kind is not SourceStatus.MOVED:
         return store.get(found.memory.id)
     return _decide(store, found, lambda memory: replace(memory, source=found.source))
@@ -178,8 +180,10 @@ def update(store: MemoryStore, found: MemoryStanding) -> Memory:
 
 
 def keep(store: MemoryStore, found: MemoryStanding) -> Memory:
-    """Leave the memory's text as it is, and remember that its source was seen like this: it is stale again only when
-    the source changes again. Of a source that is gone, the digest is let go."""
+    """Keep the memory's text and record the present state of its source, so it is stale again only after a change.
+
+    For a source that is gone, the digest is dropped.
+    """
     if found.kind not in (SourceStatus.CHANGED, SourceStatus.GONE):
         return store.get(found.memory.id)
     return _decide(store, found, lambda memory: replace(memory, source=found.source or _unknown(memory.source)))
@@ -217,7 +221,7 @@ def _is_verbatim(memory: Memory, source: Source) -> bool:
 
 
 def _found_in(memory: Memory, source: Source, path: str, note: Sequence[str]) -> tuple[int, int] | None:
-    """The lines of a note that are the source's, the nearest to where they were."""
+    """Return the lines of a note that are the source's, the nearest to where they were."""
     count = max(source.line_end - source.line_start + 1, 1)
     if _is_verbatim(memory, source):
         lines = memory.text.split("\n")
@@ -238,9 +242,10 @@ def _notes_with(text: str, snapshot: Corpus) -> list[str]:
 
 
 def _in_its_place(memory: Memory, source: Source, note: Sequence[str]) -> tuple[int, int] | None:
-    """The lines that stand where the source's stood; None if nothing of it is left.
+    """Return the lines that replaced the source's; None if nothing of it is left.
 
-    Of a text that is the user's own there is nothing to look for, so it is the same lines."""
+    For a text that is the user's own nothing can be searched, so the same line numbers are returned.
+    """
     if not _is_verbatim(memory, source):
         return same_lines(source.line_end - source.line_start + 1, note, source.line_start)
     lines = memory.text.split("\n")
@@ -252,7 +257,7 @@ def _in_its_place(memory: Memory, source: Source, note: Sequence[str]) -> tuple[
 
 
 def _at(memory: Memory, snapshot: Corpus, path: str, note: Sequence[str], place: tuple[int, int]) -> MemoryStanding:
-    """The standing of a memory whose text is found."""
+    """Return the state of a memory whose text was found."""
     source = memory.source
     assert source is not None
     is_there = (path, *place) == (source.path, source.line_start, source.line_end) or not source.line_start
@@ -271,7 +276,7 @@ def _lines(note: Sequence[str], place: tuple[int, int]) -> str:
 
 
 def source_at(snapshot: Corpus, path: str, line_start: int, line_end: int, text: str) -> Source:
-    """Where lines of a note stand, as a memory keeps it; `text` is theirs."""
+    """Return a memory's source for lines of a note; `text` is theirs."""
     under = [section for section in snapshot.sections(path) if section.line_start <= line_start]
     headings, place = under[-1].heading_path if under else (), snapshot.place(path, line_start, line_end)
     return Source(path, line_start, line_end, digest_of_text(text), headings, place)
@@ -284,7 +289,7 @@ _LINES = re.compile(r"(?P<note>.+):(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?", r
 
 
 def from_fragment(snapshot: Corpus, fragment_id: str) -> tuple[Source, str]:
-    """Where a fragment stands, and its text. Raises MemoryUnusableError if there is none of that id."""
+    """Return the source and text of a fragment. Raises MemoryUnusableError if the id is unknown."""
     found = snapshot.fragment(fragment_id)
     if found is None:
         hint = "Ids are the fragment_id of `excerpt search --json`; that of changed text is another."
@@ -294,8 +299,10 @@ def from_fragment(snapshot: Corpus, fragment_id: str) -> tuple[Source, str]:
 
 
 def from_lines(snapshot: Corpus, place: str) -> tuple[Source, str]:
-    """Where the lines of `NOTE:A-B` or `NOTE:A` stand (NOTE is a path, title or alias; without lines, all of it), and
-    their text as it was indexed. Raises MemoryUnusableError if there is no such note or it has no such lines."""
+    """Return the source and text of `NOTE:A-B` or `NOTE:A` (a path, title or alias; without lines, the whole note).
+
+    The text is that of the index. Raises MemoryUnusableError if there is no such note or it has no such lines.
+    """
     path, first, last = _note_called(snapshot, place), 1, None
     if path is None and (found := _LINES.fullmatch(place)):
         path, first, last = (

@@ -36,8 +36,10 @@ _STAMP = re.compile(r"\.\d{8}T\d{12}Z(?=\.md$)")
 
 @dataclass(frozen=True, slots=True)
 class CopiedMemory:
-    """A file that states the id of another: a copy made by hand, or by a sync tool that met a conflict. It goes by `id`
-    instead of the one it states, `of`."""
+    """A file with the id of another: a copy made by hand, or by a sync tool after a conflict.
+
+    It is used under `id` instead of its stated one, `of`.
+    """
 
     path: str
     of: str
@@ -46,8 +48,7 @@ class CopiedMemory:
 
 @dataclass(frozen=True, slots=True)
 class KeptMemories:
-    """All that is in the folder: `memories`, newest first, the files that could not be read as one, and which of the
-    memories are copies."""
+    """The content of the folder: `memories`, newest first, unreadable files, and which memories are copies."""
 
     memories: tuple[Memory, ...]
     broken: tuple[Skipped, ...]
@@ -65,8 +66,10 @@ _MOST_BYTES = 16_000_000  # of the file of one memory
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A memory as its file was last read; another object whenever the file says something else. `is_sure` says that a
-    change since would show in the file's stamp."""
+    """A memory as its file was last read; a new object whenever the file's content changes.
+
+    `is_sure` says that a change since would show in the file's stamp.
+    """
 
     stamp: Stamp
     is_sure: bool
@@ -85,8 +88,10 @@ class Broken:
 
 @dataclass(frozen=True)
 class Contents:
-    """What the folder held when it was looked at: the same object as long as nothing changes. `files` are by name
-    (relative to the folder, with "/"), `ids` by the memories' ids, newest first."""
+    """The content of the folder when it was read; the same object as long as nothing changes.
+
+    `files` are by name (relative to the folder, with "/"), `ids` by the memories' ids, newest first.
+    """
 
     files: Mapping[str, Kept | Broken]
     ids: Mapping[str, tuple[str, Kept]]
@@ -159,8 +164,10 @@ class MemoryStore:
         return self.change(memory.id, lambda _: memory)
 
     def change(self, memory_id: str, change: Callable[[Memory], Memory]) -> Memory:
-        """As `update`, with what `change` makes of the memory as it is at that moment: nothing that another process
-        wrote meanwhile is undone. What `change` raises leaves everything as it was."""
+        """Update a memory with the result of `change`, which gets its present state.
+
+        So nothing that another process wrote meanwhile is undone. What `change` raises leaves everything unchanged.
+        """
         with self._writing():
             self._give_ids()
             name, kept = self._find(memory_id)
@@ -200,7 +207,7 @@ class MemoryStore:
         raise MemoryUnusableError(f"There is no memory {memory_id or repr(memory_id)} in {self.folder / TRASH}.")
 
     def contents(self) -> Contents:
-        """What is in the folder now, reading again only what changed."""
+        """Return the present content of the folder, reading only what changed."""
         before = self._contents.files
         try:
             files = {
@@ -213,7 +220,7 @@ class MemoryStore:
         return self._contents
 
     def _give_ids(self) -> None:
-        """Write into each copy the id that it goes by, before the one that it shares is forgotten or brought back."""
+        """Write into each copy the id that it is used under, before the shared one is forgotten or restored."""
         for copied in self.contents().found.copies:
             name, kept = self._find(copied.id)
             file = self.folder / name
@@ -237,7 +244,7 @@ class MemoryStore:
         return sorted(found, key=lambda file: ((_STAMP.search(file.name) or [""])[0], file.name), reverse=True)
 
     def _trash_name(self, name: str) -> Path:
-        """A free name in the trash that tells when, to the microsecond, and sorts by it."""
+        """Return a free name in the trash with the time in microseconds, which sorts by it."""
         stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%fZ")
         return _free((self.folder / TRASH / name).with_suffix(f".{stamp}.md"))
 
@@ -258,8 +265,10 @@ class MemoryStore:
 
 
 def _files(folder: Path, below: str = "") -> Iterator[tuple[str, os.stat_result]]:
-    """Names of the Markdown files in and under `folder`, and of links to folders, each with its own state. A missing
-    folder is an empty one; hidden names and the trash are none of ours; no link is followed."""
+    """Yield the names of Markdown files in and under `folder`, and of links to folders, each with its own state.
+
+    A missing folder is an empty one; hidden names and the trash are left out; no link is followed.
+    """
     with suppress(FileNotFoundError), os.scandir(folder) as entries:
         for entry in entries:
             name = f"{below}{entry.name}"
@@ -272,7 +281,7 @@ def _files(folder: Path, below: str = "") -> Iterator[tuple[str, os.stat_result]
 
 
 def _read_again(folder: Path, name: str, state: os.stat_result, before: Kept | Broken | None) -> Kept | Broken:
-    """The file as it is now: `before` itself if it still says the same."""
+    """Return the file as it is now: `before` itself if its content is the same."""
     stamp = (state.st_mtime_ns, state.st_size, state.st_ino)
     if before is not None and before.stamp == stamp and before.is_sure:
         return before
@@ -298,7 +307,7 @@ def _read_file(folder: Path, name: str, stamp: Stamp, is_sure: bool) -> Kept | B
 
 
 def _link_reason(folder: Path, name: str) -> str:
-    """Return why a link is not followed, as the scan of a vault says it."""
+    """Return why a link is not followed, in the words of a vault's scan."""
     target = Path(os.path.realpath(folder / name))
     if not target.is_relative_to(os.path.realpath(folder)):
         return "It is a link out of the folder of memories."
@@ -308,8 +317,11 @@ def _link_reason(folder: Path, name: str) -> str:
 
 
 def _by_id(read: Mapping[str, Kept | Broken]) -> dict[str, tuple[str, Kept]]:
-    """Memories by id, newest first. Of two files that state the same id (one is a copy), the one named after it keeps
-    it and the other goes by an id made of its name, so that both are there."""
+    """Return memories by id, newest first.
+
+    Of two files with the same id (one is a copy), the one named after it keeps it, and the other gets an id made of its
+    name.
+    """
     entries = sorted(((name, kept) for name, kept in read.items() if isinstance(kept, Kept)), key=itemgetter(0))
     found = {kept.memory.id: (name, kept) for name, kept in entries}
     if len(found) < len(entries):
@@ -341,7 +353,7 @@ def _told_apart(entries: Sequence[tuple[str, Kept]]) -> dict[str, tuple[str, Kep
 
 
 def _slug(text: str) -> str:
-    """The first words of `text` as a piece of a file name."""
+    """Return the first words of `text` as part of a file name."""
     words = re.findall(r"[^\W_]+", unicodedata.normalize("NFKC", text[:400]).lower())
     slug = ""
     for word in words:

@@ -12,8 +12,10 @@ from excerpt.text.words import QueryWord, detect_language, query_terms, terms_of
 
 
 def standing_asked(query: str) -> tuple[str, bool | None]:
-    """A query without `is:stale`, and what that asks for: memories whose source is not as it was, with a dash the
-    others, None where it does not stand there. It counts for all alternatives."""
+    """Return a query without `is:stale`, and what that asks for: True for stale memories, False for others, None.
+
+    It applies to all alternatives.
+    """
     stale: bool | None = None
     for one in reversed(conditions(query, kinds=KINDS_OF_MEMORIES)):
         if one.filter is not None and one.filter.kind is FilterKind.IS:
@@ -45,9 +47,9 @@ def searched(memory: Memory) -> Searched:
 
 
 def wanted_words(words: str, languages: Sequence[str]) -> Callable[[Searched], bool]:
-    """A test that a memory holds all `words`, stemmed as the memories' `languages` are, the last one as a prefix.
+    """Return a test whether a memory has all `words`, stemmed in the memories' `languages`, the last one as a prefix.
 
-    A compound is there when it is as a whole, or when all its parts are.
+    A compound matches as a whole or by all of its parts.
     """
     common = [language for language, _ in Counter(languages).most_common()]
     asked = query_terms(words, list(dict.fromkeys([*common, ""])))
