@@ -589,6 +589,6 @@ def test_a_refused_push_says_what_to_type(copies: tuple[Copy, Copy]) -> None:
     assert "The push was refused: nothing was written." in said
     assert "--overwrite NOTE" in said
     said = told_by(first, *command, "--merge", code=3)
-    assert "1 note was changed here and in the store, and stayed as the store has them: Honey.md." in said
+    assert "1 note was changed here and in the store, and stayed as in the store: Honey.md." in said
     assert "5 notes" in told_by(first, *command, "--overwrite", "Honey.md")
     assert "give one of them" in told_by(first, *command, "--merge", "--mirror", code=2)

@@ -151,7 +151,7 @@ def check_plan(plan: PushPlan, ours: Mapping[str, str], theirs: Mapping[str, str
 def conflict_sentence(conflicts: Sequence[str]) -> str:
     """Return what became of notes that were changed on both sides in a merge, and what to do."""
     return (
-        f"{_were(conflicts)} changed here and in the store, and stayed as the store has them: {_listed(conflicts)}."
+        f"{_were(conflicts)} changed here and in the store, and stayed as in the store: {_listed(conflicts)}."
         " Compare with `excerpt read NOTE --vault ADDRESS`; --overwrite NOTE pushes this copy's version."
     )
 

@@ -78,6 +78,16 @@ async def test_its_last_line_names_the_views_and_a_click_there_shows_one(still: 
         await until(pilot, lambda: side_of(still).view is PanelView.MAP, "the map")
 
 
+async def test_its_last_line_names_the_key_of_the_next_view_only_where_that_works(still: StillApp) -> None:
+    async with still.run_test(size=WIDE) as pilot:
+        await found(pilot, still)
+        tabs = side_of(still).query_one(ViewTabs)
+        for key, is_named in (("slash", False), ("escape", True), ("shift+tab", True), ("ctrl+o", False)):
+            await pilot.press(key)
+            await pilot.pause()
+            assert tabs.render_line(0).text.rstrip().endswith("v next") == is_named, key
+
+
 async def test_why_comes_and_goes_by_a_key_while_typing(still: StillApp) -> None:
     async with still.run_test(size=WIDE) as pilot:
         await found(pilot, still)

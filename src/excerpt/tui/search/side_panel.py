@@ -20,7 +20,7 @@ from textual.widget import Widget
 from excerpt.model import Fragment, Hit, Result
 from excerpt.text.display import visible_line
 from excerpt.text.fragments import digest_of_text
-from excerpt.tui.bindings import act_around, bindings
+from excerpt.tui.bindings import act_around, active, bindings
 from excerpt.tui.common.notice import Said
 from excerpt.tui.common.row_list import RowList
 from excerpt.tui.common.strips import fit, line
@@ -61,7 +61,7 @@ class PanelView(StrEnum):
 
 
 class ViewTabs(Widget):
-    """The names of the views, in one line."""
+    """The names of the views, in one line, and the key of the next one where it works: not while typing."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"views--shown"}
 
@@ -74,6 +74,8 @@ class ViewTabs(Widget):
     """
 
     view: reactive[PanelView] = reactive(PanelView.PASSAGE)
+    next_key: reactive[str] = reactive("")
+    """The id of the binding that shows the next view; "" while none works."""
 
     class Clicked(Message):
         """The name of a view was clicked."""
@@ -82,10 +84,18 @@ class ViewTabs(Widget):
             super().__init__()
             self.view = view
 
+    def on_mount(self) -> None:
+        self.watch(self.screen, "focused", self._name_key)
+
+    def _name_key(self) -> None:
+        bound = {each.binding.id or "" for each in active(self.screen)}
+        self.next_key = next((one for one in ("list-view", "side-view") if one in bound), "")
+
     def render_line(self, y: int) -> Strip:  # noqa: ARG002 - Textual's name
         shown = self.get_component_rich_style("views--shown", partial=True)
         left = [(f"[{one}]", shown) if one is self.view else (f" {one} ", Style.null()) for one in PanelView]
-        return line(left, [(f"{key_sign('side-view')} next ", Style.null())], self.size.width, self.rich_style)
+        key = [(f"{key_sign(self.next_key)} next ", Style.null())] if self.next_key else []
+        return line(left, key, self.size.width, self.rich_style)
 
     def on_click(self, event: events.Click) -> None:
         end = 0
