@@ -60,7 +60,10 @@ def changed_ns(file: FileState) -> int:
 
 
 def sure_before(catalog: Catalog) -> int:
-    """Return the time from which on a file may have changed again since it was read, without another time."""
+    """Return the time, in nanoseconds since 1970, before which a file's time proves it unchanged.
+
+    A file of a later time may have changed again since it was read, within the same tick of the clock.
+    """
     return catalog.number("looked") - _TICK_NS
 
 

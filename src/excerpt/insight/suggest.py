@@ -516,7 +516,7 @@ def _filters(engine: Engine, query: str, here: Counts) -> Iterator[Suggestion]:
 
 
 def _standing_out(tree: Tree, here: Counts, overall: Counts) -> Iterator[tuple[float, int, int]]:
-    """Yield the G² of a branch, its position, and its number of matches."""
+    """Yield how distinctive a branch is (G² and its share of the matches), its position, and its matches."""
     counts, notes = tree.count(here)
     whole, _ = tree.count(overall)
     matched, of = int(here.sum()), int(overall.sum())

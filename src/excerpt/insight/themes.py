@@ -314,7 +314,7 @@ def themes(topic: Topic) -> tuple[Theme, ...]:
 
 
 def _vectors(topic: Topic, rows: npt.NDArray[np.int32]) -> Floats:
-    """Return the fragments' vectors relative to their mean, of length 1, with a dimension that marks their notes."""
+    """Return the fragments' vectors relative to their mean, of length 1, with a further dimension for each note."""
     vectors = topic.snapshot.vectors.rows(rows)
     vectors = vectors - vectors.mean(axis=0)
     vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-6)

@@ -183,7 +183,7 @@ def is_function_word(word: str, languages: Iterable[str]) -> bool:
 
 
 _ASKING = frozenset(("a", "how", "what", "why", "where", "who", "do", "does", "did", "i", "my", "we", "our"))
-"""English words without a subject, besides the commonest words of all languages: question words, and "a"."""
+"""English words that name no subject: question words, and "a", which the list for all languages lacks."""
 
 
 def stop_words_among(words: Collection[str], languages: Iterable[str]) -> frozenset[str]:

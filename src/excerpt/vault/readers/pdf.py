@@ -34,7 +34,7 @@ _DPI = 200 / 72
 
 _HEADS = 2
 _EDGE = 0.12
-"""Share of a page's height at the top and bottom in which repeated lines are headers or footers."""
+"""Share of a page's height at each end in which repeated lines, at most `_HEADS`, are headers or footers."""
 _MOST_PAGES_SHARE = 0.6
 _FEWEST_PAGES = 4
 
