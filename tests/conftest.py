@@ -8,6 +8,8 @@ import signal
 # As `python -m excerpt` does, and before numpy is loaded: waiting by spinning takes the time of other tests.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+from pathlib import Path
+
 import pytest
 from hypothesis import settings
 
@@ -38,3 +40,9 @@ def tesseract() -> None:
     """For tests that read images by the real program."""
     if shutil.which("tesseract") is None:
         pytest.fail("tesseract is not installed: apt install tesseract-ocr, brew install tesseract", pytrace=False)
+
+
+def written_state(file: Path) -> tuple[int, ...]:
+    """Return what a write to a file changes. The time of the last access is left out, because reading changes it."""
+    state = file.stat()
+    return state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns

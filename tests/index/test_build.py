@@ -32,6 +32,7 @@ from excerpt.text.fragments import FRAGMENTS_VERSION, fragments_of
 from excerpt.text.tokens import open_tokenizer
 from excerpt.text.words import ANALYZER_VERSION
 from excerpt.vault import scan
+from tests.conftest import written_state
 from tests.index.conftest import WriteNote
 from tests.index.content import content
 
@@ -333,11 +334,11 @@ def test_a_vault_that_is_gone_leaves_the_index_untouched(
 ) -> None:
     write("Tea.md", TEA)
     build(vault, index, settings)
-    before = {file: file.stat() for file in index.rglob("*")}
+    before = {file: written_state(file) for file in index.rglob("*")}
     shutil.rmtree(vault)
     with pytest.raises(VaultError, match="There is no folder"):
         build(vault, index, settings)
-    assert {file: file.stat() for file in index.rglob("*")} == before
+    assert {file: written_state(file) for file in index.rglob("*")} == before
 
 
 def test_a_vault_that_was_emptied_on_purpose_has_an_empty_index(

@@ -15,6 +15,7 @@ from excerpt.errors import MemoryUnusableError
 from excerpt.memory.memory_file import normalise_tags, storable
 from excerpt.memory.store import TRASH, MemoryStore
 from excerpt.model import Memory, Source
+from tests.conftest import written_state
 
 SOURCE = Source("Guides/Sync.md", 12, 18, "0c5d9a44e7f1b2a3", ("Sync", "Conflicts"))
 
@@ -327,9 +328,9 @@ def test_what_an_update_replaces_is_in_the_trash(store: MemoryStore) -> None:
 
 def test_an_update_that_changes_nothing_writes_nothing(store: MemoryStore) -> None:
     memory = store.remember("old")
-    before = files(store)[0].stat()
+    before = written_state(files(store)[0])
     assert store.update(memory) == memory
-    assert files(store)[0].stat() == before
+    assert written_state(files(store)[0]) == before
     assert forgotten(store) == []
 
 
