@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from excerpt.tui.keymap import shown_keys
+from excerpt.tui.keymap import is_typed, keys_of, shown_keys
 from excerpt.tui.keys import FIELD, PLACES, Key
 
 PAGE = Path(__file__).parents[1] / "src/excerpt/demo/Keys.md"
@@ -30,8 +30,7 @@ _TABLE = re.compile(r"^\| key .*\n(?:\|.*\n)+", re.M)
 def rewritten(page: str) -> str:
     """Return the page with the tables of today: while typing, in lists, in fields."""
     linked: set[str] = set()
-    typing = [key for place in _TYPING for key in PLACES[place] if key.keys and key.first]
-    tables = iter((_table(_of_each(typing), linked), _table(_of_lists(), linked), _table(_of_each(FIELD), linked)))
+    tables = iter((_table(_of_typing(), linked), _table(_of_lists(), linked), _table(_of_each(FIELD), linked)))
     return _TABLE.sub(lambda _: next(tables), page)
 
 
@@ -39,14 +38,25 @@ def _of_each(keys: Sequence[Key]) -> Iterator[tuple[str, str]]:
     return ((_written(key.keys), _begun_small(key.what)) for key in keys)
 
 
+def _of_typing() -> Iterator[tuple[str, str]]:
+    for key in (key for place in _TYPING for key in PLACES[place] if key.first):
+        if keys := _keys(key, characters=False):
+            yield _written(keys), _begun_small(key.what)
+
+
+def _keys(key: Key, *, characters: bool) -> str:
+    """Return those of its keys that a field takes as characters, or the others."""
+    return ",".join(each for each in keys_of(key, {}) if is_typed(each) is characters)
+
+
 def _of_lists() -> Iterator[tuple[str, str]]:
     """Yield each key of a list once, with what it does in which list where that is not the same in all."""
-    typed = {key.keys for place in _TYPING for key in PLACES[place] if key.first}
     told: dict[str, dict[str, str]] = {}
-    for place, keys in PLACES.items():
-        for key in keys:
-            if place.startswith(_TABS) and ", with " in place and key.keys and key.keys not in typed:
-                told.setdefault(key.keys, {}).setdefault(key.label, _begun_small(key.what))
+    for place, rows in PLACES.items():
+        if place.startswith(_TABS):
+            for key in rows:
+                if keys := _keys(key, characters=True) if place in _TABS else key.keys:
+                    told.setdefault(keys, {}).setdefault(key.label, _begun_small(key.what))
     for keys_of_row, by_label in told.items():
         yield _written(keys_of_row), "; ".join(by_label.values())
 

@@ -22,11 +22,24 @@ from textual.widgets import Input
 from excerpt import tui
 from excerpt.settings import Places, ScreenSettings, Settings
 from excerpt.tui.app import ExcerptApp
-from excerpt.tui.bindings import groups, matching
+from excerpt.tui.bindings import groups, matching, row_id
 from excerpt.tui.common.bars import KeyBar
 from excerpt.tui.common.help import Help
-from excerpt.tui.keymap import UNSAFE, clashes, doubtful, key_sign, keys_of, shown_key, spell_keys, usable, use_keys
+from excerpt.tui.keymap import (
+    UNSAFE,
+    clashes,
+    doubtful,
+    is_typed,
+    key_sign,
+    keys_of,
+    places_around,
+    shown_key,
+    spell_keys,
+    usable,
+    use_keys,
+)
 from excerpt.tui.keys import PLACES
+from excerpt.tui.keys import Key as Row
 from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.pane import SearchPane
 from tests.tui.conftest import screen_of, search, top_screen, until
@@ -60,17 +73,25 @@ def test_no_binding_has_an_alt_key() -> None:
 
 
 TYPING = ("Always", "Everywhere", "Search")
+TABS = ("Search", "Overview", "Memory")
 
 
 def test_at_most_twenty_actions_have_keys_while_typing() -> None:
-    acting = {row.action.partition("(")[0] for place in TYPING for row in PLACES[place] if row.keys and row.first}
-    assert len(acting) <= 20
+    typing = [row for place in TYPING for row in PLACES[place] if row.first and set(keys_of(row, {})) - characters(row)]
+    assert len({row.action.partition("(")[0] for row in typing}) <= 20
+
+
+def characters(row: Row) -> set[str]:
+    """Its keys that a field takes as characters."""
+    return {key for key in keys_of(row, {}) if is_typed(key)}
 
 
 def test_at_most_thirty_more_keys_act_in_lists() -> None:
-    typing = {key for place in TYPING for row in PLACES[place] for key in keys_of(row, {})}
+    typing = {key for place in TYPING for row in PLACES[place] for key in set(keys_of(row, {})) - characters(row)}
     lists = [rows for place, rows in PLACES.items() if ", with " in place]
-    letters = {key for rows in lists for row in rows for key in keys_of(row, {})} - typing
+    panes = [rows for place, rows in PLACES.items() if place in TABS]
+    letters = {key for rows in panes for row in rows for key in characters(row)}
+    letters |= {key for rows in lists for row in rows for key in keys_of(row, {})} - typing
     assert len(letters - {"home", "end"}) <= 30, sorted(letters)
 
 
@@ -97,15 +118,46 @@ what is marked, dropped, kept, copied or gone back from."""
 
 def test_a_key_has_one_meaning_in_every_list() -> None:
     labels: dict[str, set[str]] = {}
-    for place in ("Search", "Overview", "Memory"):
-        for row in (row for each, rows in PLACES.items() if each.startswith(f"{place}, with ") for row in rows):
-            for key in keys_of(row, {}):
-                labels.setdefault(key, set()).add(row.label)
+    for place, rows in PLACES.items():
+        if place.partition(", with ")[0] in TABS:
+            for row in rows:
+                for key in characters(row) if place in TABS else keys_of(row, {}):
+                    labels.setdefault(key, set()).add(row.label)
     assert {key: said for key, said in labels.items() if len(said) > 1} == SAID_OTHERWISE
 
 
 def test_the_default_keys_do_not_clash() -> None:
     assert clashes({}) == []
+
+
+OVERRIDDEN = {
+    ("l", "link", "context-link"),
+    ("l", "link", "related-follow"),
+    ("s", "scope", "pack-scope"),
+    ("x", "drop-earlier", "pack-drop"),
+    ("space", "mark", "map-filter"),
+}
+"""Keys that do something of their own in an inner place: key, row of the place around it, row of the inner place."""
+
+
+def test_the_keys_of_a_place_around_are_bound_again_only_where_they_do_something_else() -> None:
+    found = set()
+    for place, rows in PLACES.items():
+        for around in (row for each in places_around(place) for row in PLACES[each]):
+            for row in rows:
+                shared = set(keys_of(row, {})) & set(keys_of(around, {}))
+                found |= {(key, around.id, row.id) for key in shared}
+    assert found == OVERRIDDEN
+
+
+HELP_TWICE = {"app.help"}
+"""F1 works while typing and in dialogs, ? in the tabs alone."""
+
+
+def test_the_table_has_one_row_for_each_action_in_places_that_work_together() -> None:
+    for place in PLACES:
+        actions = [row.action for each in (place, *places_around(place)) for row in PLACES[each] if not row.moves]
+        assert {action for action in actions if actions.count(action) > 1} <= HELP_TWICE, place
 
 
 def test_a_key_taken_by_two_bindings_that_work_together_is_named_with_both() -> None:
@@ -130,19 +182,19 @@ def test_a_key_that_terminals_cannot_tell_apart_is_refused() -> None:
 
 
 def test_a_key_that_is_typed_into_a_field_is_refused_where_it_would_go_before_the_field() -> None:
-    assert usable({"strategy": "s", "field-word": "w", "list-scope": "?"}) == (
-        {"list-scope": "question_mark"},
+    assert usable({"strategy": "s", "field-word": "w", "scope": "?"}) == (
+        {"scope": "question_mark"},
         [
             "s cannot be used for strategy: it would never be typed again.",
             "w cannot be used for field-word: it would never be typed again.",
-            "question_mark is both help-sign and list-scope.",
+            "question_mark is both help-sign and scope.",
         ],
     )
 
 
 def test_the_signs_of_a_keymap_are_called_what_textual_calls_them() -> None:
     signs = [chr(code) for code in range(0x21, 0x7F) if not chr(code).isalnum() and chr(code) != ","]
-    keymaps = [usable({"list-scope": sign})[0]["list-scope"] for sign in signs]
+    keymaps = [usable({"scope": sign})[0]["scope"] for sign in signs]
     assert keymaps == [_character_to_key(sign) for sign in signs]
 
 
@@ -151,7 +203,7 @@ def test_every_row_of_the_table_is_bound_and_nothing_is_bound_that_is_not_in_it(
         importlib.import_module(module.name)
     ours = [each for each in _classes_below(DOMNode) if each.__module__.startswith("excerpt.")]
     made: list[Binding] = [binding for each in ours for binding in vars(each).get("BINDINGS", ())]
-    assert {binding.id for binding in made} - {None} == {binding.id for binding in EVERY}
+    assert {row_id(binding) for binding in made} - {""} == {binding.id for binding in EVERY}
     assert [binding.key for binding in made if binding.id is None] == ["ctrl+c"]
 
 
@@ -245,7 +297,11 @@ def said_in(file: Path) -> list[str]:
 
 
 def test_the_help_lists_every_binding_under_the_users_keymap_those_that_work_here_first() -> None:
-    listed = groups(["Memory", "Always"], {"copy-pack": "ctrl+g"}, {"memory-edit": "No memory is selected."})
+    use_keys({"copy-pack": "ctrl+g"})
+    try:
+        listed = groups(["Memory", "Always"], {"memory-edit": "No memory is selected."})
+    finally:
+        use_keys({})
     assert {row.id for group in listed for row in group.rows} == {binding.id for binding in EVERY}
     assert [group.title for group in listed if group.here] == ["Memory", "Always"] == [one.title for one in listed[:2]]
     assert [row.disabled_reason for row in listed[0].rows if row.disabled_reason] == ["No memory is selected."]
@@ -277,9 +333,9 @@ def fields_keys(app: StillApp) -> dict[str, str]:
 
 
 def test_typing_leaves_the_keys_that_have_all_the_words() -> None:
-    left = matching(groups([], {}, {}), "pack undo")
-    assert {row.id for group in left for row in group.rows} == {"undo", "pack-undo", "list-undo", "side-undo"}
-    assert matching(groups([], {}, {}), "no such thing") == ()
+    left = matching(groups([], {}), "pack undo")
+    assert {row.id for group in left for row in group.rows} == {"undo"}
+    assert matching(groups([], {}), "no such thing") == ()
 
 
 async def test_a_keymap_of_the_settings_changes_a_key(vault: Path, places: Places) -> None:

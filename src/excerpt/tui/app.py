@@ -41,6 +41,8 @@ from excerpt.tui.bindings import (
     disabled_reason,
     places_here,
     reasons_here,
+    row_id,
+    textual_keymap,
 )
 from excerpt.tui.common.bars import TabBar
 from excerpt.tui.common.line_filters import Harmless, Plain
@@ -128,7 +130,7 @@ class ExcerptApp(App[None], inherit_bindings=False):
         self._opened = 0
         self._session = NEW if vault is None else session_of(vault, settings, places)
         keymap, self._problems = usable(settings.screen.keys)
-        self.set_keymap(keymap)
+        self.set_keymap(textual_keymap(keymap))
         use_keys(keymap)
         self._themes = ThemeController(places.config / "themes")
         self._show_first_theme(settings.screen.theme)
@@ -345,7 +347,7 @@ class ExcerptApp(App[None], inherit_bindings=False):
         self._settings = settings
         if before.keys != now.keys:
             keymap, problems = usable(now.keys)
-            self.set_keymap(keymap)
+            self.set_keymap(textual_keymap(keymap))
             use_keys(keymap)
             self._problems += problems
             self._tell_problems()
@@ -427,7 +429,7 @@ class ExcerptApp(App[None], inherit_bindings=False):
         if isinstance(screen, Leaving) and (event.key == "enter" or isinstance(focused, Button)):
             return True
         found = (one for _, each in screen._binding_chain for one in each.key_to_bindings.get(event.key, ()))
-        return any(one.id in OPENING and (one.priority or not is_typed) for one in found)
+        return any(row_id(one) in OPENING and (one.priority or not is_typed) for one in found)
 
     async def _release_held(self) -> None:
         """Wait until the dialog has the focus, or none comes, then let go of the keys that are held."""
@@ -534,7 +536,7 @@ class ExcerptApp(App[None], inherit_bindings=False):
             self.screen.dismiss()
         else:
             screen = self.screen
-            self.push_screen(Help(places_here(screen), self._keymap, reasons_here(screen)))
+            self.push_screen(Help(places_here(screen), reasons_here(screen)))
 
 
 def check_terminal(environment: Mapping[str, str]) -> None:

@@ -5,16 +5,17 @@ Footer, help and palette ask here alike.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
 from textual.actions import parse
 from textual.binding import ActiveBinding, Binding, BindingType
 from textual.dom import DOMNode
+from textual.keys import key_to_character
 from textual.screen import Screen
 
-from excerpt.tui.keymap import keys_now, keys_of, shown_keys
+from excerpt.tui.keymap import has_typed_key, is_typed, keys_now, shown_keys
 from excerpt.tui.keys import FIELD, PARTS, PLACES, Key
 
 
@@ -47,25 +48,13 @@ class OpensDialogs(Protocol):
 
 
 def action_target(node: DOMNode, action: str) -> tuple[DOMNode, str, tuple[object, ...]]:
-    """The widget that does an action bound at `node`, with the action's name and parameters: the pane around it where
-    the action is the pane's."""
+    """Return the node that does an action bound at `node`, with the action's name and parameters."""
     target, name, parameters = parse(action)
     if target == "app":
         return node.app, name, parameters
     if target == "screen":
         return node.screen or node.app, name, parameters
-    if name == "pane" and parameters and isinstance(parameters[0], str):
-        inner = parse(parameters[0])
-        for around in node.ancestors:
-            if isinstance(around, Reasoned) and hasattr(around, f"action_{inner[1]}"):
-                return around, inner[1], inner[2]
     return node, name, parameters
-
-
-async def act_around(node: DOMNode, action: str) -> None:
-    """Have the nearest widget around `node` that does an action do it."""
-    target, _, _ = action_target(node, f"pane({action!r})")
-    await node.app.run_action(action, target)
 
 
 def disabled_reason(node: DOMNode, action: str) -> str:
@@ -80,41 +69,95 @@ _PLACE_OF_ID = {binding.id: place for place, keys in PLACES.items() for binding 
 _RANK = {id_: rank for rank, id_ in enumerate(_PLACE_OF_ID)}
 
 
-def bindings(place: str) -> list[BindingType]:
-    """The bindings of one place of `PLACES`."""
-    return [_binding(key) for key in PLACES[place]]
+_TYPED = ":typed"
+"""Ends the id of a second binding of a row: the one for its keys that are characters, which a field goes before."""
 
 
-def _binding(key: Key) -> Binding:
-    # Textual has no binding without a key; with this one, no terminal sends it, and a keymap may give it another.
-    keys = key.keys or f"unbound-{key.id}"
-    return Binding(keys, key.action, key.label, show=key.shown, priority=key.first, tooltip=key.what, id=key.id)
+def bindings(place: str, *, moves: bool | None = None) -> list[BindingType]:
+    """Return the bindings of one place of `PLACES`; of those that move, or those that do not, where `moves` says so."""
+    rows = (key for key in PLACES[place] if moves is None or key.moves is moves)
+    return [binding for key in rows for binding in _bindings_of(key)]
+
+
+def _bindings_of(key: Key) -> Iterator[Binding]:
+    for id_, keys in _keys_by_id(key, key.keys).items():
+        first = key.first and not id_.endswith(_TYPED)
+        yield Binding(keys, key.action, key.label, show=key.shown, priority=first, tooltip=key.what, id=id_)
+
+
+def textual_keymap(keymap: Mapping[str, str]) -> dict[str, str]:
+    """Return the user's keymap by the ids that Textual's bindings have."""
+    rows = {key.id: key for place in PLACES.values() for key in place}
+    return {id_: keys for of, wanted in keymap.items() for id_, keys in _keys_by_id(rows[of], wanted).items()}
+
+
+def _keys_by_id(key: Key, keys: str) -> dict[str, str]:
+    # Textual has no binding without a key; with these, no terminal sends them, and a keymap may give others.
+    if not (key.first and has_typed_key(key)):
+        return {key.id: keys or f"unbound-{key.id}"}
+    every = keys.split(",")
+    typed = ",".join(each for each in every if is_typed(each)) or f"untyped-{key.id}"
+    return {
+        f"{key.id}{_TYPED}": typed,
+        key.id: ",".join(each for each in every if not is_typed(each)) or f"unbound-{key.id}",
+    }
+
+
+def row_id(binding: Binding) -> str:
+    """Return the id of the row of the table that a binding is of; "" where it is of none."""
+    id_ = (binding.id or "").removesuffix(_TYPED)
+    return id_ if id_ in _RANK else ""
 
 
 def active(screen: Screen[object]) -> list[ActiveBinding]:
-    """The table's bindings that work on a screen now, a key each: from what has the focus outward, then in the order of
-    the table, a binding's first key before its others."""
+    """Return the table's bindings that work on a screen now, a key each: from what has the focus outward, of a pane
+    those that type nothing in a field last, then in the order of the table, a binding's first key before its others."""
     depth = {node: at for at, (node, _) in enumerate(screen._modal_binding_chain)}
-    ours = (each for each in screen.active_bindings.values() if each.enabled and each.binding.id in _RANK)
-    return sorted(ours, key=lambda each: (depth[each.node], _RANK[each.binding.id or ""], _turn(each)))
+    ours = [each for each in screen.active_bindings.values() if each.enabled and _is_usable(each.binding, screen)]
+    ours.sort(key=lambda each: (depth[each.node], each.binding.priority, _RANK[row_id(each.binding)], _turn(each)))
+    return ours
+
+
+def _is_usable(binding: Binding, screen: Screen[object]) -> bool:
+    """Return whether a binding is a row of the table that has its key there: a field takes those that are characters,
+    also those of a keymap, which Textual leaves in."""
+    if not row_id(binding):
+        return False
+    if not (binding.id or "").endswith(_TYPED):
+        return True
+    focused = screen.focused
+    taken = focused is not None and focused.check_consume_key(binding.key, key_to_character(binding.key))
+    return not taken and not binding.key.startswith("untyped-")
 
 
 def _turn(each: ActiveBinding) -> int:
-    keys = keys_now(each.binding.id or "")
+    keys = keys_now(row_id(each.binding))
     return keys.index(each.binding.key) if each.binding.key in keys else len(keys)
 
 
+def working_keys(screen: Screen[object]) -> dict[str, tuple[str, ...]]:
+    """Return the keys that work on a screen now by the ids of the table's rows, in the order of `active`; of a row that
+    has none, none."""
+    found: dict[str, list[str]] = {}
+    for each in active(screen):
+        id_ = row_id(each.binding)
+        found.setdefault(id_, []).extend([each.binding.key] if each.binding.key in keys_now(id_) else [])
+    return {id_: tuple(keys) for id_, keys in found.items()}
+
+
 def reasons_here(screen: Screen[object]) -> dict[str, str]:
-    """Why those bindings cannot be done now that work where the user is, by their ids."""
-    found = {each.binding.id or "": disabled_reason(each.node, each.binding.action) for each in active(screen)}
+    """Return why those bindings cannot be done now that work where the user is, by their ids."""
+    found = {row_id(each.binding): disabled_reason(each.node, each.binding.action) for each in active(screen)}
     if any(key.id in found for key in FIELD):
         found = {**{key.id: "Here its key does something else." for key in FIELD}, **found}
+        typed = (id_ for id_, keys in working_keys(screen).items() if not keys and keys_now(id_))
+        found |= {id_: "A field takes its key as a character." for id_ in typed if not found[id_]}
     return {id_: reason for id_, reason in found.items() if reason}
 
 
 def places_here(screen: Screen[object]) -> list[str]:
     """The places whose keys work now, from what has the focus outward; a field has the least of its own."""
-    places = dict.fromkeys((*(_PLACE_OF_ID[each.binding.id or ""] for each in active(screen)), "Always"))
+    places = dict.fromkeys((*(_PLACE_OF_ID[row_id(each.binding)] for each in active(screen)), "Always"))
     return sorted(places, key=lambda place: PLACES[place] is FIELD)
 
 
@@ -137,20 +180,20 @@ class Group:
     rows: tuple[KeyRow, ...]
 
 
-def groups(here: Sequence[str], keymap: Mapping[str, str], reasons: Mapping[str, str]) -> tuple[Group, ...]:
-    """Every place: those `here`, in that order, then the rest in that of the table. `reasons` say by a binding's id why
-    it cannot be done now."""
+def groups(here: Sequence[str], reasons: Mapping[str, str]) -> tuple[Group, ...]:
+    """Return every place: those `here`, in that order, then the rest in that of the table. `reasons` say by a
+    binding's id why it cannot be done now."""
     found: list[Group] = []
     for place in (*here, *(place for place in PLACES if place not in here)):
         for title, keys in PARTS.get(place, {place: PLACES[place]}).items():
             if keys:
-                rows = tuple(_row(key, keymap, reasons if place in here else {}) for key in keys)
+                rows = tuple(_row(key, reasons if place in here else {}) for key in keys)
                 found.append(Group(title, place in here, rows))
     return tuple(found)
 
 
-def _row(binding: Key, keymap: Mapping[str, str], reasons: Mapping[str, str]) -> KeyRow:
-    return KeyRow(binding.id, shown_keys(keys_of(binding, keymap)), binding.what, reasons.get(binding.id, ""))
+def _row(binding: Key, reasons: Mapping[str, str]) -> KeyRow:
+    return KeyRow(binding.id, shown_keys(keys_now(binding.id)), binding.what, reasons.get(binding.id, ""))
 
 
 def matching(every: Sequence[Group], typed: str) -> tuple[Group, ...]:

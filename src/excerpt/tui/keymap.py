@@ -40,7 +40,7 @@ def usable(keymap: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
             problems.append(f"{id_} names no key.")
         elif unsafe := sorted(UNSAFE.intersection(k.strip() for k in keys.split(","))):
             problems.append(f"{unsafe[0]} cannot be used for {id_}: terminals send another key for it.")
-        elif typed := [key for key in map(_named, keys.split(",")) if _is_before_typing(known[id_]) and _is_typed(key)]:
+        elif typed := [key for key in map(_named, keys.split(",")) if _is_before_typing(known[id_]) and is_typed(key)]:
             problems.append(f"{shown_key(typed[0])} cannot be used for {id_}: it would never be typed again.")
         else:
             good[id_] = ",".join(_named(key) for key in keys.split(",") if key.strip())
@@ -54,16 +54,22 @@ def _named(key: str) -> str:
 
 
 def _is_before_typing(binding: Key) -> bool:
-    return binding.first or binding in FIELD
+    return (binding.first and not has_typed_key(binding)) or binding in FIELD
 
 
-def _is_typed(key: str) -> bool:
+def is_typed(key: str) -> bool:
+    """Return whether a field takes the key as a character."""
     return len(key) == 1 or key in _SIGNS.values()
 
 
+def has_typed_key(binding: Key) -> bool:
+    """Return whether one of the table's keys for a binding is a character."""
+    return any(is_typed(key) for key in keys_of(binding, {}))
+
+
 def clashes(keymap: Mapping[str, str]) -> list[str]:
-    """A sentence for each key that two bindings would share in places that work together; the one that the keymap
-    changes is named last."""
+    """Return a sentence for each key that two bindings would share in places that work together; the one that the
+    keymap changes is named last. A key that the table gives to a place and to the one around it is none."""
     found: dict[str, None] = {}
     for place in PLACES:
         taken: dict[str, Key] = {}
@@ -71,10 +77,16 @@ def clashes(keymap: Mapping[str, str]) -> list[str]:
             for binding in PLACES[around]:
                 for key in keys_of(binding, keymap):
                     first = taken.setdefault(key, binding)
-                    if first.id != binding.id:
+                    if first.id != binding.id and not _is_overridden(key, first, binding):
                         one, other = sorted((first.id, binding.id), key=lambda id_: id_ in keymap)
                         found[f"{key} is both {one} and {other}."] = None
     return list(found)
+
+
+def _is_overridden(key: str, around: Key, inner: Key) -> bool:
+    """Return whether the table binds a key again in an inner place, where that one is used."""
+    in_both = key in keys_of(around, {}) and key in keys_of(inner, {})
+    return in_both and not _is_before_typing(around)
 
 
 def places_around(place: str) -> Iterator[str]:
@@ -197,9 +209,9 @@ def keys_now(id_: str) -> tuple[str, ...]:
 
 
 def key_sign(*ids: str) -> str:
-    """How the keys that bindings have now are written on screen, the first key of each: what texts name a key by. What
-    has none is named as the palette lists it."""
-    signs = [shown_key(keys[0]) if (keys := keys_now(id_)) else _in_palette(id_) for id_ in ids]
+    """Return how the keys that bindings have now are written on screen: of each the first that works in a field too,
+    else its first. What has none is named as the palette lists it."""
+    signs = [shown_key(min(keys, key=is_typed)) if (keys := keys_now(id_)) else _in_palette(id_) for id_ in ids]
     return ("" if all(len(sign) == 1 for sign in signs) else " ").join(signs)
 
 

@@ -8,7 +8,7 @@ them as backspace, tab and enter. No key has alt: terminals and Textual garble i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 
@@ -17,9 +17,9 @@ class Key:
     """One binding: its keys in Textual's names, with commas between. `label` is for the footer, `what` for the help.
 
     `shown` puts it into the footer before others; `moves` keeps it out, as it moves in what is shown. `first` goes
-    before the focused field's own. `about_hit`: it does something with the selected hit, so it needs one, and pressed
-    right behind the last letter of a query it waits for the answer. `opens`: it opens a dialog or a menu, to which keys
-    belong that are pressed right behind it.
+    before the focused field's own, but for keys that type a character: a field takes those. `about_hit`: it does
+    something with the selected hit, so it needs one, and pressed right behind the last letter of a query it waits for
+    the answer. `opens`: it opens a dialog or a menu, to which keys belong that are pressed right behind it.
     """
 
     id: str
@@ -35,7 +35,7 @@ class Key:
 
 
 def while_typing(*rows: Key) -> Sequence[Key]:
-    """Keys of a place with a field: they go before what the field does with them."""
+    """Keys of a place with a field: those that type nothing go before what the field does with them."""
     return tuple(replace(row, first=True) for row in rows)
 
 
@@ -49,13 +49,6 @@ def moving(prefix: str, noun: str, *, arrows: bool = False) -> Sequence[Key]:
         Key(f"{prefix}-first", "g,home", "first", "first", f"First {noun}", moves=True),
         Key(f"{prefix}-last", "G,end", "last", "last", f"Last {noun}", moves=True),
     )
-
-
-def too(around: Iterable[Key], of: str, id_: str, keys: str, what: str = "", *, shown: bool = False) -> Key:
-    """More keys, in what has the focus, for the binding `of` of the place around it."""
-    binding = next(each for each in around if each.id == of)
-    action = f"pane({binding.action!r})" if "'" not in binding.action else f'pane("{binding.action}")'
-    return Key(id_, keys, action, binding.label, what or binding.what, shown=shown, opens=binding.opens)
 
 
 DIALOG: Sequence[Key] = while_typing(
@@ -146,13 +139,17 @@ EVERYWHERE: Sequence[Key] = (
 )
 
 FINDING: Sequence[Key] = while_typing(
+    Key("mark", "space,tab", "mark", "mark", "Mark the fragment, and move on", shown=True, about_hit=True),
+    Key("copy-pack", "ctrl+y", "copy_pack", "copy pack", "Copy the pack", shown=True),
     Key("down", "down,ctrl+n", "move(1)", "next", "Next fragment", moves=True),
     Key("up", "up,ctrl+p", "move(-1)", "previous", "Previous fragment", moves=True),
     Key("edit", "enter", "edit", "open", "Open the note in your editor", shown=True, about_hit=True),
-    Key("obsidian", "", "obsidian", "Obsidian", "Open the note in Obsidian", about_hit=True),
-    Key("copy-fragment", "", "copy_fragment", "copy one", "Copy the fragment alone", shown=True, about_hit=True),
+    Key("copy-fragment", "y", "copy_fragment", "copy one", "Copy the fragment alone", shown=True, about_hit=True),
     Key("strategy", "ctrl+s", "strategy", "strategy", "Next strategy", shown=True),
-    Key("remember", "ctrl+r", "remember", "remember", "Remember the fragment", shown=True, opens=True),
+    Key("remember", "m,ctrl+r", "remember", "remember", "Remember the fragment", shown=True, opens=True),
+    Key("obsidian", "O", "obsidian", "Obsidian", "Open the note in Obsidian", about_hit=True),
+    Key("view", "v", "next_view", "view", "Next view: passage, why, related, map", shown=True),
+    Key("link", "l", "enter_side", "link", "Into the panel; in a passage, to its next link"),
     Key("why", "ctrl+t", "show_view('why')", "why", "Why the fragment has its rank, or the passage again"),
     Key(
         "why-not",
@@ -183,20 +180,19 @@ MENU: Sequence[Key] = while_typing(
 )
 
 PACKING: Sequence[Key] = while_typing(
-    Key("mark", "tab", "mark", "mark", "Mark the fragment, and move on", shown=True, about_hit=True),
-    Key("copy-pack", "ctrl+y", "copy_pack", "copy pack", "Copy the pack", shown=True),
-    Key("scope", "", "scope", "scope", "Next scope: how far passages grow", shown=True),
-    Key("panel", "ctrl+o", "panel", "the pack", "Show what is in the pack, or close it"),
-    Key("budget", "", "type_budget", "budget", "Type the token budget", opens=True),
+    Key("scope", "s", "scope", "scope", "Next scope: how far passages grow", shown=True),
+    Key("format", "f", "format", "format", "Next format of the pack"),
+    Key("budget", "b", "type_budget", "budget", "Type the token budget", opens=True),
     Key("budget-up", "", "budget(1)", "budget +", "A larger token budget"),
     Key("budget-down", "", "budget(-1)", "budget -", "A smaller token budget"),
-    Key("format", "", "format", "format", "Next format of the pack"),
+    Key("undo", "u", "undo", "undo", "Undo the last decision about the pack"),
+    Key("redo", "U", "redo", "redo", "Redo what was taken back"),
+    Key("show-earlier", "o", "show_earlier", "show marks", "Show marks made before"),
+    Key("drop-earlier", "x", "drop_earlier", "drop marks", "Drop marks made before"),
+    Key("panel", "ctrl+o", "panel", "the pack", "Show what is in the pack, or close it"),
     Key("order", "", "order", "order", "Order of the pack: by score, or as in the vault"),
-    Key("undo", "", "undo", "undo", "Undo the last decision about the pack"),
-    Key("redo", "", "redo", "redo", "Redo what was taken back"),
-    Key("show-earlier", "", "show_earlier", "show marks", "Show marks made before"),
-    Key("drop-earlier", "", "drop_earlier", "drop marks", "Drop marks made before"),
     Key("clear-marks", "", "clear_marks", "unmark all", "Unmark all: take all marks away"),
+    Key("remember-pack", "", "remember_pack", "remember all", "Remember all: keep the whole pack", opens=True),
     Key("save-pack", "", "save_pack", "to a file", "Write the pack to a file"),
 )
 
@@ -205,55 +201,25 @@ PANES: Sequence[Key] = while_typing(
     Key("map", "", "show_view('map')", "map", "The map: where the matches are"),
     Key("preview-down", "pagedown", "scroll_view(1)", "scroll", "Scroll the panel down", moves=True),
     Key("preview-up", "pageup", "scroll_view(-1)", "scroll", "Scroll the panel up", moves=True),
-    Key("pane", "", "pane", "pane", "Next pane: query, list, panel, pack"),
+    Key("pane", "shift+tab", "pane", "pane", "Next pane: query, list, panel, pack"),
+    Key("query", "slash", "focus_query", "query", "To the query"),
     Key("back", "escape", "back", "back", "Close what is open, then to the list"),
 )
 
-SEARCH: Sequence[Key] = (*PACKING, *FINDING, *ASKING, *PANES)
+SEARCH: Sequence[Key] = (*FINDING, *PACKING, *ASKING, *PANES)
 """One place in four parts, as it has many keys."""
 
 ABOUT_HIT = frozenset(key.action for key in SEARCH if key.about_hit)
 
 LIST: Sequence[Key] = (
-    too(SEARCH, "mark", "list-mark", "space"),
-    too(SEARCH, "copy-fragment", "list-copy", "y"),
-    too(SEARCH, "remember", "list-remember", "m"),
-    too(SEARCH, "obsidian", "list-obsidian", "O"),
-    Key("list-view", "v", "pane('next_view')", "view", "Next view: passage, why, related, map", shown=True),
-    Key("list-link", "l", "pane('enter_side')", "link", "Into the panel; in a passage, to its next link"),
-    too(SEARCH, "scope", "list-scope", "s"),
-    too(SEARCH, "format", "list-format", "f"),
-    too(SEARCH, "budget", "list-budget", "b"),
-    too(SEARCH, "undo", "list-undo", "u"),
-    too(SEARCH, "redo", "list-redo", "U"),
-    too(SEARCH, "show-earlier", "list-show-earlier", "o"),
-    too(SEARCH, "drop-earlier", "list-drop-earlier", "x"),
-    too(SEARCH, "pane", "list-pane", "shift+tab"),
     Key("list-unfold", "right", "unfold", "unfold", "Unfold the note's fragments"),
     Key("list-fold", "left", "fold", "fold", "Fold the note's fragments"),
-    Key("list-query", "slash", "pane('focus_query')", "query", "To the query"),
     *moving("list", "fragment"),
-)
-
-SIDE: Sequence[Key] = (
-    Key("side-view", "v", "pane('next_view')", "view", "Next view: passage, why, related, map", shown=True),
-    too(SEARCH, "copy-fragment", "side-copy", "y"),
-    too(SEARCH, "remember", "side-remember", "m"),
-    too(SEARCH, "obsidian", "side-obsidian", "O"),
-    too(SEARCH, "scope", "side-scope", "s"),
-    too(SEARCH, "format", "side-format", "f"),
-    too(SEARCH, "budget", "side-budget", "b"),
-    too(SEARCH, "undo", "side-undo", "u"),
-    too(SEARCH, "redo", "side-redo", "U"),
-    too(SEARCH, "show-earlier", "side-show-earlier", "o"),
-    too(SEARCH, "drop-earlier", "side-drop-earlier", "x"),
-    too(SEARCH, "pane", "side-pane", "shift+tab"),
-    Key("side-query", "slash", "pane('focus_query')", "query", "To the query"),
 )
 
 PASSAGE: Sequence[Key] = (
     Key("context-link", "l", "next_link", "link", "To the next link; enter follows it", shown=True),
-    Key("context-return", "backspace", "pane('come_back')", "come back", "Come back from a link", shown=True),
+    Key("context-return", "backspace", "come_back", "come back", "Come back from a link", shown=True),
     Key("context-match", "n", "match(1)", "next match", "Next match", shown=True),
     Key("context-match-before", "N", "match(-1)", "match before", "The match before"),
     Key("context-heading", "", "heading(1)", "heading", "To the next heading"),
@@ -261,7 +227,6 @@ PASSAGE: Sequence[Key] = (
     Key("whole-note", "", "read_whole", "whole note", "The whole note in the passage view; once more: as before"),
     Key("context-pick", "shift+down", "pick(1)", "pick", "Pick a line more, to copy or keep"),
     Key("context-pick-less", "shift+up", "pick(-1)", "pick", "Pick a line less"),
-    too(SEARCH, "mark", "context-mark", "space"),
     Key("context-down", "j", "down", "down", "A line down", moves=True),
     Key("context-up", "k", "up", "up", "A line up", moves=True),
     Key("context-first", "g,home", "first", "first", "To the note's beginning", moves=True),
@@ -269,36 +234,19 @@ PASSAGE: Sequence[Key] = (
 )
 
 PACK: Sequence[Key] = (
-    Key("pack-drop", "x", "pane('drop')", "drop", "Drop the passage, or bring it back", shown=True),
-    Key("pack-later", "shift+down", "pane('shift(1)')", "later", "Move the passage down", shown=True),
-    Key("pack-earlier", "shift+up", "pane('shift(-1)')", "earlier", "Move the passage up", shown=True),
-    Key("pack-scope", "s", "pane('own_scope')", "its scope", "Next scope for this passage alone", shown=True),
-    too(SEARCH, "remember", "pack-remember", "m", "Remember the passage"),
-    Key(
-        "pack-remember-all",
-        "",
-        "pane('remember_pack')",
-        "remember all",
-        "Remember all: keep the whole pack",
-        opens=True,
-    ),
-    too(SEARCH, "undo", "pack-undo", "u", shown=True),
-    too(SEARCH, "redo", "pack-redo", "U"),
-    too(SEARCH, "budget", "pack-budget", "b"),
-    too(SEARCH, "format", "pack-format", "f"),
-    too(SEARCH, "show-earlier", "pack-show-earlier", "o"),
-    too(SEARCH, "pane", "pack-pane", "shift+tab"),
-    Key("pack-query", "slash", "pane('focus_query')", "query", "To the query"),
+    Key("pack-drop", "x", "drop", "drop", "Drop the passage, or bring it back", shown=True),
+    Key("pack-later", "shift+down", "shift(1)", "later", "Move the passage down", shown=True),
+    Key("pack-earlier", "shift+up", "shift(-1)", "earlier", "Move the passage up", shown=True),
+    Key("pack-scope", "s", "own_scope", "its scope", "Next scope for this passage alone", shown=True),
     *moving("pack", "line"),
 )
 
 RELATED: Sequence[Key] = (
-    Key("related-follow", "l", "pane('follow')", "follow", "Go on from the selected passage", shown=True),
-    Key("related-return", "backspace", "pane('follow_back')", "return", "To the note before", shown=True),
-    Key("related-next", "right", "pane('reason(1)')", "next reason", "Next reason", shown=True),
-    Key("related-previous", "left", "pane('reason(-1)')", "reason before", "The reason before"),
-    Key("related-note", "", "pane('whole_note')", "whole note", "Whole note: related to all of it, or not"),
-    too(SEARCH, "mark", "related-mark", "space"),
+    Key("related-follow", "l", "follow", "follow", "Go on from the selected passage", shown=True),
+    Key("related-return", "backspace", "follow_back", "return", "To the note before", shown=True),
+    Key("related-next", "right", "reason(1)", "next reason", "Next reason", shown=True),
+    Key("related-previous", "left", "reason(-1)", "reason before", "The reason before"),
+    Key("related-note", "", "whole_note", "whole note", "Whole note: related to all of it, or not"),
     *moving("related", "note"),
 )
 
@@ -317,60 +265,45 @@ OVERVIEW: Sequence[Key] = while_typing(
     Key("overview-edit", "enter", "edit", "open", "Open the note in your editor at this place", shown=True),
     Key("overview-search", "", "search", "search", "Search for what is selected", shown=True),
     Key("overview-copy", "ctrl+y", "copy", "copy", "Copy the overview as Markdown", shown=True),
-    Key("overview-passage", "", "passage", "passage", "Show the passage, or hide it", shown=True),
-    Key("overview-remember", "ctrl+r", "remember", "remember", "Remember the passage", shown=True, opens=True),
+    Key("overview-passage", "v", "passage", "passage", "Show the passage, or hide it", shown=True),
+    Key("overview-copy-passage", "y", "copy_passage", "copy one", "Copy the passage alone"),
+    Key("overview-remember", "m,ctrl+r", "remember", "remember", "Remember the passage", shown=True, opens=True),
     Key("overview-all", "", "every_line", "all lines", "All lines, or as many as fit", shown=True),
     Key("overview-page-down", "pagedown", "scroll_passage(1)", "scroll", "Scroll the passage down", moves=True),
     Key("overview-page-up", "pageup", "scroll_passage(-1)", "scroll", "Scroll the passage up", moves=True),
-    Key("overview-pane", "", "pane", "pane", "Next pane: topic, lines, passage"),
+    Key("overview-pane", "shift+tab", "pane", "pane", "Next pane: topic, lines, passage"),
+    Key("overview-topic", "slash", "focus_topic", "topic", "To the topic"),
     Key("overview-back", "escape", "back", "back", "Close the passage that is open, then go to the lines"),
 )
 
 OVERVIEW_LINES: Sequence[Key] = (
     Key("overview-line-unfold", "right", "unfold", "unfold", "All lines of the part"),
     Key("overview-line-fold", "left", "fold", "fold", "As many lines of the part as fit"),
-    too(OVERVIEW, "overview-passage", "overview-line-passage", "v"),
-    Key("overview-line-copy", "y", "pane('copy_passage')", "copy one", "Copy the passage alone"),
-    too(OVERVIEW, "overview-remember", "overview-line-remember", "m"),
-    too(OVERVIEW, "overview-pane", "overview-line-pane", "shift+tab"),
-    Key("overview-line-topic", "slash", "pane('focus_topic')", "topic", "To the topic"),
     *moving("overview-line", "line"),
 )
 
 MEMORY: Sequence[Key] = while_typing(
     Key("memory-down", "down,ctrl+n", "move(1)", "next", "Next memory", moves=True),
     Key("memory-up", "up,ctrl+p", "move(-1)", "previous", "Previous memory", moves=True),
-    Key("memory-follow", "", "follow", "follow", "Let its link follow a source that has moved", shown=True),
-    Key("memory-keep", "", "keep", "keep", "Keep it as it is", shown=True),
-    Key("memory-update", "", "update", "take new", "Take the source's new text", shown=True),
+    Key("memory-follow", "l", "follow", "follow", "Let its link follow a source that has moved", shown=True),
+    Key("memory-keep", "a", "keep", "keep", "Keep it as it is", shown=True),
+    Key("memory-update", "t", "update", "take new", "Take the source's new text", shown=True),
     Key("memory-edit", "enter", "edit", "open source", "Open its source in your editor", shown=True),
-    Key("memory-copy", "ctrl+y", "copy", "copy", "Copy the memory", shown=True),
-    Key("memory-change", "", "change", "change", "Change its text, tags or reason", shown=True, opens=True),
-    Key("memory-new", "ctrl+r", "remember", "new", "Write down a new memory", shown=True, opens=True),
-    Key("memory-forget", "", "forget", "forget", "Forget the memory", shown=True),
-    Key("memory-undo", "", "undo", "undo", "Undo the last decision of memories", shown=True),
-    Key("memory-redo", "", "redo", "redo", "Redo what was taken back of memories"),
+    Key("memory-change", "e", "change", "change", "Change its text, tags or reason", shown=True, opens=True),
+    Key("memory-copy", "y,ctrl+y", "copy", "copy", "Copy the memory", shown=True),
+    Key("memory-forget", "x", "forget", "forget", "Forget the memory", shown=True),
+    Key("memory-undo", "u", "undo", "undo", "Undo the last decision of memories", shown=True),
+    Key("memory-redo", "U", "redo", "redo", "Redo what was taken back of memories"),
+    Key("memory-new", "m,ctrl+r", "remember", "new", "Write down a new memory", shown=True, opens=True),
     Key("memory-stale", "", "stale", "to look at", "To look at: only those whose source changed, or all"),
     Key("memory-page-down", "pagedown", "scroll_view(1)", "scroll", "Scroll the memory down", moves=True),
     Key("memory-page-up", "pageup", "scroll_view(-1)", "scroll", "Scroll the memory up", moves=True),
-    Key("memory-pane", "", "pane", "pane", "From the filter to the list, and back"),
+    Key("memory-pane", "shift+tab", "pane", "pane", "From the filter to the list, and back"),
+    Key("memory-filter", "slash", "focus_filter", "filter", "To the filter"),
     Key("memory-back", "escape", "back", "back", "Go to the list"),
 )
 
-MEMORY_LIST: Sequence[Key] = (
-    too(MEMORY, "memory-follow", "memory-list-follow", "l"),
-    too(MEMORY, "memory-keep", "memory-list-keep", "a"),
-    too(MEMORY, "memory-update", "memory-list-update", "t"),
-    too(MEMORY, "memory-change", "memory-list-change", "e"),
-    too(MEMORY, "memory-copy", "memory-list-copy", "y"),
-    too(MEMORY, "memory-forget", "memory-list-forget", "x"),
-    too(MEMORY, "memory-undo", "memory-list-undo", "u"),
-    too(MEMORY, "memory-redo", "memory-list-redo", "U"),
-    too(MEMORY, "memory-new", "memory-list-new", "m"),
-    too(MEMORY, "memory-pane", "memory-list-pane", "shift+tab"),
-    Key("memory-list-filter", "slash", "pane('focus_filter')", "filter", "To the filter"),
-    *moving("memory-list", "memory"),
-)
+MEMORY_LIST: Sequence[Key] = moving("memory-list", "memory")
 
 FIELD: Sequence[Key] = (
     Key(
@@ -407,7 +340,6 @@ PLACES: Mapping[str, Sequence[Key]] = {
     "Search": SEARCH,
     "The query's menu": MENU,
     "Search, with the list focused": LIST,
-    "Search, with the side panel focused": SIDE,
     "Search, with the passage focused": PASSAGE,
     "Search, with the pack focused": PACK,
     "Search, with related notes focused": RELATED,
@@ -457,9 +389,5 @@ AROUND: Mapping[str, str] = {
         "Any dialog",
     ),
     **{place: place.partition(", with")[0] for place in PLACES if ", with" in place},
-    **dict.fromkeys(
-        (f"Search, with {view} focused" for view in ("the passage", "related notes", "the map")),
-        "Search, with the side panel focused",
-    ),
 }
-"""The place around each, whose keys work there too: a key may not stand in both."""
+"""The place around each, whose keys work there too, but for those that the inner place has as well."""

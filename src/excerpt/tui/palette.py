@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -16,9 +16,9 @@ from textual.widget import Widget
 from textual.widgets import Input
 from textual.worker import WorkerCancelled, WorkerFailed
 
-from excerpt.tui.bindings import action_target, active, disabled_reason
+from excerpt.tui.bindings import action_target, active, disabled_reason, row_id, working_keys
 from excerpt.tui.common.dialog import Leaving
-from excerpt.tui.keymap import keys_of, shown_keys
+from excerpt.tui.keymap import keys_now, shown_keys
 from excerpt.tui.keys import FIELD, PLACES, Key
 from excerpt.tui.main_screen import MainScreen
 
@@ -51,7 +51,7 @@ class Command:
     run: Callable[[], object]
 
 
-def commands(screen: Screen[object], keymap: Mapping[str, str]) -> list[Command]:
+def commands(screen: Screen[object]) -> list[Command]:
     """Those of a screen, each action once: help, what can be done here, what cannot now, what works elsewhere, then
     movement. What edits a field is none."""
     rows = {binding.id: binding for place in PLACES.values() for binding in place}
@@ -59,19 +59,20 @@ def commands(screen: Screen[object], keymap: Mapping[str, str]) -> list[Command]
     found: dict[object, Command] = {}
     not_now: dict[object, Command] = {}
     late: dict[object, Command] = {}
+    keys = working_keys(screen)
     for each in active(screen):
-        binding = rows[each.binding.id or ""]
+        binding = rows[row_id(each.binding)]
         if binding in FIELD:
             continue
         run = partial(screen.app.run_action, binding.action, each.node)
         reason = disabled_reason(each.node, binding.action)
-        where = f"not now: {reason}" if reason else " · ".join(filter(None, ("here", _keys(binding, keymap))))
+        where = f"not now: {reason}" if reason else " · ".join(filter(None, ("here", shown_keys(keys[binding.id]))))
         into = late if binding.id in moves else not_now if reason else found
         into.setdefault(action_target(each.node, binding.action), Command(binding.what, where, True, run))
     said = {command.what for command in (*found.values(), *not_now.values(), *late.values())}
     found |= not_now
     if isinstance(screen, MainScreen):
-        for id_, command in _elsewhere(screen, keymap):
+        for id_, command in _elsewhere(screen):
             if command.what not in said and id_ != "palette":
                 said.add(command.what)
                 (late if id_ in moves else found)[id_] = command
@@ -79,11 +80,11 @@ def commands(screen: Screen[object], keymap: Mapping[str, str]) -> list[Command]
     return sorted(every, key=lambda command: command.what != _FIRST)
 
 
-def _elsewhere(screen: MainScreen, keymap: Mapping[str, str]) -> Iterator[tuple[str, Command]]:
+def _elsewhere(screen: MainScreen) -> Iterator[tuple[str, Command]]:
     for place, keys in PLACES.items():
         tab = _TABS.get(place.partition(", with")[0])
         for binding in keys:
-            where = " · ".join(filter(None, (place, _keys(binding, keymap))))
+            where = " · ".join(filter(None, (place, shown_keys(keys_now(binding.id)))))
             if place in ("Always", "Everywhere") or place in _TABS:
                 run = screen.command_callback(tab, binding.action)
                 yield binding.id, Command(binding.what, where, False, run)
@@ -99,10 +100,6 @@ async def _run_in(screen: MainScreen, place: str, binding: Key) -> None:
     else:
         widget.focus()
         await screen.app.run_action(binding.action, widget)
-
-
-def _keys(binding: Key, keymap: Mapping[str, str]) -> str:
-    return shown_keys(keys_of(binding, keymap))
 
 
 class Palette(CommandPalette, Leaving[None]):
@@ -139,12 +136,12 @@ class Palette(CommandPalette, Leaving[None]):
 
 class KeyCommands(Provider):
     async def discover(self) -> Hits:
-        for command in commands(self.screen, self.app._keymap):
+        for command in commands(self.screen):
             yield DiscoveryHit(command.what, command.run, help=escape(command.where))
 
     async def search(self, query: str) -> Hits:
         matcher = self.matcher(query)
-        for command in commands(self.screen, self.app._keymap):
+        for command in commands(self.screen):
             if score := matcher.match(command.what):
                 worth = score * (1.0 if command.here else _ELSEWHERE)
                 yield Hit(worth, matcher.highlight(command.what), command.run, help=escape(command.where))

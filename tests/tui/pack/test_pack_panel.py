@@ -129,10 +129,10 @@ async def test_keys_that_do_nothing_to_what_is_not_in_the_pack_are_not_offered_t
 ) -> None:
     async with app.run_test(size=(140, 45)) as pilot:
         await opened_on(pilot, app, "conflict")
-        assert {"pack-drop", "pack-scope", "pack-later", "pack-remember"} <= offered(app)
+        assert {"pack-drop", "pack-scope", "pack-later", "remember"} <= offered(app)
         await press(pilot, app, "x", "G")
         assert isinstance(panel_of(app).selected, Left)
-        assert not {"pack-scope", "pack-later", "pack-earlier", "pack-remember", "remember"} & offered(app)
+        assert not {"pack-scope", "pack-later", "pack-earlier", "remember"} & offered(app)
         await pilot.press("m")
         await pilot.pause()
         assert [toast.message for toast in app._notifications] == [

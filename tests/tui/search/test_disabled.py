@@ -9,6 +9,7 @@ import pytest
 from excerpt.kinds import Strategy
 from excerpt.settings import Settings
 from excerpt.tui.common.bars import KeyBar, KeyOffer, fitting
+from excerpt.tui.pack.panel import PanelSelection, pack_disabled
 from excerpt.tui.search.disabled import SearchState, SelectedRow, search_disabled
 from excerpt.tui.search.pane import SearchPane
 from tests.tui.conftest import until
@@ -29,8 +30,6 @@ FOUND = SearchState(typed=True, row=SelectedRow.FRAGMENT, packed=True)
         ("compare", SearchState(typed=True), "Type a query first: strategies are compared by what they find."),
         ("clear_marks", FOUND, "Nothing is marked."),
         ("undo", FOUND, "There is nothing to take back."),
-        ("shift", FOUND, "Only a passage that is in the pack can be moved."),
-        ("shift", SearchState(on_pack=True, alone=True), "A pack of one passage has no other order."),
         ("remember", SearchState(in_panel=True), "Only a passage that is in the pack can be remembered here."),
     ],
 )
@@ -38,8 +37,28 @@ def test_the_search_says_what_is_missing(action: str, scene: SearchState, told: 
     assert search_disabled(action, scene) == told
 
 
+@pytest.mark.parametrize(
+    ("action", "parameters", "selection", "told"),
+    [
+        ("drop", (), PanelSelection(), "The pack is empty."),
+        ("own_scope", (), PanelSelection(2, 2, 3), "Only a passage that is in the pack has a scope of its own."),
+        ("shift", (1,), PanelSelection(2, 2, 3), "Only a passage that is in the pack can be moved."),
+        ("shift", (1,), PanelSelection(0, 1, 1), "A pack of one passage has no other order."),
+        ("shift", (1,), PanelSelection(1, 2, 3), "It is the last passage of the pack."),
+        ("shift", (-1,), PanelSelection(0, 2, 3), "It is the first passage of the pack."),
+        ("shift", (-1,), PanelSelection(1, 2, 3), ""),
+        ("drop", (), PanelSelection(2, 2, 3), ""),
+        ("down", (), PanelSelection(), ""),
+    ],
+)
+def test_the_pack_panel_says_what_is_missing(
+    action: str, parameters: tuple[object, ...], selection: PanelSelection, told: str
+) -> None:
+    assert pack_disabled(action, selection, parameters) == told
+
+
 def test_the_search_does_what_it_can() -> None:
-    done = SearchState(row=SelectedRow.FRAGMENT, marked=True, packed=True, decided=True, pack_row=True, on_pack=True)
+    done = SearchState(row=SelectedRow.FRAGMENT, marked=True, packed=True, decided=True)
     every = (
         "mark",
         "edit",
@@ -48,8 +67,6 @@ def test_the_search_does_what_it_can() -> None:
         "copy_pack",
         "clear_marks",
         "undo",
-        "drop",
-        "shift",
         "strategy",
     )
     assert [search_disabled(action, done) for action in every] == [""] * len(every)

@@ -17,7 +17,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from excerpt.text.display import visible_line
-from excerpt.tui.bindings import action_target, active, disabled_reason
+from excerpt.tui.bindings import action_target, active, disabled_reason, row_id
 from excerpt.tui.common.strips import fit, line
 from excerpt.tui.keymap import keys_now, shown_key
 from excerpt.tui.keys import PLACES
@@ -114,14 +114,15 @@ def offers(screen: Screen[object]) -> tuple[KeyOffer, ...]:
     found: dict[object, tuple[bool, int, KeyOffer]] = {}
     for each in active(screen):
         binding = each.binding
-        if binding.id in _MOVES or disabled_reason(each.node, binding.action):
+        id_ = row_id(binding)
+        if id_ in _MOVES or binding.key not in keys_now(id_) or disabled_reason(each.node, binding.action):
             continue
         did = action_target(each.node, binding.action)
-        new = KeyOffer(binding.id or "", binding.key, binding.description)
+        new = KeyOffer(id_, binding.key, binding.description)
         shown, place, offer = found.get(did, (False, len(found), new))
         found[did] = (shown or binding.show, place, offer)
     every = sorted(found.values(), key=lambda each: (not each[0], each[1]))
-    return tuple(offer for _, _, offer in every if keys_now(offer.id))
+    return tuple(offer for _, _, offer in every)
 
 
 def fitting(every: Iterable[KeyOffer], room: int) -> list[KeyOffer]:

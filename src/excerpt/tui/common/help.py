@@ -58,10 +58,10 @@ class Help(Dialog[None]):
     }
     """
 
-    def __init__(self, here: Sequence[str], keymap: Mapping[str, str], reasons: Mapping[str, str]) -> None:
+    def __init__(self, here: Sequence[str], reasons: Mapping[str, str]) -> None:
         """`here` are the places whose keys work now, `reasons` why some of these cannot be done, by their ids."""
         super().__init__()
-        self._groups = (*groups(here, keymap, reasons), _SIGNS)
+        self._groups = (*groups(here, reasons), _SIGNS)
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="box") as box:

@@ -293,10 +293,6 @@ class OverviewList(RowList):
         self.rows_changed(_row_of(selected, cursor, self._rows) if keep else 0)
         self.post_message(self.Laid())
 
-    async def action_pane(self, action: str) -> None:
-        """Do what the pane around does by that name."""
-        await self.app.run_action(action, self.query_ancestor("OverviewPane"))
-
     def next_part(self) -> None:
         """To the first line of the next part; from the last to the first."""
         firsts = first_rows(self._rows)

@@ -18,7 +18,7 @@ from textual.strip import Strip
 from excerpt.model import Fragment, Span
 from excerpt.places import spoken
 from excerpt.text.display import line_range, visible_line
-from excerpt.tui.bindings import act_around, bindings
+from excerpt.tui.bindings import bindings
 from excerpt.tui.common.line_drawing import Ink, StyledRun, wrap
 from excerpt.tui.common.line_view import LineView
 from excerpt.tui.common.notice import Notice, Said
@@ -41,7 +41,7 @@ class RelatedList(RowList):
     """One line for each note: title, folder, links, how near."""
 
     ROW_HEIGHT = 1
-    BINDINGS: ClassVar[list[BindingType]] = bindings("Search, with related notes focused")
+    BINDINGS: ClassVar[list[BindingType]] = bindings("Search, with related notes focused", moves=True)
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "related--title",
@@ -77,10 +77,6 @@ class RelatedList(RowList):
 
     def watch_marked(self) -> None:
         self.rows_changed(self.cursor)
-
-    async def action_pane(self, action: str) -> None:
-        """Do what a widget around does by that name."""
-        await act_around(self, action)
 
     def draw_row(self, row: int, width: int, selected: bool, base: Style) -> Sequence[Strip]:
         note = self.notes[row]
@@ -173,6 +169,8 @@ class RelatedWhy(LineView, can_focus=False):
 
 class RelatedPanel(Vertical):
     """State: what is shown, or said in its place. Which reason of the selected note is looked at is `reason`."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("Search, with related notes focused", moves=False)
 
     related: var[Related | None] = var(None, init=False)
     said = Said("Related notes")

@@ -85,7 +85,7 @@ def editing(shown: Memory, kept: MemoryDraft) -> Decision:
 def forgetting(memory: Memory) -> Decision:
     def decide(store: MemoryStore) -> Done:
         gone = store.forget(memory.id)
-        told = f"Forgotten; it is in the trash folder. {key_sign('memory-list-undo')} takes it back."
+        told = f"Forgotten; it is in the trash folder. {key_sign('memory-undo')} takes it back."
         return Done(gone, told, _restoring(gone))
 
     return decide

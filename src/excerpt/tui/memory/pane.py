@@ -112,10 +112,6 @@ class MemoryList(RowList):
             if old.get(one.memory.id) is not new.get(one.memory.id):
                 self.redraw_row(row)
 
-    async def action_pane(self, action: str) -> None:
-        """Do what the pane around does by that name."""
-        await self.app.run_action(action, self.query_ancestor("MemoryPane"))
-
     def draw_row(self, row: int, width: int, selected: bool, base: Style) -> Sequence[Strip]:
         bar: Part = ("▌ " if selected else "  ", self.style_of("row--bar"))
         if row >= len(self.found):

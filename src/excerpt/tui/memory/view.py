@@ -183,11 +183,11 @@ def place_of(source: Source) -> str:
 
 def told_of(found: MemoryStanding) -> str:
     """What became of a memory's source, in a sentence; "" where there is nothing to say."""
-    keep, forget = key_sign("memory-list-keep"), key_sign("memory-list-forget")
+    keep, forget = key_sign("memory-keep"), key_sign("memory-forget")
     if found.kind == "moved" and found.source is not None:
-        return f"It has moved to {place_of(found.source)}: in the list {key_sign('memory-list-follow')} follows it."
+        return f"It has moved to {place_of(found.source)}: in the list {key_sign('memory-follow')} follows it."
     if found.kind == "changed":
-        new = key_sign("memory-list-update")
+        new = key_sign("memory-update")
         todo = f"{keep} keeps the memory, {new} takes the new text, {forget} forgets it"
         return f"Its source has changed: in the list {todo}."
     if found.kind == "gone":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -26,7 +26,7 @@ from excerpt.tui.common.field import Field
 from excerpt.tui.common.row_list import RowList, path_below
 from excerpt.tui.common.strips import Part, line
 from excerpt.tui.keymap import key_sign
-from excerpt.tui.pack.controller import typed_budget
+from excerpt.tui.pack.controller import PackController, typed_budget
 from excerpt.tui.pack.packer import Left, Packed
 
 _NAME = 26
@@ -54,6 +54,20 @@ class PanelContents:
         return (*self.packed.result.packs, *self.packed.left)
 
 
+@dataclass(frozen=True, slots=True)
+class PanelSelection:
+    """The selected row of the pack panel, from 0: the first `passages` of the `rows` are in the pack."""
+
+    row: int = 0
+    passages: int = 0
+    rows: int = 0
+
+    @property
+    def is_passage(self) -> bool:
+        """Whether the selected row is a passage that is in the pack."""
+        return self.row < self.passages
+
+
 class PackPanel(RowList):
     """One line for each pack, and for each thing left out."""
 
@@ -73,6 +87,19 @@ class PackPanel(RowList):
     """
 
     contents: reactive[PanelContents | None] = reactive(None, init=False)
+
+    def __init__(
+        self,
+        controller: PackController,
+        decided: Callable[[bool], object],
+        *,
+        id: str | None = None,  # noqa: A002 - Textual's name
+        classes: str | None = None,
+    ) -> None:
+        """Call `decided` after each key that decides about the pack, with whether it changed anything."""
+        super().__init__(id=id, classes=classes)
+        self._controller = controller
+        self._decided = decided
 
     def on_mount(self) -> None:
         self.border_title = self._title(None)
@@ -99,6 +126,34 @@ class PackPanel(RowList):
         self.rows_changed(entries.index(entry) if entry in entries else self.cursor)
         self.border_title = self._title(new)
 
+    # --- what its keys do ---------------------------------------------------------------------------------------------
+
+    @property
+    def selection(self) -> PanelSelection:
+        """Which row is selected, and what there is to select."""
+        passages = len(self.contents.packed.result.packs) if self.contents is not None else 0
+        return PanelSelection(self.cursor, passages, self.row_count)
+
+    def disabled_reason(self, action: str, parameters: tuple[object, ...]) -> str:
+        """Return why an action cannot be done now; "" where it can."""
+        return pack_disabled(action, self.selection, parameters)
+
+    def action_drop(self) -> None:
+        """Drop the selected passage, or bring back what was dropped."""
+        row = self.selected
+        self._decided(row is not None and self._controller.drop(row))
+
+    def action_shift(self, places: int) -> None:
+        """Move the selected passage by that many places."""
+        self._decided(self.selected_pack is not None and self._controller.shift(self.cursor, places))
+
+    def action_own_scope(self) -> None:
+        """Take the next scope for the selected passage alone."""
+        pack = self.selected_pack
+        self._decided(pack is not None and self._controller.next_own_scope(pack))
+
+    # --- drawing ------------------------------------------------------------------------------------------------------
+
     def _title(self, contents: PanelContents | None) -> str:
         if contents is None or not contents.rows:
             return "pack · empty"
@@ -107,10 +162,6 @@ class PackPanel(RowList):
         out = f" · {left} left out" if left else ""
         order = f" · {contents.order}" if contents.order else ""
         return f"pack · {counted(len(result.packs), 'passage')}{tokens}{out}{order}"
-
-    async def action_pane(self, action: str) -> None:
-        """Do what the pane around does by that name."""
-        await self.app.run_action(action, self.query_ancestor("SearchPane"))
 
     def render_line(self, y: int) -> Strip:
         if self.row_count:
@@ -186,6 +237,25 @@ class PackPanel(RowList):
     def _tokens(self, tokens: int) -> Part:
         text = f"{tokens:,}t"
         return f"{' ' * max(1, 8 - cell_len(text))}{text} ", self.style_of("row--faint")
+
+
+def pack_disabled(action: str, selection: PanelSelection, parameters: tuple[object, ...] = ()) -> str:
+    """Return why the pack panel would not do that; "" where it can be done."""
+    if action == "drop":
+        return "" if selection.rows else "The pack is empty."
+    if action == "own_scope":
+        return "" if selection.is_passage else "Only a passage that is in the pack has a scope of its own."
+    return _shift_disabled(selection, parameters) if action == "shift" else ""
+
+
+def _shift_disabled(selection: PanelSelection, parameters: tuple[object, ...]) -> str:
+    if not selection.is_passage:
+        return "Only a passage that is in the pack can be moved."
+    if selection.passages == 1:
+        return "A pack of one passage has no other order."
+    end = "last" if parameters == (1,) else "first"
+    at_end = selection.row == (selection.passages - 1 if end == "last" else 0)
+    return f"It is the {end} passage of the pack." if at_end else ""
 
 
 @dataclass(frozen=True, slots=True)

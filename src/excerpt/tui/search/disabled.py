@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import TYPE_CHECKING
 
 from excerpt.tui.keys import ABOUT_HIT
+
+if TYPE_CHECKING:
+    from excerpt.tui.pack.panel import PanelSelection
 
 
 class SelectedRow(Enum):
@@ -33,12 +37,8 @@ class SearchState:
     taken_back: bool = False
     earlier: bool = False
     in_panel: bool = False
-    pack_row: bool = False
-    """Something is selected in the pack panel; `on_pack`: a passage that is in the pack; `alone`: the only one."""
-    on_pack: bool = False
-    alone: bool = False
-    no_shifts: tuple[tuple[object, ...], ...] = ()
-    """Parameters of `shift` by which the selected passage cannot be moved: it is the first, or the last."""
+    selection: PanelSelection | None = None
+    """What is selected in the pack panel."""
     meant: bool = False
     """There is another query that may have been meant."""
     has_files: bool = True
@@ -61,6 +61,7 @@ def search_disabled(action: str, state: SearchState, parameters: tuple[object, .
         return NO_FILES
     if action == "obsidian" and state.row is SelectedRow.MEMORY:
         return "A memory is no note of the vault."
+    on_passage = state.selection is not None and state.selection.is_passage
     holds, told = {
         "scroll_view": (state.context, "There is nothing to scroll."),
         "compare": (state.answered, "Type a query first: strategies are compared by what they find."),
@@ -73,20 +74,6 @@ def search_disabled(action: str, state: SearchState, parameters: tuple[object, .
         "redo": (state.taken_back, "There is nothing to do again."),
         "show_earlier": (state.earlier, "Nothing was marked before that is not in the list."),
         "drop_earlier": (state.earlier, "Nothing was marked before that is not in the list."),
-        "drop": (state.pack_row, "The pack is empty."),
-        "shift": (not (moved := _shift_disabled(state, parameters)), moved),
-        "remember": (state.on_pack or not state.in_panel, "Only a passage that is in the pack can be remembered here."),
-        "own_scope": (state.on_pack, "Only a passage that is in the pack has a scope of its own."),
+        "remember": (on_passage or not state.in_panel, "Only a passage that is in the pack can be remembered here."),
     }.get(action, (True, ""))
     return "" if holds else told
-
-
-def _shift_disabled(state: SearchState, parameters: tuple[object, ...]) -> str:
-    """Return why the selected passage of the pack cannot be moved so; "" where it can."""
-    if not state.on_pack:
-        return "Only a passage that is in the pack can be moved."
-    if state.alone:
-        return "A pack of one passage has no other order."
-    if parameters in state.no_shifts:
-        return f"It is the {'last' if parameters == (1,) else 'first'} passage of the pack."
-    return ""

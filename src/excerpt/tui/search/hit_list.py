@@ -279,10 +279,6 @@ class HitList(RowList):
             self._list(self.rows[best].hit.fragment.id)
             self._select(best)
 
-    async def action_pane(self, action: str) -> None:
-        """Do what the pane around does by that name."""
-        await self.app.run_action(action, self.query_ancestor("SearchPane"))
-
     def on_click(self, event: events.Click) -> None:
         """Select; at the mark, mark; at what is folded, open it; twice, open in the editor."""
         at = event.y + self.scroll_offset.y
@@ -294,7 +290,7 @@ class HitList(RowList):
         if event.x < _INDENT and self.row_count:
             self.post_message(self.MarkClicked())
         elif event.chain == 2 and self.row_count:
-            self.call_next(self.action_pane, "edit")
+            self.call_next(self.app.run_action, "edit", self.query_ancestor("SearchPane"))
 
     # --- drawing ------------------------------------------------------------------------------------------------------
 

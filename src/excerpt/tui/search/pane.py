@@ -57,6 +57,9 @@ _AWAIT_HITS = ABOUT_HIT | {"move", "remember", "show_view"}
 _PATIENCE = 0.5
 """Seconds before waiting is said."""
 
+_OF_LIST = frozenset({"copy_fragment", "obsidian", "next_view", "enter_side"})
+"""Actions whose letters do nothing in the pack panel: they are about the list and the side panel."""
+
 _TAKEN_BY_MENU = frozenset({"move", "mark", "edit", "back"})
 """Actions of the pane whose keys are the menu's while it is open."""
 
@@ -175,7 +178,7 @@ class SearchPane(Vertical):
         from excerpt.tui.search.side_panel import SidePanel
 
         self.side = SidePanel(self._engine, query=lambda: self.query_text, put=self._bar.put, id="side")
-        self.pack_panel = PackPanel(id="packed", classes="panel")
+        self.pack_panel = PackPanel(self.pack, self._decide, id="packed", classes="panel")
         await self.query_one("#aside").mount(self.side, self.pack_panel)
         self.query_one(Split).show_context()
         self.is_furnished = True
@@ -534,7 +537,7 @@ class SearchPane(Vertical):
         line, count = self.query_one("#before", Static), len(self.pack.earlier)
         line.display = count > 0 and self._hits.display
         if count:
-            shows, drops = key_sign("list-show-earlier"), key_sign("list-drop-earlier")
+            shows, drops = key_sign("show-earlier"), key_sign("drop-earlier")
             told = f"● {count:,} marked before: {shows} shows, {drops} drops"
             if line.content != told:
                 line.update(told)
@@ -691,21 +694,6 @@ class SearchPane(Vertical):
         if had_focus:
             self._focus_list()
         return is_open
-
-    def action_drop(self) -> None:
-        """Drop the pack of the selected row, or bring back what was dropped."""
-        row = self.pack_panel.selected
-        self._decide(row is not None and self.pack.drop(row))
-
-    def action_shift(self, places: int) -> None:
-        """Move the pack of the selected row."""
-        panel = self.pack_panel
-        self._decide(panel.selected_pack is not None and self.pack.shift(panel.cursor, places))
-
-    def action_own_scope(self) -> None:
-        """Take the next scope for the pack of the selected row alone."""
-        row = self.pack_panel.selected_pack
-        self._decide(row is not None and self.pack.next_own_scope(row))
 
     def _show_row_of_pack(self) -> None:
         """Show the fragment of the panel's row in the preview, which takes the panel's place where there is one place
@@ -971,9 +959,12 @@ class SearchPane(Vertical):
     # --- which keys work ----------------------------------------------------------------------------------------------
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Leave some keys to the query's menu while it is open."""
+        """Return False for actions whose keys are the query menu's while it is open, and for those that would be about
+        something else than what has the focus."""
         if action in _TAKEN_BY_MENU and any(menu.is_open for menu in self.query(QueryMenu)):
             return False
+        if action in _OF_LIST and self.is_furnished:
+            return not (self.pack_panel.has_focus or (action == "enter_side" and self.side.has_focus_within))
         return super().check_action(action, parameters)
 
     def disabled_reason(self, action: str, parameters: tuple[object, ...]) -> str:
@@ -991,8 +982,7 @@ class SearchPane(Vertical):
         typed = bool(self.query_text.strip())
         if not self.is_furnished:
             return SearchState(typed=typed, has_files=self._has_files)
-        hit, packed, panel = self._acted_on, self.pack.packed, self.pack_panel
-        packs = len(packed.result.packs) if packed is not None else 0
+        hit, panel = self._acted_on, self.pack_panel
         on_name = self.side.has_focus_within and self.side.view == "related" and self.side.related.reason is not None
         return SearchState(
             typed=typed,
@@ -1007,9 +997,6 @@ class SearchPane(Vertical):
             taken_back=self.pack.can_redo,
             earlier=bool(self.pack.earlier),
             in_panel=panel.has_focus and panel.row_count > 0,
-            pack_row=panel.selected is not None,
-            on_pack=panel.selected_pack is not None,
-            alone=packs == 1,
-            no_shifts=(((-1,),) if panel.cursor == 0 else ()) + (((1,),) if panel.cursor == packs - 1 else ()),
+            selection=panel.selection,
             meant=bool(self._meant),
         )

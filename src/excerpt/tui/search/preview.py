@@ -20,7 +20,7 @@ from excerpt.model import Section
 from excerpt.pack.memory_fragment import memory_id_of
 from excerpt.places import spoken
 from excerpt.text.display import counted, lines_named, visible_line
-from excerpt.tui.bindings import act_around, bindings
+from excerpt.tui.bindings import bindings
 from excerpt.tui.common.line_drawing import INK_CSS, INKS, DrawnLine, Ink, LinkTo, StyledRun, wrap
 from excerpt.tui.common.line_view import LineView
 from excerpt.tui.common.strips import fit
@@ -85,6 +85,9 @@ class Preview(LineView):
         def __init__(self, line: int) -> None:
             super().__init__()
             self.line = line
+
+    class ReturnWanted(Message):
+        """What was shown before the last link is to be shown again."""
 
     class WholeWanted(Message):
         """The note is to be shown whole, or again what is around the fragment."""
@@ -338,6 +341,14 @@ class Preview(LineView):
         self.post_message(self.LinkFollowed(self.link.to))
         return True
 
+    def disabled_reason(self, action: str, parameters: tuple[object, ...]) -> str:  # noqa: ARG002 - `Reasoned`'s name
+        """Return why an action cannot be done now; "" where it can."""
+        return "No link was followed to here." if action == "come_back" and not self.walked else ""
+
+    def action_come_back(self) -> None:
+        """Ask for what was shown before the last link."""
+        self.post_message(self.ReturnWanted())
+
     def action_read_whole(self) -> None:
         self.post_message(self.WholeWanted())
 
@@ -349,13 +360,9 @@ class Preview(LineView):
             if to is not None:
                 self.post_message(self.LinkFollowed(to))
 
-    async def action_pane(self, action: str) -> None:
-        """Do what a widget around does by that name."""
-        await act_around(self, action)
-
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's name
         # In the other tabs a passage is only read.
-        return action not in ("pane", "next_link", "read_whole") or self.id == "preview"
+        return action not in ("come_back", "next_link", "read_whole") or self.id == "preview"
 
     # --- drawing ------------------------------------------------------------------------------------------------------
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, ClassVar
 from rich.style import Style
 from textual import events, on
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.message import Message
 from textual.reactive import reactive, var
@@ -20,7 +19,7 @@ from textual.widget import Widget
 from excerpt.model import Fragment, Hit, Result
 from excerpt.text.display import visible_line
 from excerpt.text.fragments import digest_of_text
-from excerpt.tui.bindings import act_around, active, bindings
+from excerpt.tui.bindings import working_keys
 from excerpt.tui.common.notice import Said
 from excerpt.tui.common.row_list import RowList
 from excerpt.tui.common.strips import fit, line
@@ -28,7 +27,7 @@ from excerpt.tui.engine_worker import Asks
 from excerpt.tui.insight.controller import InsightController
 from excerpt.tui.insight.map import MapPanel
 from excerpt.tui.insight.related import RelatedPanel
-from excerpt.tui.keymap import key_sign
+from excerpt.tui.keymap import shown_key
 from excerpt.tui.messages import CopyRequested, EditRequested, Failure, Location
 from excerpt.tui.note.requests import LinkFound
 from excerpt.tui.note.window import NoteWindow
@@ -75,7 +74,7 @@ class ViewTabs(Widget):
 
     view: reactive[PanelView] = reactive(PanelView.PASSAGE)
     next_key: reactive[str] = reactive("")
-    """The id of the binding that shows the next view; "" while none works."""
+    """How the key that shows the next view is written; "" while none works."""
 
     class Clicked(Message):
         """The name of a view was clicked."""
@@ -88,13 +87,13 @@ class ViewTabs(Widget):
         self.watch(self.screen, "focused", self._name_key)
 
     def _name_key(self) -> None:
-        bound = {each.binding.id or "" for each in active(self.screen)}
-        self.next_key = next((one for one in ("list-view", "side-view") if one in bound), "")
+        keys = working_keys(self.screen).get("view", ())
+        self.next_key = shown_key(keys[0]) if keys else ""
 
     def render_line(self, y: int) -> Strip:  # noqa: ARG002 - Textual's name
         shown = self.get_component_rich_style("views--shown", partial=True)
         left = [(f"[{one}]", shown) if one is self.view else (f" {one} ", Style.null()) for one in PanelView]
-        key = [(f"{key_sign(self.next_key)} next ", Style.null())] if self.next_key else []
+        key = [(f"{self.next_key} next ", Style.null())] if self.next_key else []
         return line(left, key, self.size.width, self.rich_style)
 
     def on_click(self, event: events.Click) -> None:
@@ -112,8 +111,6 @@ class SidePanel(Vertical):
 
     `query` tells the query as it is now, `put` makes another one of it.
     """
-
-    BINDINGS: ClassVar[list[BindingType]] = bindings("Search, with the side panel focused")
 
     DEFAULT_CSS = """
     SidePanel {
@@ -398,16 +395,7 @@ class SidePanel(Vertical):
         elif found.location is not None:
             self.reading.go_to(found.location)
 
-    # --- what its keys do ---------------------------------------------------------------------------------------------
-
-    def disabled_reason(self, action: str, parameters: tuple[object, ...]) -> str:  # noqa: ARG002 - `Reasoned`'s name
-        """Return why an action cannot be done now; "" where it can."""
-        return "No link was followed to here." if action == "come_back" and not self.reading.is_away else ""
-
-    def action_come_back(self) -> None:
-        """Show again what was shown before the last link."""
+    @on(Preview.ReturnWanted)
+    def _return_wanted(self, message: Preview.ReturnWanted) -> None:
+        message.stop()
         self.reading.come_back()
-
-    async def action_pane(self, action: str) -> None:
-        """Do what a widget around does by that name."""
-        await act_around(self, action)
