@@ -274,7 +274,7 @@ async def test_the_next_pane_right_behind_the_key_of_a_tab(still: StillApp) -> N
         await until(pilot, lambda: still.still.query_one(HitList).row_count > 1, "the hits")
         for tab in ("f3", "f4", "unbound-show-index"):
             await pilot.press(tab)
-            at_once(still, "f2", "unbound-pane", "j")
+            at_once(still, "f2", "shift+tab", "j")
             rows = still.still.query_one(HitList)
             await until(pilot, lambda r=rows: r.has_focus and r.cursor == 1, f"the list after {tab}")  # type: ignore[misc]
             await pilot.press("k", "slash")

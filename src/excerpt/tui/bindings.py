@@ -12,10 +12,9 @@ from typing import Protocol, runtime_checkable
 from textual.actions import parse
 from textual.binding import ActiveBinding, Binding, BindingType
 from textual.dom import DOMNode
-from textual.keys import key_to_character
 from textual.screen import Screen
 
-from excerpt.tui.keymap import has_typed_key, is_typed, keys_now, shown_keys
+from excerpt.tui.keymap import has_typed_key, is_typed, keys_now, shown_keys, typed_character
 from excerpt.tui.keys import FIELD, PARTS, PLACES, Key
 
 
@@ -126,7 +125,7 @@ def _is_usable(binding: Binding, screen: Screen[object]) -> bool:
     if not (binding.id or "").endswith(_TYPED):
         return True
     focused = screen.focused
-    taken = focused is not None and focused.check_consume_key(binding.key, key_to_character(binding.key))
+    taken = focused is not None and focused.check_consume_key(binding.key, typed_character(binding.key))
     return not taken and not binding.key.startswith("untyped-")
 
 

@@ -57,9 +57,17 @@ def _is_before_typing(binding: Key) -> bool:
     return (binding.first and not has_typed_key(binding)) or binding in FIELD
 
 
+def typed_character(key: str) -> str | None:
+    """Return the character that a key types in a field; None where it types none.
+
+    Textual's `key_to_character` knows no "slash", which is its own name for the key.
+    """
+    return key if len(key) == 1 else _CHARACTERS.get(key)
+
+
 def is_typed(key: str) -> bool:
     """Return whether a field takes the key as a character."""
-    return len(key) == 1 or key in _SIGNS.values()
+    return typed_character(key) is not None
 
 
 def has_typed_key(binding: Key) -> bool:
@@ -134,6 +142,8 @@ _SIGNS = {
     if not sign.isalnum() and (name := unicodedata.name(sign).lower().replace(" ", "_").replace("-", "_"))
 }
 """What Textual calls the signs that can be typed."""
+
+_CHARACTERS = {name: sign for sign, name in _SIGNS.items()}
 
 _WITH_MODIFIERS = frozenset({"up", "down", "left", "right", "home", "end", "pageup", "pagedown", "insert", "delete"})
 _CONTROL = frozenset({"backslash", "right_square_bracket", "circumflex_accent", "underscore", "at", "@", "space"})

@@ -231,7 +231,7 @@ async def test_the_whole_pack_is_remembered_with_its_sources_named(
         await answered(pilot, app, "sync conflict")
         packed = pane_of(app).pack.packed
         assert packed is not None
-        await pilot.press("ctrl+o", "unbound-pack-remember-all")
+        await pilot.press("ctrl+o", "unbound-remember-pack")
         await until(pilot, lambda: isinstance(app.screen, Remember), "the form")
         await pilot.press("enter")
         kept = MemoryStore(places.memory_folder(vault))

@@ -9,6 +9,7 @@ import pytest
 from excerpt.kinds import Strategy
 from excerpt.settings import Settings
 from excerpt.tui.common.bars import KeyBar, KeyOffer, fitting
+from excerpt.tui.keymap import is_typed
 from excerpt.tui.pack.panel import PanelSelection, pack_disabled
 from excerpt.tui.search.disabled import SearchState, SelectedRow, search_disabled
 from excerpt.tui.search.pane import SearchPane
@@ -102,6 +103,14 @@ async def test_the_footer_offers_nothing_that_has_no_key(tmp_path: Path, home: P
             await pilot.press(tab)
             await pilot.pause()
             assert not [offer for offer in footer.shown if offer.key.startswith("unbound")]
+
+
+async def test_the_footer_offers_no_key_that_the_query_takes_as_a_character(tmp_path: Path, home: Path) -> None:
+    app = StillApp(tmp_path, Settings())
+    async with app.run_test(size=(200, 45)) as pilot:
+        await until(pilot, lambda: app.still.query_one("#query").has_focus, "the query")
+        typed = {offer.key for offer in app.still.query_one(KeyBar).shown if is_typed(offer.key)}
+        assert typed == set()
 
 
 async def test_a_click_in_the_footer_presses_the_key_under_it(tmp_path: Path, home: Path) -> None:

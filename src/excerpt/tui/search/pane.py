@@ -964,7 +964,9 @@ class SearchPane(Vertical):
         if action in _TAKEN_BY_MENU and any(menu.is_open for menu in self.query(QueryMenu)):
             return False
         if action in _OF_LIST and self.is_furnished:
-            return not (self.pack_panel.has_focus or (action == "enter_side" and self.side.has_focus_within))
+            return not (
+                self.screen.focused is self.pack_panel or (action == "enter_side" and self.side.has_focus_within)
+            )
         return super().check_action(action, parameters)
 
     def disabled_reason(self, action: str, parameters: tuple[object, ...]) -> str:
