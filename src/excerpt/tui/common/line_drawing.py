@@ -13,7 +13,8 @@ from typing import NamedTuple
 from rich.cells import cell_len
 
 from excerpt.kinds import LinkKind
-from excerpt.text.display import counted, visible
+from excerpt.text.display import counted, visible, visible_line
+from excerpt.text.inline import InlineSpan, SpanKind, inline_spans
 
 _TAB = "    "
 
@@ -397,7 +398,7 @@ _BULLET = re.compile(r"^(\s*(?:>\s?)*)([-*+])\s")
 _NUMBERED = re.compile(r"^\s*(?:>\s?)*\d+[.)]\s")
 _RULE = re.compile(r"^\s*(?:[-*_]\s*){3,}$")
 TABLE_RULE = re.compile(r"^\s*(?:>\s?)*\|?[\s:|-]*-[\s:|-]*$")
-INLINE_MARKS = re.compile(r"[*_`\[<>#=~%^|]|https?:")
+INLINE_MARKS = re.compile(r"[*_`\[<>#=~%^|\\&]|https?:")
 """Without any of these no part of a line is drawn in another way than the rest."""
 _MARKS = re.compile(rf"{INLINE_MARKS.pattern}|^\s*(?:[-+]|\d+[.)])")
 """Without any of these a line is shown as it stands."""
@@ -519,84 +520,60 @@ def drawn_characters(text: str) -> list[str]:
     return [clean[at] if shown is None else shown for at, shown in enumerate(line.shown)]
 
 
-_CODE_SPAN = re.compile(r"(`+)(?!`)(.+?)(?<!`)\1(?!`)")
-_WIKILINK = re.compile(r"(!?)\[\[([^\[\]|]+?)(?:\\?\|([^\[\]]*))?\]\]")
-_LINK = re.compile(r"(!?)\[([^\[\]]*)\]\(([^()\s]*(?:\([^()\s]*\)[^()\s]*)*)(?:\s+[\"'][^\"']*[\"'])?\)")
-_URL = re.compile(r"<?\b(https?://[^\s<>|\])]*[^\s<>|\]).,;:!?'\"])>?")
-_TAG = re.compile(r"(?<![\w#/&])#(?=[^\s#]*[^\W\d])[\w/-]+")
-_COMMENT = re.compile(r"%%.*?%%|<!--.*?(?:-->|$)")
-_HTML = re.compile(r"</?[a-zA-Z][^<>]*>")
-_BLOCK_ID = re.compile(r"\s\^[\w-]+\s*$")
-_EMPHASES = (
-    (re.compile(r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1"), Ink.BOLD),
-    (re.compile(r"(==)(?=\S)(.+?)(?<=\S)\1"), Ink.HIGHLIGHT),
-    (re.compile(r"(~~)(?=\S)(.+?)(?<=\S)\1"), Ink.STRIKE),
-    (re.compile(r"(?<![\w*])(\*)(?=[^\s*])(.+?)(?<=[^\s*])\1(?![\w*])"), Ink.ITALIC),
-    (re.compile(r"(?<![\w_])(_)(?=[^\s_])(.+?)(?<=[^\s_])\1(?![\w_])"), Ink.ITALIC),
-)
-_SIZE = re.compile(r"(?:^|\|)\s*\d+(?:x\d+)?\s*$")
+_IMAGE_SIZE = re.compile(r"(?:^|\|)\s*\d+(?:x\d+)?\s*$")
 _FILE = re.compile(r"[^/]\.[A-Za-z][A-Za-z0-9]{1,4}$")
-_MASK = "\x00"
+_LINK_KINDS = {
+    SpanKind.LINK: LinkKind.MARKDOWN,
+    SpanKind.WIKILINK: LinkKind.WIKILINK,
+    SpanKind.IMAGE: LinkKind.EMBED,
+    SpanKind.EMBED: LinkKind.EMBED,
+}
+_SPAN_INKS = {
+    SpanKind.CODE: Ink.CODE,
+    SpanKind.EMPHASIS: Ink.ITALIC,
+    SpanKind.STRONG: Ink.BOLD,
+    SpanKind.STRIKE: Ink.STRIKE,
+    SpanKind.HIGHLIGHT: Ink.HIGHLIGHT,
+    SpanKind.TAG: Ink.TAG,
+}
+_FAINT_KINDS = (SpanKind.COMMENT, SpanKind.HTML, SpanKind.BLOCK_ID)
 
 
 def draw_inline(line: InkedLine, *, with_comments: bool = True) -> None:
-    """Ink links, code and emphasis. What one of them took is masked for those after it."""
-    text = line.text
-    for code in _CODE_SPAN.finditer(text):
-        line.hide(*code.span(1))
-        line.hide(code.end() - len(code[1]), code.end())
-        line.ink(*code.span(2), Ink.CODE)
-        text = _masked(text, *code.span())
-    for link in _WIKILINK.finditer(text):
-        _draw_wikilink(line, link)
-        text = _masked(text, *link.span())
-    for link in _LINK.finditer(text):
-        shown = _shown_of(link, label=2, address=3)
-        line.replace(link.start(), shown[0], "▣ " if link[1] else "")
-        line.hide(shown[1], link.end())
-        line.link(*link.span(), LinkTo(LinkKind.EMBED if link[1] else LinkKind.MARKDOWN, link[3]))
-        text = _masked(text, link.start(), shown[0])
-        text = _masked(text, shown[1], link.end())
-    for url in _URL.finditer(text):
-        line.hide(url.start(), url.start(1))
-        line.hide(url.end(1), url.end())
-        line.link(*url.span(), LinkTo(LinkKind.MARKDOWN, url[1]))
-        text = _masked(text, *url.span())
-    for pattern, ink in ((_COMMENT, Ink.FAINT), (_HTML, Ink.FAINT), (_TAG, Ink.TAG), (_BLOCK_ID, Ink.FAINT)):
-        for found in pattern.finditer(text):
-            line.ink(*found.span(), ink)
-            if pattern is _COMMENT and not with_comments:
-                line.hide(*found.span())
-            text = _masked(text, *found.span())
-    for pattern, ink in _EMPHASES:
-        for found in pattern.finditer(text):
-            line.hide(*found.span(1))
-            line.hide(found.end() - len(found[1]), found.end())
-            line.ink(*found.span(2), ink)
-            text = _masked(_masked(text, *found.span(1)), found.end() - len(found[1]), found.end())
+    """Ink links, code and emphasis, without their marks."""
+    for span in inline_spans(line.text):
+        if span.kind in _LINK_KINDS or span.kind is SpanKind.URL:
+            draw_link(line, span)
+        elif (ink := _SPAN_INKS.get(span.kind)) is not None:
+            line.hide(span.start, span.text_start)
+            line.hide(span.text_end, span.end)
+            line.ink(span.text_start, span.text_end, ink)
+        elif span.kind in _FAINT_KINDS:
+            line.ink(span.start, span.end, Ink.FAINT)
+            if span.kind is SpanKind.COMMENT and not with_comments:
+                line.hide(span.start, span.end)
+        elif span.kind in (SpanKind.ESCAPE, SpanKind.ENTITY):
+            line.replace(span.start, span.end, visible_line(span.value))
 
 
-def _draw_wikilink(line: InkedLine, link: re.Match[str]) -> None:
-    """The text of a wikilink, or its target; an embed is marked as one."""
-    shown = _shown_of(link, label=3, address=2)
-    line.replace(link.start(), shown[0], "▣ " if link[1] else "")
-    line.hide(shown[1], link.end())
-    line.link(*link.span(), LinkTo(LinkKind.EMBED if link[1] else LinkKind.WIKILINK, link[2]))
+def draw_link(line: InkedLine, span: InlineSpan) -> None:
+    """Draw the label of a link, or else where it leads; an embed is marked as one."""
+    is_embed = _LINK_KINDS.get(span.kind) is LinkKind.EMBED
+    start, end = _shown_of(span, line.text, is_embed=is_embed)
+    line.replace(span.start, start, "▣ " if is_embed else "")
+    line.hide(end, span.end)
+    line.link(span.start, span.end, LinkTo(_LINK_KINDS.get(span.kind, LinkKind.MARKDOWN), span.value))
 
 
-def _shown_of(link: re.Match[str], label: int, address: int) -> Columns:
+def _shown_of(span: InlineSpan, text: str, *, is_embed: bool) -> Columns:
     """What of a link is shown: its label, else where it leads. Of an embed neither the size it is to be drawn in, nor
     the folders or the site of its file."""
-    start, end = link.span(label)
-    size = _SIZE.search(link[label]) if link[1] and link[label] else None
+    start, end = span.text_start, span.text_end
+    size = _IMAGE_SIZE.search(text[start:end]) if is_embed else None
     if size is not None:
         end = start + size.start()
     if start < end:
         return start, end
-    start, end = link.span(address)
-    name = link[address].rfind("/") + 1 if link[1] and _FILE.search(link[address]) else 0
-    return start + name, end
-
-
-def _masked(text: str, start: int, end: int) -> str:
-    return text[:start] + _MASK * (end - start) + text[end:]
+    start, end = span.value_start, span.value_end
+    address = text[start:end]
+    return start + (address.rfind("/") + 1 if is_embed and _FILE.search(address) else 0), end

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from rich.cells import cell_len
 
-from excerpt.kinds import LinkKind
 from excerpt.text.display import visible
-from excerpt.tui.common.line_drawing import Ink, InkedLine, LinkTo
+from excerpt.text.inline import SpanKind, inline_spans
+from excerpt.tui.common.line_drawing import Ink, InkedLine, draw_link
 
 _WIDEST_NAME = 20
 """Cells up to which names make a column; a longer one has its value right behind it."""
@@ -18,8 +18,6 @@ _RULE = "─" * 12
 _NAMED = re.compile(r"^([\w][\w .-]*?)(:)(?:[ \t]+|$)")
 _ITEM = re.compile(r"^[ \t]*(-)(?:[ \t]+|$)")
 _LIST = re.compile(r"^(\[)(.*)(\])\s*$")
-_WIKILINK = re.compile(r"\[\[([^\[\]|]+?)(?:\|([^\[\]]*))?\]\]")
-_URL = re.compile(r"https?://[^\s<>|\])\"',]+")
 _TAGS = frozenset({"tags", "tag", "keywords"})
 _BOXES = {"true": "☑", "false": "☐"}
 
@@ -69,10 +67,6 @@ def _draw_value(line: InkedLine, start: int, name: str) -> None:
     if len(quoted) % 2 == 0:
         for span in quoted:
             line.hide(*span)
-    for link in _WIKILINK.finditer(text, start):
-        shown = link.span(2) if link[2] else link.span(1)
-        line.hide(link.start(), shown[0])
-        line.hide(shown[1], link.end())
-        line.link(*link.span(), LinkTo(LinkKind.WIKILINK, link[1]))
-    for url in _URL.finditer(text, start):
-        line.link(*url.span(), LinkTo(LinkKind.MARKDOWN, url[0]))
+    for span in inline_spans(text):
+        if span.kind in (SpanKind.WIKILINK, SpanKind.URL) and span.start >= start:
+            draw_link(line, span)

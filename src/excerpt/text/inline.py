@@ -1,0 +1,506 @@
+"""The one reader of inline Markdown: CommonMark with maths, wikilinks, tags, highlights and comments.
+
+markdown-it parses; wikilinks and tags are inline rules of ours, so that none is taken out of code, maths, HTML or a
+link. Its tokens carry no positions, so the parser for spans records where each rule began and ended.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Iterator
+from enum import Enum, auto
+from functools import cache
+from typing import NamedTuple
+
+from markdown_it import MarkdownIt
+from markdown_it.parser_inline import RuleFuncInlineType
+from markdown_it.ruler import Ruler
+from markdown_it.rules_inline import StateInline, image, link
+from markdown_it.rules_inline.state_inline import Delimiter
+from markdown_it.token import Token
+from mdit_py_plugins.dollarmath import dollarmath_plugin
+
+# --- spans ------------------------------------------------------------------------------------------------------------
+
+
+class SpanKind(Enum):
+    """What a part of a line is."""
+
+    CODE = auto()
+    MATH = auto()
+    EMPHASIS = auto()
+    STRONG = auto()
+    STRIKE = auto()
+    HIGHLIGHT = auto()
+    LINK = auto()
+    IMAGE = auto()
+    WIKILINK = auto()
+    EMBED = auto()
+    URL = auto()
+    TAG = auto()
+    COMMENT = auto()
+    HTML = auto()
+    BLOCK_ID = auto()
+    ESCAPE = auto()
+    ENTITY = auto()
+
+
+class InlineSpan(NamedTuple):
+    """A part of a text with its marks, from `start` to `end` (exclusive). Two spans are apart or one holds the other.
+
+    `text_start` to `text_end` is what is read of it: what its marks enclose, or the label of a link, which may be
+    empty. Comments, HTML and block ids have none. `value` is the address of a link, the name of a tag, or the character
+    that an escape or entity stands for; `value_start` to `value_end` is where the address of a link is written.
+    """
+
+    kind: SpanKind
+    start: int
+    end: int
+    text_start: int
+    text_end: int
+    value: str = ""
+    value_start: int = 0
+    value_end: int = 0
+
+
+def inline_spans(text: str) -> list[InlineSpan]:
+    """Return the spans of a line or paragraph, ascending by start, the outer before those inside it.
+
+    Links by reference are not resolved: their definitions are elsewhere in the note.
+    """
+    parser = _span_parser()
+    spans = list(_spans(parser.inline.parse(text, parser, {}, []), text, 0))
+    spans.sort(key=_by_start)
+    return spans
+
+
+def _by_start(span: InlineSpan) -> tuple[int, int]:
+    return span.start, -span.end
+
+
+class _Pair(NamedTuple):
+    """How a pair of marks becomes a span: characters of the opening mark before and from its token's place on, and
+    those of the closing one. markdown-it turns the second of two opening asterisks into the token."""
+
+    kind: SpanKind
+    before: int
+    opening: int
+    closing: int
+
+
+_PAIRS = {
+    "em": _Pair(SpanKind.EMPHASIS, 0, 1, 1),
+    "strong": _Pair(SpanKind.STRONG, 1, 1, 2),
+    "s": _Pair(SpanKind.STRIKE, 0, 2, 2),
+    "mark": _Pair(SpanKind.HIGHLIGHT, 0, 2, 2),
+}
+_ADDRESS = re.compile(r"\(\s*(?:<([^<>\n]*)>|([^\s<]\S*))")
+
+
+def _spans(tokens: list[Token], text: str, offset: int) -> Iterator[InlineSpan]:
+    """Yield the spans of the tokens of `text`, which begins at `offset` of what is read."""
+    marks: list[tuple[int, Token]] = []
+    for token in tokens:
+        place = token.meta.get("place")
+        if place is None:
+            continue
+        if token.tag in _PAIRS:
+            marks.append((place[0], token))
+        elif (span := _read(token, text, *place)) is not None:
+            yield _moved(span, offset) if offset else span
+            if token.children:
+                yield from _spans(token.children, token.content, offset + place[0] + 2)
+    # By place, as markdown-it swaps the last of five closing tildes with those before it.
+    marks.sort(key=lambda mark: mark[0])
+    open_at: list[int] = []
+    for at, token in marks:
+        if token.nesting > 0:
+            open_at.append(at + offset)
+            continue
+        kind, before, opening, closing = _PAIRS[token.tag]
+        start, end = open_at.pop(), at + offset
+        yield InlineSpan(kind, start - before, end + closing, start + opening, end)
+
+
+def _moved(span: InlineSpan, by: int) -> InlineSpan:
+    return InlineSpan(
+        span.kind,
+        span.start + by,
+        span.end + by,
+        span.text_start + by,
+        span.text_end + by,
+        span.value,
+        span.value_start + by,
+        span.value_end + by,
+    )
+
+
+_KINDS = {
+    "code_inline": SpanKind.CODE,
+    "math_inline": SpanKind.MATH,
+    "url": SpanKind.URL,
+    "tag": SpanKind.TAG,
+    "escape": SpanKind.ESCAPE,
+    "entity": SpanKind.ENTITY,
+    "comment": SpanKind.COMMENT,
+    "html_inline": SpanKind.HTML,
+    "block_id": SpanKind.BLOCK_ID,
+}
+"""Kinds by the type of a token, or by its `info` if it has one."""
+
+
+def _read(token: Token, text: str, start: int, end: int) -> InlineSpan | None:
+    """Return the span of a token that stands by itself; None for text."""
+    if token.type == "wikilink":
+        return _read_wikilink(token, text, start, end)
+    if token.type in ("link_open", "image"):
+        return _read_link(token, text, start, end)
+    kind = _KINDS.get(token.info or token.type)
+    if kind is None:
+        return None
+    text_start, text_end = start, end
+    if kind in (SpanKind.CODE, SpanKind.MATH):
+        marks = (end - start - len(token.content)) // 2  # of code, with the space that may be around it
+        text_start, text_end = start + marks, end - marks
+    elif kind in (SpanKind.COMMENT, SpanKind.HTML, SpanKind.BLOCK_ID):
+        text_start = end
+    return InlineSpan(kind, start, end, text_start, text_end, token.content)
+
+
+def _read_wikilink(token: Token, text: str, start: int, end: int) -> InlineSpan:
+    kind = SpanKind.EMBED if token.markup else SpanKind.WIKILINK
+    begin, close = start + 2 + len(token.markup), end - 2
+    bar = text.find("|", begin, close)
+    if bar < 0:
+        return InlineSpan(kind, start, end, close, close, text[begin:close], begin, close)
+    target_end = bar - 1 if text[bar - 1] == "\\" and bar > begin else bar
+    return InlineSpan(kind, start, end, bar + 1, close, text[begin:target_end], begin, target_end)
+
+
+def _read_link(token: Token, text: str, start: int, end: int) -> InlineSpan:
+    if token.info == "auto":
+        return InlineSpan(SpanKind.URL, start, end, start + 1, end - 1, str(token.attrs["href"]))
+    kind, begin = (SpanKind.IMAGE, start + 2) if token.type == "image" else (SpanKind.LINK, start + 1)
+    value = str(token.attrs.get("href") or token.attrs.get("src") or "")
+    label_end: int = token.meta["label_end"]
+    written = _ADDRESS.match(text, label_end + 1, end - 1)
+    if written is None:
+        return InlineSpan(kind, start, end, begin, label_end, value, label_end + 1, label_end + 1)
+    address = written.span(1 if written[1] is not None else 2)
+    return InlineSpan(kind, start, end, begin, label_end, value, *address)
+
+
+# --- the parsers and their rules --------------------------------------------------------------------------------------
+
+
+class _Parser(MarkdownIt):
+    """Keeps addresses as they were written: they are paths here, not HTML attributes."""
+
+    def normalizeLink(self, url: str) -> str:  # noqa: N802 - the library's name
+        return url
+
+    def validateLink(self, url: str) -> bool:  # noqa: N802, ARG002 - the library's name and arguments
+        return True
+
+
+@cache
+def link_parser() -> MarkdownIt:
+    """Return the parser that finds links and tags, and nothing else but what hides them."""
+    parser = _with_own_rules([], [], placed=("wikilink", "link", "image", "autolink"))
+    # What none of the enabled rules begins or ends with is passed over in one step.
+    parser.inline.terminator_re = re.compile(r"[\n!#$<\[\\\]`]")
+    return parser
+
+
+@cache
+def text_parser() -> MarkdownIt:
+    """Return the parser that tells text from marks."""
+    return _with_own_rules([*_MARKS, "entity"], ["balance_pairs", *_MARKS, "fragments_join"])
+
+
+@cache
+def _span_parser() -> MarkdownIt:
+    parser = _with_own_rules(
+        [*_MARKS, "entity", "url", "comment", "block_id"], ["balance_pairs", *_MARKS], placed=_BEGIN_WITH
+    )
+    parser.inline.terminator_re = re.compile(r"[\n!#$%&*:<=\[\\\]^_`~]")
+    return parser
+
+
+_MARKS = ("emphasis", "strikethrough", "highlight")
+_RULES = (
+    "text",
+    "newline",
+    "math_inline",
+    "escape",
+    "backticks",
+    "wikilink",
+    "tag",
+    "link",
+    "image",
+    "autolink",
+    "html_inline",
+)
+
+
+def _with_own_rules(rules: list[str], pairs: list[str], placed: Container[str] = ()) -> MarkdownIt:
+    parser = _Parser("commonmark").use(dollarmath_plugin, allow_space=False, allow_digits=False)
+    inline = parser.inline
+    for name, rule in _OWN_RULES.items():
+        inline.ruler.before("link", name, rule)
+    inline.ruler.at("link", _link_rule)
+    inline.ruler.at("image", _image_rule)
+    inline.ruler2.after("balance_pairs", "highlight", _pair_highlights)
+    inline.ruler.enableOnly([*_RULES, *rules])
+    inline.ruler2.enableOnly(pairs)
+    inline.ruler = _InlineByFirstCharacter(inline.ruler, placed)
+    return parser
+
+
+_BEGIN_WITH = {
+    "newline": "\n",
+    "math_inline": "$",
+    "escape": "\\",
+    "backticks": "`",
+    "wikilink": "![",
+    "tag": "#",
+    "link": "[",
+    "image": "!",
+    "autolink": "<",
+    "html_inline": "<",
+    "emphasis": "*_",
+    "strikethrough": "~",
+    "entity": "&",
+    "highlight": "=",
+    "url": ":",
+    "comment": "%<",
+    "block_id": "^",
+}
+"""The characters that rules take; each returns at once for any other. Plain text begins with none of them."""
+
+
+class _InlineByFirstCharacter(Ruler[RuleFuncInlineType]):
+    """The enabled rules of another ruler as one rule that runs only those that can begin with the current character."""
+
+    def __init__(self, ruler: Ruler[RuleFuncInlineType], placed: Container[str]) -> None:
+        super().__init__()
+        self.__rules__ = ruler.__rules__
+        rules = [
+            (rule.name, _placing(rule.name, rule.fn) if rule.name in placed else rule.fn)
+            for rule in self.__rules__
+            if rule.enabled
+        ]
+        plain = tuple(fn for name, fn in rules if name not in _BEGIN_WITH)
+        by_character = {
+            character: tuple(fn for name, fn in rules if character in _BEGIN_WITH.get(name, ""))
+            for character in "".join(_BEGIN_WITH.values())
+        }
+
+        def rule(state: StateInline, silent: bool) -> bool:
+            for one in by_character.get(state.src[state.pos], plain):  # noqa: SIM110 - a generator costs more
+                if one(state, silent):
+                    return True
+            return False
+
+        self._rules: list[RuleFuncInlineType] = [rule]
+
+    def getRules(self, chainName: str = "") -> list[RuleFuncInlineType]:  # noqa: ARG002, N802, N803 - the library's
+        return self._rules
+
+
+_WIKILINK = re.compile(r"(!?)\[\[([^\[\]\n]+)\]\]")
+# Obsidian's: no space and no punctuation but "-", "_" and "/"; and not digits alone. We add the full-width and CJK
+# marks, which end a tag for any reader.
+_TAG = re.compile(
+    r"#([^\s\u2000-\u206f\u2e00-\u2e7f\u3000-\u303f\uff00-\uff0f\uff1a-\uff20'!\"#$%&()*+,.:;<=>?@^`{|}~\[\]\\]+)"
+)
+
+
+def _wikilink_rule(state: StateInline, silent: bool) -> bool:
+    if state.src[state.pos] not in "![":
+        return False
+    found = _WIKILINK.match(state.src, state.pos, state.posMax)
+    if not found:
+        return False
+    if not silent:
+        token = state.push("wikilink", "", 0)
+        token.markup = found[1]
+        token.content = found[2].replace("\\|", "|")
+    state.pos = found.end()
+    return True
+
+
+def _tag_rule(state: StateInline, silent: bool) -> bool:
+    if state.src[state.pos] != "#" or (state.pos and not state.src[state.pos - 1].isspace()):
+        return False
+    found = _TAG.match(state.src, state.pos, state.posMax)
+    if not found or not (name := found[1].strip("/")) or all(c.isdigit() for c in name):
+        return False
+    if not silent:
+        state.push("tag", "", 0).content = name
+    state.pos = found.end()
+    return True
+
+
+# A label without anything that could hide its end, but code; an address without escapes, entities or parentheses.
+_PLAIN_LINK = re.compile(
+    r"\[([^\[\]\n!#$<\\`]*(?:`[^`\[\]\n]+`(?!`)[^\[\]\n!#$<\\`]*)*)\]\(([^\s()<>\\&\x00-\x1f\x7f]+)\)"
+)
+
+
+def _link_rule(state: StateInline, silent: bool) -> bool:
+    """Parse a link by the library's rule, with a fast path for links as nearly all are written."""
+    found = _PLAIN_LINK.match(state.src, state.pos, state.posMax)
+    if not found:
+        return _library_link(state, silent)
+    if not silent:
+        end = state.posMax
+        opener = state.push("link_open", "a", 1)
+        opener.attrs = {"href": found[2]}
+        opener.meta["label_end"] = found.end(1)
+        state.pos, state.posMax = found.span(1)
+        state.linkLevel += 1
+        state.md.inline.tokenize(state)
+        state.linkLevel -= 1
+        state.push("link_close", "a", -1)
+        state.posMax = end
+    state.pos = found.end()
+    return True
+
+
+def _library_link(state: StateInline, silent: bool) -> bool:
+    at, first = state.pos, len(state.tokens)
+    if not link(state, silent):
+        return False
+    if not silent:
+        _opener(state.tokens, first).meta["label_end"] = state.md.helpers.parseLinkLabel(state, at)
+    return True
+
+
+def _image_rule(state: StateInline, silent: bool) -> bool:
+    at = state.pos
+    if not image(state, silent):
+        return False
+    if not silent:
+        state.tokens[-1].meta["label_end"] = at + 2 + len(state.tokens[-1].content)
+    return True
+
+
+def _highlight_rule(state: StateInline, silent: bool) -> bool:
+    """Take `==` for a mark that may open or close, as the library takes `~~`."""
+    if silent or state.src[state.pos] != "=":
+        return False
+    scanned = state.scanDelims(state.pos, True)
+    if scanned.length != 2:
+        state.append_pending("=" * scanned.length)
+    else:
+        state.push("text", "", 0).content = "=="
+        state.delimiters.append(
+            Delimiter(
+                marker=ord("="),
+                length=0,
+                token=len(state.tokens) - 1,
+                end=-1,
+                open=scanned.can_open,
+                close=scanned.can_close,
+            )
+        )
+    state.pos += scanned.length
+    return True
+
+
+def _pair_highlights(state: StateInline) -> None:
+    inner = (meta["delimiters"] for meta in state.tokens_meta if meta and "delimiters" in meta)
+    for delimiters in (state.delimiters, *inner):
+        for opening in delimiters:
+            if opening.marker == ord("=") and opening.end >= 0:
+                for mark, nesting in ((opening, 1), (delimiters[opening.end], -1)):
+                    token = state.tokens[mark.token]
+                    token.type = "mark_open" if nesting > 0 else "mark_close"
+                    token.tag, token.nesting, token.content = "mark", nesting, ""
+
+
+_URL = re.compile(r"://[^\s<>|\])]*[^\s<>|\]).,;:!?'\"*~`]")
+
+
+def _url_rule(state: StateInline, silent: bool) -> bool:
+    """A bare address, which the `text` rule has begun to take for text up to its colon."""
+    if silent or state.linkLevel > 0 or not state.src.startswith("://", state.pos):
+        return False
+    scheme = next((one for one in ("https", "http") if state.pending.endswith(one)), "")
+    found = _URL.match(state.src, state.pos, state.posMax) if scheme else None
+    before = state.pending[: len(state.pending) - len(scheme)]
+    if not found or before[-1:].isalnum():
+        return False
+    state.pending = before
+    state.push("url", "", 0).content = scheme + found[0]
+    state.pos = found.end()
+    return True
+
+
+_COMMENT = re.compile(r"%%.*?%%|<!--(?:.*?-->|[^\n]*)", re.DOTALL)
+
+
+def _comment_rule(state: StateInline, silent: bool) -> bool:
+    """A comment of Obsidian's or of HTML; the latter may end on another line."""
+    found = _COMMENT.match(state.src, state.pos, state.posMax)
+    if not found:
+        return False
+    if not silent:
+        state.push("comment", "", 0).content = found[0]
+    state.pos = found.end()
+    return True
+
+
+_BLOCK_ID = re.compile(r"\^([A-Za-z0-9-]+)[ \t]*(?=\n|\Z)")
+
+
+def _block_id_rule(state: StateInline, silent: bool) -> bool:
+    if state.src[state.pos] != "^" or (state.pos and not state.src[state.pos - 1].isspace()):
+        return False
+    found = _BLOCK_ID.match(state.src, state.pos)
+    if not found:
+        return False
+    if not silent:
+        state.push("block_id", "", 0).content = found[1]
+    state.pos = found.end()
+    return True
+
+
+def _placing(name: str, rule: RuleFuncInlineType) -> RuleFuncInlineType:
+    """Return `rule`, which also records in the token that it makes, or opens with, from where to where it stands."""
+
+    def placing(state: StateInline, silent: bool) -> bool:
+        at, first = state.pos, len(state.tokens)
+        if not rule(state, silent):
+            return False
+        if not silent and len(state.tokens) > first:
+            if name in _MARKS:
+                end = state.pos
+                for token in reversed(state.tokens[first:]):
+                    start = end - len(token.content)
+                    if start < at:
+                        break  # the text before the marks
+                    token.meta["place"] = (start, end)
+                    end = start
+            else:
+                token = _opener(state.tokens, first)
+                token.meta["place"] = (state.pos - len(token.content) if name == "url" else at, state.pos)
+        return True
+
+    return placing
+
+
+def _opener(tokens: list[Token], first: int) -> Token:
+    """Return the first token that a rule made; the text before it may have become one first."""
+    return tokens[first] if tokens[first].type != "text" else tokens[first + 1]
+
+
+_OWN_RULES: dict[str, RuleFuncInlineType] = {
+    "wikilink": _wikilink_rule,
+    "tag": _tag_rule,
+    "highlight": _highlight_rule,
+    "url": _url_rule,
+    "comment": _comment_rule,
+    "block_id": _block_id_rule,
+}
