@@ -39,7 +39,7 @@ def inked(text: str, ink: Ink, context: Context = Context.PROSE, *matches: tuple
         ("> [!note] Keep both", "▎ ◆ Note · Keep both"),
         ("> [!note]-", "▎ ◆ Note"),
         ("> [!note] Note", "▎ ◆ Note"),
-        ("snake_case_name and 2*3*4", "snake_case_name and 2*3*4"),
+        ("snake_case_name and 2 * 3 * 4", "snake_case_name and 2 * 3 * 4"),
         ("[not a link] and [[", "[not a link] and [["),
         ("| a | b |", "| a | b |"),
         ("\tindented", "    indented"),

@@ -67,6 +67,6 @@ def _draw_value(line: InkedLine, start: int, name: str) -> None:
     if len(quoted) % 2 == 0:
         for span in quoted:
             line.hide(*span)
-    for span in inline_spans(text):
-        if span.kind in (SpanKind.WIKILINK, SpanKind.URL) and span.start >= start:
-            draw_link(line, span)
+    for link in inline_spans(text):
+        if link.kind in (SpanKind.WIKILINK, SpanKind.URL) and link.start >= start:
+            draw_link(line, link)
