@@ -13,7 +13,7 @@ import excerpt
 from excerpt.errors import IndexBusyError
 from excerpt.index import build as building
 from excerpt.index.build import BuildCancelled, Control, build
-from excerpt.mcp.served import IndexingProcess, IndexingState, ServedSnapshot, ServedVaults
+from excerpt.mcp.served import IndexingState, ServedSnapshot, ServedVaults, VaultIndexing
 from excerpt.mcp.server import made
 from excerpt.model import Progress
 from excerpt.settings import places, settings_of
@@ -99,7 +99,7 @@ async def test_a_part_that_nobody_goes_on_with_says_so(part: Path) -> None:
 
 
 def test_while_another_process_writes_the_index_ours_does_not_know_the_vault(tmp_path: Path) -> None:
-    indexing = IndexingProcess(tmp_path)
+    indexing = VaultIndexing(tmp_path)
     indexing.take({"event": "done", "generation": 1})
     indexing.take({"event": "error", "title": IndexBusyError.title, "message": "Busy.", "hint": ""})
     assert indexing.state == IndexingState(generation=1)

@@ -88,7 +88,7 @@ ENDED = Failure(
     "index",
     "The indexing process ended early",
     "It ended with code -9 and said nothing.",
-    "Searching goes on with what it had committed; Update starts it again.",
+    "Searches use what it had committed; Update starts it again.",
 )
 
 _NOTES = {

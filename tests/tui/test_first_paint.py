@@ -73,8 +73,9 @@ def test_the_first_frame_is_out_before_what_it_does_not_show(tmp_path: Path, hom
     seen = json.loads(run.stdout.splitlines()[0])
     assert "Search your notes" in seen["frame"]
     assert not HEAVY.intersection(seen["modules"])
-    engine = ("excerpt.index", "excerpt.search", "excerpt.pack", "excerpt.memory", "excerpt.insight", "excerpt.vault")
-    assert not [name for name in seen["modules"] if name.startswith(engine) and name not in VALUES]
+    packages = ("index", "search", "pack", "memory", "insight", "vault")
+    engine = tuple(f"excerpt.{package}." for package in packages)
+    assert not [name for name in seen["modules"] if f"{name}.".startswith(engine) and name not in VALUES]
     assert not AFTER.intersection(seen["modules"])
     assert len([name for name in seen["modules"] if name.startswith("excerpt")]) <= MOST
     assert not [name for name in seen["modules"] if name.startswith("excerpt.tui.screens.")], "dialogs"

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import subprocess
 import sys
 import threading
 import time
@@ -18,8 +17,8 @@ from typing import TypeVar
 
 import excerpt
 from excerpt.errors import ExcerptError, IndexBusyError, IndexUnusableError, NotThereError, VaultError
+from excerpt.indexing_process import IndexingProcess
 from excerpt.known_vaults import names_apart
-from excerpt.processes import watch_command
 from excerpt.settings import places
 from excerpt.store.address import is_address, read_address
 from excerpt.text.display import counted, visible_line
@@ -32,8 +31,7 @@ PATIENCE = 4.0
 """Seconds that a call waits for an answer; agents give up after 60, and users before."""
 _LOOK = 0.1
 _RENEW_EVERY = 2.0  # seconds, while the first index is built: each of its batches is a generation
-_AGAIN = 10.0  # seconds, until an indexing process that has ended is started again
-_END = 0.5
+_RESTART_SECONDS = 10.0  # between two starts of an indexing process that ends by itself
 _FEW = 20  # notes that a build may have to read without an answer being poorer for it
 _AGAIN_SOON = "Ask again in a few seconds."
 
@@ -63,59 +61,39 @@ class IndexingState:
         return f"indexing, {self.files[0]:,} of {counted(self.files[1], 'file')}"
 
 
-class IndexingProcess:
-    """`excerpt watch` on one vault, as a child that ends with its stdin: by `end`, or where this process is gone."""
+class VaultIndexing:
+    """The indexing process of one vault and what it has reported; started again, but not at once, when it has ended."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._process: subprocess.Popen[bytes] | None = None
-        self._begun = -_AGAIN
+        self._process = IndexingProcess(folder, self._handle_line, self._handle_exit)
+        self._started = -_RESTART_SECONDS
         self.state = IndexingState()
-        """Replaced as a whole by the thread that listens, so that who reads it gets what belongs together."""
+        """Replaced as a whole by the thread that listens, so that a reader gets values that belong together."""
 
     @property
-    def is_alive(self) -> bool:
-        return self._process is not None and self._process.poll() is None
+    def is_running(self) -> bool:
+        """Whether the process runs."""
+        return self._process.is_running
 
     def start(self) -> None:
-        """Start it, or start it again; not at every call where it ends at once."""
-        if self.is_alive or time.monotonic() - self._begun < _AGAIN:
+        """Start the process unless it runs or was started within the last seconds."""
+        if self.is_running or time.monotonic() - self._started < _RESTART_SECONDS:
             return
-        self._begun, self.state = time.monotonic(), replace(self.state, has_looked=False)
-        try:
-            self._process = subprocess.Popen(
-                watch_command(self._folder),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,  # Ctrl+C is for the server, which ends it
-            )
-        except OSError as error:
-            failed = f"The indexing process cannot be started: {error.strerror or error}."
-            self.state = replace(self.state, failed=failed, has_looked=True)
-            return
-        threading.Thread(target=self._listen, args=(self._process,), daemon=True).start()
+        self._started, self.state = time.monotonic(), replace(self.state, has_looked=False)
+        self._process.start()
 
     def end(self) -> None:
-        """End it; what it has committed stays."""
-        process = self._process
-        if process is None:
-            return
-        assert process.stdin is not None
-        with suppress(OSError):
-            process.stdin.close()
-        try:
-            process.wait(_END)
-        except subprocess.TimeoutExpired:
-            process.kill()  # nothing is lost: the last generation still opens
-            process.wait()
+        """End the process; what it has committed stays."""
+        self._process.end()
 
-    def _listen(self, process: subprocess.Popen[bytes]) -> None:
-        assert process.stdout is not None
-        for line in process.stdout:
-            with suppress(ValueError, KeyError, TypeError):
-                self.take(json.loads(line))
+    def _handle_line(self, line: bytes) -> None:
+        with suppress(ValueError, KeyError, TypeError):
+            self.take(json.loads(line))
+
+    def _handle_exit(self, code: int | None, text: str) -> None:
         failed = self.state.failed or "The indexing process has ended."
+        if code is None:
+            failed = f"The indexing process cannot be started: {text}."
         self.state = replace(self.state, files=None, failed=failed, has_looked=True)
 
     def take(self, event: Mapping[str, object]) -> None:
@@ -155,7 +133,7 @@ class ServedVault:
         self._to_watch = watched
         self._notices: list[str] = []
         self.vault = excerpt.open(folder, refresh=False, on_notice=self._notice)
-        self.indexing = IndexingProcess(self.vault.folder)
+        self.indexing = VaultIndexing(self.vault.folder)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="vault")
         self._has_index = False
         self._renewed = 0.0
@@ -226,7 +204,7 @@ class ServedVault:
         is_watched = self._is_watched()
         if is_behind:
             return "indexing" if is_watched else "indexed in part"
-        if state.files is not None or (self.indexing.is_alive and not state.has_looked):
+        if state.files is not None or (self.indexing.is_running and not state.has_looked):
             return "looking for changes"
         return "up to date" if is_watched else "as last indexed"
 
@@ -247,11 +225,11 @@ class ServedVault:
             sys.stderr.write(f"excerpt: {visible_line(sentence)}\n")
 
     def _is_watched(self) -> bool:
-        return self.indexing.is_alive or is_watched(places().watch_folder(self.vault.folder))
+        return self.indexing.is_running or is_watched(places().watch_folder(self.vault.folder))
 
     def _is_building(self, state: IndexingState) -> bool:
         """Return whether there may be a newer generation soon: by our process, or by the one that watches the vault."""
-        return state.files is not None or (not state.has_looked if self.indexing.is_alive else self._is_watched())
+        return state.files is not None or (not state.has_looked if self.indexing.is_running else self._is_watched())
 
     def _is_mended(self, state: IndexingState) -> bool:
         """Return whether another try may find an index that can be read: the process that watches the vault mends what

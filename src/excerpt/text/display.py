@@ -149,5 +149,9 @@ def age(then: float, now: float) -> str:
 
 def title_and_headings(title: str, heading_path: Sequence[str]) -> str:
     """Return `Title › Heading › Heading`, without a first heading that repeats the title."""
-    headings = tuple(heading_path)
-    return " › ".join(headings if headings[:1] == (title,) else (title, *headings))
+    return " › ".join((title, *headings_below(title, heading_path)))
+
+
+def headings_below(title: str, heading_path: Sequence[str]) -> Sequence[str]:
+    """Return the headings without a first one that repeats the title."""
+    return heading_path[1:] if heading_path and heading_path[0] == title else heading_path

@@ -68,9 +68,9 @@ from excerpt.tui.startup import LATER, NEXT, import_all
 from excerpt.tui.textual_patches import FRAME, PromptScreen
 
 if TYPE_CHECKING:
+    from excerpt.indexing_process import Command
     from excerpt.model import Result
     from excerpt.tui.index.dialog import IndexDialog
-    from excerpt.tui.index.process import Command
     from excerpt.tui.insight.overview_pane import OverviewPane
     from excerpt.tui.memory.pane import MemoryPane
     from excerpt.tui.pack.packer import Packer
@@ -394,7 +394,7 @@ class MainScreen(PromptScreen):
     def _emptied_answered(self, empty: bool | None) -> None:
         self._emptied = None
         if empty:
-            self.index.process.ask("agree")
+            self.index.process.send("agree")
 
     @property
     def is_opening(self) -> bool:

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from excerpt.errors import IndexUnusableError
+from excerpt.indexing_process import Command, IndexingProcess
 from excerpt.kinds import Strategy
 from excerpt.model import Status
 from excerpt.settings import Places, SearchSettings, Settings, VaultSettings
 from excerpt.tui.engine_worker import EngineWorker
 from excerpt.tui.index.controller import IndexController, Watch
-from excerpt.tui.index.process import Command, Indexing
 from excerpt.tui.messages import Failure, IndexEnded, IndexOpened, IndexPaused, IndexProgressed, IndexWatched
 from tests.tui.asked import HeldLoop
 from tests.tui.index.test_state import PROGRESS, STATUS
@@ -23,23 +23,23 @@ pytestmark = pytest.mark.usefixtures("living")
 DAMAGED = Failure("search", IndexUnusableError.title, "A segment is damaged.", "It is mended.")
 
 
-class Process(Indexing):
-    """Notes what it is told."""
+class Process(IndexingProcess):
+    """Records the commands it is sent, and starts no child."""
 
-    running = True
-
-    def start(self) -> None:
-        self.running = True
-
-    def ask(self, command: Command) -> None:
-        self.asked.append(command)
-
-    def end(self) -> None:
-        self.running = False
+    is_running = True
 
     def __init__(self, vault: Path) -> None:
-        super().__init__(vault, print)
-        self.asked: list[Command] = []
+        super().__init__(vault, print, print)
+        self.sent: list[Command] = []
+
+    def start(self) -> None:
+        self.is_running = True
+
+    def send(self, command: Command) -> None:
+        self.sent.append(command)
+
+    def end(self) -> None:
+        self.is_running = False
 
 
 class Engine(EngineWorker):
@@ -82,17 +82,17 @@ def test_what_fails_at_every_key_is_told_once_until_the_index_is_another(case: C
 def test_a_damaged_index_is_mended_once_a_generation(case: Case) -> None:
     for _ in range(3):
         case.index.hear(DAMAGED)
-    assert case.process.asked == ["update"]
+    assert case.process.sent == ["update"]
     case.index.opened(IndexOpened(STATUS))
     case.index.hear(DAMAGED)
-    assert case.process.asked == ["update", "update"]
+    assert case.process.sent == ["update", "update"]
 
 
 def test_an_index_that_cannot_be_opened_is_trouble_and_has_the_process_make_it(case: Case) -> None:
-    case.process.running = False
+    case.process.is_running = False
     case.index.state = replace(case.index.state, watch=Watch.EVENTS)
     case.index.hear(Failure("open", "The index cannot be used", "It is gone."))
-    assert case.process.running
+    assert case.process.is_running
 
 
 def test_a_generation_is_opened_once_however_often_it_is_told(case: Case) -> None:
@@ -127,7 +127,7 @@ def test_an_update_asked_for_while_paused_says_when_it_begins(case: Case) -> Non
     case.index.hear(IndexPaused(paused=True))
     case.told.clear()
     case.index.ask("update")
-    assert case.process.asked == ["update"]
+    assert case.process.sent == ["update"]
     assert "begins when you go on" in case.told[0]
 
 
@@ -138,27 +138,27 @@ def test_the_end_of_a_process_that_was_started_again_meanwhile_is_not_heard(case
 
 
 def test_the_end_of_the_process_is_heard(case: Case) -> None:
-    case.process.running = False
+    case.process.is_running = False
     case.index.hear(IndexEnded())
     assert case.index.state.watch is Watch.ENDED
 
 
 def test_a_process_that_has_ended_is_started_by_the_user_alone(case: Case) -> None:
-    case.process.running = False
+    case.process.is_running = False
     case.index.hear(IndexEnded())
     case.index.take_in_edit()
-    assert not case.process.running
+    assert not case.process.is_running
     case.index.ask("update")
-    assert case.process.running
+    assert case.process.is_running
 
 
 def test_an_edit_is_looked_for_where_changes_are_not_seen(case: Case) -> None:
     case.index.hear(IndexWatched(polling=False))
     case.index.take_in_edit()
-    assert case.process.asked == []
+    assert case.process.sent == []
     case.index.hear(IndexWatched(polling=True))
     case.index.take_in_edit()
-    assert case.process.asked == ["update"]
+    assert case.process.sent == ["update"]
 
 
 @pytest.mark.parametrize(

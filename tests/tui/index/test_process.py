@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from textual.message import Message
 
+from excerpt import indexing_process
 from excerpt.model import BuildReport, Progress, Skipped
-from excerpt.tui.index import process as indexing
-from excerpt.tui.index.process import Indexing, message_of
+from excerpt.tui.index.process import message_of, posting_process
 from excerpt.tui.messages import (
     Failure,
     IndexBuilt,
@@ -49,7 +49,7 @@ class Run:
 
     def __init__(self, vault: Path) -> None:
         self._posted: queue.Queue[Message] = queue.Queue()
-        self.indexing = Indexing(vault, self._posted.put)
+        self.indexing = posting_process(vault, self._posted.put)
 
     def next(self) -> Message:
         return self._posted.get(timeout=PATIENCE)
@@ -66,7 +66,7 @@ def start(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Start]:
     runs: list[Run] = []
 
     def begin(script: str) -> Run:
-        monkeypatch.setattr(indexing, "watch_command", lambda vault: [sys.executable, "-c", script])
+        monkeypatch.setattr(indexing_process, "watch_command", lambda vault: [sys.executable, "-c", script])
         runs.append(Run(tmp_path))
         runs[-1].indexing.start()
         return runs[-1]
@@ -101,10 +101,10 @@ def test_of_progress_that_waits_only_the_last_is_heard() -> None:
 
 def test_commands_reach_it_in_their_order_those_of_before_it_was_there_too(start: Start) -> None:
     run = start(ECHO)
-    run.indexing.ask("pause")
-    run.indexing.ask("update")
+    run.indexing.send("pause")
+    run.indexing.send("update")
     assert run.next() == IndexWatched(polling=False)
-    run.indexing.ask("resume")
+    run.indexing.send("resume")
     assert [run.next() for _ in range(3)] == [Failure("index", "told", did) for did in ("pause", "update", "resume")]
 
 
@@ -123,7 +123,7 @@ def test_an_early_end_is_told_with_what_it_said_and_it_can_be_started_again(star
         assert isinstance(failure, Failure)
         assert failure.message == "out of memory"
         assert run.next() == IndexEnded()
-        assert not run.indexing.running
+        assert not run.indexing.is_running
         run.indexing.start()
 
 
@@ -135,7 +135,7 @@ def test_an_end_that_it_gave_a_reason_for_is_told_by_that_reason_alone(start: St
 
 
 def test_a_process_that_cannot_be_started_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(indexing, "watch_command", lambda vault: [str(tmp_path / "no such program")])
+    monkeypatch.setattr(indexing_process, "watch_command", lambda vault: [str(tmp_path / "no such program")])
     run = Run(tmp_path)
     run.indexing.start()
     failure = run.next()
@@ -151,11 +151,11 @@ def test_it_ends_with_the_app_and_says_nothing_then(start: Start) -> None:
     run.indexing.end()
     assert process.returncode == 0
     assert run.nothing_more()
-    assert not run.indexing.running
+    assert not run.indexing.is_running
 
 
 def test_one_that_does_not_end_by_itself_is_killed(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(indexing, "_END_SECONDS", 0.2)
+    monkeypatch.setattr(indexing_process, "_END_SECONDS", 0.2)
     run = start(f"{ECHO}\nimport time; time.sleep(600)")
     run.next()
     process = run.indexing._process

@@ -13,7 +13,7 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.strip import Strip
 
-from excerpt.text.display import visible_line
+from excerpt.text.display import headings_below, visible_line
 from excerpt.tui.common.line_view import LineView
 from excerpt.tui.common.strips import Part, cells_in, parts_with_matches, steady
 
@@ -171,17 +171,17 @@ _LEFT_OUT: Name = ("…", ())
 
 
 def names_of(hit: Hit) -> list[Name]:
-    """The title, then the headings; a heading that only repeats the title is left out."""
+    """Return the title, then the headings, without a first one that repeats the title."""
     fragment = hit.fragment
+    headings = headings_below(fragment.title, fragment.heading_path)
     spans = hit.named or ((),) * (1 + len(fragment.heading_path))
-    title, *headings = zip((fragment.title, *fragment.heading_path), spans, strict=True)
-    shown = [title, *(heading for heading in headings if heading[0] != fragment.title)]
-    return [(visible_line(text), matched) for text, matched in shown]
+    shown = (fragment.title, *headings), (spans[0], *spans[len(spans) - len(headings) :])
+    return [(visible_line(text), matched) for text, matched in zip(*shown, strict=True)]
 
 
 def path_below(title: str, heading_path: Sequence[str]) -> str:
-    """The headings in one line, without one that only repeats the title."""
-    return BETWEEN.join(visible_line(heading) for heading in heading_path if heading != title)
+    """Return the headings on one line, without a first one that repeats the title."""
+    return BETWEEN.join(visible_line(heading) for heading in headings_below(title, heading_path))
 
 
 def shortened(names: Sequence[Name], cells: int) -> list[Name]:

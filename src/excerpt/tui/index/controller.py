@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING
 from textual.message import Message
 
 from excerpt.errors import ExcerptError, IndexBusyError, IndexUnusableError, StoreUnusableError, VaultEmptiedError
+from excerpt.indexing_process import Command
 from excerpt.kinds import Strategy
 from excerpt.settings import Places, Settings
 from excerpt.store.address import Address
 from excerpt.text.display import counted
 from excerpt.tui.common.notice import Said
 from excerpt.tui.engine_worker import EngineWorker
-from excerpt.tui.index.process import Command, Indexing
+from excerpt.tui.index.process import posting_process
 from excerpt.tui.messages import (
     Failure,
     IndexBuilt,
@@ -213,7 +214,7 @@ class IndexController:
         store: Address | None = None,
     ) -> None:
         self.engine = EngineWorker(vault, places, settings, loop, store)
-        self.process = Indexing(vault, loop.post_from_thread)
+        self.process = posting_process(vault, loop.post_from_thread)
         self.state = IndexState() if store is None else IndexState(watch=Watch.STORE)
         self._is_stored = store is not None
         self._vault = vault
@@ -236,7 +237,7 @@ class IndexController:
 
     def start(self) -> None:
         """Have the index kept up to date from now on; a store is by others."""
-        if not self.process.running and not self._is_stored:
+        if not self.process.is_running and not self._is_stored:
             self.state = self.state.started()
             self.process.start()
 
@@ -249,11 +250,11 @@ class IndexController:
         """Answer by other settings from now on; return whether the process must `restart` to read the vault by them."""
         if _answering(before) != _answering(settings):
             self.engine.use(settings)
-        return _reading(before) != _reading(settings) and self.process.running
+        return _reading(before) != _reading(settings) and self.process.is_running
 
     async def restart(self) -> None:
         """Have the vault read by the settings that the files say now."""
-        ended, self.process = self.process, Indexing(self._vault, self._loop.post_from_thread)
+        ended, self.process = self.process, posting_process(self._vault, self._loop.post_from_thread)
         await asyncio.to_thread(ended.end)
         self.start()
 
@@ -262,12 +263,12 @@ class IndexController:
         if self._is_stored:
             self._notify(_NOT_HERE, title="Nothing to do here", markup=False)
             return
-        if self.state.watch is Watch.ENDED or not self.process.running:
+        if self.state.watch is Watch.ENDED or not self.process.is_running:
             self.start()
         if command in ("update", "rebuild"):
             self._say_if_later(command)
             self.state = replace(self.state, asked=True)
-        self.process.ask(command)
+        self.process.send(command)
         self._show()
 
     def _say_if_later(self, command: Command) -> None:
@@ -280,7 +281,7 @@ class IndexController:
         """Look for what was edited, where changes are not seen by themselves."""
         if not self.state.changes_are_seen:
             self.start_unless_ended()
-            self.process.ask("update")
+            self.process.send("update")
 
     async def look_for_newer(self) -> None:
         """Take up what another process has committed, or pushed."""
@@ -305,7 +306,7 @@ class IndexController:
         if isinstance(message, Failure):
             self._failed(message)
             return
-        if isinstance(message, IndexEnded) and self.process.running:
+        if isinstance(message, IndexEnded) and self.process.is_running:
             return  # it was started again before this was heard
         asked = self.state.asked
         self._take(message)
@@ -360,7 +361,7 @@ class IndexController:
         """Have a build mend an index found damaged while reading; it is tried once a generation."""
         if message.title == IndexUnusableError.title and self._mended != self.state.generation:
             self._mended = self.state.generation
-            self.process.ask("update")
+            self.process.send("update")
 
     def _take_up(self, generation: int) -> None:
         """Have a generation opened that was committed, once."""

@@ -13,12 +13,12 @@ from textual.reactive import reactive
 from textual.widgets import Button, OptionList, ProgressBar, Static
 from textual.widgets.option_list import Option
 
+from excerpt.indexing_process import Command
 from excerpt.model import Progress, Skipped, Status
 from excerpt.store.address import Address
 from excerpt.text.display import counted, local_time, visible_line
 from excerpt.tui.common.dialog import Box, Dialog
 from excerpt.tui.index.controller import IndexState, Watch, rate_words, share_done
-from excerpt.tui.index.process import Command
 from excerpt.tui.keymap import key_sign, shown_key
 from excerpt.vault.readers.registry import WITH_OCR
 

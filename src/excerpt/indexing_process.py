@@ -1,0 +1,151 @@
+"""The indexing process: `excerpt watch` on one vault, as a child of the app or of a server.
+
+It is a child, so nothing that it meets can touch the screen or an answer; and it stays, so that a changed note is
+searchable as soon as it is read. A thread listens to it, not the event loop: while an editor has the terminal, indexing
+continues.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import tempfile
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, Literal
+
+from excerpt.processes import watch_command
+
+Command = Literal["update", "rebuild", "pause", "resume", "cancel", "agree"]
+"""What the process can be asked to do, as `excerpt watch --progress` reads it."""
+
+_STDERR_CHARACTERS = 2_000
+_END_SECONDS = 2.0
+"""It ends within a second, and loses nothing if it is killed: the last generation still opens."""
+
+
+class IndexingProcess:
+    """At most one child that indexes and watches `vault`. Both callbacks run in its thread.
+
+    `on_line` gets each line that it prints: an event as JSON. After its end, if `end` was not called, `on_exit` gets
+    its exit code and the end of its stderr; if it cannot be started, None and the system's reason.
+    """
+
+    def __init__(
+        self, vault: Path, on_line: Callable[[bytes], object], on_exit: Callable[[int | None, str], object]
+    ) -> None:
+        self._vault = vault
+        self._on_line = on_line
+        self._on_exit = on_exit
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._waiting: list[Command] = []
+        self._thread: threading.Thread | None = None
+        self._is_ending = False
+
+    @property
+    def is_running(self) -> bool:
+        """Whether there is a child, or one is being started."""
+        return self._thread is not None
+
+    def start(self) -> None:
+        """Start the child, which reads the whole vault first. Does nothing while it runs, or after `end`."""
+        with self._lock:
+            if self._thread is None and not self._is_ending:
+                self._thread = threading.Thread(target=self._run, name="indexing", daemon=True)
+                self._thread.start()
+
+    def send(self, command: Command) -> None:
+        """Ask the child to do something; dropped while none runs."""
+        with self._lock:
+            if self._process is not None:
+                _send(self._process, command)
+            elif self._thread is not None:
+                self._waiting.append(command)
+
+    def end(self) -> None:
+        """End the child, if there is one, and wait for that; what it has committed stays."""
+        with self._lock:
+            self._is_ending = True
+            thread = self._thread
+            if self._process is not None:
+                _close_stdin(self._process)
+        if thread is None:
+            return
+        thread.join(_END_SECONDS)
+        with self._lock:
+            if self._process is not None:
+                self._process.kill()
+        thread.join(_END_SECONDS)
+
+    # --- in the thread ------------------------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        try:
+            with tempfile.TemporaryFile() as stderr:
+                code: int | None = self._listen(stderr)
+                text = _end_of(stderr)
+        except OSError as error:
+            code, text = None, error.strerror or str(error)
+        with self._lock:
+            self._process, self._thread, self._waiting = None, None, []
+            is_ending = self._is_ending
+        if not is_ending:
+            self._on_exit(code, text)
+
+    def _listen(self, stderr: IO[bytes]) -> int:
+        """Start the child and report its lines until it ends; return its exit code."""
+        process = subprocess.Popen(
+            watch_command(self._vault),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            start_new_session=True,  # Ctrl+C is for this process, or for an editor that has the terminal
+        )
+        with self._lock:
+            self._process = process
+            for command in self._waiting:
+                _send(process, command)
+            if self._is_ending:
+                _close_stdin(process)
+        assert process.stdout is not None
+        for line in process.stdout:
+            if not self._is_ending:
+                self._on_line(line)
+        with self._lock:
+            self._process = None
+            _close_stdin(process)
+        return _exit_code(process)
+
+
+def _send(process: subprocess.Popen[bytes], command: Command) -> None:
+    assert process.stdin is not None
+    with suppress(OSError, ValueError):  # it has ended, or is about to, which is reported
+        process.stdin.write(json.dumps({"do": command}).encode() + b"\n")
+        process.stdin.flush()
+
+
+def _close_stdin(process: subprocess.Popen[bytes]) -> None:
+    """Close the pipe of its commands, at whose end it ends."""
+    assert process.stdin is not None
+    with suppress(OSError):
+        process.stdin.close()
+
+
+def _exit_code(process: subprocess.Popen[bytes]) -> int:
+    """Return the exit code of a child whose output has ended; kill it if it does not end in time."""
+    assert process.stdout is not None
+    process.stdout.close()
+    try:
+        return process.wait(_END_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        return process.wait()
+
+
+def _end_of(stderr: IO[bytes]) -> str:
+    stderr.seek(max(0, stderr.seek(0, os.SEEK_END) - _STDERR_CHARACTERS))
+    return stderr.read().decode("utf-8", "replace").strip()
