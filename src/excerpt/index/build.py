@@ -236,39 +236,23 @@ class Found:
         return cls(scan(vault, settings, only), only, accept_empty, began)
 
 
-@dataclass(frozen=True, slots=True)
-class Means:
-    """What builds of one vault are done with, each time."""
-
-    vault: Path
-    recipe: Recipe
-    workers: Workers
-    telling: Telling
-
-
-def bring_up_to_date(writer: IndexWriter, found: Found, means: Means) -> BuildReport:
-    """Commit the difference between what was found and what `writer` knows of it.
-
-    Raises VaultEmptiedError, having changed nothing, and BuildCancelled.
-    """
-    return _Update(writer, means).run(found)
-
-
 class _Update:
-    def __init__(self, writer: IndexWriter, means: Means) -> None:
-        self._writer, self._means = writer, means
-        self._recipe, self._telling = means.recipe, means.telling
+    """One update: commits the difference between a scan and what `writer` knows."""
+
+    def __init__(self, writer: IndexWriter, recipe: Recipe, workers: Workers, telling: Telling) -> None:
+        self._writer, self._recipe, self._workers, self._telling = writer, recipe, workers, telling
         self._added = self._changed = 0
         self._is_part = False
         self._skipped: list[Skipped] = []
         self._given_up: dict[str, GivenUp] = {}
 
     def run(self, found: Found) -> BuildReport:
+        """Raises VaultEmptiedError, having changed nothing, and BuildCancelled."""
         telling, catalog = self._telling, self._writer.catalog
         telling.generation = catalog.generation
         known = catalog.known_notes(found.only)
         if not found.scan.files and known and not found.accept_empty and len(known) == catalog.counts()[0]:
-            raise VaultEmptiedError(str(self._means.vault), len(known))
+            raise VaultEmptiedError(str(self._recipe.vault), len(known))
         telling.phase = "mending"
         self._writer.mend()
         # What was never looked at stays unread by a build of some paths.
@@ -356,7 +340,7 @@ class _Update:
         batch: list[Prepared] = []
         limit, first, began = _FIRST_BYTES, True, time.monotonic()
         size = notes = 0
-        for prepared in self._means.workers.prepare(self._recipe, tasks, self._telling.tick_between):
+        for prepared in self._workers.prepare(self._recipe, tasks, self._telling.tick_between):
             batch.append(prepared)
             paths = [note.path for note in prepared.notes]
             paths += [task.path for task in prepared.same] + [one.path for one in prepared.skipped]
@@ -475,7 +459,6 @@ class Updater:
         control = control or Control()
         self._telling = Telling(progress, control)
         self._workers = Workers(held=lambda: control.paused)
-        self._means = Means(vault, self._recipe, self._workers, self._telling)
         self._generation = 0
         self._writer: IndexWriter | None = None
 
@@ -500,15 +483,21 @@ class Updater:
         open_vault(self._vault)
         only = None if rebuild or paths is None or len(paths) > _MOST_PATHS else paths
         try:
-            with _told_plainly(self._folder), _locked(self._folder, self._vault, wait):
+            with _locked(self._folder, self._vault, wait):
                 report = self._update(only, rebuild, accept_empty)
-                self._generation = report.generation
-                return report
+        except (OSError, sqlite3.DatabaseError) as error:
+            self.close()
+            raise IndexUnusableError(
+                f"The index in {self._folder} cannot be written: {_reason(error)}.",
+                f"{_way_out(error)}, or set EXCERPT_HOME to another place; the last generation stands.",
+            ) from error
         except BaseException:
             self.close()  # what it holds may be of a generation that was not committed
             raise
         finally:
             self._workers.close()  # they hold as much memory as the rest, and are needed for many files alone
+        self._generation = report.generation
+        return report
 
     def close(self) -> None:
         """Close the index; the next update opens it again."""
@@ -554,7 +543,10 @@ class Updater:
         writer = self._opened()
         if found.only is not None and not writer.catalog.generation:
             found = Found.in_vault(self._vault, self._settings.vault, None, found.accept_empty)
-        return bring_up_to_date(writer, found, self._means)
+        return self._run(writer, found)
+
+    def _run(self, writer: IndexWriter, found: Found) -> BuildReport:
+        return _Update(writer, self._recipe, self._workers, self._telling).run(found)
 
     def _opened(self) -> IndexWriter:
         if self._writer is not None and not self._writer.is_current():
@@ -573,7 +565,7 @@ class Updater:
         with closing(IndexWriter(beside, self._vault, self._settings, self._telling.tick, after=after)) as writer:
             if known is not None:
                 renames.restore(writer.catalog, known)
-            report = bring_up_to_date(writer, found, self._means)
+            report = self._run(writer, found)
             take_place(writer.catalog, self._folder)
         clear(self._folder)
         return report
@@ -607,17 +599,6 @@ def _refuse_emptied(vault: Path, folder: Path) -> None:
         return  # none that could be lost
     if notes:
         raise VaultEmptiedError(str(vault), notes)
-
-
-@contextmanager
-def _told_plainly(folder: Path) -> Iterator[None]:
-    try:
-        yield
-    except (OSError, sqlite3.DatabaseError) as error:
-        raise IndexUnusableError(
-            f"The index in {folder} cannot be written: {_reason(error)}.",
-            f"{_way_out(error)}, or set EXCERPT_HOME to another place; the last generation stands.",
-        ) from error
 
 
 def _way_out(error: OSError | sqlite3.DatabaseError) -> str:
