@@ -380,7 +380,7 @@ class MemoryPane(Vertical):
         event.stop()
         self.reload()
 
-    # --- the keys -----------------------------------------------------------------------------------------------------
+    # --- actions ------------------------------------------------------------------------------------------------------
 
     def disabled_reason(self, action: str, parameters: tuple[object, ...]) -> str:  # noqa: ARG002 - `Reasoned`'s name
         rows, found = self._list, self._selected_standing()
@@ -501,7 +501,7 @@ def _is_stale(found: MemoryStanding | None) -> bool:
     return found is not None and (found.is_stale or found.kind == "moved")
 
 
-# --- why an action cannot be done now ------------------------------------------------------------------------------
+# --- disabled actions ----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,9 +96,7 @@ class PackPanel(RowList):
         id: str | None = None,  # noqa: A002 - Textual's name
         classes: str | None = None,
     ) -> None:
-        """Create the panel. `decided` is called after each key that decides about the pack, with whether that changed
-        it.
-        """
+        """Create the panel. `decided` is called after each of its keys, with whether that changed the pack."""
         super().__init__(id=id, classes=classes)
         self._controller = controller
         self._decided = decided
