@@ -168,7 +168,10 @@ class RelatedWhy(LineView, can_focus=False):
 
 
 class RelatedPanel(Vertical):
-    """Panel of related notes, or of a message in their place. `reason` is the selected one of the selected note."""
+    """Panel of related notes, or of a message in their place.
+
+    `reason` is the selected reason of the selected note.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("Search, with related notes focused", moves=False)
 
@@ -296,10 +299,10 @@ class RelatedPanel(Vertical):
 
 
 SIDE_BY_SIDE = 64
-"""Minimum width in cells to show two passages side by side. With less, a line of one has about four words."""
+"""Minimum width in cells to show two passages side by side. Below it, a column has about four words a line."""
 
 _ROWS = 6
-"""Maximum rows of a passage side by side; one below the other, each has half of them."""
+"""Maximum rows of a passage in two columns; in one column, each passage has half as many."""
 _MOST = 3
 """Maximum number of names shown one by one."""
 _LEAST = 0.005
@@ -325,7 +328,7 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class WhyLine:
-    """One line of the reasons. `reason` is the number of the one it belongs to."""
+    """A line of the explanation. `reason` is the number of the reason it belongs to."""
 
     pieces: tuple[Piece, ...]
     reason: int | None = None
@@ -342,7 +345,7 @@ def reasons_of(note: RelatedNote) -> tuple[Reason, ...]:
 
 
 def first_reason(note: RelatedNote) -> int:
-    """Return the number of the reason that is selected first: the best passage."""
+    """Return the number of the reason to select first: the best passage, or else the first reason."""
     return len(note.mentions[:_MOST]) if note.matches else 0
 
 

@@ -227,7 +227,7 @@ class Remember(Dialog[MemoryDraft]):
     def show_offers(self, offers: Offers) -> None:
         """Show memories to merge with, and complete tags from those in use."""
         if not self.query(OfferList):
-            return  # the answer came while the form is being removed, its fields first
+            return  # the answer arrived while the form is being removed, its fields first
         self._suggester.tags = offers.tags
         used = ", ".join(offers.tags[:_TAGS_SHOWN])
         self.query_one("#tags-label", Label).update(f"Tags · in use: {visible_line(used)}" if used else "Tags")

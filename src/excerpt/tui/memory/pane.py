@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from excerpt.tui.memory.worker import Listed
 
 _TAGS_FROM = 60
-"""Minimum width in cells of a one-line row with tags."""
+"""Minimum width in cells of a one-line row to show tags."""
 
 
 class MemoryList(RowList):
