@@ -1,4 +1,4 @@
-"""The bar with the state of the pack: passages, tokens, why it ends there, and the cost of one more."""
+"""The status bar of the pack: passages, tokens, why it has no more, and the cost of one more."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class PackBar(Widget):
         return text
 
     def _told_stop(self, brevity: int) -> str:
-        """Return what the pack is built from, or that the budget ended it."""
+        """Return what the pack is built from, or why it has no more passages."""
         pack = self.pack
         if pack is None or brevity == _BRIEFEST:
             return ""

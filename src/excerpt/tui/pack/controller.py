@@ -156,7 +156,7 @@ class History:
         return bool(self._after)
 
     def undo(self) -> bool:
-        """Go back to the choices before; return False if there are none."""
+        """Restore the previous choices; return False if there are none."""
         if not self._before:
             return False
         self._after.append(self.now)
@@ -373,7 +373,7 @@ class PackController:
         return self.want(scope=next_of(list(Scope), self.wanted.scope))
 
     def next_format(self) -> bool:
-        """Change to the next format. That of a template is included only if the settings name one."""
+        """Change to the next format. The template format is included only if the settings name one."""
         with_template = bool(self._settings.template) or self._settings.format is Format.TEMPLATE
         formats = [each for each in Format if each is not Format.TEMPLATE or with_template]
         return self.want(form=next_of(formats, self.wanted.format))

@@ -215,7 +215,7 @@ class PackPanel(RowList):
         return lines, scope, why if room >= _LEAST_NAME else 0
 
     def _why(self, pack: Pack) -> str:
-        """Return why a pack is there, with the number of its marks or further hits: `marked`, `2 marks`, `hit 3 +1`."""
+        """Return the reason for a pack, with its number of marks or further hits: `marked`, `2 marks`, `hit 3 +1`."""
         assert self.contents is not None
         marks = len(self.contents.marked.intersection(pack.fragment_ids))
         if marks:
