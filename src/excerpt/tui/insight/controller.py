@@ -1,4 +1,4 @@
-"""What is related to the selected fragment, and where in the vault the matches are: asked for, and gone on from."""
+"""Requests for related notes and for the map, the trail of related notes, and the filters set in the map."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from excerpt.model import Hit
 
 _SETTLED = 0.15
-"""Seconds a selection or a query stands before a panel follows it: whoever moves or types on needs none."""
+"""Seconds without a change of selection or query before a panel is updated."""
 
 
 class InsightController:
-    """Own what related notes are asked of, the way that was followed from there, and the filters put by the map.
+    """Controller of related notes and of the map: the trail from note to note, and the filters set in the map.
 
-    `query` tells the query as it is now, `put` makes another one of it. `turned` is called when related notes are to be
-    asked of something else.
+    `query` returns the current query, `put` replaces it. `turned` is called when related notes are to be requested for
+    something else.
     """
 
     def __init__(
@@ -48,31 +48,31 @@ class InsightController:
 
     @property
     def is_answered(self) -> bool:
-        """Whether the panel that is open shows what was asked last."""
+        """Whether the open panel shows the answer to the newest request."""
         return not (self._settling.waits or self._engine.waits("related") or self._engine.waits("map"))
 
     def when_settled(self, ask: Callable[[], object]) -> None:
-        """Call `ask` when selection and query have settled."""
+        """Call `ask` once selection and query have stopped changing."""
         self._settling.begin(_SETTLED, ask)
 
     def stop_waiting(self) -> None:
-        """Call nothing: it is asked now."""
+        """Cancel the call that `when_settled` has scheduled."""
         self._settling.stop()
 
     # --- related notes ------------------------------------------------------------------------------------------------
 
     @property
     def followed(self) -> Location | None:
-        """Where one has gone on to from the selected fragment."""
+        """The location at the end of the trail; None at the selected fragment."""
         return self._followed[-1] if self._followed else None
 
     def follow(self, location: Location) -> None:
-        """Go on from there."""
+        """Add a location to the trail, and show what is related to it."""
         self._followed.append(location)
         self._turned()
 
     def follow_back(self) -> bool:
-        """Go back one step; False where one came from."""
+        """Go back one step on the trail; return False if it is empty."""
         if not self._followed:
             return False
         self._followed.pop()
@@ -80,11 +80,11 @@ class InsightController:
         return True
 
     def begin_again(self) -> None:
-        """Forget the way followed: another fragment is selected."""
+        """Clear the trail, because another fragment is selected."""
         self._followed.clear()
 
     def toggle_note(self) -> None:
-        """Ask about the whole note from now on, or again about the fragment alone."""
+        """Toggle between notes related to the whole note and to the fragment alone."""
         self._of_note = not self._of_note
         self._turned()
 
@@ -94,7 +94,10 @@ class InsightController:
         on_found: Callable[[Related | None], object],
         on_failure: Callable[[Failure], object],
     ) -> bool:
-        """Ask what is related to where one has gone on to, else to what is selected; False where that is no note's."""
+        """Request what is related to the end of the trail, or else to the selected hit.
+
+        Return False if there is nothing selected or it is a memory.
+        """
         if self.followed is not None:
             location = self.followed
         elif selected is not None and not is_memory(selected):
@@ -113,19 +116,19 @@ class InsightController:
     def ask_map(
         self, query: str, on_found: Callable[[VaultMap], object], on_failure: Callable[[Failure], object]
     ) -> None:
-        """Ask where the matches of a query are."""
+        """Request where the matches of a query are."""
         from excerpt.tui.questions import AskMap
 
         self._engine.ask(AskMap(query), on_found, on_failure)
 
     @property
     def has_filtered(self) -> bool:
-        """Whether a filter that the map put stands in the query."""
+        """Whether the query contains a filter that was set in the map."""
         query = self._query()
         return any(stands_in(query, each) for each in self._filters)
 
     def toggle_filter(self, condition: str) -> None:
-        """Put a filter into the query, or take it off where it stands there."""
+        """Add a filter to the query, or remove it if it is there."""
         query = self._query()
         if stands_in(query, condition):
             self._put(without(query, condition))
@@ -140,7 +143,7 @@ class InsightController:
             self._put(narrowed)
 
     def take_filter(self) -> bool:
-        """Take off the filter that was put last, of those that still stand in the query; False if none does."""
+        """Remove the filter that was set last and is still in the query; return False if there is none."""
         query = self._query()
         while self._filters:
             condition = self._filters.pop()
@@ -151,12 +154,12 @@ class InsightController:
 
 
 def stands_in(query: str, condition: str) -> bool:
-    """Whether the filter stands in the query, as it is written on the map."""
+    """Return whether the query contains the filter as it is written in the map."""
     return bool(condition) and _places(condition).search(query) is not None
 
 
 def without(query: str, condition: str) -> str:
-    """The query with that filter taken off, wherever it stands."""
+    """Return the query without the filter, wherever it occurs."""
     return _places(condition).sub("", query)
 
 

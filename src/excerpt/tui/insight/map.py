@@ -1,4 +1,4 @@
-"""Where the matches are: a tree of folders, tags, properties and months, with counts and bars."""
+"""The map of matches: a tree of folders, tags, properties and months, with counts and bars."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from excerpt.insight.facet_map import Branch, VaultMap
 
 _NOTES_FROM = 58
-"""Cells from which on the notes have a column."""
+"""Minimum width in cells to show the column of notes."""
 _FILTER_FROM = 84
-"""Cells from which on the filters have one, of a third of the width."""
+"""Minimum width in cells to show the column of filters, which takes a third of the width."""
 
 
 class MapPanel(RowList):
-    """State: the map shown, the query it is of, and which branches are open."""
+    """Panel of the map. Its state is the map with its query, and which branches are open."""
 
     ROW_HEIGHT = 1
     BINDINGS: ClassVar[list[BindingType]] = bindings("Search, with the map focused")
@@ -46,7 +46,7 @@ class MapPanel(RowList):
 
     vault_map: reactive[VaultMap | None] = reactive(None, init=False)
     said: reactive[str] = reactive("Counting…")
-    """What stands here while there is no map."""
+    """Message shown while there is no map."""
 
     def __init__(self, insight: InsightController, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id, classes=classes)
@@ -67,7 +67,7 @@ class MapPanel(RowList):
 
     @property
     def selected(self) -> Branch | None:
-        """The branch of the selected row; None on a row that none is."""
+        """The branch of the selected row; None if that row has no branch."""
         return self._rows[self.cursor].branch if self._rows else None
 
     def watch_vault_map(self) -> None:
@@ -77,7 +77,7 @@ class MapPanel(RowList):
         self.refresh()
 
     def action_open_branch(self) -> None:
-        """Open the selected branch; if it is open, go to its first."""
+        """Open the selected branch; if it is open, go to its first child."""
         if self._rows:
             row = self._rows[self.cursor]
             if row.is_open is False:
@@ -86,7 +86,7 @@ class MapPanel(RowList):
                 self.move(1)
 
     def action_close_branch(self) -> None:
-        """Close the selected branch; if it is closed, go to the one it hangs on."""
+        """Close the selected branch; if it is closed, go to its parent."""
         if self._rows:
             row = self._rows[self.cursor]
             if row.is_open:
@@ -95,7 +95,7 @@ class MapPanel(RowList):
                 self.cursor = next(at for at, each in enumerate(self._rows) if each.key == row.parent)
 
     def disabled_reason(self, action: str, parameters: tuple[object, ...]) -> str:  # noqa: ARG002 - `Reasoned`'s name
-        """Return why an action cannot be done now; "" where it can."""
+        """Return why an action is disabled; "" if it is enabled."""
         if action == "take_filter" and not self._insight.has_filtered:
             return "No filter of the map is in the query."
         if action == "put_filter" and (self.selected is None or not self.selected.filter):
@@ -103,12 +103,12 @@ class MapPanel(RowList):
         return ""
 
     def action_put_filter(self) -> None:
-        """Put the filter of the selected branch into the query, or take it off where it stands there."""
+        """Add the filter of the selected branch to the query, or remove it if it is there."""
         if self.selected is not None and self.selected.filter:
             self._insight.toggle_filter(self.selected.filter)
 
     def action_take_filter(self) -> None:
-        """Take off the filter that was put last, of those that still stand in the query."""
+        """Remove the filter that was set last and is still in the query."""
         self._insight.take_filter()
 
     def toggle(self) -> None:
@@ -118,7 +118,7 @@ class MapPanel(RowList):
             self._lay_out()
 
     def _lay_out(self) -> None:
-        """The cursor stays on the branch it was on; where that is gone, on what it hung on, else on its place."""
+        """Lay out the rows. Keep the cursor on its branch; if that is gone, on its parent, else on its row."""
         old = self._rows[self.cursor] if self._rows else None
         self._rows = rows_of(self.vault_map, self._opened) if self.vault_map is not None else ()
         at = {row.key: number for number, row in enumerate(self._rows)}
@@ -132,7 +132,7 @@ class MapPanel(RowList):
         self.border_title = self._title()
 
     def _title(self) -> str:
-        """Escaped, because Textual reads a border title as markup."""
+        """Return the border title. It is escaped, because Textual reads it as markup."""
         shown = self.vault_map
         if shown is None:
             return "map"
@@ -183,19 +183,19 @@ class MapPanel(RowList):
 
 
 OPEN_AT_FIRST = frozenset({"folders"})
-"""Keys of the branches that are open until the user says otherwise."""
+"""Keys of the branches that are open at first."""
 
 _NAMED = 8
-"""Branches that a closed row names."""
+"""Maximum number of branches that a closed row names."""
 
 
 @dataclass(frozen=True, slots=True)
 class MapRow:
-    """A row of the tree. `key` stays the same from one map to the next; `parent` is the key of the row it hangs on.
+    """A row of the tree. `key` stays the same from one map to the next; `parent` is the key of its parent row.
 
-    `branch` is None for the five rows at the top, and for the one that counts the `unlisted`. `is_open` is None where
-    nothing hangs on it. `share` is what it has of the largest branch under the same top row, 0 to 1. `told` is what a
-    closed row says of what is below it.
+    `branch` is None for the top rows, one for each kind, and for the row that counts the `unlisted`. `is_open` is None
+    if the row has no children. `share` is its part of the largest branch of the same kind, 0 to 1. `told` is what a
+    closed row shows of its children.
     """
 
     key: str
@@ -210,7 +210,7 @@ class MapRow:
 
 
 def rows_of(vault_map: VaultMap, opened: Set[str]) -> tuple[MapRow, ...]:
-    """The rows in sight. A kind that nothing matches in is left out."""
+    """Return the visible rows. A kind in which nothing matches is left out."""
     kinds = {
         "folders": vault_map.folders,
         "tags": vault_map.tags,
@@ -222,7 +222,7 @@ def rows_of(vault_map: VaultMap, opened: Set[str]) -> tuple[MapRow, ...]:
 
 
 class _Kind:
-    """One of the five trees."""
+    """The tree of one of the five kinds."""
 
     def __init__(self, name: str, branches: tuple[Branch, ...], opened: Set[str]) -> None:
         self._name = name
@@ -252,7 +252,7 @@ class _Kind:
 
 
 def _told(branches: tuple[Branch, ...], *, is_time: bool) -> str:
-    """The first names; for years and months, how many there are in each."""
+    """Return the first names; for years and months, a sparkline of their counts."""
     if not is_time:
         return ", ".join(branch.label for branch in branches[:_NAMED])
     by_label = {branch.label: branch.fragments for branch in branches}
@@ -260,7 +260,7 @@ def _told(branches: tuple[Branch, ...], *, is_time: bool) -> str:
 
 
 def _every(branches: tuple[Branch, ...]) -> list[str]:
-    """The labels of all years from the first to the last, or of the twelve months of a year."""
+    """Return the labels of all years from the first to the last, or of the twelve months of a year."""
     years = [int(branch.label) for branch in branches if branch.label.isdigit()]
     if years:
         return [str(year) for year in range(min(years), max(years) + 1)]

@@ -1,4 +1,4 @@
-"""An overview as lines: what each shows, where it leads, which fit; its part at the left, a bar at the right."""
+"""The overview as a list of lines: which lines fit, what each shows, and which search finds it."""
 
 from __future__ import annotations
 
@@ -39,8 +39,11 @@ Item = MainNote | KeySection | KeyPassage | Theme | Standout | LinkedNote | Link
 
 @dataclass(frozen=True, slots=True)
 class OverviewRow:
-    """One line: the part it belongs to, what it shows, and where that stands. `of_highest` is its share beside the
-    highest of its part, 0 to 1, where it has one. `hidden` is how many more its part has that are not shown."""
+    """A line of the overview: its part, the item it shows, and the location of the item.
+
+    `of_highest` is its share relative to the highest of its part, 0 to 1, if it has one. `hidden` is the number of
+    items of its part that are not shown; it is set on the last line of the part.
+    """
 
     part: str
     item: Item
@@ -48,12 +51,12 @@ class OverviewRow:
     of_highest: float = 0.0
     hidden: int = 0
     opens: bool = False
-    """Whether it is the first of its part."""
+    """Whether it is the first line of its part."""
 
 
 @dataclass(frozen=True, slots=True)
 class _ListPart:
-    """Lines of one kind, of which `least` are shown before any other part has more than that."""
+    """Items of one kind, of which `least` are shown before any other part shows more than its own `least`."""
 
     name: str
     items: tuple[tuple[Item, Place], ...]
@@ -62,8 +65,11 @@ class _ListPart:
 
 
 def rows_of(overview: Overview, room: int | None = None, unfolded: Collection[str] = ()) -> tuple[OverviewRow, ...]:
-    """The lines of an overview, all of them or as many as fit into `room` lines: one of each part, then a few of each,
-    then in turn one more while there is room. Of the parts `unfolded` all, beside that."""
+    """Return the lines of an overview: all of them, or as many as fit into `room` lines.
+
+    With `room`, each part gets one line, then up to its `least`, then one more in turn while there is room. The parts
+    in `unfolded` are shown whole, even if there is no room.
+    """
     parts = [part for part in _parts(overview) if part.items]
     if room is None:
         taken = [len(part.items) for part in parts]
@@ -76,7 +82,7 @@ def rows_of(overview: Overview, room: int | None = None, unfolded: Collection[st
 
 
 def _fill(taken: list[int], most: Sequence[int], room: int) -> None:
-    """Give each in turn one more, up to `most` of each and `room` of all."""
+    """Add 1 to each count in turn, up to `most` for each and `room` for their sum."""
     while sum(taken) < room and any(one < other for one, other in zip(taken, most, strict=True)):
         for number, limit in enumerate(most):
             if taken[number] < limit and sum(taken) < room:
@@ -86,7 +92,7 @@ def _fill(taken: list[int], most: Sequence[int], room: int) -> None:
 def _rows(part: _ListPart, count: int) -> Iterator[OverviewRow]:
     highest = max((_size(item) for item, _ in part.items), default=0.0) or 1.0
     shown = part.items[:count]
-    if not part.in_time:  # those of most worth, longest bar first
+    if not part.in_time:  # the best items, longest bar first
         shown = tuple(sorted(shown, key=lambda one: -_size(one[0])))
     for number, (item, place) in enumerate(shown):
         hidden = len(part.items) - count if number == count - 1 else 0
@@ -94,7 +100,7 @@ def _rows(part: _ListPart, count: int) -> Iterator[OverviewRow]:
 
 
 def _size(item: Item) -> float:
-    """What an item's bar is as long as."""
+    """Return the value that the bar of an item shows."""
     if isinstance(item, MainNote | Theme):
         return item.share
     return float(item.notes) if isinstance(item, Month) else 0.0
@@ -102,7 +108,7 @@ def _size(item: Item) -> float:
 
 def _parts(overview: Overview) -> tuple[_ListPart, ...]:
     dates = overview.timeline
-    # The newest month stands for the whole line.
+    # The timeline as a whole leads to its newest month.
     months: list[tuple[Item, Place]] = [(month, month.place) for month in reversed(dates.months)]
     when: list[tuple[Item, Place]] = [(dates, dates.months[-1].place), *months] if months else []
     return (
@@ -121,31 +127,33 @@ def _parts(overview: Overview) -> tuple[_ListPart, ...]:
 
 
 def headline(overview: Overview) -> str:
-    """How much of the vault is about the topic."""
+    """Return how much of the vault is about the topic."""
     return f"{counted(overview.fragments, 'fragment')} in {overview.notes:,} of {counted(overview.vault_notes, 'note')}"
 
 
 def below_title(place: Place) -> str:
-    """The headings a place stands under, without the note's own title before them."""
+    """Return the headings above a location, without the title of the note."""
     path = place.heading_path
     return " › ".join(path[1:] if path[:1] == (place.title,) else path)
 
 
 def label(one: Standout) -> str:
-    """A tag, folder or property's value as it is written."""
+    """Return a tag, a folder or the value of a property as it is written."""
     shown = {LabelKind.TAG: f"#{one.value}", LabelKind.FOLDER: f"{one.value}/"}
     return shown.get(one.kind, f"{one.name}: {one.value}")
 
 
 def span_of(dates: Timeline) -> str:
-    """From which month to which, and by which date."""
+    """Return the first and the last month; one month alone if they are the same."""
     first, last = dates.months[0].month, dates.months[-1].month
     return f"{first} – {last}" if first != last else first
 
 
 def counts_by_time(dates: Timeline, most: int) -> list[int]:
-    """The notes of each month from the first to the last, those without any too; of so many together that there are at
-    most `most` counts, the last of which ends with the last month."""
+    """Return the number of notes in each period from the first to the last month, for at most `most` periods.
+
+    Periods have the same number of months; the last one ends with the last month. Months without notes count as 0.
+    """
     notes = {_month_number(month.month): month.notes for month in dates.months}
     first, last = min(notes), max(notes)
     step = -(-(last - first + 1) // max(most, 1))
@@ -162,7 +170,7 @@ def _month_number(month: str) -> int:
 
 
 def search_for(row: OverviewRow, overview: Overview) -> tuple[str, tuple[str, ...]]:
-    """The query, and the filters to be put into it, that find what a line shows."""
+    """Return the query that finds what a line shows, and the filters to add to it."""
     item, topic, date = row.item, overview.topic, overview.timeline.date
     filters: tuple[str, ...]
     match item:
@@ -193,30 +201,33 @@ def _in_time(date: str, first: str, last: str) -> str:
 
 
 def _quoted(value: str) -> str:
-    """In quotation marks, of which one within is written twice."""
+    """Return the value in quotation marks. Those inside it are doubled."""
     return '"' + value.replace('"', '""') + '"'
 
 
 def first_rows(rows: Sequence[OverviewRow]) -> list[int]:
-    """Where the parts begin."""
+    """Return the row numbers of the first line of each part."""
     return [next(numbers)[0] for _, numbers in groupby(enumerate(rows), key=lambda pair: pair[1].part)]
 
 
 _LABEL = 10
-"""Cells of a part's name at the left."""
+"""Width in cells of the names of parts at the left."""
 _GUTTER = _LABEL + 2
 _WIDE = 56
-"""Cells beside the gutter from which on counts are said in words."""
+"""Minimum cells beside the gutter for counts in words."""
 _BAR = 8
 _MOST_BARS = 40
-"""Bars of a timeline; with more months than that, some share one."""
+"""Maximum bars of a timeline. If it has more months, several share a bar."""
 
 Cells = tuple[list[Part], list[Part]]
-"""What stands at the left of a line and at its right."""
+"""The parts at the left of a line and at its right."""
 
 
 class OverviewList(RowList):
-    """One line an item, a part's name before its first. As many as fit, or all."""
+    """List of the lines of an overview, one for each item: as many as fit, or all.
+
+    The first line of a part begins with its name.
+    """
 
     ROW_HEIGHT = 1
     BINDINGS: ClassVar[list[BindingType]] = bindings("Overview, with the lines focused")
@@ -241,9 +252,9 @@ class OverviewList(RowList):
 
     overview: reactive[Overview | None] = reactive(None, init=False)
     every_line: reactive[bool] = reactive(False, init=False)
-    """Whether lines are shown that do not fit, to be scrolled to."""
+    """Whether to list the lines that do not fit too; the list then scrolls."""
     unfolded: reactive[frozenset[str]] = reactive(frozenset(), init=False)
-    """The parts of which that is done alone."""
+    """The parts for which this is done alone."""
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
@@ -263,14 +274,14 @@ class OverviewList(RowList):
 
     @property
     def hidden(self) -> int:
-        """How many lines there are beside those shown."""
+        """Number of lines that are not shown."""
         return sum(row.hidden for row in self._rows)
 
     class Laid(Message):
-        """Other lines are shown, or fewer, or more."""
+        """Posted when the lines were laid out again."""
 
     def watch_overview(self, old: Overview | None, new: Overview | None) -> None:
-        """Of the same topic, the cursor stays on what it was on."""
+        """Show another overview. If the topic is the same, keep the cursor on its item."""
         same = old is not None and new is not None and old.topic == new.topic
         if not same:
             self.set_reactive(OverviewList.unfolded, frozenset())
@@ -287,24 +298,24 @@ class OverviewList(RowList):
 
     def _lay_out(self, *, keep: bool) -> None:
         selected, cursor = self.selected, self.cursor
-        # That of both where the passage stands below: whoever walks through passages wants the same lines.
+        # The height of list and passage together, so that opening the passage below does not change the lines.
         room = None if self.every_line else self.query_ancestor("#overview-body", Widget).size.height - 1
         self._rows = rows_of(self.overview, room, self.unfolded) if self.overview is not None else ()
         self.rows_changed(_row_of(selected, cursor, self._rows) if keep else 0)
         self.post_message(self.Laid())
 
     def next_part(self) -> None:
-        """To the first line of the next part; from the last to the first."""
+        """Move to the first line of the next part; from the last part to the first."""
         firsts = first_rows(self._rows)
         self.cursor = next((at for at in firsts if at > self.cursor), 0)
 
     def action_unfold(self) -> None:
-        """Show all lines of the part."""
+        """Show all lines of the selected part."""
         if self.selected is not None:
             self.unfolded |= {self.selected.part}
 
     def action_fold(self) -> None:
-        """Show as many lines of the part as fit."""
+        """Show only as many lines of the selected part as fit."""
         if self.selected is not None:
             self.unfolded -= {self.selected.part}
 
@@ -423,7 +434,10 @@ class OverviewList(RowList):
 
 
 def _row_of(selected: OverviewRow | None, cursor: int, rows: Sequence[OverviewRow]) -> int:
-    """Where the line stands that was selected: the same item, else the same place of its part, else the same line."""
+    """Return the row of the line that was selected.
+
+    That is the row of the same item, else of the same note in the same part, else the row of the cursor.
+    """
     if selected is None:
         return 0
     same = [at for at, row in enumerate(rows) if row.item == selected.item]

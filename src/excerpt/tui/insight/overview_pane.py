@@ -1,4 +1,4 @@
-"""The Overview tab: what the vault holds about a topic, every line a place to go to."""
+"""The Overview tab: what the vault holds about a topic, in lines that lead to passages."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ if TYPE_CHECKING:
     from excerpt.tui.note.window import NoteWindow
 
 _PATIENCE = 0.5
-"""Seconds before waiting is said."""
+"""Seconds before the status shows that a request is running."""
 
 _EXTRA = 0.1
-"""Added to the lines' share of the window: they are longer than the rows of a list."""
+"""Added to the share of the list in the window: its lines are longer than the rows of other lists."""
 
 _NO_TOPIC = Said(
     "What does the vault hold about …",
@@ -56,7 +56,7 @@ _LOOKING = Said("Looking through the vault", "A moment.")
 
 
 class TopicStatus(Widget):
-    """How much of the vault is about the topic, of a fixed width: it changes with every key."""
+    """How much of the vault is about the topic. The width is fixed, because the text changes with every key."""
 
     DEFAULT_CSS = """
     TopicStatus { width: 44; max-width: 60%; height: 1; color: $text-soft; padding: 0 1; text-align: right; }
@@ -69,7 +69,7 @@ class TopicStatus(Widget):
 
 
 class OverviewPane(Vertical):
-    """State: the topic, and the overview shown of it."""
+    """The Overview tab's pane. Its state is the topic, and the overview shown for it."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("Overview")
 
@@ -128,7 +128,7 @@ class OverviewPane(Vertical):
 
     @property
     def answered(self) -> bool:
-        """Whether overview and passage are of what was asked last."""
+        """Whether overview and passage are the answers to the newest requests."""
         return not (self._engine.waits("overview") or self._engine.waits("passage"))
 
     @property
@@ -138,7 +138,7 @@ class OverviewPane(Vertical):
     # --- the topic ----------------------------------------------------------------------------------------------------
 
     def come_up(self, query: str) -> None:
-        """The tab is shown: the search's query becomes the topic, unless one was typed here."""
+        """Activate the tab: the query of the Search tab becomes the topic, unless one was typed here."""
         field, query = self.query_one("#topic", Input), query.strip()
         if query and query != self.topic and not self._by_hand:
             self._taken_over = query
@@ -147,7 +147,7 @@ class OverviewPane(Vertical):
             self.ask()
 
     def index_changed(self) -> None:
-        """There is a newer index: ask again, at once if the tab is shown."""
+        """Request the overview from a newer index: now if the tab is shown, else when it is activated."""
         self._outdated = True
         if self.display:
             self.ask()
@@ -159,7 +159,7 @@ class OverviewPane(Vertical):
         self.ask()
 
     def ask(self) -> None:
-        """Ask for what the topic says now."""
+        """Request the overview of the current topic."""
         self._outdated = False
         if not self.topic:
             self._engine.forget("overview")
@@ -187,7 +187,7 @@ class OverviewPane(Vertical):
         self._show()
         if self._copy_waits:
             self.action_copy()
-        # Its lines, and with them the passage that is asked for, stand after the next layout.
+        # The lines, and with them the passage to request, are known after the next layout.
         self.call_after_refresh(self._act_on_answer)
 
     def _overview_failed(self, failure: Failure) -> None:
@@ -253,7 +253,7 @@ class OverviewPane(Vertical):
         self._act_on_answer()
 
     def _act_on_answer(self) -> None:
-        """Do what waits for the passage of the topic asked last, once that is there or there is none."""
+        """Run the action that waits for the passage, once the requests are answered."""
         act = self._waits_for_passage
         if act is not None and self.answered:
             self._waits_for_passage = None
@@ -264,7 +264,7 @@ class OverviewPane(Vertical):
 
     @property
     def _place(self) -> Place | None:
-        """Where the selected line leads."""
+        """Location of the selected line."""
         row = self._lines.selected
         return row.place if row is not None else None
 
@@ -276,7 +276,7 @@ class OverviewPane(Vertical):
     def action_scroll_passage(self, pages: int) -> None:
         self.query_one(Preview).scroll_pages(pages)
 
-    # --- the keys -----------------------------------------------------------------------------------------------------
+    # --- actions ------------------------------------------------------------------------------------------------------
 
     def disabled_reason(self, action: str, parameters: tuple[object, ...]) -> str:  # noqa: ARG002 - `Reasoned`'s name
         shown = self.overview is not None and self.overview.found
@@ -301,7 +301,7 @@ class OverviewPane(Vertical):
             self.post_message(EditRequested(place.path, place.line_start, place.fragment_id, place=place.place))
 
     def action_search(self) -> None:
-        """Look for what is selected in the Search tab."""
+        """Search for the selected item in the Search tab."""
         row, overview = self._lines.selected, self.overview
         if row is None or overview is None:
             return
@@ -315,7 +315,7 @@ class OverviewPane(Vertical):
         self.post_message(SearchRequested(query))
 
     def action_copy(self) -> None:
-        """Copy the overview of what was asked last: where that is still on its way, as soon as it is there."""
+        """Copy the overview of the current topic; if it is still being made, once it is there."""
         self._copy_waits = self._engine.waits("overview")
         if self._copy_waits:
             return
@@ -333,14 +333,14 @@ class OverviewPane(Vertical):
         self.post_message(CopyRequested(text, "Overview", tokens, notes))
 
     def action_copy_passage(self) -> None:
-        """Copy the passage of the selected line; where it is still on its way, as soon as it is there."""
+        """Copy the passage of the selected line; if it is still being loaded, once it is there."""
         self._with_passage(self._copy_passage)
 
     def _copy_passage(self, fragment: Fragment) -> None:
         self.post_message(CopyRequested(fragment.text, "Passage", fragment.tokens, ((fragment.path, fragment.id),)))
 
     def action_remember(self) -> None:
-        """Keep the passage of the selected line; where it is still on its way, as soon as it is there."""
+        """Keep the passage of the selected line as a memory; if it is still being loaded, once it is there."""
         self._with_passage(self._remember)
 
     def _remember(self, fragment: Fragment) -> None:
@@ -348,7 +348,7 @@ class OverviewPane(Vertical):
 
     @property
     def is_opening(self) -> bool:
-        """Return whether an action waits for the passage."""
+        """Whether an action waits for the passage."""
         return self._waits_for_passage is not None
 
     def _with_passage(self, act: Callable[[Fragment], object]) -> None:
@@ -367,11 +367,11 @@ class OverviewPane(Vertical):
         every = (self.query_one("#topic", Input), self._lines, self.query_one(Preview))
         panes = [pane for pane in every if pane.focusable]
         at = next((i for i, pane in enumerate(panes) if pane.has_focus), -1)
-        # At once: `focus` waits for its turn, and a letter typed ahead of that would go into the topic.
+        # `focus` is deferred: letters typed before it takes effect would go into the topic.
         self.screen.set_focus(panes[(at + 1) % len(panes)])
 
     def action_back(self) -> None:
-        """Close the passage where it was opened below the lines, then go to the lines."""
+        """Close the passage if it was opened below the lines, else focus the lines."""
         split = self.query_one(Split)
         opened = split.asked and not split.shown.beside
         if opened and not self.query_one(Preview).has_focus:
@@ -394,7 +394,10 @@ _OF_LINES = frozenset(
 
 
 def in_overview(action: str, *, topic: bool, shown: bool, waits: bool) -> str:
-    """Why the Overview tab would not do that. `waits`: an overview is on its way, which copying waits for."""
+    """Return why an action of the Overview tab is disabled; "" if it is enabled.
+
+    `waits` says that an overview is on its way, for which copying and remembering wait.
+    """
     if shown or action not in _OF_LINES:
         return ""
     if not topic:

@@ -1,4 +1,4 @@
-"""The related notes, nearest first, and below them why the selected one is."""
+"""The panel of related notes, nearest first, and below them why the selected one is related."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
     from excerpt.insight.related import MatchedFragment, PassageMatch, Related, RelatedNote
 
 _FOLDER_FROM = 58
-"""Cells from which on folders and badges have room."""
+"""Minimum width in cells to show folders and badges."""
 _BAR = 8
 _LINKS = {"to": "→", "from": "←", "both": "↔"}
 
 
 class RelatedList(RowList):
-    """One line for each note: title, folder, links, how near."""
+    """List of related notes, one line each: title, folder, links and score."""
 
     ROW_HEIGHT = 1
     BINDINGS: ClassVar[list[BindingType]] = bindings("Search, with related notes focused", moves=True)
@@ -101,7 +101,7 @@ class RelatedList(RowList):
 
 
 class RelatedWhy(LineView, can_focus=False):
-    """Why the selected note is related, the selected reason marked at the margin."""
+    """Why the selected note is related. The selected reason is marked in the margin."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "why--label",
@@ -168,13 +168,16 @@ class RelatedWhy(LineView, can_focus=False):
 
 
 class RelatedPanel(Vertical):
-    """State: what is shown, or said in its place. Which reason of the selected note is looked at is `reason`."""
+    """Panel of related notes, or of a message in their place.
+
+    `reason` is the selected reason of the selected note.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("Search, with related notes focused", moves=False)
 
     related: var[Related | None] = var(None, init=False)
     said = Said("Related notes")
-    """What stands in the list's place when there is none."""
+    """Message shown in place of the list if there is none."""
 
     def __init__(self, insight: InsightController, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id, classes=classes)
@@ -197,25 +200,28 @@ class RelatedPanel(Vertical):
 
     @property
     def reason(self) -> Reason | None:
-        """The place that the selected reason names."""
+        """The selected reason of the selected note; None without notes."""
         return reasons_of(self.selected)[self._reason] if self.selected is not None else None
 
     @property
     def _reason(self) -> int:
-        """The number of that reason: of a note that has just been selected the first, whatever is still drawn."""
+        """Number of the selected reason.
+
+        For a note that was just selected it is the first, even while another note is still drawn.
+        """
         note = self.selected
         return self.why.reason if note is None or note is self.why.note else first_reason(note)
 
-    # --- what its keys do ---------------------------------------------------------------------------------------------
+    # --- actions ------------------------------------------------------------------------------------------------------
 
     def disabled_reason(self, action: str, parameters: tuple[object, ...]) -> str:  # noqa: ARG002 - `Reasoned`'s name
-        """Return why an action cannot be done now; "" where it can."""
+        """Return why an action is disabled; "" if it is enabled."""
         if action in ("follow", "reason") and self.reason is None:
             return "No related note is listed."
         return "This is where you came from." if action == "follow_back" and self._insight.followed is None else ""
 
     def action_reason(self, by: int) -> None:
-        """Look at another reason of the selected note, round and round."""
+        """Select another reason of the selected note, by `by` steps; after the last comes the first."""
         if self.selected is not None:
             number = (self._reason + by) % len(reasons_of(self.selected))
             self._show_why()
@@ -223,7 +229,7 @@ class RelatedPanel(Vertical):
             self.refresh_bindings()
 
     def action_follow(self) -> None:
-        """Go on from the selected passage; from the note where a name is selected."""
+        """Show what is related to the selected passage, or to the note if the selected reason is a name."""
         note, reason = self.selected, self.reason
         if note is None or reason is None:
             return
@@ -238,11 +244,11 @@ class RelatedPanel(Vertical):
         self._insight.follow_back()
 
     def action_whole_note(self) -> None:
-        """Show what is related to the whole note, or to the fragment alone."""
+        """Toggle between notes related to the whole note and to the fragment alone."""
         self._insight.toggle_note()
 
     def watch_related(self, old: Related | None, new: Related | None) -> None:
-        """Asked again about the same, the cursor stays on its note."""
+        """Show other related notes. If they are of the same note and line, keep the cursor on its note."""
         same = old is not None and new is not None and (old.path, old.line) == (new.path, new.line)
         before = self.selected.path if same and self.selected is not None else ""
         self.rows.notes = new.notes if new is not None else ()
@@ -252,7 +258,7 @@ class RelatedPanel(Vertical):
         self.refresh_bindings()
 
     def say(self, said: Said) -> None:
-        """Show that in the list's place."""
+        """Show a message in place of the list."""
         self.said, self.related = said, None
         self._show()
 
@@ -279,7 +285,7 @@ class RelatedPanel(Vertical):
         self.why.note = note
 
     def _title(self) -> str:
-        """Escaped, because Textual reads a border title as markup."""
+        """Return the border title. It is escaped, because Textual reads it as markup."""
         about = self.related
         if about is None:
             return "related"
@@ -293,23 +299,26 @@ class RelatedPanel(Vertical):
 
 
 SIDE_BY_SIDE = 64
-"""Cells from which on two passages stand beside each other: below, a side would have some four words a line."""
+"""Minimum width in cells to show two passages side by side. Below it, a column has about four words a line."""
 
 _ROWS = 6
-"""Rows of a passage at most where two stand side by side; three where one stands below the other."""
+"""Maximum rows of a passage in two columns; in one column, each passage has half as many."""
 _MOST = 3
-"""Names that are told one by one."""
+"""Maximum number of names shown one by one."""
 _LEAST = 0.005
-"""Parts of a score below this would read as nothing."""
+"""Minimum part of a score that is shown. A smaller one would be rounded to 0.00."""
 _MOST_WORDS = 8
 
 Piece = tuple[str, str]
-"""Text, and the name of its style: label, text, soft, match, badge or bar."""
+"""Text, and the name of its style: label, text, soft, match or badge."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """A place that one can go to for a reason; `fragment` and `spans` where it is a passage."""
+    """A reason why a note is related, with the location to follow.
+
+    `fragment` and `spans` are set if it is a passage.
+    """
 
     path: str
     line: int
@@ -319,14 +328,14 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class WhyLine:
-    """One line; `reason` is the number of the one it tells of."""
+    """A line of the explanation. `reason` is the number of the reason it belongs to."""
 
     pieces: tuple[Piece, ...]
     reason: int | None = None
 
 
 def reasons_of(note: RelatedNote) -> tuple[Reason, ...]:
-    """The places, in the order in which `why_lines` tells of them; never none."""
+    """Return the reasons in the order in which `why_lines` shows them; there is always one."""
     named = [Reason(mention.path, mention.line) for mention in note.mentions[:_MOST]]
     passages = [
         Reason(match.there.fragment.path, match.there.fragment.line_start, match.there.fragment, match.there.spans)
@@ -336,12 +345,15 @@ def reasons_of(note: RelatedNote) -> tuple[Reason, ...]:
 
 
 def first_reason(note: RelatedNote) -> int:
-    """The number of the one to look at first: the best passage."""
+    """Return the number of the reason to select first: the best passage, or else the first reason."""
     return len(note.mentions[:_MOST]) if note.matches else 0
 
 
 def why_lines(note: RelatedNote, width: int) -> list[WhyLine]:
-    """All that is known of why, what tells most first, for `width` cells: only a long name or path is wider."""
+    """Return the lines that say why a note is related, most important first, `width` cells wide.
+
+    Only a long name or path makes a line wider.
+    """
     lines = [*_chunks(_sum(note), width)]
     if said := note.linked.sentence:
         lines.append(_labelled("links", (f"{said[0].upper()}{said[1:]}.", "text")))
@@ -393,7 +405,7 @@ def _words(note: RelatedNote, width: int) -> Iterable[WhyLine]:
 
 
 def _sum(note: RelatedNote) -> list[Piece]:
-    """The parts that make the score, the largest first."""
+    """Return the parts that the score is the sum of, the largest first."""
     told = (signal for signal in note.signals if abs(signal.part) >= _LEAST)
     parts = sorted(told, key=lambda signal: -abs(signal.part))
     pieces: list[Piece] = [(f"{note.score:.2f} =", "label")]
@@ -404,7 +416,7 @@ def _sum(note: RelatedNote) -> list[Piece]:
 
 
 def _chunks(pieces: Sequence[Piece], width: int) -> Iterable[WhyLine]:
-    """Pieces one after the other with a space between, as many a line as fit; the next begin under the second."""
+    """Yield lines of pieces with spaces between them, as many as fit; later lines are indented to the second piece."""
     line: list[Piece] = [pieces[0]]
     used = cell_len(pieces[0][0])
     indent = (" " * used, "label")
@@ -440,7 +452,7 @@ def _below(match: PassageMatch, number: int, width: int) -> Iterable[WhyLine]:
 
 
 def _head(name: str, passage: MatchedFragment, similarity: float | None, width: int) -> tuple[Piece, ...]:
-    """`there 8–10 · Heading · alike 0.83`."""
+    """Return the heading of a passage, such as `there 8–10 · Heading · alike 0.83`."""
     fragment = passage.fragment
     lines = lines_of(fragment)
     alike = f" · alike {similarity:.2f}" if similarity is not None else ""
@@ -450,14 +462,14 @@ def _head(name: str, passage: MatchedFragment, similarity: float | None, width: 
 
 
 def lines_of(fragment: Fragment) -> str:
-    """Its lines, or the place of an attachment, as they are written on screen."""
+    """Return the lines of a fragment, or its location in an attachment, as shown on the screen."""
     if fragment.place:
         return visible_line(spoken(fragment.place, fragment.line_start, fragment.line_end, "–"))
     return line_range(fragment.line_start, fragment.line_end, "–")
 
 
 def _rows(passage: MatchedFragment, width: int, most: int) -> list[tuple[Piece, ...]]:
-    """The passage around its matches, as running text of at most that many rows."""
+    """Return the passage around its matches, as running text of at most `most` rows."""
     text, matches = snippet(passage.fragment.text, passage.spans, width * most)
     runs: list[StyledRun] = []
     at = 0

@@ -1,5 +1,6 @@
-"""What the user is asked about a memory, what the memories' thread is asked for it, and memories in the Search tab:
-among the hits, in the pack, as badges on fragments.
+"""Memories in the dialogs and in the Search tab.
+
+In the Search tab they are among the hits, in the pack, and badges on fragments.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from excerpt.tui.memory.form import Remember
 
     Answered = Callable[[MemoryDraft | None], None]
-    """Called with what the user has written into a form; with None where nothing is to be kept."""
+    """Callback for a form: receives what the user wrote, or None if nothing is to be kept."""
     from excerpt.corpus.interface import Corpus
     from excerpt.memory.recall import Badges
     from excerpt.model import Fragment
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class MemoryController:
-    """Own the memories' thread. Decisions and the way back from them are its."""
+    """Controller of the memory thread and of the forms to keep and change memories."""
 
     def __init__(
         self,
@@ -49,7 +50,7 @@ class MemoryController:
         self.worker = MemoryWorker(vault, places, settings, loop)
 
     def form_to_remember(self, request: RememberRequested) -> tuple[Remember, Answered]:
-        """Return the form for a new memory, and what to do when it is answered."""
+        """Return the form for a new memory and the callback for its answer."""
         from excerpt.tui.memory.decisions import remembering
         from excerpt.tui.memory.form import Remember
         from excerpt.tui.memory.view import place_of
@@ -66,7 +67,7 @@ class MemoryController:
         return Remember(text, place, ask=lambda text, on_known: self.worker.offer(text, source, on_known)), answered
 
     def form_to_change(self, memory: Memory) -> tuple[Remember, Answered]:
-        """Return the form with a memory in it, and what to do when it is answered."""
+        """Return the form filled with a memory and the callback for its answer."""
         from excerpt.tui.memory.decisions import editing
         from excerpt.tui.memory.form import Remember
         from excerpt.tui.memory.view import place_of
@@ -88,7 +89,7 @@ class MemoryController:
 
 
 def source_of(hit: Hit) -> Source | None:
-    """Return where a hit's fragment stands, as a memory keeps it; None for a memory."""
+    """Return the source of a hit as a memory keeps it; None if the hit is a memory itself."""
     from excerpt.model import Source
 
     fragment = hit.fragment
@@ -99,12 +100,14 @@ def source_of(hit: Hit) -> Source | None:
 
 
 _LATEST = 2
-"""Hits before the first memory at most, so that it is in sight at once in the smallest window. The scores of two
-indexes cannot be compared; how sure each is can."""
+"""Maximum number of hits before the first memory, so that it is visible in the smallest window.
+
+Scores of two indexes cannot be compared; their confidence can.
+"""
 
 
 class Showing(StrEnum):
-    """Whether memories are shown in the Search tab, and where."""
+    """Where memories are shown in the Search tab, if at all."""
 
     AMONG = "among the hits"
     FIRST = "before the hits"
@@ -112,7 +115,7 @@ class Showing(StrEnum):
 
 
 class Recalls(Protocol):
-    """What is needed of the memories' thread."""
+    """The methods of the memory worker that recall needs."""
 
     def find(self, query: str, on_found: Callable[[FoundMemories], object]) -> None: ...
 
@@ -120,8 +123,7 @@ class Recalls(Protocol):
 
 
 class BadgeStore:
-    """The badges of the last snapshot and memories asked for, kept from one search to the next. Used in the engine's
-    thread."""
+    """Cache of the badges for the last snapshot and memories. Used in the engine thread only."""
 
     def __init__(self) -> None:
         self._memories: tuple[Memory, ...] = ()
@@ -140,7 +142,7 @@ class BadgeStore:
 
 @dataclass(frozen=True, slots=True)
 class AskBadges:
-    """Which memories are about the fragments of a list, by the fragments' ids."""
+    """Engine question: the memories about each fragment of a list, by fragment id."""
 
     kind: ClassVar[str] = "badges"
     priority: ClassVar[Priority] = Priority.BADGES
@@ -155,10 +157,10 @@ class AskBadges:
 
 
 class RecallController:
-    """Own where memories are shown, those that answer the query, and, once they were asked for, all there are.
+    """Controller of memories in the Search tab: where they are shown, which match the query, and badges.
 
-    They are asked for when a search is answered or a memory is marked: never before. `found` is called with the answer,
-    `changed` when other fragments have a badge.
+    Memories are requested only after a search was answered or a memory was marked. `found` is called with the answer,
+    `changed` after the badges were updated.
     """
 
     def __init__(
@@ -186,11 +188,11 @@ class RecallController:
 
     @property
     def is_answered(self) -> bool:
-        """Whether the memories are those of what was asked last."""
+        """Whether no request for memories is pending."""
         return not self._memories.waits("find")
 
     def use(self, settings: MemorySettings) -> bool:
-        """Go by other settings from now on; False if they say the same."""
+        """Use other settings from now on. Return whether memories are shown in another place."""
         before, self._settings = self._settings, settings
         shown = self.showing
         if before != settings:
@@ -198,29 +200,32 @@ class RecallController:
         return self.showing is not shown
 
     def next_showing(self) -> None:
-        """Show memories in the next place, or not at all."""
+        """Show memories in the next place; the last is `OFF`."""
         self.showing = next_of(list(Showing), self.showing)
 
-    # --- what is found ------------------------------------------------------------------------------------------------
+    # --- recall -------------------------------------------------------------------------------------------------------
 
     def ask(self, query: str, marks: Sequence[Mark]) -> None:
-        """Ask for what was remembered about the query that is answered, and for the memories among the marks."""
+        """Request the memories that match the answered query, and those among the marks."""
         self._query = query
         query = "" if self.showing is Showing.OFF else query
         if query or _ids(marks):
             self._memories.find(query, self._on_found)
 
     def take(self, found: FoundMemories, *, listed: bool) -> None:
-        """Take an answer; `listed` says whether there is a list to show it in."""
+        """Store an answer. `listed` says whether there is a list of hits to show it in."""
         self._every, self._by_id = found.memories, {memory.id: memory for memory in found.memories}
         self._found = found.hits if listed else ()
 
     def rows(self, hits: Sequence[Hit]) -> tuple[Hit, ...]:
-        """Return the hits and the memories among them. Those of the query before stay until the next have come."""
+        """Return the hits with the memories among them; nothing without hits.
+
+        The memories of the previous query stay until the next answer arrives.
+        """
         return among(hits, self._found, self.showing) if hits else ()
 
     def clear(self) -> None:
-        """List no memory: there is no query."""
+        """Remove the memories from the list, because there is no query."""
         self._found = ()
 
     @property
@@ -229,7 +234,7 @@ class RecallController:
         return bool(self._found)
 
     def ask_badges(self, hits: Sequence[Hit]) -> None:
-        """Ask which of these fragments a memory is about."""
+        """Request the badges of these hits."""
         if self.showing is Showing.OFF or not hits or not any(memory.source for memory in self._every):
             self._engine.forget("badges")
             self._take_badges({})
@@ -242,22 +247,22 @@ class RecallController:
         self.badges = frozenset(memories)
         self._changed()
 
-    # --- one memory ---------------------------------------------------------------------------------------------------
+    # --- single memories ----------------------------------------------------------------------------------------------
 
     def memory_of(self, fragment_id: str) -> Memory | None:
-        """Return the memory that a fragment stands for; None for one of the vault."""
+        """Return the memory that a fragment represents; None for a fragment of the vault."""
         memory_id = memory_id_of(fragment_id)
         return (self._by_id or {}).get(memory_id) if memory_id is not None else None
 
     def window_of(self, fragment_id: str) -> NoteWindow | None:
-        """Return the text of a memory as the preview shows it, whether or not it is listed; None for a fragment."""
+        """Return the preview window of a memory, listed or not; None for a fragment of the vault."""
         from excerpt.model import Hit
 
         memory = self.memory_of(fragment_id)
         return window_of_memory(Hit(as_fragment(memory, 0), 0.0)) if memory is not None else None
 
     def marked(self, marks: Sequence[Mark]) -> tuple[Memory, ...] | None:
-        """Return the memories among some marks; None while they are being read."""
+        """Return the memories among the marks. If they are not loaded yet, request them and return None."""
         ids = _ids(marks)
         if ids and self._by_id is None:
             if self.is_answered:
@@ -268,7 +273,7 @@ class RecallController:
 
 
 def window_of_memory(hit: Hit | None) -> NoteWindow | None:
-    """Return the text of a memory as the preview shows it; None for a fragment of the vault."""
+    """Return the preview window of a memory; None for a fragment of the vault."""
     if hit is None or not is_memory(hit):
         return None
     from excerpt.tui.note.window import window_around
@@ -281,7 +286,7 @@ def _ids(marks: Sequence[Mark]) -> list[str]:
     return [each for each in found if each is not None]
 
 
-# --- where memories stand among the hits ---------------------------------------------------------------------------
+# --- the order of memories and hits --------------------------------------------------------------------------------
 
 
 def showing_of(settings: MemorySettings) -> Showing:
@@ -291,12 +296,16 @@ def showing_of(settings: MemorySettings) -> Showing:
 
 
 def is_memory(hit: Hit) -> bool:
-    """Whether a row of the list is a memory."""
+    """Return whether a row of the list is a memory."""
     return memory_id_of(hit.fragment.id) is not None
 
 
 def among(hits: Sequence[Hit], memories: Sequence[Hit], showing: Showing) -> tuple[Hit, ...]:
-    """The rows of the list: memories first, or before the first hit that is less sure than the surest of them."""
+    """Return the rows of the list: hits and memories in display order.
+
+    With `AMONG`, memories come before the first hit of lower confidence than the best memory, and after `_LATEST` hits
+    at most.
+    """
     if showing is Showing.OFF or not memories:
         return tuple(hits)
     if showing is Showing.FIRST:

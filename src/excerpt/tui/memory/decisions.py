@@ -1,4 +1,4 @@
-"""What the user decides about memories: done on the store in the memories' thread, each with its way back."""
+"""The user's decisions about memories: functions that change the store in the memory thread and can be undone."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Decision = Callable[["MemoryStore"], "Done"]
 
 @dataclass(frozen=True, slots=True)
 class MemoryDraft:
-    """What the user wrote into the form. `into` is the id of the memory it is to be merged with, "" for none."""
+    """What the user wrote in the form. `into` is the id of the memory to merge it with, "" for none."""
 
     text: str
     tags: tuple[str, ...]
@@ -29,8 +29,11 @@ class MemoryDraft:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """A decision that was carried out: the memory as it is, what is said of it, and how to take it back, which can be
-    taken back in turn."""
+    """A decision that was carried out.
+
+    `memory` is the changed memory, `told` the message to show, `undo` the decision that reverses this one and can be
+    undone in turn.
+    """
 
     memory: Memory
     told: str
@@ -38,7 +41,7 @@ class Done:
 
 
 def remembering(kept: MemoryDraft, source: Source | None, query: str) -> Decision:
-    """A new memory, or one merged into another."""
+    """Return the decision to keep a new memory, or to merge it into another."""
     if kept.into:
         return _merging(kept, source)
 
@@ -62,7 +65,7 @@ def _merging(kept: MemoryDraft, source: Source | None) -> Decision:
 
 
 def editing(shown: Memory, kept: MemoryDraft) -> Decision:
-    """What the form changed of the memory that it showed; the rest is as the file says by now."""
+    """Return the decision to change the fields that were edited in the form; the others stay as in the file."""
     wanted = {
         name: value
         for name, value, was in (
@@ -100,7 +103,7 @@ def _restoring(gone: Memory) -> Decision:
 
 
 def following(found: MemoryStanding) -> Decision:
-    """The link goes where the source went."""
+    """Return the decision to change a memory's source to the location its text has moved to."""
 
     def decide(store: MemoryStore) -> Done:
         from excerpt.memory.stale import follow
@@ -113,7 +116,7 @@ def following(found: MemoryStanding) -> Decision:
 
 
 def updating(found: MemoryStanding) -> Decision:
-    """The text that is there now becomes the memory's."""
+    """Return the decision to replace a memory's text with the current text of its source."""
 
     def decide(store: MemoryStore) -> Done:
         from excerpt.memory.stale import update
@@ -126,7 +129,7 @@ def updating(found: MemoryStanding) -> Decision:
 
 
 def keeping(found: MemoryStanding) -> Decision:
-    """The memory stays as it is, though its source changed."""
+    """Return the decision to keep a memory as it is although its source changed."""
 
     def decide(store: MemoryStore) -> Done:
         from excerpt.memory.stale import keep
@@ -139,12 +142,15 @@ def keeping(found: MemoryStanding) -> Decision:
 
 
 def _back_to(before: Memory, after: Memory) -> Decision:
-    """Puts a memory back as it was, unless somebody else has changed it since."""
+    """Return the decision to restore `before`.
+
+    It raises MemoryUnusableError if the memory was changed elsewhere and is no longer `after`.
+    """
 
     def decide(store: MemoryStore) -> Done:
         from excerpt.errors import MemoryUnusableError
 
-        # Taking a later decision back leaves it as it was, with the time of that.
+        # Undoing a later decision restores all but `updated`, which is the time of the undo.
         if replace(store.get(after.id), updated=after.updated) != after:
             raise MemoryUnusableError(
                 "The memory was changed elsewhere since.", "What it was is in the trash folder beside the memories."

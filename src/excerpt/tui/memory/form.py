@@ -1,4 +1,4 @@
-"""Keep a finding, or change one: its text, tags, and why it matters; what is like it is offered to be merged with."""
+"""Form to keep or change a memory: text, tags, and why it matters. Offers similar memories to merge with."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ if TYPE_CHECKING:
     from excerpt.tui.memory.worker import Offers
 
 _SETTLED = 0.3
-"""Seconds without typing before it is looked again for what is like the text."""
+"""Seconds without typing before similar memories are requested."""
 _TAGS_SHOWN = 12
 _HEIGHTS: list[tuple[int, str]] | None = [(0, "-short"), (16, "-low"), (24, "-tall")]
-"""Classes by the rows of the window; a low one has no room for lines between the fields when there is an offer."""
+"""Classes by window height in rows. A low window has no blank lines between fields while offers are shown."""
 
 
 _BEGUN = re.compile(r"(?:^|[\s,#])([^\s,#]+)$")
@@ -46,13 +46,15 @@ _BEGUN_WITH_HASH = re.compile(r"(?:^|\s)#([^\s,#]+)$")
 
 
 def split_tags(written: str) -> tuple[str, ...]:
-    """Tags as a user writes them: with commas or spaces between, with or without #."""
+    """Return the tags in user input, each once. Commas or spaces separate them, # is optional."""
     return tuple(dict.fromkeys(tag for tag in re.split(r"[,\s]+", written.replace("#", " ")) if tag))
 
 
 def completed(written: str, tags: Sequence[str], *, with_hash: bool = False) -> str | None:
-    """`written` with its last tag completed by the first of `tags` that is not there yet; None where there is none.
-    `with_hash` takes only what follows a # for a tag, as in a filter of words and tags."""
+    """Return `written` with its last tag completed by the first of `tags` that is not in it; None if none fits.
+
+    With `with_hash` only a word after # is a tag, as in a filter of words and tags.
+    """
     begun = (_BEGUN_WITH_HASH if with_hash else _BEGUN).search(written)
     if begun is None:
         return None
@@ -63,7 +65,7 @@ def completed(written: str, tags: Sequence[str], *, with_hash: bool = False) -> 
 
 
 class TagSuggester(Suggester):
-    """Completes tags in an `Input`; `tags` are those in use, most used first."""
+    """Suggester that completes tags in an `Input`. `tags` are those in use, most used first."""
 
     def __init__(self, *, with_hash: bool = False) -> None:
         super().__init__(use_cache=False, case_sensitive=True)
@@ -75,7 +77,7 @@ class TagSuggester(Suggester):
 
 
 class OfferList(RowList):
-    """Memories to merge with: why each is offered, when it was kept, how it begins."""
+    """List of memories to merge with: the reason for the offer, the beginning of the text, tags and date."""
 
     ROW_HEIGHT = 1
     BINDINGS: ClassVar[list[BindingType]] = bindings("Remember, with what is offered focused")
@@ -92,7 +94,7 @@ class OfferList(RowList):
     offers: reactive[tuple[Offer, ...]] = reactive((), init=False)
 
     class MergeChosen(Message):
-        """Merge with the selected one."""
+        """Posted when the user chooses to merge with the selected memory."""
 
     @property
     def row_count(self) -> int:
@@ -122,16 +124,16 @@ class OfferList(RowList):
 
 
 class MemoryText(TextArea):
-    """The text, with an undo of its own."""
+    """Text area of the memory's text, with its own undo."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("The text of a memory")
 
 
 class Remember(Dialog[MemoryDraft]):
-    """Dismissed with what to keep, or None.
+    """Dialog to keep a memory. Its result is the draft, or None if it was cancelled.
 
-    `source` says where the text came from, "" for a thought of the user's own. `ask` is called with the text and with
-    what takes the answer; without `offering`, only for the tags in use.
+    `source` says where the text came from, "" for the user's own thought. `ask` is called with the text and the
+    callback for the offers; without `offering`, only to get the tags in use.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("Remember")
@@ -223,9 +225,9 @@ class Remember(Dialog[MemoryDraft]):
             self._ask(self._kept_text() if self._offering else "", self.show_offers)
 
     def show_offers(self, offers: Offers) -> None:
-        """Offer what is remembered already of the same thing, and complete the tags in use."""
+        """Show memories to merge with, and complete tags from those in use."""
         if not self.query(OfferList):
-            return  # the answer came while the form is being removed, its fields first
+            return  # the answer arrived while the form is being removed, its fields first
         self._suggester.tags = offers.tags
         used = ", ".join(offers.tags[:_TAGS_SHOWN])
         self.query_one("#tags-label", Label).update(f"Tags · in use: {visible_line(used)}" if used else "Tags")
@@ -237,7 +239,7 @@ class Remember(Dialog[MemoryDraft]):
         self.action_keep()
 
     def _kept_text(self) -> str:
-        """What was not edited is kept as it stands in the note, not as it is shown."""
+        """Return the text to keep: if it was not edited, as it is in the note and not as displayed."""
         text = self.query_one("#text", TextArea).text
         return self._text if text == visible(self._text) else text
 

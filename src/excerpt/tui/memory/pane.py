@@ -1,4 +1,4 @@
-"""The Memory tab: what the user kept, filtered by words, meaning and tags; read, changed, forgotten, taken back."""
+"""The Memory tab: memories filtered by words, meaning and tags, to read, change, forget and restore."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ if TYPE_CHECKING:
     from excerpt.tui.memory.worker import Listed
 
 _TAGS_FROM = 60
-"""Cells of a row of one line from which on there is room for tags."""
+"""Minimum width in cells of a one-line row to show tags."""
 
 
 class MemoryList(RowList):
-    """Memories as they were found, newest or best first, and below them the files that cannot be read as one."""
+    """List of memories, newest or best first, and below them the files that cannot be read as one."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("Memory, with the list focused")
 
@@ -70,7 +70,7 @@ class MemoryList(RowList):
     found: reactive[tuple[Recalled, ...]] = reactive((), init=False)
     broken: reactive[tuple[Skipped, ...]] = reactive((), init=False)
     standings: reactive[Mapping[str, MemoryStanding]] = reactive({}, init=False)
-    """How memories stand to their sources, by their ids, as far as it is known."""
+    """States of the sources by memory id, as far as they are known."""
 
     @property
     def memories(self) -> tuple[Memory, ...]:
@@ -86,20 +86,23 @@ class MemoryList(RowList):
 
     @property
     def selected_file(self) -> Skipped | None:
-        """The broken file that is selected, if one is."""
+        """The selected unreadable file; None if no file is selected."""
         at = self.cursor - len(self.found)
         return self.broken[at] if 0 <= at < len(self.broken) else None
 
     @property
     def spans(self) -> tuple[Span, ...]:
-        """What matched in the text of the selected memory."""
+        """Matches in the text of the selected memory."""
         return self.found[self.cursor].spans if self.cursor < len(self.found) else ()
 
     def show(
         self, found: tuple[Recalled, ...], broken: tuple[Skipped, ...], *, is_new: bool = False, wanted: str = ""
     ) -> None:
-        """Take these; the cursor goes to the memory of the id `wanted`, or to the first if these answer a new question,
-        and else stays on the memory it stood on, or on its place."""
+        """Show these memories and files.
+
+        The cursor goes to the memory with the id `wanted`, or to the first row if `is_new` (the query is another).
+        Otherwise it stays on its memory, or if that is gone, on its row.
+        """
         selected = self.selected.id if self.selected is not None else None
         self.set_reactive(MemoryList.found, found)
         self.set_reactive(MemoryList.broken, broken)
@@ -143,35 +146,37 @@ class MemoryList(RowList):
 
 _CHANGED = "is:stale"
 _AT_ONCE = 8
-"""Memories whose sources are looked at between two other questions to the engine: some 2 ms."""
+"""Maximum number of sources that one engine question checks: some 2 ms, so that other questions are not delayed."""
 _MOST_LOOKED_AT = 200
-"""Rows whose sources are looked at without being asked for by `is:stale`."""
+"""Maximum number of sources that are checked without `is:stale`."""
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryFilter:
-    """`query` is in the query language; of what it finds, with `stale` the memories whose source changed or is gone, or
-    else (False) the others."""
+    """A parsed filter.
+
+    `query` is in the query language. `stale` selects the memories with a stale or moved source (True), the others
+    (False), or all (None).
+    """
 
     query: str = ""
     stale: bool | None = None
 
 
 def read_filter(written: str) -> MemoryFilter:
-    """What is asked for by `words #tag in:Meetings since:7d is:stale`. A filter that is begun and says nothing yet,
-    such as `#`, asks for nothing."""
+    """Parse a filter such as `words #tag in:Meetings since:7d is:stale`. Unfinished parts are left out."""
     if not written.strip():
         return MemoryFilter()
-    from excerpt.memory.words import standing_asked  # heavy, and asked for before the first paint
+    from excerpt.memory.words import standing_asked  # slow to import, and this runs before the first paint
     from excerpt.search.query import KINDS_OF_MEMORIES, without_begun_filter
 
-    # Behind a word, so that a begun filter is left out where nothing else is written.
+    # The dash stands for a word: an unfinished filter on its own would not be left out.
     query, stale = standing_asked(without_begun_filter(f"- {written}", KINDS_OF_MEMORIES)[2:])
     return MemoryFilter(query, stale)
 
 
 def toggling_stale(written: str) -> str:
-    """The filter with `is:stale`, or without where it has it."""
+    """Return the filter with `is:stale` added, or removed if it is there."""
     words = written.split()
     if _CHANGED in words:
         return " ".join(word for word in words if word != _CHANGED)
@@ -180,7 +185,7 @@ def toggling_stale(written: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class AskStandings:
-    """How these memories stand to their sources in the vault as it is indexed now, by their ids."""
+    """Engine question: the states of the sources of these memories in the current index, by memory id."""
 
     kind: ClassVar[str] = "standings"
     priority: ClassVar[Priority] = Priority.BADGES
@@ -193,8 +198,11 @@ class AskStandings:
 
 
 class MemoryPane(Vertical):
-    """State: the filter, the memories it leaves, how these stood to their sources when that was last looked at, and
-    which of them were looked at in the newest index."""
+    """The Memory tab's pane: filter, list, and the selected memory.
+
+    Its state is the filter, the memories that match it, the last known states of their sources, and which of these were
+    checked in the newest index.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("Memory")
 
@@ -258,13 +266,13 @@ class MemoryPane(Vertical):
 
     @property
     def all_known(self) -> bool:
-        """Whether what is shown is the answer to the filter as it stands, sources included."""
+        """Whether the pane shows the complete answer to the current filter, with the states of the sources."""
         return not (self._worker.waits("list") or self._waiting)
 
-    # --- what is found ------------------------------------------------------------------------------------------------
+    # --- the list -----------------------------------------------------------------------------------------------------
 
     def reload(self, wanted: str = "") -> None:
-        """Ask for the memories again, as filtered now, and select the one of the id `wanted`, if it is among them."""
+        """Request the memories for the current filter again. Select the one with the id `wanted`, if it is listed."""
         self._wanted = wanted or self._wanted
         query = self._filter.query
         self._worker.recall(query, partial(self._show_listed, query))
@@ -293,7 +301,7 @@ class MemoryPane(Vertical):
         unfiltered = self._filter == MemoryFilter()
         rows.set_reactive(MemoryList.standings, self._standings)
         rows.show(found, listed.broken if listed is not None and unfiltered else (), is_new=is_new, wanted=wanted)
-        # Out of sight and still focused: what emptied it can be taken back there.
+        # An empty list is hidden but keeps the focus, so that its keys can undo what emptied it.
         rows.set_class(not rows.row_count, "-empty")
         self.query_one(Split).context = bool(rows.row_count)
         notice = self.query_one("#memory-notice", Notice)
@@ -324,10 +332,10 @@ class MemoryPane(Vertical):
         title += f" · {len(listed.broken):,} unreadable" if listed.broken else ""
         return title + (" · by words alone" if listed.unranked else "")
 
-    # --- how they stand to their sources ------------------------------------------------------------------------------
+    # --- the states of the sources ------------------------------------------------------------------------------------
 
     def look_at_sources(self) -> None:
-        """Have it found out what became of the sources that nobody has looked at in this index."""
+        """Request the states of the sources that were not checked in this index."""
         found = [one.memory for one in self._listed.found] if self._listed is not None else []
         unknown = [each for each in found if each.source is not None and each.id not in self._looked_at]
         self._waiting = unknown if self._filter.stale is not None else unknown[:_MOST_LOOKED_AT]
@@ -335,7 +343,7 @@ class MemoryPane(Vertical):
         self._look()
 
     def vault_changed(self) -> None:
-        """There is a newer index: the sources may say something else. Until that is known, what is shown holds."""
+        """Check all sources again, in a newer index. Until then, the previous states are shown."""
         self._looked_at = set()
         self.look_at_sources()
 
@@ -344,7 +352,7 @@ class MemoryPane(Vertical):
             self._engine.ask(AskStandings(tuple(self._waiting[:_AT_ONCE])), self._standings_found)
 
     def _standings_found(self, standings: dict[str, MemoryStanding]) -> None:
-        """Some of the answer; the next are asked for, so that searches come between."""
+        """Store some of the states and request the next, so that searches can run in between."""
         self._standings = {**self._standings, **standings}
         self._looked_at |= standings.keys()
         self._waiting = [memory for memory in self._waiting if memory.id not in standings]
@@ -372,7 +380,7 @@ class MemoryPane(Vertical):
         event.stop()
         self.reload()
 
-    # --- the keys -----------------------------------------------------------------------------------------------------
+    # --- actions ------------------------------------------------------------------------------------------------------
 
     def disabled_reason(self, action: str, parameters: tuple[object, ...]) -> str:  # noqa: ARG002 - `Reasoned`'s name
         rows, found = self._list, self._selected_standing()
@@ -391,7 +399,7 @@ class MemoryPane(Vertical):
         return in_memory(action, scene)
 
     def _may_be_stale(self) -> bool:
-        """Whether a source is known to say something else, or is not looked at yet, or those alone are shown."""
+        """Return whether a source is stale or not checked yet, or the filter has `is:stale`."""
         found = self._listed.found if self._listed is not None else ()
         unknown = (one.memory.source is not None and one.memory.id not in self._standings for one in found)
         return self._filter.stale or any(map(_is_stale, self._standings.values())) or any(unknown)
@@ -418,7 +426,7 @@ class MemoryPane(Vertical):
             self.post_message(MemoryEditRequested(memory))
 
     def action_edit(self) -> None:
-        """Open the source, where it is by now, or a file that cannot be read."""
+        """Open the source at its current location, or the selected unreadable file."""
         memory, file = self._list.selected, self._list.selected_file
         if file is not None:
             self.post_message(MemoryFileRequested(self._folder / file.path))
@@ -461,7 +469,7 @@ class MemoryPane(Vertical):
         self._worker.redo()
 
     def action_stale(self) -> None:
-        """Only what is to be looked at, or all again."""
+        """Show only memories with a stale or moved source, or all again."""
         field = self.query_one("#filter", Field)
         field.value = toggling_stale(field.value)
 
@@ -475,8 +483,8 @@ class MemoryPane(Vertical):
         self.query_one("#filter", Field).focus()
 
     def action_back(self) -> None:
-        """Go to the list."""
-        # At once: `focus` waits for its turn, and a letter typed ahead of that would go into the filter.
+        """Focus the list."""
+        # `focus` is deferred: letters typed before it takes effect would go into the filter.
         self.screen.set_focus(self._list)
 
 
@@ -493,15 +501,18 @@ def _is_stale(found: MemoryStanding | None) -> bool:
     return found is not None and (found.is_stale or found.kind == "moved")
 
 
-# --- why an action cannot be done now ------------------------------------------------------------------------------
+# --- disabled actions ----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryViewState:
-    """What the Memory tab's actions need. `total` counts all memories; `on_file` says that a file that cannot be read
-    is selected; `own` that the selected memory has no source; `kind` is what became of its source, "" while nobody has
-    looked; `stale` says that there is something to decide. `decided`: something may be taken back, `undone`: or
-    done again; `to_look_at`: a source says something else by now, or may, or those alone are shown."""
+    """What decides which actions of the Memory tab are enabled.
+
+    `total` counts all memories. `on_file`: an unreadable file is selected. `own`: the selected memory has no source.
+    `kind` is the status of its source, "" if that was not checked yet; `stale`: there is something to decide about it.
+    `decided`: something can be undone. `undone`: something can be redone. `to_look_at`: a source is stale or not
+    checked yet, or only such memories are shown.
+    """
 
     total: int = 0
     selected: bool = False
@@ -519,7 +530,7 @@ _NONE_YET = "Nothing is remembered yet."
 
 
 def in_memory(action: str, scene: MemoryViewState) -> str:
-    """Why the Memory tab would not do that; "" where it can be done."""
+    """Return why an action of the Memory tab is disabled; "" if it is enabled."""
     needed = {
         "undo": (scene.decided, "There is nothing to take back since excerpt was opened."),
         "redo": (scene.undone, "There is nothing to do again."),

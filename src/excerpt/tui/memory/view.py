@@ -1,4 +1,4 @@
-"""The selected memory as it is read: why, where from, what; where its source changed, both side by side."""
+"""View of the selected memory: reason, source and text. If its source changed, both texts are compared."""
 
 from __future__ import annotations
 
@@ -24,15 +24,17 @@ if TYPE_CHECKING:
     from excerpt.memory.stale import DiffRow, MemoryStanding
 
 _NAME = 9
-"""Cells of the names before what is told about a memory."""
+"""Width in cells of the column with the names of fields."""
 _SIDES = 56
-"""Cells from which two texts stand side by side."""
+"""Minimum width in cells to show two texts side by side."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A memory with what matched in its text, and how it stands to its source, None until that is known; or a file
-    that cannot be read as one."""
+    """What the view shows: a memory with its matches and the state of its source, or an unreadable file.
+
+    `standing` is None until it is known.
+    """
 
     memory: Memory | Skipped
     spans: tuple[Span, ...] = ()
@@ -40,7 +42,7 @@ class Shown:
 
 
 class MemoryView(LineView, can_focus=False):
-    """One memory, wrapped to the width there is."""
+    """View of one memory, wrapped to the available width."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "view--name",
@@ -175,14 +177,14 @@ class MemoryView(LineView, can_focus=False):
 
 
 def place_of(source: Source) -> str:
-    """`Sync.md, lines 8–12`, or the path alone where no lines are known."""
+    """Return the location of a source, such as `Sync.md, lines 8–12`; the path alone if the lines are not known."""
     if not source.line_start:
         return source.path
     return f"{source.path}, {spoken(source.place, source.line_start, source.line_end, '–')}"
 
 
 def told_of(found: MemoryStanding) -> str:
-    """What became of a memory's source, in a sentence; "" where there is nothing to say."""
+    """Return a sentence about the state of a memory's source; "" if nothing has changed."""
     keep, forget = key_sign("memory-keep"), key_sign("memory-forget")
     if found.kind == "moved" and found.source is not None:
         return f"It has moved to {place_of(found.source)}: in the list {key_sign('memory-follow')} follows it."
@@ -202,11 +204,11 @@ def _name(shown: Shown) -> str:
 
 
 Pair = tuple[Sequence[StyledRun], Sequence[StyledRun]]
-"""What stands on the left and on the right of one line of the screen."""
+"""The left and the right side of one line on the screen."""
 
 
 def beside(rows: Iterable[DiffRow], width: int) -> Iterator[Pair]:
-    """The lines of both texts; each side is at most `width` cells wide."""
+    """Yield the lines of both texts side by side. Each side is at most `width` cells wide."""
     for row in rows:
         left = runs_of(row.before, row.before_spans, Ink.STRIKE, width)
         right = runs_of(row.after, row.after_spans, Ink.HIGHLIGHT, width)
@@ -214,7 +216,10 @@ def beside(rows: Iterable[DiffRow], width: int) -> Iterator[Pair]:
 
 
 def below(rows: Iterable[DiffRow], width: int) -> Iterator[Sequence[StyledRun]]:
-    """The same where there is no room for two sides: what was before what is, line by line, with - and +."""
+    """Yield the lines of both texts one below the other, with - for the old text and + for the new.
+
+    Used where there is no room for two sides.
+    """
     for row in rows:
         if row.is_same:
             yield from ((StyledRun("  ", Ink.PLAIN), *runs) for runs in runs_of(row.after, (), Ink.PLAIN, width - 2))
@@ -228,7 +233,7 @@ def below(rows: Iterable[DiffRow], width: int) -> Iterator[Sequence[StyledRun]]:
 
 
 def runs_of(text: str | None, spans: Sequence[Span], ink: Ink, width: int) -> list[list[StyledRun]]:
-    """A line of text wrapped to `width`, with the spans in `ink`; nothing where a side has no such line."""
+    """Return a line wrapped to `width` cells, with the spans in the style `ink`; no rows if `text` is None."""
     if text is None:
         return []
     shown = visible(text).replace("\t", " ")

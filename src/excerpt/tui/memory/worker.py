@@ -1,7 +1,7 @@
-"""The memories in a thread of their own: recalled, offered, decided about.
+"""Worker thread for memories: recall, offers and decisions.
 
-What the user decides is never dropped: decisions go first, in their order. The thread begins with the first request;
-until then nothing of the memories is imported, read or indexed.
+Decisions are never dropped: they run before requests, in their order. The thread starts with the first request; until
+then nothing of the memories is imported, read or indexed.
 """
 
 from __future__ import annotations
@@ -26,15 +26,18 @@ if TYPE_CHECKING:
     from excerpt.tui.memory.decisions import Decision, Done
 
 _MOST_FOUND = 3
-"""Memories among the hits of a query, at most: they are beside the vault, not in its place."""
+"""Maximum number of memories among the hits of a query, so that they do not displace the vault."""
 _SURE = (Confidence.STRONG, Confidence.LIKELY)
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """The memories that a filter leaves; how many there are in all, and the files that cannot be read as one. `tags`
-    are those in use, most used first; `unranked` says why they were found by words alone, "" if they were not; `hints`
-    say what of the filter may be meant otherwise."""
+    """The memories that match a filter, with what the Memory tab shows about them.
+
+    `total` counts all memories; `broken` are the files that cannot be read as one. `tags` are those in use, most used
+    first. `unranked` says why memories were found by words alone, "" if they were not. `hints` suggest what else may be
+    meant by the filter.
+    """
 
     found: tuple[Recalled, ...]
     total: int
@@ -46,7 +49,7 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class FoundMemories:
-    """The memories that answer a query, as hits, and all there are."""
+    """The memories that match a query, as hits, and all memories."""
 
     hits: tuple[Hit, ...]
     memories: tuple[Memory, ...]
@@ -54,7 +57,7 @@ class FoundMemories:
 
 @dataclass(frozen=True, slots=True)
 class Offers:
-    """What is remembered already of the same thing, and the tags in use, most used first."""
+    """Memories similar to a text, and the tags in use, most used first."""
 
     found: tuple[Offer, ...]
     tags: tuple[str, ...]
@@ -62,14 +65,14 @@ class Offers:
 
 @dataclass
 class MemoryChanged(Message):
-    """A decision about a memory is done, or taken back; `told` says so in a sentence."""
+    """Posted when a decision about a memory was carried out, undone or redone. `told` is the message to show."""
 
     told: str
     memory_id: str
 
 
 class MemoryWorker:
-    """The memories of one vault, used from one thread only. What was decided, and failures, are posted."""
+    """Worker for the memories of one vault, on one thread. Posts the results of decisions, and failures."""
 
     def __init__(
         self,
@@ -90,11 +93,11 @@ class MemoryWorker:
         self._undone: list[Done] = []
 
     def close(self, wait: float = 2.0) -> None:
-        """End the thread, after what is decided; `wait` is how many seconds that may take."""
+        """End the thread after the pending decisions. Wait for that at most `wait` seconds."""
         self._requests.close(wait)
 
     def use(self, settings: Settings) -> None:
-        """Recall and count by other settings from now on."""
+        """Use other settings for recall and token counts from now on."""
         self._requests.ask_for_itself("settings", Priority.INDEX, partial(self._use, settings))
 
     def _use(self, settings: Settings) -> None:
@@ -102,15 +105,15 @@ class MemoryWorker:
         self._settings, self._recaller, self._tokenizer = settings, None, None
 
     def recall(self, query: str, on_listed: Callable[[Listed], object]) -> None:
-        """The memories that a query leaves, for the Memory tab; all without one."""
+        """Request the memories that match a query, or all without one, for the Memory tab."""
         self._ask("list", Priority.TAB, partial(self._list, query), on_listed)
 
     def find(self, query: str, on_found: Callable[[FoundMemories], object]) -> None:
-        """The memories that answer a query, for the Search tab; without one all there are alone."""
+        """Request the memories that match a query, for the Search tab. Without one, the answer has no hits."""
         self._ask("find", Priority.BADGES, partial(self._find, query), on_found)
 
     def offer(self, text: str, source: Source | None, on_known: Callable[[Offers], object]) -> None:
-        """What is remembered already of the same thing, and the tags in use."""
+        """Request the memories similar to a text, and the tags in use."""
         self._ask("offers", Priority.TAB, partial(self._offer, text, source), on_known)
 
     def waits(self, kind: str) -> bool:
@@ -118,25 +121,25 @@ class MemoryWorker:
         return self._requests.waits(kind)
 
     def decide(self, decision: Decision) -> None:
-        """Do it after what is decided already; nothing that was taken back before can be done again."""
+        """Carry out a decision after the pending ones. It clears the redo history."""
         self._requests.do(partial(self._decide, decision))
 
     @property
     def has_decided(self) -> bool:
-        """Whether something may be taken back; what is on its way counts."""
+        """Whether there is a decision to undo. Pending ones count."""
         return self._requests.has_steps or bool(self._done)
 
     @property
     def has_undone(self) -> bool:
-        """Whether something may be done again; what is on its way counts."""
+        """Whether there is a decision to redo. Pending ones count."""
         return self._requests.has_steps or bool(self._undone)
 
     def undo(self) -> None:
-        """Take back the last decision of this session that was not taken back."""
+        """Undo the last decision of this session that was not undone."""
         self._requests.do(lambda: self._go(self._done, self._undone, "Taken back.", "There is nothing to take back."))
 
     def redo(self) -> None:
-        """Do again what was taken back last."""
+        """Redo the decision that was undone last."""
         self._requests.do(lambda: self._go(self._undone, self._done, "Done again.", "There is nothing to do again."))
 
     def _ask(
@@ -187,7 +190,7 @@ class MemoryWorker:
         self._loop.post_from_thread(MemoryChanged(done.told, done.memory.id))
 
     def _go(self, back: list[Done], on: list[Done], told: str, nothing: str) -> None:
-        """Take back the last of `back`, and note the way on from there."""
+        """Undo the last of `back`, and append the result to `on`, from where it can be reversed."""
         if not back:
             self._loop.post_from_thread(MemoryChanged(nothing, ""))
             return
@@ -195,7 +198,7 @@ class MemoryWorker:
         on.append(done)
         self._loop.post_from_thread(MemoryChanged(told, done.memory.id))
 
-    # --- what is heavy ------------------------------------------------------------------------------------------------
+    # --- loaded on first use ------------------------------------------------------------------------------------------
 
     def _opened(self) -> MemoryStore:
         if self._store is None:

@@ -1,4 +1,4 @@
-"""The pack as it stands: passages, tokens of the budget, what stopped it, and what one more would cost."""
+"""The status bar of the pack: passages, tokens, why it has no more, and the cost of one more."""
 
 from __future__ import annotations
 
@@ -18,13 +18,16 @@ if TYPE_CHECKING:
     from excerpt.tui.pack.packer import Cost
 
 GAUGE = 12
-"""Cells of the gauge; half of them, or none, where the bar is too narrow."""
+"""Width of the gauge in cells. In a narrow bar it is half of that, or left out."""
 _BRIEFEST = 6
-"""At which the bar says only passages and tokens."""
+"""The brevity at which the bar shows only passages and tokens."""
 
 
 class PackBar(Widget):
-    """`pack: 2 passages · 518 of 4,000 tokens ▓▓▒░░░ · marking this adds 211 · 2 marked · neighbors`."""
+    """Bar with the state of the pack.
+
+    Example: `pack: 2 passages · 518 of 4,000 tokens ▓▓▒░░░ · marking this adds 211 · 2 marked · neighbors`.
+    """
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"pack--strong", "pack--full", "pack--empty", "pack--over", "pack--ghost"}
 
@@ -45,11 +48,11 @@ class PackBar(Widget):
     pack: reactive[PackResult | None] = reactive(None)
     marked: reactive[int] = reactive(0)
     wanted: reactive[PackSettings] = reactive(PackSettings())
-    """Scope, budget and format as the keys have them."""
+    """The settings, with scope, budget and format as set by keys."""
     order: reactive[str] = reactive("")
-    """Where it is not that of the scores: `vault order` or `own order`."""
+    """Order of the pack: `vault order`, `own order`, or "" for that of the scores."""
     cost: reactive[Cost | None] = reactive(None)
-    """Of the selected fragment; None where it is marked already."""
+    """Cost of the selected fragment; None if it is marked already."""
 
     def render(self) -> Text:
         width = self.scrollable_content_region.width
@@ -58,7 +61,7 @@ class PackBar(Widget):
         )
 
     def _text(self, brevity: int) -> Text:
-        """The bar at a brevity: 0 says everything, the last only passages and tokens."""
+        """Return the bar at a brevity from 0, everything, to `_BRIEFEST`, only passages and tokens."""
         strong, full, empty, ghost = map(self._ink, ("strong", "full", "empty", "ghost"))
         pack = self.pack
         tokens = pack.tokens if pack else 0
@@ -80,7 +83,7 @@ class PackBar(Widget):
         return text
 
     def _told_stop(self, brevity: int) -> str:
-        """What the pack is of, and what stopped it."""
+        """Return what the pack is built from, or why it has no more passages."""
         pack = self.pack
         if pack is None or brevity == _BRIEFEST:
             return ""
@@ -92,13 +95,13 @@ class PackBar(Widget):
         return best if pack.stopped is Stopped.LIMIT else "nothing more worth it"
 
     def _wanted(self, brevity: int) -> list[str]:
-        """How the pack is wanted: what is as usual is said where there is room."""
+        """Return format, order and scope. The default format and the scope are left out where there is little room."""
         form = str(self.wanted.format) if self.wanted.format is not Format.MARKDOWN or brevity < 1 else ""
         parts = (form if brevity < 4 else "", self.order if brevity < 5 else "", str(self.wanted.scope) * (brevity < 2))
         return [each for each in parts if each]
 
     def _told_cost(self, brevity: int) -> str:
-        """What marking the selected fragment does to the tokens. The first mark takes the place of the best hits."""
+        """Return what marking the selected fragment does to the tokens. The first mark replaces the best hits."""
         cost = self.cost
         if cost is None or brevity > (2 if cost.alone else 4):
             return ""
@@ -110,7 +113,7 @@ class PackBar(Widget):
         return f"marking this {'saves' if cost.tokens < 0 else 'adds'} {tokens}"
 
     def _cells(self, tokens: int, gauge: int) -> tuple[int, int]:
-        """How many cells are full, and how many more would be."""
+        """Return how many cells are full, and how many more marking the selected fragment would fill."""
 
         def cells(count: int) -> int:
             part = min(gauge, round(count / self.wanted.budget * gauge)) if self.wanted.budget else 0

@@ -1,4 +1,4 @@
-"""What goes into the pack: decisions by hand, scope, budget and format; asked for, and the newest answer kept."""
+"""What goes into the pack: decisions by hand, scope, budget and format. Requests packs and keeps the newest."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ if TYPE_CHECKING:
     from excerpt.tui.pack.packer import Cost, Left, Packed, Packer, PackRequest
 
 BUDGETS = (250, 500, 1_000, 1_500, 2_000, 3_000, 4_000, 6_000, 8_000, 12_000, 16_000, 24_000, 32_000, 64_000, 128_000)
-"""The steps a token budget takes on the screen: from a remark to what large models take."""
+"""Token budgets to step through on the screen, from a short remark to what large models accept."""
 
 _SETTLED = 0.15
-"""Seconds a selection stands before its exact cost is asked for: whoever moves on needs none."""
+"""Seconds before the exact cost of a selected fragment is requested, so that moving on requests none."""
 
 _SUFFIXES = {Format.MARKDOWN: ".md", Format.XML: ".xml", Format.JSON: ".json"}
 
 MOST_STEPS = 200
-"""Decisions that can be taken back."""
+"""Maximum number of decisions that can be undone."""
 
 
 @dataclass(frozen=True, slots=True)
 class PackChoices:
-    """Marks, and the overrides for the pack: of them, or, while nothing is marked, of the top hits of a query.
+    """The user's marks, and the overrides for the pack. Immutable: each method returns a changed value.
 
-    Overrides for marks stay while the query changes. Those for top hits are the query's, and are there again with it. A
-    value: each method gives another one.
+    The overrides apply to the marks, or, while nothing is marked, to the top hits of a query. Those for marks stay when
+    the query changes. Those for top hits belong to their query, and apply again when it is asked again.
     """
 
     marks: tuple[Mark, ...] = ()
@@ -47,7 +47,7 @@ class PackChoices:
     of_queries: Mapping[str, Overrides] = field(default_factory=dict)
     ranked: bool = True
     before: KeptMarks = NOTHING_KEPT
-    """Marks of an earlier session, in no pack until they are taken up."""
+    """Marks of an earlier session. They are in no pack until the user takes them up."""
 
     @property
     def marked(self) -> frozenset[str]:
@@ -55,27 +55,27 @@ class PackChoices:
         return frozenset(mark.fragment for mark in self.marks)
 
     def overrides(self, query: str) -> Overrides:
-        """Those that count for the pack as it is now, where `query` is asked."""
+        """Return the overrides for the current pack, where `query` is the current query."""
         return self.of_marks if self.marks else self.of_queries.get(query, AS_RANKED)
 
     def kept(self, query: str) -> KeptMarks:
-        """What is kept from one session to the next: the marks, with what belongs to them."""
+        """Return what is kept for the next session: the marks, the query and the overrides for the marks."""
         taken = self.taking_up()
         return KeptMarks(query or self.before.query, taken.marks, taken.of_marks) if taken.marks else NOTHING_KEPT
 
     def taking_up(self) -> PackChoices:
-        """With the marks of an earlier session before those of this one."""
+        """Return the choices with the marks of an earlier session before those of this one."""
         marks = tuple({mark.fragment: mark for mark in (*self.before.marks, *self.marks)}.values())
         overrides = self.of_marks if self.marks else self.before.overrides
         return replace(self, marks=marks, of_marks=overrides, before=NOTHING_KEPT)
 
     def without(self, fragment_ids: Collection[str]) -> PackChoices:
-        """Without the marks of these, and without those of an earlier session."""
+        """Return the choices without the marks of these fragments, and without those of an earlier session."""
         marks = tuple(mark for mark in self.marks if mark.fragment not in fragment_ids)
         return replace(self, marks=marks, of_marks=self.of_marks if marks else AS_RANKED, before=NOTHING_KEPT)
 
     def toggling(self, mark: Mark) -> PackChoices:
-        """Marked, or no longer. A fragment that was dropped before comes back with its mark."""
+        """Return the choices with this mark added, or removed if it is there. Its fragment is no longer dropped."""
         marks = tuple(each for each in self.marks if each.fragment != mark.fragment)
         if len(marks) == len(self.marks):
             marks = (*marks, mark)
@@ -91,7 +91,7 @@ class PackChoices:
         return self._overridden(query, self.overrides(query).dropping(fragment_ids))
 
     def returning(self, query: str, fragment_ids: Iterable[str]) -> PackChoices:
-        """With these no longer dropped."""
+        """Return the choices with these fragments no longer dropped."""
         overrides = self.overrides(query)
         return self._overridden(query, replace(overrides, dropped=overrides.dropped.difference(fragment_ids)))
 
@@ -99,27 +99,30 @@ class PackChoices:
         return self._overridden(query, self.overrides(query).growing(fragment_ids, scope))
 
     def ordering(self, query: str, fragment_ids: Iterable[str]) -> PackChoices:
-        """The packs of these fragments first, in this order, and then as they were."""
+        """Return the choices with the packs of these fragments first, in this order; the others follow as before."""
         ids = tuple(fragment_ids)
         overrides = self.overrides(query)
         after = (each for each in overrides.order if each not in ids)
         return replace(self, ranked=True)._overridden(query, overrides.ordering((*ids, *after)))
 
     def next_order(self, query: str) -> PackChoices:
-        """From an own order back to that of the scores, from there to that of the vault, and round again."""
+        """Return the choices with the next order.
+
+        The user's own order is cleared, which leaves that of the scores; after this, vault order and scores alternate.
+        """
         overrides = self.overrides(query)
         if self.ranked and overrides.order:
             return self._overridden(query, overrides.ordering(()))
         return replace(self, ranked=not self.ranked)
 
     def order_name(self, query: str) -> str:
-        """`own order`, `vault order`, or "" for that of the scores."""
+        """Return `vault order`, `own order`, or "" for the order of the scores."""
         if not self.ranked:
             return "vault order"
         return "own order" if self.overrides(query).order else ""
 
     def moving(self, moves: MarkMoves) -> PackChoices:
-        """The same for the fragments as they are called now."""
+        """Return the choices with the current ids of the fragments."""
         return replace(self, marks=moves.of_marks(self.marks), of_marks=moves.of_overrides(self.of_marks))
 
     def _overridden(self, query: str, overrides: Overrides) -> PackChoices:
@@ -129,7 +132,7 @@ class PackChoices:
 
 
 class History:
-    """The choices as they are `now`, those before, and those taken back."""
+    """The undo history of the choices: those `now`, those before, and those undone."""
 
     def __init__(self) -> None:
         self.now = PackChoices()
@@ -137,7 +140,7 @@ class History:
         self._after: list[PackChoices] = []
 
     def decide(self, choices: PackChoices) -> bool:
-        """Take these in place of those now; False if they are the same."""
+        """Replace the current choices; return False if the new ones are the same."""
         if choices == self.now:
             return False
         self._before, self._after = [*self._before[-MOST_STEPS + 1 :], self.now], []
@@ -153,7 +156,7 @@ class History:
         return bool(self._after)
 
     def undo(self) -> bool:
-        """Go back to the choices before; False if there are none."""
+        """Restore the previous choices; return False if there are none."""
         if not self._before:
             return False
         self._after.append(self.now)
@@ -161,7 +164,7 @@ class History:
         return True
 
     def redo(self) -> bool:
-        """Do again what was taken back last; False if nothing was."""
+        """Restore the choices undone last; return False if there are none."""
         if not self._after:
             return False
         self._before.append(self.now)
@@ -169,24 +172,24 @@ class History:
         return True
 
     def move(self, moves: MarkMoves) -> None:
-        """Go on with the fragments as they are called now, and no step more to take back."""
+        """Replace the ids of moved fragments in all choices. This is no step to undo."""
         self.now = self.now.moving(moves)
         self._before = [each.moving(moves) for each in self._before]
         self._after = [each.moving(moves) for each in self._after]
 
     def restore(self, kept: KeptMarks) -> None:
-        """Have what an earlier session kept be there in all that was decided in this one."""
+        """Add the marks kept by an earlier session to all choices, so that undo does not remove them."""
         self.now = replace(self.now, before=kept)
         self._before = [replace(each, before=kept) for each in self._before]
         self._after = [replace(each, before=kept) for each in self._after]
 
 
 class PackController:
-    """Own what goes into the pack; ask for it, and keep the newest answer and what one more passage would cost.
+    """Controller of the pack: the user's choices, the newest pack, and the cost of one more passage.
 
-    Told from outside: the selected hit, and the memories among some marks (None while they are being read, after which
-    the pack is asked for again). `changed` is called when pack or cost is another, `built` for each that has come,
-    `failed` where none could be built, `keep` with what is to be there in the next session.
+    `selected` returns the selected hit, `memories` the memories among some marks, or None while they are being read
+    (the pack is requested again afterwards). `changed` is called when the pack or the cost has changed, `built` after
+    each pack, `failed` if none could be built, `keep` with what is to be kept for the next session.
     """
 
     def __init__(
@@ -204,13 +207,13 @@ class PackController:
         keep: Callable[[KeptMarks], object],
     ) -> None:
         self.wanted = settings
-        """The settings, with scope, budget and format as the keys have them now."""
+        """The settings, with scope, budget and format as set by keys."""
         self.packed: Packed | None = None
-        """None while there is nothing to pack."""
+        """The newest pack; None if there is nothing to pack."""
         self.cost: Cost | None = None
-        """Of the selected fragment; None where it is marked already."""
+        """Cost of the selected fragment; None if it is marked already."""
         self.query = ""
-        """The question of the pack: the last one asked, which stays when the query is cleared."""
+        """Query of the pack: the last one asked, also after the query was cleared."""
         self._engine = engine
         self._open_packer = open_packer
         self._settings = settings
@@ -232,36 +235,36 @@ class PackController:
     def _packer(self) -> Packer:
         return self._open_packer()
 
-    # --- what is decided ----------------------------------------------------------------------------------------------
+    # --- decisions ----------------------------------------------------------------------------------------------------
 
     @property
     def choices(self) -> PackChoices:
-        """The decisions by hand as they are now."""
+        """The current decisions by hand."""
         return self._history.now
 
     @property
     def can_undo(self) -> bool:
-        """Whether there is a decision to take back."""
+        """Whether there is a decision to undo."""
         return self._history.can_undo
 
     @property
     def can_redo(self) -> bool:
-        """Whether a decision was taken back."""
+        """Whether there is a decision to redo."""
         return self._history.can_redo
 
     @property
     def order(self) -> str:
-        """The order where it is not that of the scores: `vault order` or `own order`."""
+        """Order of the pack: `vault order`, `own order`, or "" for that of the scores."""
         return self.choices.order_name(self.query)
 
     def restore(self, kept: KeptMarks) -> None:
-        """Know the marks of an earlier session; they are in no pack until they are taken up."""
+        """Load the marks of an earlier session. They are in no pack until the user takes them up."""
         self._history.restore(kept)
         self.keep()
 
     @property
     def earlier(self) -> tuple[Mark, ...]:
-        """The marks that are not among what is listed now: of other queries, and of an earlier session."""
+        """Marks of an earlier session, and marked fragments of notes that are not in the list now."""
         choices = self.choices
         marked, before = choices.marked, choices.before.marks
         elsewhere = (mark for mark in choices.marks if mark.fragment not in self._listed)
@@ -271,53 +274,55 @@ class PackController:
         )
 
     def take_up(self) -> bool:
-        """Mark again what an earlier session had marked."""
+        """Mark again what an earlier session had marked; return False if nothing changed."""
         self.query = self.query or self.choices.before.query
         return self.decide(self.choices.taking_up())
 
     def drop_earlier(self) -> bool:
-        """Take the marks away that are not among what is listed now."""
+        """Remove the marks in `earlier`; return False if nothing changed."""
         return self.decide(self.choices.without({mark.fragment for mark in self.earlier}))
 
     @property
     def packed_fragments(self) -> frozenset[str]:
-        """Ids of the fragments in the pack; none while it is still of the best hits and something is marked, or the
-        other way round."""
+        """Ids of the fragments in the pack.
+
+        Empty while the pack is still built from the best hits although something is marked, or the reverse.
+        """
         if self.packed is None or self._is_of_marks != bool(self.choices.marks):
             return frozenset()
         return frozenset(each for pack in self.packed.result.packs for each in pack.fragment_ids)
 
     def keep(self) -> None:
-        """Hand out what is to be there in the next session."""
+        """Pass on what is to be kept for the next session."""
         self._keep(self.choices.kept(self.query))
 
     def decide(self, choices: PackChoices) -> bool:
-        """Take these in place of those now; False if they are the same."""
+        """Replace the current choices; return False if the new ones are the same."""
         decided = self._history.decide(choices)
         if decided:
             self.keep()
         return decided
 
     def undo(self) -> bool:
-        """Take back the last decision; False if there is none."""
+        """Undo the last decision; return False if there is none."""
         undone = self._history.undo()
         if undone:
             self.keep()
         return undone
 
     def redo(self) -> bool:
-        """Decide again what was taken back last; False if nothing was."""
+        """Redo the decision undone last; return False if there is none."""
         redone = self._history.redo()
         if redone:
             self.keep()
         return redone
 
     def toggle(self, mark: Mark) -> bool:
-        """Mark a fragment, or take its mark away."""
+        """Mark a fragment, or remove its mark."""
         return self.decide(self.choices.toggling(mark))
 
     def drop(self, row: Pack | Left) -> bool:
-        """Drop a pack, or bring back what was dropped. A mark whose text is gone goes."""
+        """Drop a pack, or restore a dropped one. Remove the mark of a fragment that is gone."""
         from excerpt.model import Pack
 
         choices, ids = self.choices, row.fragment_ids
@@ -328,7 +333,7 @@ class PackController:
         return self.decide(choices.dropping(self.query, ids))
 
     def shift(self, at: int, places: int) -> bool:
-        """Move the pack in row `at`."""
+        """Move the pack in row `at` by `places` rows; return False if that is impossible."""
         entries = [pack.entry.fragment_id for pack in self.packed.result.packs] if self.packed is not None else []
         to = at + places
         if not (at < len(entries) and 0 <= to < len(entries)):
@@ -337,14 +342,17 @@ class PackController:
         return self.decide(self.choices.ordering(self.query, entries))
 
     def next_own_scope(self, pack: Pack) -> bool:
-        """Take the next scope for that pack alone."""
+        """Use the next scope for this pack alone."""
         own = dict(self.choices.overrides(self.query).scopes).get(pack.entry.fragment_id, self.wanted.scope)
         return self.decide(self.choices.growing(self.query, pack.fragment_ids, next_of(list(Scope), own)))
 
-    # --- how it is wanted ---------------------------------------------------------------------------------------------
+    # --- settings -----------------------------------------------------------------------------------------------------
 
     def use(self, settings: PackSettings) -> bool:
-        """Go by other settings from now on: what they say differently holds in place of the keys. False if none is."""
+        """Use other settings from now on; return False if they are the same.
+
+        A scope, budget or format set by keys stays, unless that setting has changed.
+        """
         before, self._settings, now = self._settings, settings, self.wanted
         self.wanted = replace(
             settings,
@@ -355,17 +363,17 @@ class PackController:
         return before != settings
 
     def want(self, *, scope: Scope | None = None, budget: int | None = None, form: Format | None = None) -> bool:
-        """Want the pack otherwise; False if it was wanted so."""
+        """Change scope, budget or format of the pack; return False if they are the same."""
         before, now = self.wanted, self.wanted
         self.wanted = replace(now, scope=scope or now.scope, budget=budget or now.budget, format=form or now.format)
         return self.wanted != before
 
     def next_scope(self) -> bool:
-        """Want the next scope."""
+        """Change to the next scope."""
         return self.want(scope=next_of(list(Scope), self.wanted.scope))
 
     def next_format(self) -> bool:
-        """Want the next format; that of a template only where the settings name one."""
+        """Change to the next format. The template format is included only if the settings name one."""
         with_template = bool(self._settings.template) or self._settings.format is Format.TEMPLATE
         formats = [each for each in Format if each is not Format.TEMPLATE or with_template]
         return self.want(form=next_of(formats, self.wanted.format))
@@ -374,21 +382,21 @@ class PackController:
 
     @property
     def is_answered(self) -> bool:
-        """Whether the pack is what was asked for last."""
+        """Whether the pack is the answer to the newest request."""
         return not self._is_delayed and not self._engine.waits("pack")
 
     @property
     def cost_is_known(self) -> bool:
-        """Whether nothing is on the way about what the selected fragment costs."""
+        """Whether no request for the cost of the selected fragment is pending."""
         return not self._settling.waits and not self._engine.waits("cost")
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is no passage to take along."""
+        """Whether the pack has no passages."""
         return self.packed is None or not self.packed.result.packs
 
     def ask(self, found: Result | None, strategy: Strategy) -> None:
-        """Ask for the pack that would be copied now: of the marks, else of the top hits of what was found."""
+        """Request the pack that would be copied now: of the marks, or else of the top hits of `found`."""
         marks = self.choices.marks
         if found is not None and found.query != self.query:
             self.query = found.query
@@ -396,7 +404,7 @@ class PackController:
                 self.keep()
         hits = found.hits if found is not None else ()
         self._listed = frozenset(hit.fragment.id for hit in hits)
-        # Without an index it is asked for again when that is open.
+        # Nothing is requested without an open index; the caller asks again once it is open.
         memories = self._memories(marks) if self._engine.is_open else None
         self._is_delayed = bool(marks) and memories is None
         if memories is None or not (marks or hits):
@@ -421,7 +429,7 @@ class PackController:
 
     @property
     def lacks_memories(self) -> bool:
-        """Whether memories are marked that the pack was not asked for with, as it should be by now."""
+        """Whether memories are marked that the newest request for a pack does not include."""
         memories = self._memories(self.choices.marks)
         return bool(memories) and (self._request is None or self._request.memories != memories)
 
@@ -444,15 +452,15 @@ class PackController:
             self._changed()
 
     def newly_gone(self) -> int:
-        """Return how many marked fragments are gone from the vault since this was asked last."""
+        """Return how many more marked fragments are gone from the vault than at the last call."""
         gone = frozenset(mark.fragment for mark in self.packed.gone) if self.packed is not None else frozenset()
         new, self._told_gone = gone - self._told_gone, gone
         return len(new)
 
-    # --- what one more would cost -------------------------------------------------------------------------------------
+    # --- cost of one more passage -------------------------------------------------------------------------------------
 
     def show_cost(self) -> None:
-        """Tell at once what is known of the selected fragment; the exact cost follows when it stays selected."""
+        """Show the estimated cost of the selected fragment. The exact cost is requested if it stays selected."""
         hit, packed = self._selected(), self.packed
         self._settling.stop()
         self._engine.forget("cost")
@@ -480,10 +488,10 @@ class PackController:
         self.cost = cost
         self._changed()
 
-    # --- taking it along ----------------------------------------------------------------------------------------------
+    # --- copying ------------------------------------------------------------------------------------------------------
 
     def to_copy(self, *, to_file: bool) -> CopyRequested | None:
-        """Return what asks for the pack to be copied; None for an empty one."""
+        """Return the message that requests a copy of the pack; None if the pack is empty."""
         packed = self.packed
         if packed is None or not packed.result.packs:
             return None
@@ -508,7 +516,7 @@ _LEAST_BUDGET, _MOST_BUDGET = 50, 1_000_000
 
 
 def typed_budget(text: str) -> int | str:
-    """Return the tokens that were typed, such as `4000`, `4,000` or `4k`; else a sentence that says what is wrong."""
+    """Return the tokens typed, such as `4000`, `4,000` or `4k`; if they are not valid, a sentence that says why."""
     written = text.strip().lower().replace(",", "").replace("_", "").replace(" ", "")
     thousands = written.endswith("k")
     digits = written.removesuffix("k")
@@ -521,6 +529,6 @@ def typed_budget(text: str) -> int | str:
 
 
 def next_budget(budget: int, steps: int) -> int:
-    """Return the next larger (`steps` 1) or smaller (-1) step; a budget between two steps goes to its neighbour."""
+    """Return the next larger (`steps` 1) or smaller (-1) of the `BUDGETS`, which need not include `budget`."""
     at = bisect_right(BUDGETS, budget) if steps > 0 else bisect_left(BUDGETS, budget) - 1
     return BUDGETS[max(0, min(at, len(BUDGETS) - 1))]

@@ -1,4 +1,4 @@
-"""Packs as the screen asks for them, and shows them. Built in the engine's thread, where what is heavy is imported."""
+"""Packs for the screen, built in the engine thread, where slow modules are imported."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PackRequest:
-    """What a pack is built from: the marks, or the top of `hits` where there are none. `memories` are those marked."""
+    """What a pack is built from: the marks, or the top of `hits` if there are none. `memories` are the marked ones."""
 
     query: str
     strategy: Strategy
@@ -40,8 +40,11 @@ class PackRequest:
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """What is not in the pack, and why; `fragment_ids` are those of its fragments. A mark whose text is gone has no
-    lines. For what the budget left out the tokens are those it needs with its source, else those of its text."""
+    """What was left out of the pack, and why.
+
+    `fragment_ids` are the ids of its fragments. The mark of a fragment that is gone has no lines (0). `tokens` counts
+    what the budget left out with its source, anything else without.
+    """
 
     path: str
     line_start: int
@@ -54,8 +57,10 @@ class Left:
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """A pack, the text that is copied, and the tokens of that (which for JSON are not those of the budget). `moves`
-    says where marks went that were asked for by ids of before, if any were; the rest is of the marks as they are now.
+    """A pack, the text to copy, and the tokens of that text, which for JSON are not those of the budget.
+
+    `moves` maps old ids of marks in the request to current ones, if any have changed. All other fields have current
+    ids.
     """
 
     result: PackResult
@@ -71,9 +76,11 @@ INSTEAD = "in place of another"
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What marking a fragment would add to the tokens of the pack; `alone`, where nothing is marked yet, what it would
-    hold. Until it is `exact`, the tokens are those of the fragment's own text. `reason` says why it would not go in, or
-    that it would push out another mark."""
+    """The tokens that marking a fragment would add to the pack.
+
+    If nothing is marked yet (`alone`), they are the tokens of the new pack. Unless `exact`, they are those of the
+    fragment's own text. `reason` says why the fragment would be left out, or that it would displace another mark.
+    """
 
     fragment_id: str
     tokens: int
@@ -83,8 +90,10 @@ class Cost:
 
 
 class Packer:
-    """Builds packs for the screen, of the vault in the folder `vault`; `config` is where a template's path counts from.
-    Keeps those it built last."""
+    """Builder of packs for the screen, with a cache of the last ones.
+
+    `vault` is the vault's folder. The path of a template is relative to `config`.
+    """
 
     def __init__(self, vault: Path, config: Path) -> None:
         self._vault = vault
@@ -105,7 +114,10 @@ class Packer:
         return Links(self._vault)
 
     def pack(self, source: Moving, request: PackRequest) -> Packed:
-        """Raises SettingsError for a template or tokenizer that cannot be used."""
+        """Build the pack of a request.
+
+        Raises SettingsError for a template or tokenizer that cannot be used.
+        """
         from excerpt.pack.build import DROPPED, GONE
         from excerpt.pack.formats.registry import as_output
 
@@ -137,7 +149,7 @@ class Packer:
         )
 
     def cost(self, source: Moving, request: PackRequest, mark: Mark) -> Cost:
-        """What marking that fragment too would cost. A copy of what is in costs nothing, and is no reason."""
+        """Return the cost of marking one more fragment. A copy of a passage in the pack costs 0 and has no `reason`."""
         from excerpt.pack.build import OUT_OF_BUDGET
 
         source = self._with_memories(source, request)
@@ -156,7 +168,7 @@ class Packer:
         return Cost(mark.fragment, tokens, alone=before is None, exact=True, reason=reason)
 
     def _result(self, source: NoteSource, request: PackRequest, marked: Iterable[Fragment]) -> PackResult:
-        """As `excerpt pack` makes it of the same marks or hits."""
+        """Return the pack that `excerpt pack` builds from the same marks or hits."""
         from excerpt.pack.formats.registry import renderer_for
 
         spans = {mark.fragment: mark.spans for mark in request.marks}
@@ -177,7 +189,10 @@ class Packer:
         )
 
     def _with_memories(self, source: Moving, request: PackRequest) -> Moving:
-        """The source with the memories of the request; the same as long as it can be, since packs are kept by it."""
+        """Return the source with the memories of the request.
+
+        It is the same object as before if possible, because the cache of packs depends on it.
+        """
         from excerpt.pack.memories import WithMemories
 
         if not request.memories:
@@ -200,7 +215,7 @@ class Packer:
 
 @dataclass(frozen=True, slots=True)
 class AskPack:
-    """The pack that would be copied now."""
+    """Engine question: the pack that would be copied now."""
 
     kind: ClassVar[str] = "pack"
     priority: ClassVar[Priority] = Priority.PACK
@@ -213,7 +228,7 @@ class AskPack:
 
 @dataclass(frozen=True, slots=True)
 class AskCost:
-    """What marking a fragment, besides what is asked for, would add to the pack."""
+    """Engine question: what marking one more fragment would add to the requested pack."""
 
     kind: ClassVar[str] = "cost"
     priority: ClassVar[Priority] = Priority.PACK
@@ -226,7 +241,7 @@ class AskCost:
 
 
 def _moved(request: PackRequest, source: Moving) -> tuple[PackRequest, MarkMoves | None]:
-    """The request for the fragments as `source` calls them, and which have moved if any have."""
+    """Return the request with the current ids of fragments, and the moves; None if none has moved."""
     from excerpt.pack.memories import mark_moves
 
     moves = mark_moves(request.marks, source)
@@ -259,7 +274,7 @@ def _left(left: LeftOut, tokens: int, known: dict[tuple[str, int, int], str]) ->
 
 
 def _dropped(source: NoteSource, ids: Iterable[str], tokenizer: Tokenizer, reason: str) -> Iterator[Left]:
-    """The dropped fragments; those that stand side by side are one, since they were in one pack."""
+    """Yield the dropped fragments. Adjacent ones are joined, since they were in one pack."""
     found = (source.fragment(fragment_id) for fragment_id in ids)
     there = sorted((each for each in found if each is not None), key=lambda each: (each.path, each.ordinal))
     runs: list[list[Fragment]] = []

@@ -1,4 +1,4 @@
-"""The passages of the pack one by one, below them what was left out and why; and the dialog for the budget."""
+"""The panel with the passages of the pack and what was left out, and the dialog for the budget."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ from excerpt.tui.pack.controller import PackController, typed_budget
 from excerpt.tui.pack.packer import Left, Packed
 
 _NAME = 26
-"""Cells that the name of a passage has before it is told what scope each has, where all have the same."""
+"""Minimum cells for names beside a column of scopes that are all the same."""
 _LEAST_NAME = 18
-"""Cells that it has before anything is told between name and tokens."""
+"""Minimum cells for names beside columns that can be left out."""
 _EMPTY = "The pack is empty. Type a query: its best hits go in, or only what you mark."
 
 
 _INKS = ("row--faint", "pack--heading", "pack--why")
-"""Of lines, scope and reason."""
+"""Styles of the columns: lines, scope and reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class PanelContents:
-    """What the panel shows. `ranks` are those of the hits, from 1, by the ids of fragments."""
+    """What the panel shows. `ranks` are the ranks of the hits, from 1, by fragment id."""
 
     packed: Packed
     marked: frozenset[str]
@@ -56,7 +56,7 @@ class PanelContents:
 
 @dataclass(frozen=True, slots=True)
 class PanelSelection:
-    """The selected row of the pack panel, from 0: the first `passages` of the `rows` are in the pack."""
+    """The selected row of the pack panel, from 0. The first `passages` of the `rows` are in the pack."""
 
     row: int = 0
     passages: int = 0
@@ -69,7 +69,7 @@ class PanelSelection:
 
 
 class PackPanel(RowList):
-    """One line for each pack, and for each thing left out."""
+    """List of the packs and of what was left out, one line each."""
 
     ROW_HEIGHT = 1
     BINDINGS: ClassVar[list[BindingType]] = bindings("Search, with the pack focused")
@@ -96,7 +96,7 @@ class PackPanel(RowList):
         id: str | None = None,  # noqa: A002 - Textual's name
         classes: str | None = None,
     ) -> None:
-        """Call `decided` after each key that decides about the pack, with whether it changed anything."""
+        """Create the panel. `decided` is called after each of its keys, with whether that changed the pack."""
         super().__init__(id=id, classes=classes)
         self._controller = controller
         self._decided = decided
@@ -114,11 +114,11 @@ class PackPanel(RowList):
 
     @property
     def selected_pack(self) -> Pack | None:
-        """None where what is selected was left out."""
+        """The selected pack; None if the selected row was left out."""
         return self.selected if isinstance(self.selected, Pack) else None
 
     def watch_contents(self, old: PanelContents | None, new: PanelContents | None) -> None:
-        """The cursor stays on the pack it was on; where that is gone, on its place."""
+        """Keep the cursor on its pack, or if that is gone, on its row."""
         selected = old.rows[self.cursor] if old is not None and self.cursor < len(old.rows) else None
         packs = new.packed.result.packs if new is not None else ()
         entries = [pack.entry.fragment_id for pack in packs]
@@ -126,29 +126,29 @@ class PackPanel(RowList):
         self.rows_changed(entries.index(entry) if entry in entries else self.cursor)
         self.border_title = self._title(new)
 
-    # --- what its keys do ---------------------------------------------------------------------------------------------
+    # --- actions ------------------------------------------------------------------------------------------------------
 
     @property
     def selection(self) -> PanelSelection:
-        """Which row is selected, and what there is to select."""
+        """The selected row, and the number of rows."""
         passages = len(self.contents.packed.result.packs) if self.contents is not None else 0
         return PanelSelection(self.cursor, passages, self.row_count)
 
     def disabled_reason(self, action: str, parameters: tuple[object, ...]) -> str:
-        """Return why an action cannot be done now; "" where it can."""
+        """Return why an action is disabled; "" if it is enabled."""
         return pack_disabled(action, self.selection, parameters)
 
     def action_drop(self) -> None:
-        """Drop the selected passage, or bring back what was dropped."""
+        """Drop the selected passage, or restore a dropped one."""
         row = self.selected
         self._decided(row is not None and self._controller.drop(row))
 
     def action_shift(self, places: int) -> None:
-        """Move the selected passage by that many places."""
+        """Move the selected passage by so many rows."""
         self._decided(self.selected_pack is not None and self._controller.shift(self.cursor, places))
 
     def action_own_scope(self) -> None:
-        """Take the next scope for the selected passage alone."""
+        """Use the next scope for the selected passage alone."""
         pack = self.selected_pack
         self._decided(pack is not None and self._controller.next_own_scope(pack))
 
@@ -194,7 +194,7 @@ class PackPanel(RowList):
         return left, right
 
     def _told(self, pack: Pack) -> tuple[str, str, str]:
-        """Its lines, its scope and what brought it in. A memory has neither lines nor neighbours."""
+        """Return the lines, the scope and the reason of a pack. A memory has neither lines nor scope."""
         if memory_id_of(pack.path) is not None:
             return "", "", self._why(pack)
         cut = " […]" if pack.cut_above or pack.cut_below else ""
@@ -204,7 +204,7 @@ class PackPanel(RowList):
         return lines, pack.scope + cut, self._why(pack)
 
     def _columns(self, width: int) -> tuple[int, int, int]:
-        """Cells for what is told of the packs: as wide as the widest of each, none for what leaves names no room."""
+        """Return the width of each column in cells: its widest cell, or 0 where names would get no room."""
         assert self.contents is not None
         told = [self._told(pack) for pack in self.contents.packed.result.packs]
         lines, scope, why = (max(map(cell_len, column)) for column in zip(*told, strict=True))
@@ -215,7 +215,7 @@ class PackPanel(RowList):
         return lines, scope, why if room >= _LEAST_NAME else 0
 
     def _why(self, pack: Pack) -> str:
-        """`marked`, or the rank of the hit that brought it in; with how many more are in it."""
+        """Return the reason for a pack, with its number of marks or further hits: `marked`, `2 marks`, `hit 3 +1`."""
         assert self.contents is not None
         marks = len(self.contents.marked.intersection(pack.fragment_ids))
         if marks:
@@ -240,7 +240,7 @@ class PackPanel(RowList):
 
 
 def pack_disabled(action: str, selection: PanelSelection, parameters: tuple[object, ...] = ()) -> str:
-    """Return why the pack panel would not do that; "" where it can be done."""
+    """Return why an action of the pack panel is disabled; "" if it is enabled."""
     if action == "drop":
         return "" if selection.rows else "The pack is empty."
     if action == "own_scope":
@@ -260,14 +260,14 @@ def _shift_disabled(selection: PanelSelection, parameters: tuple[object, ...]) -
 
 @dataclass(frozen=True, slots=True)
 class TypedBudget:
-    """The tokens that were typed. `copying`: the pack is to be copied with them."""
+    """The typed number of tokens. `copying` says whether to copy the pack with it."""
 
     budget: int
     copying: bool
 
 
 class BudgetDialog(Dialog[TypedBudget]):
-    """Dismissed with what was typed."""
+    """Dialog for the token budget. Its result is what was typed."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("The budget")
 
@@ -295,7 +295,7 @@ class BudgetDialog(Dialog[TypedBudget]):
             yield Static(Content("A number of tokens, such as 4000 or 4k."), id="told")
 
     def action_take(self, copying: bool) -> None:
-        """Take what is typed, where it is a budget."""
+        """Close the dialog with the typed budget, or show why it is not valid."""
         typed = typed_budget(self.query_one(Field).value)
         if isinstance(typed, int):
             self.dismiss(TypedBudget(typed, copying))
