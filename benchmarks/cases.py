@@ -36,7 +36,7 @@ LIMIT = 50
 """Hits that are looked at, as many as the scorer asks for."""
 LINKS = ranking.BOOSTS["links"]
 PER_NOTE = SearchSettings().per_note
-_CALLED = SIGNALS.index("called")
+_ANCHOR = SIGNALS.index("anchor")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Case:
     notes, and the order of rows that score alike.
 
     `notes` are numbered from 0 among those that matter here: the candidates' and those they link to. `links` are
-    pairs of them, `note_count` how many there are. `fair_called` is the signal `called`, and `fair_links` are the
+    pairs of them, `note_count` how many there are. `fair_anchor` is the signal `anchor`, and `fair_links` are the
     links, without those in notes that the query's words were taken from.
     """
 
@@ -56,7 +56,7 @@ class Case:
     notes: Rows
     tied: Order
     links: tuple[Rows, Rows]
-    fair_called: Floats
+    fair_anchor: Floats
     fair_links: tuple[Rows, Rows]
     note_count: int
     word_count: int
@@ -126,7 +126,7 @@ def score(case: Case, variant: Variant) -> Scored:
     signals, links = case.signals, case.links
     if not variant.origins:
         signals, links = signals.copy(), case.fair_links
-        signals[:, _CALLED] = case.fair_called
+        signals[:, _ANCHOR] = case.fair_anchor
     scored = ranking.weighted(case.rows, signals, variant.weights[case.leader(variant.wanted)], case.notes)
     matching = np.flatnonzero(scored.scores > 0)
     scored, notes = scored.of_rows(matching), case.notes[matching]
@@ -175,7 +175,7 @@ def case_of(engine: Engine, question: Question) -> Case:
         notes=np.searchsorted(among, notes).astype(np.int32),
         tied=np.argsort(np.lexsort((table.lines[found.rows], notes))),
         links=links,
-        fair_called=_fair_called(engine, said, question.struck) if struck else found.signals[:, _CALLED],
+        fair_anchor=_fair_anchor(engine, said, question.struck) if struck else found.signals[:, _ANCHOR],
         fair_links=(links[0][fair], links[1][fair]),
         note_count=len(among),
         word_count=said.word_count,
@@ -189,7 +189,7 @@ def first_headings_unread() -> Iterator[None]:
         yield
 
 
-def _fair_called(engine: Engine, said: Evidence, struck: Collection[str]) -> Floats:
+def _fair_anchor(engine: Engine, said: Evidence, struck: Collection[str]) -> Floats:
     read, paths = names.stored, engine.snapshot.table.paths
     silent = {
         number for number, path in zip(engine.snapshot.table.numbers.tolist(), paths, strict=True) if path in struck
@@ -201,7 +201,7 @@ def _fair_called(engine: Engine, said: Evidence, struck: Collection[str]) -> Flo
 
     with patch.object(names, "stored", others):
         return (
-            Proposer(engine.snapshot, engine.index, OtherNames(engine.snapshot)).put_forward(said).signals[:, _CALLED]
+            Proposer(engine.snapshot, engine.index, OtherNames(engine.snapshot)).put_forward(said).signals[:, _ANCHOR]
         )
 
 

@@ -46,7 +46,7 @@ def value(hit: Hit, name: str) -> float:
 
 def test_a_note_that_begins_with_the_query_is_about_it_more_than_one_that_mentions_it(tmp_path: Path) -> None:
     found = hits(tmp_path, LIGHTHOUSES, "lighthouse")
-    openings = {hit.fragment.path: value(hit, "opening") for hit in reversed(found)}
+    openings = {hit.fragment.path: value(hit, "intro_words") for hit in reversed(found)}
     assert openings["About.md"] == 1
     assert openings["Diary.md"] == 0
 
@@ -61,7 +61,7 @@ def test_of_each_note_only_the_best_fragment_has_what_its_opening_gives(tmp_path
 def test_an_opening_that_a_filter_leaves_out_gives_nothing(tmp_path: Path) -> None:
     found = hits(tmp_path, LIGHTHOUSES, 'lighthouse "lights the lamp"')
     assert [hit.fragment.path for hit in found] == ["About.md"]
-    assert value(found[0], "opening") == value(found[0], "gist") == 0
+    assert value(found[0], "intro_words") == value(found[0], "intro_meaning") == 0
 
 
 def test_what_a_note_begins_with_brings_up_no_fragment_that_does_not_match(tmp_path: Path) -> None:
@@ -84,14 +84,14 @@ def test_a_later_heading_of_the_first_level_is_no_name(tmp_path: Path) -> None:
 
 
 def test_a_note_is_called_what_a_link_in_a_note_that_was_found_says(tmp_path: Path) -> None:
-    called = {hit.fragment.path: value(hit, "called") for hit in hits(tmp_path, TRAVELS, "timetable of ferries")}
+    called = {hit.fragment.path: value(hit, "anchor") for hit in hits(tmp_path, TRAVELS, "timetable of ferries")}
     assert called["p17.md"] == 1
     assert called["p18.md"] == 0, "the note that has the link is not called so"
     assert called["p19.md"] == 0
 
 
 def test_what_a_note_calls_itself_is_not_heard(tmp_path: Path) -> None:
-    assert all(value(hit, "called") == 0 for hit in hits(tmp_path, TRAVELS, "wind chart"))
+    assert all(value(hit, "anchor") == 0 for hit in hits(tmp_path, TRAVELS, "wind chart"))
 
 
 def test_what_links_call_a_note_counts_only_as_far_as_it_is_better_than_its_names(tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ def test_what_links_call_a_note_counts_only_as_far_as_it_is_better_than_its_name
         "Ferry timetable.md": "Boats leave at noon.\n",
         "Pier.md": "See the [[Ferry timetable|ferry timetable]] and the [[Ferry timetable|list of all departures]].\n",
     }
-    same = {hit.fragment.path: value(hit, "called") for hit in hits(tmp_path / "a", notes, "ferry timetable")}
-    other = {hit.fragment.path: value(hit, "called") for hit in hits(tmp_path / "b", notes, "boats departures")}
+    same = {hit.fragment.path: value(hit, "anchor") for hit in hits(tmp_path / "a", notes, "ferry timetable")}
+    other = {hit.fragment.path: value(hit, "anchor") for hit in hits(tmp_path / "b", notes, "boats departures")}
     assert same["Ferry timetable.md"] == 0
     assert 0 < other["Ferry timetable.md"] < 1

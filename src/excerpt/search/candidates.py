@@ -241,14 +241,14 @@ class Proposer:
             "words": words,
             "coverage": weight @ anywhere,
             "title": names,
-            "called": np.maximum(called - names, 0),
+            "anchor": np.maximum(called - names, 0),
             "heading": self._fit(weight, heading, other_heading, rows, ("heading",)),
             "outline": self._fit(weight, outline, other_outline, rows, ("above", "heading")),
             "note": _of_notes(words, notes, of_notes),
-            "opening": np.minimum(opening / _highest_of(opening, of_notes), 1),
+            "intro_words": np.minimum(opening / _highest_of(opening, of_notes), 1),
             "proximity": self._proximity(evidence, rarity, rows),
             "meaning": self._meaning(evidence, rows, nearest),
-            "gist": self._meaning(evidence, first, nearest),
+            "intro_meaning": self._meaning(evidence, first, nearest),
             "coherence": self._coherence(evidence, rows, notes, nearest),
         }
         return np.stack([signals[name] for name in SIGNALS], axis=1).astype(np.float32)

@@ -81,11 +81,11 @@ def _alike(modified_ns: Times) -> bool:
 # candidates are scored by all signals, whichever list brought them up.
 
 SIGNALS = (
-    *("words", "coverage", "title", "called", "heading", "outline", "note", "opening", "proximity"),
-    *("meaning", "gist", "coherence"),
+    *("words", "coverage", "title", "anchor", "heading", "outline", "note", "intro_words", "proximity"),
+    *("meaning", "intro_meaning", "coherence"),
 )
 """The signals by name, in the order of their columns."""
-OF_NOTES = ("opening", "gist")
+OF_NOTES = ("intro_words", "intro_meaning")
 """The signals that only the best fragment of each note gets: they say which note is about the query."""
 
 
@@ -96,23 +96,23 @@ class Weights:
     `words` is BM25 as a share of the best fragment's of a note (of an attachment up to twice that); `coverage` the
     share of the query's words that the fragment, its headings, title and tags have; `title` (or any other name of the
     note), `heading` and `outline` (the heading with those above it) the share of the query they cover times the share
-    of them that the query covers; `called` how much better the text of a link to the note fits than its names; `note`
-    how well the note's best fragments match by words, `opening` how well its first fragment does; `proximity` how close
-    the words are; `meaning` the cosine above the vault's mean; `gist` the same of the note's first fragment,
-    `coherence` of the nearer of its neighbours.
+    of them that the query covers; `anchor` how much better the text of a link to the note fits than its names; `note`
+    how well the note's best fragments match by words, `intro_words` how well its first fragment does; `proximity` how
+    close the words are; `meaning` the cosine above the vault's mean; `intro_meaning` the same of the note's first
+    fragment, `coherence` of the nearer of its neighbours.
     """
 
     words: float
     coverage: float
     title: float
-    called: float
+    anchor: float
     heading: float
     outline: float
     note: float
-    opening: float
+    intro_words: float
     proximity: float
     meaning: float
-    gist: float
+    intro_meaning: float
     coherence: float
 
     @property
@@ -124,32 +124,32 @@ _HYBRID = Weights(
     words=0.5,
     coverage=0.05,
     title=0.75,
-    called=0.3,
+    anchor=0.3,
     heading=0.2,
     outline=0.1,
     note=0.4,
-    opening=0.15,
+    intro_words=0.15,
     proximity=0.2,
     meaning=0.18,
-    gist=0.1,
+    intro_meaning=0.1,
     coherence=0.03,
 )
 
 WEIGHTS: Mapping[Strategy, Weights] = {
-    Strategy.ADAPTIVE: replace(_HYBRID, proximity=0.0, meaning=0.0, gist=0.0, coherence=0.0),
-    Strategy.PROXIMITY: replace(_HYBRID, proximity=0.3, meaning=0.0, gist=0.0, coherence=0.0),
+    Strategy.ADAPTIVE: replace(_HYBRID, proximity=0.0, meaning=0.0, intro_meaning=0.0, coherence=0.0),
+    Strategy.PROXIMITY: replace(_HYBRID, proximity=0.3, meaning=0.0, intro_meaning=0.0, coherence=0.0),
     Strategy.SEMANTIC: Weights(
         words=0.0,
         coverage=0.0,
         title=0.2,
-        called=0.08,
+        anchor=0.08,
         heading=0.1,
         outline=0.05,
         note=0.0,
-        opening=0.0,
+        intro_words=0.0,
         proximity=0.0,
         meaning=0.7,
-        gist=0.1,
+        intro_meaning=0.1,
         coherence=0.15,
     ),
     Strategy.HYBRID: _HYBRID,
