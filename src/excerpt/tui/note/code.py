@@ -1,4 +1,4 @@
-"""Colour code by Pygments."""
+"""Highlight the syntax of code with Pygments."""
 
 from __future__ import annotations
 
@@ -13,13 +13,16 @@ if TYPE_CHECKING:
 
 
 MOST = 30_000
-"""Characters of code that are coloured in one context; Pygments takes about 1.2 us for each."""
+"""Most characters of code highlighted in one window; Pygments takes about 1.2 us for each."""
 
 Inked = tuple[int, int, Ink]
 
 
 def code_inks(lines: Sequence[str], language: str) -> list[list[Inked]]:
-    """For each line of a piece of code the columns and inks of what has one; nothing for an unknown language."""
+    """Return for each line of code its styled ranges as (start column, end column, style).
+
+    All lists are empty if Pygments does not know the language.
+    """
     found: list[list[Inked]] = [[] for _ in lines]
     lexer = _lexer(language)
     if lexer is None:

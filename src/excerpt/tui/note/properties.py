@@ -1,4 +1,4 @@
-"""Draw the properties of a note: names in one column, values without their YAML signs."""
+"""Draw the properties of a note: names in one column, values without YAML syntax."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from excerpt.text.inline import SpanKind, inline_spans
 from excerpt.tui.common.line_drawing import Ink, InkedLine, draw_link
 
 _WIDEST_NAME = 20
-"""Cells up to which names make a column; a longer one has its value right behind it."""
+"""Longest name, in cells, that the name column is sized for; the value of a longer name follows it directly."""
 _RULE = "─" * 12
 
 _NAMED = re.compile(r"^([\w][\w .-]*?)(:)(?:[ \t]+|$)")
@@ -23,9 +23,9 @@ _BOXES = {"true": "☑", "false": "☐"}
 
 
 def property_lines(texts: Sequence[str]) -> list[tuple[InkedLine, int]]:
-    """The lines of a note's frontmatter, its `---` with them, each with the hang of its continuation.
+    """Return the drawn lines of a note's frontmatter, `---` included, each with its hanging indent.
 
-    Anything but simple names, values and lists stays as it is written.
+    Only simple names, values and lists are redrawn; other YAML stays as written.
     """
     named = [_NAMED.match(text) for text in texts]
     widths = [cell_len(visible(found[1])) for found in named if found]
@@ -51,7 +51,7 @@ def property_lines(texts: Sequence[str]) -> list[tuple[InkedLine, int]]:
 
 
 def _draw_value(line: InkedLine, start: int, name: str) -> None:
-    """Draw the value that begins at `start`: without quotation marks and brackets, with links and tags inked."""
+    """Draw the value that begins at `start`: hide quotation marks and brackets, style links and tags."""
     text = line.text
     value = text[start:].rstrip()
     if name in _TAGS:

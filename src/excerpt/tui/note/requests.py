@@ -1,4 +1,4 @@
-"""What the preview asks of the engine: the note around a fragment, and where a link leads."""
+"""Requests of the preview to the engine: the note around a fragment, and the target of a link."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class LinkFound:
-    """Where a link leads: a location in the vault, or an address outside of it, or neither, and then what to say."""
+    """The target of a link: a location in the vault, or an address outside of it.
+
+    `told` is a message for the user: why there is no target, or what part of it is missing.
+    """
 
     location: Location | None = None
     address: str = ""
@@ -31,8 +34,11 @@ class LinkFound:
 
 @dataclass(frozen=True, slots=True)
 class AskWindow:
-    """The note around a location, or all of it; None where it is gone. With the `query` that found it, its words are
-    marked in the neighbours as well, and where it was found by its meaning the sentences nearest to it."""
+    """A request for the lines around a location, or the whole note. The answer is None if the location is gone.
+
+    `query` is the query that found the location: its words are highlighted in the surrounding lines too. If the
+    location was found by meaning, the sentences of the fragment nearest in meaning to the query are marked as well.
+    """
 
     kind: ClassVar[str] = "window"
     priority: ClassVar[Priority] = Priority.PASSAGE
@@ -69,7 +75,7 @@ class AskWindow:
 
 
 def set_off(text: str, spans: Iterable[Span], query: str, language: str) -> list[Span]:
-    """Return what is set off of the text that `query` matched: no stop words, where the query has other words."""
+    """Return the spans to highlight: without stop words, unless the query has nothing but stop words."""
     from excerpt.text.words import stop_words_among
 
     stop_words = stop_words_among(re.findall(r"\w+", query.casefold()), ("en", language))
@@ -77,7 +83,10 @@ def set_off(text: str, spans: Iterable[Span], query: str, language: str) -> list
 
 
 def _fragment_at(snapshot: Corpus, path: str, line: int) -> Fragment | None:
-    """The fragment of a note that holds a line or comes next, else its last; None for a note without any."""
+    """Return the first fragment of a note that ends at or after a line, else its last one.
+
+    None if the note has no fragments.
+    """
     there = snapshot.note_fragments(path)
     return next((one for one in there if line <= one.line_end), there[-1] if there else None)
 
@@ -85,7 +94,7 @@ def _fragment_at(snapshot: Corpus, path: str, line: int) -> Fragment | None:
 def _elsewhere(
     engine: Engine, query: str, text: str, fragment: Fragment, view: NoteView
 ) -> Iterator[tuple[int, Columns]]:
-    """Where the query's words stand in the rest of what is shown, by line."""
+    """Yield the matches of the query outside of the fragment but in the window, as (line number, columns)."""
     lines = text.split("\n")
     first, last = reach_of(fragment, len(lines), view)
     marks = engine.marks(query)
@@ -102,7 +111,7 @@ def _elsewhere(
 
 @dataclass(frozen=True, slots=True)
 class AskLink:
-    """Where a link leads that stands in the note `source`."""
+    """A request for the target of a link in the note `source`."""
 
     kind: ClassVar[str] = "link"
     priority: ClassVar[Priority] = Priority.PANEL
@@ -138,8 +147,11 @@ def _leads_nowhere(link: Link) -> str:
 
 
 def line_of(text: str, sections: Sequence[Section], link: Link) -> int | None:
-    """The line (1-based) of a note that a link means: of its heading or block, the first one without; None where the
-    note has none of that name. A heading may be written as a path of headings, or as an address spells it."""
+    """Return the line (1-based) of the heading or block that a link names, or None if the note has no such part.
+
+    A link without heading or block leads to line 1. A heading may be given as a path of headings, or in the spelling of
+    a URL: only letters and digits are compared.
+    """
     if link.block_id:
         block = re.compile(rf"(?:^|\s)\^{re.escape(link.block_id)}\s*$", re.IGNORECASE)
         return next((number for number, line in enumerate(text.split("\n"), 1) if block.search(line)), None)
@@ -159,6 +171,6 @@ def _bare(title: str) -> str:
 
 
 def _holds(path: Sequence[str], wanted: Sequence[str]) -> bool:
-    """Whether `wanted` stands in `path` in this order, whatever stands between."""
+    """Return whether the items of `wanted` occur in `path` in this order, with any others between them."""
     rest = iter(path)
     return all(part in rest for part in wanted)

@@ -12,13 +12,14 @@ from excerpt.tui.common.line_drawing import InkedLine
 _BAR = re.compile(r"(?<!\\)\|")
 _IN_CODE = re.compile(r"`[^`\n]*`")
 _WIDEST_TABLE = 200
-"""Cells of a table from which on its columns are not aligned: no window shows them side by side."""
+"""Widest table, in cells, whose columns are aligned: no window shows a wider one side by side."""
 
 
 def align(rows: Sequence[InkedLine], rule: int) -> bool:
-    """Make the columns of drawn `rows` as wide as the widest cell, and a line of the row `rule`; whether it was done.
+    """Pad the cells of drawn `rows` to the width of their column, and draw row `rule` as a line.
 
-    A bar in code is no border here, as the parser has it otherwise only where the code is broken by it.
+    Returns False if the table is empty or wider than `_WIDEST_TABLE`; it is then left as it is. A bar inside inline
+    code is not taken as a border; a Markdown parser differs only where the bar breaks the code.
     """
     bars = [_bars(row.text) for row in rows]
     cells = [[_cell(row, *edges) for edges in _edges(row.text, at)] for row, at in zip(rows, bars, strict=True)]
@@ -40,7 +41,7 @@ def _bars(text: str) -> list[int]:
 
 
 def _edges(text: str, bars: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Where the cells between bars begin and end; what stands outside of the first and last is one if there is any."""
+    """Yield the start and end of each cell between the bars, and of any text before the first or after the last bar."""
     starts = [0, *(bar + 1 for bar in bars)]
     ends = [*bars, len(text)]
     for at, (start, end) in enumerate(zip(starts, ends, strict=True)):
@@ -53,7 +54,7 @@ def _cell(row: InkedLine, start: int, end: int) -> str:
 
 
 def _pad(row: InkedLine, bars: Sequence[int], cells: Sequence[str], widths: Sequence[int], *, is_rule: bool) -> None:
-    """Let the bars carry all blanks: each is shown with those that fill the cell before it."""
+    """Hide the blanks of the cells, and draw each bar with the blanks that pad the cell before it."""
     text = row.text
     edges = list(_edges(text, bars))[: len(widths)]
     ending = {end: column for column, (_, end) in enumerate(edges)}

@@ -1,6 +1,7 @@
-"""Draw a window of a note around a fragment, or all of it, for the preview.
+"""Draw a window of a note for the preview: the lines around a fragment, or the whole note.
 
-Properties, tables and code span lines; what is drawn on a line always belongs to that line.
+Properties, tables and code span several lines; each is still drawn line by line, so that a drawn line is one line of
+the note.
 """
 
 from __future__ import annotations
@@ -34,17 +35,20 @@ from excerpt.tui.note.table import align
 REACH = 80
 """Lines shown before and after the fragment: four screens, drawn in a few ms."""
 WHOLE_REACH = 2_500
-"""The same of a note that is shown whole: 5,000 lines take 0.1 s of the engine's thread and 8 ms of the screen's."""
+"""`REACH` for a note shown whole: 5,000 lines take 0.1 s of the engine's thread and 8 ms of the screen's."""
 
 
 _IN_MARKDOWN = ("", "canvas", "drawing", "notebook")
-"""Kinds whose text is Markdown; "" is a note."""
+"""Kinds of files whose text is Markdown; "" is a note."""
 
 
 @dataclass(frozen=True, slots=True)
 class NoteView:
-    """How to look at a note: what of the fragment is `near` in meaning (spans of its text), whether the note is wanted
-    whole, and around which line if not around the fragment."""
+    """How to show a note: the spans to mark as near in meaning, and which part of the note.
+
+    `near` are spans of the fragment's text. `whole` asks for the whole note, `line` for the lines around that line
+    instead of around the fragment.
+    """
 
     near: tuple[Span, ...] = ()
     whole: bool = False
@@ -56,8 +60,11 @@ AS_FOUND = NoteView()
 
 @dataclass(frozen=True, slots=True)
 class NoteWindow:
-    """Lines `lines[0].number`..`lines[-1].number` of a note of `line_count` lines, around `fragment`; `source` are the
-    same lines as they stand in the note. `line` is the one that was asked for, if it is not the fragment's first."""
+    """A window of a note: some of its lines, drawn, with the fragment they surround.
+
+    The note has `line_count` lines; the window is `lines[0].number`..`lines[-1].number`. `source` is the text of the
+    same lines in the note. `line` is the requested line, if it is not the first of the fragment.
+    """
 
     fragment: Fragment
     lines: tuple[DrawnLine, ...]
@@ -69,16 +76,19 @@ class NoteWindow:
 
     @property
     def above(self) -> int:
-        """Lines of the note before the window."""
+        """Number of lines of the note before the window."""
         return self.lines[0].number - 1 if self.lines else 0
 
     @property
     def below(self) -> int:
-        """Lines of the note after the window."""
+        """Number of lines of the note after the window."""
         return self.line_count - self.lines[-1].number if self.lines else 0
 
     def numbered(self, number: int) -> str:
-        """What stands beside a line: its number, or in an attachment that of the page, slide or chapter it begins."""
+        """Return the margin label of a line: its number; in an attachment that of the page, slide or chapter.
+
+        The label is "" for a line of an attachment on which no page, slide or chapter begins.
+        """
         if not self.fragment.kind:
             return str(number)
         begun = next((one for one in self.headings if one.place and one.line_start == number), None)
@@ -88,7 +98,7 @@ class NoteWindow:
         return self.above < number <= self.line_count - self.below
 
     def text(self, first: int, last: int) -> str:
-        """Lines of the window as they stand in the note."""
+        """Return the text of lines `first` to `last` (inclusive) in the note, of those in the window."""
         return "\n".join(self.source[max(first - self.above - 1, 0) : last - self.above])
 
 
@@ -101,9 +111,9 @@ def window_around(
     headings: Sequence[Section] = (),
     elsewhere: Iterable[tuple[int, Columns]] = (),
 ) -> NoteWindow:
-    """The window of the note around the fragment, with the spans of the fragment's text marked as matches.
+    """Return the window of the note around the fragment, with `spans` of the fragment's text marked as matches.
 
-    `elsewhere` are matches outside of it, by line. `headings` are the note's.
+    `elsewhere` are matches outside of the fragment, as (line number, columns). `headings` are those of the note.
     """
     lines = note_text.split("\n")
     if lines and not lines[-1]:
@@ -122,7 +132,7 @@ def window_around(
 
 
 def reach_of(fragment: Fragment, line_count: int, view: NoteView) -> tuple[int, int]:
-    """The first and last line that a view shows."""
+    """Return the first and last line (1-based, inclusive) that a view shows."""
     reach = WHOLE_REACH if view.whole else REACH
     middle = view.line
     if middle is None or (fragment.line_start - reach <= middle <= fragment.line_end + reach and not view.whole):
@@ -131,12 +141,12 @@ def reach_of(fragment: Fragment, line_count: int, view: NoteView) -> tuple[int, 
 
 
 def spans_by_line(fragment: Fragment, spans: Iterable[Span]) -> dict[int, list[Columns]]:
-    """Spans into a fragment's text as columns of the note's lines; one over a line end is split."""
+    """Return spans of a fragment's text as columns by line of the note; a span across a line end is split."""
     return {fragment.line_start + row: columns for row, columns in columns_by_row(fragment.text, spans).items()}
 
 
 def columns_by_row(text: str, spans: Iterable[Span]) -> dict[int, list[Columns]]:
-    """Spans of a text as columns of its lines, counted from 0; one over a line end is split."""
+    """Return spans of a text as columns by line of the text, from 0; a span across a line end is split."""
     found: dict[int, list[Columns]] = {}
     starts = [0]
     for line in text.split("\n"):
@@ -156,8 +166,10 @@ def columns_by_row(text: str, spans: Iterable[Span]) -> dict[int, list[Columns]]
 
 @dataclass(frozen=True, slots=True)
 class _ShownLines:
-    """What is to be drawn: of a note's `lines` those from `first` (1-based) to the last that has a context. `matches`
-    and `near` are columns by line."""
+    """The lines of a note to draw: those from `first` (1-based) to the last that has a context.
+
+    `matches` and `near` are columns by line number.
+    """
 
     lines: Sequence[str]
     contexts: Sequence[Around]
@@ -183,7 +195,7 @@ def _drawn(shown: _ShownLines) -> Iterator[DrawnLine]:
 
 
 def _properties(shown: _ShownLines) -> list[DrawnLine]:
-    """The lines of the frontmatter in the window, which are its first if there are any."""
+    """Return the drawn lines of the frontmatter that are in the window; they are its first lines."""
     contexts = shown.contexts
     end = next((row for row, one in enumerate(contexts) if one.context is not Context.PROPERTIES), len(contexts))
     if shown.first > end:
@@ -196,7 +208,10 @@ def _properties(shown: _ShownLines) -> list[DrawnLine]:
 
 
 def _code(shown: _ShownLines) -> dict[int, list[Inked]]:
-    """The inks of the code in the window, by row, as long as there is not too much of it."""
+    """Return the syntax highlighting of the code in the window, by row, up to `MOST` characters.
+
+    The highlighting stops before the first block that exceeds the limit.
+    """
     contexts = shown.contexts
     fences = Counter(one.block for one in contexts[shown.first - 1 :] if one.context is Context.CODE and one.language)
     found: dict[int, list[Inked]] = {}
@@ -214,7 +229,7 @@ def _code(shown: _ShownLines) -> dict[int, list[Inked]]:
 
 
 def _aligned(shown: _ShownLines) -> Iterator[tuple[int, InkedLine]]:
-    """Each row of a table with its columns aligned, for the tables that begin in the window."""
+    """Yield (row, line with aligned columns) for each row of the tables that begin in the window."""
     row = shown.first - 1
     while row + 1 < len(shown.contexts):
         if not (_is_table(shown, row) and TABLE_RULE.match(shown.lines[row + 1]) and "|" in shown.lines[row + 1]):

@@ -1,4 +1,4 @@
-"""Why an action of the Search tab cannot be done now, from the view state of its list, preview and panels."""
+"""Reasons why an action of the Search tab is disabled, from the state of its list, preview and panels."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class SelectedRow(Enum):
-    """What is selected in the list of hits."""
+    """Kind of the row selected in the list of hits."""
 
     NOTHING = "nothing"
     FRAGMENT = "fragment"
@@ -22,9 +22,13 @@ class SelectedRow(Enum):
 
 @dataclass(frozen=True, slots=True)
 class SearchState:
-    """What the Search tab's actions need. `typed`: there is a query; `answered`: something is shown
-    of one; `context`: the side panel is in sight; `on_name`: it has the focus, at a name and no passage. `packed`:
-    there is a pack to take along, or one on its way. `in_panel`: the pack's panel has the focus, with rows."""
+    """The state of the Search tab that decides which actions are enabled.
+
+    `typed`: the query is not empty. `answered`: a result is shown. `context`: the side panel is visible. `on_name`: it
+    has the focus, on the name of a note and not on a passage. `packed`: there is a pack to copy, or one is being built.
+    `decided` and `taken_back`: there is something to undo, or to redo. `earlier`: marks exist that are not in the list.
+    `in_panel`: the pack panel has the focus, and has rows.
+    """
 
     typed: bool = False
     answered: bool = False
@@ -38,11 +42,11 @@ class SearchState:
     earlier: bool = False
     in_panel: bool = False
     selection: PanelSelection | None = None
-    """What is selected in the pack panel."""
+    """The selected row of the pack panel."""
     meant: bool = False
-    """There is another query that may have been meant."""
+    """Whether a corrected query is suggested."""
     has_files: bool = True
-    """The notes are files here, and not in a store."""
+    """Whether the notes are files on this computer, and not in a store."""
 
 
 NO_FILES = "The notes are in a store: there is no file to open here."
@@ -50,7 +54,7 @@ _OF_PANEL = frozenset({"mark", "edit"})
 
 
 def search_disabled(action: str, state: SearchState, parameters: tuple[object, ...] = ()) -> str:
-    """Return why the Search tab would not do that; "" where it can be done."""
+    """Return why the Search tab cannot do an action now; "" if it can."""
     if state.on_name and action in ABOUT_HIT:
         return "" if action == "edit" else "That is a name, not a passage."
     takes = (state.in_panel and action in _OF_PANEL) or (state.meant and action == "edit")

@@ -1,4 +1,4 @@
-"""The ranked list: hits, best first, with the fragments of one note together, and the memories among them."""
+"""The ranked list: hits, best first, the fragments of a note grouped, with memories among them."""
 
 from __future__ import annotations
 
@@ -26,21 +26,23 @@ if TYPE_CHECKING:
     from excerpt.model import Fragment, Hit, Span
 
 BELOW = 2
-"""Fragments of a note that are listed below its best one, before the others are folded."""
+"""Fragments of a note listed below its best one; the others are folded."""
 
 _INDENT = 6
 """Cells before the title: cursor, rank, sign."""
 _BELOW_INDENT = 2
-"""Cells more before a fragment below the best one of its note."""
+"""Extra indent, in cells, of a fragment below the best one of its note."""
 _AGES_FROM = 40
-"""Cells of a row from which on there is room for ages."""
+"""Narrowest row, in cells, that shows ages."""
 
 
 @dataclass(frozen=True, slots=True)
 class HitRow:
-    """A hit as it is listed. `rank` is its number in the result, 0 for a memory. `below` says that it stands below the
-    best fragment of its note, `more` how many others are folded behind it. `folder` tells its note from others of that
-    title; "" where none is listed."""
+    """A row of the list: a hit with its rank, 1-based; 0 for a memory.
+
+    `below`: it is listed below the best fragment of its note. `more`: number of fragments folded behind it. `folder`
+    distinguishes its note from others of the same title; "" if no other is listed.
+    """
 
     hit: Hit
     rank: int
@@ -50,8 +52,11 @@ class HitRow:
 
 
 def rows_of(hits: Sequence[Hit], opened: Collection[str] = ()) -> tuple[HitRow, ...]:
-    """Return hits and memories as rows: the fragments of a note below its best one, and of those `BELOW`, but where the
-    path of the note is among `opened`. Notes stand where their best hits do."""
+    """Return hits and memories as rows, with the fragments of a note grouped under its best one.
+
+    At most `BELOW` fragments are listed under the best one, or all if the path of the note is in `opened`. Notes are in
+    the order of their best hits.
+    """
     groups: dict[str, list[tuple[Hit, int]]] = {}
     rank = 0
     for hit in hits:
@@ -69,7 +74,10 @@ def rows_of(hits: Sequence[Hit], opened: Collection[str] = ()) -> tuple[HitRow, 
 
 
 def folders_of(hits: Sequence[Hit]) -> Mapping[str, str]:
-    """Return what tells notes of one title apart, by their paths: the folder, or the path where that is one too."""
+    """Return, by path, the names that distinguish listed notes of the same title.
+
+    The name is the folder, or the path if two of them are in the same folder.
+    """
     alike: dict[str, dict[str, str]] = {}
     for hit in hits:
         if not is_memory(hit):
@@ -84,7 +92,7 @@ def folders_of(hits: Sequence[Hit]) -> Mapping[str, str]:
 
 
 def stop_words_of(hits: Sequence[Hit]) -> frozenset[str]:
-    """Return the words among those that matched which say nothing of the subject; none where nothing else matched."""
+    """Return the stop words among the matched words; none if only stop words matched."""
     if not hits:
         return frozenset()
     from excerpt.text.words import detect_language, stop_words_among  # takes 20 ms: not before the first frame
@@ -100,8 +108,10 @@ def stop_words_of(hits: Sequence[Hit]) -> frozenset[str]:
 
 
 def followed(selected: Hit, hits: Sequence[Hit]) -> Hit | None:
-    """Return the fragment that was selected as it is among these hits; if it is gone, the nearest one of its note: an
-    edited fragment is another one."""
+    """Return the hit of the fragment that was selected, else the nearest one of its note, else None.
+
+    An edited fragment has another id, so it is found by its line.
+    """
     was = selected.fragment
     for hit in hits:
         if hit.fragment.id == was.id:
@@ -111,7 +121,10 @@ def followed(selected: Hit, hits: Sequence[Hit]) -> Hit | None:
 
 
 class HitList(RowList):
-    """Hits, best first, and the memories among them. A row has two lines, and one more where others are folded."""
+    """The list of hits, best first, with memories among them.
+
+    A row has two lines, and a third if other fragments are folded behind it.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("Search, with the list focused")
 
@@ -140,26 +153,26 @@ class HitList(RowList):
     marked: reactive[frozenset[str]] = reactive(frozenset(), init=False)
     """Ids of the marked fragments."""
     packed: reactive[frozenset[str]] = reactive(frozenset(), init=False)
-    """Ids of the fragments that are in the pack, marked or not."""
+    """Ids of the fragments in the pack, marked or not."""
     badges: reactive[frozenset[str]] = reactive(frozenset(), init=False)
-    """Ids of the fragments that a memory is about."""
+    """Ids of the fragments that a memory refers to."""
 
     class MarkClicked(Message):
-        """The mark of a row was clicked."""
+        """Sent when the mark of a row is clicked."""
 
     class EndReached(Message):
-        """The cursor has come to the last row."""
+        """Sent when the cursor reaches the last row."""
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id, classes=classes)
         self.hits: tuple[Hit, ...] = ()
-        """What is listed, folded or not, in the order of the ranks."""
+        """All hits, folded or not, in the order of their ranks."""
         self.rows: tuple[HitRow, ...] = ()
         self._tops: list[int] = [0]
         self._top_score = 0.0
         self._stop_words: frozenset[str] = frozenset()
         self._opened: frozenset[str] = frozenset()
-        # Until the user moves, the best hit of a query is selected, whatever it is.
+        # Until the user moves, the best hit is selected, also when it changes.
         self._chosen = False
 
     @property
@@ -176,12 +189,14 @@ class HitList(RowList):
     def selected(self) -> Hit | None:
         return self.rows[self.cursor].hit if self.rows else None
 
-    # --- what is listed -----------------------------------------------------------------------------------------------
+    # --- rows and folding ---------------------------------------------------------------------------------------------
 
     def show(self, hits: tuple[Hit, ...], *, again: bool) -> None:
-        """Take these hits; `again` says that they answer the same query as those before, so that what is selected stays
-        selected, and where it is on the screen: the fragment, else what stands in its place. The best hit, which nobody
-        had to choose, is left for a better one."""
+        """Show these hits; `again` says that they answer the same query as the ones before.
+
+        Then a hit that the user selected stays selected at the same place on the screen; if it is gone, the nearest
+        fragment of its note is selected, else the same row. If the user has not moved, the new best hit is selected.
+        """
         self._chosen = self._chosen and again
         self._opened = self._opened if again else frozenset()
         self.hits, self._stop_words = hits, stop_words_of(hits)
@@ -198,7 +213,10 @@ class HitList(RowList):
         self.scroll_to(y=0, animate=False, force=True)
 
     def _list(self, fragment_id: str) -> None:
-        """List the rows as they are folded now, and select that fragment; if it is folded, its note is opened."""
+        """List the rows with the current folding, and select a fragment.
+
+        If the fragment is folded, its note is unfolded.
+        """
         rows = rows_of(self.hits, self._opened)
         place = next((at for at, row in enumerate(rows) if row.hit.fragment.id == fragment_id), None)
         if place is None:
@@ -237,10 +255,10 @@ class HitList(RowList):
     def watch_badges(self, old: frozenset[str], new: frozenset[str]) -> None:
         self.watch_marked(old, new)
 
-    # --- what the user does -------------------------------------------------------------------------------------------
+    # --- selection, keys, mouse ---------------------------------------------------------------------------------------
 
     def go_to(self, fragment_id: str) -> None:
-        """Select that fragment, if it is in the list, where it is folded too."""
+        """Select a fragment if it is in the list, folded or not."""
         at = next((at for at, row in enumerate(self.rows) if row.hit.fragment.id == fragment_id), None)
         if at is not None:
             self.cursor = at
@@ -249,7 +267,7 @@ class HitList(RowList):
             self._select(self.cursor)
 
     def _select(self, row: int) -> None:
-        """Tell of another selected hit where the rows are others too, so that the number of the row says nothing."""
+        """Post `Moved` for a selection after the rows have changed, when the row number may be the same as before."""
         self._chosen = True
         self.post_message(self.Moved(self, row))
 
@@ -263,7 +281,7 @@ class HitList(RowList):
         self._list(self.rows[self.cursor].hit.fragment.id)
 
     def action_fold(self) -> None:
-        """Fold the fragments of the selected note again; where they are, go to its best one."""
+        """Fold the fragments of the selected note; if they are folded already, select its best one."""
         if not self.rows:
             return
         best, path = self.cursor, self.rows[self.cursor].hit.fragment.path
@@ -280,7 +298,7 @@ class HitList(RowList):
             self._select(best)
 
     def on_click(self, event: events.Click) -> None:
-        """Select; at the mark, mark; at what is folded, open it; twice, open in the editor."""
+        """Select the row; on the mark toggle it, on a "more" line unfold, on a double click open the editor."""
         at = event.y + self.scroll_offset.y
         row = self.row_at(at)
         if row < self.row_count and at - self.top_of(row) == self.ROW_HEIGHT:
@@ -312,7 +330,7 @@ class HitList(RowList):
         return lines
 
     def _rank(self, row: HitRow) -> list[Part]:
-        """The rank, in the place of which memories have their sign, and whether it is in the pack or remembered."""
+        """Return the rank, or the sign of a memory, and the sign for marked, packed or remembered."""
         fragment_id = row.hit.fragment.id
         memory = ("◆", self.style_of("hit--memory"))
         sign = (" ", Style.null())
@@ -326,7 +344,7 @@ class HitList(RowList):
         return [rank, sign, (" ", Style.null())]
 
     def _names(self, row: HitRow, cells: int) -> list[Part]:
-        """The kind of an attachment, and the names; of a memory where it is from."""
+        """Return the kind of an attachment and the names of the hit; for a memory its title and source."""
         hit = row.hit
         if is_memory(hit):
             parts = (visible_line(hit.fragment.title), "hit--title"), (_of_memory(hit.fragment), "hit--heading")
@@ -338,8 +356,10 @@ class HitList(RowList):
         return self._names_of(row, names, cells)
 
     def _names_of(self, row: HitRow, names: list[tuple[str, list[Span]]], cells: int) -> list[Part]:
-        """The title, the folder where it takes one to know the note, and the headings; below the best one of a note
-        only the headings."""
+        """Return the title, the folder if needed to distinguish the note, and the headings.
+
+        A row below the best one of its note shows only the headings.
+        """
         title, soft = self.style_of("hit--title"), self.style_of("hit--heading")
         match = self.style_of("row--match")
         if row.below and len(names) > 1:
@@ -353,9 +373,9 @@ class HitList(RowList):
         return [*named, *name_parts(names[1:], cells - cells_of(named), soft, soft, match)]
 
     def _figures(self, row: HitRow, width: int) -> list[Part]:
-        """The score beside the highest as a bar, the tokens, and the age of the note."""
+        """Return the score as a bar relative to the top score, the token count and the age of the note."""
         hit, faint = row.hit, self.style_of("row--faint")
-        # Where filters alone were asked for, nothing is more of a hit than another.
+        # A query of filters alone ranks nothing, so no hit has a share.
         share = hit.score / self._top_score if row.rank and hit.confidence is not None and self._top_score else 0.0
         figures: list[Part] = [(f" {height_bar(share)}", self.style_of("hit--score"))]
         figures.append((f" {hit.fragment.tokens:>4,}t", faint))
@@ -364,12 +384,12 @@ class HitList(RowList):
         return figures
 
     def _lit(self, text: str, spans: Sequence[Span]) -> list[Span]:
-        """Of what matched, what is set off: no stop words."""
+        """Return the matched spans to highlight: those that are not stop words."""
         return [span for span in spans if text[span.start : span.end].casefold() not in self._stop_words]
 
 
 def _is_same(before: HitRow, now: HitRow) -> bool:
-    """Whether a row is drawn as it was; hits are compared as objects, as their texts are long."""
+    """Return whether a row is drawn as before; hits are compared by identity, as their texts are long."""
     return before.hit is now.hit and (before.rank, before.below, before.more, before.folder) == (
         now.rank,
         now.below,
@@ -379,7 +399,7 @@ def _is_same(before: HitRow, now: HitRow) -> bool:
 
 
 def _of_memory(fragment: Fragment) -> str:
-    """Where a memory is from, without the folders, and why it was kept."""
+    """Return the source of a memory, without folders, and why it was kept."""
     if not fragment.heading_path:
         return ""
     source, *why = fragment.heading_path
@@ -387,6 +407,6 @@ def _of_memory(fragment: Fragment) -> str:
 
 
 def _snippet(hit: Hit, spans: Sequence[Span], cells: int) -> tuple[str, list[tuple[int, int]]]:
-    from excerpt.tui.common.snippet import snippet  # with what reads Markdown, which a list without rows does not need
+    from excerpt.tui.common.snippet import snippet  # imports the Markdown reader, which an empty list does not need
 
     return snippet(hit.fragment.text, spans, cells)

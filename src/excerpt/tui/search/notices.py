@@ -1,4 +1,4 @@
-"""What is said in place of hits, and above them."""
+"""Texts shown in place of the hits, and in the title of their list."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ _NO_INDEX = Said("Opening the index", "A moment.")
 
 
 def search_notice(index: IndexState, vault: Path, *, first: bool = False) -> Said:
-    """Return what the list says while there is no query; `first` to who has opened no vault of their own before."""
+    """Return the text shown in place of the list while there is no query.
+
+    `first` adds instructions for a user who has not opened a vault of their own before.
+    """
     if index.status is not None and index.status.notes:
         title = f"Search {counted(index.status.notes, 'note')}"
         keys = f"{key_sign('help')} lists the keys, {key_sign('palette')} finds any command by name."
@@ -66,13 +69,15 @@ def _reading(index: IndexState) -> Said:
 
 
 def is_unanswered(result: Result | None) -> bool:
-    """Whether there are hits, and none of them is likely to answer."""
+    """Return whether there are hits but none of them is likely to answer the query."""
     return result is not None and bool(result.hits) and result.confidence is Confidence.NOTHING
 
 
 def list_title(result: Result | None, meant: str, *, is_least: bool = False) -> str:
-    """What stands above the list: how many of the fragments that match are in it, where that is not all; with
-    `is_least` there may be more."""
+    """Return the title of the list, with the number of hits shown if more fragments match.
+
+    `is_least` marks the number of matches as a lower bound. `meant` is the suggested query, or "".
+    """
     if result is None or not result.hits:
         return ""
     if is_unanswered(result):
@@ -86,9 +91,11 @@ def list_title(result: Result | None, meant: str, *, is_least: bool = False) -> 
 
 
 def nothing_found(result: Result, building: str, meant: str) -> Said:
-    """What the list says when a search found nothing; `building` is how far a build is, or "". `meant` is the query as
-    it may have been meant, or ""."""
-    # Whatever strategy is asked for, the engine goes on to the others before it gives up.
+    """Return the text shown in place of the list if a search found nothing.
+
+    `building` is the progress of an index build, or "". `meant` is the suggested query, or "".
+    """
+    # Whatever strategy is requested, the engine tries the others before it finds nothing.
     tried = "Words, closeness and meaning were tried."
     still = f" The index is still being built: {building}." if building else ""
     hint = "Fewer or other words may find more."

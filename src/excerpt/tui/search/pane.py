@@ -1,4 +1,4 @@
-"""The Search tab: query, ranked list, side panel, pack. Asks the engine, tells each part what it shows."""
+"""The Search tab: query, ranked list, side panel and pack. It asks the engine and passes the answers to its parts."""
 
 from __future__ import annotations
 
@@ -53,24 +53,27 @@ if TYPE_CHECKING:
     from excerpt.tui.search.strategies import Choice
 
 _AWAIT_HITS = ABOUT_HIT | {"move", "remember", "show_view"}
-"""Actions about hits: pressed right behind the last letter, they are about the answer to all of it."""
+"""Actions on hits: pressed right after a letter, they wait for the answer to the whole query."""
 _PATIENCE = 0.5
-"""Seconds before waiting is said."""
+"""Seconds before a pending search is shown as such."""
 
 _OF_LIST = frozenset({"copy_fragment", "obsidian", "next_view", "enter_side"})
-"""Actions whose letters do nothing in the pack panel: they are about the list and the side panel."""
+"""Actions whose keys do nothing in the pack panel: they apply to the list and the side panel."""
 
 _TAKEN_BY_MENU = frozenset({"move", "mark", "edit", "back"})
-"""Actions of the pane whose keys are the menu's while it is open."""
+"""Actions whose keys belong to the menu while it is open."""
 
 
 _LEAST = 0.65
-"""The part of the height that the side panel wants at least below the list, but for the passage."""
+"""Least share of the height for the side panel when it is below the list and shows no passage."""
 
 
 class SearchPane(Vertical):
-    """State: the strategy, the result shown, how the panes stand. All else is a controller's, which the pane tells of
-    the user's keys, and whose answers it shows in its widgets."""
+    """The Search tab.
+
+    State: the strategy, the result shown, and which panels are visible. All other state belongs to the controllers: the
+    pane passes keys on to them and shows their answers.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("Search")
 
@@ -102,14 +105,14 @@ class SearchPane(Vertical):
     strategy: var[Strategy] = var(Strategy.AUTO, init=False)
     result: var[Result | None] = var(None, init=False)
     said: var[Said] = var(Said("Type to search."), init=False)
-    """What stands in the list's place while there is no query."""
+    """Text shown in place of the list while there is no query."""
     share = SHARE
-    """The list's part of the body, here and in other tabs."""
+    """The list's share of the body, the same in all tabs."""
     progress: var[str] = var("", init=False)
-    """How far the index is while it is being built; "" when it is not."""
+    """Progress of the index build; "" while none is running."""
 
     is_furnished = False
-    """Whether the panels are there, which come after the first frame."""
+    """Whether the panels are mounted, which happens after the first frame."""
     side: SidePanel
     pack_panel: PackPanel
 
@@ -173,7 +176,7 @@ class SearchPane(Vertical):
         self._show_result()
 
     async def mount_panels(self) -> None:
-        """Mount what the first frame does not show: the side panel and the pack's."""
+        """Mount what the first frame does not show: the side panel and the pack panel."""
         from excerpt.tui.pack.panel import PackPanel
         from excerpt.tui.search.side_panel import SidePanel
 
@@ -185,7 +188,7 @@ class SearchPane(Vertical):
         self._show_choices()
         self.search()
 
-    # --- the parts ----------------------------------------------------------------------------------------------------
+    # --- widgets and selection ----------------------------------------------------------------------------------------
 
     @property
     def _bar(self) -> QueryBar:
@@ -205,12 +208,12 @@ class SearchPane(Vertical):
 
     @property
     def selected(self) -> Hit | None:
-        """The row that is selected in the list: a fragment or a memory."""
+        """The hit selected in the list: a fragment or a memory."""
         return self._hits.selected
 
     @property
     def _acted_on(self) -> Hit | None:
-        """What a key is about: the passage in the side panel while that has the focus, else the selected row."""
+        """The hit that keys apply to: the passage in the side panel while that has the focus, else the selected hit."""
         return self.side.passage if self.is_furnished and self.side.has_focus_within else self.selected
 
     @property
@@ -224,13 +227,13 @@ class SearchPane(Vertical):
 
     @property
     def asked_all_answered(self) -> bool:
-        """Whether list and pack are of what was asked last."""
+        """Whether list and pack are up to date with the last requests."""
         return not self._is_answering and self.pack.is_answered
 
-    # --- what the main screen says ------------------------------------------------------------------------------------
+    # --- calls from the main screen -----------------------------------------------------------------------------------
 
     def use_settings(self, settings: Settings) -> None:
-        """Go by other settings from now on: what they say differently is on the screen at once."""
+        """Use other settings from now on; only changed ones take effect, at once."""
         before, self._settings = self._settings, settings
         if before.search.strategy is not settings.search.strategy:
             self.strategy = settings.search.strategy
@@ -239,16 +242,16 @@ class SearchPane(Vertical):
             self._showing_changed()
 
     def restore(self, kept: KeptMarks) -> None:
-        """Tell of the marks of an earlier session."""
+        """Add the marks of an earlier session."""
         self.pack.restore(kept)
         self._show_choices()
 
     async def keep_queries(self, keeper: QueryStore) -> None:
-        """Keep what is asked from now on, and know what was asked before."""
+        """Store queries from now on, and load the history."""
         await self._bar.queries.keep(keeper)
 
     def index_changed(self) -> None:
-        """Ask everything again that is on screen: there is a newer index."""
+        """Repeat the requests for all that is shown, because there is a newer index."""
         if self.query_text.strip():
             self._bar.read()
             self.search()
@@ -256,12 +259,12 @@ class SearchPane(Vertical):
             self._ask_pack()
 
     def look_for_gone(self) -> None:
-        """Ask again for marked fragments that were gone: they may have been found elsewhere."""
+        """Request marked fragments again that were missing: they may have been found elsewhere."""
         if self.pack.packed is not None and self.pack.packed.gone:
             self._ask_pack()
 
     def recall(self) -> None:
-        """Ask for what was remembered about the query that is answered."""
+        """Request the memories that match the answered query."""
         self.memories.ask(self._answered_query, self.pack.choices.marks)
 
     @property
@@ -308,7 +311,7 @@ class SearchPane(Vertical):
         self.search()
 
     def search(self) -> None:
-        """Ask for what the query says now; called again when there is a newer index."""
+        """Search for the current query; called again when there is a newer index."""
         if not self.is_furnished:
             return
         query = self.query_text.strip()
@@ -340,7 +343,7 @@ class SearchPane(Vertical):
         self._failed = failed
 
     def _search_done(self, in_sight: int, result: Result) -> None:
-        """Show an answer, though a newer query may be asked already, and have hits that are out of sight marked too."""
+        """Show an answer, even if a newer query is pending, and request the matches of hits below the visible rows."""
         if not self._is_answering:
             self._stop_waiting()
         self._failed = None
@@ -354,7 +357,7 @@ class SearchPane(Vertical):
             self.app.call_later(self._act_on_answer)
 
     def _search_failed(self, failure: Failure) -> None:
-        """Say so where the hits would be."""
+        """Show the error in place of the hits."""
         self._end_search(Said.of_failure(failure))
         self.result = None
         self._show_result()
@@ -364,19 +367,19 @@ class SearchPane(Vertical):
         return self._engine.waits("search")
 
     def is_early(self, action: str) -> bool:
-        """Return whether the action is about hits that are still on their way."""
+        """Return whether the action has to wait for hits that are not there yet."""
         walks = action == "move" and (self.query_one("#aside").has_focus_within or self._bar.queries.walks)
-        # Behind one that waits all wait, also when the answer has come: they are done in their order.
+        # While one action waits, later ones wait too, so that they run in order.
         waits = self._is_answering or bool(self._early)
         return action in _AWAIT_HITS and not walks and waits and self._engine.is_open
 
     @property
     def is_opening(self) -> bool:
-        """Return whether actions wait for an answer, or the query's menu for its rows."""
+        """Return whether actions wait for an answer, or the query menu for its rows."""
         return bool(self._early) or self._engine.waits("suggest")
 
     def wait_with(self, act: Callable[[], Awaitable[object]]) -> None:
-        """Act when the newest query is answered."""
+        """Call `act` when the newest query is answered."""
         self._early.append(act)
 
     async def _act_on_answer(self) -> None:
@@ -385,14 +388,17 @@ class SearchPane(Vertical):
             await act()
 
     def _all_marked(self, result: Result) -> None:
-        """Of what is in sight, only fragments below better ones are drawn anew. A passage too long for the pack is cut
-        to what is marked in it."""
+        """Redraw the rows with the matches of all hits, and request the pack again.
+
+        Of the visible rows, only fragments below the best one of their note change. A passage too long for the pack is
+        cut to its matches, so the pack may change.
+        """
         self.set_reactive(SearchPane.result, result)
         self._show_rows(again=True)
         self._ask_pack()
 
     def watch_result(self, old: Result | None, new: Result | None) -> None:
-        """Show the result, then all that goes by it."""
+        """Show the result, then update what depends on it."""
         again = old is not None and new is not None and old.query == new.query
         self._ask_what_was_meant()
         self._show_result()
@@ -403,7 +409,7 @@ class SearchPane(Vertical):
         self._selection_changed(again=again)
 
     def _ask_what_was_meant(self) -> None:
-        """Where nothing answers the query, or it looks like it has a filter, ask for one that may have been meant."""
+        """Request a corrected query if nothing answers this one, or if it looks as if it had a filter."""
         from excerpt.tui.questions import AskCorrection
 
         result, self._meant = self.result, ""
@@ -417,7 +423,10 @@ class SearchPane(Vertical):
             self._refresh_keys()
 
     def _show_result(self) -> None:
-        """Say what came of the query: in its bar, above the list, and where there are no hits in its place."""
+        """Show the outcome of the query in its bar and in the title of the list.
+
+        If there are no hits, also show it in place of the list.
+        """
         result, bar = self.result, self._bar
         notice = self.query_one("#notice", Notice)
         self._hits.display = bool(result and result.hits)
@@ -428,7 +437,7 @@ class SearchPane(Vertical):
         found.set_class(is_unanswered(result), "-unanswered")
         title = list_title(result, self._meant, is_least=not self._has_files)
         if found.border_title != title:
-            # Only then: the whole pane is drawn for it.
+            # Setting the title redraws the whole pane.
             found.border_title = title
         bar.answered = result.query if result is not None and result.hits else ""
         if result is None:
@@ -443,7 +452,7 @@ class SearchPane(Vertical):
             notice.said = nothing_found(result, self.progress, self._meant)
 
     def _show_side(self) -> None:
-        """Have the side panel in sight where there is something for it; a map needs no query."""
+        """Show the side panel if it has content; a map needs no query."""
         asked_for_map = self.is_furnished and self.side.view == "map" and self._split.context
         self._split.context = bool(self._listed) or asked_for_map
 
@@ -452,7 +461,7 @@ class SearchPane(Vertical):
         return self.result.hits if self.result is not None else ()
 
     def _show_rows(self, *, again: bool) -> None:
-        """List the hits, and the memories among them."""
+        """List the hits, with memories among them."""
         if self.result is None:
             self.memories.clear()
         self._hits.show(self.memories.rows(self._listed), again=again)
@@ -461,7 +470,7 @@ class SearchPane(Vertical):
 
     @on(HitList.EndReached)
     def _end_reached(self, event: HitList.EndReached) -> None:
-        """List more, where there is more."""
+        """Request more hits, if there are more."""
         event.stop()
         result = self.result
         if result is not None and len(result.hits) == self._limit < result.matched and not self._is_answering:
@@ -478,7 +487,7 @@ class SearchPane(Vertical):
             self._refresh_keys()
 
     def _selection_changed(self, *, again: bool = False) -> None:
-        """Have all follow that goes by the selected row: another one, or the same of a newer answer to the query."""
+        """Update what depends on the selected hit; `again` says that the same query was answered again."""
         if self.is_furnished:
             self._select_beside(again=again)
         self.show_cost()
@@ -517,13 +526,13 @@ class SearchPane(Vertical):
         self._show_earlier()
 
     def _decide(self, decided: bool) -> None:
-        """Show what was decided about the pack, if anything was, and ask for the pack."""
+        """Show a changed decision about the pack, if `decided`, and request the pack again."""
         if decided:
             self._show_choices()
             self._ask_pack()
 
     def _show_choices(self) -> None:
-        """Show what is marked, and how the pack is wanted."""
+        """Show the marks, and the format, scope and budget of the pack."""
         bar, choices = self.query_one(PackBar), self.pack.choices
         self._hits.marked = choices.marked
         self._hits.packed = self.pack.packed_fragments
@@ -533,7 +542,7 @@ class SearchPane(Vertical):
         bar.wanted, bar.marked, bar.order = self.pack.wanted, len(choices.marks), self.pack.order
 
     def _show_earlier(self) -> None:
-        """Tell above the list of marks that are not in it."""
+        """Show above the list how many marked fragments are not in it."""
         line, count = self.query_one("#before", Static), len(self.pack.earlier)
         line.display = count > 0 and self._hits.display
         if count:
@@ -543,12 +552,12 @@ class SearchPane(Vertical):
                 line.update(told)
 
     def show_cost(self) -> None:
-        """Show what is known at once of what one more fragment costs; the exact cost follows."""
+        """Show the estimated cost of adding the selected fragment; the exact cost follows."""
         self.pack.show_cost()
         self.query_one(PackBar).cost = self.pack.cost
 
     def _show_pack(self) -> None:
-        """Show the pack as it is now, in its bar, at the margin of the preview and in its panel."""
+        """Show the current pack in its bar, in the margin of the preview and in its panel."""
         packed, bar = self.pack.packed, self.query_one(PackBar)
         self._show_choices()
         bar.pack, bar.cost = packed.result if packed is not None else None, self.pack.cost
@@ -590,7 +599,7 @@ class SearchPane(Vertical):
             self._hits.move(move_on)
 
     def action_mark(self) -> None:
-        """Mark what is looked at; in the lists the cursor moves on."""
+        """Toggle the mark of the current passage; in lists the cursor moves on."""
         if not self.side.has_focus_within:
             self._toggle_selected(1)
         elif (hit := self.side.passage) is not None:
@@ -626,7 +635,7 @@ class SearchPane(Vertical):
         self._decide(self.pack.drop_earlier())
 
     def action_type_budget(self) -> None:
-        """Have the budget typed."""
+        """Open a dialog to type the budget."""
         from excerpt.tui.pack.panel import BudgetDialog
 
         def answered(typed: TypedBudget | None) -> None:
@@ -650,7 +659,7 @@ class SearchPane(Vertical):
         self._decide(self.pack.want(budget=next_budget(self.budget, steps)))
 
     def action_copy_pack(self) -> None:
-        """Copy the pack of what was asked last: where it is still being built, as soon as it is."""
+        """Copy the pack of the newest query; if it is still being built, as soon as it is ready."""
         self._copy(to_file=False)
 
     def action_save_pack(self) -> None:
@@ -667,7 +676,7 @@ class SearchPane(Vertical):
             self.post_message(wanted)
 
     def action_remember_pack(self) -> None:
-        """Keep the pack as it would be copied; it names its sources itself."""
+        """Remember the pack as it would be copied; it names its sources itself."""
         if self.pack.packed is None or self.pack.is_empty:
             self.notify("There is nothing to keep yet: the pack is empty.", severity="warning")
         else:
@@ -676,7 +685,7 @@ class SearchPane(Vertical):
     # --- the pack's panel ---------------------------------------------------------------------------------------------
 
     def action_panel(self) -> None:
-        """Open the panel and go there; from there, close it."""
+        """Open the pack panel and focus it; if it has the focus, close it."""
         panel = self.pack_panel
         if panel.has_focus:
             self._close_pack()
@@ -687,7 +696,7 @@ class SearchPane(Vertical):
         panel.focus()
 
     def _close_pack(self) -> bool:
-        """Close the pack's panel; False where it is closed. The list gets the focus that it had."""
+        """Close the pack panel and give its focus to the list; return False if it was closed already."""
         is_open, had_focus = self._split.panel, self.pack_panel.has_focus
         self.pack_panel.remove_class("-open")
         self._split.panel = False
@@ -696,8 +705,7 @@ class SearchPane(Vertical):
         return is_open
 
     def _show_row_of_pack(self) -> None:
-        """Show the fragment of the panel's row in the preview, which takes the panel's place where there is one place
-        for both."""
+        """Show the fragment of the panel's row in the preview, in place of the panel if there is no room for both."""
         panel, rows = self.pack_panel, self._hits
         row, pack = panel.selected, panel.selected_pack
         if row is None:
@@ -720,7 +728,7 @@ class SearchPane(Vertical):
             self._bring_up_side()
 
     def _remember_passage(self) -> None:
-        """Keep the passage selected in the panel, as it was grown."""
+        """Remember the passage selected in the pack panel, with the text that the scope added."""
         from excerpt.model import Source
 
         row = self.pack_panel.selected_pack
@@ -734,9 +742,10 @@ class SearchPane(Vertical):
     # --- the side panel -----------------------------------------------------------------------------------------------
 
     def action_show_view(self, view: str) -> None:
-        """Show a view of what is selected; where it is in sight, the passage again.
+        """Show a view of the selected hit; if it is shown already, show the passage, or the list if it took its place.
 
-        Related notes and map get the focus: there is something to choose."""
+        Related notes and map get the focus, as the user selects something in them.
+        """
         from excerpt.tui.search.side_panel import PanelView
 
         seen = self.side.display and self.side.view == view
@@ -752,7 +761,7 @@ class SearchPane(Vertical):
             self.screen.set_focus(self.side.to_focus)
 
     def action_next_view(self) -> None:
-        """Show the next view. Where the side panel is out of sight it comes up, in the list's place if need be."""
+        """Show the next view. If the side panel is hidden, show it, in place of the list if necessary."""
         if self.side.display:
             self.side.next_view()
         else:
@@ -760,23 +769,23 @@ class SearchPane(Vertical):
             self._bring_up_side()
 
     def action_enter_side(self) -> None:
-        """Go into the side panel; where it shows the passage, to the next link."""
+        """Focus the side panel; if it shows the passage, move to the next link."""
         self._bring_up_side()
         if self.side.view == "passage":
             self.side.preview.action_next_link()
 
     def _bring_up_side(self) -> None:
-        """Have the side panel in sight, with the focus."""
+        """Show and focus the side panel."""
         self._split.asked = True
         self.screen.set_focus(self.side.to_focus)
 
     @property
     def _in_place(self) -> bool:
-        """Whether the side panel stands in the list's place."""
+        """Whether the side panel is shown in place of the list."""
         return self._split.shown.context and not self._split.shown.first
 
     def _leave_side(self) -> None:
-        """Go to the list, which comes up where the side panel had its place."""
+        """Focus the list, and show it again if the side panel took its place."""
         self._split.asked = False
         self._focus_list()
 
@@ -787,8 +796,8 @@ class SearchPane(Vertical):
         self.side.scroll_pages(pages)
 
     def on_side_panel_passed(self) -> None:
-        """What is shown beside the list is another: keys may be about that."""
-        # Why, related notes and map have more to tell of one row than a passage.
+        """Adapt the layout and the keys to the passage or view that the side panel shows now."""
+        # Why, related notes and map need more room below the list than a passage.
         self._split.least = 0.0 if self.side.view == "passage" else _LEAST
         self._refresh_keys()
 
@@ -798,11 +807,11 @@ class SearchPane(Vertical):
     @on(CopyRequested)
     @on(RememberRequested)
     def _something_done(self) -> None:
-        """Something is done with the hits: their query belongs to the history."""
+        """Add the query to the history, because its hits were used."""
         self._bar.note_query()
 
     def action_copy_fragment(self) -> None:
-        """Copy what is looked at, or the lines that are picked of it."""
+        """Copy the current passage, or the lines picked in it."""
         hit = self._acted_on
         lines = self.side.take_lines() if self.side.has_focus_within else None
         if lines is not None and hit is not None:
@@ -814,7 +823,7 @@ class SearchPane(Vertical):
             self.post_message(CopyRequested(fragment.text, "Fragment", fragment.tokens, notes))
 
     def action_edit(self) -> None:
-        """Do what enter does in a panel, else open the note that is looked at."""
+        """Do what enter does in the focused panel, else open the current note, or use the corrected query."""
         hit, memory = self._acted_on, self._memory_acted_on
         if self.pack_panel.has_focus:
             self._show_row_of_pack()
@@ -834,14 +843,14 @@ class SearchPane(Vertical):
             self._bar.put(self._meant)
 
     def action_obsidian(self) -> None:
-        """Open in Obsidian the note that is looked at."""
+        """Open the current note in Obsidian."""
         hit = self._acted_on
         if hit is not None:
             fragment = hit.fragment
             self.post_message(ObsidianRequested(fragment.path, fragment.heading_path, fragment.id))
 
     def action_remember(self) -> None:
-        """Keep the passage of the pack's panel, or what is looked at; a memory is opened in the form."""
+        """Remember the passage of the pack panel, or the current one; open a memory in the form."""
         if self.pack_panel.has_focus and self.pack_panel.row_count:
             self._remember_passage()
         elif (memory := self._memory_acted_on) is not None:
@@ -854,7 +863,7 @@ class SearchPane(Vertical):
             self.post_message(RememberRequested(hit, self.query_text.strip()))
 
     def action_memories(self) -> None:
-        """Show memories among the hits, before them, or not at all."""
+        """Switch between memories among the hits, before them, or not shown."""
         self.memories.next_showing()
         showing = self.memories.showing
         off = showing is Showing.OFF
@@ -867,7 +876,7 @@ class SearchPane(Vertical):
         self.strategy = next_of(list(Strategy), self.strategy)
 
     def action_why_not(self) -> None:
-        """Ask of a note by its name, whether or not anything is listed."""
+        """Ask for a note by its name why it is not ranked higher, whether or not anything is listed."""
         from excerpt.tui.search.why_view import WhyNot
 
         if self.result is not None:
@@ -895,7 +904,7 @@ class SearchPane(Vertical):
             self.strategy = choice.strategy
 
     def _select_chosen(self) -> None:
-        """Select the fragment that was chosen with a strategy, once its hits are listed."""
+        """Select the fragment that was chosen with a strategy, once the hits are listed."""
         fragment, self._to_select = self._to_select, ""
         if fragment:
             self._hits.go_to(fragment)
@@ -903,7 +912,7 @@ class SearchPane(Vertical):
     # --- the query's menu ---------------------------------------------------------------------------------------------
 
     def action_complete(self) -> None:
-        """Take the query that may have been meant, else complete the word."""
+        """Use the corrected query if one is suggested, else complete the word."""
         if self._meant:
             self._bar.put(self._meant)
         else:
@@ -936,14 +945,17 @@ class SearchPane(Vertical):
         self._bar.field.focus()
 
     def action_pane(self) -> None:
-        chain = self.screen.focus_chain  # who has no place yet in the next frame is in it too
+        chain = self.screen.focus_chain  # also contains widgets that are not laid out yet
         panes = [pane for pane in (self._bar.field, self._hits, self.side.to_focus, self.pack_panel) if pane in chain]
-        if panes:  # none while the tab is about to go
+        if panes:  # empty while the tab is being removed
             at = next((i for i, pane in enumerate(panes) if pane.has_focus), -1)
             self.screen.set_focus(panes[(at + 1) % len(panes)])
 
     def action_back(self) -> None:
-        """Close one layer at a time: what is picked, the pack, the side panel in the list's place; then to the list."""
+        """Close the picked lines, the pack panel, or the side panel in place of the list; else focus the list.
+
+        Each call closes one of them. Without hits, the query gets the focus.
+        """
         field = self._bar.field
         if self.side.leave() or self._close_pack():
             return
@@ -959,8 +971,7 @@ class SearchPane(Vertical):
     # --- which keys work ----------------------------------------------------------------------------------------------
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Return False for actions whose keys are the query menu's while it is open, and for those that would be about
-        something else than what has the focus."""
+        """Return False for actions whose keys belong to the open query menu, or do not apply to the focused widget."""
         if action in _TAKEN_BY_MENU and any(menu.is_open for menu in self.query(QueryMenu)):
             return False
         if action in _OF_LIST and self.is_furnished:
@@ -970,11 +981,11 @@ class SearchPane(Vertical):
         return super().check_action(action, parameters)
 
     def disabled_reason(self, action: str, parameters: tuple[object, ...]) -> str:
-        """Return why an action cannot be done now; "" where it can."""
+        """Return why an action cannot be done now; "" if it can."""
         return search_disabled(action, self._state_now(), parameters)
 
     def _refresh_keys(self) -> None:
-        """Have the keys shown that work now, where they are others."""
+        """Update the keys shown, if other ones work now."""
         state = self._state_now()
         if state != self._view_state:
             self._view_state = state

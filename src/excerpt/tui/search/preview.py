@@ -1,4 +1,4 @@
-"""The passage of the selected fragment in its note: lines with numbers, the fragment marked, links to follow."""
+"""The passage of the selected fragment in its note: numbered lines, the fragment marked, links to follow."""
 
 from __future__ import annotations
 
@@ -28,16 +28,19 @@ from excerpt.tui.keymap import key_sign
 from excerpt.tui.note.window import NoteWindow
 
 _LEAD = 2
-"""Lines of context above the fragment when it comes into view."""
+"""Lines of context above the fragment when it is scrolled into view."""
 
 
 def _place(window: NoteWindow | None) -> tuple[str, int] | None:
-    """Where the fragment begins: an edited one is another, in the same place."""
+    """Return the path and first line of the fragment, which an edit leaves the same while the id changes."""
     return (window.fragment.path, window.fragment.line_start) if window is not None else None
 
 
 class Preview(LineView):
-    """A window of a note, wrapped to the width it has. State: which match was gone to, which lines are picked."""
+    """A window of a note, wrapped to the width available.
+
+    State: the match that was jumped to, the picked lines, the link under the cursor.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("Search, with the passage focused")
 
@@ -68,29 +71,29 @@ class Preview(LineView):
     """First and last line of each passage of this note that is in the pack."""
     picked: reactive[PickedLines | None] = reactive(None, init=False)
     walked: reactive[bool] = reactive(False, init=False)
-    """Whether this is where a link led, and not what is selected in the list."""
+    """Whether the passage shown was reached by a link and is not the selected hit."""
     link: reactive[LinkSpot | None] = reactive(None, init=False)
-    """The link that the cursor is on."""
+    """The link under the cursor."""
 
     class LinkFollowed(Message):
-        """A link was clicked, or chosen with the cursor."""
+        """Sent when a link is clicked, or chosen with the cursor."""
 
         def __init__(self, to: LinkTo) -> None:
             super().__init__()
             self.to = to
 
     class LineWanted(Message):
-        """A line of the note is to be shown that is not in the window."""
+        """Sent to request a line of the note that is not in the window."""
 
         def __init__(self, line: int) -> None:
             super().__init__()
             self.line = line
 
     class ReturnWanted(Message):
-        """What was shown before the last link is to be shown again."""
+        """Sent to return to what was shown before the last link."""
 
     class WholeWanted(Message):
-        """The note is to be shown whole, or again what is around the fragment."""
+        """Sent to switch between the whole note and the lines around the fragment."""
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id, classes=classes)
@@ -100,10 +103,10 @@ class Preview(LineView):
         self._unseen = False
         self._height = 0
         self._kept: tuple[int | None, int | None] = None, None
-        """The line at the top, and the one that is to stay in sight, when the window last had rows."""
+        """The line at the top, and the line to keep visible, when the window last had rows."""
         self._style_for = lru_cache(maxsize=512)(self._combined_style)
 
-    # --- what is shown ------------------------------------------------------------------------------------------------
+    # --- window and layout --------------------------------------------------------------------------------------------
 
     def watch_window(self, old: NoteWindow | None, new: NoteWindow | None) -> None:
         self.border_title = self._title(new)
@@ -139,14 +142,14 @@ class Preview(LineView):
     def on_resize(self) -> None:
         height = self.scrollable_content_region.height
         if self._height:
-            # Rows are still those of the width before. In a higher window Textual has scrolled already.
+            # The rows are still wrapped to the old width. If the view has grown, Textual has scrolled already.
             self._kept = self.line_at_top, self._line_in_sight(max(height, self._height))
         self._height = height
         at, in_sight = self._kept
         self._wrap()
         self.border_title = self._title(self.window)
         if self._unseen and self.window is not None:
-            # Out of sight there was nothing to scroll.
+            # While hidden, the view could not be scrolled.
             self._unseen = not self.scrollable_content_region.height
             line = self.window.line
             self._scroll_to_row(self._first_row_of_fragment() if line is None else self._row_of_line(line))
@@ -157,8 +160,11 @@ class Preview(LineView):
             self._scroll_to_row(top if top <= row < top + height else max(0, row - lead))
 
     def _line_in_sight(self, height: int) -> int | None:
-        """Return the line that is to stay in sight: of the passage's that are, the first that matched, else the first;
-        else the first match of all."""
+        """Return the number of the line to keep visible, or None.
+
+        It is the first visible line of the passage with a match, else its first visible line, else the first visible
+        match.
+        """
         if self.window is None:
             return None
         fragment, top = self.window.fragment, max(0, self.scroll_offset.y - self._above)
@@ -168,7 +174,7 @@ class Preview(LineView):
         return matched[0].line.number if matched else None
 
     def _row_in_sight(self, number: int) -> int:
-        """Return the first row of a line that matched, else its first."""
+        """Return the first row of a line that has a match, else the first row of the line."""
         found = (row for row, one in enumerate(self._rows) if one.line.number == number and one.has_match)
         row = next(found, None)
         return self._row_of_line(number) if row is None else row + self._above
@@ -179,7 +185,7 @@ class Preview(LineView):
         self._strips.clear()
 
     def _title(self, window: NoteWindow | None) -> str:
-        """Escaped, because Textual reads a border title as markup."""
+        """Return the border title, escaped because Textual reads a border title as markup."""
         if window is None:
             return ""
         fragment, picked = window.fragment, self.picked
@@ -233,14 +239,14 @@ class Preview(LineView):
 
     @property
     def line_at_top(self) -> int | None:
-        """The line of the note that is the first in sight."""
+        """The first visible line of the note."""
         row = max(0, self.scroll_offset.y - self._above)
         return self._rows[row].line.number if row < len(self._rows) else None
 
     # --- moving -------------------------------------------------------------------------------------------------------
 
     def scroll_pages(self, pages: float) -> None:
-        """Move by pages, one line of them kept in sight."""
+        """Scroll by pages, less one line, which stays visible."""
         step = max(1, self.scrollable_content_region.height - 1)
         self.move(round(pages * step))
 
@@ -264,7 +270,7 @@ class Preview(LineView):
             self.show_line(self.window.line_count)
 
     def show_line(self, number: int) -> None:
-        """Have a line of the note at the top; one that is not in the window is asked for."""
+        """Scroll to a line of the note; request it if it is not in the window."""
         if self.window is None:
             return
         if not self.window.holds(number):
@@ -273,7 +279,7 @@ class Preview(LineView):
             self._scroll_to_row(self._row_of_line(number) if number > 1 else 0)
 
     def action_heading(self, by: int) -> None:
-        """To the next heading, or the one before."""
+        """Scroll to the next heading, or the previous one."""
         at = self.line_at_top
         if self.window is None or at is None:
             return
@@ -284,7 +290,7 @@ class Preview(LineView):
             self.show_line(found.line_start)
 
     def action_match(self, by: int) -> None:
-        """To the next row with a match, or the one before; after the last comes the first."""
+        """Scroll to the next row with a match, or the previous one; the last is followed by the first."""
         matches = [row for row, one in enumerate(self._rows) if one.has_match]
         if not matches:
             self.notify("No word of the query stands here.")
@@ -302,7 +308,7 @@ class Preview(LineView):
     # --- picking lines ------------------------------------------------------------------------------------------------
 
     def action_pick(self, by: int) -> None:
-        """Begin to pick lines, at the fragment's first if it is in sight; then take a line more, or one less."""
+        """Start picking lines, at the fragment's first line if visible; then add or remove a line at the end."""
         if self.window is None or not self._rows:
             return
         if self.picked is None:
@@ -325,7 +331,7 @@ class Preview(LineView):
     # --- links --------------------------------------------------------------------------------------------------------
 
     def action_next_link(self) -> None:
-        """Put the cursor on the next link in sight; after the last comes the first."""
+        """Put the cursor on the next visible link; the last is followed by the first."""
         top = self.scroll_offset.y - self._above
         spots = list(links_of(self._rows, top, top + self.scrollable_content_region.height))
         if not spots:
@@ -334,7 +340,7 @@ class Preview(LineView):
         self.link = spots[(spots.index(self.link) + 1) % len(spots) if self.link in spots else 0]
 
     def follow(self) -> bool:
-        """Follow the link that the cursor is on; False where it is on none in sight."""
+        """Follow the link under the cursor; return False if the cursor is on no visible link."""
         top = self.scroll_offset.y - self._above
         if self.link is None or not top <= self.link.row < top + self.scrollable_content_region.height:
             return False
@@ -342,11 +348,11 @@ class Preview(LineView):
         return True
 
     def disabled_reason(self, action: str, parameters: tuple[object, ...]) -> str:  # noqa: ARG002 - `Reasoned`'s name
-        """Return why an action cannot be done now; "" where it can."""
+        """Return why an action cannot be done now; "" if it can."""
         return "No link was followed to here." if action == "come_back" and not self.walked else ""
 
     def action_come_back(self) -> None:
-        """Ask for what was shown before the last link."""
+        """Request what was shown before the last link."""
         self.post_message(self.ReturnWanted())
 
     def action_read_whole(self) -> None:
@@ -361,7 +367,7 @@ class Preview(LineView):
                 self.post_message(self.LinkFollowed(to))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's name
-        # In the other tabs a passage is only read.
+        # Previews in other tabs do not follow links or show whole notes.
         return action not in ("come_back", "next_link", "read_whole") or self.id == "preview"
 
     # --- drawing ------------------------------------------------------------------------------------------------------
@@ -413,8 +419,11 @@ class Preview(LineView):
         return Strip([Segment(" " * self._gutter + text, style)]).adjust_cell_length(width, self.base_style)
 
     def _combined_style(self, ink: Ink, bright: bool, picked: bool) -> Style:
-        """Within the fragment, or in a note that is shown whole, an ink has its colours; in a neighbour only its weight
-        and lines, and what was asked for its colour alone."""
+        """Return the style of a run of text.
+
+        A `bright` run, one in the fragment or in a note shown whole, has its colours. Elsewhere a run has only
+        attributes such as bold, except that matches keep their colours.
+        """
         style = self.base_style if bright else self.get_component_rich_style("line--neighbour")
         if picked:
             style += Style(bgcolor=self.get_component_rich_style("line--picked").bgcolor)
@@ -426,7 +435,7 @@ class Preview(LineView):
 
 
 class ContextRow(NamedTuple):
-    """One row of the context: the `part`-th of a line, `indent` cells in."""
+    """One row of the window: the `part`-th row of a wrapped line, indented by `indent` cells."""
 
     line: DrawnLine
     part: int
@@ -439,7 +448,7 @@ class ContextRow(NamedTuple):
 
 
 def rows_of(lines: Iterable[DrawnLine], width: int) -> list[ContextRow]:
-    """The rows that lines fill in `width` cells; columns stand under one another where they fit."""
+    """Return the rows of lines wrapped to `width` cells; a line with aligned columns is drawn aligned if it fits."""
     rows: list[ContextRow] = []
     for line in lines:
         fits = bool(line.aligned) and sum(cell_len(run.text) for run in line.aligned) <= width
@@ -456,7 +465,7 @@ def rows_of(lines: Iterable[DrawnLine], width: int) -> list[ContextRow]:
 
 
 def _bars(runs: Sequence[StyledRun], indent: int) -> tuple[StyledRun, ...]:
-    """The bars of the quotes that a line is in, `indent` cells wide, for its continuation; nothing outside of one."""
+    """Return the quote bars that start a continuation row of a line, `indent` cells wide; nothing outside of quotes."""
     if not runs or not runs[0].text.startswith("▎"):
         return ()
     begin = runs[0].text[:indent]
@@ -466,7 +475,7 @@ def _bars(runs: Sequence[StyledRun], indent: int) -> tuple[StyledRun, ...]:
 
 @dataclass(frozen=True, slots=True)
 class LinkSpot:
-    """A link as it is seen: the row it begins on, its first cell there (without the gutter), where it leads."""
+    """The position of a drawn link: the row and cell where it begins (without the gutter), and its target."""
 
     row: int
     column: int
@@ -474,7 +483,7 @@ class LinkSpot:
 
 
 def links_of(rows: Sequence[ContextRow], first: int, last: int) -> Iterator[LinkSpot]:
-    """The links that begin on rows `first` up to `last` (exclusive), in their order."""
+    """Yield the links that begin on rows `first` to `last` (exclusive), in order."""
     of_line: list[LinkTo] = []
     for number in range(max(first, 0), min(last, len(rows))):
         row = rows[number]
@@ -489,7 +498,7 @@ def links_of(rows: Sequence[ContextRow], first: int, last: int) -> Iterator[Link
 
 
 def link_at(row: ContextRow, column: int) -> LinkTo | None:
-    """The link under a cell of a row, counted without the gutter."""
+    """Return the link at a cell of a row, counted without the gutter."""
     at = row.indent
     for run in row.runs:
         end = at + cell_len(run.text)
@@ -500,7 +509,7 @@ def link_at(row: ContextRow, column: int) -> LinkTo | None:
 
 
 def heading_beyond(headings: Sequence[Section], line: int, by: int) -> Section | None:
-    """The next heading below `line`, or with `by` negative the nearest one above it."""
+    """Return the next heading below `line`, or the nearest one above it if `by` is negative."""
     named = [one for one in headings if one.level]
     if by > 0:
         return next((one for one in named if one.line_start > line), None)
@@ -508,13 +517,13 @@ def heading_beyond(headings: Sequence[Section], line: int, by: int) -> Section |
 
 
 def heading_path_at(headings: Sequence[Section], line: int) -> tuple[str, ...]:
-    """The titles above a line of a note."""
+    """Return the headings that a line of a note is under, the outermost first."""
     return next((one.heading_path for one in reversed(headings) if one.line_start <= line), ())
 
 
 @dataclass(frozen=True, slots=True)
 class PickedLines:
-    """Lines that are picked: from `anchor`, where picking began, to `end`, which moves."""
+    """Picked lines: from `anchor`, where picking started, to `end`, which moves."""
 
     anchor: int
     end: int

@@ -1,4 +1,4 @@
-"""The query, its filters as chips, the menu below it and, at its right, what became of it: strategy, how sure, hits."""
+"""The query bar: the query with its filters as chips, the menu below it, and the status of the answer at its right."""
 
 from __future__ import annotations
 
@@ -42,18 +42,18 @@ if TYPE_CHECKING:
     from excerpt.tui.search.saved_queries import SavedQueries
 
 MOST_SHOWN, TALL = 8, 12
-"""Rows in sight at most, so that the list below stays in sight too; more on a screen of 30 lines."""
+"""Most rows visible, so that the list below stays visible too; and the same on a screen of 30 lines or more."""
 _NARROWEST, _WIDEST = 26, 76
 _BESIDE_KEYS = 6
-"""Cells of the border that stand beside what is written in it, at both ends."""
+"""Cells of the border beside its title, both ends together."""
 
 
 @dataclass(frozen=True, slots=True)
 class MenuChoice:
-    """A row: choosing it makes the query `query`, with the cursor at `cursor` (-1 for its end).
+    """A row of the menu: choosing it sets the query to `query`, with the cursor at `cursor` (-1: at the end).
 
-    `label` is what it is called and `beside` what stands at its right; `kind` stands before it, faintly. What of the
-    label matches `typed` is set off.
+    `kind` is drawn before `label` and `beside` at the right, both faint. The first match of `typed` in the label is
+    highlighted.
     """
 
     label: str
@@ -65,7 +65,7 @@ class MenuChoice:
 
 
 class QueryMenu(RowList, can_focus=False):
-    """Open while it has choices."""
+    """The menu below the query. It is open while it has choices."""
 
     ROW_HEIGHT = 1
 
@@ -83,7 +83,7 @@ class QueryMenu(RowList, can_focus=False):
     """
 
     class Chosen(Message):
-        """A row was clicked."""
+        """Sent when a row is clicked."""
 
         def __init__(self, choice: MenuChoice) -> None:
             super().__init__()
@@ -109,7 +109,10 @@ class QueryMenu(RowList, can_focus=False):
         return self.choices[self.cursor] if self.choices else None
 
     def open(self, kind: str, title: str, keys: str, choices: Sequence[MenuChoice], at: Offset) -> None:
-        """Show choices of one kind below the cell `at` of the screen; none closes it. `keys` says what can be done."""
+        """Show the choices below the cell `at` of the screen; close the menu if there are none.
+
+        `kind` is the kind of all choices. `keys` is a list of the menu's keys, shown in the border.
+        """
         if not choices:
             self.close()
             return
@@ -131,7 +134,7 @@ class QueryMenu(RowList, can_focus=False):
             self.screen.refresh_bindings()
 
     def _place(self, at: Offset, least: int) -> None:
-        """As large as its rows, and within the screen; laid out anew only where that is another size."""
+        """Set size and offset to fit the rows and the screen, only if they change, as this causes a layout."""
         room = self.app.size
         widest = max(cell_len(c.label) + cell_len(c.beside) + self._kinds + 4 for c in self.choices)
         width = min(max(widest + 4, least, _NARROWEST), _WIDEST, room.width)
@@ -165,8 +168,12 @@ class QueryMenu(RowList, can_focus=False):
 
 @dataclass(frozen=True, slots=True)
 class AnswerStatus:
-    """What the status says of the newest search shown. `led` is None for a list of filters alone, which nothing ranks.
-    How sure it is is left out where that is None. With `is_least` more may match: of a store not all are looked at."""
+    """The status of the newest search shown.
+
+    `led` is the strategy that ranked the hits, or None for a query of filters alone, which is not ranked. A
+    `confidence` of None is not shown. With `is_least` more fragments may match, because not all of a store are
+    examined.
+    """
 
     led: Strategy | None
     matched: int
@@ -175,10 +182,10 @@ class AnswerStatus:
 
 
 _STATUS = 48
-"""Cells of the status; less where that is more than SHARE of the line."""
+"""Cells of the status, unless that is more than `_SHARE` of the line."""
 _SHARE = 0.6
 _TIGHT = 24
-"""Cells of the status where the query has no room for its own."""
+"""Cells of the status if the query needs the room."""
 
 _SURE = {
     Confidence.STRONG: "strong",
@@ -190,7 +197,10 @@ _SURE = {
 
 @dataclass(frozen=True, slots=True)
 class QuerySpan:
-    """A part of the query that is set off: a filter, or what is `doubtful`. `text` is what stood there."""
+    """A span of the query that is highlighted: a filter, or a part with a warning (`doubtful`).
+
+    `text` is the text of the span at the time it was read.
+    """
 
     start: int
     end: int
@@ -199,7 +209,7 @@ class QuerySpan:
 
 
 class QueryStatus(Widget):
-    """`auto ▸ proximity · strong · 41 hits`, at the right of a fixed width: it changes with every key."""
+    """`auto ▸ proximity · strong · 41 hits`, at the right; the width is fixed, as the text changes with every key."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"status--sure", "status--unsure"}
 
@@ -219,9 +229,9 @@ class QueryStatus(Widget):
     strategy: reactive[Strategy] = reactive(Strategy.AUTO)
     answer: reactive[AnswerStatus | None] = reactive(None)
     busy: reactive[str] = reactive("")
-    """What is being waited for, once that has taken half a second."""
+    """The operation in progress, once it has taken half a second."""
     doubt: reactive[str] = reactive("")
-    """What of the query does not do what it looks like, in a few words."""
+    """A short warning that a part of the query does not do what it looks like."""
 
     def render(self) -> Text:
         parts = [Text(str(self.strategy))]
@@ -246,7 +256,7 @@ class QueryStatus(Widget):
         return Text(_SURE[confidence], style)
 
     def _fitting(self, parts: list[Text]) -> Text:
-        """As many of the parts, the first ones, as there is room for; where there is little, the hits go first."""
+        """Join the first parts that fit; in little room the hits are dropped last."""
         room = self.content_size.width or _STATUS
         kept = [parts[:count] for count in range(len(parts), 0, -1)]
         if room < _TIGHT and not self.doubt:
@@ -260,10 +270,10 @@ class QueryStatus(Widget):
 
 
 class QueryInput(Field):
-    """The field: filters stand in it as chips, each with a cross that takes it off."""
+    """The input field: filters are drawn as chips, each with a cross that removes it."""
 
     stretches: reactive[tuple[QuerySpan, ...]] = reactive(())
-    """What of the query is set off. One that the text has outrun is not drawn."""
+    """Spans of the query to highlight. A span whose text has changed is not drawn."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"query--filter", "query--cross", "query--doubtful"}
 
@@ -276,7 +286,7 @@ class QueryInput(Field):
     """
 
     class TakenOff(Message):
-        """A filter's cross was clicked, or it was deleted as a whole."""
+        """Sent when the cross of a filter is clicked, or the filter is deleted as a whole."""
 
         def __init__(self, stretch: QuerySpan) -> None:
             super().__init__()
@@ -316,14 +326,14 @@ class QueryInput(Field):
             self.post_message(self.TakenOff(chip))
 
     def action_delete_left(self) -> None:
-        """At the very beginning, where there is nothing to delete, the last filter is taken off."""
+        """Delete to the left; at the very beginning, remove the last filter instead."""
         if self.cursor_at_start and self.selection.is_empty and (chips := self.chips):
             self.post_message(self.TakenOff(chips[-1]))
         else:
             super().action_delete_left()
 
     def action_delete_left_word(self) -> None:
-        """A filter right before the cursor goes as a whole."""
+        """Delete the word to the left; a filter right before the cursor is removed as a whole."""
         before = len(self.value[: self.cursor_position].rstrip())
         chip = next((one for one in self.chips if one.end == before), None)
         if chip is not None and self.selection.is_empty:
@@ -333,7 +343,7 @@ class QueryInput(Field):
 
 
 class QueryBar(Horizontal):
-    """One line: prompt, field, status; and the menu, which opens below."""
+    """One line with prompt, field and status, and the menu, which opens below."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("The query's menu")
 
@@ -349,7 +359,7 @@ class QueryBar(Horizontal):
     """
 
     answered = ""
-    """The query whose hits are listed; "" while there are none."""
+    """The query whose hits are listed; "" if there are none."""
 
     def __init__(self, engine: Asks) -> None:
         super().__init__()
@@ -370,14 +380,14 @@ class QueryBar(Horizontal):
 
     @on(Input.Changed)
     def _share_line(self) -> None:
-        """The query goes before what is said of it, but for a doubt. The line is laid out only where that changes."""
+        """Give the query the room of the status if needed, unless the status is a warning; lay out only on a change."""
         width = self.size.width
         room = width - 3 - min(_STATUS, int(width * _SHARE))
         self.set_class(self.field.content_width > room and not self.query_one(QueryStatus).doubt, "-tight")
 
     @on(Input.Changed)
     def _query_changed(self, event: Input.Changed) -> None:
-        """By now it may be another, which is told next."""
+        """Follow a change of the query, unless a newer change is already pending."""
         self.queries.follow(event.value)
         if event.value != self.text:
             return
@@ -388,7 +398,7 @@ class QueryBar(Horizontal):
             self.menu.close()
 
     def read(self) -> None:
-        """Have the query read anew: its text is another, or the vault is."""
+        """Request the interpretation of the query, because the query or the vault has changed."""
         self.status.doubt = ""
         if not self.text.strip():
             self.field.stretches = ()
@@ -396,7 +406,7 @@ class QueryBar(Horizontal):
 
     def _show_reading(self, reading: QueryReading) -> None:
         query = self.text
-        # One that is typed last and may go on is a word to who types it.
+        # A condition that is still being typed at the end is not drawn as a filter yet.
         ended = [one for one in reading.conditions if not (one.open and self.queries.is_typing)]
         filters = [QuerySpan(one.start, one.end, query[one.start : one.end]) for one in ended]
         doubts = [QuerySpan(d.start, d.end, query[d.start : d.end], doubtful=True) for d in reading.doubts]
@@ -421,13 +431,13 @@ class QueryBar(Horizontal):
         return self.query_one(QueryInput)
 
     def put(self, query: str, cursor: int = -1) -> None:
-        """Make this the query."""
+        """Replace the query and move the cursor; -1 is the end."""
         self.field.value = query
         self.field.cursor_position = len(query) if cursor < 0 else cursor
         self.field.on_resize()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Keys of the menu are there while it is open."""
+        """Return False for the menu's actions while it is closed."""
         if not action.startswith("menu_"):
             return super().check_action(action, parameters)
         menus = self.query(QueryMenu)
@@ -435,14 +445,14 @@ class QueryBar(Horizontal):
             return False
         return action != "menu_forget" or menus.first().kind in ("history", "saved")
 
-    # --- queries asked before -----------------------------------------------------------------------------------------
+    # --- query history ------------------------------------------------------------------------------------------------
 
     def _stood(self) -> None:
         if self.answered and self.answered == self.text.strip():
             self.note_query()
 
     def note_query(self) -> None:
-        """Take the query into the history: someone has read its hits, or done something with them."""
+        """Add the query to the history, because the user has read its hits or used them."""
         self._keep(self.queries.note())
 
     def _keep(self, keeping: Coroutine[None, None, None] | None) -> None:
@@ -450,7 +460,10 @@ class QueryBar(Horizontal):
             self.run_worker(keeping, group="history")
 
     def move_in_history(self, rows: int) -> bool:
-        """What up and down do in an empty bar and on the way through the history; False where they move the list."""
+        """Handle up and down in an empty bar and while stepping through the history.
+
+        Returns False if they move the list.
+        """
         field = self.field
         if not field.has_focus:
             return False
@@ -458,14 +471,14 @@ class QueryBar(Horizontal):
         query, taken = self.queries.walk(rows, as_put=field.selection == Selection(0, len(field.value)))
         if query is not None:
             self.put(query)
-            # Selected, so that what is typed takes its place.
+            # Selected, so that typing replaces it.
             field.selection = Selection(0, len(query))
         elif walked and not self.queries.walks:
             field.cursor_position = len(field.value)
         return taken
 
     async def open_history(self) -> None:
-        """Open the menu of queries asked before; those that have what is typed."""
+        """Open the menu of earlier queries, those that contain what is typed."""
         self.field.focus()
         await self.queries.look()
         if not self.queries.history.queries:
@@ -474,7 +487,7 @@ class QueryBar(Horizontal):
 
     def _show_history(self) -> None:
         field = self.field
-        # What is selected as a whole is to be replaced, and is not what is looked for.
+        # A query selected as a whole is about to be replaced, so the history is not filtered by it.
         is_kept = field.selection.is_empty or len(field.selected_text) < len(field.value)
         typed = field.value.strip() if is_kept else ""
         found = self.queries.history.having(typed)
@@ -488,12 +501,12 @@ class QueryBar(Horizontal):
     # --- completion ---------------------------------------------------------------------------------------------------
 
     def complete(self) -> None:
-        """Complete the word at the cursor, whatever it is."""
+        """Complete the word at the cursor, even if its menu was closed."""
         self.field.focus()
         self.queries.complete_here(self.field.cursor_position, partial(self._show_completions, by_key=True))
 
     def _follow_typing(self) -> None:
-        """The menu follows what is typed, and opens by itself behind the beginning of a filter."""
+        """Update the menu while the user types; it opens by itself after the beginning of a filter."""
         menu = self.menu
         if menu.kind == "history" and menu.is_open:
             self._show_history()
@@ -553,13 +566,13 @@ class QueryBar(Horizontal):
         self.menu.open("saved", "Saved queries", taking, choices, self._at(0))
 
     async def save_query(self) -> None:
-        """Save the query, under itself as its name."""
+        """Save the query, with itself as its name."""
         query = self.text.strip()
         if query and await self._saved(lambda queries: queries.saved(query, query)) is not None:
             self.notify(f"Saved: {visible_line(query)}", markup=False)
 
     async def _saved(self, change: Callable[[SavedQueries], SavedQueries]) -> SavedQueries | None:
-        """Change the saved queries, and return them; None where that fails, which is told."""
+        """Change the saved queries and return them; show the error and return None if that fails."""
         if self.queries.keeper is None:
             return None
         try:
@@ -571,7 +584,7 @@ class QueryBar(Horizontal):
     # --- the menu -----------------------------------------------------------------------------------------------------
 
     def _at(self, index: int) -> Offset:
-        """The cell of the screen where a letter of the query stands, less the menu's border."""
+        """Return the cell of the screen where a character of the query is drawn, less the border of the menu."""
         field = self.field
         cell = field._position_to_cell(index) - field.scroll_offset.x
         return Offset(field.region.x + max(cell, 0) - 2, field.region.y)

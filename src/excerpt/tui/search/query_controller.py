@@ -1,4 +1,4 @@
-"""Control what helps with a query: how it is read, what completes it, narrower and wider ones, and its history."""
+"""Control what helps with a query: interpretation, completion, narrower and wider queries, and the history."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ if TYPE_CHECKING:
 Answer = TypeVar("Answer")
 
 _TYPED = 0.8
-"""Seconds a query stands before it is told what of it does not do what it looks like: half of it may be missing."""
+"""Seconds without a change after which a query is checked for warnings: sooner, half of it may be missing."""
 _ASKED = 2.0
-"""Seconds a query stands with its hits before it belongs to the history: by then, someone reads them."""
+"""Seconds without a change after which a query with hits is added to the history: by then the user reads them."""
 
 
 class QueryController:
-    """Own the queries asked before and a walk through them, the word being completed, what waits for a pause.
+    """The state of query editing: the history and the position in it, the word being completed, and pending checks.
 
-    `query` tells the query as it is now; answers to what was asked of another are dropped.
+    `query` returns the current query; answers about an earlier query are dropped.
     """
 
     def __init__(self, engine: Asks, after: After, query: Callable[[], str]) -> None:
         self.history = QueryHistory()
         self.keeper: QueryStore | None = None
-        """Keeps what is asked and saved; None until it is known where."""
+        """Stores asked and saved queries; None until their location is known."""
         self.is_typing = False
-        """Whether the query became what it is by one letter."""
+        """Whether the last change of the query typed or deleted one letter."""
         self.begun: Begun | None = None
         """The word being completed."""
         self._engine = engine
@@ -44,17 +44,20 @@ class QueryController:
         self._doubting = Pause(after)
         self._standing = Pause(after)
 
-    # --- how it is read -----------------------------------------------------------------------------------------------
+    # --- interpretation -----------------------------------------------------------------------------------------------
 
     def follow(self, query: str) -> None:
-        """Take note that the query became this."""
+        """Record a change of the query."""
         self.is_typing, self._before = is_typed(self._before, query), query
 
     def read(
         self, on_read: Callable[[QueryReading], object], is_shown: Callable[[], bool], on_stood: Callable[[], object]
     ) -> None:
-        """Have the query read: now, and thoroughly when it has stood for a while, unless it `is_shown` what to type,
-        which need not be told that it is missing. Call `on_stood` when it has stood long enough to have been asked."""
+        """Request the interpretation of the query, without warnings now and with them after a pause.
+
+        Warnings wait while `is_shown` returns true: the completion menu is open, and shows what is missing anyway.
+        `on_stood` is called once the query has not changed for `_ASKED` seconds, long enough to add it to the history.
+        """
         self._doubting.stop()
         self._standing.stop()
         if not self._query().strip():
@@ -80,21 +83,23 @@ class QueryController:
     def _if_still(self, query: str, on_answer: Callable[[Answer], object]) -> Callable[[Answer], object]:
         return lambda answer: on_answer(answer) if query == self._query() else None
 
-    # --- queries asked before -----------------------------------------------------------------------------------------
+    # --- query history ------------------------------------------------------------------------------------------------
 
     async def keep(self, keeper: QueryStore) -> None:
-        """Keep what is asked from now on, and know what was asked before."""
+        """Store queries with `keeper` from now on, and load the history."""
         self.keeper = keeper
         await self.look()
 
     async def look(self) -> None:
-        """Know what was asked by now, in this app and others."""
+        """Load the history again, with the queries of other running instances."""
         if self.keeper is not None:
             self.history = await self.keeper.history()
 
     def note(self) -> Coroutine[None, None, None] | None:
-        """Take the query into the history: someone has read its hits, or done something with them. Return what keeps
-        it; None where nothing is to be kept."""
+        """Add the query to the history, because the user has read its hits or used them.
+
+        Returns the coroutine that stores it, or None if there is nothing to store.
+        """
         query = self._query().strip()
         if self.keeper is None or not query or query == next(iter(self.history.queries), ""):
             return None
@@ -102,13 +107,16 @@ class QueryController:
         return self.keeper.asked(query)
 
     def forget(self, query: str) -> Coroutine[None, None, None] | None:
-        """Take a query out of the history; return as `note` does."""
+        """Remove a query from the history; return the coroutine that stores this, as `note` does."""
         self.history = self.history.without(query)
         return self.keeper.forget(query) if self.keeper is not None else None
 
     def walk(self, rows: int, *, as_put: bool) -> tuple[str | None, bool]:
-        """Walk through the history from an empty bar, up for negative `rows`; `as_put` says that the query stands as it
-        was put there. Return the query to put, None for none; and whether the list is not to be moved instead."""
+        """Step through the history from an empty bar, up (older) for negative `rows`.
+
+        `as_put` says that the query from the history is still selected as a whole. Returns the query to put into the
+        bar, or None, and whether the key is handled; if not, it moves in the list.
+        """
         query = self._query()
         walk = self._walk if self._walk is not None and query and query == self._walk.query and as_put else None
         if walk is None and (query or rows > 0):
@@ -124,18 +132,18 @@ class QueryController:
 
     @property
     def walks(self) -> bool:
-        """Whether the query is as a walk through the history put it."""
+        """Whether the query was put by a step through the history and not changed since."""
         return self._walk is not None and self._query() == self._walk.query
 
     # --- completion ---------------------------------------------------------------------------------------------------
 
     def complete_here(self, cursor: int, on_found: Callable[[Sequence[Completion]], object]) -> None:
-        """Complete the word at the cursor, whatever it is."""
+        """Request completions of the word at the cursor, even if the menu was closed for it."""
         self._left_at = -1
         self.complete(begun_at(self._query(), cursor), on_found)
 
     def complete(self, begun: Begun | None, on_found: Callable[[Sequence[Completion]], object]) -> None:
-        """Ask what a word that is begun may be going to be."""
+        """Request completions of a word; None cancels the request."""
         self.begun = begun
         if begun is None:
             self._engine.forget("complete")
@@ -147,8 +155,10 @@ class QueryController:
     def follow_typing(
         self, cursor: int, on_found: Callable[[Sequence[Completion]], object], *, completes: bool
     ) -> bool:
-        """Complete what is typed where it begins a filter, or where it `completes` already; False where the
-        menu is to be closed."""
+        """Request completions while the user types: in a filter, or if the menu is open already (`completes`).
+
+        Returns False if the menu is to be closed. A word for which it was closed is not completed again.
+        """
         begun = begun_at(self._query(), cursor)
         if begun is None or begun.start != self._left_at:
             self._left_at = -1
@@ -160,12 +170,12 @@ class QueryController:
         return False
 
     def leave_completion(self) -> None:
-        """Complete nothing until another word is begun."""
+        """Stop completing this word."""
         self._engine.forget("complete")
         self._left_at = self.begun.start if self.begun is not None else -1
 
     def suggest(self, on_found: Callable[[Sequence[Suggestion]], object]) -> None:
-        """Ask for narrower and wider queries."""
+        """Request narrower and wider queries."""
         from excerpt.tui.questions import AskSuggestions
 
         query = self._query()

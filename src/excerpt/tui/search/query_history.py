@@ -1,6 +1,7 @@
-"""Keep the queries asked of a vault, and walk back through them.
+"""Store the history of queries of a vault, and step back through it.
 
-The file holds what was typed, so only its owner may read it, and it may be deleted at any time."""
+The file holds what was typed, so only its owner may read it, and it may be deleted at any time.
+"""
 
 from __future__ import annotations
 
@@ -13,18 +14,21 @@ from excerpt.state_files import alone, append_lines, line_of, read_lines, replac
 from excerpt.tui.search.saved_queries import SavedQueries, change_saved
 
 MOST = 500
-"""Queries that are kept of a vault."""
+"""Most queries kept for a vault."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueryHistory:
-    """`queries`, each once, the newest first."""
+    """A history of queries: each occurs once, the newest first."""
 
     queries: tuple[str, ...] = ()
 
     @staticmethod
     def of(asked: Iterable[str]) -> QueryHistory:
-        """From queries in the order they were asked. One that the next goes on from was only on the way to it."""
+        """Return a history of queries given oldest first.
+
+        A query is dropped if the next one begins with it: it was an intermediate step of typing.
+        """
         kept: dict[str, None] = {}
         before = ""
         for query in asked:
@@ -36,21 +40,21 @@ class QueryHistory:
         return QueryHistory(tuple(reversed(kept))[:MOST])
 
     def asked(self, query: str) -> QueryHistory:
-        """With a query asked now."""
+        """Return a copy with a query added as the newest."""
         return QueryHistory.of((*reversed(self.queries), query))
 
     def without(self, query: str) -> QueryHistory:
         return QueryHistory(tuple(one for one in self.queries if one != query))
 
     def having(self, words: str) -> tuple[str, ...]:
-        """The queries that have each of some words in them, whatever the case; all, for no words."""
+        """Return the queries that contain all of some words, ignoring case; all queries if there are no words."""
         wanted = words.casefold().split()
         return tuple(query for query in self.queries if all(word in query.casefold() for word in wanted))
 
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """A walk back through a history: at its newest query with 0, at the empty bar before it with -1."""
+    """A position in the history: 0 is the newest query, -1 the empty bar before it."""
 
     history: QueryHistory
     at: int = -1
@@ -60,15 +64,15 @@ class Walk:
         return self.history.queries[self.at] if 0 <= self.at < len(self.history.queries) else ""
 
     def moved(self, older: int) -> Walk | None:
-        """So many queries further back; None past either end."""
+        """Return the position `older` queries further back; None past either end."""
         at = self.at + older
         return Walk(self.history, at) if 0 <= at < len(self.history.queries) else None
 
 
 _COMPACT_BYTES = 200_000
-"""The size from which only what the history keeps is written anew: some 4,000 queries."""
+"""Size of the file, some 4,000 queries, above which it is rewritten with only the queries that are kept."""
 _LONGEST = 2_000
-"""Characters of a query that is kept; longer ones are pasted texts."""
+"""Most characters of a query that is kept; longer ones are pasted texts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +81,7 @@ class _AskedLine:
 
 
 def read_history(file: Path) -> QueryHistory:
-    """What was asked; nothing where there is no file. Lines that are no queries are passed over."""
+    """Return the history; an empty one if there is no file. Lines that are not queries are skipped."""
     try:
         read = read_lines(file.read_bytes(), _AskedLine)
         return QueryHistory.of(line.query for line in read if line.query.strip())
@@ -86,7 +90,10 @@ def read_history(file: Path) -> QueryHistory:
 
 
 def add_query(file: Path, query: str) -> None:
-    """Keep a query as the newest. Raises OSError where that cannot be done."""
+    """Add a query as the newest. Raises OSError if the file cannot be written.
+
+    An empty query, or one longer than `_LONGEST`, is not added.
+    """
     if not query.strip() or len(query) > _LONGEST:
         return
     with alone(file):
@@ -95,7 +102,7 @@ def add_query(file: Path, query: str) -> None:
 
 
 def forget_query(file: Path, query: str) -> None:
-    """Keep all but one query. Raises OSError where that cannot be done."""
+    """Remove a query from the file. Raises OSError if the file cannot be written."""
     with alone(file):
         if file.exists():
             _write(file, read_history(file).without(query).queries)
@@ -106,9 +113,10 @@ def _write(file: Path, newest_first: Sequence[str]) -> None:
 
 
 class QueryStore:
-    """Of one vault: what was asked is in the file `history`, what was given a name in the file `saved`.
+    """The query files of one vault: asked queries are in `history`, named ones in `saved`.
 
-    `failed` is told the reason when the history cannot be kept, once; it is a convenience, and nobody's work.
+    `failed` is called with the reason the first time that the history cannot be written; the error is not raised, as
+    losing the history loses no work.
     """
 
     def __init__(self, history: Path, saved: Path, failed: Callable[[str], None]) -> None:
@@ -118,7 +126,7 @@ class QueryStore:
         self._told = False
 
     async def history(self) -> QueryHistory:
-        """What was asked by now, in this app and others."""
+        """Return the history, with the queries of other running instances."""
         return await asyncio.to_thread(read_history, self._history)
 
     async def asked(self, query: str) -> None:
@@ -128,8 +136,7 @@ class QueryStore:
         await self._keep(forget_query, query)
 
     async def change(self, change: Callable[[SavedQueries], SavedQueries]) -> SavedQueries:
-        """Change what is saved by now, and return it. Raises SavedQueriesError."""
-
+        """Change the saved queries, and return them. Raises SavedQueriesError."""
         return await asyncio.to_thread(change_saved, self._saved, change)
 
     async def _keep(self, keep: Callable[[Path, str], None], query: str) -> None:

@@ -11,10 +11,10 @@ _KEYED = re.compile(r'([^\s":]{1,100}):(?![:/\\\s])"?(.*)', re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """The word of a query that the cursor stands in or behind, from `start` to `end` (exclusive).
+    """The word of a query at the cursor, from `start` to `end` (exclusive).
 
-    Of a filter, `operator` is what stands before the colon, or "#"; "" for a plain word. `value` is what is typed of
-    it up to the cursor.
+    `operator` is the part of a filter before the colon, or "#"; "" for a plain word. `value` is the rest of the word up
+    to the cursor, the text to complete.
     """
 
     start: int
@@ -25,7 +25,7 @@ class Begun:
 
 
 def begun_at(text: str, cursor: int) -> Begun | None:
-    """What is being typed at the cursor; None within a phrase."""
+    """Return the word at the cursor, to complete it; None within a phrase."""
     found = next((token for token in _TOKEN.finditer(text) if token.start() < cursor <= token.end()), None)
     if found is None:
         return Begun(cursor, cursor, "", "")
@@ -42,14 +42,16 @@ def begun_at(text: str, cursor: int) -> Begun | None:
 
 
 def completed(text: str, begun: Begun, by: str) -> tuple[str, int]:
-    """The query with what was begun completed, and where the cursor stands then. A space ends it, so that the next
-    word may follow, but for one that ends in a colon, whose value follows."""
+    """Return the query with the word `begun` replaced by `by`, and the new cursor position.
+
+    A space follows the word, so that the next word can be typed, unless `by` ends in a colon: then a value follows.
+    """
     put = f"{'-' if begun.negated else ''}{by}{'' if by.endswith(':') else ' '}"
     return f"{text[: begun.start]}{put}{text[begun.end :].lstrip()}", begun.start + len(put)
 
 
 def is_typed(before: str, after: str) -> bool:
-    """Whether a text became another by one letter typed or taken off: not put, pasted or recalled."""
+    """Return whether two texts differ by one typed or deleted letter, which is not so after a paste or a recall."""
     if len(after) == 1:
         return True
     if abs(len(after) - len(before)) != 1:
@@ -60,7 +62,7 @@ def is_typed(before: str, after: str) -> bool:
 
 
 def without(text: str, start: int, end: int) -> tuple[str, int]:
-    """The query without the stretch from `start` to `end` (exclusive), and where the cursor stands then."""
+    """Return the query without the span from `start` to `end` (exclusive), and the new cursor position."""
     before, after = text[:start].rstrip(), text[end:].lstrip()
     if before and after:
         return f"{before} {after}", len(before) + 1

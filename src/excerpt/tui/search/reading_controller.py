@@ -1,4 +1,4 @@
-"""What the passage view shows: the selected fragment, its note whole, where links led, and the way back."""
+"""Control the passage view: the passage or whole note shown, the links followed from it, and the way back."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
 
 class ReadingController:
-    """Own what the passage view shows, whether its note whole, and the way that was gone from the selected hit.
+    """The state of the passage view: the location shown, whether its note is shown whole, and the links followed.
 
-    `line_at_top` tells the line that is first in sight, `changed` is called when something else is to be shown.
+    `line_at_top` returns the first visible line. `changed` is called when something else is to be shown.
     """
 
     def __init__(self, engine: Asks, *, line_at_top: Callable[[], int | None], changed: Callable[[], object]) -> None:
         self.window: NoteWindow | None = None
         self.location: Location | None = None
-        """None where what is shown is no note's."""
+        """The location shown; None if it is a memory, or nothing."""
         self._engine = engine
         self._line_at_top = line_at_top
         self._changed = changed
@@ -34,18 +34,18 @@ class ReadingController:
 
     @property
     def is_away(self) -> bool:
-        """Whether a link led to what is shown, and it is not what is selected in the list."""
+        """Whether the passage shown was reached by a link and is not the selected hit."""
         return bool(self._way)
 
     def show(self, window: NoteWindow | None) -> None:
-        """Show what is no note's: a memory, or nothing."""
+        """Show a memory, or nothing."""
         self._engine.forget("window")
         self._way.clear()
         self.location, self.window = None, window
         self._changed()
 
     def look_at(self, location: Location, query: str) -> None:
-        """Show a fragment that `query` found; there is no way back from it."""
+        """Show a fragment found by `query`, and clear the history of links."""
         self._way.clear()
         self._query = query
         self._look_at(location)
@@ -58,7 +58,7 @@ class ReadingController:
         self.ask(location.top)
 
     def ask(self, line: int | None = None) -> None:
-        """Ask for what is shown as it is now, with `line` at the top, or the fragment."""
+        """Request the window of the current location again, with `line` at the top, or the fragment if None."""
         if self.location is None:
             return
         from excerpt.tui.note.requests import AskWindow
@@ -68,7 +68,7 @@ class ReadingController:
         self._engine.ask(AskWindow(self.location, self._query, view), self._window_came)
 
     def toggle_whole(self) -> bool:
-        """Show the note whole, or again what is around the fragment; False without one."""
+        """Switch between the whole note and the lines around the fragment; return False if no note is shown."""
         if self.location is None:
             return False
         self._whole = "" if self._whole else self.location.path
@@ -80,29 +80,29 @@ class ReadingController:
             return
         self.window, fragment = window, window.fragment
         if self.location is not None:
-            # As it is now: an edited fragment has another id.
+            # An edited fragment has another id.
             self.location = replace(
                 self.location, fragment_id=fragment.id, path=fragment.path, line=fragment.line_start
             )
         self._changed()
 
-    # --- links, and the way back --------------------------------------------------------------------------------------
+    # --- links and their history --------------------------------------------------------------------------------------
 
     def ask_link(self, to: LinkTo, on_found: Callable[[LinkFound], object]) -> None:
-        """Ask where a link leads of the note that is shown."""
+        """Request the target of a link in the note shown."""
         if self.window is not None:
             from excerpt.tui.note.requests import AskLink
 
             self._engine.ask(AskLink(self.window.fragment.path, to), on_found)
 
     def go_to(self, location: Location) -> None:
-        """Go where a link led."""
+        """Show the target of a link, and keep the current location in the history."""
         if self.location is not None:
             self._way.append(replace(self.location, top=self._line_at_top()))
         self._look_at(location)
 
     def come_back(self) -> bool:
-        """Show again what was shown before the last link; False where none was followed."""
+        """Show what was shown before the last link; return False if no link was followed."""
         if not self._way:
             return False
         self._look_at(self._way.pop())

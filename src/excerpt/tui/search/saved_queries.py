@@ -1,6 +1,6 @@
 """Read and change the file of queries saved under a name.
 
-The file is the user's: it is replaced whole or not at all, and one that cannot be read is never written over.
+The file belongs to the user: it is replaced as a whole or not at all, and an unreadable file is never overwritten.
 
     {"queries": [{"name": "open conflicts", "query": "conflict status:open"}]}
 """
@@ -29,12 +29,12 @@ class SavedQuery:
 
 @dataclass(frozen=True, slots=True)
 class SavedQueries:
-    """Queries in the order of their names, whatever the case; each name once."""
+    """Saved queries, sorted by name ignoring case; names are unique."""
 
     queries: tuple[SavedQuery, ...] = ()
 
     def saved(self, name: str, query: str) -> SavedQueries:
-        """With a query under a name, in place of what had that name."""
+        """Return a copy with a query saved under a name; it replaces one of the same name."""
         name = " ".join(name.split())
         others = [one for one in self.queries if one.name.casefold() != name.casefold()]
         return SavedQueries(tuple(sorted((*others, SavedQuery(name, query)), key=lambda one: one.name.casefold())))
@@ -44,7 +44,10 @@ class SavedQueries:
 
 
 def read_saved(file: Path) -> SavedQueries:
-    """What is saved; nothing where there is no file. Raises SavedQueriesError for one that makes no sense."""
+    """Return the saved queries; none if there is no file.
+
+    Raises SavedQueriesError if the file cannot be read or parsed.
+    """
     try:
         read = load_value(file, SavedQueries)
     except FileNotFoundError:
@@ -60,7 +63,7 @@ def read_saved(file: Path) -> SavedQueries:
 
 
 def change_saved(file: Path, change: Callable[[SavedQueries], SavedQueries]) -> SavedQueries:
-    """Change what the file holds by now, and return what it holds after. Raises SavedQueriesError."""
+    """Apply `change` to the current content of the file, write the result and return it. Raises SavedQueriesError."""
     try:
         with alone(file):
             saved = change(read_saved(file))

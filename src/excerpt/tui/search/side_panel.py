@@ -1,4 +1,4 @@
-"""The pane beside the list: passage, why, related notes and map of what is selected, one of them in sight."""
+"""The panel beside the list: passage, why, related notes and map of the selected hit, one of them visible."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from excerpt.insight.related import Related
 
 _ADDRESS = 80
-"""Cells of an address that is told."""
+"""Most cells of an address shown in a message."""
 
 _NOTHING_SELECTED = Said("Nothing is selected", "What is related to the selected fragment stands here.")
 _MEMORY_SELECTED = Said("A memory is selected", "Select a fragment of a note to see what is related to it.")
@@ -51,7 +51,7 @@ _GONE = Said("That note is not in the index any more")
 
 
 class PanelView(StrEnum):
-    """What the side panel shows of the selected hit."""
+    """A view of the side panel."""
 
     PASSAGE = "passage"
     WHY = "why"
@@ -60,7 +60,7 @@ class PanelView(StrEnum):
 
 
 class ViewTabs(Widget):
-    """The names of the views, in one line, and the key of the next one where it works: not while typing."""
+    """The names of the views in one line, and the key of the next view, which has no effect while typing."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"views--shown"}
 
@@ -74,10 +74,10 @@ class ViewTabs(Widget):
 
     view: reactive[PanelView] = reactive(PanelView.PASSAGE)
     next_key: reactive[str] = reactive("")
-    """How the key that shows the next view is written; "" while none works."""
+    """The label of the key that shows the next view; "" while none works."""
 
     class Clicked(Message):
-        """The name of a view was clicked."""
+        """Sent when the name of a view is clicked."""
 
         def __init__(self, view: PanelView) -> None:
             super().__init__()
@@ -106,10 +106,10 @@ class ViewTabs(Widget):
 
 
 class SidePanel(Vertical):
-    """State: the view that is shown. What each shows is of the hit selected last; why, related notes and map are asked
-    for while they are in sight.
+    """The side panel, with four views of the selected hit.
 
-    `query` tells the query as it is now, `put` makes another one of it.
+    State: the view shown. Why, related notes and map are requested only while visible. `query` returns the current
+    query, `put` replaces it.
     """
 
     DEFAULT_CSS = """
@@ -127,7 +127,7 @@ class SidePanel(Vertical):
     view: var[PanelView] = var(PanelView.PASSAGE, init=False)
 
     class Passed(Message):
-        """Another passage or view is shown, which other keys may be about."""
+        """Sent when another passage or view is shown, because the keys may apply to something else."""
 
     def __init__(
         self,
@@ -164,11 +164,13 @@ class SidePanel(Vertical):
         self.why.border_title = "why"
         self.watch_view()
 
-    # --- what it is told ----------------------------------------------------------------------------------------------
+    # --- calls from the pane ------------------------------------------------------------------------------------------
 
     def select(self, hit: Hit | None, result: Result | None, memory: NoteWindow | None, *, again: bool = False) -> None:
-        """Show what is selected now: a hit of `result`, a `memory`, or nothing. The same query answered `again` leaves
-        whoever reads elsewhere there."""
+        """Show the selected hit of `result`, a `memory`, or nothing.
+
+        With `again`, the same query was answered again, and a passage reached by a link stays.
+        """
         self._hit, self._result = hit, result
         if again and self.reading.is_away:
             self.reading.ask()
@@ -180,17 +182,17 @@ class SidePanel(Vertical):
         self._outdate()
 
     def show_location(self, location: Location) -> None:
-        """Show a fragment that need not be selected."""
+        """Show a fragment, selected in the list or not."""
         self.view = PanelView.PASSAGE
         self.reading.look_at(location, self._answered_query)
 
     def show_memory(self, window: NoteWindow) -> None:
-        """Show a memory that need not be selected."""
+        """Show a memory, selected in the list or not."""
         self.view = PanelView.PASSAGE
         self.reading.show(window)
 
     def show_packed(self, passages: tuple[tuple[str, int, int], ...]) -> None:
-        """Mark at the margin what of the note is in the pack: path, first and last line of each passage."""
+        """Mark the packed passages of the note in the margin; `passages` are (path, first line, last line)."""
         self._packed = passages
         window = self.reading.window
         path = window.fragment.path if window is not None else ""
@@ -198,7 +200,7 @@ class SidePanel(Vertical):
 
     @property
     def is_answered(self) -> bool:
-        """Whether the view that is shown is of what was asked last."""
+        """Whether no answer for the view shown is pending."""
         return self.insight.is_answered and not self._engine.waits("explain")
 
     @property
@@ -213,7 +215,7 @@ class SidePanel(Vertical):
 
     @property
     def to_focus(self) -> Widget:
-        """What of the view takes the keys."""
+        """The widget of the view that takes the focus."""
         return self.related.rows if self.view is PanelView.RELATED else self._shown
 
     def watch_view(self) -> None:
@@ -236,7 +238,7 @@ class SidePanel(Vertical):
         self.view = event.view
 
     def next_view(self) -> None:
-        """Show the next view; after the map comes the passage."""
+        """Show the next view; the map is followed by the passage."""
         every = list(PanelView)
         self.view = every[(every.index(self.view) + 1) % len(every)]
 
@@ -244,13 +246,13 @@ class SidePanel(Vertical):
         self._ask()
 
     def _outdate(self) -> None:
-        """Have the views asked for anew: the one in sight when selection and query have settled."""
+        """Mark all views but the passage as outdated; request the visible one when selection and query have settled."""
         self._outdated = {PanelView.WHY, PanelView.RELATED, PanelView.MAP}
         if self.view in self._outdated and self.display:
             self.insight.when_settled(self._ask)
 
     def _ask(self) -> None:
-        """Ask for what the view shows, unless it is there already."""
+        """Request the content of the view shown, unless it is up to date."""
         self.insight.stop_waiting()
         if self.view not in self._outdated:
             return
@@ -290,7 +292,7 @@ class SidePanel(Vertical):
             self.why.say(_NOT_RANKED if hit is not None else _NOT_SELECTED)
 
     def _turned(self) -> None:
-        """What is related is asked of something else: the passage view goes along."""
+        """Request related notes for another fragment, and show that fragment in the passage view."""
         there = self.insight.followed
         if there is not None:
             self.reading.go_to(there)
@@ -299,11 +301,11 @@ class SidePanel(Vertical):
         self._outdated.add(PanelView.RELATED)
         self._ask()
 
-    # --- what it is about ---------------------------------------------------------------------------------------------
+    # --- what keys apply to -------------------------------------------------------------------------------------------
 
     @property
     def passage(self) -> Hit | None:
-        """The fragment that a key is about while the panel has the focus."""
+        """The passage that keys apply to while the panel has the focus."""
         if self.view is PanelView.RELATED:
             reason = self.related.reason
             return Hit(reason.fragment, 0.0, spans=reason.spans) if reason and reason.fragment else None
@@ -313,7 +315,7 @@ class SidePanel(Vertical):
         return self._hit
 
     def take_lines(self) -> Fragment | None:
-        """Return the lines that are picked, which are then picked no more; None without."""
+        """Return the picked lines as a fragment, and unpick them; None if no lines are picked."""
         window, picked = self.reading.window, self.preview.picked
         if self.view is not PanelView.PASSAGE or window is None or picked is None:
             return None
@@ -330,8 +332,11 @@ class SidePanel(Vertical):
         )
 
     def enter(self) -> bool:
-        """Do what enter does in the view shown, but for opening a passage: follow the link that the cursor is on, fold
-        a branch, open the note of a name. False where it is about the passage."""
+        """Handle enter in the view shown, unless it is to open the passage; return False if so.
+
+        Follows the link under the cursor, folds or unfolds a branch of the map, or opens a related note that has no
+        passage.
+        """
         if self.view is PanelView.MAP:
             self.map.toggle()
             return True
@@ -341,13 +346,13 @@ class SidePanel(Vertical):
         return self.view is PanelView.PASSAGE and self.preview.follow()
 
     def leave(self) -> bool:
-        """Stop picking lines; False where none are picked."""
+        """Stop picking lines; return False if none are picked."""
         picks = self.preview.picked is not None
         self.preview.picked = None
         return picks
 
     def move(self, rows: int) -> None:
-        """Move in the view by rows."""
+        """Move by rows in the view shown."""
         shown = self.to_focus
         if isinstance(shown, RowList | Preview):
             shown.move(rows)
@@ -355,7 +360,7 @@ class SidePanel(Vertical):
             shown.scroll_relative(y=rows, animate=False)
 
     def scroll_pages(self, pages: int) -> None:
-        """Scroll what the view shows, one line of it kept in sight; a map by its rows."""
+        """Scroll the view shown by pages, less one line, which stays visible; in the map, move the cursor."""
         shown = self.related.why if self.view is PanelView.RELATED else self._shown
         step = pages * max(1, shown.scrollable_content_region.height - 1)
         if shown is self.map:

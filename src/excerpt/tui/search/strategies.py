@@ -1,4 +1,4 @@
-"""Where the strategies differ for one query: the fragments that are not at the same place in all, and their ranks."""
+"""Compare strategies for one query: list the fragments whose ranks differ, with their ranks."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
     from excerpt.search.engine import Engine
 
 DEPTH = 10
-"""Hits of each strategy that are compared."""
+"""Number of hits of each strategy that are compared."""
 _AROUND_CELL = 2
-"""Cells that the table puts around each column."""
+"""Cells of padding that the table adds to each column."""
 
 Ask = Callable[["AskStrategies", Callable[[Sequence[Result]], object]], object]
 
 
 @dataclass(frozen=True, slots=True)
 class AskStrategies:
-    """What each strategy finds for a query."""
+    """A request for the results of a query under each strategy."""
 
     kind: ClassVar[str] = "strategies"
     priority: ClassVar[Priority] = Priority.TAB
@@ -50,14 +50,14 @@ class AskStrategies:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """A fragment and its rank under each strategy, in their order; None where it is not among the first `DEPTH`."""
+    """A fragment and its rank under each strategy, in their order; None if it is not among the first `DEPTH`."""
 
     fragment: Fragment
     ranks: tuple[int | None, ...]
 
     @property
     def difference(self) -> int:
-        """How many places lie between its best and its worst rank; one that is not listed is next to the last."""
+        """Difference between the best and the worst rank; a fragment that is not listed has rank `DEPTH` + 1."""
         places = [rank or DEPTH + 1 for rank in self.ranks]
         return max(places) - min(places)
 
@@ -74,14 +74,14 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A strategy to go on with, and the fragment that was selected under it."""
+    """The strategy to switch to, and the fragment that was selected in the comparison."""
 
     strategy: Strategy
     fragment: str
 
 
 def compared(results: Sequence[Result]) -> list[Compared]:
-    """Return the first hits of all strategies, those first that differ most, then the best."""
+    """Return the first hits of all strategies; the largest difference in rank first, then the best rank."""
     ranks: dict[str, dict[int, int]] = {}
     fragments: dict[str, Fragment] = {}
     for column, result in enumerate(results):
@@ -94,7 +94,7 @@ def compared(results: Sequence[Result]) -> list[Compared]:
 
 
 def alike(rows: Sequence[Compared]) -> str:
-    """Say in one line what is at the same place in all."""
+    """Return a sentence that names the fragments with the same rank under all strategies."""
     same = [row for row in rows if not row.difference]
     if not rows:
         return "No strategy finds anything."
@@ -106,7 +106,7 @@ def alike(rows: Sequence[Compared]) -> str:
 
 
 class StrategiesScreen(Dialog[Choice]):
-    """Dismissed with the strategy that ranks the chosen fragment highest."""
+    """A dialog that compares strategies; its result is the strategy that ranks the chosen fragment highest."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("Strategies")
 
@@ -126,7 +126,7 @@ class StrategiesScreen(Dialog[Choice]):
     """
 
     def __init__(self, query: str, in_use: Strategy, fragment: str, ask: Ask) -> None:
-        """`fragment` is the id of the one selected now, "" for none."""
+        """Open with the row of `fragment` selected, the id of the selected hit; "" for none."""
         super().__init__()
         self._query = query
         self._in_use = in_use
@@ -151,14 +151,14 @@ class StrategiesScreen(Dialog[Choice]):
 
     @property
     def is_opening(self) -> bool:
-        """Return whether the answers are still to come."""
+        """Whether the answers are still pending."""
         return not self._strategies
 
     def on_resize(self) -> None:
         self._fill()
 
     def hear(self, results: Sequence[Result]) -> None:
-        """Show where the answers differ, if the dialog is still open."""
+        """Show the differences between the answers, if the dialog is still open."""
         if not self.is_attached:
             return
         rows = compared(results)
@@ -168,7 +168,7 @@ class StrategiesScreen(Dialog[Choice]):
         self._fill()
 
     def _fill(self) -> None:
-        """List the rows; a name that is wider than its column goes on in the next line."""
+        """List the rows; a name wider than its column is wrapped."""
         table = self.query_one(DataTable)
         at = table.cursor_row if table.row_count else self._row_of(self._fragment)
         table.clear(columns=True)

@@ -1,6 +1,6 @@
-"""Why a hit stands where it stands, and why any other note is not higher: a sentence first, then the numbers.
+"""Explain the rank of a hit, or why another note is not ranked higher: a sentence first, then the numbers.
 
-The engine's thread works it out. Vault text in it is never markup.
+The explanation is computed on the engine's thread. Vault text in it is never read as markup.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from excerpt.search.explain_note import NoteExplanation, StrategyRank
 
 Colours = Mapping[str, str]
-"""The theme's variables."""
+"""The theme's variables, name to colour."""
 
 LEGEND: Mapping[str, str] = {
     "words": "has your words, the rare ones above all",
@@ -60,14 +60,14 @@ LEGEND: Mapping[str, str] = {
     "name": "your query is its note's title, file name or alias",
     "listed": "filters let it through; newest first",
 }
-"""When a signal is high."""
+"""Sentence for each signal: when it is high."""
 _WIDEST = 40
-"""Cells of a step's line at most: a longer one is not read better."""
+"""Most cells of a bar in the table: a longer bar is no easier to read."""
 
 
 @dataclass(frozen=True, slots=True)
 class AskWhy:
-    """Why a hit, or the note of that name, stands where it stands in the answer to a query."""
+    """A request to explain the rank of a hit, or of the note with that name, in the answer to a query."""
 
     kind: ClassVar[str] = "explain"
     priority: ClassVar[Priority] = Priority.PASSAGE
@@ -87,13 +87,13 @@ Ask = Callable[[AskWhy, "Callable[[NoteExplanation], object]"], object]
 
 
 class WhyView(VerticalScroll):
-    """Shows what the result says of a hit at once, and the rest when the engine has answered."""
+    """A view that shows the signals of a hit at once, and the rest when the engine has answered."""
 
     DEFAULT_CSS = "WhyView { padding: 0 1; & > Static { height: auto; } }"
 
     @dataclass
     class Told(Message):
-        """The engine has answered."""
+        """Sent when the engine has answered."""
 
         told: NoteExplanation
 
@@ -108,13 +108,13 @@ class WhyView(VerticalScroll):
         self._draw()
 
     def say(self, said: Said) -> None:
-        """Show what is said where there is nothing to explain."""
+        """Show a text when there is nothing to explain."""
         self._about = ""
         lines = Text("\n\n".join(visible(line) for line in (said.title, said.sentence, said.hint) if line))
         self._show(lambda _: lines)
 
     def explain(self, result: Result, about: Hit | str) -> None:
-        """Show why a hit of the result, or the note of that name, stands where it stands."""
+        """Explain the rank of a hit of the result, or of the note with that name."""
         again, self._about = about == self._about, about
         if isinstance(about, Hit) and not again:
             rank, top = result.hits.index(about) + 1, result.hits[0].score
@@ -137,11 +137,11 @@ class WhyView(VerticalScroll):
         self.query_one(Static).update(self._shown(self.app.theme_variables))
 
 
-# --- what it says -----------------------------------------------------------------------------------------------------
+# --- tables and texts -------------------------------------------------------------------------------------------------
 
 
 def explained(told: NoteExplanation, colours: Colours) -> RenderableType:
-    """All there is to say of a fragment or note: the verdict, then what it is made of."""
+    """Return the explanation of a fragment or note: the verdict, then the tables behind it."""
     found = told.explanation
     parts: list[RenderableType] = [Text(f"{visible_line(told.verdict)}\n", "bold")]
     if found is not None:
@@ -158,7 +158,7 @@ def explained(told: NoteExplanation, colours: Colours) -> RenderableType:
 
 
 def hit_sum(hit: Hit, share: float, colours: Colours) -> Iterator[RenderableType]:
-    """Where a hit stands in the vault, and its signals as a table that adds up to its score."""
+    """Yield the path and lines of a hit, and a table of its signals that adds up to its score."""
     fragment, soft = hit.fragment, colours["text-soft"]
     lines = spoken(fragment.place, fragment.line_start, fragment.line_end, "–")
     yield Text(f"{visible_line(fragment.path)}, {lines}\n", soft)
@@ -218,7 +218,7 @@ def _legend(signals: Sequence[Signal], colours: Colours) -> Table:
 
 
 def _table(*columns: tuple[str, int], colours: Colours) -> Table:
-    """A table of these headings and widths: below 0 for figures, at the right; 0 for what room is left."""
+    """Return a table with these headings and widths: negative for right-aligned, 0 for the remaining room."""
     table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style=f"not bold {colours['text-soft']}")
     for heading, width in columns:
         if width:
@@ -230,8 +230,10 @@ def _table(*columns: tuple[str, int], colours: Colours) -> Table:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A piece of a line from `start` to `end`, shares of its length; as wide as there is room for. A loss is drawn with
-    a lighter block, so that it is told from a gain without colours too."""
+    """A bar of a waterfall chart, from `start` to `end` (0 to 1 of the width available).
+
+    A loss is drawn with a lighter block, so that it differs from a gain without colours too.
+    """
 
     start: float
     end: float
@@ -239,7 +241,7 @@ class Step:
     is_loss: bool = False
 
     def cells(self, width: int) -> str:
-        """The step in a line of `width` cells: at least one cell is filled."""
+        """Return the bar in a line of `width` cells; at least one cell is filled."""
         first = min(round(self.start * width), width - 1)
         return " " * first + (LOSS if self.is_loss else GAIN) * max(1, round(self.end * width) - first)
 
@@ -251,8 +253,10 @@ class Step:
 
 
 def steps_of(parts: Sequence[float], inks: tuple[str, str], *, are_costs: bool = False) -> list[Step]:
-    """Return a step for each part of a sum, in their order, drawn from where the one before it ended; `inks` are those
-    of parts above 0 and below. A part below 0 is a loss; of costs, one above 0."""
+    """Return the bars of a waterfall chart of `parts`: each begins where the one before ends.
+
+    `inks` are the colours of positive and negative parts. A negative part is a loss; with `are_costs`, a positive one.
+    """
     ends = list(accumulate(parts))
     lowest, highest = min((0.0, *ends)), max((0.0, *ends))
     whole = highest - lowest or 1.0
@@ -263,11 +267,11 @@ def steps_of(parts: Sequence[float], inks: tuple[str, str], *, are_costs: bool =
     ]
 
 
-# --- asking of a note by its name -------------------------------------------------------------------------------------
+# --- explaining a note by its name ------------------------------------------------------------------------------------
 
 
 class WhyNot(Dialog[None]):
-    """Asks of a note by its name."""
+    """A dialog that explains the rank of a note given by its name."""
 
     AUTO_FOCUS = "#note"
 
@@ -309,7 +313,7 @@ class WhyNot(Dialog[None]):
 
     @on(Input.Submitted)
     def _note_named(self, event: Input.Submitted) -> None:
-        """Ask for the note; for the one whose name is near, where the same is asked for once more."""
+        """Request the explanation of the note; the same name submitted twice requests the closest existing name."""
         event.stop()
         name = event.value.strip()
         if name and name == self._asked_for and self._near:
