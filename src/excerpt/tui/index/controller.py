@@ -312,7 +312,7 @@ class IndexController:
             self._failed(message)
             return
         if isinstance(message, IndexEnded) and self.process.running:
-            return  # it was restarted before this message arrived
+            return  # it was started again before this was heard
         asked = self.state.asked
         self._take(message)
         match message:
