@@ -1,4 +1,4 @@
-"""Text in the columns of a terminal: how wide it is, cut, wrapped, and the part of it with the most matches."""
+"""Text in the columns of a terminal: width, truncation, wrapping, and snippets."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from collections.abc import Iterator, Sequence
 from excerpt.model import Span
 
 GAIN, LOSS = "█", "░"
-"""What bars are drawn with: of what adds to a score, and of what takes away from it."""
+"""Characters of bars: for what adds to a score, and for what subtracts from it."""
 
 
 def snippet(text: str, spans: Sequence[Span], columns: int) -> tuple[str, list[Span]]:
-    """Return about `columns` columns of `text` on one line, where it has the most matches, and these matches."""
+    """Return about `columns` columns of `text` on one line, where it has most matches, and these matches."""
     lead_in = columns // 5
     start = _densest_window(spans, columns - lead_in)
     if start:
@@ -37,13 +37,13 @@ def snippet(text: str, spans: Sequence[Span], columns: int) -> tuple[str, list[S
 
 
 def _to_next_word(text: str) -> int:
-    """Characters until a word of `text` begins; none where it has no spaces, as Chinese has none."""
+    """Return the characters until a word of `text` begins; 0 if it has no spaces, like Chinese."""
     found = re.search(r"\s\S", text)
     return found.start() + 1 if found else 0
 
 
 def _densest_window(spans: Sequence[Span], columns: int) -> int:
-    """Where the window begins that holds the most spans, the first of equals; 0 where the text's beginning will do."""
+    """Return the start of the window with most spans, the first of equals; 0 if the text's beginning has as many."""
     best, most = 0, sum(1 for span in spans if span.end <= columns)
     for i, first in enumerate(spans):
         held = sum(1 for span in spans[i:] if span.end <= first.start + columns)
@@ -70,7 +70,7 @@ def wrapped(text: str, width: int) -> Iterator[tuple[int, int]]:
 
 
 def columns_of(text: str) -> int:
-    """How many columns of a terminal `text` takes."""
+    """Return how many columns of a terminal `text` takes."""
     return sum(_columns_of_char(char) for char in text)
 
 
@@ -81,7 +81,7 @@ def _columns_of_char(char: str) -> int:
 
 
 def cut(text: str, columns: int) -> str:
-    """`text`, or as much of it as fits `columns` with an ellipsis."""
+    """Return `text`, truncated to `columns` with an ellipsis if it is longer."""
     if columns_of(text) <= columns:
         return text
     used, end = 1, 0

@@ -1,4 +1,4 @@
-"""Dates as people write them: in notes' properties and file names, and in queries, where a word can mean a period."""
+"""Parsing of dates: in properties and file names of notes, and in queries, where a word can mean a period."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 
 Period = tuple[date, date]
-"""First and last day, both inclusive. `date.min` and `date.max` mean that there is no bound."""
+"""First and last day, both inclusive. `date.min` and `date.max` mean no bound."""
 
 _DAY = timedelta(days=1)
 
@@ -39,7 +39,7 @@ _NUMERIC = (
     re.compile(r"(?<!\d)(?P<y>\d{4})[年년]\s?(?P<m>\d{1,2})[月월](?:\s?(?P<d>\d{1,2})[日일])?"),
     re.compile(r"(?<![\d.])(?P<d>\d{1,2})\.\s?(?P<m>\d{1,2})\.\s?(?P<y>\d{4})(?![\d.])"),
     re.compile(r"(?<!\d)(?P<m>\d{1,2})([-/])(?P<d>\d{1,2})\2(?P<y>\d{4})(?!\d)"),
-    # With the time behind it, as in the names of many a Zettelkasten.
+    # With an optional time after it, as in the file names of a Zettelkasten.
     re.compile(r"(?<!\d)(?P<y>(?:19|20)\d\d)(?P<m>\d\d)(?P<d>\d\d)(?:\d{4}|\d{6})?(?!\d)"),
 )
 _SPELLED = (
@@ -79,7 +79,7 @@ def _matched(match: re.Match[str]) -> date | None:
         return _date(year, _MONTHS.get(parts["name"].lower(), 0), day)
     month = int(parts["m"])
     found = _date(year, month, day)
-    # Where the year stands last, day and month may stand either way; where it stands first they do not.
+    # Day and month may be in either order if the year is last, but not if it is first.
     return _date(year, day, month) if found is None and match.start("y") > match.start("m") else found
 
 
@@ -115,7 +115,7 @@ def period_of(text: str, today: date) -> Period | None:
 
 
 def is_period(text: str) -> bool:
-    """Whether `text` means a period, on whatever day it is read."""
+    """Return whether `text` is a period, on whatever day it is read."""
     return period_of(text, date(2000, 1, 1)) is not None
 
 
@@ -140,7 +140,7 @@ def _between(begin: str, end: str, today: date) -> Period | None:
 
 
 def _bound(value: str, today: date) -> Period | None:
-    """As `_one`, but so many days ago is one day."""
+    """Return the period of `_one`, except that a number of days (weeks, …) ago is a single day."""
     found = _one(value, today)
     return (found[0], found[0]) if found and _AGO.fullmatch(value) else found
 

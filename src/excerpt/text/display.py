@@ -1,4 +1,4 @@
-"""Text, numbers, lines and times as a reader sees them: nothing in it is obeyed by a terminal."""
+"""Text, numbers, lines and times for display, without characters that a terminal would interpret."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from datetime import datetime
 from functools import cache
 
 # --- visible ----------------------------------------------------------------------------------------------------------
-# Make the characters visible that a terminal would obey, so that vault text can be printed.
+# Characters that a terminal would interpret are made visible, so that text of a vault can be printed.
 #
-# Each is replaced by one character, so spans into the text stay true. Zero-width joiners stay: Persian and emoji are
-# spelt with them, and they neither move the cursor nor reorder text.
+# Each is replaced by one character, so that spans into the text stay valid. Zero-width joiners are kept: Persian and
+# emoji need them, and they neither move the cursor nor reorder text.
 
 _REPLACED = "\N{REPLACEMENT CHARACTER}"
 
@@ -31,12 +31,12 @@ _TEXT = {code: shown for code, shown in _LINE.items() if code not in (0x09, 0x0A
 
 
 def visible(text: str) -> str:
-    """`text`, of the same length, with every control but tab and line feed shown as a character."""
+    """Return `text`, of the same length, with every control except tab and line feed shown as a character."""
     return text if text.isascii() and text.isprintable() else text.translate(_TEXT)
 
 
 def visible_line(text: str) -> str:
-    """`visible` for what must stay on one line: titles, headings, paths. Tabs and line feeds are shown too."""
+    """Return `visible` text for one line, as a title, heading or path: tabs and line feeds are shown too."""
     return text if text.isascii() and text.isprintable() else text.translate(_LINE)
 
 
@@ -52,7 +52,7 @@ def visible_json(text: str) -> str:
 
 @cache
 def _in_json() -> re.Pattern[str]:
-    """Those below a space have escapes in any JSON."""
+    """Return the pattern for characters to escape; those below a space are escaped in any JSON."""
     return re.compile(f"[{obeyed()}]")
 
 
@@ -71,29 +71,29 @@ def _escaped(found: re.Match[str]) -> str:
 
 
 def longer(border: str, text: str) -> str:
-    """`border`, or as many more of its sign as make it longer than any run of it in the text."""
+    """Return `border`, repeated until it is longer than any run of its sign in `text`."""
     if border not in text:
         return border
     return border[0] * max(len(run) + 1 for run in re.findall(f"{border}+", text))
 
 
 def counted(number: int, one: str, many: str = "") -> str:
-    """`1 note`, `2,000 notes`."""
+    """Return a number with its noun: `1 note`, `2,000 notes`."""
     return f"{number:,} {one if number == 1 else many or f'{one}s'}"
 
 
 def percent(share: float, between: str = " ") -> str:
-    """Return a share as `36 %`. 0 % and 100 % are used for exact values alone."""
+    """Return a share as `36 %`. 0 % and 100 % are used only for exact values."""
     rounded = f"{min(share, 0.99) if share < 1 else share:.0%}"
     return ("<1%" if rounded == "0%" and share else rounded).replace("%", f"{between}%")
 
 
 # --- line range -------------------------------------------------------------------------------------------------------
-# Lines of a note as they are written: one line is one number, for readers and in packs alike.
+# Ranges of lines as text: a single line is one number, on the screen and in packs.
 
 
 def line_range(first: int, last: int, dash: str = "-") -> str:
-    """`8-12`, or `8` for one line; lines are 1-based and inclusive. On screen the dash is `–`."""
+    """Return `8-12`, or `8` for one line. Lines are 1-based and inclusive; on the screen the dash is `–`."""
     return str(first) if first == last else f"{first}{dash}{last}"
 
 
@@ -103,12 +103,12 @@ def lines_named(first: int, last: int, dash: str = "-") -> str:
 
 
 def location(path: str, first: int, last: int, place: str = "") -> str:
-    """Return a location on one line: `path:first-last`, or `path#place` in a file that has places for lines."""
+    """Return a location on one line: `path:first-last`, or `path#place` in a file with places instead of lines."""
     return visible_line(f"{path}#{place}" if place else f"{path}:{line_range(first, last)}")
 
 
 # --- times ------------------------------------------------------------------------------------------------------------
-# Times as a person reads them, in the time zone of the terminal.
+# Times for display, in the local time zone.
 
 
 def local_time(stamp: str) -> str:
@@ -117,7 +117,7 @@ def local_time(stamp: str) -> str:
         then = datetime.fromisoformat(stamp)
     except ValueError:
         return stamp
-    with suppress(OverflowError, OSError, ValueError):  # a year that this system's clock does not know
+    with suppress(OverflowError, OSError, ValueError):  # a year outside the range of this system
         then = then.astimezone()
     return then.replace(tzinfo=None).isoformat(" ", "minutes")
 

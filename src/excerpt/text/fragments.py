@@ -1,6 +1,6 @@
-"""Sections -> fragments: the passages that are indexed, ranked and shown.
+"""Division of sections into fragments: the passages that are indexed, ranked and shown.
 
-Blocks of one section are gathered until they make a passage worth ranking. A block is cut only if it alone is over the
+Blocks of one section are joined until they are large enough to rank. A block is cut only if it alone is over the
 maximum: at its items, else at a blank line, else at any line.
 """
 
@@ -16,23 +16,23 @@ from excerpt.model import Block, Fragment, Note, Section
 from excerpt.text.words import WIDE_CHARACTERS
 
 FRAGMENTS_VERSION = 1
-"""Raised when the same note is cut otherwise than before: an index made under another version is rebuilt."""
+"""Raised when the same note is divided otherwise than before: an index of another version is rebuilt."""
 
 
 def version_of_cut(language: str) -> str:
-    """Return the version that a note is stored with: the fragment rules, and the configured language ("" for none).
+    """Return the version stored with a note: that of the fragment rules, with the configured language ("" for none).
 
-    A note stored with another version is cut again.
+    A note stored with another version is divided again.
     """
     return f"{FRAGMENTS_VERSION}/{language}" if language else str(FRAGMENTS_VERSION)
 
 
 @dataclass(frozen=True, slots=True)
 class FragmentLimits:
-    """In words, as `words_in` counts them.
+    """Sizes of fragments in words, as `words_in` counts them.
 
-    `target`: a fragment that has so many is closed. `maximum`: no block is added that would bring it above. `least`:
-    a last fragment of a section with fewer joins the one before, if the two stay within the maximum.
+    `target`: a fragment with so many is closed. `maximum`: no block is added that would exceed it. `least`: a last
+    fragment of a section with fewer is joined to the one before, if both together stay within the maximum.
     """
 
     target: int = 120
@@ -42,7 +42,7 @@ class FragmentLimits:
 
 LIMITS = FragmentLimits()
 
-# Of the lines that a piece may hold, the last part in which a blank line is preferred as the cut.
+# A blank line in this last part of a piece is preferred as the place of a cut.
 _NEAR_END = 0.5
 _WIDE = re.compile(f"[{WIDE_CHARACTERS}]")
 _CHARACTERS_PER_WORD = 10
@@ -73,7 +73,7 @@ def fragments_of(
 ) -> tuple[Fragment, ...]:
     """Return the fragments of a note in the order of its lines; every block is in exactly one.
 
-    A note of headings alone is one fragment, from the first heading to the last, so that it can be found.
+    A note with only headings is one fragment, from the first heading to the last, so that it can be found.
     """
     lines = note.lines
     cut = [(section, *lines_of) for section in note.sections for lines_of in _ranges(section, lines, limits)]
@@ -116,7 +116,7 @@ def _bytes(text: str) -> bytes:
 
 
 def _ranges(section: Section, lines: Sequence[str], limits: FragmentLimits) -> list[tuple[int, int]]:
-    """First and last line of each fragment of a section."""
+    """Return the first and last line of each fragment of a section."""
     ranges: list[tuple[int, int]] = []
     sizes: list[int] = []
     open_size = 0  # of the range that blocks are still added to, 0 if none
@@ -144,7 +144,7 @@ def _ranges(section: Section, lines: Sequence[str], limits: FragmentLimits) -> l
 
 
 def _pieces(block: Block, lines: Sequence[str], limits: FragmentLimits) -> Iterator[tuple[int, int, int]]:
-    """First line, last line and words of the pieces of a block over the maximum; blank edges are left out."""
+    """Yield first line, last line and words of the pieces of a block over the maximum, without blank edges."""
     sizes = [words_in(lines[number - 1]) for number in range(block.line_start, block.line_end + 1)]
     best = set(block.cuts)
     first = block.line_start

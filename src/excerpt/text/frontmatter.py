@@ -1,8 +1,8 @@
-"""The YAML between two `---` lines at the top of a note -> title, aliases, tags and properties, as strings.
+"""The YAML frontmatter of a note: title, aliases, tags and properties, as strings.
 
-Values stay as they were written: `2024-01-02` is no date object, `0123` no octal number, `no` no boolean. The tree is
-built from the parser's events, with bounds on depth and number of values, since libyaml's own composer overflows its
-stack on deep nesting and any loader can be made to expand aliases without end.
+Values stay as written: `2024-01-02` is no date object, `0123` no octal number, `no` no boolean. The tree is built from
+the parser's events, with bounds on depth and number of values, since libyaml's own composer overflows its stack on deep
+nesting and any loader can be made to expand aliases without end.
 """
 
 from __future__ import annotations
@@ -13,13 +13,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    import yaml  # imported where there is a block to read: a pack parses fragments, which have none
+    import yaml  # at run time imported only to parse a block: a pack parses fragments, which have none
 
 MAX_CHARACTERS = 256 * 1024
-"""Of frontmatter; a longer block is text, with a warning. Real ones reach 100 KB (generated keyword lists)."""
+"""Maximum characters of frontmatter; a longer block is text, with a warning.
+
+Real ones reach 100 KB (generated keyword lists).
+"""
 MAX_DEPTH = 20
 MAX_VALUES = 20_000
-"""Values and collections of them, aliases counted each time they are used."""
+"""Maximum number of values and collections of them; aliases are counted each time they are used."""
 
 _NAMED = {"title": "title", "alias": "aliases", "aliases": "aliases", "tag": "tags", "tags": "tags"}
 
@@ -41,7 +44,7 @@ class Frontmatter:
     warnings: tuple[str, ...] = ()
 
 
-# python-frontmatter's rule for the block, held to exactly three dashes on the first line.
+# python-frontmatter's rule for the block, restricted to exactly three dashes on the first line.
 _BOUNDARY = re.compile(r"^---[ \t]*$", re.MULTILINE)
 
 
@@ -63,7 +66,7 @@ class _TooManyError(Exception):
 
 
 def read_frontmatter(text: str) -> Frontmatter:
-    """Parse the frontmatter of a note's `text`. Never raises: what cannot be parsed is a warning.
+    """Parse the frontmatter of a note's `text`. Never raises: what cannot be parsed becomes a warning.
 
     Prose between two rules is text, not frontmatter, and so is a block too large to be one.
     """
@@ -88,7 +91,7 @@ def read_frontmatter(text: str) -> Frontmatter:
 
 
 def yaml_reason(error: Exception) -> str:
-    """Return what is wrong in a frontmatter block, and in which line of the file, as words for a user."""
+    """Return what is wrong in a frontmatter block, and in which line of the file, in words for a user."""
     problem = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error).split("\n", 1)[0]
     mark = getattr(error, "problem_mark", None)
     # The block's first line holds the opening delimiter's end, so that its line 1 is the note's line 2.
@@ -100,7 +103,7 @@ def _tree(block: str) -> _Node:
     import yaml
 
     root: _Node = _Scalar("", 0)
-    stack: list[tuple[_Node, list[str]]] = []  # open collections, each with the key that waits for its value
+    stack: list[tuple[_Node, list[str]]] = []  # open collections, each with the key without a value yet, if any
     anchors: dict[str, _Node] = {}
 
     def place(node: _Node) -> None:
@@ -125,7 +128,7 @@ def _tree(block: str) -> _Node:
             if documents > 1:
                 break
         elif isinstance(event, yaml.AliasEvent):
-            # Nobody names anchors in notes: `title: *Draft` is meant as it stands.
+            # Notes hardly use anchors: `title: *Draft` is taken literally.
             line = event.start_mark.line if event.start_mark else 0
             place(anchors.get(event.anchor or "", _Scalar(f"*{event.anchor}", line)))
         elif isinstance(event, yaml.CollectionEndEvent):
@@ -155,7 +158,10 @@ def _node(event: yaml.NodeEvent) -> _Node:
 
 
 def _scalars(tree: dict[str, _Node]) -> Iterator[tuple[str, _Scalar]]:
-    """Every non-empty scalar with its dotted key, in order. Raises _TooManyError: aliases repeat what they name."""
+    """Yield every non-empty scalar with its dotted key, in order.
+
+    Raises _TooManyError, since aliases can repeat their content without end.
+    """
     pending: list[tuple[str, _Node]] = [("", tree)]
     visited = 0
     while pending:

@@ -1,7 +1,7 @@
-"""The one reader of inline Markdown: CommonMark with maths, wikilinks, tags, highlights and comments.
+"""The parser of inline Markdown: CommonMark with maths, wikilinks, tags, highlights and comments.
 
-markdown-it parses; wikilinks and tags are inline rules of ours, so that none is taken out of code, maths, HTML or a
-link. Its tokens carry no positions, so the parser for spans records where each rule began and ended.
+markdown-it parses; wikilinks and tags are inline rules of our own, so that none is found in code, maths, HTML or a
+link. Its tokens have no positions, so the parser for spans records where each rule began and ended.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from mdit_py_plugins.dollarmath import dollarmath_plugin
 
 
 class SpanKind(Enum):
-    """What a part of a line is."""
+    """The kind of a span."""
 
     CODE = auto()
     MATH = auto()
@@ -46,11 +46,11 @@ class SpanKind(Enum):
 
 
 class InlineSpan(NamedTuple):
-    """A part of a text with its marks, from `start` to `end` (exclusive). Two spans are apart or one holds the other.
+    """A span of a text with its marks, from `start` to `end` (exclusive). Two spans are disjoint or nested.
 
-    `text_start` to `text_end` is what is read of it: what its marks enclose, or the label of a link, which may be
-    empty. Comments, HTML and block ids have none. `value` is the address of a link, the name of a tag, or the character
-    that an escape or entity stands for; `value_start` to `value_end` is where the address of a link is written.
+    `text_start` to `text_end` is the readable text: what the marks enclose, or the label of a link, which may be empty.
+    Comments, HTML and block ids have none. `value` is the address of a link, the name of a tag, or the character that
+    an escape or entity stands for; `value_start` to `value_end` is where the address of a link is written.
     """
 
     kind: SpanKind
@@ -79,8 +79,11 @@ def _by_start(span: InlineSpan) -> tuple[int, int]:
 
 
 class _Pair(NamedTuple):
-    """How a pair of marks becomes a span: characters of the opening mark before and from its token's place on, and
-    those of the closing one. markdown-it turns the second of two opening asterisks into the token."""
+    """How a pair of marks becomes a span.
+
+    `before` and `opening` are the characters of the opening mark before and from the position of its token; `closing`
+    are those of the closing mark. markdown-it puts the token on the second of two opening asterisks.
+    """
 
     kind: SpanKind
     before: int
@@ -98,7 +101,7 @@ _ADDRESS = re.compile(r"\(\s*(?:<([^<>\n]*)>|([^\s<]\S*))")
 
 
 def _spans(tokens: list[Token], text: str, offset: int) -> Iterator[InlineSpan]:
-    """Yield the spans of the tokens of `text`, which begins at `offset` of what is read."""
+    """Yield the spans of the tokens of `text`, which begins at `offset` in the parsed text."""
     marks: list[tuple[int, Token]] = []
     for token in tokens:
         place = token.meta.get("place")
@@ -110,7 +113,7 @@ def _spans(tokens: list[Token], text: str, offset: int) -> Iterator[InlineSpan]:
             yield _moved(span, offset) if offset else span
             if token.children:
                 yield from _spans(token.children, token.content, offset + place[0] + 2)
-    # By place, as markdown-it swaps the last of five closing tildes with those before it.
+    # By position, because markdown-it swaps the last of five closing tildes with those before it.
     marks.sort(key=lambda mark: mark[0])
     open_at: list[int] = []
     for at, token in marks:
@@ -146,11 +149,11 @@ _KINDS = {
     "html_inline": SpanKind.HTML,
     "block_id": SpanKind.BLOCK_ID,
 }
-"""Kinds by the type of a token, or by its `info` if it has one."""
+"""Kinds by a token's `info`, or by its type if it has none."""
 
 
 def _read(token: Token, text: str, start: int, end: int) -> InlineSpan | None:
-    """Return the span of a token that stands by itself; None for text."""
+    """Return the span of a single token; None for text."""
     if token.type == "wikilink":
         return _read_wikilink(token, text, start, end)
     if token.type in ("link_open", "image"):
@@ -160,7 +163,7 @@ def _read(token: Token, text: str, start: int, end: int) -> InlineSpan | None:
         return None
     text_start, text_end = start, end
     if kind in (SpanKind.CODE, SpanKind.MATH):
-        marks = (end - start - len(token.content)) // 2  # of code, with the space that may be around it
+        marks = (end - start - len(token.content)) // 2  # for code including the optional space inside
         text_start, text_end = start + marks, end - marks
     elif kind in (SpanKind.COMMENT, SpanKind.HTML, SpanKind.BLOCK_ID):
         text_start = end
@@ -194,7 +197,7 @@ def _read_link(token: Token, text: str, start: int, end: int) -> InlineSpan:
 
 
 class _Parser(MarkdownIt):
-    """Keeps addresses as they were written: they are paths here, not HTML attributes."""
+    """A parser that keeps addresses as written, because they are paths here and not HTML attributes."""
 
     def normalizeLink(self, url: str) -> str:  # noqa: N802 - the library's name
         return url
@@ -205,16 +208,16 @@ class _Parser(MarkdownIt):
 
 @cache
 def link_parser() -> MarkdownIt:
-    """Return the parser that finds links and tags, and nothing else but what hides them."""
+    """Return the parser for links and tags, with only the rules that find or hide them."""
     parser = _with_own_rules([], [], placed=("wikilink", "link", "image", "autolink"))
-    # What none of the enabled rules begins or ends with is passed over in one step.
+    # The text rule skips, in one step, characters that no enabled rule begins or ends with.
     parser.inline.terminator_re = re.compile(r"[\n!#$<\[\\\]`]")
     return parser
 
 
 @cache
 def text_parser() -> MarkdownIt:
-    """Return the parser that tells text from marks."""
+    """Return the parser that separates text from marks."""
     return _with_own_rules([*_MARKS, "entity"], ["balance_pairs", *_MARKS, "fragments_join"])
 
 
@@ -276,7 +279,10 @@ _BEGIN_WITH = {
     "comment": "%<",
     "block_id": "^",
 }
-"""The characters that rules take; each returns at once for any other. Plain text begins with none of them."""
+"""First characters that rules accept; each rule returns at once for any other.
+
+Plain text begins with none of them.
+"""
 
 
 class _InlineByFirstCharacter(Ruler[RuleFuncInlineType]):
@@ -309,8 +315,8 @@ class _InlineByFirstCharacter(Ruler[RuleFuncInlineType]):
 
 
 _WIKILINK = re.compile(r"(!?)\[\[([^\[\]\n]+)\]\]")
-# Obsidian's: no space and no punctuation but "-", "_" and "/"; and not digits alone. We add the full-width and CJK
-# marks, which end a tag for any reader.
+# As in Obsidian: no space, no punctuation except "-", "_" and "/", and not only digits. In addition full-width and CJK
+# punctuation ends a tag.
 _TAG = re.compile(
     r"#([^\s\u2000-\u206f\u2e00-\u2e7f\u3000-\u303f\uff00-\uff0f\uff1a-\uff20'!\"#$%&()*+,.:;<=>?@^`{|}~\[\]\\]+)"
 )
@@ -342,14 +348,14 @@ def _tag_rule(state: StateInline, silent: bool) -> bool:
     return True
 
 
-# A label without anything that could hide its end, but code; an address without escapes, entities or parentheses.
+# A label without anything that could hide its end, except code; an address without escapes, entities or parentheses.
 _PLAIN_LINK = re.compile(
     r"\[([^\[\]\n!#$<\\`]*(?:`[^`\[\]\n]+`(?!`)[^\[\]\n!#$<\\`]*)*)\]\(([^\s()<>\\&\x00-\x1f\x7f]+)\)"
 )
 
 
 def _link_rule(state: StateInline, silent: bool) -> bool:
-    """Parse a link by the library's rule, with a fast path for links as nearly all are written."""
+    """Parse a link by the library's rule, with a fast path for nearly all links."""
     found = _PLAIN_LINK.match(state.src, state.pos, state.posMax)
     if not found:
         return _library_link(state, silent)
@@ -387,7 +393,7 @@ def _image_rule(state: StateInline, silent: bool) -> bool:
 
 
 def _highlight_rule(state: StateInline, silent: bool) -> bool:
-    """Take `==` for a mark that may open or close, as the library takes `~~`."""
+    """Parse `==` as a mark that may open or close, as the library parses `~~`."""
     if silent or state.src[state.pos] != "=":
         return False
     scanned = state.scanDelims(state.pos, True)
@@ -424,7 +430,7 @@ _URL = re.compile(r"://[^\s<>|\])]*[^\s<>|\]).,;:!?'\"*~`]")
 
 
 def _url_rule(state: StateInline, silent: bool) -> bool:
-    """A bare address, which the `text` rule has begun to take for text up to its colon."""
+    """Parse a bare address, whose scheme the `text` rule has already taken as text."""
     if silent or state.linkLevel > 0 or not state.src.startswith("://", state.pos):
         return False
     scheme = next((one for one in ("https", "http") if state.pending.endswith(one)), "")
@@ -442,7 +448,7 @@ _COMMENT = re.compile(r"%%.*?%%|<!--(?:.*?-->|[^\n]*)", re.DOTALL)
 
 
 def _comment_rule(state: StateInline, silent: bool) -> bool:
-    """A comment of Obsidian's or of HTML; the latter may end on another line."""
+    """Parse a comment of Obsidian or HTML; the latter may end on another line."""
     found = _COMMENT.match(state.src, state.pos, state.posMax)
     if not found:
         return False
@@ -468,7 +474,7 @@ def _block_id_rule(state: StateInline, silent: bool) -> bool:
 
 
 def _placing(name: str, rule: RuleFuncInlineType) -> RuleFuncInlineType:
-    """Return `rule`, which also records in the token that it makes, or opens with, from where to where it stands."""
+    """Return `rule`, extended to record its range in the token that it creates or opens with."""
 
     def placing(state: StateInline, silent: bool) -> bool:
         at, first = state.pos, len(state.tokens)
@@ -492,7 +498,7 @@ def _placing(name: str, rule: RuleFuncInlineType) -> RuleFuncInlineType:
 
 
 def _opener(tokens: list[Token], first: int) -> Token:
-    """Return the first token that a rule made; the text before it may have become one first."""
+    """Return the first token that a rule created; pending text may have become a token before it."""
     return tokens[first] if tokens[first].type != "text" else tokens[first + 1]
 
 

@@ -1,4 +1,4 @@
-"""Links, embeds and tags of a note, and the plain text of its headings; `excerpt.text.inline` has the rules."""
+"""Links, embeds and tags of a note, and the plain text of its headings. The rules are in `excerpt.text.inline`."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from excerpt.model import Link
 from excerpt.text.inline import link_parser, text_parser
 
 MAX_INLINE = 50_000
-"""Characters of one paragraph or heading that are read for links; the parser takes up to 25 us for each."""
+"""Maximum characters of a paragraph or heading that are parsed for links; the parser takes up to 25 us for each."""
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
 _ATTENTION = re.compile(r"\[|(?<!\S)#[^\s#]")
 _BLOCK_ID = re.compile(r"(?:^|[ \t\n])\^([A-Za-z0-9-]+)[ \t]*$")
 _MARKUP = re.compile(r"[\\&*`\[<~$]|==|(?<!\w)_|_(?!\w)")
-# The tags a heading is dressed with; any other, as in `std::vector<T>`, is meant to be read.
+# HTML tags that format a heading; any other, as in `std::vector<T>`, is text.
 _HTML = re.compile(
     r"</?(a|abbr|b|br|code|del|em|font|i|img|ins|kbd|mark|s|small|span|strong|sub|sup|u)[\s/>]|<!--", re.IGNORECASE
 )
@@ -36,20 +36,20 @@ class Inline:
 
 
 def block_id(text: str) -> str | None:
-    """Obsidian's `^id` at the end of a block's text, without the caret."""
+    """Return Obsidian's `^id` at the end of a block's text, without the caret; None without one."""
     found = _BLOCK_ID.search(text) if "^" in text else None
     return found[1] if found else None
 
 
 def may_hold_links(text: str) -> bool:
-    """Return False only if `text` certainly holds no links or tags; a fast test before parsing."""
+    """Return False only if `text` certainly has no links or tags; a fast test before parsing."""
     return _ATTENTION.search(text) is not None
 
 
 def read_inline(text: str, line: int, env: EnvType) -> Inline:
-    """Links and tags of a paragraph's or cell's `text`, which begins on `line` of its note.
+    """Return links and tags of a paragraph's or cell's `text`, which begins on `line` of its note.
 
-    `env` is the block parser's: it holds the note's link reference definitions.
+    `env` is that of the block parser, with the link reference definitions of the note.
     """
     if len(text) > MAX_INLINE:
         return Inline()
@@ -72,7 +72,7 @@ def read_inline(text: str, line: int, env: EnvType) -> Inline:
 
 
 def plain_text(text: str, env: EnvType) -> str:
-    """`text` of a heading as a reader sees it: without markup, and without a block id."""
+    """Return the `text` of a heading as a reader sees it: without markup and block id."""
     if "^" in text:
         text = _BLOCK_ID.sub("", text)
     if len(text) > MAX_INLINE or not _MARKUP.search(text):
@@ -129,7 +129,7 @@ def _link(kind: LinkKind, address: str, line: int, shown: str | None, encoded: b
 
 
 def read_address(kind: LinkKind, address: str) -> Link | None:
-    """Parse an `address` (target with anchor) of a link of that kind; None if it leads out of the vault."""
+    """Parse the `address` (target with anchor) of a link of that kind; None if it leads out of the vault."""
     if kind is LinkKind.WIKILINK:
         return _link(kind, address, 0, None)
     return None if _SCHEME.match(address) else _link(kind, address, 0, None, encoded=True)

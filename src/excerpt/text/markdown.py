@@ -1,4 +1,4 @@
-"""The text of a note -> its blocks, sections with true lines, links, tags and properties."""
+"""The Markdown parser of notes: text -> blocks, sections with line numbers, links, tags and properties."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from excerpt.text.words import detect_language
 # --- blocks -----------------------------------------------------------------------------------------------------------
 # markdown-it's block parser, set up for notes: CommonMark with tables, footnotes, and blocks of maths and comments.
 #
-# What a block is stays the library's decision. Here is only who is asked: of its rules, those that the first character
-# of a line can begin, instead of all for every line; which halves the time of a parse and changes no answer.
+# The library decides what a block is. Only the choice of rules is different: for each line only those that its first
+# character can begin, instead of all. This halves the time of a parse and does not change the result.
 
 
 def parse_blocks(source: str, env: EnvType) -> list[Token]:
@@ -67,12 +67,12 @@ _BEGIN_WITH = {
     "maths": "$",
     "comment": "%",
 }
-"""What lines begin with, after spaces, that these rules take; each returns at once for any other."""
+"""First characters, after spaces, of the lines that rules accept; each rule returns at once for any other."""
 _UNDER_TABLE_HEAD = "-:|"
 
 
 class _BlocksByFirstCharacter(Ruler[RuleFuncBlockType]):
-    """The rules of another ruler, as one a chain."""
+    """The rules of another ruler, with one combined rule per chain."""
 
     def __init__(self, ruler: Ruler[RuleFuncBlockType]) -> None:
         super().__init__()
@@ -87,7 +87,7 @@ class _BlocksByFirstCharacter(Ruler[RuleFuncBlockType]):
 
 
 def _asked_in_turn(rules: Sequence[Rule[RuleFuncBlockType]]) -> RuleFuncBlockType:
-    """One rule in place of some, in their order."""
+    """Return one rule that tries several in their order."""
     by_name = {rule.name: rule.fn for rule in rules}
     table, code = by_name.pop("table", _never), by_name.pop("code", _never)
     others = tuple(fn for name, fn in by_name.items() if name not in _BEGIN_WITH)
@@ -105,7 +105,7 @@ def _asked_in_turn(rules: Sequence[Rule[RuleFuncBlockType]]) -> RuleFuncBlockTyp
         if source[below : below + 1] in _UNDER_TABLE_HEAD and table(state, start, end, silent):
             return True
         at = state.bMarks[start] + state.tShift[start]
-        for one in by_character.get(source[at : at + 1], others):  # noqa: SIM110 - a generator would cost more than it
+        for one in by_character.get(source[at : at + 1], others):  # noqa: SIM110 - a generator costs more
             if one(state, start, end, silent):
                 return True
         return False
@@ -128,11 +128,11 @@ def _underlined_heading(state: StateBlock, start: int, end: int, silent: bool) -
     """
     line = start + 1
     while line < end and not state.isEmpty(line):
-        # So far only: other blocks may end the paragraph, and every one after it would look at the same lines again.
+        # Not further: other blocks may end the paragraph, and each one after it would scan the same lines again.
         if line - start > _NEAR or state.src[state.bMarks[line] + state.tShift[line]] in _UNDERLINES:
             return lheading(state, start, end, silent)
         line += 1
-    state.parentType = "paragraph"  # as the library's rule leaves it
+    state.parentType = "paragraph"  # as the library's rule does
     return False
 
 
@@ -140,11 +140,11 @@ def _underlined_heading(state: StateBlock, start: int, end: int, silent: bool) -
 
 
 class TangledError(Exception):
-    """A note nests blocks in a way that takes the square of its length to parse."""
+    """Raised for nested blocks whose parsing would take time quadratic in the length of the note."""
 
 
-# Each look at a line counts. Of 14,000 real notes none took more than 4 a line, and twenty quotes in each other take
-# some 40; unclosed fences in quotes with lazy lines grow with the square of the note.
+# Budget of visits of lines. Of 14,000 real notes none took more than 4 per line; twenty nested quotes take some 40.
+# Unclosed fences in quotes with lazy lines take a number quadratic in the length of the note.
 _LOOKS_PER_LINE = 60
 _LOOKS = 10_000
 
@@ -196,7 +196,10 @@ def _closing_line(state: StateBlock, marker: str, start: int, end: int) -> int:
 
 
 class _BlockToken:
-    """What rules and readers use of markdown-it's Token, which takes three times as long to make."""
+    """A replacement for markdown-it's Token, which takes three times as long to create.
+
+    It has only what rules and readers use.
+    """
 
     attrs: dict[str, Any] = {}  # noqa: RUF012 - replaced, never changed
     meta: dict[str, Any] = {}  # noqa: RUF012
@@ -244,14 +247,13 @@ class _Blocks(ParserBlock):
 
 
 # --- markdown ---------------------------------------------------------------------------------------------------------
-# The text of a note -> its sections and blocks with true lines, its links, tags and properties.
+# The text of a note -> its sections and blocks with line numbers, its links, tags and properties.
 #
-# markdown-it decides what is a block; nothing here guesses from how a line looks. Lines that no block of its covers
-# (link reference definitions are dropped by CommonMark parsers) become blocks of their own, so that every non-blank
-# line is a heading's, the frontmatter's or some block's.
+# markdown-it decides what is a block. Lines that none of its blocks covers (CommonMark parsers drop link reference
+# definitions) become separate blocks, so that every non-blank line belongs to a heading, the frontmatter or a block.
 
 MAX_INLINE_TOTAL = 1_000_000
-"""Characters of one note that are read for links; see links.MAX_INLINE for why there is a bound."""
+"""Maximum characters of one note that are parsed for links; see links.MAX_INLINE for the reason."""
 
 _KINDS = {
     "paragraph_open": BlockKind.PARAGRAPH,
@@ -268,7 +270,7 @@ _CALLOUT = re.compile(r"\[!\w[^\]\n]*\]")
 
 
 def normalise_newlines(text: str) -> str:
-    """`text` with CRLF and CR as LF."""
+    """Return `text` with CRLF and CR replaced by LF."""
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
@@ -297,12 +299,12 @@ def parse_note(path: str, text: str, language: str = "") -> Note:
     )
 
 
-_LANGUAGE_LINES = 400  # more than detect_language looks at, in all but the strangest notes
+_LANGUAGE_LINES = 400  # more than detect_language examines in nearly all notes
 
 
 @dataclass(slots=True)
 class _Heading:
-    """`first` and `last` are 1-based lines; a setext heading has two or more."""
+    """A heading. `first` and `last` are 1-based lines; a setext heading has two or more."""
 
     level: int
     text: str
@@ -312,7 +314,7 @@ class _Heading:
 
 @dataclass(slots=True)
 class _Body:
-    """The content below the frontmatter, in the order of the lines."""
+    """The content after the frontmatter, in the order of the lines."""
 
     parts: list[_Heading | Block] = field(default_factory=list)
     links: list[Link] = field(default_factory=list)
@@ -352,7 +354,7 @@ def _take_blocks(tokens: list[Token], skipped: int, env: EnvType, body: _Body) -
             body.parts.append(_Heading(int(token.tag[1]), text, first, last))
             continue
         kind = _KINDS.get(token.type, BlockKind.OTHER)
-        # What is outermost and opens is followed, among the outermost, by what closes it.
+        # An opening token of the outermost level is followed, on that level, by its closing token.
         inner = tokens[i + 1 : outer[place + 1]] if token.nesting else []
         if kind is BlockKind.PARAGRAPH and (found := block_id(inner[0].content)):
             alone = inner[0].content.strip() == f"^{found}"
@@ -387,7 +389,7 @@ def _take_inline(tokens: list[Token], skipped: int, env: EnvType, body: _Body, w
 
 
 def _without_gaps(parts: list[_Heading | Block], lines: Sequence[str], skipped: int) -> Iterator[_Heading | Block]:
-    """`parts` with trailing blank lines trimmed, none overlapping, and a block for every run of lines in between."""
+    """Yield `parts` without trailing blank lines and overlaps, and a block for each run of lines between them."""
     at = skipped + 1
     for part in parts:
         if isinstance(part, _Heading):
@@ -408,7 +410,7 @@ def _without_gaps(parts: list[_Heading | Block], lines: Sequence[str], skipped: 
 
 
 def _runs(lines: Sequence[str], first: int, last: int) -> Iterator[Block]:
-    """Blocks for the non-blank lines among `first`..`last`, one for each run of them."""
+    """Yield a block for each run of non-blank lines among `first`..`last`."""
     start = None
     for number in range(first, last + 2):
         blank = number > last or not lines[number - 1].strip()
@@ -423,7 +425,7 @@ def _runs(lines: Sequence[str], first: int, last: int) -> Iterator[Block]:
 
 
 def _sections(body: _Body, lines: Sequence[str], front: Frontmatter) -> tuple[Section, ...]:
-    """Return the opening section, which always exists, and one section for each heading."""
+    """Return the sections: the first one, which always exists, and one for each heading."""
     last = len(lines)
     while last > 1 and not lines[last - 1].strip():
         last -= 1

@@ -1,6 +1,6 @@
-"""Terms of many texts as numbers, to count them on whole arrays: `words.terms_of` without a string for each word.
+"""Numbering of the terms of many texts, to count them in whole arrays: `words.terms_of` without strings.
 
-A chunk of text (a word, a compound) is analyzed when it is first met; from then on it is one number, and its terms with
+A chunk of text (a word, a compound) is analyzed when it first occurs. From then on it is one number, and its terms with
 their positions are looked up for a whole batch of texts at once.
 """
 
@@ -19,7 +19,7 @@ from excerpt.text.words import LONGEST_KEPT, ascii_chunks_of, chunks_of, take_ap
 
 Ints = NDArray[np.int32]
 
-# Bounds of memory: some 60 MB.
+# Bounds memory to some 60 MB.
 _MOST_CHUNKS = 200_000
 
 
@@ -38,7 +38,7 @@ class Occurrences:
 
 
 class Lexicon(dict[str, int]):
-    """Numbers terms as they come; `names` are the terms in UTF-8, by number."""
+    """Numbers of terms, in the order of their first occurrence; `names` are the terms in UTF-8, by number."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -47,7 +47,7 @@ class Lexicon(dict[str, int]):
     def __missing__(self, term: str) -> int:
         try:
             name = term.encode()
-        except UnicodeEncodeError:  # lone surrogates, which are all alike
+        except UnicodeEncodeError:  # lone surrogates, which are all treated alike
             number = self[term.encode("utf-8", "replace").decode()]
         else:
             number = len(self.names)
@@ -75,7 +75,7 @@ class _Chunks(dict[str, int]):
 
 
 class _Grams(dict[str, int]):
-    """The codes of unprocessed terms, after which the next word is `width` positions further."""
+    """The codes of terms that need no analysis, each followed by the next word `width` positions further."""
 
     def __init__(self, numbers: TermNumbers, width: int) -> None:
         super().__init__()
@@ -88,9 +88,9 @@ class _Grams(dict[str, int]):
 
 
 class TermNumbers:
-    """What is known of chunks: the code of each, and by code its terms, their positions and the positions it takes.
+    """The code of each known chunk, and by code its terms, their positions and the number of positions it takes.
 
-    `short` is room for whoever has the same few texts again and again to keep what they come to.
+    `short` is a cache for callers that process the same few texts repeatedly.
     """
 
     def __init__(self) -> None:
@@ -196,7 +196,7 @@ _kept = threading.local()
 
 
 def term_numbers() -> TermNumbers:
-    """Those of this thread: what the notes before have taught, until it is too much to keep."""
+    """Return the numbers of this thread, which keep earlier notes' chunks up to `_MOST_CHUNKS`."""
     kept: TermNumbers | None = getattr(_kept, "numbers", None)
     if kept is None or len(kept) > _MOST_CHUNKS:
         kept = _kept.numbers = TermNumbers()
@@ -204,5 +204,5 @@ def term_numbers() -> TermNumbers:
 
 
 def forget_term_numbers() -> None:
-    """Discard those of this thread; `term_numbers` begins with none."""
+    """Discard the numbers of this thread; the next `term_numbers` starts with none."""
     _kept.numbers = None

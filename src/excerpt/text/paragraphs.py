@@ -1,4 +1,4 @@
-"""The contents of one paragraph: citations, quotations, code spans, sentences.
+"""Citations, quotations, code spans and sentences of one paragraph.
 
 Offsets count characters of the paragraph, `end` exclusive. Everything is searched in a copy of the text in which code,
 link targets and HTML tags are blanked.
@@ -21,7 +21,7 @@ from excerpt.text.words import WIDE_CHARACTERS
 
 @dataclass(frozen=True, slots=True)
 class Cited:
-    """A citation, and the numbers of the sources that it names, as ranges that do not overlap: [1-999] is one."""
+    """A citation with the numbers of the sources it names, as disjoint ranges: [1-999] is one."""
 
     start: int
     end: int
@@ -30,7 +30,7 @@ class Cited:
 
 @dataclass(frozen=True, slots=True)
 class Quoted:
-    """A passage in quotation marks, or a code span: the whole with its marks, and the text between them."""
+    """A passage in quotation marks, or a code span: the range with its marks, and the range between them."""
 
     start: int
     end: int
@@ -39,7 +39,7 @@ class Quoted:
     code: bool = False
 
 
-_BLOT = "\ufffc"  # neither space, nor letter, nor a mark of anything
+_BLOT = "\ufffc"  # no space, letter or mark
 _CODE = re.compile(r"(?<!`)(`+)(?!`)(.*?[^`])\1(?!`)", re.DOTALL)
 _NO_PROSE = re.compile(r"(?<=\]\()[^()\n]+(?=\))|</?(?![qQ]\b)[A-Za-z][^<>]*>|<https?://[^<>\s]*>")
 
@@ -68,7 +68,7 @@ def numbers_in(ranges: Iterable[range]) -> tuple[int, ...]:
 def _ranges(listed: str) -> tuple[range, ...]:
     """Return the numbers that a citation names; nothing if it is no citation.
 
-    Sources are numbered from 1, so what has a 0 is an index or an interval.
+    Sources are numbered from 1, so a list with a 0 is an index or an interval.
     """
     found: list[range] = []
     for part in _NUMBERS.findall(listed):
@@ -83,7 +83,10 @@ def _ranges(listed: str) -> tuple[range, ...]:
 
 
 def _cited_in(text: str, own: Container[str]) -> Iterator[Cited]:
-    """`own` are the labels that the answer itself defines: footnotes (^n) and links to the web (n)."""
+    """Yield the citations of a text.
+
+    `own` are the labels that the answer itself defines: footnotes (^n) and links to the web (n).
+    """
     end = -1
     for bracketed in _BRACKETED.finditer(text):
         start = bracketed.start()
@@ -103,15 +106,15 @@ def _cited_in(text: str, own: Container[str]) -> Iterator[Cited]:
 
 # --- quotation marks --------------------------------------------------------------------------------------------------
 
-# What closes what each sign opens: English, German and Polish, Swedish, French, Danish, Chinese and Japanese. Straight
-# and curly ones may close each other.
+# Closing marks for each opening mark: English, German and Polish, Swedish, French, Danish, Chinese and Japanese.
+# Straight and curly ones may close each other.
 _CLOSERS: dict[str, Container[str]] = {
     '"': '"”', "“": '”"“', "„": '“”"', "‟": "”", "”": "”", "«": "»", "»": "«»", "‹": "›", "›": "‹›", "「": "」",
     "『": "』", "｢": "｣", "﹁": "﹂", "﹃": "﹄", "〝": "〞〟", "＂": "＂", "'": "'’", "‘": "’'", "‛": "’", "‚": "‘’'",
     "’": "’", "＇": "＇", "''": ("''",), "<q>": ("</q>",),
 }  # fmt: skip
 _ONLY_OPEN = frozenset(("„", "‟", "「", "『", "｢", "﹁", "﹃", "〝", "‚", "‛", "<q>"))
-_MOSTLY_CLOSE = frozenset("”»›’")  # Swedish and German open with them, behind a space
+_MOSTLY_CLOSE = frozenset("”»›’")  # opening only in Swedish and German, after a space
 _SINGLE = frozenset("'‘’")  # each of them may be an apostrophe
 _MARK = re.compile(
     r"\\?\"|''|[“”„‟«»‹›「」『』｢｣﹁﹂﹃﹄〝〞〟＂'‘’‛‚＇]|&(?:#\d{2,5}|#[xX][\dA-Fa-f]{2,4}|[A-Za-z]{4,6});|<(/?)[qQ]\b[^<>]*>"
@@ -120,23 +123,23 @@ _WIDE = re.compile(f"[{WIDE_CHARACTERS}]")
 _WORD_JOINED = re.compile(rf"[*_~]*[^\W{WIDE_CHARACTERS}]")
 _WORD_FOLLOWS = re.compile(r"\s+[\w*_~\ufffc]")
 _CLAUSE_ENDS = re.compile(r"\s|$|[)\]},;:!?]|\.(?![\w.])")
-# What an apostrophe stands before: '90s, 'tis, rock 'n' roll; behind code or a link, 's.
+# Text after an apostrophe: '90s, 'tis, rock 'n' roll; after code or a link, 's.
 _ELIDED = re.compile(
     r"(?:\d|(?:s|t|d|m|k|ll|re|ve|n|ne|nen|em|im|er|e|til|till|tis|twas|twere|twould|twill|cause|cuz|coz|bout|round"
     r"|neath|gainst|cept|nother|ere|ello|ave|ow)(?!\w))",
     re.IGNORECASE,
 )
-# What an apostrophe stands behind: the users' notes, rockin' chairs, 5' 6".
+# Text before an apostrophe: the users' notes, rockin' chairs, 5' 6".
 _SHORTENED = re.compile(r"(?:[sxz\d\ufffc]|\win|\b(?:o|n|ol|an|th|mo|lil|wi))[*_~]*$", re.IGNORECASE)
 _LONGEST_SHORTENED = 8
-_LEAST_ELIDED = 2  # words in marks of which the first may stand for letters left out
-_LONGEST_ELIDED = 100  # characters in which these words are looked for
+_LEAST_ELIDED = 2  # minimum words between marks if the first one may be an apostrophe
+_LONGEST_ELIDED = 100  # characters in which these words are counted
 _MOST_NESTED = 8
 
 
 @dataclass(frozen=True, slots=True)
 class QuoteSign:
-    """A quotation mark with its `sign`, whatever it is written as (", &quot;, &#34;), and what it may do there.
+    """A quotation mark with its normalised `sign` (for ", &quot; or &#34;), and whether it may open or close there.
 
     A `weak` one may be an apostrophe or a sign of measure.
     """
@@ -162,7 +165,7 @@ class QuoteSign:
 class Marked:
     """The quotation marks of a text: `quoted` are the outermost passages, `opened` and `closed` the unpaired marks.
 
-    Apostrophes are not among them.
+    Apostrophes are not included.
     """
 
     quoted: list[Quoted]
@@ -182,7 +185,7 @@ def _marks(text: str) -> Iterator[QuoteSign]:
 
 
 def _placed(text: str, start: int, end: int, sign: str) -> QuoteSign | None:
-    """Return the mark as its neighbours make it; None for one within a word, and for one alone."""
+    """Return the mark as its neighbours determine it; None if it is within a word or isolated."""
     before, after = text[start - 1 : start] or " ", text[end : end + 1] or " "
     if sign in _ONLY_OPEN:
         return QuoteSign(start, end, sign, opens=True, closes=False)
@@ -213,7 +216,7 @@ def _is_shortened(text: str, at: int) -> bool:
 
 
 def _is_measure(text: str, mark: QuoteSign) -> bool:
-    """Return whether a closing mark may mean inches, or be an apostrophe."""
+    """Return whether a closing mark may mean inches or be an apostrophe."""
     if mark.single:
         return _is_shortened(text, mark.start)
     return mark.sign == '"' and text[mark.start - 1 : mark.start].isdigit()
@@ -251,7 +254,7 @@ def _marked(text: str) -> Marked:
 
 
 def _pairs(text: str, opened: QuoteSign, mark: QuoteSign) -> bool:
-    """Return whether `mark` closes `opened`. Of what may be an apostrophe at both ends nothing is a quotation."""
+    """Return whether `mark` closes `opened`. If both may be apostrophes, they enclose no quotation."""
     if not opened.pairs_with(mark):
         return False
     if not opened.weak:
@@ -261,7 +264,7 @@ def _pairs(text: str, opened: QuoteSign, mark: QuoteSign) -> bool:
 
 
 def _closed_later(text: str, marks: Sequence[QuoteSign]) -> list[bool]:
-    """For each mark that may be an apostrophe or a measure, whether one that is neither closes what it could close."""
+    """Return for each weak mark whether a later mark that is not weak closes what it could close."""
     later: list[bool] = []
     sure: dict[str, bool] = {}
     for mark in reversed(marks):
@@ -288,13 +291,13 @@ class _Span(Protocol):
 
 
 def within(spans: Sequence[_Span], start: int, end: int) -> tuple[int, int]:
-    """Of spans in order, the first that begins from `start` on, and behind the last that begins before `end`."""
+    """Return the first of the sorted spans that begins at or after `start`, and the first at or after `end`."""
     first = bisect_left(spans, start, key=_start)
     return first, max(bisect_left(spans, end, key=_start), first)
 
 
 def around(spans: Sequence[_Span], at: int) -> int | None:
-    """Return which of spans in order, none in another, holds the character at `at`."""
+    """Return the index of the one of sorted, disjoint spans that holds the character at `at`; None without one."""
     before = bisect_right(spans, at, key=_start) - 1
     return before if before >= 0 and at < spans[before].end else None
 
@@ -319,12 +322,12 @@ _ABBREVIATED = frozenset(
 
 
 def without_code(text: str) -> str:
-    """`text` with its code spans blotted out."""
+    """Return `text` with its code spans blanked."""
     return _blotted(text, [match.span() for match in _CODE.finditer(text)])
 
 
 class Paragraph:
-    """A paragraph's text with its contents."""
+    """A paragraph with its citations, quotations and code spans."""
 
     def __init__(self, text: str, own: Container[str] = frozenset()) -> None:
         self.text = text
@@ -345,11 +348,11 @@ class Paragraph:
         return not self._prose[:at].strip(" \t\n*_~>-")
 
     def has(self, written: str, each: Quoted | QuoteSign) -> bool:
-        """Return whether `each` begins with a mark that is `written` so."""
+        """Return whether `each` begins with a mark that is written as `written`."""
         return self._prose.startswith(written, each.start)
 
     def quote(self, start: int, end: int, inner_start: int, inner_end: int) -> Quoted:
-        """Treat this range as quoted; its marks are in other paragraphs."""
+        """Mark this range as quoted; its quotation marks are in other paragraphs."""
         quoted = Quoted(start, end, inner_start, inner_end)
         marked = self.marked
         self.marked = Marked(
@@ -362,7 +365,7 @@ class Paragraph:
 
     @cached_property
     def quoted(self) -> list[Quoted]:
-        """Passages in quotation marks, and the code spans that are in none of them."""
+        """Passages in quotation marks, and the code spans outside of them."""
         marked = self.marked.quoted
         codes = [code for code in self._codes if around(marked, code.start) is None]
         return sorted([*marked, *codes], key=_start)
@@ -392,7 +395,7 @@ class Paragraph:
         return numbers_in(ranges)
 
     def sentences(self) -> list[tuple[int, int]]:
-        """Return where each sentence begins and ends. A citation behind the full stop is the sentence's before it."""
+        """Return the range of each sentence. A citation after the full stop belongs to the sentence before it."""
         spans, start = [], 0
         for end in sorted({*self._items(), *map(self._end, _STOP.finditer(self._prose)), len(self.text)}):
             said = self.text[start:end]
@@ -424,7 +427,7 @@ class Paragraph:
         if not self._prose[at : at + 1].isspace() and at < len(self._prose):
             return 0
         if self._prose[(begin := self._match(_SPACE, at)) : begin + 1].islower():
-            # "... meet. [2] says that ...": the citation begins the next sentence, if anything does.
+            # "... meet. [2] says that ...": if a sentence begins here, it begins with the citation.
             return before if at > before and self._prose[before : before + 1].isspace() else 0
         word = _BEFORE_STOP.search(self._prose, max(stop.start() - 12, 0), stop.start())
         short = word and (len(word[1]) == 1 or word[1].lower() in _ABBREVIATED)

@@ -1,4 +1,4 @@
-"""Where lines that were copied from a note are now, or what replaced them."""
+"""Finding copied lines again in a changed note, or what replaced them."""
 
 from __future__ import annotations
 
@@ -9,16 +9,14 @@ from difflib import SequenceMatcher
 from rapidfuzz import fuzz, process
 
 _MOST_PLACES = 50
-_GROWN = 40  # lines that a changed text may have more at either end
-_ALIKE = (
-    60.0  # of rapidfuzz's ratio (percent), from which a line is the changed form of another: unrelated ones have 40
-)
+_GROWN = 40  # maximum additional lines of a changed text at either end
+_ALIKE = 60.0  # minimum of rapidfuzz's ratio (percent) for the changed form of a line; unrelated lines have 40
 
 
 def place_of(lines: Sequence[str], note: Sequence[str], near: int, cut: tuple[bool, bool] = (False, False)) -> int:
     """Return the line of `note` at which `lines` are found, the nearest to line `near`; 0 if they are not found.
 
-    Where they are `cut` at the beginning or the end, the first or last of them may be a part of its line.
+    If they are `cut` at the beginning or the end, the first or last of them may be a part of its line.
     """
     count = len(lines)
     begins, ends = cut
@@ -38,14 +36,14 @@ def place_of(lines: Sequence[str], note: Sequence[str], near: int, cut: tuple[bo
 
 
 def _is_part(line: str, whole: str, begins: bool, ends: bool) -> bool:
-    """Whether `line` is `whole`, or what is left of it where it was cut at the beginning or the end."""
+    """Return whether `line` is `whole`, or the rest of it after a cut at the beginning or the end."""
     if begins and ends:
         return line in whole
     return line == whole or (begins and whole.endswith(line)) or (ends and whole.startswith(line))
 
 
 def in_place_of(lines: Sequence[str], note: Sequence[str], near: int) -> tuple[int, int] | None:
-    """Return the first and last line of what replaced `lines` in `note`, None if none of them is left.
+    """Return the first and last line of what replaced `lines` in `note`; None if none of them is left.
 
     It is the text around the surviving lines, nearest to line `near`.
     """
@@ -60,7 +58,7 @@ def in_place_of(lines: Sequence[str], note: Sequence[str], near: int) -> tuple[i
     start = max(offset - len(lines) - _GROWN, 0)
     window = note[start : max(offset, 0) + 2 * len(lines) + _GROWN]
     blocks = SequenceMatcher(_is_blank, window, lines, autojunk=False).get_matching_blocks()
-    # Blank lines stand everywhere: they say nothing of where a text begins or ends.
+    # Blank lines occur everywhere and do not show where a text begins or ends.
     same = [block for block in blocks if not all(map(_is_blank, lines[block.b : block.b + block.size]))]
     first, last = same[0].a - same[0].b, same[-1].a + len(lines) - same[-1].b
     if same[0].b:
@@ -72,7 +70,7 @@ def in_place_of(lines: Sequence[str], note: Sequence[str], near: int) -> tuple[i
 
 
 def _like(line: str, window: Sequence[str], begin: int, end: int, otherwise: int) -> int:
-    """Return where in a part of `window` the changed form of a line is."""
+    """Return the index in `window` of the changed form of a line between `begin` and `end`, else `otherwise`."""
     found = process.extractOne(line, window[begin:end], scorer=fuzz.ratio, score_cutoff=_ALIKE)
     return begin + found[2] if found else otherwise
 
@@ -82,6 +80,6 @@ def _is_blank(line: str) -> bool:
 
 
 def same_lines(count: int, note: Sequence[str], near: int) -> tuple[int, int]:
-    """First and last of the `count` lines of `note` from line `near` on, as far as there are any."""
+    """Return the first and last of `count` lines of `note` from line `near` on, as far as they exist."""
     first = min(max(near, 1), len(note))
     return first, min(first + count - 1, len(note))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from excerpt.errors import SettingsError
 
-# Our short names, and the vocabularies that splintr ships under its own.
+# Short names, and the names of the vocabularies in splintr.
 _VOCABULARIES = {
     "o200k": "o200k_base",
     "cl100k": "cl100k_base",
@@ -24,7 +24,7 @@ _VOCABULARIES = {
     "kimi": "kimi_k2",
 }
 _ESTIMATE = "chars/4"
-# What else they are called: by their makers, and where a "/" is a nuisance.
+# Other names: those of their makers, and names without a "/".
 _ALIASES = {vocabulary: name for name, vocabulary in _VOCABULARIES.items()} | {
     "chars4": _ESTIMATE,
     "characters/4": _ESTIMATE,
@@ -36,7 +36,7 @@ TOKENIZERS: tuple[str, ...] = (*_VOCABULARIES, _ESTIMATE)
 
 @dataclass(frozen=True, slots=True)
 class Tokenizer:
-    """`count` gives the tokens of a text on its own: no special tokens, neither added nor recognised in the text."""
+    """A tokenizer. `count` returns the tokens of a text, without adding or recognising special tokens."""
 
     name: str
     count: Callable[[str], int]
@@ -82,7 +82,7 @@ def _file_of(name: str) -> Path | None:
     try:
         path = Path(name).expanduser()
         return next((file for file in (path, path / "tokenizer.json") if file.is_file()), None)
-    except (OSError, RuntimeError, ValueError):  # too long a name, the ~ of a user there is not, a NUL
+    except (OSError, RuntimeError, ValueError):  # too long a name, the ~ of an unknown user, a NUL
         return None
 
 

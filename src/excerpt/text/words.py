@@ -1,6 +1,6 @@
-"""The one analyzer: text -> terms with positions, the same for notes and queries.
+"""The analyzer, the same for notes and queries: text -> terms with positions.
 
-It also has the folding and stemming of words, and language detection.
+It also folds and stems words, and detects languages.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ import Stemmer
 # --- folding ----------------------------------------------------------------------------------------------------------
 # A word of any script -> the form it is indexed under: folded, and stemmed by the language of its script.
 #
-# Stemming comes before the marks go, since stemmers of French, Russian or Swedish read them; what is left is stripped,
-# so that "Café", "café" and "cafe" are one. ä becomes a (not ae): that is what a search typed without umlauts says, and
-# what the German stemmer leaves; it reads "ae" as "ä" itself, so "Haeuser" finds "Häuser" in a German note.
+# Stemming precedes the removal of marks, since stemmers of French, Russian or Swedish use them; then the stem is
+# stripped, so that "Café", "café" and "cafe" are one term. ä becomes a (not ae), as in a query typed without umlauts
+# and as the German stemmer does; that stemmer reads "ae" as "ä", so "Haeuser" finds "Häuser" in a German note.
 
 MAX_TERM = 64
-"""Characters of the longest term; longer words (encoded data, mostly) are indexed by their beginning."""
+"""Maximum characters of a term; longer words (mostly encoded data) are indexed by their beginning."""
 
 _ALGORITHMS = {
     "ca": "catalan", "cs": "czech", "da": "danish", "de": "german", "el": "greek", "en": "english", "es": "spanish",
@@ -42,15 +42,15 @@ _SCRIPT_OF = {
     "ne": "hi", "ta": "ta", "zh": "", "ja": "", "ko": "", "th": "", "lo": "", "my": "", "km": "", "he": "",
 }  # fmt: skip
 
-# Joiners, soft hyphens and direction marks are no part of a word.
+# Joiners, soft hyphens and direction marks are not part of a word.
 _IGNORED = re.compile("[\u00ad\u034f\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufe00-\ufe0f\ufeff\u0640]")
-# Marks that a reader may leave out: Latin, Greek and Cyrillic accents, Hebrew points, Arabic vowel signs. Those of
-# Indic scripts are letters in all but name.
+# Marks that a reader may leave out: Latin, Greek and Cyrillic accents, Hebrew points, Arabic vowel signs. Marks of
+# Indic scripts are kept, as they spell vowels.
 _MARKS = re.compile(
     "[\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u064b-\u065f\u0670"
     "\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20f0]"
 )
-# Letters whose stroke or ligature Unicode does not take apart; dotless i; Arabic and Persian letters written alike.
+# Letters with a stroke or ligature that Unicode does not decompose; dotless i; similar Arabic and Persian letters.
 _ALIKE = str.maketrans(
     {"ø": "o", "ł": "l", "đ": "d", "ð": "d", "ħ": "h", "ŧ": "t", "æ": "ae", "œ": "oe", "þ": "th", "ı": "i", "ĸ": "k"}
     | {"ى": "ي", "ی": "ي", "ة": "ه", "ک": "ك", "ٱ": "ا"}
@@ -58,7 +58,7 @@ _ALIKE = str.maketrans(
 
 
 def fold(text: str) -> str:
-    """`text` without what a reader may leave out: case, marks, width, letter variants. Not stemmed."""
+    """Return `text` without what a reader may leave out: case, marks, width, letter variants. Not stemmed."""
     return text.lower() if text.isascii() else _strip(_lower(text))
 
 
@@ -92,7 +92,7 @@ def _strip(lowered: str) -> str:
 
 
 def _script(letter: str) -> str:
-    """Return the name of a letter's script: that of its commonest language, "latin" or "" (no stemmer)."""
+    """Return the script of a letter: the code of its most common language, "latin", or "" (no stemmer)."""
     if letter < "\u0250" or "\u1e00" <= letter <= "\u1eff":
         return "latin"
     for script, first, last in _SCRIPTS:
@@ -107,11 +107,11 @@ def _default(script: str) -> str:
 
 @cache
 def _stemmer(algorithm: str) -> Stemmer.Stemmer:
-    return Stemmer.Stemmer(algorithm, 0)  # without its own cache: words.py keeps terms
+    return Stemmer.Stemmer(algorithm, 0)  # 0: without its own cache, because terms are cached here
 
 
-# Light10 (Larkey, Ballesteros and Connell, 2007), the stemmer that Arabic retrieval has not improved upon: it takes
-# off "and", the article with its prepositions, and endings, and leaves the broken plurals alone.
+# Light10 (Larkey, Ballesteros and Connell, 2007), still the best stemmer for Arabic retrieval: it removes "and", the
+# article with its prepositions, and endings, and keeps broken plurals.
 _ARTICLES = ("وال", "بال", "كال", "فال", "ال", "لل")
 _ENDINGS = ("ها", "ان", "ات", "ون", "ين", "يه", "ه", "ي")
 
@@ -132,13 +132,13 @@ def _stem_arabic(word: str) -> str:
 # --- languages --------------------------------------------------------------------------------------------------------
 # Which language a text is written in, from its script and its most common words.
 #
-# It has to be cheap (one look at the first thousands of characters) and right often enough to choose a stemmer; a text
-# too short or too mixed to tell has no language, "".
+# It must be cheap (only the first thousands of characters are examined) and right often enough to choose a stemmer. A
+# text that is too short or too mixed has no language, "".
 
 SAMPLE_CHARACTERS = 4000
-"""How much of a text is looked at: more changed no answer on seven translations of one vault."""
+"""Characters of a text that are examined: more changed no answer on seven translations of one vault."""
 
-# The commonest function words of each language, told apart by what the others do not share.
+# The most common function words of each language; languages differ by the words that others do not share.
 _STOP_WORDS = {
     "en": "the of and to in is that it for with as on are this be you by or not from can have an at will if when which",
     "de": "der die und das ist nicht ein eine zu den mit auf für sie von im dem des sich auch oder werden wird kann "
@@ -172,18 +172,18 @@ _STOP_WORDS = {
 _BY_WORD: dict[str, tuple[str, ...]] = {}
 for _language, _words in _STOP_WORDS.items():
     for _word in set(_words.split()):
-        # Words of one Latin letter are names of variables as often as words.
+        # Words of one Latin letter are as often names of variables.
         if len(_word) > 1 or not _word.isascii():
             _BY_WORD[_word] = (*_BY_WORD.get(_word, ()), _language)
 
 
 def is_function_word(word: str, languages: Iterable[str]) -> bool:
-    """Whether the folded `word` is one of the commonest, such as articles and prepositions, in one of `languages`."""
+    """Return whether the folded `word` is among the most common function words of one of `languages`."""
     return not set(_BY_WORD.get(word, ())).isdisjoint(languages)
 
 
 _ASKING = frozenset(("a", "how", "what", "why", "where", "who", "do", "does", "did", "i", "my", "we", "our"))
-"""English words that name no subject: question words, and "a", which the list for all languages lacks."""
+"""English words without a subject: question words, and "a", which the list for all languages lacks."""
 
 
 def stop_words_among(words: Collection[str], languages: Iterable[str]) -> frozenset[str]:
@@ -193,8 +193,8 @@ def stop_words_among(words: Collection[str], languages: Iterable[str]) -> frozen
     return frozenset(stop_words) if len(stop_words) < len(set(words)) else frozenset()
 
 
-# Words that deny what they stand in; * is any ending. Those of one language are other words in another (Portuguese
-# "no" is "in the"), so they are asked for by language.
+# Negating words; * is any ending. The same word may mean something else in another language (Portuguese "no" is "in
+# the"), so the lists are by language.
 _NEGATIONS = {
     "en": "not no never nor none neither nobody nothing nowhere without cannot cant dont",
     "de": "nicht kein* nie niemals niemand* nichts nirgend* ohne weder",
@@ -225,7 +225,7 @@ _NEGATIONS = {
     "hy": "ոչ չի չէ չեն երբեք առանց",
     "he": "לא אין בלי ללא",
 }
-# Words that turn a sentence around, or take most of it back, without denying it.
+# Words that restrict or reverse a sentence without negating it.
 _RESTRICTIONS = {
     "en": "unless except excepting only hardly scarcely barely rarely seldom merely instead forbidden prohibited",
     "de": "außer nur kaum selten sofern ausgenommen lediglich verboten statt",
@@ -298,7 +298,7 @@ def _listed_words(text: str, languages: Collection[str], listed: Mapping[str, st
 
 
 _WORD = re.compile(r"[^\W\d_]+")
-_ASCII_WORD = re.compile("[a-z]+")  # the same, of folded ASCII, in half the time
+_ASCII_WORD = re.compile("[a-z]+")  # the same for folded ASCII, twice as fast
 # Scripts written without spaces, or (Korean) with endings that hide the word.
 _WIDE = {
     "kana": "\u3041-\u3096\u30a1-\u30fa\u30fc\uff66-\uff9f",
@@ -311,7 +311,7 @@ _WIDE = {
 }
 _WIDE_RUNS = {name: re.compile(f"[{characters}]+") for name, characters in _WIDE.items()}
 WIDE_CHARACTERS = "".join(_WIDE.values())
-"""Of the scripts above, as the inside of a regex class."""
+"""The characters of the scripts above, as the inside of a regex class."""
 _ANY_WIDE = re.compile(f"[{WIDE_CHARACTERS}]+")
 # Scripts of one language, as far as stemmers go.
 _NARROW_RUNS = {
@@ -321,11 +321,11 @@ _NARROW_RUNS = {
     "ta": re.compile("[\u0b80-\u0bff]+"),
 }
 
-# A character of a script without spaces weighs as this share of a word; a quarter of a text is enough to name it,
-# since such notes are full of foreign names, code and addresses.
+# Characters of a script without spaces that count as a word. A quarter of a text in such a script determines the
+# language, since such notes are full of foreign names, code and addresses.
 _CHARACTERS_PER_WORD = 2
 _WIDE_SHARE = 0.25
-# Function words make up a third and more of running text; below a twentieth it is a list of names.
+# Function words make up a third or more of running text; a text with less than a twentieth is a list of names.
 _STOP_SHARE = 0.05
 _STOP_COUNT = 2
 
@@ -379,14 +379,14 @@ def _by_script(sample: str, words: Counter[str]) -> str:
 __all__ = ["ANALYZER_VERSION", "Analysis", "QueryWord", "analyze", "detect_language", "fold", "query_terms", "terms_of"]
 
 ANALYZER_VERSION = 2
-"""Raised when the same text gives other terms than before: an index made under another version is rebuilt."""
+"""Raised when the same text gives other terms than before: an index of another version is rebuilt."""
 
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """Parallel lists, a term each, by position. `starts` and `ends` are character offsets, `ends` exclusive.
+    """The terms of a text as parallel lists, by position. `starts` and `ends` are character offsets, `ends` exclusive.
 
-    Several terms may share a position. Positions never fall.
+    Several terms may share a position. Positions never decrease.
     """
 
     terms: list[str]
@@ -399,7 +399,7 @@ class Analysis:
 class QueryWord:
     """One word of a query. `terms` are its variants in the vault's languages, any of which matches.
 
-    `whole` marks a compound; its parts follow as words of their own. Words at `position` n and n + 1 are adjacent.
+    `whole` marks a compound; its parts follow as separate words. Words at `position` n and n + 1 are adjacent.
     """
 
     surface: str
@@ -411,7 +411,7 @@ class QueryWord:
 
 
 class _Piece(NamedTuple):
-    """A term to be of a chunk: offsets and position within it. `plain` pieces are stemmed."""
+    """A future term of a chunk: its text, with offsets and position within the chunk. `plain` pieces are stemmed."""
 
     text: str
     position: int
@@ -436,14 +436,14 @@ _ASCII_CHUNK = re.compile(_CHUNK.format(w=r"[A-Za-z0-9_]+", j=_JOINERS), re.ASCI
 
 
 _INVISIBLE = "\u00ad\u200c\u200d\u2060"
-# All that is paired or tripled, and every mark: what is left of it are Latin letters, signs and pictures.
+# Combining marks and all scripts with n-grams; other text consists of Latin letters, signs and pictures.
 _MARKED_OR_WIDE = re.compile("[\u0300-\u1fff\u20d0-\u20ff\u2c00-\U0001efff\U00020000-\U0003ffff]")
 
 
 def _chunk_pattern(text: str) -> re.Pattern[str]:
     """Return the pattern for the chunks of a text.
 
-    The pattern for any text takes .03 s to compile, so a text of Latin letters and signs, as most are, uses a smaller
+    The pattern for any text takes 0.03 s to compile, so a text of Latin letters and signs, as most are, uses a smaller
     one.
     """
     if text.isascii():
@@ -461,7 +461,7 @@ def _narrow_chunk() -> re.Pattern[str]:
 def _wide_chunk() -> re.Pattern[str]:
     """Return the pattern for any text.
 
-    Python's word characters leave out the combining marks that many scripts spell with.
+    Python's word characters leave out the combining marks that many scripts need.
     """
     marks = _ranges(c for c in range(0x300, 0x1F000) if unicodedata.category(chr(c))[0] == "M")
     letter = rf"[^\W{_PAIRED}{_TRIPLED}]"
@@ -471,7 +471,7 @@ def _wide_chunk() -> re.Pattern[str]:
 
 
 def _ranges(codes: Iterator[int]) -> str:
-    """Character codes as the inside of a regex class."""
+    """Return character codes as the inside of a regex class."""
     spans: list[list[int]] = []
     for code in codes:
         if spans and spans[-1][1] == code - 1:
@@ -493,11 +493,11 @@ _CONTRACTION = re.compile(r"(.*?)(n['’]t|['’](?:s|re|ve|ll|d|m))", re.IGNORE
 _VERSION = re.compile(r"[vV]\d+(?:\.\d+)+")
 _SUFFIX = re.compile(r"(\+\+)(\d*)$|#$")
 _MAX_CAMEL = 40  # longer ones are encoded data
-_MAX_PARTS = 64  # so long a chunk is data too: its parts are found, no larger whole
+_MAX_PARTS = 64  # longer chunks are data too: only their parts are indexed, not the whole
 
 
 def _pieces(chunk: str) -> tuple[list[_Piece], int]:
-    """Return the pieces of a chunk by position, and how many positions it takes."""
+    """Return the pieces of a chunk by position, and the number of positions it takes."""
     if chunk.isascii() and chunk.isalnum():
         return _split_camel(chunk, 0, 0), 1
     suffix = _SUFFIX.search(chunk)
@@ -511,7 +511,10 @@ def _pieces(chunk: str) -> tuple[list[_Piece], int]:
 
 
 def _split(text: str, start: int, position: int, level: int) -> tuple[list[_Piece], int]:
-    """Return the pieces of `text`, which begins at `start` of its chunk and at `position`, cut at `level` and below."""
+    """Return the pieces of `text`, cut at `level` and below, and the number of positions it takes.
+
+    `text` begins at `start` of its chunk and at `position`.
+    """
     while level < len(_LEVELS) and not _LEVELS[level].search(text):
         level += 1
     if level == len(_LEVELS):
@@ -563,7 +566,7 @@ def _term(piece: _Piece, language: str) -> str:
 
 
 def _characters(run: str) -> list[tuple[str, int, int]]:
-    """Return the characters of a run as a reader counts them, with offsets: half-width and decomposed ones composed."""
+    """Return the characters of a run with offsets; half-width and decomposed ones are composed."""
     if unicodedata.is_normalized("NFKC", run):
         return [(character, i, i + 1) for i, character in enumerate(run)]
     found: list[tuple[str, int, int]] = []
@@ -590,7 +593,7 @@ def _grams(run: str, size: int) -> tuple[list[_Piece], int]:
 
 
 def _indexed_grams(run: str, size: int) -> tuple[list[_Piece], int]:
-    """Those of `size` and those of one character less, by position."""
+    """Return the n-grams of `size` and of `size - 1` characters, by position, and the number of positions."""
     longer, width = _grams(run, size)
     if width < size:
         return longer, width
@@ -602,8 +605,8 @@ def _indexed_grams(run: str, size: int) -> tuple[list[_Piece], int]:
 
 _MEMO_SIZE = 100_000
 LONGEST_KEPT = 128
-"""Characters of the longest chunk that is cached."""
-# What a chunk comes to: its only term, or terms, positions and width.
+"""Maximum characters of a chunk that is cached."""
+# The analysis of a chunk: its only term, or terms, positions and number of positions.
 _Known = str | tuple[tuple[str, ...], tuple[int, ...], int]
 _memos: dict[str, dict[str, _Known]] = {}
 
@@ -667,7 +670,7 @@ def _quick_grams(run: str, size: int, position: int) -> tuple[list[str], list[in
 
 def _know(chunk: str, size: int, language: str) -> _Known:
     if chunk.isascii() and chunk.isalpha() and (chunk.islower() or chunk[1:].islower()):
-        return stem(chunk, language)  # what all of the following comes to for a plain word
+        return stem(chunk, language)  # the same result as below, for a plain word
     pieces, width = _indexed_grams(chunk, size) if size else _pieces(chunk)
     if width == 1 and len(pieces) == 1:
         return _term(pieces[0], language)
@@ -675,7 +678,7 @@ def _know(chunk: str, size: int, language: str) -> _Known:
 
 
 def take_apart(chunk: str, size: int, language: str) -> tuple[tuple[str, ...], tuple[int, ...], int]:
-    """Return the terms of a chunk of `chunks_of`, their positions, and how many positions it takes."""
+    """Return the terms of a chunk of `chunks_of`, their positions, and the number of positions it takes."""
     known = _know(chunk, size, language)
     return ((known,), (0,), 1) if isinstance(known, str) else known
 
@@ -715,9 +718,9 @@ def query_terms(text: str, languages: Sequence[str]) -> list[QueryWord]:
 
 
 def _walk(text: str, cut: Callable[[str, int], tuple[list[_Piece], int]]) -> Iterator[tuple[_Piece, int, int]]:
-    """Every piece of `text` with its position, and the offset of the chunk it is a piece of.
+    """Yield every piece of `text` with its position and the offset of its chunk.
 
-    `cut` takes runs of scripts without spaces apart.
+    `cut` splits runs of scripts without spaces.
     """
     position = 0
     for match in _chunk_pattern(text).finditer(text):

@@ -1,4 +1,4 @@
-"""The app: vaults, settings, themes, keymap, palette. What is on screen is `MainScreen`'s."""
+"""The Textual app: vaults, settings, themes, keymap and palette. `MainScreen` owns what is on the screen."""
 
 from __future__ import annotations
 
@@ -59,18 +59,21 @@ if TYPE_CHECKING:
 _WIDTHS: list[tuple[int, str]] | None = [(0, "-narrow"), (100, "-wide")]
 _HEIGHTS: list[tuple[int, str]] | None = [(0, "-short"), (16, "-tall")]
 _SOON = 0.02
-"""Seconds until what came too early is tried again."""
+"""Seconds between retries of an action that came too early."""
 _CATCHING_UP = 0.5
-"""Seconds that a key waits for those before it."""
+"""Maximum seconds that a key waits for the keys before it."""
 _MOST_HELD = 3.0
-"""Seconds that keys are held at most behind one that opens a dialog."""
+"""Maximum seconds that keys are held after a key that opens a dialog."""
 _SETTLED = 3
-"""Times that all queues are emptied without another screen or focus until no dialog is expected any more: a key comes
-up to what acts on it, its message goes to the screen, and what that calls is done."""
+"""Number of rounds with the same screen and focus after which no dialog is expected any more.
+
+A round empties all message queues. The first round bubbles the key up to its binding, the second delivers the message
+of that action to the screen, and the third runs what the message calls.
+"""
 _REASON_SECONDS = 3.0
-"""How long it is said why something cannot be done now, and not said once more."""
+"""Seconds for which the reason for a disabled action is shown, and not repeated."""
 _LOOK_AT_THEME = 1.0
-"""Seconds between looks whether the file of the theme in use was changed."""
+"""Seconds between checks whether the file of the current theme has changed."""
 
 
 def _key_commands() -> type[Provider]:
@@ -80,9 +83,10 @@ def _key_commands() -> type[Provider]:
 
 
 class ExcerptApp(App[None], inherit_bindings=False):
-    """excerpt on one vault at a time, if any.
+    """The excerpt app, with at most one vault open.
 
-    Each vault that is opened is a mode of its own, so that the one before goes with all its screens.
+    Each opened vault is a Textual mode of its own, so that removing the mode of the previous vault removes all its
+    screens.
     """
 
     TITLE = "excerpt"
@@ -103,7 +107,7 @@ class ExcerptApp(App[None], inherit_bindings=False):
     """
 
     plain: var[bool] = var(False, init=False)
-    """ASCII in the place of lines and blocks, and nothing moves."""
+    """Whether plain mode is on: ASCII replaces lines and blocks, and nothing is animated."""
 
     def __init__(
         self,
@@ -115,10 +119,12 @@ class ExcerptApp(App[None], inherit_bindings=False):
         *,
         store: Address | None = None,
     ) -> None:
-        """Without a vault one is asked for; `said` is why, or what is to be told of the vault. A vault in a `store` has
-        no folder at its path. `environment` is what editors and clipboard tools get; by default that of this
-        process."""
-        # Taken first: Textual removes NO_COLOR from the environment when it has read it.
+        """Prepare the app; without a vault it asks for one.
+
+        `said` is the reason why a vault is asked for, or a message about the vault. A vault in a `store` has no folder
+        at its path. `environment` is the environment of editors and clipboard tools; by default that of this process.
+        """
+        # Copied before `super().__init__`, where Textual removes NO_COLOR from the environment.
         shell = dict(os.environ if environment is None else environment)
         super().__init__()
         self._vault = vault
@@ -161,20 +167,22 @@ class ExcerptApp(App[None], inherit_bindings=False):
         )
 
     def on_mount(self) -> None:
-        # Not before its screen stands: Textual starts the screen of a mode that it knows before that is on the stack,
-        # and where tasks run at once (Python 3.12 and later) its widgets ask for the screen that is.
+        # Not earlier: Textual starts the screen of a known mode before it is on the stack, and with eager tasks (Python
+        # 3.12 and later) its widgets then ask for the current screen.
         self.add_mode(self.DEFAULT_MODE, self.get_default_screen)
 
     def on_ready(self) -> None:
-        """After the first frame: a vault, if there is none, the other themes, and what is wrong with the settings, in
-        one toast."""
+        """Start what waits for the first frame: the vault chooser if there is no vault, and the other themes.
+
+        Problems in the settings are shown after that, in one toast.
+        """
         self._begin()
         self.run_worker(self._load_other_themes(), group="themes")
 
     # --- the vault ----------------------------------------------------------------------------------------------------
 
     def _begin(self) -> None:
-        """After a vault's first frame: ask for one where none is open."""
+        """Ask for a vault if none is open; else show the message about it and disambiguate its name."""
         if self._vault is None:
             self.action_switch_vault()
             return
@@ -184,11 +192,11 @@ class ExcerptApp(App[None], inherit_bindings=False):
             self.run_worker(self._name_apart(self._vault), group="name")
 
     async def _name_apart(self, vault: Path) -> None:
-        """Tell the vault from others of its name that were opened lately."""
+        """Set the vault's name in the tab bar so that it differs from recent vaults of the same name."""
         name = await asyncio.to_thread(name_among_recent, self._places, vault)
         for screen in self.screen_stack:
             if isinstance(screen, MainScreen) and screen.vault == vault:
-                for bar in screen.query(TabBar):  # none where excerpt is being left already
+                for bar in screen.query(TabBar):  # none if the app is being left
                     bar.vault = name
 
     def action_switch_vault(self) -> None:
@@ -201,24 +209,24 @@ class ExcerptApp(App[None], inherit_bindings=False):
 
     @property
     def _listed(self) -> Path | None:
-        """What the vault that is open is called in the list of vaults."""
+        """Path under which the open vault appears in the list of vaults."""
         return self._vault if self._store is None else Path(self._store.text)
 
     def _chosen(self, opening: Opening | None) -> None:
-        # A worker of the app: the screen that asked goes away meanwhile, and is waited for.
+        # A worker of the app, because the screen that asked is removed meanwhile, and awaits its own workers.
         if opening is not None:
             self._opens_vault = True
             self.run_worker(self._open(opening), group="vault", exclusive=True)
 
     async def _open(self, opening: Opening) -> None:
-        """Put a vault in the place of the one that is open, of which everything is written first."""
+        """Open a vault in place of the current one, after saving the current one's state."""
         before = self.screen
         if isinstance(before, MainScreen):
             await before.keep_all()
         if opening.vault != DEMO:
             listed = opening.vault if opening.store is None else Path(opening.store.text)
             await asyncio.to_thread(remember_vault, self._places, listed)
-        # Who began plainly goes on so.
+        # Plain mode, once on, stays on in other vaults.
         screen = replace(opening.settings.screen, plain=opening.settings.screen.plain or self._settings.screen.plain)
         settings = replace(opening.settings, screen=screen)
         self._vault, self._said, self._session = opening.vault, opening.said, opening.session
@@ -231,11 +239,11 @@ class ExcerptApp(App[None], inherit_bindings=False):
         await self.remove_mode(mode)
         self._opens_vault = False
         self._begin()
-        # What the first engine froze is let go of; the next one freezes anew (`EngineWorker`).
+        # Unfreeze the objects of the first engine; the next one freezes its own (`EngineWorker`).
         gc.unfreeze()
 
     def exit(self, result: None = None, return_code: int = 0, message: RenderableType | None = None) -> None:
-        """Leave; where the user is on each screen is kept first, as its widgets go before it does."""
+        """Save the session of each screen, whose widgets are removed before the screen is, and leave the app."""
         for screen in self.screen_stack:
             if isinstance(screen, MainScreen):
                 screen.keep_session()
@@ -251,14 +259,14 @@ class ExcerptApp(App[None], inherit_bindings=False):
         theme, problems = self._themes.first(name, self.available_themes)
         self._problems += problems
         self.register_theme(theme)
-        # By the watcher, all that is parsed until the first frame would be parsed once more.
+        # Without the watcher, which would parse again all CSS parsed before the first frame.
         self.set_reactive(App.theme, theme.name)
         classes = {f"-theme-{theme.name}": True, "-dark-mode": theme.dark, "-light-mode": not theme.dark}
         self.update_classes(classes, update=False)
         self.stylesheet.set_variables(self.get_css_variables())
 
     async def _load_other_themes(self) -> None:
-        """After the first frame; what is wrong is told in one toast, with what else is."""
+        """Load the other themes after the first frame, and show all problems in one toast."""
         themes, problems = await asyncio.to_thread(self._themes.others, frozenset(self.available_themes))
         for theme in themes:
             self.register_theme(theme)
@@ -272,7 +280,7 @@ class ExcerptApp(App[None], inherit_bindings=False):
         self._problems = []
 
     def look_at_theme(self) -> None:
-        """Show the user's own theme as its file is now: who makes one sees each change when it is saved."""
+        """Show the user's own theme again if its file has changed, so that its author sees each saved change."""
         try:
             theme = self._themes.changed(self.theme)
         except SettingsError as error:
@@ -311,7 +319,7 @@ class ExcerptApp(App[None], inherit_bindings=False):
 
     @property
     def is_still(self) -> bool:
-        """Whether nothing is to move by itself."""
+        """Whether nothing is animated."""
         return self.plain or not self._settings.screen.motion
 
     def get_line_filters(self) -> Sequence[LineFilter]:
@@ -321,28 +329,28 @@ class ExcerptApp(App[None], inherit_bindings=False):
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
         if not self.is_still:
             return
-        from textual.widgets import TextArea  # with eight modules of documents, which the first frame needs none of
+        from textual.widgets import TextArea  # imports eight modules that the first frame does not need
 
         if isinstance(event.widget, Input | TextArea):
             event.widget.cursor_blink = False
 
     @property
     def defect(self) -> Exception | None:
-        """What ended the app that nobody had foreseen."""
+        """Unexpected exception that ended the app, if any."""
         return self._exception
 
     def _handle_exception(self, error: Exception) -> None:
-        # Who leaves while tabs are still being mounted takes their parts away from under them.
+        # Leaving while tabs are being mounted removes widgets that they still use.
         if not self._exit:
             super()._handle_exception(error)
 
     def _fatal_error(self) -> None:
-        # Textual would print a page of traceback, with what the variables hold.
+        # Textual would print a long traceback with the values of variables.
         self.bell()
         self._close_messages_no_wait()
 
     def use_settings(self, settings: Settings) -> None:
-        """Other settings hold from now on: theme, keys, plain and motion."""
+        """Apply other settings: theme, keys, plain mode and motion."""
         before, now = self._settings.screen, settings.screen
         self._settings = settings
         if before.keys != now.keys:
@@ -365,12 +373,15 @@ class ExcerptApp(App[None], inherit_bindings=False):
         default_namespace: DOMNode | None = None,
         namespaces: Mapping[str, DOMNode] | None = None,
     ) -> bool:
-        """As Textual does; where the action cannot be done now, that is said. What is pressed before the first frame is
-        complete waits for what it may be about; what is pressed behind the end of a dialog does nothing in it."""
+        """Run an action as Textual does; if it is disabled, show the reason.
+
+        An action that comes before the first frame is complete waits until its target exists. An action on a screen
+        that was closed meanwhile does nothing.
+        """
         if not self._is_open(default_namespace):
             return True
         early = isinstance(self.screen, MainScreen) and not self.screen.is_furnished
-        if early and not isinstance(default_namespace, Input):  # editing keeps its order among the letters
+        if early and not isinstance(default_namespace, Input):  # editing must keep its order among typed letters
             self._late_actions += 1
             self.set_timer(_SOON, partial(self._run_late, action, default_namespace, namespaces))
             return True
@@ -406,7 +417,7 @@ class ExcerptApp(App[None], inherit_bindings=False):
     # --- keys in their order ------------------------------------------------------------------------------------------
 
     async def on_event(self, event: events.Event) -> None:
-        """As Textual does; keys behind one that opens a dialog are held until it has the focus."""
+        """Handle an event as Textual does, but hold keys after one that opens a dialog until that has the focus."""
         if isinstance(event, events.Key | events.Paste) and not event.is_forwarded:
             if self._is_holding:
                 self._held.append(event)
@@ -432,7 +443,7 @@ class ExcerptApp(App[None], inherit_bindings=False):
         return any(row_id(one) in OPENING and (one.priority or not is_typed) for one in found)
 
     async def _release_held(self) -> None:
-        """Wait until the dialog has the focus, or none comes, then let go of the keys that are held."""
+        """Wait until the dialog has the focus or none is expected, then replay the held keys."""
         with suppress(TimeoutError):
             async with asyncio.timeout(_MOST_HELD):
                 settled = 0
@@ -452,7 +463,7 @@ class ExcerptApp(App[None], inherit_bindings=False):
         return self._late_actions > 0 or self._opens_vault or (isinstance(screen, OpensDialogs) and screen.is_opening)
 
     async def _empty_queues(self) -> None:
-        """Wait until all that has the focus, what is around it, and the app have read what has come in."""
+        """Wait until the focused node, its ancestors and the app have read all messages in their queues."""
         screen = self.screen
         for node in (self.focused or screen).ancestors_with_self:
             done = asyncio.Event()
@@ -464,7 +475,7 @@ class ExcerptApp(App[None], inherit_bindings=False):
                         await done.wait()
 
     async def _replay_held(self) -> None:
-        """Handle the held keys in their order; behind one that opens another dialog the rest is held again."""
+        """Handle the held keys in order; after one that opens another dialog the rest is held again."""
         self._is_holding = False
         while self._held and not self._is_holding:
             await self.on_event(self._held.popleft())
@@ -481,9 +492,11 @@ class ExcerptApp(App[None], inherit_bindings=False):
                     pass
 
     async def _has_caught_up(self, key: str) -> bool:
-        """Wait until the keys before this one have done what they do, and return whether the same screen is in front.
-        Textual hands keys to what has the focus, and looks for what the next one does, and where it goes, before they
-        are read there."""
+        """Wait until the keys before this one are handled, and return whether the same screen is in front.
+
+        Textual passes a key to the focused widget and looks up the next key's binding and target before that widget has
+        read the first.
+        """
         screen = self.screen
         for node in self._read_before(key):
             done = asyncio.Event()
@@ -492,7 +505,7 @@ class ExcerptApp(App[None], inherit_bindings=False):
         return self.screen is screen
 
     def _read_before(self, key: str) -> Sequence[DOMNode]:
-        """Return what the keys before this one may still be read by, and has to be done with them."""
+        """Return the nodes that may still read earlier keys and must be done with them before this key is handled."""
         from excerpt.tui.common.dialog import Leaving
 
         screen, focused = self.screen, self.focused
@@ -503,9 +516,9 @@ class ExcerptApp(App[None], inherit_bindings=False):
             return ()
         first = any(one.priority for _, each in screen._binding_chain for one in each.key_to_bindings.get(key, ()))
         if not first:
-            # A letter is read by the field after those before it; in a list one of those may move the focus.
+            # A field reads letters in their order; in a list an earlier key may move the focus.
             return () if isinstance(focused, Input) else (focused,)
-        # Once more at its head: of a letter that is read, a field tells itself first.
+        # The focused node comes twice: a field that reads a letter first posts a message to itself.
         return (focused, *(around if screen.is_furnished else around[:-1]))
 
     def _display(self, screen: Screen[object], renderable: RenderableType | None) -> None:
@@ -514,20 +527,20 @@ class ExcerptApp(App[None], inherit_bindings=False):
         super()._display(screen, renderable)
 
     def action_redraw(self) -> None:
-        """Draw all of the screen: another program may have written over it."""
+        """Redraw the whole screen, since another program may have written over it."""
         self.refresh(layout=True)
         self.screen._compositor._dirty_regions.add(self.screen.region)
 
     @on(Driver.SignalResume)
     def _resumed(self) -> None:
-        # Textual comes back to an empty screen, and draws what changes on it.
+        # Textual resumes on an empty terminal and draws only what changes.
         self.action_redraw()
 
     def action_command_palette(self) -> None:
         from excerpt.tui.palette import Palette
 
         if not isinstance(self.screen, CommandPalette):
-            self.push_screen(Palette())  # without an id: the one before may still be going
+            self.push_screen(Palette())  # without an id, because the previous one may still be closing
 
     def action_help(self) -> None:
         from excerpt.tui.common.help import Help
@@ -540,7 +553,7 @@ class ExcerptApp(App[None], inherit_bindings=False):
 
 
 def check_terminal(environment: Mapping[str, str]) -> None:
-    """Raises ExcerptError where the app cannot be drawn."""
+    """Raise ExcerptError if the app cannot be drawn on this terminal."""
     if not (sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty()):
         raise ExcerptError(
             "The app needs a terminal for its input and output.",
@@ -555,9 +568,11 @@ def check_terminal(environment: Mapping[str, str]) -> None:
 def run_app(
     vault: Path | None, settings: Settings, places: Places, said: str = "", store: Address | None = None
 ) -> None:
-    """Open the app on a vault, which may be in a `store`, until the user leaves; without one it asks for one. `said` is
-    why, or what is to be told of the vault. Raises ExcerptError where it cannot be drawn, and whatever a defect of ours
-    raised while it was open."""
+    """Run the app on a vault until the user leaves; without a vault it asks for one.
+
+    The vault may be in a `store`. `said` is the reason for asking, or a message about the vault. Raises ExcerptError if
+    the terminal cannot show the app, and any unexpected exception that ended it.
+    """
     check_terminal(os.environ)
     app = ExcerptApp(vault, settings, places, said=said, store=store)
     app.run()

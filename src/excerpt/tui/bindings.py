@@ -1,6 +1,6 @@
-"""The table of keys as Textual binds them: what works on a screen now, who does it, why it cannot be done now.
+"""The table of keys as Textual bindings: which work on a screen now, which node runs them, why one is disabled.
 
-Footer, help and palette ask here alike.
+Used by the footer, the help and the palette.
 """
 
 from __future__ import annotations
@@ -20,34 +20,34 @@ from excerpt.tui.keys import FIELD, PARTS, PLACES, Key
 
 @runtime_checkable
 class Reasoned(Protocol):
-    """A widget that can say why it would not do something."""
+    """A widget that knows why it would not run an action."""
 
     def disabled_reason(self, action: str, parameters: tuple[object, ...]) -> str:
-        """One sentence; "" where the action can be done."""
+        """Return the reason as one sentence; "" if the action can be run."""
 
 
 @runtime_checkable
 class Waiting(Protocol):
-    """A widget whose actions may come before what they are about."""
+    """A widget whose actions may come before their target exists."""
 
     def is_early(self, action: str) -> bool:
-        """Whether what the action is about is still on its way."""
+        """Return whether the target of the action is still on its way."""
 
     def wait_with(self, act: Callable[[], Awaitable[object]]) -> None:
-        """Act as soon as it is there."""
+        """Call `act` as soon as the target exists."""
 
 
 @runtime_checkable
 class OpensDialogs(Protocol):
-    """A screen or widget on which a dialog may be on its way."""
+    """A screen or widget that opens dialogs asynchronously."""
 
     @property
     def is_opening(self) -> bool:
-        """Whether what was asked for is still to come up, so that keys pressed meanwhile are for that."""
+        """Whether a requested dialog is still to open, so that keys pressed meanwhile belong to it."""
 
 
 def action_target(node: DOMNode, action: str) -> tuple[DOMNode, str, tuple[object, ...]]:
-    """Return the node that does an action bound at `node`, with the action's name and parameters."""
+    """Return the node that runs an action bound at `node`, with the action's name and parameters."""
     target, name, parameters = parse(action)
     if target == "app":
         return node.app, name, parameters
@@ -57,7 +57,10 @@ def action_target(node: DOMNode, action: str) -> tuple[DOMNode, str, tuple[objec
 
 
 def disabled_reason(node: DOMNode, action: str) -> str:
-    """Why an action bound at `node` cannot be done now; "" where it can, and where its keys are another's now."""
+    """Return why an action bound at `node` cannot be run now.
+
+    It is "" if the action can be run, and if `check_action` rejects it, since its keys then belong to another binding.
+    """
     target, name, parameters = action_target(node, action)
     if not isinstance(target, Reasoned) or not target.check_action(name, parameters):
         return ""
@@ -69,11 +72,11 @@ _RANK = {id_: rank for rank, id_ in enumerate(_PLACE_OF_ID)}
 
 
 _TYPED = ":typed"
-"""Ends the id of a second binding of a row: the one for its keys that are characters, which a field goes before."""
+"""Suffix of the id of a row's second binding: for its keys that are characters, to which a field has precedence."""
 
 
 def bindings(place: str, *, moves: bool | None = None) -> list[BindingType]:
-    """Return the bindings of one place of `PLACES`; of those that move, or those that do not, where `moves` says so."""
+    """Return the bindings of a place of `PLACES`; if `moves` is given, only those that move or those that do not."""
     rows = (key for key in PLACES[place] if moves is None or key.moves is moves)
     return [binding for key in rows for binding in _bindings_of(key)]
 
@@ -85,13 +88,13 @@ def _bindings_of(key: Key) -> Iterator[Binding]:
 
 
 def textual_keymap(keymap: Mapping[str, str]) -> dict[str, str]:
-    """Return the user's keymap by the ids that Textual's bindings have."""
+    """Return the user's keymap by the ids of Textual's bindings."""
     rows = {key.id: key for place in PLACES.values() for key in place}
     return {id_: keys for of, wanted in keymap.items() for id_, keys in _keys_by_id(rows[of], wanted).items()}
 
 
 def _keys_by_id(key: Key, keys: str) -> dict[str, str]:
-    # Textual has no binding without a key; with these, no terminal sends them, and a keymap may give others.
+    # Textual has no binding without a key. No terminal sends these names, and a keymap may replace them.
     if not (key.first and has_typed_key(key)):
         return {key.id: keys or f"unbound-{key.id}"}
     every = keys.split(",")
@@ -103,14 +106,17 @@ def _keys_by_id(key: Key, keys: str) -> dict[str, str]:
 
 
 def row_id(binding: Binding) -> str:
-    """Return the id of the row of the table that a binding is of; "" where it is of none."""
+    """Return the id of the table row that a binding belongs to; "" if it belongs to none."""
     id_ = (binding.id or "").removesuffix(_TYPED)
     return id_ if id_ in _RANK else ""
 
 
 def active(screen: Screen[object]) -> list[ActiveBinding]:
-    """Return the table's bindings that work on a screen now, a key each: from what has the focus outward, of a pane
-    those that type nothing in a field last, then in the order of the table, a binding's first key before its others."""
+    """Return the table's bindings that work on a screen now, one entry per key.
+
+    Sorted by distance from the focus outward; within a node bindings without priority come first, then by the order of
+    the table, then by the order of the binding's keys.
+    """
     depth = {node: at for at, (node, _) in enumerate(screen._modal_binding_chain)}
     ours = [each for each in screen.active_bindings.values() if each.enabled and _is_usable(each.binding, screen)]
     ours.sort(key=lambda each: (depth[each.node], each.binding.priority, _RANK[row_id(each.binding)], _turn(each)))
@@ -118,8 +124,10 @@ def active(screen: Screen[object]) -> list[ActiveBinding]:
 
 
 def _is_usable(binding: Binding, screen: Screen[object]) -> bool:
-    """Return whether a binding is a row of the table that has its key there: a field takes those that are characters,
-    also those of a keymap, which Textual leaves in."""
+    """Return whether a binding belongs to a row of the table and its key reaches it.
+
+    A focused field takes keys that are characters, also those of a keymap, which Textual leaves in the active bindings.
+    """
     if not row_id(binding):
         return False
     if not (binding.id or "").endswith(_TYPED):
@@ -135,8 +143,10 @@ def _turn(each: ActiveBinding) -> int:
 
 
 def working_keys(screen: Screen[object]) -> dict[str, tuple[str, ...]]:
-    """Return the keys that work on a screen now by the ids of the table's rows, in the order of `active`; of a row that
-    has none, none."""
+    """Return the keys that work on a screen now, by row id, in the order of `active`.
+
+    A row whose action works but none of whose keys do has an empty tuple.
+    """
     found: dict[str, list[str]] = {}
     for each in active(screen):
         id_ = row_id(each.binding)
@@ -145,7 +155,7 @@ def working_keys(screen: Screen[object]) -> dict[str, tuple[str, ...]]:
 
 
 def reasons_here(screen: Screen[object]) -> dict[str, str]:
-    """Return why those bindings cannot be done now that work where the user is, by their ids."""
+    """Return why bindings that belong to the current focus cannot be run now, by row id."""
     found = {row_id(each.binding): disabled_reason(each.node, each.binding.action) for each in active(screen)}
     if any(key.id in found for key in FIELD):
         found = {**{key.id: "Here its key does something else." for key in FIELD}, **found}
@@ -155,14 +165,14 @@ def reasons_here(screen: Screen[object]) -> dict[str, str]:
 
 
 def places_here(screen: Screen[object]) -> list[str]:
-    """The places whose keys work now, from what has the focus outward; a field has the least of its own."""
+    """Return the places whose keys work now, from the focus outward; those of a field come last."""
     places = dict.fromkeys((*(_PLACE_OF_ID[row_id(each.binding)] for each in active(screen)), "Always"))
     return sorted(places, key=lambda place: PLACES[place] is FIELD)
 
 
 @dataclass(frozen=True, slots=True)
 class KeyRow:
-    """One binding: its keys as they are written on screen, what it does, and why it cannot be done now."""
+    """A row of the help: the keys as shown on the screen, what they do, and why that cannot be done now."""
 
     id: str
     keys: str
@@ -172,7 +182,7 @@ class KeyRow:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The keys of a place, or of a part of one. `here`: they work where the user is."""
+    """The keys of a place or of a part of one. `here`: they work where the focus is."""
 
     title: str
     here: bool
@@ -180,8 +190,10 @@ class Group:
 
 
 def groups(here: Sequence[str], reasons: Mapping[str, str]) -> tuple[Group, ...]:
-    """Return every place: those `here`, in that order, then the rest in that of the table. `reasons` say by a
-    binding's id why it cannot be done now."""
+    """Return the groups of every place: those in `here`, in that order, then the rest in the table's order.
+
+    `reasons` maps the id of a binding to the reason why it cannot be run now.
+    """
     found: list[Group] = []
     for place in (*here, *(place for place in PLACES if place not in here)):
         for title, keys in PARTS.get(place, {place: PLACES[place]}).items():
@@ -196,8 +208,10 @@ def _row(binding: Key, reasons: Mapping[str, str]) -> KeyRow:
 
 
 def matching(every: Sequence[Group], typed: str) -> tuple[Group, ...]:
-    """Those with all the words typed, be they in the keys, in what they do, in the name or in the place; what has no
-    key is found by words alone."""
+    """Return the groups reduced to rows that contain all typed words, in keys, description, id or place.
+
+    A row without a key is returned only if a word is typed.
+    """
     words = typed.casefold().split()
     left = (replace(group, rows=tuple(row for row in group.rows if _has(words, row, group.title))) for group in every)
     return tuple(group for group in left if group.rows)

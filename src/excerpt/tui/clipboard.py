@@ -1,7 +1,7 @@
-"""Copying text out of the terminal: by the system's tool, by tmux, by the terminal itself, and always to a file.
+"""Copying text out of the terminal: by the system's tool, by tmux, by OSC 52, and always to a file.
 
-`plan` only decides; `copy` does it, and `Copier` does both beside the event loop. Every route that can be checked is
-checked, and what the user is told names those that worked.
+`plan` decides, `copy` executes, and `Copier` does both outside the event loop. Every route that can be verified is
+verified, and the message to the user names those that worked.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
     from excerpt.tui.messages import CopyRequested
 
 OSC_LIMIT = 74_994
-"""Bytes of text that OSC 52 may carry: xterm and tmux take 100,000 bytes of base64 at most, and drop more silently."""
+"""Maximum bytes of text for OSC 52: xterm and tmux silently drop more than 100,000 bytes of base64."""
 
 OSC_ROUTE = "the terminal (OSC 52)"
 
 KEPT_COPIES = 50
-"""Files kept in the copies folder; older ones go."""
+"""Number of files kept in the copies folder; older ones are deleted."""
 
 _SCREEN_PIECE = 760
-"""Characters of a sequence that GNU screen hands on at once: its buffer holds 768."""
+"""Characters of a sequence that GNU screen passes on at once; its buffer holds 768."""
 
 _TOOL_SECONDS = 3.0
 
@@ -52,8 +52,11 @@ class Tool:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Which routes are tried. `osc` is "", "plain", "screen", or "tmux" (for a tmux that cannot be asked by its
-    program); `too_long` says that the text is over what OSC 52 carries, which is the way that it goes at last."""
+    """The routes to try.
+
+    `osc` is "", "plain", "screen", or "tmux" (for tmux when its program is not found). `too_long`: the text needs the
+    terminal and exceeds `OSC_LIMIT`.
+    """
 
     tools: tuple[Tool, ...]
     osc: str
@@ -62,7 +65,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class CopyOutcome:
-    """What became of a copy: the names of the routes that took it, and the file."""
+    """The result of a copy: the names of the routes that worked, and the file."""
 
     routes: tuple[str, ...]
     file: Path | None
@@ -74,10 +77,10 @@ Which = Callable[[str], str | None]
 
 
 def plan(environment: Mapping[str, str], which: Which, platform: str, size: int) -> Plan:
-    """The routes for `size` bytes of text, on `platform` (as `sys.platform`), with `which` finding programs.
+    """Return the routes for `size` bytes of text on `platform` (as `sys.platform`); `which` finds programs.
 
     Over ssh the system's tools would fill the clipboard of the wrong machine, so only tmux and the terminal are used.
-    The terminal is asked by OSC 52 only where nothing else is there, since it cannot be checked.
+    OSC 52 is used only if there is nothing else, since it cannot be verified.
     """
     tools: list[Tool] = []
     in_tmux = bool(environment.get("TMUX"))
@@ -108,8 +111,11 @@ def _system_tool(environment: Mapping[str, str], which: Which, platform: str) ->
 
 
 def osc_sequence(text: str, osc: str) -> str:
-    """OSC 52 for `text`. "tmux" is to be given it in both ways: as it is, which a tmux with `set-clipboard on` takes,
-    and wrapped for the terminal outside, which one with `allow-passthrough` hands on. "screen" hands on pieces."""
+    """Return the OSC 52 sequence for `text`.
+
+    For "tmux" it is sent in two ways: as it is, for `set-clipboard on`, and wrapped for the outer terminal, for
+    `allow-passthrough`. For "screen" it is split into pieces.
+    """
     sequence = f"\x1b]52;c;{base64.b64encode(bytes_of(text)).decode()}\a"
     if osc == "screen":
         pieces = (sequence[at : at + _SCREEN_PIECE] for at in range(0, len(sequence), _SCREEN_PIECE))
@@ -119,12 +125,15 @@ def osc_sequence(text: str, osc: str) -> str:
 
 
 def bytes_of(text: str) -> bytes:
-    """A copy's bytes: UTF-8, as `excerpt pack -o` writes them. A path that is not UTF-8 becomes escapes."""
+    """Return the bytes of a copy: UTF-8, as `excerpt pack -o` writes them. Invalid UTF-8 in a path becomes escapes."""
     return text.encode("utf-8", "backslashreplace")
 
 
 def copy(text: str, chosen: Plan, folder: Path, now: datetime, suffix: str = ".md") -> CopyOutcome:
-    """Send `text` to the tools of a plan and to a file, waiting for them. OSC 52 is named, and sent by the caller."""
+    """Send `text` to the tools of a plan and to a file, and wait for them.
+
+    OSC 52 is only listed as a route: the caller sends it.
+    """
     routes = [_route(tool) for tool in chosen.tools if _ran(tool, text)]
     if chosen.osc:
         routes.append(OSC_ROUTE)
@@ -136,7 +145,10 @@ def copy(text: str, chosen: Plan, folder: Path, now: datetime, suffix: str = ".m
 
 
 def _route(tool: Tool) -> str:
-    """The tool's name; that of tmux with what it does where the terminal outside has no clipboard that tmux knows."""
+    """Return the tool's name; for tmux also whether only its own buffer was filled.
+
+    That is the case if tmux knows no clipboard of the outer terminal.
+    """
     if tool.name != "tmux":
         return tool.name
     try:
@@ -153,7 +165,10 @@ def _route(tool: Tool) -> str:
 
 
 def _ran(tool: Tool, text: str) -> bool:
-    """True if the tool took the text. Output goes nowhere: xclip stays in the background and would hold a pipe."""
+    """Run a tool and return whether it took the text.
+
+    Its output is discarded, because xclip stays in the background and would keep a pipe open.
+    """
     try:
         done = subprocess.run(
             program_command(tool.argv),
@@ -169,12 +184,12 @@ def _ran(tool: Tool, text: str) -> bool:
 
 
 def stamp(now: datetime) -> str:
-    """A time as it is part of a file's name, in the order of time."""
+    """Return a time as part of a file name that sorts by time."""
     return f"{now:%Y%m%d-%H%M%S-%f}"
 
 
 def write_file(text: str, folder: Path, name: str) -> Path | None:
-    """`text` in a file that only its owner may read; None if it could not be written."""
+    """Write `text` to a file that only its owner may read; return None if that fails."""
     file = folder / name
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -186,8 +201,10 @@ def write_file(text: str, folder: Path, name: str) -> Path | None:
 
 
 def told(copied: CopyOutcome, what: str, tokens: int | None) -> str:
-    """Two short lines for the toast, as it covers what is read: what was copied how, and the file. Tokens tell the
-    size, or bytes where `tokens` is None."""
+    """Return the toast of a copy: what was copied by which routes, and the file.
+
+    Two short lines, because the toast covers what is read. The size is in tokens, or in bytes if `tokens` is None.
+    """
     size = _size(what, tokens, copied.size)
     if copied.routes:
         kept = f"\nKept as {_short(copied.file)}" if copied.file else ""
@@ -206,7 +223,7 @@ def _short(file: Path) -> str:
 
 
 def told_file(file: Path | None, size: int, what: str, tokens: int | None) -> str:
-    """The same for what was to be written to a file alone."""
+    """Return the toast of a copy that was written only to a file."""
     where = f", written\n{_short(file)}" if file else ". No file could be written."
     return _size(what, tokens, size) + where
 
@@ -217,15 +234,17 @@ def _size(what: str, tokens: int | None, size: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CopyReport:
-    """What became of a copy, in a sentence, and whether anything took it."""
+    """The message about a copy, and whether any route took it."""
 
     told: str
     taken: bool
 
 
 class Copier:
-    """Copy beside the event loop, and count what is copied among the savings. `environment` is that of the user's
-    shell, `send` writes to the terminal."""
+    """Copying outside the event loop; copied packs are added to the savings.
+
+    `environment` is that of the user's shell, `send` writes to the terminal.
+    """
 
     def __init__(
         self, vault: Path, places: Places, environment: Mapping[str, str], send: Callable[[str], None]
@@ -236,7 +255,7 @@ class Copier:
         self._send = send
 
     async def copy(self, wanted: CopyRequested) -> CopyReport:
-        """Copy to the clipboard and a file, or to a file of the user's own alone."""
+        """Copy to the clipboard and a file, or only to a file of the user's own."""
         size, now = len(bytes_of(wanted.text)), datetime.now()
         if wanted.to_file:
             name = f"pack-{stamp(now)}{wanted.suffix}"
@@ -254,7 +273,7 @@ class Copier:
 
 
 def _count(file: Path, pack: PackResult) -> None:
-    """Add to the running total, as `excerpt pack` does. Where it cannot be kept, the copy is no worse for it."""
+    """Add a pack to the running total, as `excerpt pack` does. Ignores write errors, which do not affect the copy."""
     from excerpt.pack.savings import SavingsFile
 
     with suppress(OSError):

@@ -1,8 +1,8 @@
-"""The engine in a thread of its own, and a second thread that opens the next generation of its index.
+"""The engine in its own thread, and a second thread that opens the next generation of its index.
 
-Everything heavy is imported here, after the first paint. A new generation is opened in the second thread, while
-requests are answered from the one before; between two requests the engine is exchanged. At most one is on its way: what
-is committed meanwhile is opened after it, all at once.
+Everything heavy is imported here, after the first frame. The second thread opens a new generation while requests are
+answered from the current one; the engines are exchanged between two requests. At most one generation is being opened:
+later commits are opened after it, all at once.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 class Asks(Protocol):
-    """What a controller needs of the engine: questions of which the newest of a kind is answered, on the event loop."""
+    """What a controller needs of the engine: the newest question of each kind is answered on the event loop."""
 
     @property
     def is_open(self) -> bool: ...
@@ -58,10 +58,10 @@ class Asks(Protocol):
 
 
 class EngineWorker:
-    """One snapshot and one engine on it, both used from one thread only, and a thread that prepares the next.
+    """A snapshot with an engine, both used from one thread only, and a thread that prepares the next.
 
-    Generations that are opened, and failures, are posted. Questions asked before an index could be opened are dropped;
-    whoever asked asks again at IndexOpened.
+    Opened generations and failures are posted. Questions asked before an index is open are dropped; the asker repeats
+    them at IndexOpened.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class EngineWorker:
         loop: EventLoop,
         store: Address | None = None,
     ) -> None:
-        """With a `store` its vault answers, in the place of an index."""
+        """Prepare the worker; with a `store` the engine answers from that instead of an index."""
         self._vault = vault
         self._store = store
         self._places = places
@@ -93,14 +93,14 @@ class EngineWorker:
 
     @property
     def is_open(self) -> bool:
-        """Whether there is an index to answer from."""
+        """Whether an index is open to answer from."""
         return self._engine is not None
 
     def start(self) -> None:
         self._opener.start()
 
     def close(self, wait: float = 2.0) -> None:
-        """End the threads; `wait` is how many seconds what is under way may still take."""
+        """End the threads, waiting at most `wait` seconds for what they are doing."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
@@ -110,20 +110,20 @@ class EngineWorker:
         self._requests.close(max(until - time.monotonic(), 0))
 
     def use(self, settings: Settings) -> None:
-        """Answer by other settings from now on, when an engine by them is ready."""
+        """Answer with other settings as soon as an engine with them is ready."""
         with self._changed:
             self._settings = settings
             self._other_settings = True
         self.open()
 
     def open(self) -> None:
-        """Open the newest generation, unless it is the one in use, and tell the status of the index."""
+        """Open the newest generation unless it is in use, and post the status of the index."""
         with self._changed:
             self._to_open = True
             self._changed.notify_all()
 
     def look(self) -> None:
-        """Take up what was pushed to the store since the last look; where it could not be opened yet, try again."""
+        """Check for changes pushed to the store since the last check; if it could not be opened, try again."""
         if self._engine is not None:
             self._requests.ask_for_itself("renew", Priority.UPKEEP, partial(self._with_engine, self._renew))
         else:
@@ -137,13 +137,15 @@ class EngineWorker:
         *,
         is_interim: bool = False,
     ) -> None:
-        """Ask; a question of its kind that waits, or is not answered yet, is dropped. With `is_interim` its answer is
-        told though a newer question was asked meanwhile."""
+        """Ask a question; an earlier one of its kind that is not answered yet is dropped.
+
+        With `is_interim` its answer is delivered even if a newer question was asked meanwhile.
+        """
         run = partial(self._with_engine, question.answer)
         self._requests.ask(Request(question.kind, question.priority, run, on_answer, on_failure, is_interim))
 
     def forget(self, kind: str) -> None:
-        """Take back the questions of a kind: they are not answered any more."""
+        """Cancel the questions of a kind: they are not answered any more."""
         self._requests.forget(kind)
 
     def waits(self, kind: str) -> bool:
@@ -152,15 +154,15 @@ class EngineWorker:
 
     @property
     def delivered(self) -> int:
-        """Number of the answer that was told last, for `drawn`."""
+        """Number of the answer that was delivered last, for `drawn`."""
         return self._requests.delivered
 
     def drawn(self, number: int) -> None:
-        """Say that an answer is on the screen: the thread goes on with what has less priority."""
+        """Report that an answer is on the screen: the thread continues with requests of lower priority."""
         self._requests.drawn(number)
 
     def _with_engine(self, run: Callable[[Engine], Answer]) -> Answer:
-        """Return what `run` makes of the engine, all from one state of the vault."""
+        """Return the result of `run` on the engine, computed in one read transaction."""
         engine = self._engine
         if engine is None:
             raise NotReadyError
@@ -173,7 +175,7 @@ class EngineWorker:
     # --- generations --------------------------------------------------------------------------------------------------
 
     def _open_generations(self) -> None:
-        """Open what is asked for, one at a time: the next only when the last is in use."""
+        """Open requested generations, one at a time: the next only when the last is in use."""
         while True:
             with self._changed:
                 while not self._closed and (self._next is not None or not self._to_open):
@@ -186,7 +188,7 @@ class EngineWorker:
                 engine.snapshot.shrink_log()
             try:
                 self._open()
-            except Exception as error:  # nobody stands above a thread; its death would be silent
+            except Exception as error:  # an uncaught error would end the thread silently
                 self._lost = self._lost or isinstance(error, StoreUnusableError)
                 self._loop.post_from_thread(failure_of("open", error))
 
@@ -200,7 +202,7 @@ class EngineWorker:
         return Snapshot.open(self._folder, self._settings, before=before if isinstance(before, Snapshot) else None)
 
     def _renew(self, engine: Engine) -> None:
-        """Tell of what was pushed since it was last told, by this or by a search; and that a lost store is back."""
+        """Post the status if changes were pushed since the last post, or a lost store is back."""
         snapshot = engine.renew()
         if snapshot.generation != self._generation or self._lost:
             self._lost = False
@@ -241,7 +243,7 @@ class EngineWorker:
         with self._changed:
             old, self._engine, self._next = self._engine, self._next, None
             self._changed.notify_all()
-        # The next one is warm, as it was prepared.
+        # The next engine is prepared already.
         self._requests.replace("warm", lambda: self._warm(()))
         self._generation, self._lost = status.generation, False
         self._loop.post_from_thread(IndexOpened(status, anew))
@@ -251,21 +253,26 @@ class EngineWorker:
             self._warm((*self._engine.warming(), self._open_tokenizer))
 
     def _warm(self, steps: Sequence[Callable[[], object]]) -> None:
-        """Warm the first engine step by step, questions between them; what comes after it is warm when it comes."""
+        """Warm up the first engine step by step, with questions in between.
+
+        Later engines are prepared before they are used.
+        """
         if steps:
             steps[0]()
             self._requests.ask_for_itself("warm", Priority.UPKEEP, lambda: self._warm(steps[1:]))
             return
-        # What lives as long as the app is not looked through again: a full collection takes up to 0.3 s here, and stops
-        # the screen whichever thread it falls on. Once: what is frozen later may be garbage, which then stays for good.
+        # Exclude long-lived objects from collection: a full one takes up to 0.3 s here and stops the screen, whichever
+        # thread it runs on. Only once: later there may be garbage, which would be frozen for good.
         gc.freeze()
 
     def _open_tokenizer(self) -> None:
-        """Loading, and the first word beyond ASCII, take 60 and 160 ms in which no other thread of Python runs: the
-        first pack would have the screen wait for them."""
+        """Open the tokenizer so that the first pack does not block the screen.
+
+        Loading it takes 60 ms and its first non-ASCII word 160 ms, in which no other Python thread runs.
+        """
         from excerpt.text.tokens import open_tokenizer
 
-        with suppress(ExcerptError):  # the pack says so
+        with suppress(ExcerptError):  # the pack reports it
             open_tokenizer(self._settings.pack.tokenizer).count("naïve")
 
     def _close_snapshots(self) -> None:
@@ -275,8 +282,11 @@ class EngineWorker:
 
 
 def _trim_memory() -> None:
-    """Have the C library give back what was freed: arrays of every search leave holes, 30 MB of them in an hour. Takes
-    3 ms; does nothing where the C library is not glibc, and others give back by themselves."""
+    """Make the C library return freed memory to the system.
+
+    The arrays of each search leave holes, 30 MB in an hour. Takes 3 ms. Does nothing unless the C library is glibc;
+    others return memory by themselves.
+    """
     if sys.platform == "linux":
         import ctypes
 

@@ -1,6 +1,6 @@
-"""The user's own keys over the table's: what of a keymap can be used, what clashes, how a key is written on screen.
+"""The user's keymap over the table of keys: validation, clashes, and how a key is written on the screen.
 
-Textual is not needed for it, so that a command can look a keymap over.
+Does not import Textual, so that a command can check a keymap.
 """
 
 from __future__ import annotations
@@ -12,23 +12,25 @@ from collections.abc import Iterator, Mapping, Sequence
 from excerpt.tui.keys import AROUND, FIELD, PLACES, Key
 
 UNSAFE = frozenset({"ctrl+h", "ctrl+i", "ctrl+j", "ctrl+m", "alt+b", "alt+f"})
-"""Keys that a terminal cannot tell from others: from backspace, tab and enter, and from ctrl+left and ctrl+right, as
-Textual reads what some terminals send for these."""
+"""Keys that a terminal cannot tell apart from others.
+
+They are sent for backspace, tab and enter, or read by Textual for ctrl+left and ctrl+right of some terminals.
+"""
 
 
 def keys_of(binding: Key, keymap: Mapping[str, str]) -> tuple[str, ...]:
-    """The keys of a binding under the user's keymap."""
+    """Return the keys of a binding under the user's keymap."""
     keys = keymap.get(binding.id, binding.keys)
     return tuple(key.strip() for key in keys.split(",") if key.strip())
 
 
 def bindable() -> dict[str, tuple[str, str]]:
-    """Every action that a keymap may name: what it does, and its own keys."""
+    """Return every action that a keymap may name, with its description and default keys, by id."""
     return {binding.id: (binding.what, binding.keys) for place in PLACES.values() for binding in place}
 
 
 def usable(keymap: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
-    """The part of a keymap that can be used, and a sentence for each that cannot, or that takes another's key."""
+    """Return the valid part of a keymap, and one sentence for each entry that is invalid or clashes."""
     known = {binding.id: binding for place in PLACES.values() for binding in place}
     good: dict[str, str] = {}
     problems: list[str] = []
@@ -48,7 +50,7 @@ def usable(keymap: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
 
 
 def _named(key: str) -> str:
-    """A key as Textual calls it: `question_mark` for `?`."""
+    """Return a key under Textual's name: `question_mark` for `?`."""
     *modifiers, last = key.strip().split("+") if not key.strip().endswith("+") else (*key.strip()[:-1].split("+"), "+")
     return "+".join((*filter(None, modifiers), _SIGNS.get(last, last)))
 
@@ -58,9 +60,9 @@ def _is_before_typing(binding: Key) -> bool:
 
 
 def typed_character(key: str) -> str | None:
-    """Return the character that a key types in a field; None where it types none.
+    """Return the character that a key types in a field; None if it types none.
 
-    Textual's `key_to_character` knows no "slash", which is its own name for the key.
+    Textual's `key_to_character` does not know "slash", although that is its own name for the key.
     """
     return key if len(key) == 1 else _CHARACTERS.get(key)
 
@@ -76,8 +78,11 @@ def has_typed_key(binding: Key) -> bool:
 
 
 def clashes(keymap: Mapping[str, str]) -> list[str]:
-    """Return a sentence for each key that two bindings would share in places that work together; the one that the
-    keymap changes is named last. A key that the table gives to a place and to the one around it is none."""
+    """Return one sentence for each key that two bindings share in places that work together.
+
+    The binding that the keymap changes is named last. A key that the table itself gives to a place and to the one
+    around it is no clash.
+    """
     found: dict[str, None] = {}
     for place in PLACES:
         taken: dict[str, Key] = {}
@@ -92,21 +97,24 @@ def clashes(keymap: Mapping[str, str]) -> list[str]:
 
 
 def _is_overridden(key: str, around: Key, inner: Key) -> bool:
-    """Return whether the table binds a key again in an inner place, where that one is used."""
+    """Return whether the table binds a key in an inner place too, where the inner binding takes precedence."""
     in_both = key in keys_of(around, {}) and key in keys_of(inner, {})
     return in_both and not _is_before_typing(around)
 
 
 def places_around(place: str) -> Iterator[str]:
-    """The places whose keys work there too, the nearest first."""
+    """Yield the places around a place, whose keys work there too, the nearest first."""
     while (around := AROUND.get(place)) is not None:
         yield around
         place = around
 
 
 def doubtful(keymap: Mapping[str, str]) -> list[str]:
-    """A sentence for each key that only some terminals can send: with super or hyper, ctrl with shift, a figure, enter,
-    tab or a sign that has no control character; alt with a figure or a sign, which Textual reads as typed."""
+    """Return one sentence for each key that only some terminals can send.
+
+    Such keys have super or hyper; or ctrl with shift, a digit, enter, tab or a sign without a control character; or alt
+    with a digit or sign, which Textual reads as typed.
+    """
     return [
         f"{key} (for {id_}) is sent by few terminals."
         for id_, keys in keymap.items()
@@ -141,7 +149,7 @@ _SIGNS = {
     for sign in map(chr, range(0x20, 0x7F))
     if not sign.isalnum() and (name := unicodedata.name(sign).lower().replace(" ", "_").replace("-", "_"))
 }
-"""What Textual calls the signs that can be typed."""
+"""Textual's names of the signs that can be typed."""
 
 _CHARACTERS = {name: sign for sign, name in _SIGNS.items()}
 
@@ -178,7 +186,10 @@ _NAMES = {
 
 
 def shown_keys(keys: Sequence[str]) -> str:
-    """Keys as they are written on screen; ctrl+@ is what most terminals send for ctrl+space, and is the same key."""
+    """Return keys as written on the screen.
+
+    ctrl+@ is left out beside ctrl+space: most terminals send it for that key.
+    """
     return " ".join(shown_key(key) for key in keys if key != "ctrl+@" or "ctrl+space" not in keys)
 
 
@@ -192,13 +203,16 @@ _SPELLED = {
     "up": "up",
     "down": "down",
 }
-"""Where the plain mode has no sign for it."""
+"""Names of keys in plain mode, which has no signs for them."""
 
 _spells = False
 
 
 def spell_keys(*, spelled: bool) -> None:
-    """From now on write keys without signs, or with them: one app a process, whose keys are written in many places."""
+    """Set whether keys are written without signs.
+
+    A setting of the process, since keys are written in many places and a process runs one app.
+    """
     global _spells  # noqa: PLW0603 - see above
     _spells = spelled
 
@@ -208,19 +222,22 @@ _keymap: Mapping[str, str] = {}
 
 
 def use_keys(keymap: Mapping[str, str]) -> None:
-    """From now on name these keys of the user's, over the table's: one app a process, as for `spell_keys`."""
+    """Set the user's keys that are shown in place of the table's. A setting of the process, as in `spell_keys`."""
     global _keymap  # noqa: PLW0603 - see above
     _keymap = keymap
 
 
 def keys_now(id_: str) -> tuple[str, ...]:
-    """The keys that a binding has."""
+    """Return the current keys of a binding."""
     return keys_of(_ROWS[id_], _keymap)
 
 
 def key_sign(*ids: str) -> str:
-    """Return how the keys that bindings have now are written on screen: of each the first that works in a field too,
-    else its first. What has none is named as the palette lists it."""
+    """Return the current keys of bindings as written on the screen.
+
+    For each binding the first key that works in a field too, else its first key. A binding without a key is named as
+    the palette lists it.
+    """
     signs = [shown_key(min(keys, key=is_typed)) if (keys := keys_now(id_)) else _in_palette(id_) for id_ in ids]
     return ("" if all(len(sign) == 1 for sign in signs) else " ").join(signs)
 
@@ -230,7 +247,7 @@ def _in_palette(id_: str) -> str:
 
 
 def shown_key(key: str) -> str:
-    """How a key is written on screen: `^y` for ctrl+y, `⇥` for tab."""
+    """Return a key as written on the screen: `^y` for ctrl+y, `⇥` for tab."""
     names = {**_NAMES, **_SPELLED} if _spells else _NAMES
     if key in names:
         return names[key]

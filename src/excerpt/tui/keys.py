@@ -1,9 +1,9 @@
-"""Every key of the app, in one table: what the widgets bind, what help and palette list, what a keymap may change.
+"""The table of all keys of the app, used for bindings, help, palette and the user's keymap.
 
-Textual is not needed to read it. A binding's id is what `[screen.keys]` in the settings names; `keymap.py` puts a
-user's keys over these. A binding without a key is in the palette alone. A place is what has the focus, or what is
-around that; its keys work with those around it. ctrl+h, ctrl+i, ctrl+j and ctrl+m are never used: a terminal sends
-them as backspace, tab and enter. No key has alt: terminals and Textual garble it.
+Does not import Textual. The id of a binding is its name in `[screen.keys]` of the settings; `keymap.py` applies a
+user's keys over these. A binding without a key is only in the palette. A place is what has the focus, or something
+around that; its keys work together with those around it. ctrl+h, ctrl+i, ctrl+j and ctrl+m are never used: a terminal
+sends them as backspace, tab and enter. No key has alt: terminals and Textual garble it.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """One binding: its keys in Textual's names, with commas between. `label` is for the footer, `what` for the help.
+    """A binding: its keys in Textual's names, separated by commas. `label` is for the footer, `what` for the help.
 
-    `shown` puts it into the footer before others; `moves` keeps it out, as it moves in what is shown. `first` goes
-    before the focused field's own, but for keys that type a character: a field takes those. `about_hit`: it does
-    something with the selected hit, so it needs one, and pressed right behind the last letter of a query it waits for
-    the answer. `opens`: it opens a dialog or a menu, to which keys belong that are pressed right behind it.
+    `shown` puts it into the footer before others. `moves`: it moves the cursor or scrolls, and is not in the footer.
+    `first` gives it priority over the focused field, except for keys that type a character. `about_hit`: it acts on the
+    selected hit; pressed directly after the last letter of a query, it waits for the answer. `opens`: it opens a dialog
+    or a menu, which gets the keys pressed directly after it.
     """
 
     id: str
@@ -35,13 +35,15 @@ class Key:
 
 
 def while_typing(*rows: Key) -> Sequence[Key]:
-    """Keys of a place with a field: those that type nothing go before what the field does with them."""
+    """Return the keys of a place with a field, with priority over the field for those that type no character."""
     return tuple(replace(row, first=True) for row in rows)
 
 
 def moving(prefix: str, noun: str, *, arrows: bool = False) -> Sequence[Key]:
-    """Movement as in vi, in the rows of a list that has the focus; with `arrows` by these too, where nothing around the
-    list moves by them."""
+    """Return the keys that move in a focused list, as in vi; `arrows` adds the arrow keys.
+
+    The arrows are for lists where no place around the list uses them.
+    """
     down, up = ("down,j", "up,k") if arrows else ("j", "k")
     return (
         Key(f"{prefix}-down", down, "down", "next", f"Next {noun}", moves=True),
@@ -80,7 +82,7 @@ TEXT: Sequence[Key] = (
     Key("text-right", "ctrl+f", "cursor_right", "right", "A letter to the right", moves=True),
     Key("text-left", "ctrl+b", "cursor_left", "left", "A letter to the left", moves=True),
 )
-"""What Textual's field of several lines does not have as a shell does: its ctrl+f deletes, and ctrl+z suspends."""
+"""Shell-like keys of Textual's text area, which has others: its ctrl+f deletes, and ctrl+z suspends."""
 
 OFFERS: Sequence[Key] = (
     Key("offers-down", "down", "down", "next", "Next memory", moves=True),
@@ -97,7 +99,7 @@ CHOOSING: Sequence[Key] = (
         Key("vault-up", "up,ctrl+p", "move(-1)", "previous", "Previous vault", moves=True),
         Key("vault-leave", "escape", "leave", "close", "Close it; nothing is changed", shown=True),
     ),
-    # Not while typing: in the field it deletes a letter.
+    # Without priority: in the field it deletes a letter.
     Key("vault-forget", "delete", "forget", "forget", "Take the vault out of the list; nothing of it is touched"),
 )
 
@@ -207,7 +209,7 @@ PANES: Sequence[Key] = while_typing(
 )
 
 SEARCH: Sequence[Key] = (*FINDING, *PACKING, *ASKING, *PANES)
-"""One place in four parts, as it has many keys."""
+"""The keys of the Search tab, in four parts."""
 
 ABOUT_HIT = frozenset(key.action for key in SEARCH if key.about_hit)
 
@@ -332,7 +334,10 @@ FIELD: Sequence[Key] = (
     Key("field-first", "home,ctrl+a", "home", "first", "To the beginning", moves=True),
     Key("field-last", "end,ctrl+e", "end", "last", "To the end", moves=True),
 )
-"""Of the keys that Textual's field has, those that matter. It gives way to all places around it, so none is one."""
+"""Keys of a one-line field, a selection of Textual's.
+
+Any surrounding place may override them, so `AROUND` has no entry for a field.
+"""
 
 PLACES: Mapping[str, Sequence[Key]] = {
     "Always": ALWAYS,
@@ -373,7 +378,7 @@ PARTS: Mapping[str, Mapping[str, Sequence[Key]]] = {
         "Search: panes": PANES,
     },
 }
-"""How the keys of a place are listed that has too many for one list."""
+"""Groups in which the keys of a place with too many for one list are listed."""
 
 AROUND: Mapping[str, str] = {
     "Everywhere": "Always",
@@ -390,4 +395,4 @@ AROUND: Mapping[str, str] = {
     ),
     **{place: place.partition(", with")[0] for place in PLACES if ", with" in place},
 }
-"""The place around each, whose keys work there too, but for those that the inner place has as well."""
+"""The surrounding place of each place; its keys work there too, unless the inner place binds them."""

@@ -1,4 +1,4 @@
-"""The one screen: tabs, panes, keys. Starts engine and indexing after the first paint, and hands on what they say."""
+"""The main screen: tabs, panes and keys. It starts engine and indexing after the first frame."""
 
 from __future__ import annotations
 
@@ -78,13 +78,18 @@ if TYPE_CHECKING:
 _FIRST_FOCUS = {"search": "#query", "overview": "#topic", "memory": "#filter"}
 
 _LOADING = 0.5
-"""Seconds between the first index and the start of the process, in which what a query needs is loaded: both at once
-would make whoever types at once wait half as long again."""
+"""Seconds between the first opened index and the start of the indexing process.
+
+Meanwhile the modules that a query needs are loaded. Both at once would make the first query take half as long again.
+"""
 _LOOK = 2.0
-"""Seconds between looks at what is on the screen, which a crash or a closed terminal may cost; at the settings files;
-and whether another process has committed."""
+"""Seconds between periodic checks.
+
+They save the session, of which a crash or a closed terminal loses at most this much, and look for changed settings
+files and for commits of other processes.
+"""
 _IDLE = 1.0
-"""Seconds without typing before a question may come up."""
+"""Seconds without typing before a question may open."""
 
 _EMPTIED = (
     "The index holds {} of {}, but the folder has none now.\n\n"
@@ -95,10 +100,10 @@ _EMPTIED = (
 
 
 class MainScreen(PromptScreen):
-    """Tabs and panes, and what panes ask for.
+    """The screen with tabs and panes, which handles the requests of the panes.
 
-    What is known of the index, the memories, the settings and the session is their controllers'. Threads and processes
-    call `post_from_thread` and `call_from_thread`, and nothing else of this.
+    Controllers own the state of the index, the memories, the settings and the session. Threads and processes call only
+    `post_from_thread` and `call_from_thread`.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("Everywhere")
@@ -122,9 +127,12 @@ class MainScreen(PromptScreen):
         use_settings: Callable[[Settings], object],
         store: Address | None = None,
     ) -> None:
-        """Of a vault in a `store`, `vault` is what its settings, memories and marks are kept under. `environment` is
-        that of the user's shell, for the programs started from here; `session` is where the user was the last time;
-        `use_settings` is called when others are in effect."""
+        """Create the controllers of a vault.
+
+        For a vault in a `store`, `vault` is the path under which its settings, memories and marks are kept.
+        `environment` is that of the user's shell, for the programs started from here. `session` is the state saved the
+        last time. `use_settings` is called when other settings are in effect.
+        """
         super().__init__()
         self.vault = vault
         self.store = store
@@ -160,9 +168,9 @@ class MainScreen(PromptScreen):
         self._index_dialog: IndexDialog | None = None
         self._begun = False
         self._is_first = vault == DEMO
-        """Whether it is said how to begin: in the demo, and once in a vault of the user's own."""
+        """Whether first steps are explained: in the demo, and once in a vault of the user's own."""
         self.is_furnished = False
-        """Whether all of the first tab is there: what the first frame does not show of it comes right after."""
+        """Whether the first tab is complete; parts that the first frame does not show are mounted right after it."""
 
     def compose(self) -> ComposeResult:
         yield TabBar(id="tabs")
@@ -183,7 +191,10 @@ class MainScreen(PromptScreen):
         self.call_after_refresh(self._begin_when_drawn)
 
     def _begin_when_drawn(self) -> None:
-        """Textual draws nothing until the app's own messages at the start are done, though it has refreshed."""
+        """Call `_begin` when the first frame is drawn.
+
+        Textual draws nothing until the app's own messages at the start are handled, although it has refreshed.
+        """
         if self.app._batch_count:
             self.set_timer(FRAME, self._begin_when_drawn)
         else:
@@ -191,7 +202,7 @@ class MainScreen(PromptScreen):
             self.call_after_refresh(self._begin)
 
     async def _begin(self) -> None:
-        """Do all that costs time, once the first frame is out: the other tabs, the engine, the index."""
+        """Do everything that takes time after the first frame: the other tabs, the engine, the index."""
         await asyncio.to_thread(import_all, NEXT)
         await self._search.mount_panels()
         self.is_furnished = True
@@ -218,12 +229,12 @@ class MainScreen(PromptScreen):
         self.set_interval(_LOOK, self._look_at_settings)
 
     async def keep_all(self) -> None:
-        """Have everything written that is to be there when this vault is opened again."""
+        """Save everything that is restored when this vault is opened again."""
         self.keep_session()
         await asyncio.gather(self._session.end(), self._marks.end())
 
     async def on_unmount(self) -> None:
-        # What is decided about memories is still done.
+        # Decisions about memories that are queued are still executed.
         memories = asyncio.to_thread(self.memories.worker.close)
         await asyncio.gather(self._session.end(), self.index.end(), self._marks.end(), memories)
 
@@ -237,13 +248,13 @@ class MainScreen(PromptScreen):
         return self.query_one(SearchPane)
 
     def _overview_panes(self) -> Iterable[OverviewPane]:
-        """The one there is, or none yet."""
+        """Return the overview pane, or nothing if it is not mounted yet."""
         from excerpt.tui.insight.overview_pane import OverviewPane
 
         return self.query(OverviewPane)
 
     def _memory_panes(self) -> Iterable[MemoryPane]:
-        """The one there is, or none yet."""
+        """Return the memory pane, or nothing if it is not mounted yet."""
         from excerpt.tui.memory.pane import MemoryPane
 
         return self.query(MemoryPane)
@@ -251,17 +262,17 @@ class MainScreen(PromptScreen):
     # --- what threads and processes say -------------------------------------------------------------------------------
 
     def post_from_thread(self, message: Message) -> None:
-        """Have a message handled on the event loop. Any thread may call this."""
+        """Post a message from any thread, to be handled on the event loop."""
         if self.is_running:
             self.post_message(message)
 
     def call_from_thread(self, function: Callable[[], object]) -> None:
-        """Have a function called on the event loop, unless the vault is being closed. Any thread may call this."""
+        """Call a function on the event loop, unless the vault is being closed. May be called from any thread."""
         if self.is_running:
             self.call_later(self._call_if_open, function)
 
     def _call_if_open(self, function: Callable[[], object]) -> None:
-        if self.query(SearchPane):  # none where another vault is being opened
+        if self.query(SearchPane):  # none if another vault is being opened
             function()
 
     @on(IndexOpened)
@@ -311,7 +322,7 @@ class MainScreen(PromptScreen):
     # --- the index ----------------------------------------------------------------------------------------------------
 
     def show_index(self) -> None:
-        """Put what is known of the index on the screen."""
+        """Show the state of the index on the screen."""
         state, tabs = self.index.state, self.query_one(TabBar)
         tabs.state = bar_state(state)
         self._search.said = search_notice(state, self.vault, first=self._is_first)
@@ -324,7 +335,7 @@ class MainScreen(PromptScreen):
 
     @on(TabBar.StatePicked)
     def action_open_index(self) -> None:
-        """Show how the index stands, until it is closed."""
+        """Show the dialog on the index."""
         from excerpt.tui.index.dialog import IndexDialog
 
         if self._index_dialog is None:
@@ -370,7 +381,7 @@ class MainScreen(PromptScreen):
         if self._emptied is None:
             from excerpt.tui.common.dialog import Confirm
 
-            # Without letters, as somebody may be typing a query.
+            # Without letter keys, because the user may be typing a query.
             self._emptied = Confirm(
                 "Where have the notes gone?",
                 _EMPTIED.format(counted(self.index.state.emptied, "note"), visible_line(str(self.vault))),
@@ -381,7 +392,7 @@ class MainScreen(PromptScreen):
             self._ask_when_idle()
 
     def _ask_when_idle(self, typed: str | None = None) -> None:
-        """Ask as soon as nobody types or answers something else."""
+        """Ask about the emptied vault once the user neither types nor answers another question."""
         field = self.focused
         now = field.value if isinstance(field, Input) else ""
         if self._emptied is None or not self.index.state.emptied:
@@ -398,7 +409,7 @@ class MainScreen(PromptScreen):
 
     @property
     def is_opening(self) -> bool:
-        """Return whether a dialog that a pane was asked for is still to come."""
+        """Whether a dialog that a pane was asked for is still to open."""
         panes: Iterable[OpensDialogs] = (*self.query(SearchPane), *self._overview_panes())
         return any(pane.is_opening for pane in panes)
 
@@ -434,7 +445,7 @@ class MainScreen(PromptScreen):
         self.action_show_tab("search")
 
     def command_callback(self, tab: str | None, action: str) -> Callable[[], object]:
-        """Return what the palette runs for a binding of that tab, or of the screen where it is None."""
+        """Return the callback of the palette for a binding of `tab`, or of the screen if that is None."""
         if tab is None:
             return partial(self.app.run_action, action, self)
 
@@ -447,7 +458,7 @@ class MainScreen(PromptScreen):
 
     @on(Split.Dragged)
     def _dragged(self, message: Split.Dragged) -> None:
-        """Share the room alike in every tab."""
+        """Apply a dragged border to every tab."""
         message.stop()
         self._search.share = message.share
         for split in self.query(Split):
@@ -456,7 +467,7 @@ class MainScreen(PromptScreen):
     # --- where the user was, and is -----------------------------------------------------------------------------------
 
     def _resume_session(self) -> None:
-        """Before the first frame: panes, how packs are wanted, and the query, so that what is typed takes its place."""
+        """Restore panes, pack options and query before the first frame, so that typed text replaces the query."""
         session, pane = self._session.before, self._search
         pane.strategy = session.strategy or pane.strategy
         pane.scope = session.scope or pane.scope
@@ -468,7 +479,7 @@ class MainScreen(PromptScreen):
             self.watch(pane, "result", self._select_again, init=False)
 
     def propose(self, query: str) -> None:
-        """Put a query where none is, selected, so that what is typed takes its place."""
+        """Put a query into an empty query field, selected, so that typed text replaces it."""
         field = self.query_one("#query", Input)
         if not field.value:
             field.value = query
@@ -482,7 +493,7 @@ class MainScreen(PromptScreen):
                 rows.go_to(rows.hits[row].fragment.id)
 
     def _resume_tab(self) -> None:
-        """When all tabs are there; who has typed or gone to another meanwhile stays."""
+        """Restore the tab when all tabs exist, unless the user has typed or changed the tab meanwhile."""
         session = self._session.before
         another = session.tab in TABS and session.tab != self.query_one(TabBar).active == "search"
         if another and self._search.query_text == session.query:
@@ -492,7 +503,7 @@ class MainScreen(PromptScreen):
             self.set_interval(_LOOK, self.keep_session)
 
     def keep_session(self) -> None:
-        """Have it written soon where the user is; called while all widgets are there."""
+        """Save the session soon. Called while all widgets exist."""
         if self._session.is_kept:
             self._session.keep(changed_by_hand(self._session_now(), self.settings))
 
@@ -512,11 +523,11 @@ class MainScreen(PromptScreen):
 
     @property
     def settings(self) -> Settings:
-        """Those in effect."""
+        """Settings in effect."""
         return self._settings.in_effect
 
     def _look_at_settings(self) -> None:
-        # A worker, so that no key waits for a slow disk.
+        # In a worker, so that no key waits for a slow disk.
         self.run_worker(self._look_for_changes(), group="settings")
 
     async def _look_for_changes(self) -> None:
@@ -524,7 +535,7 @@ class MainScreen(PromptScreen):
             await self.reread()
 
     async def reread(self) -> None:
-        """Take up what the settings files say now."""
+        """Read the settings files again and apply them."""
         try:
             before = await self._settings.read()
         except ExcerptError as error:
@@ -533,7 +544,7 @@ class MainScreen(PromptScreen):
             self._use_settings(before)
 
     def _use_settings(self, before: Settings) -> None:
-        """Have every part go by the settings in effect, where they are others than `before`."""
+        """Apply the settings in effect to every part if they differ from `before`."""
         settings = self.settings
         if settings == before:
             return
@@ -544,7 +555,7 @@ class MainScreen(PromptScreen):
         self._settings_used(settings)
 
     async def _read_images(self) -> None:
-        """Have images read from now on: that is a setting of the vault."""
+        """Turn the reading of images on, in the settings of the vault."""
         from excerpt.tui.keymap import bindable
         from excerpt.vault.readers.ocr import switch_on
 
@@ -558,7 +569,7 @@ class MainScreen(PromptScreen):
         await self.reread()
 
     def action_settings(self, of_vault: bool = False) -> None:
-        """Open the settings file in the user's editor, or that of this vault alone; made if need be."""
+        """Open the settings file, or that of this vault only, in the user's editor; creates it if needed."""
         file = self._places.vault_settings_file(self.vault) if of_vault else self._places.settings_file
         try:
             self._settings.make_file(file)
@@ -588,14 +599,14 @@ class MainScreen(PromptScreen):
             self.run_worker(self._record_opened(message.path, message.fragment), group="use")
 
     def _file_of(self, path: str) -> Path | None:
-        """Return the file of a note; None, and say so, where there is none."""
+        """Return the file of a note; None, with a notice, if there is none."""
         if self.store is None:
             return self._programs.note_file(path)
         self.notify(NO_FILES, title="Cannot be opened", severity="error", markup=False)
         return None
 
     def _open(self, file: Path, message: EditRequested) -> bool:
-        """Open a note in the editor, an attachment in what shows it; return whether that could be started."""
+        """Open a note in the editor or an attachment in its viewer; return whether that could be started."""
         from excerpt.vault.readers.registry import kind_of
 
         kind = kind_of(message.path, self.settings.vault)
@@ -642,23 +653,26 @@ class MainScreen(PromptScreen):
         await self._use.record("pack", message.notes)
 
     def _send_escape(self, sequence: str) -> None:
-        """To the terminal, between two frames: Textual has no public way but one bare, unwrapped OSC 52."""
+        """Write an escape sequence to the terminal between two frames.
+
+        Textual's only public way is a bare, unwrapped OSC 52.
+        """
         driver = self.app._driver
         if driver is not None:
             driver.write(sequence)
 
     def _failure_notice(self, what: str) -> Callable[[str], None]:
-        """Return what tells the user `what` is not kept, with the reason that it is called with."""
+        """Return a callback that notifies the user that `what` is not kept, with the reason it is called with."""
         return lambda reason: self.notify(f"{what}: {reason}.", markup=False)
 
 
 def _is_first_time(file: Path) -> bool:
-    """Return whether `file` was not there, and have it be there from now on."""
+    """Create `file` and return whether it did not exist."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         file.touch(exist_ok=False)
     except FileExistsError:
         return False
-    except OSError:  # it is said at the next start as well
+    except OSError:  # first steps are then explained at the next start too
         return True
     return True

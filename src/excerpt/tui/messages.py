@@ -1,4 +1,4 @@
-"""What the threads and processes behind the screen say to it.
+"""Messages from the threads and processes behind the screen.
 
 Handlers own the state; workers only post.
 """
@@ -19,8 +19,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """A fragment that is looked at. Where its id is gone, what stands at its line now takes its place. `by_meaning`
-    says that meaning had a part in finding it; `top` is the line that was first in sight, if it was scrolled."""
+    """The fragment that a view shows. If its id is gone, the fragment now at its line is used.
+
+    `by_meaning`: meaning contributed to finding it. `top` is the first visible line, if the view was scrolled.
+    """
 
     fragment_id: str
     path: str
@@ -31,14 +33,14 @@ class Location:
 
     @staticmethod
     def of(hit: Hit) -> Location:
-        """Return where a hit stands."""
+        """Return the location of a hit."""
         by_meaning = any(signal.name == "meaning" and signal.part > 0 for signal in hit.signals)
         return Location(hit.fragment.id, hit.fragment.path, hit.fragment.line_start, hit.spans, by_meaning)
 
 
 @dataclass
 class IndexOpened(Message):
-    """The engine reads this generation from now on. `anew` says that it answers by other settings than before."""
+    """The engine now reads this generation. `anew`: it answers with other settings than before."""
 
     status: Status
     anew: bool = False
@@ -56,7 +58,7 @@ class Failure(Message):
 
 @dataclass
 class IndexProgressed(Message):
-    """How far the indexing process is. Of several that wait, the last says all."""
+    """Progress of the indexing process. Of several waiting messages only the last is needed."""
 
     progress: Progress
 
@@ -73,26 +75,26 @@ class IndexBuilt(Message):
 
 @dataclass
 class IndexWatched(Message):
-    """From now on changes are seen; `polling` says that it looks for them every few seconds."""
+    """Changes are watched from now on. `polling`: by looking for them every few seconds."""
 
     polling: bool
 
 
 @dataclass
 class IndexPaused(Message):
-    """Nothing is begun any more, or, if not `paused`, what waits is."""
+    """Indexing starts nothing new or, if not `paused`, continues with what waits."""
 
     paused: bool
 
 
 @dataclass
 class IndexCancelled(Message):
-    """The build at hand has ended before its end; what it had committed stays."""
+    """The current build was cancelled; what it had committed stays."""
 
 
 @dataclass
 class IndexEmptied(Message):
-    """No note is left in the vault, though the index holds `notes`: nothing was changed."""
+    """The vault has no notes although the index holds `notes`. Nothing was changed."""
 
     notes: int
     message: str
@@ -100,7 +102,7 @@ class IndexEmptied(Message):
 
 @dataclass
 class IndexEnded(Message):
-    """The indexing process is gone; why was told before."""
+    """The indexing process has ended; the reason was posted before."""
 
 
 @dataclass
@@ -110,9 +112,11 @@ class PaneLeft(Message):
 
 @dataclass
 class EditRequested(Message):
-    """Open a note of the vault in the user's editor, or an attachment at a place in what shows it. `fragment` is the id
-    of the hit it was opened at; `telling` says whether that tells something of what the user looks for (a file opened
-    to be mended does not)."""
+    """Open a note in the user's editor, or an attachment at a place in its viewer.
+
+    `fragment` is the id of the hit it was opened at. `telling`: opening it counts as use of the note (not so for a file
+    opened to be repaired).
+    """
 
     path: str
     line: int
@@ -123,7 +127,7 @@ class EditRequested(Message):
 
 @dataclass
 class ObsidianRequested(Message):
-    """Open a note in Obsidian, at the section that `headings` lead to. `fragment` is the id of what was selected."""
+    """Open a note in Obsidian at the section of `headings`. `fragment` is the id of the selected fragment."""
 
     path: str
     headings: tuple[str, ...]
@@ -132,9 +136,12 @@ class ObsidianRequested(Message):
 
 @dataclass
 class CopyRequested(Message):
-    """Copy `text`; `what` names it in the toast, `tokens` are those of the text, None where nobody counted them;
-    `notes` are the notes of the vault that it holds a part of (path, fragment id). `pack` is the pack that the text is
-    of; `suffix` is that of its file. With `to_file` it goes to a file of the user's own alone."""
+    """Copy `text`.
+
+    `what` names it in the toast. `tokens` is its number of tokens, None if not counted. `notes` are the notes that it
+    contains parts of (path, fragment id). `pack` is the pack that the text is of, `suffix` the suffix of its file. With
+    `to_file` it is only written to a file of the user's own.
+    """
 
     text: str
     what: str
@@ -147,22 +154,25 @@ class CopyRequested(Message):
 
 @dataclass
 class MarksChanged(Message):
-    """The marks, or the decisions about their pack, are others: to be kept."""
+    """The marks or the decisions about their pack have changed and must be saved."""
 
     kept: KeptMarks
 
 
 @dataclass
 class SearchRequested(Message):
-    """Go to the Search tab, and look for `query` there."""
+    """Go to the Search tab and search for `query`."""
 
     query: str
 
 
 @dataclass
 class RememberRequested(Message):
-    """Ask for tags and a reason, and keep `hit`; where it is None, `text` from `source`, or a thought of the user's own
-    without. `query` is what found it."""
+    """Ask for tags and a reason, and remember `hit`.
+
+    If it is None, remember `text` from `source`, or a thought of the user's own if there is no source. `query` found
+    it.
+    """
 
     hit: Hit | None
     query: str

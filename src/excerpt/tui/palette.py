@@ -1,4 +1,4 @@
-"""What the palette lists: everything a key can do, by name, what works here first, with why some of it does not now."""
+"""The command palette: every action of the table, those that work here first, with reasons for disabled ones."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ _WIDGETS = {
     "Overview, with the lines focused": "#overview-lines",
     "Memory, with the list focused": "#memories",
 }
-"""What has the focus in these places."""
+"""Selectors of the focused widget in these places."""
 
 _FIRST = next(row.what for row in PLACES["Always"] if row.id == "help")
-"""Some terminals take F1 for themselves: help is the first row."""
+"""Description of the first row: help, because some terminals take F1 for themselves."""
 _ELSEWHERE = 0.8
-"""What the score of a command is worth that does not work where the user is."""
+"""Factor for the score of a command that does not work where the focus is."""
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A line of the palette. `where` is its place with its keys, or why it cannot be done now."""
+    """A line of the palette. `where` is its place with its keys, or why it cannot be run now."""
 
     what: str
     where: str
@@ -52,8 +52,11 @@ class Command:
 
 
 def commands(screen: Screen[object]) -> list[Command]:
-    """Those of a screen, each action once: help, what can be done here, what cannot now, what works elsewhere, then
-    movement. What edits a field is none."""
+    """Return the commands of a screen, each action once.
+
+    In this order: help, what can be run here, what is disabled now, what works elsewhere, then movement. Editing of a
+    field is left out.
+    """
     rows = {binding.id: binding for place in PLACES.values() for binding in place}
     moves = frozenset(id_ for id_, row in rows.items() if row.moves)
     found: dict[object, Command] = {}
@@ -93,7 +96,7 @@ def _elsewhere(screen: MainScreen) -> Iterator[tuple[str, Command]]:
 
 
 async def _run_in(screen: MainScreen, place: str, binding: Key) -> None:
-    """Do it in the widget of that place, if it is in sight."""
+    """Run the action of a binding in the widget of a place, if the widget is visible."""
     widget = screen.query_one(_WIDGETS[place], Widget)
     if not widget.region:
         screen.notify(f"That works in the {place[:1].lower()}{place[1:]}.", markup=False)
@@ -103,22 +106,22 @@ async def _run_in(screen: MainScreen, place: str, binding: Key) -> None:
 
 
 class Palette(CommandPalette, Leaving[None]):
-    """Textual's palette, which goes once however many keys ask for it, and survives keys that are ahead of it."""
+    """Textual's palette, which closes once however many keys ask for it, and tolerates keys that come too early."""
 
     _is_choosing = False
 
     def _action_command_list(self, action: str) -> None:
-        with suppress(LookupError):  # a page of a list that is not drawn has no lines
+        with suppress(LookupError):  # a list that is not drawn yet has no page to scroll by
             super()._action_command_list(action)
 
     @property
     def is_opening(self) -> bool:
-        """Return whether the chosen command is still to be run."""
+        """Whether the chosen command is still to be run."""
         return self._is_choosing
 
     @on(Input.Submitted)
     async def _choose(self, event: Input.Submitted) -> None:
-        """Run the command that is selected when all of what is typed has been looked for."""
+        """Run the selected command when the search for all that is typed is complete."""
         event.stop()
         event.prevent_default()
         self._is_choosing = True
@@ -130,7 +133,7 @@ class Palette(CommandPalette, Leaving[None]):
 
     @work(exclusive=True, group=CommandPalette._GATHER_COMMANDS_GROUP)
     async def _gather_commands(self, search_value: str) -> None:
-        with suppress(NoMatches):  # it may be gone before this begins
+        with suppress(NoMatches):  # the palette may be closed before this starts
             await CommandPalette._gather_commands.__wrapped__(self, search_value)  # type: ignore[attr-defined]
 
 

@@ -1,6 +1,6 @@
-"""Programs started on notes and files: the user's editor, at a line, and Obsidian, by a link to a heading.
+"""Programs started on notes and files: the user's editor at a line, viewers, and Obsidian by a link to a heading.
 
-https://obsidian.md/help/uri says what such a link is made of.
+Format of these links: https://obsidian.md/help/uri
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _PLUS = (
     "vi vim nvim vis vile elvis view ex nano pico emacs emacsclient micro kak joe ne mg jove mcedit dte "
     "gvim mvim gedit xed pluma bbedit"
 )
-"""+12 before the file."""
+"""Editors that take +12 before the file."""
 _COLON = "hx helix subl sublime_text zed zeditor zedit atom pulsar"
-"""The file, a colon and the line. After the colon of a Windows drive that is still the last one."""
+"""Editors that take file:line; of several colons (a Windows drive) they use the last one."""
 _GOTO = "code code-insiders code-oss codium vscodium cursor windsurf positron kiro trae"
-"""VS Code and what is made of it: --goto before that."""
+"""VS Code and its derivatives, which take --goto file:line."""
 _JETBRAINS = "idea pycharm charm phpstorm webstorm rubymine goland clion rustrover rider datagrip appcode studio"
 _DASH_LINE = f"kate kwrite mate rmate geany {_JETBRAINS}"
-"""--line 12 before the file."""
+"""Editors that take --line 12 before the file."""
 _WINDOWED = (
     f"gvim mvim gedit xed pluma bbedit subl sublime_text zed zeditor zedit atom pulsar notepad++ {_GOTO} {_DASH_LINE}"
 )
@@ -41,16 +41,16 @@ _FALLBACKS = ("nano", "vim", "vi", "micro", "emacs")
 
 
 _PATIENCE = 3.0
-"""Seconds in which a link that nothing can open is reported; some programs stay as long as what they opened."""
+"""Seconds within which a failure to open a link is noticed; some programs run as long as what they opened."""
 
 _NOT_IN_A_HEADING = re.compile(r"[#^|:%\[\]\\]+")
-"""What Obsidian puts a space for when it makes a link to a heading."""
+"""Characters that Obsidian replaces by a space in a link to a heading."""
 
 
 class Programs:
-    """Start programs on the files of one vault, with the environment of the user's shell, and say what came of it.
+    """Starting of programs on the files of one vault, with the environment of the user's shell, and notices about it.
 
-    `notify` is a screen's, `suspend` the app's: the terminal is another program's within it.
+    `notify` is that of a screen; `suspend` that of the app, which gives the terminal to another program.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Programs:
         self._suspend = suspend
 
     def note_file(self, path: str) -> Path | None:
-        """Return the file of a note; None, and say so, where it is not there or leads out of the vault."""
+        """Return the file of a note; None, with a notice, if it does not exist or is outside the vault."""
         file = self._vault / path
         if file.is_file() and file.resolve().is_relative_to(self._vault.resolve()):
             return file
@@ -75,10 +75,10 @@ class Programs:
         return None
 
     def edit(self, setting: str, file: Path, line: int, *, seen: str, edited: Callable[[], object]) -> bool:
-        """Open a file in the editor of that setting, and return whether it could be started.
+        """Open a file in the editor `setting`, and return whether it could be started.
 
-        `seen` says what becomes of changes that are saved in a window of the editor's own; `edited` is called when one
-        that had the terminal has given it back.
+        `seen` is the sentence on what happens to changes saved in a window of the editor's own. `edited` is called when
+        an editor in the terminal has ended.
         """
         try:
             command = editor_command(setting, self._environment, find_program, file, line)
@@ -106,8 +106,8 @@ class Programs:
         )
 
     def _run_here(self, argv: Sequence[str]) -> bool:
-        """Give the terminal to the editor, and take it back; return whether it could be given."""
-        from textual.app import SuspendNotSupported  # commands know editors too, and no Textual
+        """Run an editor in the terminal, and return whether the terminal could be given to it."""
+        from textual.app import SuspendNotSupported  # here, because commands use this module without Textual
 
         try:
             with self._suspend():
@@ -120,7 +120,7 @@ class Programs:
         return True
 
     def view(self, setting: str, kind: str, file: Path, place: str) -> str | None:
-        """Open an attachment at a place in a program that shows it; return why not where there is none."""
+        """Open an attachment at a place in a viewer; return the reason if that is impossible."""
         try:
             argv = viewer_command(setting, kind, file, place, environment=self._environment, which=find_program)
             if argv is None:
@@ -132,9 +132,9 @@ class Programs:
         return None
 
     async def open_in_obsidian(self, file: Path, headings: Sequence[str], copy: Callable[[str], object]) -> bool:
-        """Open a note at a section, and return whether a program took its link.
+        """Open a note at a section in Obsidian, and return whether a program took its link.
 
-        Where nothing opens links, `copy` is called with it: over ssh it is of use at the user's end.
+        If nothing opens links, `copy` is called with it: over ssh the user can open it at the other end.
         """
         try:
             link = note_link(obsidian_vault(self._vault), file, headings)
@@ -152,7 +152,7 @@ class Programs:
 
 @dataclass(frozen=True, slots=True)
 class EditorCommand:
-    """What to run. `windowed` editors have their own window and leave the terminal alone."""
+    """The command to run. `windowed` editors have their own window and do not use the terminal."""
 
     argv: tuple[str, ...]
     windowed: bool
@@ -167,9 +167,9 @@ def editor_command(
     *,
     platform: str = sys.platform,
 ) -> EditorCommand:
-    """The command that opens `file` at `line`: the setting, else $VISUAL, else $EDITOR, else one that is installed.
+    """Return the command that opens `file` at `line`: the setting, else $VISUAL, $EDITOR or an installed editor.
 
-    Raises SettingsError for a command line that cannot be read, ExcerptError where there is no editor.
+    Raises SettingsError for a command line that cannot be parsed, ExcerptError if there is no editor.
     """
     words = _chosen(setting, environment, which, platform)
     name = _name(words[0])
@@ -177,7 +177,7 @@ def editor_command(
 
 
 def _name(program: str) -> str:
-    """What a program is called, without its folder, the ending that Windows gives it, and the 64 that JetBrains do."""
+    """Return the name of a program without its folder, a Windows suffix, and the 64 of JetBrains' programs."""
     name = re.sub(r"\.(exe|cmd|bat|sh)$", "", re.split(r"[/\\]", program)[-1].lower())
     return name.removesuffix("64") if name.removesuffix("64") in _JETBRAINS.split() else name
 
@@ -198,7 +198,7 @@ def _chosen(
 
 
 def _words(command: str, platform: str) -> list[str]:
-    """A command line's words. On Windows a backslash is part of a path."""
+    """Split a command line into words. On Windows a backslash is part of a path."""
     try:
         if platform != "win32":
             return shlex.split(command)
@@ -208,9 +208,9 @@ def _words(command: str, platform: str) -> list[str]:
 
 
 def _place(name: str, file: str, line: int, platform: str) -> tuple[str, ...]:
-    """The arguments that name file and line; an unknown editor gets the file alone."""
+    """Return the arguments for file and line; an unknown editor gets only the file."""
     if name == "xed" and platform == "darwin":
-        return ("--line", str(line), file)  # Xcode's, which is no kin of the one on Linux
+        return ("--line", str(line), file)  # Xcode's xed, unrelated to the editor on Linux
     if name in _PLUS.split():
         return (f"+{line}", file)
     if name in _COLON.split():
@@ -233,7 +233,7 @@ _AT_PAGE = {
     "sioyek": ("--page", "{page}", "{file}"),
     "mupdf": ("{file}", "{page}"),
 }
-"""What shows a PDF at a page, which the system's own way to open a file does not know of."""
+"""Viewers that open a PDF at a page, which the system's opener cannot."""
 
 
 def viewer_command(
@@ -246,11 +246,11 @@ def viewer_command(
     which: Callable[[str], str | None],
     platform: str = sys.platform,
 ) -> tuple[str, ...] | None:
-    """The command that shows an attachment at a place: the setting, else a viewer that is installed, else the system's
-    own; None where there is none, and over ssh.
+    """Return the command that shows an attachment at a place, or None if there is none, as over ssh.
 
-    `{file}`, `{page}` (1 where the place has no number) and `{place}` stand for what is shown. Raises ExcerptError for
-    a setting that cannot be read or run, SettingsError for one by which a part of a file's name would be run.
+    It is the setting, else an installed viewer, else the system's opener. `{file}`, `{page}` (1 if the place has no
+    number) and `{place}` are replaced. Raises ExcerptError for a setting that cannot be parsed or run, SettingsError
+    for one that would execute a part of a file name.
     """
     values = {"{file}": str(file), "{page}": str(number_of(place) or 1), "{place}": place}
     words = tuple(_words(setting, platform))
@@ -274,18 +274,18 @@ def viewer_command(
 
 _OF_NAMES = re.compile(r"\{(?:file|place)\}")
 _OF_A_COMMAND_LINE = re.compile(r"[\s;&|<>$`()\"']")
-"""What no word has that is a file's name and little else: it would be a command line of a shell or another program."""
+"""Characters that only occur in a word that is a command line itself, for a shell or another program."""
 _SHELLS = "sh bash dash ash zsh ksh mksh fish csh tcsh elvish nu xonsh su"
 _JOINING = "cmd powershell pwsh ssh"
-"""Programs that make a command line of all their words, for a shell."""
+"""Programs that join all their arguments into a command line for a shell."""
 
 
 def _runs_names(words: Sequence[str]) -> bool:
-    """Return whether the name of a file would be a part of a command line, where it could be a command itself."""
+    """Return whether a file name would become part of a command line, where it could be executed."""
     for at, word in enumerate(words):
         name, behind = _name(word), words[at + 1 :]
         if name in _JOINING.split() and not any(option.lower().startswith("-fi") for option in behind):
-            return True  # without {file}, the file is put behind
+            return True  # even without {file}, as the file is appended
         if name in _SHELLS.split():
             script = next(
                 (number for number, option in enumerate(behind, 1) if re.fullmatch(r"-\w*c\w*|--command", option)), None
@@ -298,12 +298,12 @@ def _runs_names(words: Sequence[str]) -> bool:
 
 
 def _filled(word: str, values: Mapping[str, str]) -> str:
-    """A word of a command with what its names stand for; what is filled in is not looked at again."""
+    """Return a word of a command with its placeholders replaced once; inserted text is not scanned again."""
     return re.sub(r"\{(?:file|page|place)\}", lambda found: values[found[0]], word)
 
 
 def obsidian_vault(vault: Path) -> Path:
-    """The vault of Obsidian that `vault` is, or is a folder of. Raises ExcerptError where there is none."""
+    """Return the Obsidian vault that is `vault` or contains it. Raises ExcerptError if there is none."""
     for folder in (vault, *vault.parents):
         if (folder / ".obsidian").is_dir():
             return folder
@@ -313,7 +313,7 @@ def obsidian_vault(vault: Path) -> Path:
 
 
 def note_link(root: Path, note: Path, headings: Sequence[str]) -> str:
-    """The link to `note` in the Obsidian vault `root`, at the section that `headings` lead to."""
+    """Return the link to `note` in the Obsidian vault `root`, at the section of `headings`."""
     file = note.relative_to(root).as_posix()
     if file.lower().endswith(".md"):
         file = file[:-3]
@@ -323,7 +323,7 @@ def note_link(root: Path, note: Path, headings: Sequence[str]) -> str:
 
 
 def _encoded(text: str) -> str:
-    """Every reserved character too: a slash is %2F, a space %20. A name that is not UTF-8 goes as its bytes."""
+    """Percent-encode all reserved characters: a slash is %2F, a space %20. Invalid UTF-8 is encoded as its bytes."""
     return quote(os.fsencode(text) if not _is_utf8(text) else text, safe="")
 
 
@@ -334,8 +334,10 @@ def _is_utf8(text: str) -> bool:
 def link_opener(
     environment: Mapping[str, str], which: Callable[[str], str | None], platform: str
 ) -> tuple[str, ...] | None:
-    """The program that opens a link, on `platform` (as `sys.platform`); None where there is none, and over ssh, where
-    it would open on the machine at the other end. None is a shell, since a link has an & in it."""
+    """Return the program that opens a link on `platform` (as `sys.platform`), or None if there is none.
+
+    None over ssh, where it would open on the remote machine. No shell is used, since a link contains an &.
+    """
     if "SSH_CONNECTION" in environment or "SSH_TTY" in environment:
         return None
     candidates: list[tuple[str, ...]] = []
@@ -351,7 +353,7 @@ def link_opener(
 
 
 def open_link(argv: Sequence[str], environment: Mapping[str, str]) -> bool:
-    """Whether the program took the link, as far as it says so within a moment. Waits, so it is for a thread."""
+    """Open a link and return whether the program accepted it, as far as is known after `_PATIENCE` seconds. Blocks."""
     try:
         opened = subprocess.Popen(
             program_command(argv),

@@ -1,6 +1,6 @@
-"""What the screen asks of the engine, a value each; the engine's thread answers it.
+"""Questions that the screen asks of the engine, as values; the engine's thread answers them.
 
-A question that one view alone asks is beside that view.
+A question that only one view asks is in that view's package.
 """
 
 from __future__ import annotations
@@ -29,7 +29,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class AskSearch:
-    """The hits of a query, `limit` of them, by default the settings'. Spans are in the first `in_sight` alone."""
+    """Question for the hits of a query, `limit` of them or as many as the settings say.
+
+    Only the first `in_sight` hits get highlights.
+    """
 
     kind: ClassVar[str] = "search"
     priority: ClassVar[Priority] = Priority.HITS
@@ -46,7 +49,7 @@ class AskSearch:
 
 @dataclass(frozen=True, slots=True)
 class AskSpans:
-    """A result with spans in all of its hits."""
+    """Question for a result with highlights in all of its hits."""
 
     kind: ClassVar[str] = "marks"
     priority: ClassVar[Priority] = Priority.BADGES
@@ -58,7 +61,7 @@ class AskSpans:
 
 @dataclass(frozen=True, slots=True)
 class AskReading:
-    """How a query is read; `thoroughly`, what of it does not do what it looks like, too."""
+    """Question for the interpretation of a query; `thoroughly` adds warnings on parts that have no effect."""
 
     kind: ClassVar[str] = "reading"
     priority: ClassVar[Priority] = Priority.QUERY
@@ -75,7 +78,10 @@ class AskReading:
 
 @dataclass(frozen=True, slots=True)
 class AskCompletions:
-    """What `value`, begun behind `operator` and a colon (or "#", or as a plain word with ""), may be going to be."""
+    """Question for completions of `value`, typed after `operator` and a colon.
+
+    The operator "#" has no colon; "" completes a plain word.
+    """
 
     kind: ClassVar[str] = "complete"
     priority: ClassVar[Priority] = Priority.QUERY
@@ -92,7 +98,7 @@ class AskCompletions:
 
 @dataclass(frozen=True, slots=True)
 class AskSuggestions:
-    """Narrower and wider queries than one."""
+    """Question for narrower and wider queries."""
 
     kind: ClassVar[str] = "suggest"
     priority: ClassVar[Priority] = Priority.QUERY
@@ -106,7 +112,7 @@ class AskSuggestions:
 
 @dataclass(frozen=True, slots=True)
 class AskCorrection:
-    """The query as it may have been meant; "" where nothing in it is misspelt."""
+    """Question for the query with corrected spelling; "" if nothing is misspelt."""
 
     kind: ClassVar[str] = "correction"
     priority: ClassVar[Priority] = Priority.PACK
@@ -120,7 +126,7 @@ class AskCorrection:
 
 @dataclass(frozen=True, slots=True)
 class AskRelated:
-    """What is near to the note `path`, or to its fragment that holds `line`; None for a note that is gone."""
+    """Question for what is related to the note `path`, or to its fragment at `line`; None if the note is gone."""
 
     kind: ClassVar[str] = "related"
     priority: ClassVar[Priority] = Priority.PANEL
@@ -138,7 +144,7 @@ class AskRelated:
 
 @dataclass(frozen=True, slots=True)
 class AskMap:
-    """Where the matches of `query` are; those of an empty one are the whole vault."""
+    """Question for the distribution of the matches of `query`; for an empty one, of the whole vault."""
 
     kind: ClassVar[str] = "map"
     priority: ClassVar[Priority] = Priority.PANEL
@@ -153,7 +159,7 @@ class AskMap:
 
 @dataclass(frozen=True, slots=True)
 class AskNarrowed:
-    """`query` with a filter more; an empty one is all of the vault, and the filter alone is what is left of it."""
+    """Question for `query` with one more filter; for an empty query, the filter alone."""
 
     kind: ClassVar[str] = "narrow"
     priority: ClassVar[Priority] = Priority.PANEL
@@ -166,7 +172,7 @@ class AskNarrowed:
 
 @dataclass(frozen=True, slots=True)
 class AskOverview:
-    """What the vault holds about a topic, and what is marked of that in a note."""
+    """Question for what the vault holds about a topic, and for the marks that highlight the topic in a note."""
 
     kind: ClassVar[str] = "overview"
     priority: ClassVar[Priority] = Priority.TAB
@@ -180,8 +186,10 @@ class AskOverview:
 
 @dataclass(frozen=True, slots=True)
 class AskPassage:
-    """The lines of a place, in their note, with what `marks` names of a topic marked in them as of a search's hit; None
-    where the note is gone."""
+    """Question for the lines of a place within their note; None if the note is gone.
+
+    Matches of `topic` by `marks` are highlighted as in a search hit.
+    """
 
     kind: ClassVar[str] = "passage"
     priority: ClassVar[Priority] = Priority.TAB
@@ -204,7 +212,7 @@ class AskPassage:
 
 @dataclass(frozen=True, slots=True)
 class AskMarkdown:
-    """An overview as it is copied, and the tokens of that; "" where nothing fits into its budget."""
+    """Question for an overview as Markdown with its number of tokens; "" if nothing fits into its budget."""
 
     kind: ClassVar[str] = "markdown"
     priority: ClassVar[Priority] = Priority.TAB
@@ -220,7 +228,7 @@ class AskMarkdown:
 
 @dataclass(frozen=True, slots=True)
 class AskDrill:
-    """`query` with filters more, each as it is typed."""
+    """Question for `query` with more filters, each as it is typed."""
 
     kind: ClassVar[str] = "drill"
     priority: ClassVar[Priority] = Priority.TAB
@@ -235,7 +243,7 @@ class AskDrill:
 
 
 def lines_as_fragment(snapshot: Corpus, place: Place) -> Fragment:
-    """The fragment that stands at a place, or its lines as if they were one. Raises KeyError for an unknown note."""
+    """Return the fragment at a place, or a fragment made of its lines. Raises KeyError for an unknown note."""
     from excerpt.text.fragments import digest_of_text
     from excerpt.text.tokens import open_tokenizer
 

@@ -1,6 +1,6 @@
 """A thread that answers the screen's requests: the newest of each kind, the most urgent first.
 
-The engine and the memories have one each. Answers are handed over on the event loop, straight to who asked.
+The engine and the memories have one each. Answers are delivered on the event loop, directly to the asker.
 """
 
 from __future__ import annotations
@@ -23,21 +23,26 @@ Answer_co = TypeVar("Answer_co", covariant=True)
 Source_contra = TypeVar("Source_contra", contravariant=True)
 
 _PAUSE = 0.1
-"""Seconds after a search in which the next letter is awaited before what can wait is begun: that letter would find the
-thread at work on a pack that it makes obsolete."""
+"""Seconds after a search before low-priority requests are started.
+
+The next letter may be typed within this time and should not find the thread busy with a pack that it makes obsolete.
+"""
 _TO_DRAW = 0.05
-"""Seconds that hits are given to be drawn before the next request: threads of Python share one interpreter, so that a
-pack, built meanwhile, would have the list drawn in twice the time, and come no sooner itself."""
+"""Maximum seconds to wait until hits are drawn before the next request is started.
+
+Python threads share one interpreter: a pack built meanwhile would double the time to draw the list, and would not be
+ready sooner.
+"""
 _REST = 0.5
 """Seconds without a request after which `on_rest` is called."""
 _MOST_ANSWERS = 16
-"""Answers without a rest after which `on_rest` is called."""
+"""Number of answers without a rest after which `on_rest` is called."""
 
 
 class Priority(IntEnum):
-    """What is answered first of the requests that wait: what the user looks at first. Within one, the oldest request.
+    """Priorities of waiting requests, the most urgent first: what the user looks at first.
 
-    `PACK` and `UPKEEP` wait until no search was answered for a moment.
+    Within a priority the oldest request is first. `PACK` and `UPKEEP` wait until `_PAUSE` seconds after a search.
     """
 
     INDEX = 0
@@ -55,14 +60,14 @@ class EventLoop(Protocol):
     """How threads reach the screen. Both methods are called from any thread."""
 
     def call_from_thread(self, function: Callable[[], object]) -> None:
-        """Have a function called on the event loop."""
+        """Call a function on the event loop."""
 
     def post_from_thread(self, message: Message) -> None:
-        """Have a message handled on the event loop."""
+        """Post a message, to be handled on the event loop."""
 
 
 class Question(Protocol[Source_contra, Answer_co]):
-    """A question to an engine or to the memories, as a value; of those of one `kind` the newest is answered.
+    """A question to an engine or to the memories, as a value; of each `kind` only the newest is answered.
 
     `answer` is called in the thread that owns the source.
     """
@@ -74,15 +79,15 @@ class Question(Protocol[Source_contra, Answer_co]):
 
 
 class NotReadyError(Exception):
-    """There is nothing yet to answer from: the request is dropped without a word, and may be made again later."""
+    """There is nothing to answer from yet: the request is dropped silently and may be repeated later."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request(Generic[Answer]):
-    """What a thread is asked to do; `on_answer`, or if it fails `on_failure`, is called on the event loop.
+    """A request to a thread. `on_answer`, or `on_failure` after an error, is called on the event loop.
 
-    A newer request of its `kind` takes its place: this one is not begun any more, and if it is under way its answer is
-    told only with `is_interim`.
+    A newer request of its `kind` replaces it: if it is waiting it is dropped, and if it is running its answer is
+    delivered only with `is_interim`.
     """
 
     kind: str
@@ -95,20 +100,20 @@ class Request(Generic[Answer]):
 
 @dataclass(frozen=True, slots=True)
 class Numbered:
-    """A request and its number; 0 for one that nobody waits for."""
+    """A request and its number; 0 if nobody waits for it."""
 
     number: int
     request: Request[Any]
 
 
 def ignore(_answer: object) -> None:
-    """Be told an answer that nobody needs."""
+    """Ignore an answer."""
 
 
 class RequestThread:
-    """One slot for each kind of request, so that typing fast never queues searches, and the thread that empties them.
+    """A thread with one slot for each kind of request, so that fast typing never queues searches.
 
-    Every failure is posted as well, whoever else is told of it. The thread starts with the first request.
+    Every failure is also posted, besides the call of `on_failure`. The thread starts with the first request.
     """
 
     def __init__(
@@ -119,7 +124,7 @@ class RequestThread:
         on_rest: Callable[[], object] = lambda: None,
         on_end: Callable[[], object] = lambda: None,
     ) -> None:
-        """`on_rest` is called in the thread when nothing is asked for a while, `on_end` when it ends."""
+        """Prepare the thread, which calls `on_rest` when no request has come for a while, and `on_end` when it ends."""
         self._name = name
         self._loop = loop
         self._on_rest = on_rest
@@ -132,25 +137,25 @@ class RequestThread:
         self._thread: threading.Thread | None = None
         self._searched = 0.0
         self._drawn = 0
-        # Of the event loop alone.
+        # Used only on the event loop.
         self._asked = 0
         self._newest: dict[str, int] = {}
         self._forgotten: dict[str, int] = {}
         self._waiting: set[str] = set()
         self.delivered = 0
-        """Number of the request whose answer was told last."""
+        """Number of the request whose answer was delivered last."""
 
     # --- on the event loop --------------------------------------------------------------------------------------------
 
     def ask(self, request: Request[Any]) -> None:
-        """Have a request answered; one of its kind that is not answered yet is dropped."""
+        """Queue a request; an earlier one of its kind that is not answered yet is dropped."""
         self._asked += 1
         self._newest[request.kind] = self._asked
         self._waiting.add(request.kind)
         self._put(Numbered(self._asked, request))
 
     def forget(self, kind: str) -> None:
-        """Take back the requests of a kind: nobody is told of them any more."""
+        """Cancel the requests of a kind: their answers are not delivered any more."""
         self._newest.pop(kind, None)
         self._forgotten[kind] = self._asked
         self._waiting.discard(kind)
@@ -162,7 +167,7 @@ class RequestThread:
         return kind in self._waiting
 
     def drawn(self, number: int) -> None:
-        """Say that the answer to a request is on the screen, or will not be shown."""
+        """Report that the answer to a request is on the screen or will not be shown."""
         with self._changed:
             self._drawn = max(self._drawn, number)
             self._changed.notify_all()
@@ -181,7 +186,7 @@ class RequestThread:
         self._loop.post_from_thread(failure)
 
     def _ends(self, asked: Numbered) -> bool:
-        """Return whether a request is the newest of its kind, which waits no longer."""
+        """Return whether a request is the newest of its kind, and stop waiting for that kind if so."""
         kind = asked.request.kind
         is_newest = self._newest.get(kind) == asked.number
         if is_newest:
@@ -191,30 +196,30 @@ class RequestThread:
     # --- from any thread ----------------------------------------------------------------------------------------------
 
     def ask_for_itself(self, kind: str, priority: Priority, run: Callable[[], object]) -> None:
-        """Have something done in the thread that nobody waits for; one of its kind that is not begun is dropped."""
+        """Queue a request whose answer nobody needs; a waiting one of its kind is replaced."""
         self._put(Numbered(0, Request(kind, priority, run, ignore)))
 
     def replace(self, kind: str, run: Callable[[], object]) -> None:
-        """Have something else done in place of what waits of that kind, if anything does."""
+        """Replace the waiting request of a kind, if there is one."""
         with self._changed:
             waiting = self._slots.get(kind)
         if waiting is not None:
             self.ask_for_itself(kind, waiting.request.priority, run)
 
     def do(self, step: Callable[[], object]) -> None:
-        """Have a step done that is never dropped, after those before it and before any request."""
+        """Queue a step that is never dropped, after earlier steps and before any request."""
         with self._changed:
             self._steps.append(step)
             self._wake()
 
     @property
     def has_steps(self) -> bool:
-        """Whether a step is under way or waits."""
+        """Whether a step is running or waiting."""
         with self._changed:
             return self._in_step or bool(self._steps)
 
     def close(self, wait: float = 2.0) -> None:
-        """End the thread when the steps are done; `wait` is how many seconds that may take."""
+        """End the thread when the steps are done, waiting at most `wait` seconds."""
         with self._changed:
             self._closed = True
             self._slots.clear()
@@ -229,7 +234,7 @@ class RequestThread:
     def _put(self, asked: Numbered) -> None:
         with self._changed:
             if not self._closed:
-                # Behind those of its priority that wait already.
+                # Removed first, so that it waits after the others of its priority.
                 self._slots.pop(asked.request.kind, None)
                 self._slots[asked.request.kind] = asked
                 self._wake()
@@ -254,7 +259,7 @@ class RequestThread:
         self._on_end()
 
     def _next(self, rest: Numbered | None) -> Numbered | None:
-        """Wait for a step or request, and take it; None at the end, `rest` where none comes for a while."""
+        """Wait for a step or request and return it; None at the end, `rest` if none comes for a while."""
         with self._changed:
             self._in_step = False
             while True:
@@ -279,7 +284,7 @@ class RequestThread:
             answer = request.run()
         except NotReadyError:
             return
-        except Exception as error:  # nobody stands above a thread; its death would be silent
+        except Exception as error:  # an uncaught error would end the thread silently
             failure = failure_of(request.kind, error)
             self._loop.call_from_thread(lambda: self._fail(asked, failure))
             return
@@ -296,7 +301,7 @@ class RequestThread:
 
 
 def failure_of(kind: str, error: Exception) -> Failure:
-    """Return what the user is told of an error in a thread."""
+    """Return the message to the user for an error in a thread."""
     if isinstance(error, ExcerptError):
         return Failure(kind, error.title, error.message, error.hint)
     return Failure(

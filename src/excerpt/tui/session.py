@@ -1,8 +1,8 @@
-"""Where the user was in a vault, kept from one time to the next: tab, query, selection, how packs are wanted.
+"""The user's state in a vault, kept between sessions: tab, query, selection, pack options.
 
-One file a vault in the state folder, which may be deleted at any time. What was not changed by hand is not in it, so
-that a change of the settings holds at the next start. Marks have a file of their own (pack/selection.py), as commands
-read them too.
+One file per vault in the state folder, which may be deleted at any time. It leaves out what was not changed by hand, so
+that a change of the settings applies at the next start. Marks have a file of their own (pack/selection.py), because
+commands read them too.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 Value = TypeVar("Value")
 
 _BATCH = 0.2
-"""Seconds that are waited for more, since a query changes with each key."""
+"""Seconds to wait for further changes before writing, since a query changes with each key."""
 
 
 class StateKeeper(Generic[Value]):
-    """Reads `file`, and writes to it what was kept last. `failed` is told the reason when that cannot be done, once."""
+    """A file of state: reads it once, and writes the newest value. `failed` is called once, with the reason."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class StateKeeper(Generic[Value]):
         write: Callable[[Path, Value], None],
         failed: Callable[[str], None],
     ) -> None:
-        """`read` and `write` are called in threads; `write` raises OSError."""
+        """Prepare to read and write `file`; `read` and `write` are called in threads, and `write` raises OSError."""
         self._file = file
         self._read_file = read
         self._write_file = write
@@ -53,22 +53,22 @@ class StateKeeper(Generic[Value]):
         self._ending = asyncio.Event()
 
     async def read(self) -> Value:
-        """What an earlier session kept. Nothing is written before that is known."""
+        """Return what an earlier session saved. Nothing is written before this."""
         value = await asyncio.to_thread(self._read_file, self._file)
         self.known(value)
         return value
 
     def known(self, value: Value) -> None:
-        """This is what the file holds."""
+        """Set what the file holds."""
         self._newest = self._written = value
 
     @property
     def is_known(self) -> bool:
-        """Whether it is known what the file holds, so that something may be kept."""
+        """Whether the content of the file is known, so that something may be written."""
         return self._written is not None
 
     def keep(self, value: Value) -> None:
-        """Have this written soon; what was to be written before it need not be."""
+        """Write a value soon; an earlier value that is not written yet is dropped."""
         if not self.is_known:
             return
         self._newest = value
@@ -95,14 +95,14 @@ class StateKeeper(Generic[Value]):
 
 
 _LONGEST = 10_000
-"""Characters of a query beyond which it is no query that anyone wants back."""
+"""Maximum characters of a query that is restored."""
 
 _Budget = Annotated[int, msgspec.Meta(ge=1)]
 
 
 @dataclass(frozen=True, slots=True)
 class SelectedPlace:
-    """The selected fragment: its id, and where it stood, by which it is found again after an edit."""
+    """The selected fragment: its id, and its line, by which it is found again after an edit."""
 
     fragment: str
     path: str
@@ -111,7 +111,7 @@ class SelectedPlace:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """None means what the settings say. `budget` is in tokens, `share` the list's part of the body, 0 to 1."""
+    """The saved state. None means the value of the settings. `budget` is in tokens, `share` the list's part, 0 to 1."""
 
     tab: str = "search"
     query: str = ""
@@ -127,25 +127,25 @@ NEW = Session()
 
 
 def read_session(file: Path) -> Session:
-    """What was kept; a new session where there is no file, or one that makes no sense."""
+    """Return the saved session; a new one if there is no valid file."""
     session = read_value(file, Session, NEW)
     return session if len(session.query) <= _LONGEST else NEW
 
 
 def session_of(vault: Path, settings: Settings, places: Places) -> Session:
-    """Return where the user was in a vault the last time, where the settings say that it is taken up again."""
+    """Return the saved session of a vault, or a new one if the settings do not restore sessions."""
     return read_session(places.session_file(vault)) if settings.screen.restore else NEW
 
 
 def write_session(file: Path, session: Session) -> None:
-    """Keep this in place of what was kept before: all of it or nothing. Raises OSError."""
+    """Replace the saved session atomically. Raises OSError."""
     write_value(file, session)
 
 
 def row_of(place: SelectedPlace, hits: Sequence[Hit]) -> int | None:
-    """The row of what was selected: that fragment, else the one of its note that begins nearest; None if there is none.
+    """Return the row of the selected fragment, else of the nearest one in its note; None if there is none.
 
-    `hits` are those that answer the same query.
+    `hits` answer the same query.
     """
     of_note = []
     for row, hit in enumerate(hits):
@@ -157,7 +157,7 @@ def row_of(place: SelectedPlace, hits: Sequence[Hit]) -> int | None:
 
 
 def changed_by_hand(session: Session, settings: Settings) -> Session:
-    """Return a session without what is as the settings say."""
+    """Return a session without the values that equal the settings."""
     return replace(
         session,
         place=session.place if session.query else None,
@@ -170,28 +170,28 @@ def changed_by_hand(session: Session, settings: Settings) -> Session:
 
 
 class SessionController:
-    """Own the session before, until it is resumed, and the file that this one is kept in.
+    """The previous session until it is restored, and the file of the current one.
 
-    `failed` is told the reason when that cannot be written, once.
+    `failed` is called once, with the reason, if the file cannot be written.
     """
 
     def __init__(self, file: Path, before: Session, failed: Callable[[str], None]) -> None:
         self.before = before
         self.awaited = before.place if before.query else None
-        """What was selected, until its query is answered."""
+        """The previously selected fragment, until its query is answered."""
         self._file = StateKeeper(file, read_session, write_session, failed)
 
     def begin(self) -> None:
-        """Write from now on what `keep` is given."""
+        """Start to write what `keep` is given."""
         self._file.known(self.before)
 
     @property
     def is_kept(self) -> bool:
-        """Whether `keep` does something."""
+        """Whether `keep` writes."""
         return self._file.is_known
 
     def keep(self, session: Session) -> None:
-        """Have this written soon."""
+        """Write a session soon."""
         self._file.keep(session)
 
     async def end(self) -> None:
@@ -199,7 +199,7 @@ class SessionController:
         await self._file.end()
 
     def row_to_select(self, query: str, hits: Sequence[Hit]) -> int | None:
-        """Return the row of what was selected, in the first answer to the query that came back; else None."""
+        """Return the row of the previously selected fragment in the first answer to its query; else None."""
         place, self.awaited = self.awaited, None
         if place is None or query != self.before.query.strip():
             return None
@@ -207,9 +207,9 @@ class SessionController:
 
 
 class UseRecorder:
-    """Appends to the log in `file`; nothing if it is not `on`.
+    """Writer of the log of use in `file`; does nothing if not `on`.
 
-    `failed` is told the reason when something could not be kept, once.
+    `failed` is called once, with the reason, if something could not be written.
     """
 
     def __init__(self, file: Path, failed: Callable[[str], None], *, on: bool) -> None:
@@ -219,7 +219,7 @@ class UseRecorder:
         self._told = False
 
     async def record(self, kind: str, notes: Sequence[tuple[str, str]]) -> None:
-        """Keep an act of `kind`, a value of `search.use.Kind`, with these notes (path, fragment id)."""
+        """Log an act of `kind`, a value of `search.usage.UseKind`, on these notes (path, fragment id)."""
         if not self._on or not notes:
             return
         try:

@@ -1,6 +1,6 @@
-"""What is done around the start for the screen's sake: how threads share the interpreter, and what is imported when.
+"""Start-up for a responsive screen: how threads share the interpreter, and what is imported when.
 
-Modules of the screen that the first frame draws name those of `NEXT` and `LATER` in functions alone.
+Modules that the first frame needs import those of `NEXT` and `LATER` only within functions.
 """
 
 from __future__ import annotations
@@ -11,18 +11,23 @@ import sys
 from collections.abc import Iterable
 
 _TURN = 0.001
-"""Seconds after which a thread that computes gives way to the event loop; Python's own 5 ms would be felt."""
+"""Seconds after which a computing thread yields to the event loop; Python's default of 5 ms would be noticeable."""
 
 _COLLECT_AT = (5_000, 4, 500)
-"""Objects, and collections of the generation before, until the collector runs. A key press makes some 10,000 objects:
-at Python's 700 it would run at each line drawn. At 10,000 and 20 the middle generation took 42 ms of CPU at once, on
-whichever thread, with the screen standing still; now it takes 3 to 7. All of it is looked through rarely: that takes
-35 ms beside cpp-docs after a few queries, and hardly anything but reference counts frees memory here."""
+"""Thresholds of the garbage collector, in objects or in collections of the generation before.
+
+A key press creates some 10,000 objects: at Python's threshold of 700 the collector would run at each line drawn. At
+10,000 and 20 the middle generation took 42 ms of CPU at once, on whichever thread, while the screen stood still; now it
+takes 3 to 7 ms. A full collection is rare: it takes 35 ms beside cpp-docs after a few queries, and nearly all memory
+here is freed by reference counts.
+"""
 
 
 def prefer_the_screen() -> None:
-    """Set both for the app, before it is imported, which makes more objects than any key; benchmarks of the screen
-    too."""
+    """Set the switch interval and the collector's thresholds; benchmarks of the screen call it too.
+
+    Called before the app is imported, since that creates more objects than any key.
+    """
     sys.setswitchinterval(_TURN)
     gc.set_threshold(*_COLLECT_AT)
 
@@ -38,7 +43,7 @@ NEXT = (
     "excerpt.tui.search.side_panel",
     "excerpt.tui.insight.related",
 )
-"""What the first query needs: its context, its rows, what is asked of the engine with it."""
+"""Modules that the first query needs: its context, its rows, the questions to the engine."""
 
 LATER = (
     "excerpt.tui.clipboard",
@@ -47,10 +52,10 @@ LATER = (
     "excerpt.tui.memory.pane",
     "excerpt.tui.insight.overview_pane",
 )
-"""The other tabs, and what is done less often."""
+"""Modules of the other tabs and of rare actions."""
 
 
 def import_all(names: Iterable[str]) -> None:
-    """For a thread."""
+    """Import modules. Meant to run in a thread."""
     for name in names:
         importlib.import_module(name)

@@ -1,14 +1,17 @@
-"""All that goes past Textual's public parts as a whole: for what it gains, and what a new Textual may break.
+"""Overrides of private parts of Textual: what each gains, and what a new version of Textual may break.
 
-Textual is pinned. What one widget overrides stands with it (`LineView`, `Field`, `Palette`). See docs/design/screen.md.
+Textual is pinned. Overrides in a single widget are in that widget (`LineView`, `Field`, `Palette`). See
+docs/design/screen.md.
 
-- `SparingCompositor` asks for the lines that are drawn alone: a key takes the event loop 44 ms of CPU in place of 55
-  on a busy machine, its frames 22 of 35. Breaks with `Compositor._render_chops`; a test holds it to Textual's drawing.
-- `ChangedCells` writes what the terminal does not show yet: 19 kB a letter in place of 56 at 140x45. Breaks with the
-  shape of `ChopsUpdate` and `LayoutUpdate`; the same test reads what is written through a terminal.
-- `PromptScreen` draws after 8 ms in place of 17, and works styles out once before the first frame in place of thrice.
+- `SparingCompositor` renders only the lines that are drawn: a key takes the event loop 44 ms of CPU instead of 55 on a
+  busy machine, its frames 22 instead of 35. Breaks with `Compositor._render_chops`; a test compares it with Textual's
+  drawing.
+- `ChangedCells` writes only what the terminal does not show yet: 19 kB a letter instead of 56 at 140x45. Breaks with
+  the shape of `ChopsUpdate` and `LayoutUpdate`; the same test reads what is written through a terminal.
+- `PromptScreen` draws after 8 ms instead of 17, and computes styles once before the first frame instead of thrice.
   Breaks with `Screen._update_timer`, `_compose` and `_on_screen_resume`: slower, not wrong.
-- `keep_alt_keys` reads a character with alt as that. Breaks with `XTermParser._sequence_to_key_events`; a test types.
+- `keep_alt_keys` reads an escape and a character as alt with that character. Breaks with
+  `XTermParser._sequence_to_key_events`; a test types such keys.
 """
 
 from __future__ import annotations
@@ -32,18 +35,18 @@ from textual.strip import Strip
 from textual.timer import Timer
 
 FRAME = 1 / 120
-"""Seconds between two frames at least."""
+"""Minimum seconds between two frames."""
 _PLAIN = Style.null()
 
 
 class SparingCompositor(Compositor):
-    """Ask widgets, those in front first, only for what is drawn anew and what nothing in front covers.
+    """A compositor that renders only the regions that are redrawn and not covered, front widgets first.
 
-    Textual's asks every widget for all its lines: at 140x45 ten containers of forty lines each for one letter.
+    Textual's renders all lines of every widget: at 140x45 ten containers of forty lines each for one letter.
     """
 
     _dirty: dict[int, list[tuple[int, int]]] | None = None
-    """First column and the one after the last of what is drawn anew, by line; None for all of the screen."""
+    """Redrawn columns (start, end exclusive) by line; None for the whole screen."""
 
     def render_partial_update(self) -> ChopsUpdate | None:
         self._dirty = {}
@@ -77,7 +80,7 @@ class SparingCompositor(Compositor):
         return cast("Sequence[Mapping[int, Strip]]", chops)
 
     def _wanted(self, y: int) -> set[int]:
-        """Where the parts of a line begin that are drawn anew."""
+        """Return the columns where the redrawn parts of a line begin."""
         cuts = self.cuts[y]
         if self._dirty is None:
             return set(cuts[:-1])
@@ -86,13 +89,16 @@ class SparingCompositor(Compositor):
 
 
 def _divided(strip: Strip, cuts: Sequence[int]) -> Sequence[Strip]:
-    """The strip in parts that end at `cuts`. Of one part Textual's strip keeps itself in a cache of its own, where only
-    the collector frees it, with its segments: some 35,000 objects in 35 keys, looked for while a frame waits."""
+    """Return the strip in parts that end at `cuts`.
+
+    A strip of one part is not divided: Textual's strip would keep itself in its own cache, where only the collector
+    frees it with its segments: some 35,000 objects in 35 keys, collected while a frame waits.
+    """
     return (strip,) if cuts[0] == strip.cell_length else strip.divide(cuts)
 
 
 def _runs(lines: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """First and last of each run of lines that follow each other."""
+    """Yield the first and last of each run of consecutive lines."""
     first = 0
     for at, line in enumerate(lines, 1):
         if at == len(lines) or lines[at] != line + 1:
@@ -101,7 +107,7 @@ def _runs(lines: Sequence[int]) -> Iterator[tuple[int, int]]:
 
 
 class PromptScreen(Screen[None]):
-    """A screen that draws sparingly, and no later than it must."""
+    """A screen with a shorter frame interval and the sparing compositor."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -116,8 +122,7 @@ class PromptScreen(Screen[None]):
         return self._frames
 
     async def _compose(self) -> None:
-        """Have the classes of the window's size before the styles are worked out, which would be done again for
-        them."""
+        """Set the classes of the window's size before styles are computed, which would be repeated for them."""
         size = self.app.size
         across, down = self.app.HORIZONTAL_BREAKPOINTS or [], self.app.VERTICAL_BREAKPOINTS or []
         now = self._get_breakpoint_classes(size.width, across) | self._get_breakpoint_classes(size.height, down)
@@ -125,8 +130,10 @@ class PromptScreen(Screen[None]):
         await super()._compose()
 
     def _on_screen_resume(self, event: events.ScreenResume) -> None:
-        """The styles of the first frame are worked out as its widgets are mounted, before one of them has the focus;
-        Textual would work out all of them once more."""
+        """Skip the second computation of all styles before the first frame.
+
+        Styles are computed as widgets are mounted, before one has the focus; only the focused part is updated.
+        """
         if not self._resumed:
             self._resumed = True
             event.refresh_styles = False
@@ -135,13 +142,13 @@ class PromptScreen(Screen[None]):
 
 
 class SentParts:
-    """What the terminal shows: for each line the parts it was sent, by the columns where they begin."""
+    """What the terminal shows: for each line the parts sent to it, by their first column."""
 
     def __init__(self) -> None:
         self._lines: dict[int, dict[int, Strip]] = {}
 
     def put(self, y: int, x: int, part: Strip) -> Strip | None:
-        """Note that a part is shown there now; what stood exactly there before, if that is known."""
+        """Record that a part is shown at a place; return the part that was exactly there before, if known."""
         line = self._lines.setdefault(y, {})
         before = line.get(x)
         if before is None or before.cell_length != part.cell_length:
@@ -153,14 +160,14 @@ class SentParts:
 
 
 class ChangedCells(CompositorUpdate):
-    """Of a frame what the terminal does not show yet, with only those colours that differ from what stands before."""
+    """The part of a frame that the terminal does not show yet, with only the colours that change."""
 
     def __init__(self, frame: ChopsUpdate | LayoutUpdate, sent: SentParts) -> None:
         self._frame = frame
         self._sent = sent
 
     def render_segments(self, console: Console) -> str:
-        """Return what to write. A full frame is written whole: who asks for one may not know what is shown."""
+        """Return the text to write. A full frame is written whole, since the terminal may show something else."""
         colours = console._color_system or ColorSystem.TRUECOLOR
         written: list[str] = []
         style = _PLAIN
@@ -180,7 +187,7 @@ class ChangedCells(CompositorUpdate):
         return "".join((*written, _turn(style, _PLAIN, colours)))
 
     def _parts(self) -> Iterator[tuple[int, int, Strip]]:
-        """Line, first column and content of each part of the frame."""
+        """Yield line, first column and content of each part of the frame."""
         frame = self._frame
         if isinstance(frame, ChopsUpdate):
             for y, start, end in frame.spans:
@@ -196,8 +203,10 @@ class ChangedCells(CompositorUpdate):
 
 
 def _changed(before: Strip, now: Strip) -> tuple[int, Sequence[Segment]]:
-    """How many cells of a part are the same as before from its beginning on, and its segments from there to the last
-    that differs. One with characters of other widths than one is sent whole: terminals do not agree on them."""
+    """Return how many leading cells of a part are unchanged, and its segments up to the last that changed.
+
+    A part with characters wider or narrower than one cell is sent whole, because terminals disagree on them.
+    """
     if before is now:
         return 0, ()
     old, new = list(before), list(now)
@@ -211,14 +220,16 @@ def _changed(before: Strip, now: Strip) -> tuple[int, Sequence[Segment]]:
 
 
 def _same(before: Sequence[Segment], now: Sequence[Segment]) -> int:
-    """How many are the same from the beginning on."""
+    """Return the number of equal leading segments."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, now, strict=False)))
 
 
 @lru_cache(maxsize=16384)
 def _turn(before: Style, now: Style, colours: ColorSystem) -> str:
-    """Return the sequence that has a terminal go on in another style: the colours that differ, else all of it; nothing
-    where the styles look the same there, as those do that differ in their meta alone."""
+    """Return the escape sequence that changes the terminal's style: the colours that differ, else the whole style.
+
+    It is empty if the styles look the same, as those that differ only in their meta.
+    """
     if before == now:
         return ""
     if not now or before.without_color != now.without_color:
@@ -232,7 +243,7 @@ def _turn(before: Style, now: Style, colours: ColorSystem) -> str:
 
 _ESCAPE = "\x1b"
 _MORE = frozenset("[O]P_^X\x1b")
-"""What begins a longer sequence behind an escape."""
+"""Characters that begin a longer sequence after an escape."""
 
 _read = XTermParser._sequence_to_key_events
 
@@ -249,9 +260,9 @@ def _keys_of(parser: XTermParser, sequence: str, alt: bool = False) -> Iterable[
 
 
 def keep_alt_keys() -> None:
-    """From now on read an escape and a character as that character with alt, at once.
+    """Patch Textual to read an escape and a character as alt with that character, at once.
 
-    Textual waits a tenth of a second for more to follow the two; where another escape does, as that of an arrow, it
-    types them as `^c`. And a character that no binding has with alt is typed as if it were alone.
+    Textual waits a tenth of a second for more to follow; if another escape follows, as of an arrow key, it types the
+    two as `^c`. It also types a character that has no binding with alt as if it came alone.
     """
     setattr(XTermParser, "_sequence_to_key_events", _keys_of)  # noqa: B010 - mypy holds a method to be fixed

@@ -1,4 +1,4 @@
-"""Choose another vault: of those known, or by its path, with the folders that it may become as it is typed."""
+"""The dialog that chooses a vault: from the known ones, or by its path with completion of folders."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ from excerpt.tui.keymap import key_sign
 from excerpt.tui.session import Session, session_of
 
 _MOST_FOLDERS = 50
-"""Folders listed at most: more is typed on for, never scrolled to."""
+"""Maximum number of folders listed; more are reached by typing on."""
 
 _MOST_SEEN = 20_000
-"""Entries of a folder that are looked at, at most."""
+"""Maximum number of entries of a folder that are examined."""
 
 
 class VaultKind(StrEnum):
-    """Why a vault is in the list, as the row says it."""
+    """Why a vault is in the list, as shown in its row."""
 
     RECENT = "lately"
     OBSIDIAN = "Obsidian"
@@ -61,8 +61,11 @@ class VaultKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class VaultRow:
-    """`name` is the folder's, with those above it where others have the same; `told` stands at the right: when it was
-    opened, or what it is."""
+    """A row of the list of vaults.
+
+    `name` is the folder's name, with parent folders if others have the same name. `told` is shown at the right: when it
+    was opened, or what it is.
+    """
 
     kind: VaultKind
     path: Path
@@ -70,7 +73,7 @@ class VaultRow:
     told: str = ""
 
     def above(self, home: Path) -> str:
-        """Where it is, in short: what its name does not say."""
+        """Return a short form of its location, without what its name shows."""
         if self.kind is VaultKind.GUIDE:
             return "to look around"
         if is_address(str(self.path)):
@@ -84,8 +87,10 @@ class VaultRow:
 def known_rows(
     recent: Sequence[Recent], obsidian: Sequence[Path], now: float, current: Path | None
 ) -> tuple[VaultRow, ...]:
-    """Each vault once: those opened lately, the last one first, then Obsidian's, then the demo. `now` is in seconds
-    since the epoch, `current` the vault that is open."""
+    """Return each vault once: recent ones, the last one first, then Obsidian's, then the demo.
+
+    `now` is in seconds since the epoch, `current` the vault that is open.
+    """
     opened = [Path(one.path) for one in recent]
     names = names_apart([*opened, *obsidian, *([] if current is None else [current])])
     names.update((path, read_address(str(path)).folder.name) for path in names if is_address(str(path)))
@@ -104,36 +109,38 @@ def known_rows(
 
 
 def matching(rows: Iterable[VaultRow], typed: str) -> tuple[VaultRow, ...]:
-    """Those whose path or name has every word that is typed."""
+    """Return the rows whose path or name contains every typed word."""
     words = typed.casefold().split()
     return tuple(row for row in rows if all(word in f"{row.path} {row.name}".casefold() for word in words))
 
 
 def is_path(typed: str) -> bool:
-    """Whether a path is being typed, and not a word to look for, nor the address of a store."""
+    """Return whether a path is typed, and neither words to search for nor the address of a store."""
     return not is_address(typed) and (
         typed.startswith(("~", ".")) or any(sep in typed for sep in (os.sep, os.altsep or os.sep))
     )
 
 
 def expanded(typed: str, home: Path) -> Path:
-    """The path as it is meant, with the home folder in the place of ~. Raises RuntimeError for the ~ of a user there
-    is not."""
+    """Return the path with ~ expanded to the home folder. Raises RuntimeError for the ~ of an unknown user."""
     if typed == "~" or typed.startswith(("~/", f"~{os.sep}")):
         return home / typed[2:]
     return Path(typed).expanduser()
 
 
 def folder_rows(typed: str, here: Path, home: Path) -> tuple[VaultRow, ...]:
-    """The folder that is typed, if it is one, and those it may become: in the folder named so far, the ones whose
-    names begin with the rest, then those that have it in them. Relative to `here`. Reads the disk: for a thread."""
+    """Return the typed folder, if it exists, and the completions of the path. Reads the disk: call it in a thread.
+
+    Completions are the folders whose names begin with the last part, then those that contain it. Relative paths are
+    resolved against `here`.
+    """
     try:
         whole = here / expanded(typed, home)
         ended = typed.endswith((os.sep, "/")) or typed in ("~", ".", "..")
         itself = [VaultRow(VaultKind.TYPED, whole, _name(whole), _sort(whole))] if whole.is_dir() else []
         folder, begun = (whole, "") if ended else (whole.parent, whole.name)
         found = list(_folders(folder, begun))
-    except (OSError, ValueError, RuntimeError):  # ValueError: a NUL; RuntimeError: the ~ of a user there is not
+    except (OSError, ValueError, RuntimeError):  # ValueError: a NUL; RuntimeError: the ~ of an unknown user
         return ()
     first = [path for path in found if path.name.casefold().startswith(begun.casefold())]
     among = [path for path in found if path not in set(first)]
@@ -143,7 +150,7 @@ def folder_rows(typed: str, here: Path, home: Path) -> tuple[VaultRow, ...]:
 
 
 def _folders(folder: Path, begun: str) -> Iterator[Path]:
-    """The folders in `folder` that have what is begun in their names; hidden ones only if it begins with a dot."""
+    """Yield the folders in `folder` whose names contain `begun`; hidden ones only if it begins with a dot."""
     wanted = begun.casefold()
     with os.scandir(folder) as entries:
         for entry in islice(entries, _MOST_SEEN):
@@ -160,13 +167,13 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 
 def missing(rows: Iterable[VaultRow]) -> frozenset[Path]:
-    """Those that are not there, or cannot be looked at. Reads the disk: for a thread."""
+    """Return the vaults whose folders do not exist or cannot be read. Reads the disk: call it in a thread."""
     folders = (row.path for row in rows if not is_address(str(row.path)))
-    return frozenset(path for path in folders if not os.path.isdir(path))  # noqa: PTH112 - takes what a Path may not
+    return frozenset(path for path in folders if not os.path.isdir(path))  # noqa: PTH112 - accepts paths that `Path.is_dir` raises for
 
 
 def short_path(path: Path, home: Path) -> str:
-    """With ~ for the home folder."""
+    """Return the path with ~ for the home folder."""
     try:
         inside = path.relative_to(home)
     except ValueError:
@@ -199,13 +206,16 @@ _NO_FOLDER = "No folder there begins like that."
 _NONE_CALLED_SO = "No vault here is called that; a path such as ~/notes leads to any folder."
 
 _KIND, _NAME = 9, 24
-"""Cells of a row for why a vault is listed, and for its name."""
+"""Cells of a row for the kind of a vault and for its name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """A vault, with what is to be known before it can be shown. `session` is where the user was in it the last time;
-    `said` is what came along from where it was before, and `store` where it is, if it is in no folder."""
+    """A vault to open, with what is needed before it can be shown.
+
+    `session` is the state saved the last time. `said` are messages about data moved from the vault's former path.
+    `store` is its address if it is in no folder.
+    """
 
     vault: Path
     settings: Settings
@@ -215,7 +225,7 @@ class Opening:
 
 
 class VaultChooser(Dialog[Opening], inherit_bindings=False):
-    """Dismissed with the vault to open, or None."""
+    """The dialog that chooses a vault, dismissed with the vault to open or None."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("Opening a vault")
 
@@ -247,11 +257,11 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
     def __init__(
         self, places: Places, environment: Mapping[str, str], *, current: Path | None = None, said: str = ""
     ) -> None:
-        """`environment` is the user's; `current` the vault that is open; `said` why another is asked for."""
+        """Prepare the dialog. `environment` is the user's; `current` the open vault; `said` why another is needed."""
         super().__init__()
         self.rows: tuple[VaultRow, ...] = ()
         self.missing: frozenset[Path] = frozenset()
-        """Of the vaults that are known, those that are not there."""
+        """Known vaults whose folders do not exist."""
         self._places = places
         self._environment = dict(environment)
         self._home = Path(self._environment.get("HOME") or Path.home())
@@ -291,7 +301,7 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
     # --- in threads ---------------------------------------------------------------------------------------------------
 
     def _aside(self, work: Callable[[], Found], then: Callable[[Found], None]) -> None:
-        """Do `work` in a thread, then, in the event loop, what follows from what it found."""
+        """Run `work` in a thread, then `then` with its result on the event loop."""
         threading.Thread(target=lambda: self.call_later(then, work()), name="vaults", daemon=True).start()
 
     def _read_known(self) -> tuple[VaultRow, ...]:
@@ -306,8 +316,10 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
         return folder_rows(typed, here, self._home)
 
     def _open(self, path: Path) -> tuple[Opening, str] | str:
-        """Return what is needed to open that vault, with what it is where it is to be asked about first; else why it
-        cannot be opened."""
+        """Return what is needed to open a vault, or the reason why it cannot be opened.
+
+        The second value names a folder that is too broad, which needs a confirmation; else it is "".
+        """
         try:
             if is_address(str(path)):
                 store = read_address(str(path))
@@ -326,7 +338,7 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
 
     @property
     def is_opening(self) -> bool:
-        """Return whether the vault that was chosen is still being looked at."""
+        """Whether the chosen vault is still being examined."""
         return self._wanted is not None or self._waits is not None
 
     # --- what they found ----------------------------------------------------------------------------------------------
@@ -396,7 +408,7 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
         self._say_if_none()
 
     def _say_if_none(self) -> None:
-        """What a list without rows means, unless something is wrong."""
+        """Show the explanation of an empty list, unless an error is shown."""
         none = self.query_one("#none", Static)
         none.display = bool(self._typed) and not self.rows and not self.query_one("#trouble").display
         none.update(_NO_FOLDER if is_path(self._typed) else _NONE_CALLED_SO)
@@ -428,7 +440,7 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
         if not is_path(self._typed):
             self._listed = self._typed
             rows = matching(self._known, self._typed)
-            # Whoever switches mostly goes back to where they were before.
+            # Select the vault before the current one, to which users mostly switch back.
             self._list(rows, 1 if rows and not self._typed and rows[0].path == self._current else 0)
 
     # --- the keys -----------------------------------------------------------------------------------------------------
@@ -439,12 +451,12 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
             options.highlighted = max(0, min((options.highlighted or 0) + rows, len(self.rows) - 1))
 
     def action_pane(self) -> None:
-        """From the field to the list, and back."""
+        """Move the focus from the field to the list, or back."""
         field = self.query_one(Field)
         self.set_focus(self.query_one(OptionList) if field.has_focus else field)
 
     def action_complete(self) -> None:
-        """Take the selected folder into the field, to type on from there."""
+        """Put the selected folder into the field, to continue typing from there."""
         self._when_listed(self._take_selected)
 
     def _take_selected(self) -> None:
@@ -462,8 +474,8 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
         self._when_listed(self._open_selected)
 
     def _when_listed(self, act: Callable[[], None]) -> None:
-        """Act on the list of what was typed last: where it is of something before that, as soon as it is there."""
-        if not self.query(Field):  # a key held down comes again when all of it has gone
+        """Run `act` on the list for the text typed last; if the list is older, as soon as the new one is there."""
+        if not self.query(Field):  # repeated keys may arrive after the dialog is closed
             return
         self._waits = (self._typed, act) if self._listed != self._typed else None
         if self._waits is None:
@@ -475,14 +487,14 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
             self.dismiss(None)
         elif row is not None or self._typed:
             wanted = row.path if row is not None else Path(self._typed)
-            if wanted == self._wanted:  # it is being opened
+            if wanted == self._wanted:  # it is being opened already
                 return
             self._tell("")
             self._wanted = wanted
             self._aside(partial(self._open, wanted), partial(self._opened, wanted))
 
     def action_forget(self) -> None:
-        """Take the selected vault out of the list of those opened lately."""
+        """Remove the selected vault from the list of recent vaults."""
         row = self.selected
         if row is None or row.kind is not VaultKind.RECENT or row.path == self._current:
             self.notify("Only what was opened lately can be taken out of the list.")
@@ -493,7 +505,7 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
         self._list([each for each in self.rows if each is not row], at)
 
     def action_leave(self) -> None:
-        """Close; where no vault is open, go from what is typed to the list, then leave excerpt."""
+        """Close the dialog; if no vault is open, move from typed text to the list, then leave excerpt."""
         if self._current is not None:
             self.dismiss(None)
         elif self._typed and self.query_one(Field).has_focus:

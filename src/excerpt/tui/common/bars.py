@@ -1,4 +1,4 @@
-"""The first line and the last: tabs and the index's status above, below them the keys that work here and now."""
+"""The first line and the last: tabs and the state of the index above, the keys that work now below."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from excerpt.tui.keys import PLACES
 TABS = ("search", "overview", "memory")
 
 _LEAST_NAME = 6
-"""Cells of the vault's name that still tell something; where there are fewer, the state of the index stands alone."""
+"""Minimum cells of the vault's name that are useful; with fewer only the state of the index is shown."""
 
 
 class TabBar(Widget):
@@ -44,7 +44,7 @@ class TabBar(Widget):
     active: reactive[str] = reactive("search")
     vault: reactive[str] = reactive("")
     state: reactive[str] = reactive("")
-    """How the index stands: `171 notes · up to date`, or `reading 812 of 9,750`."""
+    """State of the index: `171 notes · up to date`, or `reading 812 of 9,750`."""
 
     class Picked(Message):
         """A tab was clicked."""
@@ -54,7 +54,7 @@ class TabBar(Widget):
             self.tab = tab
 
     class StatePicked(Message):
-        """What stands at the right, of the vault and its index, was clicked."""
+        """The vault and the state of its index, at the right, were clicked."""
 
     def render_line(self, y: int) -> Strip:
         if y:
@@ -63,7 +63,7 @@ class TabBar(Widget):
         return line(left, [(f"{self._standing()} ", Style.null())], self.size.width, self.rich_style)
 
     def _standing(self) -> str:
-        """Return the vault and how its index stands, in the room beside the tabs."""
+        """Return the vault and the state of its index, as far as they fit beside the tabs."""
         room = self.size.width - sum(len(tab) + 2 for tab in TABS) - 2
         state = fit(self.state, room)
         name = visible_line(self.vault)
@@ -87,7 +87,7 @@ class TabBar(Widget):
 
 _MOVES = frozenset(binding.id for place in PLACES.values() for binding in place if binding.moves)
 _LAST = ("help", "help-sign", "quit")
-"""They have their place at the end, whatever else fits."""
+"""Ids of the keys that are always shown, at the end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,13 +104,16 @@ class KeyOffer:
 
     @property
     def width(self) -> int:
-        """In cells, with the space before the next."""
+        """Width in cells, with the space before the next key."""
         return cell_len(shown_key(self.key)) + cell_len(self.label) + 3
 
 
 def offers(screen: Screen[object]) -> tuple[KeyOffer, ...]:
-    """What works on a screen now: first what its places put first, from what has the focus outward, then the rest, in
-    the order of the table. Of two keys that do the same, that of what has the focus."""
+    """Return the keys that work on a screen now, the most important first.
+
+    Those that their places show come first, from the focus outward, then the rest in the table's order. Of two keys
+    with the same action the one nearer to the focus is returned.
+    """
     found: dict[object, tuple[bool, int, KeyOffer]] = {}
     for each in active(screen):
         binding = each.binding
@@ -126,7 +129,7 @@ def offers(screen: Screen[object]) -> tuple[KeyOffer, ...]:
 
 
 def fitting(every: Iterable[KeyOffer], room: int) -> list[KeyOffer]:
-    """As many as fit into `room` cells; the last ones always."""
+    """Return as many offers as fit into `room` cells; those that are always shown are last."""
     every = list(every)
     last = [offer for offer in every if offer.last]
     used, kept = sum(offer.width for offer in last), []
@@ -140,7 +143,7 @@ def fitting(every: Iterable[KeyOffer], room: int) -> list[KeyOffer]:
 
 
 class KeyBar(Widget):
-    """Drawn as one line from the screen's active bindings; a click presses the key."""
+    """The footer: the screen's active bindings on one line. A click presses the key."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"key-bar--key"}
 

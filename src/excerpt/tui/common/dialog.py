@@ -1,4 +1,4 @@
-"""What all dialogs share: a box over the screen, escape to leave it, the focus given back after."""
+"""Base classes of dialogs: a box over the screen, escape to close it, the focus restored afterwards."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from excerpt.tui.keymap import key_sign
 Answer = TypeVar("Answer")
 
 _AROUND = 6
-"""Cells of a box that its lower edge keeps from a text in it."""
+"""Cells of a box that are not available to the text in its lower edge."""
 
 
 def fitting(hints: Sequence[str], cells: int) -> str:
-    """As many hints as there is room for, those first that stand first, and always the last: the way out."""
+    """Return as many hints as fit, the first ones first, and always the last one: how to close the dialog."""
     *others, last = hints
     while others and cell_len(" · ".join([*others, last])) > cells:
         others.pop()
@@ -33,14 +33,14 @@ def fitting(hints: Sequence[str], cells: int) -> str:
 
 
 class Box(Vertical):
-    """The box of a dialog, which says at its lower edge what keys do."""
+    """The box of a dialog, with hints on keys in its lower edge."""
 
     def __init__(self) -> None:
         super().__init__(classes="box")
         self._hints: Sequence[str] = ("",)
 
     def hint(self, *hints: str) -> None:
-        """Say these, the most important first; the last one is said in any case."""
+        """Set the hints, the most important first; the last one is always shown."""
         self._hints = hints
         self._show_hints()
 
@@ -53,11 +53,13 @@ class Box(Vertical):
 
 
 class Leaving(Screen[Answer]):
-    """A screen over others, which goes once however many keys ask for it."""
+    """A screen over others that closes once, however many keys ask for it."""
 
     def dismiss(self, result: Answer | None = None) -> AwaitComplete:
-        """Go, with what stands over it. Textual takes away whatever screen is in front at a second call, and raises
-        where that is the last one."""
+        """Close this screen and the screens over it.
+
+        At a second call Textual would remove whatever screen is in front, and raise if it is the last one.
+        """
         if self not in self.app.screen_stack:
             return AwaitComplete()
         while (front := self.app.screen) is not self:
@@ -65,15 +67,15 @@ class Leaving(Screen[Answer]):
         return super().dismiss(result)
 
     async def _on_key(self, event: events.Key) -> None:
-        # Textual hands it up to the app, which would have given the next key to this screen by then.
+        # Textual passes the key up to the app, which by then has given the next key to this screen.
         if await self.app._check_bindings(event.key):
             event.stop()
 
 
 class Dialog(ModalScreen[Answer], Leaving[Answer]):
-    """Dismissed with None by escape."""
+    """A dialog, dismissed with None by escape."""
 
-    # They go before the field's own, so that what is typed ahead of a tab's turn is not given to the field before it.
+    # With priority over the field's own, so that keys typed right after a tab do not go to the field before it.
     BINDINGS: ClassVar[list[BindingType]] = bindings("Any dialog")
 
     DEFAULT_CSS = """
@@ -100,7 +102,7 @@ class Dialog(ModalScreen[Answer], Leaving[Answer]):
 
 
 class Confirm(Dialog[bool]):
-    """Dismissed with True only by an explicit yes."""
+    """A question, dismissed with True only by an explicit yes."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("A question")
     AUTO_FOCUS = "#no"
@@ -114,7 +116,7 @@ class Confirm(Dialog[bool]):
     """
 
     def __init__(self, title: str, question: str, yes: str, no: str = "No", *, letters: bool = True) -> None:
-        """Without `letters` only the buttons answer: for a question that comes up while somebody may be typing."""
+        """Prepare the question. Without `letters` only the buttons answer, for a question that may interrupt typing."""
         super().__init__()
         self._title = title
         self._question = question

@@ -1,4 +1,4 @@
-"""F1: every key, made from the bindings themselves, those that work here first, and every sign; typing leaves fewer."""
+"""The help (F1): every key, from the bindings, those that work here first, and every sign, with a filter."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from excerpt.tui.common.field import Field
 from excerpt.tui.keymap import key_sign
 
 _MOST_KEYS = 18
-"""Cells for the keys of a binding; more go on in the next line."""
+"""Maximum cells for the keys of a binding; more are wrapped."""
 
 _SIGNS = Group(
     "Signs",
@@ -59,7 +59,7 @@ class Help(Dialog[None]):
     """
 
     def __init__(self, here: Sequence[str], reasons: Mapping[str, str]) -> None:
-        """`here` are the places whose keys work now, `reasons` why some of these cannot be done, by their ids."""
+        """Prepare the help. `here` are the places whose keys work now, `reasons` why some are disabled, by id."""
         super().__init__()
         self._groups = (*groups(here, reasons), _SIGNS)
 
@@ -98,7 +98,7 @@ class Help(Dialog[None]):
         view.scroll_relative(y=lines if pages > 0 else -lines, animate=False)
 
     def action_leave(self) -> None:
-        """One layer at a time: what is typed, then the list."""
+        """Clear the filter, or close the help if there is none."""
         field = self.query_one("#keys-filter", Field)
         if field.value:
             field.value = ""

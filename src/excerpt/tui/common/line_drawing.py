@@ -1,4 +1,4 @@
-"""One line of a note drawn for the eye: runs of text in inks, their wrapping, how inks look. No terminal."""
+"""Styling of one line of a note: runs of text with styles, wrapping, component classes. No terminal is used."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TAB = "    "
 
 
 class Ink(Flag):
-    """What a run of text is; several at once."""
+    """Styles of a run of text; several at once."""
 
     PLAIN = 0
     NEAR = auto()
@@ -50,7 +50,7 @@ class Ink(Flag):
 
 @dataclass(frozen=True, slots=True)
 class LinkTo:
-    """Where a link leads, as it is written: a note with its anchor, or an address."""
+    """Target of a link, as it is written: a note with its anchor, or an address."""
 
     kind: LinkKind
     address: str
@@ -58,7 +58,7 @@ class LinkTo:
 
 @dataclass(frozen=True, slots=True)
 class StyledRun:
-    """A stretch of a drawn line in one ink, and where it leads if it is a link."""
+    """A span of a drawn line in one style, with its target if it is a link."""
 
     text: str
     ink: Ink
@@ -67,8 +67,11 @@ class StyledRun:
 
 @dataclass(frozen=True, slots=True)
 class DrawnLine:
-    """One line of the note. `hang` is the indent, in characters, of its continuation when it is wrapped. `aligned` is
-    the line with its columns under those of its neighbours, for a width that holds it; none if it has no columns."""
+    """One drawn line of the note.
+
+    `hang` is the indent, in characters, of continuation rows when it is wrapped. `aligned` is the line with its columns
+    aligned with those of its neighbours, for a width that it fits into; empty if it has no columns.
+    """
 
     number: int
     runs: tuple[StyledRun, ...]
@@ -77,7 +80,7 @@ class DrawnLine:
 
 
 class InkedLine:
-    """A line being drawn: for each character its ink, and what it is shown as (None: itself, "": nothing)."""
+    """A line being drawn: the style of each character, and what it is shown as (None: itself, "": nothing)."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -96,7 +99,7 @@ class InkedLine:
             inks[at] = both
 
     def replace(self, start: int, end: int, shown: str) -> None:
-        """Show `shown` where start..end stands."""
+        """Show `shown` in place of start..end."""
         if start < end:
             self._as_it_stands = False
             self.shown[start] = shown
@@ -106,12 +109,12 @@ class InkedLine:
         self.replace(start, end, "")
 
     def link(self, start: int, end: int, to: LinkTo) -> None:
-        """Ink a link, and keep where it leads."""
+        """Style a link, and keep its target."""
         self.ink(start, end, Ink.LINK)
         self.links[start] = (end, to)
 
     def drawn(self, start: int = 0, end: int | None = None) -> str:
-        """What is shown of start..end."""
+        """Return what is shown of start..end."""
         clean = visible(self.text)
         return "".join(_piece(clean[at], self.shown[at]) for at in range(start, len(clean) if end is None else end))
 
@@ -149,7 +152,7 @@ def _piece(character: str, shown: str | None) -> str:
 
 @cache
 def _both(one: Ink, other: Ink) -> Ink:
-    """Flags are combined through their enum's constructor each time, which takes most of drawing a line."""
+    """Return a union of styles, cached: the enum's constructor takes most of the time of drawing a line."""
     return one | other
 
 
@@ -157,7 +160,7 @@ def _both(one: Ink, other: Ink) -> Ink:
 
 
 def wrap(runs: Sequence[StyledRun], width: int, hang: int) -> list[list[StyledRun]]:
-    """The rows that `runs` fill, `hang` cells indented after the first. At least one row."""
+    """Return the rows that `runs` fill, indented by `hang` cells after the first. At least one row."""
     text = "".join(run.text for run in runs)
     if len(text) <= width and text.isascii():
         return [list(runs)]
@@ -184,7 +187,7 @@ def _cuts(text: str, width: int, hang: int) -> list[tuple[int, int]]:
 
 
 def _last_break(text: str, start: int, end: int) -> int:
-    """Return the last place in start..end where a row may end; `end` where there is none but inside a word."""
+    """Return the last place in start..end where a row may end; `end` if there is none but inside a word."""
     indent = start + len(text[start:end]) - len(text[start:end].lstrip())
     if text[indent : end + 1].isascii():
         return text.rfind(" ", indent, end) + 1 or end
@@ -199,9 +202,11 @@ _UNSPACED = re.compile(
     "\uf900-\ufaff\uff01-\uff9f\U00016fe0-\U0001b2ff\U00020000-\U0003ffff]"
 )
 """Characters of scripts written without spaces between words: Thai, Lao, Tibetan, Myanmar, Khmer, Tai, Han, kana, Yi.
-Korean has spaces. Blocks of Unicode 15."""
+
+Korean has spaces. Blocks of Unicode 15.
+"""
 _LEADING_VOWELS = frozenset("เแโใไເແໂໃໄ")
-"""They are written before their consonant, in Thai and Lao."""
+"""Vowels of Thai and Lao that are written before their consonant."""
 _TRAILING_VOWELS = frozenset("ะาำๅະາຳ")
 _CLOSING = ("M", "Pe", "Pf", "Po", "Lm")
 _OPENING = ("Ps", "Pi")
@@ -218,8 +223,8 @@ def _may_part(before: str, after: str) -> bool:
 
 
 def _fitting(text: str, start: int, room: int) -> int:
-    """Where text from `start` stops fitting into `room` cells; at least one character fits."""
-    if text[start : start + room + 1].isascii():  # one more: a combining mark may follow the last that fits
+    """Return where text from `start` stops fitting into `room` cells; at least one character fits."""
+    if text[start : start + room + 1].isascii():  # one more: a combining mark may follow the last one
         return min(start + room, len(text))
     used = 0
     for at in range(start, len(text)):
@@ -269,7 +274,7 @@ INKS = {
     Ink.HIGHLIGHT: "ink--highlight",
     Ink.MATCH: "ink--match",
 }
-"""Each ink's component class; of several on one run, the later lies over the earlier."""
+"""Component class of each style; of several on one run, a later one overrides an earlier one."""
 
 INK_CSS = """
 Preview {
@@ -298,11 +303,11 @@ Preview {
     & > .ink--match { color: $match-foreground; background: $match-background; text-style: bold; }
 }
 """
-"""Text-style tells apart what can be confused without colours; signs and words the rest."""
+"""Styles that could be confused without colours differ in `text-style`; the others in signs or words."""
 
 
 class Context(IntEnum):
-    """What a line is part of."""
+    """The kind of block that a line belongs to."""
 
     PROSE = auto()
     PLAIN = auto()
@@ -313,8 +318,10 @@ class Context(IntEnum):
 
 
 class Around(NamedTuple):
-    """What a line is part of; the ink of the callout around it, and the language of the fence. `block` is the row
-    (from 0) on which the fence or the frontmatter begins."""
+    """The context of a line: the kind of its block, the style of its callout, and the language of its fence.
+
+    `block` is the row (from 0) on which the fence or the frontmatter begins.
+    """
 
     context: Context
     callout: Ink = Ink.PLAIN
@@ -324,7 +331,7 @@ class Around(NamedTuple):
 
 PROSE = Around(Context.PROSE)
 PLAIN = Around(Context.PLAIN)
-"""Of a text that is no Markdown: every line as it stands."""
+"""Context of a text that is not Markdown: every line is shown verbatim."""
 
 CALLOUT_INKS = {
     kind: ink
@@ -337,7 +344,7 @@ CALLOUT_INKS = {
     }.items()
     for kind in kinds.split()
 }
-"""Obsidian's kinds of callouts, by the colours they have there; any other kind looks like a note."""
+"""Styles of Obsidian's kinds of callouts, with the colours they have there; any other kind is drawn as a note."""
 
 CALLOUT = re.compile(r"\[!([\w-]+)(?:\|[^\]]*)?\][+-]?")
 QUOTE_MARKS = re.compile(r"^\s*((?:>\s?)+)")
@@ -345,7 +352,7 @@ _FENCE = re.compile(r"^(?:[ \t]|[-*+>]|\d+[.)])*(`{3,}|~{3,})[ \t]*\{?\.?([\w+#.
 
 
 def contexts_of(lines: Sequence[str]) -> list[Around]:
-    """What each line of a note is part of; `lines` begin with the note's first."""
+    """Return the context of each line of a note; `lines` begin with the note's first."""
     found: list[Around] = []
     fence: Around | None = None
     mark, callout = "", Ink.PLAIN
@@ -374,7 +381,7 @@ def contexts_of(lines: Sequence[str]) -> list[Around]:
 
 
 def _callout(line: str, before: Ink) -> Ink:
-    """The ink of the callout that a line is in, if the one before it was in that of `before`."""
+    """Return the style of the callout that a line is in; `before` is that of the line before."""
     if ">" not in line[:4]:
         return Ink.PLAIN
     quote = QUOTE_MARKS.match(line)
@@ -385,12 +392,12 @@ def _callout(line: str, before: Ink) -> Ink:
 
 
 LONGEST = 2_000
-"""Characters drawn of one line; a longer one says how much is missing."""
+"""Maximum characters drawn of one line; a longer one ends with the number of missing characters."""
 
 _TAB_CELLS = 4
 
 Columns = tuple[int, int]
-"""A stretch of a line's characters, end exclusive."""
+"""Columns of a line, end exclusive."""
 
 _HEADING = re.compile(r"^ {0,3}(#{1,6})\s")
 _TASK = re.compile(r"^(\s*(?:>\s?)*)([-*+]|\d+[.)])\s\[(.)\]\s")
@@ -399,9 +406,9 @@ _NUMBERED = re.compile(r"^\s*(?:>\s?)*\d+[.)]\s")
 _RULE = re.compile(r"^\s*(?:[-*_]\s*){3,}$")
 TABLE_RULE = re.compile(r"^\s*(?:>\s?)*\|?[\s:|-]*-[\s:|-]*$")
 INLINE_MARKS = re.compile(r"[*_`\[<>#=~%^|\\&]|https?:")
-"""Without any of these no part of a line is drawn in another way than the rest."""
+"""Without a match no part of a line is drawn in another way than the rest."""
 _MARKS = re.compile(rf"{INLINE_MARKS.pattern}|^\s*(?:[-+]|\d+[.)])")
-"""Without any of these a line is shown as it stands."""
+"""Without a match a line is shown verbatim."""
 _SIGNS = {Ink.CALLOUT: "◆", Ink.TIP: "✦", Ink.WARNING: "▲", Ink.DANGER: "✖", Ink.QUOTE: "❝"}
 
 
@@ -414,7 +421,10 @@ def draw_line(
     near: Iterable[Columns] = (),
     code: Sequence[tuple[int, int, Ink]] = (),
 ) -> DrawnLine:
-    """One line as runs. `matches` and `near` (what is nearest in meaning) are columns, as those of `code` with inks."""
+    """Return one line as runs.
+
+    `matches` and `near` (what is nearest in meaning) are columns, `code` are columns with styles.
+    """
     line = InkedLine(text[:LONGEST])
     hang = ink_line(line, around, code)
     lay_over(line, matches, near)
@@ -429,12 +439,12 @@ def lay_over(line: InkedLine, matches: Iterable[Columns], near: Iterable[Columns
 
 
 def with_rest(runs: tuple[StyledRun, ...], cut: int) -> tuple[StyledRun, ...]:
-    """`runs`, and how many characters of their line are not drawn, if any."""
+    """Return `runs`, with the number of characters of their line that are not drawn, if any."""
     return (*runs, StyledRun(f" … {counted(cut, 'more character')}", Ink.FAINT)) if cut > 0 else runs
 
 
 def ink_line(line: InkedLine, around: Around, code: Sequence[tuple[int, int, Ink]] = ()) -> int:
-    """Ink what a line is; the hang of its continuation lines. Of frontmatter see `excerpt.tui.common.line_drawing`."""
+    """Style a line by its context, and return the indent of its continuation rows."""
     if around.context is Context.PLAIN:
         return 0
     if around.context is not Context.PROSE:
@@ -458,7 +468,7 @@ def _draw_code(line: InkedLine, around: Around, code: Sequence[tuple[int, int, I
 
 
 def _draw_start(line: InkedLine, callout: Ink) -> int:
-    """Ink what the start of the line says it is; the hang of its continuation lines."""
+    """Style a line by its Markdown block mark, and return the indent of its continuation rows."""
     text = line.text
     if heading := _HEADING.match(text):
         line.ink(0, len(text), Ink.HEADING)
@@ -510,8 +520,10 @@ def _draw_quote(line: InkedLine, quote: re.Match[str], ink: Ink) -> None:
 
 
 def drawn_characters(text: str) -> list[str]:
-    """What each character of one line of prose is shown as: itself, another, or "" where it is a mark taken away, or
-    part of a comment that begins in this line."""
+    """Return what each character of one line of prose is shown as: itself, another, or "" if it is hidden.
+
+    Hidden are marks, and a comment that begins in this line.
+    """
     clean = visible(text)
     if not INLINE_MARKS.search(text):
         return list(clean)
@@ -540,7 +552,7 @@ _FAINT_KINDS = (SpanKind.COMMENT, SpanKind.HTML, SpanKind.BLOCK_ID)
 
 
 def draw_inline(line: InkedLine, *, with_comments: bool = True) -> None:
-    """Ink links, code and emphasis, without their marks."""
+    """Style links, code and emphasis, and hide their marks."""
     for span in inline_spans(line.text):
         if span.kind in _LINK_KINDS or span.kind is SpanKind.URL:
             draw_link(line, span)
@@ -557,7 +569,7 @@ def draw_inline(line: InkedLine, *, with_comments: bool = True) -> None:
 
 
 def draw_link(line: InkedLine, span: InlineSpan) -> None:
-    """Draw the label of a link, or else where it leads; an embed is marked as one."""
+    """Draw the label of a link, or else its target; an embed gets a sign."""
     is_embed = _LINK_KINDS.get(span.kind) is LinkKind.EMBED
     start, end = _shown_of(span, line.text, is_embed=is_embed)
     line.replace(span.start, start, "▣ " if is_embed else "")
@@ -566,8 +578,10 @@ def draw_link(line: InkedLine, span: InlineSpan) -> None:
 
 
 def _shown_of(span: InlineSpan, text: str, *, is_embed: bool) -> Columns:
-    """What of a link is shown: its label, else where it leads. Of an embed neither the size it is to be drawn in, nor
-    the folders or the site of its file."""
+    """Return what is shown of a link: its label, else its target.
+
+    Of an embed neither the size nor the folders or the site of its file are shown.
+    """
     start, end = span.text_start, span.text_end
     size = _IMAGE_SIZE.search(text[start:end]) if is_embed else None
     if size is not None:

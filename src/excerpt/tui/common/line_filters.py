@@ -1,9 +1,8 @@
-"""The last look at what goes to the terminal, line by line: nothing in it may be obeyed, and in the plain mode no sign
-is drawn that a screen reader or a terminal has none of.
+"""Filters of lines before they go to the terminal: control characters are removed, and plain mode gets ASCII signs.
 
-Both come after every widget, so that what Textual draws (borders, scrollbars, fields that text was pasted into) and
-what stands in a note goes through them as well. A widget need not know of the plain mode: it draws the sign, and a test
-holds every sign in the code to be in the table here. What is copied or remembered is the note's own text as ever.
+They are applied after every widget, also to what Textual draws (borders, scrollbars, fields with pasted text) and to
+the text of notes. A widget need not know of plain mode: it draws the sign, and a test checks that every sign in the
+code is in the table here. Copied or remembered text is the unchanged text of the note.
 """
 
 from __future__ import annotations
@@ -23,13 +22,15 @@ from excerpt.text.display import obeyed, visible_line
 from excerpt.tui.keymap import spell_keys
 
 _SUSPECT = re.compile(f"[\\x00-\\x1f{obeyed()}]")
-# A joiner before such a character is measured with it, and without it would join what stands behind.
+# With joiners before such a character: they are measured with it, and alone would join what follows.
 _WITH_JOINERS = re.compile(f"\u200d*{_SUSPECT.pattern}")
 
 
 class Harmless(LineFilter):
-    """Takes the place of each such character: with a sign where it was given a cell, with nothing where it was not, so
-    that lines stay as wide as they were laid out."""
+    """Replaces characters that a terminal would interpret.
+
+    By a sign if the character has a cell, else by nothing, so that lines stay as wide as they were laid out.
+    """
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:  # noqa: ARG002 - Textual's shape
         if not any(_is_suspect(segment.text) for segment in segments):
@@ -53,7 +54,7 @@ def _shown(found: re.Match[str]) -> str:
 # --- the plain mode ---------------------------------------------------------------------------------------------------
 
 SIGNS: Mapping[str, str] = {
-    # Where one is, and what was chosen.
+    # Positions and selections.
     "▌": ">",  # the selected row
     "┃": "#",  # in the pack, at the margin
     "≈": "~",  # near in meaning, at the margin
@@ -76,13 +77,13 @@ SIGNS: Mapping[str, str] = {
     "✓": "x",
     "✔": "x",
     "✗": "-",
-    "✕": "]",  # takes the filter before it off
+    "✕": "]",  # removes the filter before it
     "▣": "#",  # an embedded note or picture
     "•": "*",  # an item
     "⚠": "!",
     "★": "*",
     "☆": ".",
-    # Ways and moves.
+    # Arrows and separators.
     "›": ">",
     "‹": "<",
     "▸": ">",
@@ -136,18 +137,18 @@ SIGNS: Mapping[str, str] = {
     "├": "+",
     "┤": "+",
 }
-"""What is not here and is drawn is of a note, or of Textual: see `plain_sign`."""
+"""ASCII replacements of the app's signs. Others come from a note or from Textual: see `plain_sign`."""
 
 PUNCTUATION = frozenset("…–“”‘’")
-"""Stays as it is, like letters: notes are full of it."""
+"""Punctuation that plain mode keeps, like letters, because notes are full of it."""
 
 _RANGES = ((0x2190, 0x21FF), (0x2300, 0x23FF), (0x2500, 0x25FF), (0x2700, 0x27BF), (0x2800, 0x28FF))
-"""Arrows, technical signs, lines, blocks and shapes, dingbats, Braille: what the plain mode draws none of."""
+"""Characters that plain mode replaces: arrows, technical signs, lines, blocks and shapes, dingbats, Braille."""
 
 
 @lru_cache(maxsize=512)
 def plain_sign(sign: str) -> str:
-    """The ASCII sign for one character, or the character itself where it is a letter of some script."""
+    """Return the ASCII sign for a character, or the character itself if it is a letter of some script."""
     if sign in SIGNS:
         return SIGNS[sign]
     if not any(first <= ord(sign) <= last for first, last in _RANGES) or unicodedata.east_asian_width(sign) in "WF":
@@ -159,19 +160,19 @@ def plain_sign(sign: str) -> str:
 
 
 def plainly(text: str) -> str:
-    """`text` with ASCII in the place of lines, blocks and other signs, as wide as before; letters stay."""
+    """Return `text` of the same width with ASCII in place of lines, blocks and other signs; letters stay."""
     return text if text.isascii() else "".join(map(plain_sign, text))
 
 
 _LINE = 12
-"""Cells from which a run of low bars is the edge of a box and no count."""
+"""Minimum cells of a run of low bars that is the edge of a box and not a count."""
 
 
 class Plain(LineFilter):
-    """Draws ASCII signs in the place of others."""
+    """Replaces signs by ASCII, in plain mode."""
 
     def switch(self, *, on: bool) -> None:
-        """Draw so, and spell keys, or not."""
+        """Turn plain mode on or off, also for the spelling of keys."""
         self.enabled = on
         spell_keys(spelled=on)
 
@@ -184,5 +185,5 @@ def _plain(text: str, style: Style | None) -> Segment:
         return Segment("_" * len(text), style)
     if style is not None and "@mouse.down" in style.meta:
         return Segment(" " * len(text), style)
-    # A bar of half a cell is no cursor.
+    # In longer text a half-cell bar is not the cursor.
     return Segment(plainly(text.replace("▌", "▍") if len(text) > 2 else text), style)

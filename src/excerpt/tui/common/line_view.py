@@ -1,5 +1,4 @@
-"""What the line-drawn widgets share: scrolling over a number of lines without laying out the screen for it, and drawing
-them without what Textual puts around a line."""
+"""Base of line-drawn widgets: scrolls over a number of lines without a layout, and draws them without decoration."""
 
 from __future__ import annotations
 
@@ -16,8 +15,11 @@ from textual.widget import Widget
 
 
 class LineBar(ScrollBar):
-    """One column. Of its lines most are alike, so each kind is made once; Textual takes every line through all that it
-    does for a widget, which was a third of the time of drawing a list."""
+    """A scrollbar of one column, which creates each kind of line once.
+
+    Most of its lines are equal. Textual draws each line of a scrollbar like a widget's, which took a third of the time
+    of drawing a list.
+    """
 
     def render_lines(self, crop: Region) -> list[Strip]:
         bar = self.render()
@@ -48,7 +50,7 @@ class LineBar(ScrollBar):
 
 
 class LineView(ScrollView, can_focus=True):
-    """A widget that draws its own lines, as many as it is told."""
+    """A widget that draws its own lines; their number is set by `set_line_count`."""
 
     DEFAULT_CSS = """
     LineView {
@@ -65,25 +67,25 @@ class LineView(ScrollView, can_focus=True):
         self._base: Style | None = None
 
     def focus(self, scroll_visible: bool = True) -> Self:
-        """At once, as a field does."""
+        """Focus the widget at once, as `Field.focus` does."""
         self.screen.set_focus(self, scroll_visible)
         return self
 
     async def _on_key(self, event: events.Key) -> None:
-        """At once, as a field does."""
+        """Handle a key at once, as `Field` does."""
         if await self.app._check_bindings(event.key):
             event.stop()
 
     @property
     def base_style(self) -> Style:
-        """The widget's own colours, kept: Textual works them out anew at each look."""
+        """The widget's own style, cached, because Textual computes it at each access."""
         if self._base is None:
             self._base = self.rich_style
         return self._base
 
     @property
     def vertical_scrollbar(self) -> ScrollBar:
-        """One that is drawn as sparingly as the lines."""
+        """A `LineBar`, created at the first access."""
         if self._vertical_scrollbar is None:
             self._vertical_scrollbar = LineBar(name="vertical", thickness=self.scrollbar_size_vertical)
             self._vertical_scrollbar.display = False
@@ -91,7 +93,7 @@ class LineView(ScrollView, can_focus=True):
         return self._vertical_scrollbar
 
     def refresh(self, *regions: Region, repaint: bool = True, layout: bool = False, recompose: bool = False) -> Self:
-        """As Textual does, but for the scrollbar, which knows by itself when it is another."""
+        """Refresh as Textual does, but without the scrollbar, which refreshes itself."""
         if repaint and not layout and not recompose and self.is_mounted:
             gutter, size = self.styles.gutter, self.outer_size
             lines = Region(-gutter.left, -gutter.top, size.width - self.scrollbar_size_vertical, size.height)
@@ -99,11 +101,11 @@ class LineView(ScrollView, can_focus=True):
         return super().refresh(*regions, repaint=repaint, layout=layout, recompose=recompose)
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        """The lines as they are drawn, which fill their width and have all their colours.
+        """Return the drawn lines, which fill their width and have all their colours.
 
-        Textual would put each through five more strips, for borders, padding and shades that are not there, and one
-        for each filter: more than half of the time of a list. An upper border is drawn its way, and all where there is
-        more around the lines.
+        Textual would make five more strips of each line, for borders, padding and shades that do not exist, and one for
+        each filter: more than half of the time of a list. An upper border is drawn as Textual does; so is everything if
+        there are other gutters.
         """
         above, right, below, left = self.styles.gutter
         if right or below or left:
@@ -122,9 +124,9 @@ class LineView(ScrollView, can_focus=True):
         return strips
 
     def set_line_count(self, lines: int) -> None:
-        """Set how many lines there are to scroll over, and draw anew.
+        """Set the number of lines to scroll over, and redraw.
 
-        Setting `virtual_size` would lay out and draw the whole screen, at each key typed; the scrollbar always has its
+        Setting `virtual_size` would lay out and draw the whole screen at each key typed. The scrollbar always has its
         column, so only this widget and its scrollbar change.
         """
         size = Size(self.scrollable_content_region.width, lines)

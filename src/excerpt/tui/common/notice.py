@@ -1,4 +1,4 @@
-"""What a pane says when it has nothing to list: a title, a sentence, a hint. Vault text in it is never markup."""
+"""What a pane shows when it has nothing to list: a title, a sentence, a hint. Text of the vault is never markup."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """`serious` draws it as an error."""
+    """The content of a notice. `serious` draws it as an error."""
 
     title: str
     sentence: str = ""
@@ -26,7 +26,7 @@ class Said:
 
     @staticmethod
     def of_failure(failure: Failure) -> Said:
-        """Return what is said of a failure."""
+        """Return the notice for a failure."""
         return Said(failure.title, failure.message, failure.hint, serious=True)
 
 

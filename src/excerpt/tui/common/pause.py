@@ -1,4 +1,4 @@
-"""Something that is done when nothing has come for a while, whatever it is that would come."""
+"""A delayed call that a newer call replaces (a debounce)."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import Protocol
 
 
 class Stoppable(Protocol):
-    """A timer."""
+    """A timer that can be stopped."""
 
     def stop(self) -> None: ...
 
 
 After = Callable[[float, Callable[[], object]], Stoppable]
-"""Calls something once after so many seconds, as a widget's `set_timer` does."""
+"""Calls a function once after a number of seconds, as a widget's `set_timer` does."""
 
 
 class Pause:
-    """One call to come: a newer one takes its place, so that it is made when there was a pause."""
+    """A delayed call; a newer one replaces it, so that only the last call before a pause is made."""
 
     def __init__(self, after: After) -> None:
         self._after = after
@@ -25,14 +25,14 @@ class Pause:
 
     @property
     def waits(self) -> bool:
-        """Whether the call is still to be made."""
+        """Whether a call is still to be made."""
         return self._timer is not None
 
     def begin(self, seconds: float, call: Callable[[], object]) -> None:
-        """Wait so long, then make that call."""
+        """Make a call after `seconds`, unless another call or `stop` comes before."""
 
         def done() -> None:
-            # A timer that is over may be stopped while its call is still on its way through the queue of messages.
+            # An elapsed timer may be stopped while its call is still in the message queue.
             if self._timer is timer:
                 self._timer = None
                 call()
@@ -41,7 +41,7 @@ class Pause:
         timer = self._timer = self._after(seconds, done)
 
     def stop(self) -> None:
-        """Make no call."""
+        """Cancel the call, if there is one."""
         if self._timer is not None:
             self._timer.stop()
             self._timer = None

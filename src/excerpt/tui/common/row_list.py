@@ -1,4 +1,4 @@
-"""A list drawn line by line: rows, a cursor, the mouse, what names a fragment in it. The rows are the subclass's."""
+"""A list drawn line by line: rows, a cursor, the mouse, names of fragments. Subclasses provide the rows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class RowList(LineView):
-    """Rows of `ROW_HEIGHT` lines. Only those in sight are drawn, so a new list costs a frame, not its length."""
+    """Rows of `ROW_HEIGHT` lines. Only visible rows are drawn, so a new list costs the same whatever its length."""
 
     ROW_HEIGHT: ClassVar[int] = 2
 
@@ -41,7 +41,7 @@ class RowList(LineView):
     """The selected row; 0 in an empty list."""
 
     class Moved(Message):
-        """The cursor stands on another row."""
+        """The cursor has moved to another row."""
 
         def __init__(self, rows: RowList, row: int) -> None:
             super().__init__()
@@ -60,31 +60,33 @@ class RowList(LineView):
 
     @property
     def row_count(self) -> int:
-        """How many rows there are: the subclass's."""
+        """Number of rows. Overridden by subclasses."""
         return 0
 
     def draw_row(self, row: int, width: int, selected: bool, base: Style) -> Sequence[Strip]:  # noqa: ARG002 - the subclass's
-        """The lines of a row, each `width` cells wide, on `base`: the subclass's."""
+        """Return the lines of a row, each `width` cells wide, in style `base`. Overridden by subclasses."""
         return (Strip.blank(width, base),) * self.ROW_HEIGHT
 
     def top_of(self, row: int) -> int:
-        """The line that a row begins with; of the row behind the last, how many lines there are."""
+        """Return the first line of a row; for the row after the last, the number of lines."""
         return row * self.ROW_HEIGHT
 
     def row_at(self, line: int) -> int:
-        """The row that a line is of; at least `row_count` behind the last."""
+        """Return the row of a line; at least `row_count` after the last."""
         return line // self.ROW_HEIGHT
 
     def style_of(self, name: str) -> Style:
-        """A component class's own colours, to lay over a row's; kept, as a screen of rows asks some 400 times."""
+        """Return the style of a component class, to add to a row's; cached, as a frame uses it some 400 times."""
         style = self._styles_of.get(name)
         if style is None:
             style = self._styles_of[name] = self.get_component_rich_style(name, partial=True)
         return style
 
     def rows_changed(self, cursor: int = 0, kept: int = 0) -> None:
-        """Draw anew, with the cursor on that row; called by the subclass when its rows are others. The first `kept` are
-        the same as before."""
+        """Redraw with the cursor on that row. Called by the subclass when its rows have changed.
+
+        The first `kept` rows are the same as before.
+        """
         self._drawn = {at: drawn for at, drawn in self._drawn.items() if at[0] < kept}
         self.set_reactive(RowList.cursor, max(0, min(cursor, self.row_count - 1)))
         self.set_line_count(self.top_of(self.row_count))
@@ -149,7 +151,7 @@ class RowList(LineView):
         self._drawn.clear()
 
     def on_resize(self) -> None:
-        """Keep the cursor in sight. A tab that comes up again tells the size it had: what was scrolled to stays."""
+        """Keep the cursor visible. A tab that is shown again reports an unchanged size; its scroll position is kept."""
         before, self._sized = self._sized, self.size
         if self.size == before:
             return
@@ -164,7 +166,7 @@ class RowList(LineView):
 
 
 Name: TypeAlias = "tuple[str, Sequence[Span]]"
-"""A title or heading, and what matched in it."""
+"""A title or heading with its matches."""
 
 BETWEEN = " › "
 _LEFT_OUT: Name = ("…", ())
@@ -185,8 +187,11 @@ def path_below(title: str, heading_path: Sequence[str]) -> str:
 
 
 def shortened(names: Sequence[Name], cells: int) -> list[Name]:
-    """`names` in at most `cells`, if that can be: headings between the first and the last are left out first, as the
-    last says most of where a fragment stands; then title and last heading share the room, each without its middle."""
+    """Return `names` in at most `cells`, if possible.
+
+    Headings between the first and the last are dropped first, because the last says most about a fragment's place. Then
+    title and last heading share the room, and each loses its middle.
+    """
     shown = list(names)
     left_out = 0
     while _width(shown) > cells and len(names) - left_out > 2:
@@ -201,8 +206,7 @@ def shortened(names: Sequence[Name], cells: int) -> list[Name]:
 
 
 def elided(name: Name, cells: int) -> Name:
-    """A name in at most `cells`: what is too much is left out of its middle, as names begin and end in what tells them
-    apart."""
+    """Return a name in at most `cells`, without its middle, since names differ in their beginnings and ends."""
     from excerpt.model import Span
 
     text = steady(name[0])
@@ -228,7 +232,7 @@ def _width(names: Sequence[Name]) -> int:
 
 
 def name_parts(names: Sequence[Name], cells: int, title: Style, heading: Style, match: Style) -> list[Part]:
-    """`names` as parts of a line, what matched in them set off."""
+    """Return `names` as parts of a line with their matches highlighted."""
     parts: list[Part] = []
     for place, (text, spans) in enumerate(shortened(names, cells)):
         if place:

@@ -1,4 +1,4 @@
-"""The part of a text that a row of a list shows: one line, from the beginning of its best sentence."""
+"""The snippet of a text in a row of a list: one line, from the beginning of its best sentence."""
 
 from __future__ import annotations
 
@@ -23,25 +23,26 @@ _SENTENCE_END = re.compile(
     r"|(?<=[。！？])[。！？]*[」』）”]*\s*"
     r"|(?<=\n)(?:[ \t]*\n\s*|(?=[ \t]*(?:>[ \t]?)*(?:[-*+][ \t]|\d+[.)][ \t]|#{1,6}[ \t]|\|))))"
 )
-"""A full stop, not one of an abbreviation or an initial; where a paragraph, an item or a row of a table ends.
-One character class in front, by which the text is skipped through: ten times as fast as three patterns."""
+"""Ends of sentences: a full stop (not of an abbreviation or initial), the end of a paragraph, item or table row.
+
+The single character class at the front lets the search skip through the text: ten times as fast as three patterns.
+"""
 _ROW_END = re.compile(r"[ \t]*\|[ \t]*$")
 _SAMPLE = 80
 _FENCES = ("```", "~~~")
 
 _BEFORE = 200
-"""Characters of its line looked at before the place where a row begins, so that a link or emphasis begun there is still
-taken for one."""
+"""Characters of the line examined before a row's start, so that a link or emphasis begun there is recognised."""
 _BEHIND = 600
-"""Characters looked at behind those that the row has room for: an address is not shown, and may be long."""
+"""Characters examined after those that fit into the row: an address is not shown and may be long."""
 
 
 def snippet(text: str, spans: Sequence[Span], width: int) -> tuple[str, list[tuple[int, int]]]:
-    """What of `text` fills `width` cells of one line, and the matches in it (start, end).
+    """Return the part of `text` that fills `width` cells of one line, and the matches in it (start, end).
 
-    Markdown marks are left out and white space is drawn together. The line begins with the sentence that has most of
-    the matches; without any, with the first line that is not a heading. It is wider than `width`, or ends with an
-    ellipsis, where there is more.
+    Markdown marks are left out and white space is collapsed. The line begins with the sentence that has most of the
+    matches; without any, with the first line that is not a heading. It is wider than `width`, or ends with an ellipsis,
+    if there is more.
     """
     row = _SnippetRow(text, _best_start(text, spans, _characters_in(width, text)))
     row.fill(width)
@@ -55,7 +56,7 @@ def snippet(text: str, spans: Sequence[Span], width: int) -> tuple[str, list[tup
 
 
 class _SnippetRow:
-    """What is shown of `text` from `start` on, and where in it each of the characters went."""
+    """What is shown of `text` from `start` on, and the position of each character in it."""
 
     def __init__(self, text: str, start: int) -> None:
         self.shown: list[str] = []
@@ -69,14 +70,14 @@ class _SnippetRow:
         return not self._text[self._at :].isspace() and self._at < len(self._text)
 
     def place(self, at: int) -> int:
-        """Where the character at `at` of the text is shown, or what is next to it, if it is not."""
+        """Return where the character at `at` of the text is shown, or the nearest shown character if it is hidden."""
         at -= self.start
         if at < 0:
             return 0
         return self._places[at] if at < len(self._places) else len(self.shown)
 
     def fill(self, width: int) -> None:
-        """Take line after line until there is more than `width` cells hold."""
+        """Add lines until there is more than `width` cells hold."""
         text = self._text
         line_start = text.rfind("\n", 0, self.start) + 1
         contexts = self._contexts(line_start)
@@ -97,13 +98,13 @@ class _SnippetRow:
             self._space()
 
     def _contexts(self, line_start: int) -> Iterator[Context]:
-        """What the lines from the first one on are part of."""
+        """Return the contexts of the lines from the first one on."""
         if not any(fence in self._text for fence in _FENCES):
             return iter(())
         return (around.context for around in _contexts(self._text)[self._text.count("\n", 0, line_start) :])
 
     def _take(self, drawn: list[str], base: int, is_whole: bool, context: Context, width: int) -> None:
-        """Add a line's characters, until `width` cells are full; `base` is where they begin in the text."""
+        """Add a line's characters until `width` cells are full; `base` is their start in the text."""
         line = self._text[base : base + len(drawn)]
         sign, hidden = "", len(drawn)
         if context is Context.CODE:
@@ -142,7 +143,7 @@ class _SnippetRow:
 def _contexts(text: str) -> list[Around]:
     lines = text.split("\n")
     if lines[0].rstrip() == "---":
-        lines[0] = ""  # it begins no frontmatter: a fragment is no note
+        lines[0] = ""  # not frontmatter, since this is a fragment and not a note
     return contexts_of(lines)
 
 
@@ -150,14 +151,14 @@ _CODE = (Context.CODE, Context.CODE_EDGE, Context.QUOTED_CODE)
 
 
 def _sign(mark: re.Match[str]) -> str:
-    """What stands before a line that begins something, so that it is not read as going on."""
+    """Return the sign for the start of a block, which keeps it apart from the text before it."""
     if mark["task"]:
         return "☐ " if mark["done"] in " >/?!" else "☑ "
     return mark["number"] or ("• " if mark["bullet"] else "· " if mark["block"] else "")
 
 
 def _characters_in(cells: int, text: str) -> int:
-    """How many characters of `text` fill that many cells, judged by its beginning."""
+    """Return how many characters of `text` fill that many cells, estimated from its beginning."""
     if text.isascii():
         return cells
     sample = text[:_SAMPLE]
@@ -165,13 +166,13 @@ def _characters_in(cells: int, text: str) -> int:
 
 
 def _body_start(text: str) -> int:
-    """Where the text begins after the heading it may stand under."""
+    """Return where the text begins after its heading, if it has one."""
     heading = _HEADING.match(text)
     return heading.end() if heading and heading.end() < len(text) else 0
 
 
 def _best_start(text: str, spans: Sequence[Span], width: int) -> int:
-    """Where the sentence begins of which the first `width` characters hold most of the words that matched."""
+    """Return the start of the sentence whose first `width` characters contain most of the matched words."""
     body = _body_start(text)
     ordered = sorted((span for span in spans if span.start >= body), key=lambda s: s.start)
     if not ordered or len(text) - body <= width:
@@ -190,7 +191,7 @@ def _best_start(text: str, spans: Sequence[Span], width: int) -> int:
 
 
 def _code_lines(text: str, body: int) -> Iterator[int]:
-    """Where the lines of code begin: each is a sentence."""
+    """Yield where the lines of code begin: each counts as a sentence."""
     if not any(fence in text for fence in _FENCES):
         return
     at = 0

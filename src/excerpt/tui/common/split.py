@@ -1,4 +1,4 @@
-"""Two panes of a tab, beside or below one another as there is room, with a border between them that can be dragged."""
+"""Two panes of a tab, beside or below each other, with a border between them that can be dragged."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from textual.reactive import reactive, var
 from textual.widget import Widget
 
 SHARE = 0.46
-"""The list's part of the body, across or down, until the border is dragged."""
+"""The list's share of the body, across or down, until the border is dragged."""
 
 BESIDE_FROM = 100
-"""Columns from which on the context stands beside the list by itself: each then has room for a line of prose."""
+"""Minimum columns to show the context beside the list: each then has room for a line of prose."""
 BELOW_FROM = 13
-"""Rows of the body from which on there is room for two panes one below the other: four fragments and as many lines."""
+"""Minimum rows of the body for two panes below each other: four fragments and as many lines."""
 BOTH_FROM = 16
-"""Rows of the body from which on a panel leaves room for the context above it."""
+"""Minimum rows of the body for a context above a panel."""
 
 _LEAST_COLUMNS = 28
 _LEAST_ROWS = 3
@@ -29,8 +29,10 @@ _LEAST_SHARE, _MOST_SHARE = 0.15, 0.85
 
 @dataclass(frozen=True, slots=True)
 class Arrangement:
-    """What of a body is in sight. `first` is the list's columns where `beside`, else its rows: all of them where it is
-    alone, 0 where it is out of sight."""
+    """The visible parts of a body.
+
+    `first` is the list's columns if `beside`, else its rows: all of them if it is alone, 0 if it is hidden.
+    """
 
     beside: bool
     first: int
@@ -39,23 +41,22 @@ class Arrangement:
 
     @property
     def divided(self) -> bool:
-        """Whether there is a border between two panes that can be moved."""
+        """Whether there is a movable border between two panes."""
         return self.first > 0 and (self.context or self.panel)
 
 
 def within(share: float) -> float:
-    """Return the share nearest to one that the user asks for that leaves room for both panes."""
+    """Return the nearest share that leaves room for both panes."""
     return max(_LEAST_SHARE, min(_MOST_SHARE, round(share, 3)))
 
 
 def arranged(
     share: float, columns: int, rows: int, *, context: bool, panel: bool, asked: bool = False, least: float = 0
 ) -> Arrangement:
-    """Return what is in sight in a body of that size, of which the list has `share`, 0 to 1.
+    """Return the visible parts of a body of that size, of which the list has `share`, 0 to 1.
 
-    `context` and `panel` say whether there is one to be shown, `asked` whether the context takes the list's place where
-    there is no room for both; `least` is the part of the height that the other pane
-    wants at least where it stands below.
+    `context` and `panel`: whether there is one to show. `asked`: whether the context replaces the list if there is no
+    room for both. `least` is the minimum share of the height for the other pane if it is below.
     """
     beside = columns >= BESIDE_FROM
     if not (context or panel):
@@ -71,7 +72,7 @@ def arranged(
 
 
 def _part(share: float, length: int, least: int) -> int:
-    """Return `share` of `length`, with at least `least` for both."""
+    """Return `share` of `length`, with at least `least` for both parts."""
     return max(least, min(length - least, round(share * length)))
 
 
@@ -79,7 +80,7 @@ _NOT_YET = Arrangement(False, 0, True, False)
 
 
 class Splitter(Widget):
-    """The column between two panes that stand beside one another."""
+    """The column between two panes that are beside each other."""
 
     DEFAULT_CSS = """
     Splitter {
@@ -92,30 +93,35 @@ class Splitter(Widget):
 
 
 class Split(Container):
-    """Lay two children out as there is room. It has the class `-beside` where they stand so, and `-no-panel` where
-    the second child is to leave it out. What in that has the class `context` is shown where there is room for one."""
+    """A container of two children, arranged by the available room.
+
+    It has the class `-beside` if they are beside each other, and `-no-panel` if no panel is shown. Widgets of class
+    `context` within the second child are shown if there is room for a context.
+    """
 
     share: reactive[float] = reactive(SHARE, init=False)
-    """The first pane's part of the room, 0 to 1."""
+    """The first pane's share of the room, 0 to 1."""
     context: var[bool] = var(True, init=False)
     """Whether there is a context to show."""
     panel: var[bool] = var(False, init=False)
     """Whether a panel is open."""
     asked: var[bool] = var(False, init=False)
-    """Whether the context was asked for: it stands in the list's place where there is no room for both. Where it is
-    shown `by_key` only, beside the list the key hides it."""
+    """Whether the context was asked for: it replaces the list if there is no room for both.
+
+    If the context is shown `by_key` only, this hides it beside the list.
+    """
     least: var[float] = var(0.0, init=False)
-    """The part of the height that the second pane wants at least, until the user says otherwise."""
+    """Minimum share of the height for the second pane, until the user resizes."""
 
     class Dragged(Message):
-        """The user wants the first pane to have that part of the room, 0 to 1."""
+        """The user wants the first pane to have this share of the room, 0 to 1."""
 
         def __init__(self, share: float) -> None:
             super().__init__()
             self.share = share
 
     def __init__(self, *children: Widget, by_key: bool = False, extra: float = 0.0, id: str | None = None) -> None:  # noqa: A002 - Textual's name
-        """`extra` is added to the share of the first pane, where it holds more than a list."""
+        """Prepare the container; `extra` is added to the share of the first pane, if it holds more than a list."""
         super().__init__(Splitter(), *children, id=id)
         self._by_key = by_key
         self._extra = extra
@@ -129,7 +135,7 @@ class Split(Container):
 
     @property
     def shown(self) -> Arrangement:
-        """What is in sight."""
+        """The visible parts."""
         return self._shown
 
     @property
@@ -142,7 +148,7 @@ class Split(Container):
         return self.size.width if self._shown.beside else self.size.height
 
     def resize(self, share: float) -> None:
-        """The user wants the first pane to have that part, whatever a panel would like."""
+        """Give the first pane a share that the user chose, whatever a panel would like."""
         self.least = 0.0
         self.post_message(self.Dragged(share))
 
@@ -152,7 +158,7 @@ class Split(Container):
         return within(share)
 
     def arrange_panes(self) -> None:
-        """Work out what is in sight, and lay the screen out if it is something else than before."""
+        """Compute the visible parts, and lay out the screen if they have changed."""
         shown = self.wanted(self.size)
         if not self.size or shown == self._shown:
             return
@@ -165,20 +171,23 @@ class Split(Container):
         self.set_class(shown.beside, "-beside")
         self.show_context()
         self.set_class(not shown.panel, "-no-panel")
-        # A widget's own request leaves its children where they are.
+        # Requested by a child, because a request by this widget would not move its children.
         splitter.refresh(layout=True)
         self._pass_focus_on(first if first.display else second)
 
     on_resize = watch_share = watch_context = watch_panel = watch_asked = watch_least = arrange_panes
 
     def show_context(self) -> None:
-        """Show the context within the second child, or not. By a class of this one, as panels are, all within would be
-        styled anew at the first letter of a query, which takes longer than to draw its hits."""
+        """Show or hide the context within the second child.
+
+        Not by a class of this widget, which would restyle everything within at the first letter of a query and take
+        longer than to draw its hits.
+        """
         for context in self._panes[1].query(".context"):
             context.display = self._shown.context
 
     def _pass_focus_on(self, seen: Widget) -> None:
-        """Where the pane that has the focus goes out of sight, `seen` gets it: keys would lead nowhere."""
+        """Move the focus to `seen` if the pane that has it is hidden, since keys would have no effect."""
         shown = self._shown
         passage = shown.context or (self._by_key and shown.panel)
         focused, second = self.screen.focused, self._panes[1]
@@ -193,12 +202,12 @@ class Split(Container):
             self.screen.set_focus(next((one for one in (seen, *seen.query("*")) if one.focusable), None))
 
     def wanted(self, size: Size) -> Arrangement:
-        """What would be in sight at that size."""
+        """Return what would be visible at that size."""
         columns, rows = size
         context, panel = self.context, self.panel
         if self._by_key:
             beside = columns >= BESIDE_FROM
-            # Below, it was asked for, as a panel is.
+            # Below the list it is shown like a panel, if asked for.
             context, panel = context and beside and not self.asked, context and not beside and self.asked
         share = within(self.share + self._extra)
         asked = self.asked and not self._by_key
@@ -230,20 +239,20 @@ class Split(Container):
             self.query_one(Splitter).remove_class("-dragged")
 
     def _place(self, event: events.MouseEvent) -> int:
-        """Where the mouse is along the panes, in cells from the first one's beginning."""
+        """Return the mouse position along the panes, in cells from the start of the first one."""
         at = event.screen_offset - self.region.offset
         return at.x if self._shown.beside else at.y
 
 
 class _SplitLayout(Layout):
-    """The children where the split says. All in one pass: a width set at each resize would lay out twice."""
+    """The layout of a `Split`, in one pass: setting a width at each resize would lay out twice."""
 
     name = "split"
 
     def arrange(self, parent: Widget, children: list[Widget], size: Size, greedy: bool = True) -> ArrangeResult:  # noqa: ARG002 - Textual's shape
         assert isinstance(parent, Split)
         panes = [child for child in children if not isinstance(child, Splitter)]
-        # The first frame is drawn before a size is told.
+        # The first frame is drawn before the first resize event.
         shown = parent.wanted(size) if parent.shown is _NOT_YET else parent.shown
         regions = _regions(shown, size, len(panes))
         placements = [_placed(widget, region) for widget, region in zip(panes, regions, strict=True)]

@@ -1,4 +1,4 @@
-"""Lines of cells for the line-drawn widgets: fitted to a width, with an ellipsis, wide characters counted as two."""
+"""Lines of cells for line-drawn widgets: fitted to a width, with an ellipsis; wide characters count as two."""
 
 from __future__ import annotations
 
@@ -19,19 +19,21 @@ _JOINED = re.compile("^\u200d+|(?:\u200d+[\u2190-\u2bff\U0001f000-\U0001faff])+"
 
 
 def steady(text: str) -> str:
-    """`text` without what terminals do not agree on the width of: variants and skin colours of an emoji, all but the
-    first of several joined to one, and joiners with nothing before them. What stands behind them in the line is then
-    where it is thought to be."""
+    """Return `text` without characters on whose width terminals disagree.
+
+    These are variation selectors and skin tones of an emoji, all but the first of several joined emoji, and joiners
+    with nothing before them. The rest of the line is then where it is computed to be.
+    """
     return text if text.isascii() else _JOINED.sub("", _VARIANTS.sub("", text))
 
 
 def cells_in(text: str) -> int:
-    """How wide `text`, which is one line and visible, is when it is drawn."""
+    """Return the width in cells of `text`, a single visible line."""
     return len(text) if text.isascii() else cell_len(text)
 
 
 def fit(text: str, cells: int) -> str:
-    """`text`, cut to `cells` with an ellipsis where it is longer."""
+    """Return `text`, truncated to `cells` with an ellipsis if it is longer."""
     if cells <= 0:
         return ""
     text = steady(text)
@@ -41,7 +43,7 @@ def fit(text: str, cells: int) -> str:
 
 
 def fit_parts(parts: Iterable[Part], cells: int) -> list[Part]:
-    """`parts`, cut to `cells` as one line; the ellipsis stands where the cut is."""
+    """Return `parts` as one line, truncated to `cells` with an ellipsis."""
     fitted: list[Part] = []
     left = cells
     kept = [(steady(text), style) for text, style in parts if text]
@@ -59,7 +61,7 @@ def fit_parts(parts: Iterable[Part], cells: int) -> list[Part]:
 
 
 def line(left: Iterable[Part], right: Sequence[Part], width: int, base: Style) -> Strip:
-    """One line: `left` from the left, `right` whole at the right end, `base` beneath all of it."""
+    """Return one line: `left` aligned left, `right` complete at the right end, on the style `base`."""
     right = [(steady(text), style) for text, style in right]
     right_width = sum(cells_in(text) for text, _ in right)
     fitted = fit_parts(left, max(0, width - right_width - (1 if right else 0)))
@@ -70,12 +72,12 @@ def line(left: Iterable[Part], right: Sequence[Part], width: int, base: Style) -
 
 
 def cells_of(parts: Iterable[Part]) -> int:
-    """How wide `parts` are when they are drawn."""
+    """Return the width of `parts` in cells."""
     return sum(cells_in(steady(text)) for text, _ in parts)
 
 
 def parts_with_matches(text: str, matches: Iterable[tuple[int, int]], plain: Style, match: Style) -> list[Part]:
-    """`text` in parts: what matches (start, end) in one style, the rest in the other."""
+    """Return `text` in parts: its matches (start, end) in one style, the rest in the other."""
     parts: list[Part] = []
     at = 0
     for start, end in matches:
@@ -94,18 +96,18 @@ _STANDING = " ▁▂▃▄▅▆▇█"
 
 
 def share_bar(share: float, cells: int) -> str:
-    """`share` of `cells`, 0 to 1, always `cells` wide; what is more than nothing is seen."""
+    """Return a horizontal bar for `share` (0 to 1) that is always `cells` wide; above 0 at least an eighth is drawn."""
     full, rest = divmod(_eighths(share, 8 * cells), 8)
     return ("█" * full + (_LYING[rest] if rest else "")).ljust(cells)
 
 
 def height_bar(share: float) -> str:
-    """`share` of a cell, 0 to 1, from its bottom; what is more than nothing is seen."""
+    """Return a vertical bar of one cell for `share`, 0 to 1; above 0 at least an eighth is drawn."""
     return _STANDING[_eighths(share, 8)]
 
 
 def sparkline(counts: Sequence[float]) -> str:
-    """One bar a count, as high as it is beside the highest; none for 0."""
+    """Return one vertical bar for each count, relative to the highest; blank for 0."""
     highest = max(counts, default=0)
     return "".join(height_bar(count / highest if highest else 0) for count in counts)
 

@@ -1,6 +1,6 @@
-"""What is known of the index, and what the engine and the indexing process are asked. Knows no screen.
+"""State of the index, and requests to the engine and the indexing process. Independent of the screen.
 
-`IndexState` is a value, which each message makes another; `IndexController` acts on it.
+`IndexState` is an immutable value; each message produces a new one. `IndexController` acts on it.
 """
 
 from __future__ import annotations
@@ -41,24 +41,24 @@ if TYPE_CHECKING:
     from excerpt.model import BuildReport, Progress, Status
 
 _SHOWN_AFTER = 0.5
-"""Seconds of work before a build is shown: an edit is taken in sooner, and would only flicker."""
+"""Seconds of work before a build is shown: an edit is indexed sooner and would only flicker."""
 
-# Between files a build commits, for a second or two; over less than this the rate would leap.
+# A build commits for a second or two between files; over a shorter window the rate would jump.
 _WINDOW = 10.0  # seconds of work
-_FIRST = 1.0  # seconds of work before there is a rate to tell
-_STEADY = 4.0  # seconds of work before a time left is told
-_SWING = 2.0  # where a time left is told, the two halves of the window differ by at most this factor
+_FIRST = 1.0  # seconds of work before a rate is shown
+_STEADY = 4.0  # seconds of work before a time left is shown
+_SWING = 2.0  # maximum factor between the rates of the window's halves for which a time left is shown
 
 
 class Watch(Enum):
-    """How the process hears of changes."""
+    """How changes of the vault are detected."""
 
     NOT_YET = "not yet"
     EVENTS = "events"
     POLLING = "polling"
     ENDED = "ended"
     STORE = "store"
-    """There is no process: the vault is in a store, and changes are pushed to it."""
+    """No process: the vault is in a store, and changes are pushed to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """What is done in a second of work."""
+    """What is done per second of work."""
 
     notes: float
     bytes: float
@@ -80,12 +80,12 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """What was done in the last seconds of work, which pauses are no part of: the oldest sample first."""
+    """Samples of the last seconds of work, pauses excluded, the oldest first."""
 
     samples: tuple[Sample, ...] = ()
 
     def after(self, progress: Progress) -> Pace:
-        """With what is said now; of another build it begins anew."""
+        """Return the pace with this progress added; of another build it starts again."""
         if not progress.notes_total:
             return Pace()
         now = Sample(progress.seconds, progress.notes_done, progress.bytes_done)
@@ -95,13 +95,13 @@ class Pace:
 
     @property
     def rate(self) -> Rate | None:
-        """That of the last seconds; None until there is something to tell."""
+        """Rate of the last seconds; None while too little is known."""
         if not self.samples or self._span < _FIRST or self.samples[0].notes == self.samples[-1].notes:
             return None
         return _between(self.samples[0], self.samples[-1])
 
     def seconds_left(self, progress: Progress) -> float | None:
-        """None until the rate is steady enough to tell."""
+        """Return the seconds left; None until the rate is steady enough for an estimate."""
         rate = self.rate
         if rate is None or self._span < _STEADY or not rate.bytes:
             return None
@@ -117,10 +117,13 @@ class Pace:
 
 @dataclass(frozen=True, slots=True)
 class IndexState:
-    """`status` is that of the generation in use, None before there is one. `progress` is None while nothing is being
-    indexed that is worth showing; `elsewhere` says that another excerpt is writing; `emptied` is how many notes the
-    index holds of a vault that has none, 0 if it has some. With `unfinished` a build was cancelled, and nobody has
-    asked for the rest; with `asked` somebody waits to hear what an update has done."""
+    """The state of the index.
+
+    `status` is that of the generation in use, None if there is none yet. `progress` is None while no build is worth
+    showing. `elsewhere`: another excerpt is writing the index. `emptied` is the number of notes in the index of a vault
+    that has none now, else 0. `unfinished`: a build was cancelled, and the rest was not requested. `asked`: the user
+    waits for the result of an update.
+    """
 
     status: Status | None = None
     progress: Progress | None = None
@@ -135,12 +138,12 @@ class IndexState:
 
     @property
     def at_work(self) -> bool:
-        """Whether the first look at the vault, or a build, is under way."""
+        """Whether the first scan of the vault, or a build, is running."""
         return self.progress is not None or self.watch is Watch.NOT_YET
 
     @property
     def changes_are_seen(self) -> bool:
-        """Whether what is saved is found within a moment, by itself."""
+        """Whether saved files are detected within a moment."""
         return self.watch is Watch.STORE or (self.watch is Watch.EVENTS and not self.paused)
 
     @property
@@ -152,7 +155,7 @@ class IndexState:
         return replace(self, watch=Watch.NOT_YET, failure=None, elsewhere=False, emptied=0, paused=False)
 
     def heard(self, message: Message) -> IndexState:
-        """Return the state after what a thread or process has said."""
+        """Return the state after a message of a thread or process."""
         after = self
         match message:
             case IndexOpened(status=status):
@@ -196,10 +199,10 @@ _NOT_HERE = "The vault is in a store. It is brought up to date where its notes a
 
 
 class IndexController:
-    """Own the engine's threads, the indexing process, and what is known of the index.
+    """The owner of the engine's threads, the indexing process and the state of the index.
 
-    They reach the screen by `loop`; all else here is for the event loop. `notify` is a screen's; `show` is called when
-    the state is another.
+    Threads and processes reach the screen by `loop`; everything else here is for the event loop. `notify` is that of a
+    screen; `show` is called when the state has changed.
     """
 
     def __init__(
@@ -227,7 +230,10 @@ class IndexController:
         self._mended = -1
 
     def open(self) -> None:
-        """Open what there is. The process is started when that is done, so that it does not take the time for it."""
+        """Open the existing index.
+
+        The process is started when that is done, because both at once would slow it down.
+        """
         self.engine.start()
         self.engine.open()
 
@@ -242,12 +248,12 @@ class IndexController:
             self.process.start()
 
     def start_unless_ended(self) -> None:
-        """Start the process; one that has ended is started again by the user alone."""
+        """Start the process unless it has ended; only the user restarts it then."""
         if self.state.watch is not Watch.ENDED:
             self.start()
 
     def use(self, before: Settings, settings: Settings) -> bool:
-        """Answer by other settings from now on; return whether the process must `restart` to read the vault by them."""
+        """Use other settings from now on; return whether the process must `restart` to read the vault with them."""
         if _answering(before) != _answering(settings):
             self.engine.use(settings)
         return _reading(before) != _reading(settings) and self.process.is_running
@@ -259,7 +265,7 @@ class IndexController:
         self.start()
 
     def ask(self, command: Command) -> None:
-        """Have the process do something; it is started if it is gone."""
+        """Send a command to the process, which is started if it is not running."""
         if self._is_stored:
             self._notify(_NOT_HERE, title="Nothing to do here", markup=False)
             return
@@ -278,13 +284,13 @@ class IndexController:
             self._notify("The vault is being read; it is looked at once more after that.")
 
     def take_in_edit(self) -> None:
-        """Look for what was edited, where changes are not seen by themselves."""
+        """Update the index after an edit, if changes are not detected automatically."""
         if not self.state.changes_are_seen:
             self.start_unless_ended()
             self.process.send("update")
 
     async def look_for_newer(self) -> None:
-        """Take up what another process has committed, or pushed."""
+        """Open what another process has committed or pushed."""
         if self._is_stored:
             self.engine.look()
             return
@@ -293,8 +299,8 @@ class IndexController:
     # --- what the process and the engine say --------------------------------------------------------------------------
 
     def opened(self, message: IndexOpened) -> bool:
-        """Take a generation as the one in use; return whether the engine may answer otherwise than before."""
-        # What was asked of a store while it was lost has no answer yet.
+        """Use a generation from now on; return whether the engine's answers may differ from before."""
+        # Questions asked while the store was lost have no answer yet.
         changed = self.state.status != message.status or (self._is_stored and self.state.failure is not None)
         if changed:
             self._reported = ""
@@ -302,7 +308,7 @@ class IndexController:
         return changed or message.anew
 
     def hear(self, message: Message) -> None:
-        """Take in what was said, do what follows from it, and tell the user what came of it."""
+        """Handle a message: update the state, act on it, and notify the user of the result."""
         if isinstance(message, Failure):
             self._failed(message)
             return
@@ -327,7 +333,7 @@ class IndexController:
         self._show()
 
     def _built(self, report: BuildReport, *, asked: bool) -> None:
-        # Skipped files may be others in the same generation.
+        # The same generation may have other skipped files.
         self._wanted = report.generation
         self.engine.open()
         if report.rebuilt:
@@ -347,10 +353,10 @@ class IndexController:
             self.state = self.state.heard(message)
             self.engine.open()
         else:
-            if message.title == StoreUnusableError.title:  # until it answers again
+            if message.title == StoreUnusableError.title:  # shown until the store answers again
                 said = Said.of_failure(message)
                 self.state = replace(self.state, failure=said)
-            # Once, not at every key: what cannot be done for one query cannot be done for the next.
+            # Once, not at every key: the next query would fail for the same reason.
             if message.message != self._reported:
                 self._reported = message.message
                 self._notify(f"{message.message} {message.hint}", title=message.title, severity="error", markup=False)
@@ -358,30 +364,33 @@ class IndexController:
         self._show()
 
     def _mend(self, message: Failure) -> None:
-        """Have a build mend an index found damaged while reading; it is tried once a generation."""
+        """Request a build that repairs an index found damaged while reading, once per generation."""
         if message.title == IndexUnusableError.title and self._mended != self.state.generation:
             self._mended = self.state.generation
             self.process.send("update")
 
     def _take_up(self, generation: int) -> None:
-        """Have a generation opened that was committed, once."""
+        """Open a committed generation, once."""
         if generation and generation not in (self.state.generation, self._wanted):
             self._wanted = generation
             self.engine.open()
 
 
 def _answering(settings: Settings) -> object:
-    """Return what an engine goes by; the strategy is said with each question."""
+    """Return the settings that an engine uses, without the strategy, which is part of each question."""
     return replace(settings.search, strategy=Strategy.AUTO), _reading(settings)
 
 
 def _reading(settings: Settings) -> object:
-    """Return what an index is made by; the process that makes it reads the settings when it starts."""
+    """Return the settings that an index is built with. The indexing process reads them when it starts."""
     return settings.vault, settings.embedding, settings.pack.tokenizer
 
 
 def newest_generation(folder: Path) -> int:
-    """Return that of the index in `folder`, 0 where none can be read. Imports the index, so it is for a thread."""
+    """Return the generation of the index in `folder`, 0 if it cannot be read.
+
+    Imports the index modules, so it is meant to run in a thread.
+    """
     from excerpt.index.snapshot import Snapshot
 
     with suppress(ExcerptError):
@@ -390,7 +399,7 @@ def newest_generation(folder: Path) -> int:
 
 
 def build_words(report: BuildReport) -> str:
-    """Return what a build has done, as a sentence."""
+    """Return the result of a build as a sentence."""
     counts = ((report.changed, "changed"), (report.added, "added"), (report.removed, "removed"))
     done = ", ".join(f"{count:,} {what}" for count, what in counts if count)
     return f"{done}." if done else "Nothing had changed."
@@ -427,7 +436,7 @@ def bar_state(index: IndexState) -> str:
 
 
 def progress_words(index: IndexState) -> str:
-    """How far a build is, for a sentence; "" while there is none."""
+    """Return the progress of a build for a sentence; "" without a build."""
     progress = index.progress
     if progress is None:
         return ""
@@ -436,14 +445,14 @@ def progress_words(index: IndexState) -> str:
 
 
 def share_done(progress: Progress) -> float:
-    """How much is done, 0 to 1, by bytes where they are known."""
+    """Return the share that is done, 0 to 1, by bytes if they are known."""
     if progress.bytes_total:
         return min(1.0, progress.bytes_done / progress.bytes_total)
     return min(1.0, progress.notes_done / progress.notes_total) if progress.notes_total else 0.0
 
 
 def rate_words(pace: Pace, progress: Progress) -> str:
-    """`410 notes/s · 1.7 MB/s · about 20 s left`, as far as it is known."""
+    """Return `410 notes/s · 1.7 MB/s · about 20 s left`, as far as it is known."""
     rate = pace.rate
     if rate is None:
         return ""
@@ -453,7 +462,7 @@ def rate_words(pace: Pace, progress: Progress) -> str:
 
 
 def time_words(seconds: float) -> str:
-    """About how long: as exactly as a guess may be told."""
+    """Return a duration in words, as exactly as an estimate allows."""
     if seconds < 10:
         return "a few seconds"
     if seconds < 55:

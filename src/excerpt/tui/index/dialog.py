@@ -1,4 +1,4 @@
-"""The index: how far it is, what was skipped and why, and what can be done with it."""
+"""The dialog on the index: progress, skipped files with reasons, and commands."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from excerpt.tui.keymap import key_sign, shown_key
 from excerpt.vault.readers.registry import WITH_OCR
 
 _MOST_FILES = 200
-"""Files that are listed: a list of 1,000 takes a tenth of a second, and nobody goes through them here."""
+"""Maximum number of files listed: a list of 1,000 takes a tenth of a second to build."""
 _LONG = 1.0
-"""Seconds after which it is said how long a file has been in work."""
+"""Seconds after which the time spent on the current file is shown."""
 
 _CHANGES = {
     Watch.NOT_YET: "the whole vault is being looked at first",
@@ -37,7 +37,7 @@ _CHANGES = {
 
 
 class IndexDialog(Dialog[None]):
-    """Shows `state` as it changes."""
+    """The dialog on the index, which follows `state`."""
 
     AUTO_FOCUS = ""
 
@@ -76,8 +76,11 @@ class IndexDialog(Dialog[None]):
         read_images: Callable[[], object],
         store: Address | None = None,
     ) -> None:
-        """`folder` is the index's own, of a vault that is in no `store`; `edit` opens a file of the vault in the user's
-        editor, and `read_images` has images read from now on."""
+        """Prepare the dialog.
+
+        `folder` is that of the index, for a vault that is in no `store`. `edit` opens a file of the vault in the user's
+        editor, and `read_images` turns the reading of images on.
+        """
         super().__init__()
         self.set_reactive(IndexDialog.state, state)
         self._vault = vault
@@ -128,7 +131,7 @@ class IndexDialog(Dialog[None]):
         if said is not None:
             title = (visible_line(said.title), "bold $error")
             failure.update(Content.assemble(title, f"\n{visible_line(said.sentence)} {visible_line(said.hint)}"))
-        # What hardly changes makes room, in a low window, for what goes on.
+        # In a low window facts that hardly change make room for the progress.
         facts = build_facts(state, progress) if progress is not None else []
         if not (facts or said) or not self.has_class("-short"):
             where = ("folder", str(self.folder)) if self._store is None else ("store", self._store.shown)
@@ -195,7 +198,7 @@ class IndexDialog(Dialog[None]):
 
 
 def status_facts(index: IndexState) -> list[tuple[str, str]]:
-    """Return what is indexed, and how it hears of changes."""
+    """Return facts about what is indexed and how changes are detected, as label and value."""
     now = [("changes", "kept until it goes on" if index.paused else _CHANGES[index.watch])]
     if index.unfinished:
         now.append(("unfinished", "a build was cancelled; Update reads the rest"))
@@ -212,7 +215,7 @@ def status_facts(index: IndexState) -> list[tuple[str, str]]:
 
 
 def build_facts(index: IndexState, progress: Progress) -> list[tuple[str, str]]:
-    """Return how far a build is, and since when it has been at a file that takes long."""
+    """Return facts about the progress of a build, including the time spent on a slow file, as label and value."""
     done = f"{progress.notes_done:,} of {counted(progress.notes_total, 'file')}"
     if progress.bytes_total:
         done += f" · {progress.bytes_done / 1e6:,.1f} of {progress.bytes_total / 1e6:,.1f} MB"

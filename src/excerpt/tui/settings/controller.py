@@ -1,4 +1,4 @@
-"""The settings in effect, and what the settings files say of them."""
+"""The settings in effect, and changes of the settings files."""
 
 from __future__ import annotations
 
@@ -17,14 +17,13 @@ if TYPE_CHECKING:
 Part = TypeVar("Part", bound="DataclassInstance")
 
 Stamps = tuple[tuple[int, int] | None, ...]
-"""When each settings file was changed (ns), and its size; None for one that is not there."""
+"""Time of change (ns) and size of each settings file; None for a file that does not exist."""
 
 
 class SettingsController:
-    """Own the settings in effect, and follow the files of a vault.
+    """The owner of the settings in effect, which follows the files of a vault.
 
-    What was chosen for this time alone (a strategy by key, a plain screen by option) stays until a file says something
-    else about it.
+    A temporary choice (a strategy by key, plain mode by option) stays until a file changes that setting.
     """
 
     def __init__(self, vault: Path, settings: Settings, places: Places) -> None:
@@ -35,19 +34,19 @@ class SettingsController:
         self._stamps: Stamps = ()
 
     async def begin(self) -> None:
-        """Remember what the files say."""
+        """Read the files, to recognise later changes."""
         self._stamps = await asyncio.to_thread(self._look)
         with suppress(ExcerptError):
             self._said = await asyncio.to_thread(settings_of, self._vault, self._places)
 
     async def have_files_changed(self) -> bool:
-        """Return whether a file is another than the one that was read last."""
+        """Return whether a file has changed since it was read last."""
         return await asyncio.to_thread(self._look) != self._stamps
 
     async def read(self) -> Settings:
-        """Put into effect what the files say otherwise than before, and return the settings until then.
+        """Apply what has changed in the files, and return the previous settings.
 
-        Raises ExcerptError where a file is not valid, and leaves the settings as they are.
+        Raises ExcerptError if a file is invalid, and then leaves the settings as they are.
         """
         self._stamps = await asyncio.to_thread(self._look)
         said = await asyncio.to_thread(settings_of, self._vault, self._places)
@@ -56,7 +55,7 @@ class SettingsController:
         return before
 
     def make_file(self, file: Path) -> None:
-        """Write a settings file that sets nothing, unless there is one. Raises OSError."""
+        """Write a settings file that sets nothing, unless the file exists. Raises OSError."""
         from excerpt.settings_file import begin_with
         from excerpt.tui.keymap import bindable
 
@@ -80,8 +79,10 @@ def _stamp(file: Path) -> tuple[int, int] | None:
 
 
 def _carried(now: Part, before: Part, after: Part) -> Part:
-    """`now` with every value that differs between `before` and `after`, as it is in the latter: what was chosen for
-    this time alone, on the command line or by a key, stays where the files did not change."""
+    """Return `now` with the new value of every setting that differs between `before` and `after`.
+
+    A temporary choice, on the command line or by a key, stays if the files did not change that setting.
+    """
     changes: dict[str, Any] = {}
     for one in fields(now):
         old, new, current = (getattr(each, one.name) for each in (before, after, now))

@@ -1,4 +1,4 @@
-"""Choosing a theme: the whole screen is drawn in the one under the cursor."""
+"""The theme picker, which shows the whole screen in the selected theme."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from excerpt.tui.common.strips import line
 from excerpt.tui.keymap import key_sign
 
 _REST = 0.06
-"""Seconds the cursor stands on a theme before it is shown: a theme takes as long as some frames."""
+"""Seconds on a row before its theme is shown: applying a theme takes as long as some frames."""
 
 
 class ThemeList(RowList):
-    """Themes by name, with what kind each is of."""
+    """The list of themes, with name and kind."""
 
     ROW_HEIGHT = 1
     BINDINGS: ClassVar[list[BindingType]] = bindings("Themes, with the list focused")
@@ -36,7 +36,7 @@ class ThemeList(RowList):
     """
 
     def __init__(self, rows: Sequence[tuple[str, str]]) -> None:
-        """`rows` are names and kinds."""
+        """Prepare the list; `rows` are names and kinds."""
         super().__init__(id="themes")
         self.rows = tuple(rows)
 
@@ -51,7 +51,7 @@ class ThemeList(RowList):
 
 
 class ThemePicker(Dialog[str]):
-    """Dismissed with the name of a theme that is to be kept; left, the theme is the one before."""
+    """The dialog that chooses a theme, dismissed with its name; if it is closed, the previous theme is restored."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("Themes")
 
@@ -65,7 +65,7 @@ class ThemePicker(Dialog[str]):
     """
 
     def __init__(self, names: Sequence[str], own: frozenset[str]) -> None:
-        """`own` are those that the user made."""
+        """Prepare the dialog; `own` are the names of the user's own themes."""
         super().__init__()
         self._names = tuple(names)
         self._own = own

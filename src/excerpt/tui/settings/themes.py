@@ -1,7 +1,7 @@
-"""Themes are files: those that ship with excerpt, and the user's own in `themes/` of the settings folder.
+"""Theme files: those shipped with excerpt, and the user's own in `themes/` of the settings folder.
 
-A file need say little: what it does not is made of what it says, so that a theme of two colours can be read. The
-variables of Textual's own widgets are given excerpt's, as theirs are blends that no theme can hold to a contrast.
+A file may define few colours, even two: the others are derived, so that text stays readable. Variables of Textual's own
+widgets are set to excerpt's, because theirs are blends whose contrast a theme cannot control.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ LIGHT_DEFAULTS = {
     "ink-code": "#7a3e9d",
     "surface-active": "#e3ecf7",
 }
-"""Variables of excerpt's own, for Textual's themes, and where a file's colours do not make them."""
+"""Defaults of excerpt's own variables, for Textual's themes and for what a file's colours do not determine."""
 
 _OF_TEXTUAL = {
     "text": "foreground",
@@ -69,7 +69,7 @@ _OF_TEXTUAL = {
     **{f"text-{kind}": kind for kind in ("primary", "secondary", "accent", "success", "warning", "error")},
     **{f"{kind}-muted": "panel" for kind in ("primary", "secondary", "accent", "success", "warning", "error")},
 }
-"""Variables of Textual's widgets, and which of the theme's they are."""
+"""The theme variable used for each variable of Textual's widgets."""
 
 CSS_OF_TEXTUAL = """
 Input:focus, TextArea:focus { background-tint: $background 0%; }
@@ -86,7 +86,7 @@ CommandPalette {
     SearchIcon { color: $accent; }
 }
 """
-"""Textual's widgets without the tints and dimmed text that no theme can hold to a contrast."""
+"""CSS for Textual's widgets, without tints and dimmed text, whose contrast a theme cannot control."""
 
 
 class _ThemeFile(msgspec.Struct, forbid_unknown_fields=True):
@@ -108,13 +108,13 @@ class _ThemeFile(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def theme_files(own: Path) -> dict[str, Path]:
-    """Theme names and their files; one of the user's own takes the place of a shipped one of its name."""
+    """Return theme names with their files; the user's own take precedence over shipped ones."""
     folders = (_PACKAGED if _PACKAGED.is_dir() else _SOURCE, own)
     return {file.stem: file for folder in folders for file in sorted(folder.glob("*.toml"))}
 
 
 def load_theme(file: Path) -> Theme:
-    """The theme of a file, named like it. Raises SettingsError."""
+    """Return the theme of a file, named after it. Raises SettingsError."""
     try:
         found = msgspec.convert(tomllib.loads(read_text(file, MOST_SETTINGS_BYTES)), _ThemeFile)
         for value in (*msgspec.structs.asdict(found).values(), *found.variables.values()):
@@ -131,7 +131,7 @@ def load_theme(file: Path) -> Theme:
 
 
 def _made(foreground: Color, background: Color, *, dark: bool) -> dict[str, str]:
-    """excerpt's own variables of a theme that says none: softer text and the selected row, of its two main colours."""
+    """Return excerpt's own variables for a theme, derived from its foreground and background."""
     return {
         **(DARK_DEFAULTS if dark else LIGHT_DEFAULTS),
         "text-soft": foreground.blend(background, 0.25).hex,
@@ -141,7 +141,7 @@ def _made(foreground: Color, background: Color, *, dark: bool) -> dict[str, str]
 
 
 class ThemeController:
-    """Know the themes' files, those in the folder `own` among them, and which of them was changed in an editor."""
+    """The theme files, including those in the folder `own`, and the detection of changed ones."""
 
     def __init__(self, own: Path) -> None:
         self._own = own
@@ -149,8 +149,10 @@ class ThemeController:
         self._seen = ("", 0)
 
     def first(self, name: str, known: Mapping[str, Theme]) -> tuple[Theme, list[str]]:
-        """Return the one theme that the first frame needs, and what is wrong: that of a file, else one of `known`, else
-        the default."""
+        """Return the theme for the first frame, and problems.
+
+        It is that of a file, else one of `known`, else the default.
+        """
         file = self._files.get(name)
         problems = []
         if file is not None:
@@ -163,7 +165,7 @@ class ThemeController:
         return known[name] if name in known else load_theme(self._files[_DEFAULT]), problems
 
     def others(self, known: Collection[str]) -> tuple[list[Theme], list[str]]:
-        """Return the themes of files but those `known`, and what is wrong with any. For a thread."""
+        """Return the themes of files except those `known`, and problems. Meant to run in a thread."""
         themes: list[Theme] = []
         problems: list[str] = []
         for name, file in self._files.items():
@@ -175,9 +177,9 @@ class ThemeController:
         return themes, problems
 
     def changed(self, name: str) -> Theme | None:
-        """Return the user's own theme of that name anew, if its file was saved since the last look.
+        """Return the user's own theme `name` if its file has changed since the last call; else None.
 
-        Raises SettingsError where it cannot be used any more.
+        Raises SettingsError if it has become invalid.
         """
         file = self._files.get(name)
         if file is None or file.parent != self._own:
@@ -190,14 +192,14 @@ class ThemeController:
         return load_theme(file) if before[0] == name and before != now else None
 
     def to_choose(self, known: Collection[str], now: str) -> tuple[list[str], frozenset[str]]:
-        """Return the names to choose from, with the one in use now among them, and those that are the user's own."""
+        """Return the names to choose from, including the current one, and which of them are the user's own."""
         names = [name for name in self._files if name in known]
         own = frozenset(name for name, file in self._files.items() if file.parent == self._own)
         return names if now in names else [*names, now], own
 
 
 def keep_theme(places: Places, vault: Path | None, name: str) -> Path:
-    """Write the theme into the file that it is read from: the vault's own, if that names one. Raises SettingsError."""
+    """Write the theme into the settings file it is read from: the vault's if that sets one. Raises SettingsError."""
     from excerpt.settings_file import begin_with, change_setting
     from excerpt.tui.keymap import bindable
 
