@@ -139,7 +139,10 @@ def settings(every: Sequence[Cases], untold: Sequence[Cases], unnamed: Sequence[
     shipped = auto()
     variants = [
         shipped,
-        *(replace(shipped, name=f"lead {lead:g}", weights=led(HYBRID, lead)) for lead in (0.0, 0.06, 0.1, 0.2)),
+        *(
+            replace(shipped, name=f"lead {lead_weight:g}", weights=led(HYBRID, lead_weight))
+            for lead_weight in (0.0, 0.06, 0.1, 0.2)
+        ),
         *(replace(shipped, name=f"{most or 'any number'} of one note", per_note=most) for most in (2, 4, 5, 0)),
         *(replace(shipped, name=f"{most or 'any number'} of one note among 50", listed=most) for most in (4, 5, 8, 0)),
         replace(shipped, name="links heard that a query is the text of", origins=True),
@@ -163,15 +166,16 @@ def settings(every: Sequence[Cases], untold: Sequence[Cases], unnamed: Sequence[
     )
 
 
-def led(weights: Weights, lead: float) -> Mapping[Strategy, Weights]:
-    """`weights` by the strategy that leads, whose own signal counts `lead` more."""
+def led(weights: Weights, lead_weight: float) -> Mapping[Strategy, Weights]:
+    """`weights` by the strategy that leads, whose own signal counts `lead_weight` more."""
 
     def own(leader: Strategy) -> list[str]:
-        more = ranking.led_by(leader)
+        more = ranking.weights_for(leader)
         return [name for name in SIGNALS if getattr(more, name) != getattr(HYBRID, name)]
 
     return {
-        leader: replace(weights, **{name: getattr(weights, name) + lead for name in own(leader)}) for leader in Strategy
+        leader: replace(weights, **{name: getattr(weights, name) + lead_weight for name in own(leader)})
+        for leader in Strategy
     }
 
 

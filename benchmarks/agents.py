@@ -33,7 +33,7 @@ LARGE = tuple(TIMES * budget for budget in BUDGETS)
 PLOTTED = (250, 500, 1_000, 2_000, 4_000, 8_000, 16_000, 40_000)
 PACKED = PLOTTED[:6]
 """Budgets of packs; the last is the most that the server gives."""
-MOST = LARGE[-1]
+MAX = LARGE[-1]
 LISTED, SNIPPET = 10, 200
 """Hits that `search` lists, and characters of each, by default."""
 AROUND = 100
@@ -80,9 +80,9 @@ def until_read(files: Files, question: Question, paths: Sequence[str]) -> float:
             first = min((target.line_start for target in question.targets if target.path == path), default=1)
             before = "\n".join(files.texts[path].split("\n")[:first])
             spent += TOKENIZER.count(f"{path}\n{before}")
-            return spent if spent <= MOST else math.inf
+            return spent if spent <= MAX else math.inf
         spent += files.tokens(path)
-        if spent > MOST:
+        if spent > MAX:
             break
     return math.inf
 
@@ -93,7 +93,7 @@ def until_found(found: Found) -> float:
     spent = AROUND + TOKENIZER.count("\n\n".join(listed))
     for hit in found.hits[:LISTED]:
         fragment = hit.fragment
-        spent += AROUND + TOKENIZER.count(answers.fragment_part(fragment, MOST))
+        spent += AROUND + TOKENIZER.count(answers.fragment_part(fragment, MAX))
         if inside(found.question, Place(fragment.path, fragment.line_start, fragment.line_end)):
             return spent
     return math.inf

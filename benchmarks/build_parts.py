@@ -63,7 +63,7 @@ def measure(vault: Path) -> dict[str, float]:
         (markdown, "_take_inline", "links and tags"),
         (prepare, "fragments_of", "fragments and their tokens"),
         (prepare, "text_to_row", "compress notes"),
-        (prepare, "taken_apart", "names of notes, texts of links"),
+        (prepare, "tokenize_names", "names of notes, texts of links"),
         (postings.FieldCollector, "add_note", "words"),
         (postings.FieldCollector, "inverted", "count words"),
         (embed.Embedder, "embed", "embed"),
@@ -74,7 +74,7 @@ def measure(vault: Path) -> dict[str, float]:
         (vectors.MatrixWriter, "commit", "matrix"),
     ):
         clock.watch(owner, name, part)
-    pool._WORTH_WORKERS = sys.maxsize
+    pool._WORKERS_FROM_BYTES = sys.maxsize
     began = time.process_time()
     with tempfile.TemporaryDirectory() as folder:
         build.build(vault, Path(folder), Settings())

@@ -24,7 +24,7 @@ from excerpt.index.catalog import ReadRows
 from excerpt.index.snapshot import Snapshot
 from excerpt.kinds import Strategy
 from excerpt.search import evidence, ranking
-from excerpt.search.candidates import OtherNames, Proposer
+from excerpt.search.candidates import CandidateGenerator, OtherNames
 from excerpt.search.engine import Engine, Order, spread
 from excerpt.search.evidence import Evidence
 from excerpt.search.lexical import Rows
@@ -63,8 +63,8 @@ class Case:
 
     def leader(self, wanted: Strategy) -> Strategy:
         """Which strategy answers when `wanted` is asked for."""
-        return ranking.answering(
-            ranking.lead(self.word_count) if wanted is Strategy.AUTO else wanted,
+        return ranking.active_strategy(
+            ranking.primary_strategy(self.word_count) if wanted is Strategy.AUTO else wanted,
             words_found=bool(self.signals[:, SIGNALS.index("words")].any()),
             meaning_found=bool(self.signals[:, SIGNALS.index("meaning")].any()),
         )
@@ -96,7 +96,7 @@ class Variant:
 
 def auto() -> Variant:
     """What is shipped."""
-    return Variant("auto", Strategy.AUTO, {leader: ranking.led_by(leader) for leader in Strategy})
+    return Variant("auto", Strategy.AUTO, {leader: ranking.weights_for(leader) for leader in Strategy})
 
 
 def summaries(every: Sequence[Cases], variant: Variant) -> dict[str, Summary]:
@@ -185,7 +185,7 @@ def case_of(engine: Engine, question: Question) -> Case:
 @contextmanager
 def first_headings_unread() -> Iterator[None]:
     """While it lasts, the first heading of a note is none of its names."""
-    with patch.object(names, "first_heading", lambda _sections: ""), patch.object(names, "stored", names.made_anew):
+    with patch.object(names, "first_heading", lambda _sections: ""), patch.object(names, "stored", names.rebuild_names):
         yield
 
 
@@ -201,7 +201,9 @@ def _fair_anchor(engine: Engine, said: Evidence, struck: Collection[str]) -> Flo
 
     with patch.object(names, "stored", others):
         return (
-            Proposer(engine.snapshot, engine.index, OtherNames(engine.snapshot)).put_forward(said).signals[:, _ANCHOR]
+            CandidateGenerator(engine.snapshot, engine.index, OtherNames(engine.snapshot))
+            .generate(said)
+            .signals[:, _ANCHOR]
         )
 
 

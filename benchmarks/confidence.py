@@ -25,7 +25,7 @@ from excerpt.kinds import Confidence, Strategy
 from excerpt.model import Hit
 from excerpt.search.confidence import LIKELY, STRONG, WEAK, evidence_for, judge
 from excerpt.search.engine import Engine
-from excerpt.search.ranking import lead
+from excerpt.search.ranking import primary_strategy
 from excerpt.settings import Places, Settings
 
 WORK = Path("build/quality")
@@ -47,11 +47,11 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class First:
-    """The first hit of a query of some kind: what its likelihood is made of, and the likelihood. `led_by` is 1 for
+    """The first hit of a query of some kind: what its likelihood is made of, and the likelihood. `weights_for` is 1 for
     who leads for as many words, 0 for the others in `LED`."""
 
     kind: str
-    led_by: tuple[float, ...]
+    weights_for: tuple[float, ...]
     features: tuple[float, ...]
     likely: float
 
@@ -132,7 +132,7 @@ def _first(engine: Engine, question: Question, hit: Hit) -> First:
     evidence, found = engine.candidates(query)
     row = np.searchsorted(engine.snapshot.table.keys, [hit.fragment.key]).astype(np.int32)
     features = tuple(float(value[0]) for value in evidence_for(evidence, found, row))
-    leader = lead(evidence.word_count)
+    leader = primary_strategy(evidence.word_count)
     kind = EXACT if evidence.whole is not None and evidence.whole[row[0]] else LED[leader]
     return First(
         kind, tuple(float(one is leader) for one in LED), features, float(judge(evidence, found, row).likely[0])
@@ -194,7 +194,7 @@ def fitted(asked: Sequence[Asked]) -> list[str]:
     """The weights of a logistic regression on all vaults, each counting alike, and its AUC where every vault is
     judged by weights that were fitted to the others."""
     known = [one for one in asked if one.first is not None]
-    features = np.array([(*one.first.features, *one.first.led_by) for one in known if one.first is not None])
+    features = np.array([(*one.first.features, *one.first.weights_for) for one in known if one.first is not None])
     right = np.array([one.first_right for one in known])
     vaults = np.array([one.vault for one in known])
     share = np.array([1 / np.count_nonzero(vaults == vault) for vault in vaults]) * 1000

@@ -83,7 +83,7 @@ def _random(source: random.Random, name: str) -> Variant:
     drawn = {field.name: near(getattr(HYBRID, field.name)) for field in fields(HYBRID)}
     scale = sum(astuple(HYBRID)) / sum(drawn.values())
     weights = Weights(**{signal: scale * weight for signal, weight in drawn.items()})
-    return Variant(name, Strategy.AUTO, led(weights, near(ranking.LEAD)), links=near(LINKS))
+    return Variant(name, Strategy.AUTO, led(weights, near(ranking.PRIMARY_WEIGHT)), links=near(LINKS))
 
 
 def _values(every: Sequence[Cases], variant: Variant) -> Values:

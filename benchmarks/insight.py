@@ -41,8 +41,8 @@ ASKED = (
     ("powershell-docs-one", "powershell-docs-one.dev"),
 )
 """Vaults whose overviews are asked for what the queries of a set ask for."""
-MOST_MS = 150.0
-LEAST_NAMED = 4
+MAX_MS = 150.0
+MIN_NAMED = 4
 INDEX_SHARE = 0.3
 RUNS = 9
 
@@ -65,11 +65,11 @@ def measure(data: Data) -> None:
             right = sum(path in named for path in main)
             shown = f"{right} of {len(main)}" if judged else ""
             rows.append((f"{name}: {topic}", f"{ms:.0f}", f"{ms / search_ms:.0f}", str(tokens), shown))
-            said.append(verdict(ms <= MOST_MS, f"{topic}: {ms:.0f} ms of CPU, at most {MOST_MS:.0f}"))
+            said.append(verdict(ms <= MAX_MS, f"{topic}: {ms:.0f} ms of CPU, at most {MAX_MS:.0f}"))
             if judged:
                 others = ", ".join(path for path in main if path not in named)
-                least = f"at least {LEAST_NAMED}" + (f"; named nowhere: {others}" if others else "")
-                said.append(verdict(right >= LEAST_NAMED, f"{topic}: {shown} main notes are named, {least}"))
+                least = f"at least {MIN_NAMED}" + (f"; named nowhere: {others}" if others else "")
+                said.append(verdict(right >= MIN_NAMED, f"{topic}: {shown} main notes are named, {least}"))
     if rows:
         table(("", "CPU ms", "times a search", "tokens", "main notes named"), rows)
         print("\n" + "\n".join(said) + "\n")

@@ -149,8 +149,8 @@ def worth(question: Question, hits: Sequence[Place], *, judged: bool) -> Worth:
     hits = [hit for hit in hits if hit.path not in question.struck]
     notes = list(dict.fromkeys(hit.path for hit in hits))[:FIRST]
     value = ndcg(notes, question.grades) if judged else reciprocal_rank(notes, question.grades)
-    answering = sum(note in question.grades for note in notes)
-    recall = answering / min(FIRST, len(question.grades)) if judged else float(answering > 0)
+    active_strategy = sum(note in question.grades for note in notes)
+    recall = active_strategy / min(FIRST, len(question.grades)) if judged else float(active_strategy > 0)
     section = None
     if question.targets:
         section = float(overlaps(hits[:FIRST], question.targets))
@@ -194,16 +194,16 @@ class Summary:
     others: float | None = None
 
 
-def summary(worths: Sequence[Worth]) -> Summary:
+def summary(hit_values: Sequence[Worth]) -> Summary:
     """The means of what was answered to a set's questions."""
-    of_links = mean_of(one.value if one.of_link else None for one in worths)
+    of_links = mean_of(one.value if one.of_link else None for one in hit_values)
     return Summary(
-        statistics.fmean(one.value for one in worths),
-        mean_of(one.section for one in worths),
-        mean_of(one.value if one.gap else None for one in worths),
-        statistics.fmean(one.recall for one in worths),
+        statistics.fmean(one.value for one in hit_values),
+        mean_of(one.section for one in hit_values),
+        mean_of(one.value if one.gap else None for one in hit_values),
+        statistics.fmean(one.recall for one in hit_values),
         of_links,
-        None if of_links is None else mean_of(None if one.of_link else one.value for one in worths),
+        None if of_links is None else mean_of(None if one.of_link else one.value for one in hit_values),
     )
 
 

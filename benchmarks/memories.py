@@ -105,7 +105,7 @@ def speed(vault: Path, scratch: Path, count: int) -> None:
     recaller.close()
 
 
-def answering(recaller: Recaller, query: str) -> list[Recalled]:
+def active_strategy(recaller: Recaller, query: str) -> list[Recalled]:
     """The memories that answer; where none does, those that share a word with the query are not counted."""
     return [one for one in recaller.recall(query) if one.answers]
 
@@ -181,9 +181,9 @@ def meaning(vault: Path, queries: Path, strange: Path, scratch: Path) -> None:
     print("|---|---|---|---|---|")
     for least in (0.3, 0.4, 0.45, 0.5, 0.55, 0.6, 2.0):
         recall.NEAR_IN_MEANING = least
-        answers = [(answering(recaller, query), right) for query, right in asked]
+        answers = [(active_strategy(recaller, query), right) for query, right in asked]
         right = [any(e.memory.source and e.memory.source.digest in r for e in found[:10]) for found, r in answers]
-        strangers = [len(answering(recaller, query)) for query in others]
+        strangers = [len(active_strategy(recaller, query)) for query in others]
         print(
             f"| {least} | {statistics.mean(right):.3f} | {statistics.median(len(found) for found, _ in answers):.0f} |"
             f" {statistics.mean(count == 0 for count in strangers):.2f} | {statistics.median(strangers):.0f} |"

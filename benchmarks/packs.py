@@ -44,15 +44,15 @@ TOP = 50
 SCOPES = tuple(Scope)
 TOKENIZER = open_tokenizer("o200k")
 
-LEAST_HELD = 0.85
+MIN_HELD = 0.85
 """Share of the targets among the hits that a pack of 1,000 tokens is to hold, on the first of SETS."""
-LEAST_SAVED = 0.9
+MIN_SAVED = 0.9
 """Median share of the tokens of whole notes that a pack is to save, on the last of SETS."""
-LEAST_WIDENED = 0.5
+MIN_WIDENED = 0.5
 """Share of the hits that can be widened which are, at 4,000 tokens."""
-MOST_BEHIND = 2
+MAX_BEHIND = 2
 """Questions of one set and budget that a scope may hold less than scope none."""
-MOST_MS = 15.0
+MAX_MS = 15.0
 """Milliseconds that a pack of 4,000 tokens from TOP hits may take, on the last of SETS."""
 
 
@@ -352,10 +352,10 @@ def _report(query_set: QuerySet, checked: int) -> dict[str, int]:
     }
     for scope, row in counts.items():
         behind = max(plain - ours for ours, plain in zip(row, counts[Scope.NONE.value], strict=True))
-        print(verdict(behind <= MOST_BEHIND, f"scope {scope} is at most {behind} questions behind none"))
+        print(verdict(behind <= MAX_BEHIND, f"scope {scope} is at most {behind} questions behind none"))
     for grown in SCOPES[1:]:
         share = share_widened(snapshot, found, BUDGETS[-1], grown)
-        print(verdict(share >= LEAST_WIDENED, f"scope {grown} widens {share:.2f} of the hits that can be"))
+        print(verdict(share >= MIN_WIDENED, f"scope {grown} widens {share:.2f} of the hits that can be"))
     print()
     head = ("milliseconds", "first", "again", "p95", "first-fit", "again / first-fit")
     taken = {scope: times(snapshot, found[:60], scope) for scope in Scope}
@@ -376,7 +376,7 @@ def _report(query_set: QuerySet, checked: int) -> dict[str, int]:
         print(verdict(our > their or our >= top, f"{budget:,} tokens hold {our:.3f}, first-fit {their:.3f}"))
     if query_set.name == SETS[0]:
         share = ours[1] / top
-        print(verdict(share >= LEAST_HELD, f"1,000 tokens hold {share:.3f} of the targets among the hits"))
+        print(verdict(share >= MIN_HELD, f"1,000 tokens hold {share:.3f} of the targets among the hits"))
     saved = {scope: [median_saved(snapshot, found, budget, scope) for budget in BUDGETS] for scope in SCOPES}
     print()
     head = ("median share of tokens saved", *(f"{budget:,}" for budget in BUDGETS))
@@ -387,10 +387,10 @@ def _report(query_set: QuerySet, checked: int) -> dict[str, int]:
     table(head, rows)
     print()
     for budget, (share, _) in zip(BUDGETS, saved[Scope.NEIGHBORS], strict=True):
-        enough = share >= LEAST_SAVED or query_set.name != SETS[-1]
+        enough = share >= MIN_SAVED or query_set.name != SETS[-1]
         print(verdict(enough, f"{budget:,} tokens save {share:.3f} (median)"))
     slowest = taken[Scope.NEIGHBORS].first
-    print(verdict(slowest < MOST_MS, f"{slowest:.1f} ms for a first pack of 4,000 tokens of {TOP} hits"))
+    print(verdict(slowest < MAX_MS, f"{slowest:.1f} ms for a first pack of 4,000 tokens of {TOP} hits"))
     asked = [(each.question.text, each.hits) for each in found[:: max(len(found) // checked, 1)]] if checked else []
     broken = list(broken_promises(snapshot, asked))
     if query_set.name in SETS[:2]:

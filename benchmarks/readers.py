@@ -31,7 +31,7 @@ _LIGATURES = {0xFB00: "ff", 0xFB01: "fi", 0xFB02: "fl", 0xFB03: "ffi", 0xFB04: "
 _XML_TEXT = re.compile(
     rb"<(?:w|a):t(?:\s[^>]*)?>([^<]*)</|</(?:w|a):p>|<(?:w|a):(?:br|tab)\b|<t(?:\s[^>]*)?>([^<]*)</t>"
 )
-_MOST_FILES = 200  # of a kind
+_MAX_FILES = 200  # of a kind
 
 
 def main(folder: Path) -> None:
@@ -43,7 +43,7 @@ def main(folder: Path) -> None:
     print("| kind | files | words found | worst | places a CPU second | MB a CPU second | refused |")
     print("|---|---|---|---|---|---|---|")
     for suffix, found in files.items():
-        _measure(suffix, found[:: max(1, len(found) // _MOST_FILES)][:_MOST_FILES])
+        _measure(suffix, found[:: max(1, len(found) // _MAX_FILES)][:_MAX_FILES])
 
 
 def _measure(suffix: str, files: list[Path]) -> None:

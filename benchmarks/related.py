@@ -35,7 +35,7 @@ from excerpt.text.words import terms_of
 CHOSEN_ON = ("obsidian-help/en", "dendron-site")
 CHECKED_ON = ("powershell-docs-one", "obsidian-help/de")
 AT = 10
-MOST_PAIRS = 1000
+MAX_PAIRS = 1000
 """Pairs that are hidden one by one, spread evenly over all."""
 
 Pairs = Sequence[tuple[int, int]]
@@ -166,7 +166,7 @@ def _figures(scores: Scores, pairs: Pairs) -> tuple[str, str]:
 def _one_by_one(snapshot: Snapshot, pairs: Pairs) -> tuple[str, str, str]:
     """With all links known but those of the pair that is looked for."""
     sources, targets = np.array(pairs, np.int32).T
-    asked = [pairs[at] for at in np.linspace(0, len(pairs) - 1, min(MOST_PAIRS, len(pairs))).astype(int)]
+    asked = [pairs[at] for at in np.linspace(0, len(pairs) - 1, min(MAX_PAIRS, len(pairs))).astype(int)]
     found: defaultdict[int, list[bool]] = defaultdict(list)
     for note, other in asked:
         theirs = ((sources == note) & (targets == other)) | ((sources == other) & (targets == note))

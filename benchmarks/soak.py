@@ -1,7 +1,7 @@
 """An hour's use in some minutes: `make soak`. Queries, edits that a build commits and the engine takes up, and the
 engine closed and opened afresh, in one process; memory and open files are looked at all along.
 
-Ends with an error if, after the first tenth, memory grows by more than MOST_GROWTH, or SQLite's log beyond MOST_LOG, or
+Ends with an error if, after the first tenth, memory grows by more than MAX_GROWTH, or SQLite's log beyond MAX_LOG, or
 if a file is open that the generation in use does not need. Memory is the process's own (RssAnon): how much of the files
 is mapped is up to the system.
 """
@@ -24,9 +24,9 @@ from excerpt.index.snapshot import Snapshot
 VAULT, QUERIES = "dendron-site", "dendron-site.dev"
 SEARCHES, EDITS, REOPENINGS = 10_000, 500, 50
 SAMPLES = 10
-MOST_GROWTH = 1.10
+MAX_GROWTH = 1.10
 """Of what is held after the first tenth."""
-MOST_LOG = 32_000_000
+MAX_LOG = 32_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +107,9 @@ def main() -> None:
         table(("searches", "own MB", "open files", "others", "log MB"), rows)
     first, rest = samples[0], samples[1:]
     if (
-        max(s.own for s in rest) > first.own * MOST_GROWTH
+        max(s.own for s in rest) > first.own * MAX_GROWTH
         or max(s.others for s in rest) > first.others
-        or max(s.log for s in samples) > MOST_LOG
+        or max(s.log for s in samples) > MAX_LOG
     ):
         sys.exit("What the process holds grows.")
 

@@ -295,7 +295,7 @@ def test_an_empty_choice_of_a_pack_is_an_error_that_names_it(
 
 @pytest.mark.parametrize("ask", ["read", "peek", "related", "fragments"])
 def test_an_empty_name_of_a_note_is_an_error(opened: excerpt.Vault, ask: str) -> None:
-    with pytest.raises(excerpt.NotThereError, match="No note here is called ''"):
+    with pytest.raises(excerpt.NotFoundError, match="No note here is called ''"):
         getattr(opened, ask)("")
 
 

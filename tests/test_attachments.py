@@ -205,7 +205,7 @@ def test_a_script_without_a_guard_is_run_once(vault: Path, tmp_path: Path) -> No
 def test_a_place_is_read_by_its_address(opened: excerpt.Vault) -> None:
     found = opened.read("tides.ipynb#cell=2")
     assert (found.text, found.place, found.kind) == (TIDES[1], "cell=2", "notebook")
-    with pytest.raises(excerpt.NotThereError, match="no heading cell=9"):
+    with pytest.raises(excerpt.NotFoundError, match="no heading cell=9"):
         opened.read("tides.ipynb#cell=9")
 
 

@@ -37,7 +37,7 @@ def test_a_vault_that_is_forgotten_is_out_of_the_list(places: Places) -> None:
 
 
 def test_those_opened_longest_ago_go_when_there_are_many(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(known_vaults, "_MOST", 2)
+    monkeypatch.setattr(known_vaults, "_MAX", 2)
     for name in "abc":
         remember_vault(places, Path("/notes", name))
     assert opened(places) == ["/notes/c", "/notes/b"]

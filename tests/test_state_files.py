@@ -13,7 +13,7 @@ from excerpt.kinds import Format, Scope, Strategy
 from excerpt.known_vaults import Recent, recent_vaults
 from excerpt.model import Span
 from excerpt.pack.savings import Savings, SavingsFile
-from excerpt.pack.selection import KeptMarks, Mark, Overrides, read_marks
+from excerpt.pack.selection import Mark, Overrides, SavedMarks, read_marks
 from excerpt.search.usage import Event, UseKind, UseLog
 from excerpt.settings import Places
 from excerpt.state_files import append_lines, load_value, read_lines, read_value, replace_file, write_value
@@ -88,7 +88,7 @@ def test_the_marks_of_before_are_read(file: Path) -> None:
         b'"\\u00fc\\udce9.md", "spans": [[4, 12], [20, 21]]}, {"fragment": "0c1d2e3f4a5b", "path": "b.md", "spans": '
         b'[]}], "dropped": ["aa", "bb"], "scopes": {"4be1c0a2d3f4": "section"}, "order": ["0c1d2e3f4a5b"]}\n'
     )
-    assert read_marks(file) == KeptMarks(
+    assert read_marks(file) == SavedMarks(
         query="wie “sync” \udce9",
         marks=(Mark("4be1c0a2d3f4", "ü\udce9.md", (Span(4, 12), Span(20, 21))), Mark("0c1d2e3f4a5b", "b.md")),
         overrides=Overrides(frozenset({"aa", "bb"}), (("4be1c0a2d3f4", Scope.SECTION),), ("0c1d2e3f4a5b",)),

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from excerpt.api import Memories, Vault, fused, open  # noqa: A004 - read as `excerpt.open`
-    from excerpt.check.source_state import SourceStanding, State
+    from excerpt.check.source_state import SourceComparison, State
     from excerpt.check.verdicts import Check, CheckedCitation, CheckedQuotation, CheckedSentence, SourceLines, Verdict
     from excerpt.errors import (
         ExcerptError,
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
         IndexUnusableError,
         MemoryUnusableError,
         ModelError,
-        NotThereError,
+        NotFoundError,
         SettingsError,
         VaultEmptiedError,
         VaultError,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from excerpt.insight.related import MatchedFragment, Related, RelatedNote
     from excerpt.kinds import Confidence, Format, Scope, Strategy
     from excerpt.memory.recall import Offer, Recalled, Remembered
-    from excerpt.memory.stale import MemoryStanding, SourceStatus
+    from excerpt.memory.stale import SourceCheck, SourceStatus
     from excerpt.model import (
         BuildReport,
         Fragment,
@@ -58,9 +58,9 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "api": "Memories Vault fused open",
-    "check.source_state": "SourceStanding State",
+    "check.source_state": "SourceComparison State",
     "check.verdicts": "Check CheckedCitation CheckedQuotation CheckedSentence SourceLines Verdict",
-    "errors": "ExcerptError IndexBusyError IndexUnusableError MemoryUnusableError ModelError NotThereError "
+    "errors": "ExcerptError IndexBusyError IndexUnusableError MemoryUnusableError ModelError NotFoundError "
     "SettingsError VaultEmptiedError VaultError",
     "insight.facet_map": "Branch VaultMap",
     "insight.notes": "NoteLines Peek",
@@ -68,7 +68,7 @@ _HOMES = {
     "insight.related": "MatchedFragment Related RelatedNote",
     "kinds": "Confidence Format Scope Strategy",
     "memory.recall": "Offer Recalled Remembered",
-    "memory.stale": "MemoryStanding SourceStatus",
+    "memory.stale": "SourceCheck SourceStatus",
     "model": "BuildReport Fragment Hit Memory Pack PackResult Progress Result Signal Source Span Status VaultHit",
     "pack.formats.pack_format": "PackSource",
     "search.explain": "Explanation WordPart",
@@ -95,10 +95,9 @@ __all__ = [
     "MatchedFragment",
     "Memories",
     "Memory",
-    "MemoryStanding",
     "MemoryUnusableError",
     "ModelError",
-    "NotThereError",
+    "NotFoundError",
     "NoteExplanation",
     "NoteLines",
     "Offer",
@@ -117,8 +116,9 @@ __all__ = [
     "SettingsError",
     "Signal",
     "Source",
+    "SourceCheck",
+    "SourceComparison",
     "SourceLines",
-    "SourceStanding",
     "SourceStatus",
     "Span",
     "State",

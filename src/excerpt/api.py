@@ -18,15 +18,15 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 from excerpt.errors import (
     IndexUnusableError,
-    NotThereError,
+    NotFoundError,
     SettingsError,
     StoreUnusableError,
     VaultEmptiedError,
 )
 from excerpt.kinds import Format, Scope, Strategy
-from excerpt.known_vaults import check_breadth, recognise, take_down
+from excerpt.known_vaults import check_breadth, recognise, save_fingerprint
 from excerpt.model import BuildReport, Fragment, Hit, Memory, PackResult, Progress, Result, Source, Status, VaultHit
-from excerpt.settings import PackSettings, Places, Settings, check_apart, open_vault, places, settings_of
+from excerpt.settings import PackSettings, Places, Settings, check_not_in_vault, open_vault, places, settings_of
 from excerpt.state_files import make_private, users_umask
 from excerpt.store.address import Address, is_address, read_address
 from excerpt.text.display import local_time
@@ -40,10 +40,10 @@ if TYPE_CHECKING:
     from excerpt.insight.overview_parts import Overview
     from excerpt.insight.related import Related
     from excerpt.memory.recall import Recalled, Recaller, Remembered
-    from excerpt.memory.stale import MemoryStanding
-    from excerpt.memory.store import KeptMemories, MemoryStore
+    from excerpt.memory.stale import SourceCheck
+    from excerpt.memory.store import LoadedMemories, MemoryStore
     from excerpt.pack.memories import Moving
-    from excerpt.pack.selection import KeptMarks
+    from excerpt.pack.selection import SavedMarks
     from excerpt.search.engine import Engine
     from excerpt.search.explain import Explanation
     from excerpt.search.explain_note import NoteExplanation
@@ -81,10 +81,10 @@ def open(  # noqa: A001 - read as `excerpt.open`
     if is_address(str(path)):
         return StoredVault(read_address(str(path)), places(), on_notice=notice)
     vault, where = open_vault(path), places()
-    check_apart(vault, where)
+    check_not_in_vault(vault, where)
     for sentence in recognise(where, vault, offer=offer):
         notice(sentence)
-    take_down(where, vault)
+    save_fingerprint(where, vault)
     return Vault(vault, settings_of(vault, where), where, refresh=refresh, on_progress=on_progress, on_notice=notice)
 
 
@@ -102,7 +102,7 @@ class Vault:
     """A vault and its index: a context manager, to be made by `excerpt.open` and used from one thread at a time.
 
     Notes are named as a user names them: by path, the end of one, file name, title or alias. What is not given is as in
-    the settings. Methods raise ExcerptError: IndexUnusableError where there is no index to answer from, NotThereError
+    the settings. Methods raise ExcerptError: IndexUnusableError where there is no index to answer from, NotFoundError
     for a note that is not there.
     """
 
@@ -331,9 +331,9 @@ class Vault:
 
     def fragments(self, note: str) -> tuple[Fragment, ...]:
         """Return the fragments of a note, in its order."""
-        from excerpt.insight.notes import note_called
+        from excerpt.insight.notes import find_note
 
-        return tuple(self._snapshot.note_fragments(note_called(self._snapshot, note)))
+        return tuple(self._snapshot.note_fragments(find_note(self._snapshot, note)))
 
     # --- pack ---------------------------------------------------------------------------------------------------------
 
@@ -359,7 +359,7 @@ class Vault:
         With several queries a passage counts for the one that it answers best. `ids` packs those fragments, and `marks`
         those marked in the app, in that order, whatever the queries find. `limit` is the number of best hits to use.
         Without `ranked`, passages are in the order of the vault. A `template` selects its format. `result` is packed
-        without another search. Raises SettingsError for an unknown format or tokenizer, NotThereError if nothing is
+        without another search. Raises SettingsError for an unknown format or tokenizer, NotFoundError if nothing is
         marked.
         """
         given = {
@@ -413,10 +413,10 @@ class Vault:
         from excerpt.pack.build import build_pack, search_all
         from excerpt.pack.formats.registry import renderer_for
         from excerpt.pack.formats.source_label import Links
-        from excerpt.pack.selection import NOTHING_KEPT
+        from excerpt.pack.selection import NO_MARKS
         from excerpt.text.tokens import open_tokenizer
 
-        kept = self._marks() if marks else NOTHING_KEPT
+        kept = self._marks() if marks else NO_MARKS
         source = self._with_memories(kept)
         asked = tuple(queries) or ((kept.query,) if kept.query else ())
         links = Links(self.folder)
@@ -442,16 +442,16 @@ class Vault:
         )
         return links.added(packed)
 
-    def _marks(self) -> KeptMarks:
+    def _marks(self) -> SavedMarks:
         from excerpt.pack.memories import followed
         from excerpt.pack.selection import read_marks
 
         kept = followed(read_marks(self._where.marks_file(self.folder)), self._snapshot)
         if not kept.marks:
-            raise NotThereError("nothing is marked in this vault: mark fragments in the app with the tab key.")
+            raise NotFoundError("nothing is marked in this vault: mark fragments in the app with the tab key.")
         return kept
 
-    def _with_memories(self, kept: KeptMarks) -> Moving:
+    def _with_memories(self, kept: SavedMarks) -> Moving:
         """Return the snapshot, with the marked memories as further notes."""
         from excerpt.pack.memory_fragment import memory_id_of
 
@@ -470,10 +470,10 @@ class Vault:
 
     def read(self, note: str, *, lines: tuple[int, int] | None = None) -> NoteLines:
         """Return a note, or some of its lines: by `lines`, as `NOTE:A-B`, or the section `NOTE#Heading`."""
-        from excerpt.insight.notes import note_called, read
+        from excerpt.insight.notes import find_note, read
 
         if lines is not None:
-            note = f"{note_called(self._snapshot, note)}:{lines[0]}-{lines[1]}"
+            note = f"{find_note(self._snapshot, note)}:{lines[0]}-{lines[1]}"
         return read(self._snapshot, note)
 
     def peek(self, note: str, *, first_lines: int = 8) -> Peek:
@@ -487,13 +487,13 @@ class Vault:
 
         Returns at most `limit` notes, by default ten.
         """
-        from excerpt.insight.notes import place_called, section_called
+        from excerpt.insight.notes import find_lines, find_section
         from excerpt.insight.related import LIMIT, related
 
-        place = place_called(self._snapshot, note)
+        place = find_lines(self._snapshot, note)
         line = place.first if place.last is not None or place.first > 1 else None
         if place.heading:
-            line = section_called(self._snapshot, place.path, place.heading).line_start
+            line = find_section(self._snapshot, place.path, place.heading).line_start
         return related(self._loaded(), place.path, line, LIMIT if limit is None else limit)
 
     def overview(self, topic: str, *, budget: int | None = None) -> Overview:
@@ -636,7 +636,7 @@ class Memories:
 
         return self._folder / TRASH
 
-    def all(self) -> KeptMemories:
+    def all(self) -> LoadedMemories:
         """Return every memory, newest first, and every file that cannot be read as one, with its reason."""
         return self._store.all()
 
@@ -746,7 +746,7 @@ class Memories:
             ),
         )
 
-    def standing(self, memory_id: str) -> MemoryStanding:
+    def standing(self, memory_id: str) -> SourceCheck:
         """Return whether the source of a memory is unchanged in the vault."""
         from excerpt.memory.stale import standing
 
@@ -821,7 +821,7 @@ def _absolute(template: str | Path) -> str:
         raise SettingsError(f"The template {template} cannot be found: {reason}.") from error
 
 
-def _hits_of(kept: KeptMarks, source: Moving) -> Sequence[Hit]:
+def _hits_of(kept: SavedMarks, source: Moving) -> Sequence[Hit]:
     """Return the marks as hits, with the spans that matched when they were made."""
     fragments = ((source.fragment(mark.fragment), mark.spans) for mark in kept.marks)
     return [Hit(fragment, 1.0, spans=spans) for fragment, spans in fragments if fragment is not None]

@@ -112,7 +112,7 @@ class StreamError(ExcerptError):
         super().__init__(f"{failed}: {said}.")
 
 
-class NotThereError(ExcerptError):
+class NotFoundError(ExcerptError):
     """What was asked for by name (a note, a heading, lines of it) is not in the vault's index, or is not one thing."""
 
     title = "It is not there"

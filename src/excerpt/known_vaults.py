@@ -37,7 +37,7 @@ Shape = TypeVar("Shape")
 DEMO = Path(__file__).resolve().parent / "demo"
 """The vault that ships with excerpt, which is also its guide."""
 
-_MOST = 50
+_MAX = 50
 """Vaults that are kept in the list: those opened longest ago go first."""
 
 _LARGEST = 1_000_000
@@ -78,7 +78,7 @@ def remember_vault(where: Places, vault: Path) -> None:
     """Make `vault` the one that was opened last. A state folder that cannot be written is no reason to stop."""
     with suppress(OSError):
         write_value(_file(where, vault), Recent(str(vault), time.time()))
-        for recent in recent_vaults(where)[_MOST:]:
+        for recent in recent_vaults(where)[_MAX:]:
             forget_vault(where, Path(recent.path))
 
 
@@ -220,10 +220,10 @@ def _read(file: Path, shape: type[Shape]) -> Shape | None:
 
 _ENDINGS = (".md", ".markdown", ".mdown", ".mkd", ".mdx", ".qmd", ".rmd", ".txt", ".text")
 _SAMPLE = 64
-_MOST_LISTED = 5_000
+_MAX_LISTED = 5_000
 """Files and folders that notes are chosen from: some 10 ms, however large the vault is."""
-_MOST_READ = 1 << 16
-_MOST_AGE = 86_400.0
+_MAX_READ = 1 << 16
+_MAX_AGE = 86_400.0
 """Seconds after which the sample of notes is written again; a small vault's is written each time."""
 
 
@@ -234,7 +234,7 @@ class _KnownVault:
 
 
 @dataclass(frozen=True, slots=True)
-class Former:
+class FormerVault:
     """A vault that was known before; its `path` is "" if unknown.
 
     `kept` names what the user made for it, "" if nothing. `is_same` says that the present vault holds its notes,
@@ -263,14 +263,14 @@ def recognise(where: Places, vault: Path, *, offer: bool = False) -> tuple[str, 
     gone = [former for former in gone if former.kept] or gone
     if len(gone) == 1:
         try:
-            taken, _ = _take_over(where, vault, gone[0].slug, leave=False)
+            taken, _ = _move_data(where, vault, gone[0].slug, leave=False)
         except OSError as error:
             return (f"What is kept of {gone[0].path} could not be taken over: {error}. Nothing of it is lost.",)
         return (f"This vault was at {gone[0].path} before: {taken} came along.",) if taken else ()
     return tuple(_offered(former, vault) for former in formers if offer and former.kept)
 
 
-def take_down(where: Places, vault: Path) -> None:
+def save_fingerprint(where: Places, vault: Path) -> None:
     """Store a sample of the notes of `vault`, by which it is recognised after a move.
 
     Done at most once a day, and never for a home folder that the user has not confirmed. A data folder that cannot be
@@ -279,7 +279,7 @@ def take_down(where: Places, vault: Path) -> None:
     file = where.known_notes_file(vault)
     known = read_value(file, _KnownVault, None)
     with suppress(OSError, RuntimeError):  # RuntimeError: there is no home folder
-        if known is not None and len(known.notes) == _SAMPLE and time.time() - file.stat().st_mtime < _MOST_AGE:
+        if known is not None and len(known.notes) == _SAMPLE and time.time() - file.stat().st_mtime < _MAX_AGE:
             return
         if too_broad(where, vault, Path.home().resolve()):
             return
@@ -288,7 +288,7 @@ def take_down(where: Places, vault: Path) -> None:
             write_value(file, _KnownVault(str(vault), notes))
 
 
-def left_behind(where: Places, vault: Path | None) -> Iterator[Former]:
+def orphaned_vaults(where: Places, vault: Path | None) -> Iterator[FormerVault]:
     """Yield the vaults, but for `vault`, that have memories and are not there, or of which no path is known."""
     own = "" if vault is None else vault_slug(vault)
     for folder in _listed(where.data / "memories"):
@@ -298,7 +298,7 @@ def left_behind(where: Places, vault: Path | None) -> Iterator[Former]:
         path, notes = _path_of(where, folder.name), _notes_of(where, folder.name)
         if not path or not _is_there(path, vault):
             is_same, is_like = (False, False) if vault is None else _likeness(vault, notes)
-            yield Former(folder.name, path, _remembered(kept), False, is_same, is_like)
+            yield FormerVault(folder.name, path, _remembered(kept), False, is_same, is_like)
 
 
 def adopt(where: Places, vault: Path, named: str) -> str:
@@ -314,7 +314,7 @@ def adopt(where: Places, vault: Path, named: str) -> str:
         raise ExcerptError(f"{named} is this vault itself.", "Name the folder in which it was before.")
     path = _path_of(where, slug) or named
     try:
-        taken, left = _take_over(where, vault, slug, leave=_is_there(path, vault))
+        taken, left = _move_data(where, vault, slug, leave=_is_there(path, vault))
     except OSError as error:
         raise ExcerptError(
             f"What is kept of {path} could not be taken over: {error}. Nothing of it is lost."
@@ -327,7 +327,7 @@ def adopt(where: Places, vault: Path, named: str) -> str:
     return f"Taken over from {path}: {taken or 'nothing'}.{kept_apart}"
 
 
-def command_for(former: Former, vault: Path | None) -> str:
+def command_for(former: FormerVault, vault: Path | None) -> str:
     """Return the command that moves the data of a former vault; without `vault`, with a placeholder."""
     argv = ("excerpt", "doctor", "--vault", str(vault or "ITS-FOLDER-NOW"), "--adopt", former.path or former.slug)
     if os.name == "posix":
@@ -340,7 +340,7 @@ def command_for(former: Former, vault: Path | None) -> str:
 # --- what is the same vault -------------------------------------------------------------------------------------------
 
 
-def _formers(where: Places, vault: Path, *, and_there: bool) -> Iterator[Former]:
+def _formers(where: Places, vault: Path, *, and_there: bool) -> Iterator[FormerVault]:
     """Yield the other vaults whose notes `vault` may hold: those that are gone and, with `and_there`, the rest."""
     own = where.known_notes_file(vault)
     for file in _listed(own.parent):
@@ -352,7 +352,7 @@ def _formers(where: Places, vault: Path, *, and_there: bool) -> Iterator[Former]
             continue
         is_same, is_like = _likeness(vault, known.notes)
         if is_same or (is_like and not is_there):
-            yield Former(file.stem, known.path, _kept(where, vault, file.stem), is_there, is_same, is_like)
+            yield FormerVault(file.stem, known.path, _kept(where, vault, file.stem), is_there, is_same, is_like)
 
 
 def _likeness(vault: Path, notes: dict[str, str]) -> tuple[bool, bool]:
@@ -370,12 +370,12 @@ def _some_notes(vault: Path) -> dict[str, str]:
     """
     paths: list[str] = []
     pending, listed = deque([""]), 0
-    while pending and listed < _MOST_LISTED:
+    while pending and listed < _MAX_LISTED:
         folder = pending.popleft()
         with suppress(OSError), os.scandir(vault / folder) as entries:
             for entry in entries:
                 listed += 1
-                if listed > _MOST_LISTED:
+                if listed > _MAX_LISTED:
                     break
                 if entry.name.startswith("."):
                     continue
@@ -394,7 +394,7 @@ def _digest(vault: Path, path: str) -> str:
 
     try:
         with open_file(vault, path) as opened:
-            data = opened.read(_MOST_READ)
+            data = opened.read(_MAX_READ)
     except (OSError, UnopenedError):
         return ""
     return blake2b(data, digest_size=8).hexdigest() if data else ""
@@ -434,7 +434,7 @@ def _listed(folder: Path) -> list[Path]:
 # --- what is kept of it -----------------------------------------------------------------------------------------------
 
 
-def _things(where: Places, vault: Path) -> dict[str, Path]:
+def _user_files(where: Places, vault: Path) -> dict[str, Path]:
     """Return the user's files about a vault, besides its memories, by their names in sentences."""
     return {
         "settings": where.vault_settings_file(vault),
@@ -469,7 +469,7 @@ def _memories(folder: Path) -> int:
     return sum(parts[0] != "trash" and not any(part.startswith(".") for part in parts) for parts in names)
 
 
-def _offered(former: Former, vault: Path) -> str:
+def _offered(former: FormerVault, vault: Path) -> str:
     command = command_for(former, vault)
     if former.is_there:
         return f"{former.path} holds the same notes, and has {former.kept}. To have them here too: {command}"
@@ -478,7 +478,7 @@ def _offered(former: Former, vault: Path) -> str:
     )
 
 
-def _take_over(where: Places, vault: Path, slug: str, *, leave: bool) -> tuple[str, str]:
+def _move_data(where: Places, vault: Path, slug: str, *, leave: bool) -> tuple[str, str]:
     """Move, or with `leave` copy, the data of another vault to that of `vault`.
 
     Returns what was moved, and what was left because `vault` has its own. Raises OSError; a later call continues.
@@ -489,23 +489,23 @@ def _take_over(where: Places, vault: Path, slug: str, *, leave: bool) -> tuple[s
     former = _of(slug, memories, vault)
     if former.is_dir():
         number = _memories(former)
-        _take_folder(former, memories, leave=leave)
+        _move_folder(former, memories, leave=leave)
         taken += [_remembered(number)] if number else []
-    for name, own in _things(where, vault).items():
+    for name, own in _user_files(where, vault).items():
         file = _of(slug, own, vault)
         if not file.is_file():
             continue
         if own.exists():
             left.append(name)
             continue
-        _take_file(file, own, leave=leave)
+        _move_file(file, own, leave=leave)
         taken.append(name)
     if not leave:
-        _take_along(where, vault, slug)
+        _move_caches(where, vault, slug)
     return ", ".join(taken), ", ".join(left)
 
 
-def _take_along(where: Places, vault: Path, slug: str) -> None:
+def _move_caches(where: Places, vault: Path, slug: str) -> None:
     """Move what can be rebuilt: indexes and the entry among recent vaults; drop the old sample of notes."""
     path = _path_of(where, slug)
     for own in (where.index_folder(vault), where.memory_index_folder(vault)):
@@ -519,7 +519,7 @@ def _take_along(where: Places, vault: Path, slug: str) -> None:
         _of(slug, where.known_notes_file(vault), vault).unlink()
 
 
-def _take_folder(former: Path, folder: Path, *, leave: bool) -> None:
+def _move_folder(former: Path, folder: Path, *, leave: bool) -> None:
     if not leave and not folder.exists():
         make_folder(folder)
         former.rename(folder)
@@ -531,10 +531,10 @@ def _take_folder(former: Path, folder: Path, *, leave: bool) -> None:
         while to.exists() and to.read_bytes() != file.read_bytes():
             to, number = (folder / file.relative_to(former)).with_stem(f"{file.stem}~{number}"), number + 1
         if not to.exists() or not leave:
-            _take_file(file, to, leave=leave)
+            _move_file(file, to, leave=leave)
 
 
-def _take_file(file: Path, to: Path, *, leave: bool) -> None:
+def _move_file(file: Path, to: Path, *, leave: bool) -> None:
     """Whole or not at all, with the time of its last change."""
     make_folder(to)
     if leave:

@@ -27,12 +27,12 @@ T = TypeVar("T")
 MEANING = "meaning"
 """The key of a field's metadata that holds the description of a setting."""
 
-MOST = 1_000_000_000
+MAX = 1_000_000_000
 """What any count may be, in the settings and on the command line: more than there is of anything, and far from what
 databases and arrays cannot hold."""
 
-Positive = Annotated[int, msgspec.Meta(ge=1, le=MOST)]
-Count = Annotated[int, msgspec.Meta(ge=0, le=MOST)]
+Positive = Annotated[int, msgspec.Meta(ge=1, le=MAX)]
+Count = Annotated[int, msgspec.Meta(ge=0, le=MAX)]
 Bytes = Annotated[int, msgspec.Meta(ge=1)]
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 Extension = Annotated[str, msgspec.Meta(pattern=r"^\.[^/]+$")]
@@ -52,7 +52,7 @@ LANGUAGES: Mapping[str, str] = {
 Language = Annotated[str, msgspec.Meta(extra_json_schema={"enum": ["", *LANGUAGES]})]
 
 
-MOST_SETTINGS_BYTES = 1_000_000
+MAX_SETTINGS_BYTES = 1_000_000
 """Of a settings or theme file: one written by hand has some kB."""
 
 _RETIRED = frozenset({"screen.context", "screen.density"})
@@ -223,7 +223,7 @@ class Places:
         return self.state / "sessions" / f"{vault_slug(vault)}.json"
 
     @property
-    def begun_file(self) -> Path:
+    def hint_shown_file(self) -> Path:
         """Path of a file that exists once a vault was opened and the first hint was shown."""
         return self.state / "begun"
 
@@ -292,7 +292,7 @@ def vault_slug(vault: Path) -> str:
     return f"{name}-{hashlib.blake2b(os.fsencode(resolved), digest_size=5).hexdigest()}"
 
 
-def check_apart(vault: Path, where: Places, home: Path | None = None) -> None:
+def check_not_in_vault(vault: Path, where: Places, home: Path | None = None) -> None:
     """Raise VaultError if a folder that excerpt writes to is inside the vault.
 
     A home folder or disk is exempt, because it contains these folders. Memories may be anywhere. `home` is the user's,
@@ -351,7 +351,7 @@ def load_settings(*files: Path) -> Settings:
 
 def _read(file: Path) -> dict[str, Any]:
     try:
-        text = read_text(file, MOST_SETTINGS_BYTES)
+        text = read_text(file, MAX_SETTINGS_BYTES)
     except FileNotFoundError:
         return {}
     except (OSError, UnicodeDecodeError) as error:

@@ -16,8 +16,8 @@ from typing import Any, cast, get_origin, get_type_hints
 import msgspec
 
 from excerpt.errors import SettingsError
-from excerpt.settings import MEANING, MOST_SETTINGS_BYTES, Places, Settings, check_settings
-from excerpt.state_files import read_at_most, replace_file
+from excerpt.settings import MAX_SETTINGS_BYTES, MEANING, Places, Settings, check_settings
+from excerpt.state_files import read_limited, replace_file
 
 # --- settings schema --------------------------------------------------------------------------------------------------
 # What each setting means, in a sentence, and the JSON schema of excerpt.toml that is made from it and `Settings`.
@@ -251,7 +251,7 @@ def _new_table(values: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
 def _read(file: Path) -> str | None:
     """Return the text with its own line ends and without a byte order mark; None if there is no file."""
     try:
-        return read_at_most(file, MOST_SETTINGS_BYTES).decode("utf-8-sig")
+        return read_limited(file, MAX_SETTINGS_BYTES).decode("utf-8-sig")
     except FileNotFoundError:
         return None
 

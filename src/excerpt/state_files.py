@@ -101,7 +101,7 @@ _LARGEST_VALUE = 64_000_000
 """Bytes of a file of our own: the largest, marks and notes of a vault, have some kB."""
 
 
-def read_at_most(file: Path, most: int) -> bytes:
+def read_limited(file: Path, most: int) -> bytes:
     """Return the content of a file. Raises OSError if it cannot be read or has more than `most` bytes.
 
     It may be a device without an end.
@@ -118,9 +118,9 @@ def read_at_most(file: Path, most: int) -> bytes:
 def read_text(file: Path, most: int) -> str:
     """Return UTF-8 text with line feeds and without a byte order mark.
 
-    Raises OSError as `read_at_most` does, and UnicodeDecodeError.
+    Raises OSError as `read_limited` does, and UnicodeDecodeError.
     """
-    return io.StringIO(read_at_most(file, most).decode("utf-8-sig"), newline=None).read()
+    return io.StringIO(read_limited(file, most).decode("utf-8-sig"), newline=None).read()
 
 
 # --- values and logs --------------------------------------------------------------------------------------------------
@@ -131,7 +131,7 @@ def read_text(file: Path, most: int) -> str:
 
 def load_value(file: Path, shape: type[Shape]) -> Shape:
     """Return what the file holds. Raises OSError where it cannot be read, and ValueError where it makes no sense."""
-    return _value_of(read_at_most(file, _LARGEST_VALUE), shape)
+    return _value_of(read_limited(file, _LARGEST_VALUE), shape)
 
 
 def read_value(file: Path, shape: type[Shape], default: Default) -> Shape | Default:

@@ -68,5 +68,5 @@ def test_what_is_compared_has_names_of_its_own() -> None:
 
 @pytest.mark.parametrize("leader", list(Strategy))
 def test_the_shipped_lead_gives_the_shipped_weights(leader: Strategy) -> None:
-    assert led(HYBRID, ranking.LEAD)[leader] == ranking.led_by(leader)
+    assert led(HYBRID, ranking.PRIMARY_WEIGHT)[leader] == ranking.weights_for(leader)
     assert led(HYBRID, 0.0)[leader] == HYBRID

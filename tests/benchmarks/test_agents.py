@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from benchmarks.agents import BEST, GREP, MOST, PACK, Measured, promise, until_read
+from benchmarks.agents import BEST, GREP, MAX, PACK, Measured, promise, until_read
 from benchmarks.grep import WAYS, Files
 from benchmarks.judgements import Place, Question
 
@@ -34,7 +34,7 @@ def test_what_is_not_found_is_never_read() -> None:
 
 
 def test_reading_ends_at_the_most_tokens() -> None:
-    long = Files({"long.md": "word " * (MOST + 1), **FILES.texts})
+    long = Files({"long.md": "word " * (MAX + 1), **FILES.texts})
     assert until_read(long, NOTE, ["long.md", "target.md"]) == math.inf
 
 

@@ -91,7 +91,7 @@ SMALL: Mapping[object, Mapping[str, object]] = {
     edits: {"STARTS": 1, "WARM_UPS": 0, "EDITS": 2, "LONGEST": 3, "BURSTS": 1, "BURST": 2},
     memory: {"REST": 0.1},
     insight: {"ASKED": insight.ASKED[:1], "RUNS": 1},
-    soak: {"SEARCHES": 8, "EDITS": 2, "REOPENINGS": 1, "SAMPLES": 2, "MOST_GROWTH": 10.0},
+    soak: {"SEARCHES": 8, "EDITS": 2, "REOPENINGS": 1, "SAMPLES": 2, "MAX_GROWTH": 10.0},
     cross_validation: {"SAMPLE": 2},
     messy: {"_QUERIES": messy._QUERIES[:1], "_COMMANDS": messy._COMMANDS[:1], "_ANSWERS": messy._ANSWERS[:1]},
     citations: {"SAMPLE": 10},

@@ -11,7 +11,7 @@ from excerpt import __version__
 from excerpt.cli import app
 from excerpt.cli.main import COMMANDS, program
 from excerpt.known_vaults import remember_vault
-from excerpt.settings import MOST, places
+from excerpt.settings import MAX, places
 from tests.cli.conftest import Excerpt
 
 
@@ -66,7 +66,7 @@ def test_a_number_beyond_all_bounds_is_wrong_usage(excerpt: Excerpt, vault: Path
 
 @pytest.mark.parametrize(("name", "option"), NUMBERS)
 def test_the_largest_number_is_as_good_as_any(excerpt: Excerpt, vault: Path, name: str, option: str) -> None:
-    answer = excerpt(name, "Sync.md", option, MOST, "--vault", vault)
+    answer = excerpt(name, "Sync.md", option, MAX, "--vault", vault)
     assert answer.code in (0, 1), answer.err
 
 

@@ -11,7 +11,7 @@ from excerpt.cli.main import COMMANDS, program
 from excerpt.cli.vaults import chosen_vault, last_vault
 from excerpt.errors import VaultError
 from excerpt.known_vaults import DEMO, remember_vault
-from excerpt.settings import Places, check_apart, places
+from excerpt.settings import Places, check_not_in_vault, places
 from tests.cli.conftest import Excerpt
 
 WORDS: dict[str, tuple[str, ...]] = {
@@ -118,13 +118,13 @@ def test_the_app_does_not_open_a_vault_that_holds_folders_of_ours(
 
 
 def test_memories_may_be_in_the_vault_where_the_user_puts_them(vault: Path, tmp_path: Path) -> None:
-    check_apart(vault, Places(tmp_path / "config", tmp_path / "cache", vault / "memories", tmp_path / "state"))
+    check_not_in_vault(vault, Places(tmp_path / "config", tmp_path / "cache", vault / "memories", tmp_path / "state"))
 
 
 def test_a_home_folder_holds_them_by_itself(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(vault))
     monkeypatch.setenv("USERPROFILE", str(vault))
-    check_apart(vault, Places(*(vault / ".local" / name for name in ("config", "cache", "data", "state"))))
+    check_not_in_vault(vault, Places(*(vault / ".local" / name for name in ("config", "cache", "data", "state"))))
 
 
 @pytest.mark.parametrize("name", ["", "  "])

@@ -43,7 +43,7 @@ def _in_small_steps() -> None:
     building._GROWTH = 1
     pool._HERE_FILES = 3
     lexical._MERGE_WIDTH = 3
-    vectors._MOST_BLOCKS = 4
+    vectors._MAX_BLOCKS = 4
 
 
 class Vault:

@@ -718,7 +718,7 @@ def test_workers_make_the_same_index(
     vault: Path, index: Path, settings: Settings, many_notes: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     build(vault, index.parent / "alone", settings)
-    monkeypatch.setattr(pool, "_WORTH_WORKERS", 0)
+    monkeypatch.setattr(pool, "_WORKERS_FROM_BYTES", 0)
     monkeypatch.setattr(pool, "_FIRST_FILES", 8)
     report = build(vault, index, settings)
     assert (report.added, report.skipped) == (90, ())

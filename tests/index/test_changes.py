@@ -140,7 +140,7 @@ def test_another_version_of_the_code_is_a_change(
 IN_THE_INDEX: dict[str, Callable[[Indexed], object]] = {
     "suspected": lambda one: (one.index / SUSPECT).touch(),
     "doubted": lambda one: one.sql("INSERT OR REPLACE INTO meta VALUES ('doubted', 'words')"),
-    "made anew meanwhile": lambda one: (one.index / changes.BESIDE).mkdir(),
+    "made anew meanwhile": lambda one: (one.index / changes.NEW_INDEX).mkdir(),
     "of another vault": lambda one: one.sql("UPDATE meta SET value = '/else' WHERE name = 'vault'"),
     "killed before moves were told": lambda one: one.sql("INSERT INTO arrived VALUES ('Tea.md')"),
     "a fragment lost": lambda one: one.sql("DELETE FROM fragments WHERE key = 1"),

@@ -85,7 +85,7 @@ def test_the_time_that_a_file_has_been_in_work_is_told(
     monkeypatch.setattr("excerpt.index.build.time.monotonic", lambda: now[0])
     write("slow.md", "# Slow\n")
 
-    def slow(workers: object, recipe: object, tasks: object, tick: object) -> object:
+    def slow(workers: object, options: object, tasks: object, tick: object) -> object:
         assert callable(tick)
         for _ in range(3):
             now[0] += 2

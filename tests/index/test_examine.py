@@ -22,7 +22,7 @@ from excerpt.index.files import seal
 from excerpt.index.lexical import open_segments
 from excerpt.index.postings import Inverted, Segment, fuse
 from excerpt.index.snapshot import Snapshot
-from excerpt.index.verify import Health, RepairPart, Stale, examine, tell_builds
+from excerpt.index.verify import Health, RepairPart, Stale, examine, schedule_repair
 from excerpt.settings import EmbeddingSettings, PackSettings, Settings
 from excerpt.vault import scan
 from tests.index.conftest import WriteNote
@@ -80,7 +80,7 @@ def mend(built: Path, vault: Path, settings: Settings) -> Mend:
     """What `excerpt doctor --fix` does; returns what was made anew."""
 
     def what_was_found(health: Health) -> str:
-        tell_builds(built, health.faults)
+        schedule_repair(built, health.faults)
         return build(vault, built, settings).rebuilt
 
     return what_was_found

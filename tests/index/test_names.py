@@ -9,7 +9,7 @@ import pytest
 
 from excerpt.corpus.links import file_name
 from excerpt.corpus.names import DIGEST_DTYPE, LENGTH_DTYPE, NameTerms, digests_of
-from excerpt.index.names import taken_apart
+from excerpt.index.names import tokenize_names
 
 
 def names_of(found: NameTerms) -> list[list[int]]:
@@ -29,13 +29,15 @@ def link(target: str, text: str | None) -> tuple[int, str, str, None, None, str 
 def test_own_names_are_aliases_then_the_file_and_the_first_heading_where_they_differ_from_the_title() -> None:
     labels = [("tag", "", "plant"), ("alias", "", "Love apple")]
     sections = [(0, 0, "", ""), (1, 2, "Before", ""), (2, 1, "Growing tomatoes", ""), (3, 1, "Later", "")]
-    found = taken_apart("Garden/tomato.md", "Tomatoes", "en", labels=labels, sections=sections, links=[])
+    found = tokenize_names("Garden/tomato.md", "Tomatoes", "en", labels=labels, sections=sections, links=[])
     assert found.own == 3
     assert names_of(found) == as_kept(["love", "appl"], ["tomato"], ["grow", "tomato"])
 
 
 def test_a_file_called_as_the_title_is_no_other_name() -> None:
-    found = taken_apart("Garden/Tomatoes.md", "Tomatoes", "en", labels=[], sections=[(1, 1, "Tomatoes", "")], links=[])
+    found = tokenize_names(
+        "Garden/Tomatoes.md", "Tomatoes", "en", labels=[], sections=[(1, 1, "Tomatoes", "")], links=[]
+    )
     assert (found.own, found.terms, found.targets) == (0, b"", "[]")
 
 
@@ -46,7 +48,7 @@ def test_texts_of_links_stand_behind_the_own_names_each_once_a_target() -> None:
         link("Tea.md", "hot drink"),
         link("Cup.md", "hot drink"),
     ]
-    found = taken_apart("b.md", "Drinks", "en", labels=[], sections=[], links=links)
+    found = tokenize_names("b.md", "Drinks", "en", labels=[], sections=[], links=links)
     assert found.own == 1
     assert names_of(found) == as_kept(["b"], ["hot", "drink"], ["hot", "drink"])
     assert json.loads(found.targets) == ["Tea.md", "Cup.md"]
@@ -54,7 +56,7 @@ def test_texts_of_links_stand_behind_the_own_names_each_once_a_target() -> None:
 
 
 def test_a_name_without_a_word_is_none() -> None:
-    found = taken_apart("Tea.md", "Tea", "en", labels=[("alias", "", "!")], sections=[], links=[link("Cup.md", "→")])
+    found = tokenize_names("Tea.md", "Tea", "en", labels=[("alias", "", "!")], sections=[], links=[link("Cup.md", "→")])
     assert (found.own, found.lengths, found.targets) == (0, b"", "[]")
 
 

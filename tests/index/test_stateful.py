@@ -32,7 +32,7 @@ from tests.index.content import content
 
 _STEPS = 25
 _EXAMPLES = 100 if THOROUGH else 10
-_LEAST, _MOST = 2, 12
+_MIN, _MAX = 2, 12
 """Notes that a vault has."""
 
 _FOLDERS = ("", "a/", "b/", "a/deep/")
@@ -66,14 +66,14 @@ class Vault(RuleBasedStateMachine):
 
     # --- what happens to the vault ------------------------------------------------------------------------------------
 
-    @initialize(texts=st.lists(_TEXTS, min_size=_LEAST, max_size=4))
+    @initialize(texts=st.lists(_TEXTS, min_size=_MIN, max_size=4))
     def begin(self, texts: list[str]) -> None:
         for number, text in enumerate(texts):
             self._put(_NAMES[number], text)
 
     @rule(path=_PATHS, text=_TEXTS)
     def write(self, path: str, text: str) -> None:
-        if len(self._notes()) < _MOST or (self.root / path).exists():
+        if len(self._notes()) < _MAX or (self.root / path).exists():
             self._put(path, text)
 
     @rule(data=st.data(), words=_PARAGRAPHS)
@@ -83,7 +83,7 @@ class Vault(RuleBasedStateMachine):
 
     @rule(data=st.data())
     def remove(self, data: st.DataObject) -> None:
-        if len(self._notes()) > _LEAST:
+        if len(self._notes()) > _MIN:
             path = self._one(data)
             (self.root / path).unlink()
             self.changed.add(path)
@@ -99,7 +99,7 @@ class Vault(RuleBasedStateMachine):
     @rule(data=st.data(), to=_PATHS)
     def copy(self, data: st.DataObject, to: str) -> None:
         path = self._one(data)
-        if path != to and len(self._notes()) < _MOST:
+        if path != to and len(self._notes()) < _MAX:
             (self.root / to).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(self.root / path, self.root / to)
             self.changed.add(to)
@@ -121,7 +121,7 @@ class Vault(RuleBasedStateMachine):
 
     @rule(path=_PATHS)
     def write_what_is_no_note(self, path: str) -> None:
-        if len(self._notes()) > _LEAST or not (self.root / path).exists():
+        if len(self._notes()) > _MIN or not (self.root / path).exists():
             self._put(path, "\0\1\2" * 2000)
 
     @rule(folder=st.sampled_from(["", "a", "b"]), rules=_RULES)
@@ -209,7 +209,7 @@ def test_an_index_is_as_a_clean_build_makes_it_whatever_happened(
     monkeypatch.setattr(building, "_GROWTH", 1)
     monkeypatch.setattr(pool, "_HERE_FILES", 2)
     monkeypatch.setattr(lexical, "_MERGE_WIDTH", 3)
-    monkeypatch.setattr(vectors, "_MOST_BLOCKS", 4)
+    monkeypatch.setattr(vectors, "_MAX_BLOCKS", 4)
     Vault.model = models[0]
     STEPS[0] = 0
     run_state_machine_as_test(

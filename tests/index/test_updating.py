@@ -99,7 +99,7 @@ def test_a_named_path_is_held_to_the_rules_of_the_vault(updater: Updater, vault:
 def test_many_paths_are_the_whole_vault(
     updater: Updater, vault: Path, write: WriteNote, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(building, "_MOST_PATHS", 2)
+    monkeypatch.setattr(building, "_MAX_PATHS", 2)
     for name in ("a.md", "b.md", "c.md", "d.md"):
         write(name, f"# {name}\n")
     assert updater.update(["a.md", "b.md", "c.md"]).added == 4

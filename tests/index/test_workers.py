@@ -21,8 +21,8 @@ from excerpt.errors import IndexUnusableError
 from excerpt.index import build as build_module
 from excerpt.index import pool as workers_module
 from excerpt.index.build import Updater, build
-from excerpt.index.pool import Tick, TooLongError, Workers, here_bytes, prepare_here
-from excerpt.index.prepare import Prepared, Recipe, Task, prepare
+from excerpt.index.pool import Tick, TooLongError, Workers, in_process_bytes, prepare_in_process
+from excerpt.index.prepare import Prepared, PrepareOptions, Task, prepare
 from excerpt.index.worker import Limits
 from excerpt.model import Skipped
 from excerpt.settings import Settings, VaultSettings
@@ -35,9 +35,9 @@ LARGE = 300_000
 """A size, as the task states it, that no file may have that is prepared in the build's own process."""
 
 
-def prepare_oddly(recipe: Recipe, tasks: Iterable[Task]) -> Prepared:
+def prepare_oddly(options: PrepareOptions, tasks: Iterable[Task]) -> Prepared:
     """`prepare`, but that some files are as bad as their names say. Runs in workers."""
-    return prepare(recipe, (_be_odd(task) for task in tasks))
+    return prepare(options, (_be_odd(task) for task in tasks))
 
 
 def _be_odd(task: Task) -> Task:
@@ -55,17 +55,17 @@ def _be_odd(task: Task) -> Task:
     return task
 
 
-def die_at_once(recipe: Recipe, tasks: Iterable[Task]) -> Prepared:
+def die_at_once(options: PrepareOptions, tasks: Iterable[Task]) -> Prepared:
     os._exit(3)
 
 
-def name_the_process(recipe: Recipe, tasks: Iterable[Task]) -> Prepared:
+def name_the_process(options: PrepareOptions, tasks: Iterable[Task]) -> Prepared:
     return Prepared(skipped=[Skipped(task.path, str(os.getpid())) for task in tasks])
 
 
 @pytest.fixture
-def recipe(tmp_path: Path) -> Recipe:
-    return Recipe(tmp_path, "chars/4", VaultSettings())
+def options(tmp_path: Path) -> PrepareOptions:
+    return PrepareOptions(tmp_path, "chars/4", VaultSettings())
 
 
 @pytest.fixture
@@ -101,14 +101,14 @@ def nothing(_path: str) -> None:
 
 @pytest.mark.skipif(os.name != "posix", reason="Windows keeps a folder that is somebody's working directory")
 def test_workers_start_where_the_working_directory_is_gone(
-    recipe: Recipe, write: Callable[..., list[Task]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    options: PrepareOptions, write: Callable[..., list[Task]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tasks = write("a.md")
     (tmp_path / "gone").mkdir()
     monkeypatch.chdir(tmp_path / "gone")
     (tmp_path / "gone").rmdir()
     with Workers(1) as workers:
-        assert outcome(workers.prepare(recipe, tasks, nothing)) == [("a.md", "")]
+        assert outcome(workers.prepare(options, tasks, nothing)) == [("a.md", "")]
 
 
 def numbered(*bad: str) -> list[str]:
@@ -142,20 +142,20 @@ def numbered(*bad: str) -> list[str]:
     ],
 )
 def test_a_file_over_its_limits_is_skipped_and_the_others_are_not(
-    write: Callable[..., list[Task]], recipe: Recipe, bad: str, reason: str
+    write: Callable[..., list[Task]], options: PrepareOptions, bad: str, reason: str
 ) -> None:
     names = numbered(bad)
     with Workers(2, HASTY if "took longer" in reason else NARROW, prepare_oddly) as workers:
-        done = list(workers.prepare(recipe, write(*names), nothing))
+        done = list(workers.prepare(options, write(*names), nothing))
     assert outcome(done) == [(name, reason if name == bad else "") for name in names]
     assert [task.path for each in done for task in each.given_up] == [bad]
 
 
 def test_several_bad_files_cost_only_themselves(
-    write: Callable[..., list[Task]], recipe: Recipe, odd_workers: Workers
+    write: Callable[..., list[Task]], options: PrepareOptions, odd_workers: Workers
 ) -> None:
     names = numbered("hang.md", "sleep.md")
-    found = outcome(odd_workers.prepare(recipe, write(*names), nothing))
+    found = outcome(odd_workers.prepare(options, write(*names), nothing))
     assert [name for name, _ in found] == names
     assert [name for name, reason in found if reason] == ["hang.md", "sleep.md"]
 
@@ -172,73 +172,75 @@ def test_a_file_with_images_to_be_read_may_take_longer() -> None:
 
 
 def test_the_file_that_hangs_is_named_while_it_is_waited_for(
-    write: Callable[..., list[Task]], recipe: Recipe, odd_workers: Workers
+    write: Callable[..., list[Task]], options: PrepareOptions, odd_workers: Workers
 ) -> None:
     named: list[str] = []
-    list(odd_workers.prepare(recipe, write("a.md", "sleep.md", "b.md"), named.append))
+    list(odd_workers.prepare(options, write("a.md", "sleep.md", "b.md"), named.append))
     assert named.count("sleep.md") >= 3
 
 
-def test_small_files_are_prepared_without_another_process(write: Callable[..., list[Task]], recipe: Recipe) -> None:
+def test_small_files_are_prepared_without_another_process(
+    write: Callable[..., list[Task]], options: PrepareOptions
+) -> None:
     with Workers(2, prepare=name_the_process) as workers:
-        found = outcome(workers.prepare(recipe, write(*numbered(), size=1000), nothing))
+        found = outcome(workers.prepare(options, write(*numbered(), size=1000), nothing))
         assert workers.processes == []
     assert {reason for _, reason in found} == {str(os.getpid())}
 
 
 def test_a_large_file_among_small_ones_goes_to_another_process_and_keeps_its_place(
-    write: Callable[..., list[Task]], recipe: Recipe
+    write: Callable[..., list[Task]], options: PrepareOptions
 ) -> None:
     tasks = [*write("a.md", size=10), *write("b.md"), *write("c.md", size=10)]
     with Workers(2, prepare=name_the_process) as workers:
-        found = outcome(workers.prepare(recipe, tasks, nothing))
+        found = outcome(workers.prepare(options, tasks, nothing))
         (other,) = workers.processes
     assert found == [("a.md", str(os.getpid())), ("b.md", str(other)), ("c.md", str(os.getpid()))]
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no alarms")
 def test_a_small_file_that_takes_long_is_left_to_another_process_and_then_given_up(
-    write: Callable[..., list[Task]], recipe: Recipe, odd_workers: Workers
+    write: Callable[..., list[Task]], options: PrepareOptions, odd_workers: Workers
 ) -> None:
     names = ["a.md", "hang.md", "b.md"]
-    found = outcome(odd_workers.prepare(recipe, write(*names, size=10), nothing))
+    found = outcome(odd_workers.prepare(options, write(*names, size=10), nothing))
     assert found == [("a.md", ""), ("hang.md", "It took longer than 1 s to take apart."), ("b.md", "")]
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no alarms")
 def test_a_file_that_took_long_here_once_is_not_tried_here_again(
-    write: Callable[..., list[Task]], recipe: Recipe, monkeypatch: pytest.MonkeyPatch
+    write: Callable[..., list[Task]], options: PrepareOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tried: list[str] = []
 
-    def interrupted(prepare: object, recipe: Recipe, tasks: Sequence[Task]) -> Prepared:
+    def interrupted(prepare: object, options: PrepareOptions, tasks: Sequence[Task]) -> Prepared:
         tried.extend(task.path for task in tasks)
         raise TooLongError(0)
 
-    monkeypatch.setattr(workers_module, "prepare_here", interrupted)
+    monkeypatch.setattr(workers_module, "prepare_in_process", interrupted)
     tasks = write("slow.md", size=10)
     with Workers(1) as workers:
         for _ in range(2):
-            assert outcome(workers.prepare(recipe, tasks, nothing)) == [("slow.md", "")]
+            assert outcome(workers.prepare(options, tasks, nothing)) == [("slow.md", "")]
     assert tried == ["slow.md"]
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no alarms")
 def test_a_library_that_a_file_needs_is_imported_to_its_end_before_the_file_is_left(
-    recipe: Recipe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    options: PrepareOptions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = "import signal\nsignal.raise_signal(signal.SIGALRM)\nWHOLE = True\n"
     (tmp_path / "slow_library.py").write_text(text, encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
 
-    def import_and_wait(_recipe: Recipe, tasks: Iterable[Task]) -> Prepared:
+    def import_and_wait(_options: PrepareOptions, tasks: Iterable[Task]) -> Prepared:
         for _ in tasks:
             importlib.import_module("slow_library")
             time.sleep(60)
         return Prepared()
 
     with pytest.raises(TooLongError):
-        prepare_here(import_and_wait, recipe, [Task("a.md", 1, 1, 1)])
+        prepare_in_process(import_and_wait, options, [Task("a.md", 1, 1, 1)])
     assert sys.modules["slow_library"].WHOLE
 
 
@@ -251,76 +253,76 @@ class _CutShort(array):  # type: ignore[type-arg] # not at run time before Pytho
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no alarms")
 def test_the_words_of_a_file_that_is_left_half_way_do_not_spoil_those_of_the_next(
-    write: Callable[..., list[Task]], recipe: Recipe, monkeypatch: pytest.MonkeyPatch
+    write: Callable[..., list[Task]], options: PrepareOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second = write("first.md", "second.md", size=10)
     numbers = term_numbers()
     monkeypatch.setattr(numbers, "_counts", _CutShort("i", numbers._counts))
     with pytest.raises(TooLongError):
-        prepare_here(prepare, recipe, [first])
+        prepare_in_process(prepare, options, [first])
     monkeypatch.undo()
-    found = prepare_here(prepare, recipe, [second]).inverted
+    found = prepare_in_process(prepare, options, [second]).inverted
     assert (found["text"].terms, found["heading"].terms) == ([b"some", b"text"], [b"md", b"second", b"second.md"])
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no alarms")
-def test_alarms_are_as_they_were_afterwards(write: Callable[..., list[Task]], recipe: Recipe) -> None:
+def test_alarms_are_as_they_were_afterwards(write: Callable[..., list[Task]], options: PrepareOptions) -> None:
     before = signal.getsignal(signal.SIGALRM)
     with Workers(1) as workers:
-        list(workers.prepare(recipe, write("a.md", size=10), nothing))
+        list(workers.prepare(options, write("a.md", size=10), nothing))
     assert signal.getsignal(signal.SIGALRM) is before
     assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
 
 
 def test_outside_the_main_thread_only_smaller_files_are_prepared_here() -> None:
-    sizes = [here_bytes()]
-    thread = threading.Thread(target=lambda: sizes.append(here_bytes()))
+    sizes = [in_process_bytes()]
+    thread = threading.Thread(target=lambda: sizes.append(in_process_bytes()))
     thread.start()
     thread.join()
     assert sizes[1] < sizes[0] or not hasattr(signal, "setitimer")
 
 
-def test_workers_stay_for_the_next_list_of_files(write: Callable[..., list[Task]], recipe: Recipe) -> None:
+def test_workers_stay_for_the_next_list_of_files(write: Callable[..., list[Task]], options: PrepareOptions) -> None:
     with Workers(1) as workers:
-        list(workers.prepare(recipe, write("a.md"), nothing))
+        list(workers.prepare(options, write("a.md"), nothing))
         first = workers.processes
-        list(workers.prepare(recipe, write("b.md"), nothing))
+        list(workers.prepare(options, write("b.md"), nothing))
         assert workers.processes == first != []
 
 
-def test_workers_start_again_after_they_were_closed(write: Callable[..., list[Task]], recipe: Recipe) -> None:
+def test_workers_start_again_after_they_were_closed(write: Callable[..., list[Task]], options: PrepareOptions) -> None:
     with Workers(1) as workers:
-        list(workers.prepare(recipe, write("a.md"), nothing))
+        list(workers.prepare(options, write("a.md"), nothing))
         workers.close()
         assert workers.processes == []
-        assert outcome(workers.prepare(recipe, write("b.md"), nothing)) == [("b.md", "")]
+        assert outcome(workers.prepare(options, write("b.md"), nothing)) == [("b.md", "")]
 
 
 def test_what_is_left_unread_of_one_list_does_not_turn_up_in_the_next(
-    write: Callable[..., list[Task]], recipe: Recipe
+    write: Callable[..., list[Task]], options: PrepareOptions
 ) -> None:
     with Workers(2) as workers:
-        left = workers.prepare(recipe, write(*numbered()), nothing)
+        left = workers.prepare(options, write(*numbered()), nothing)
         next(left)
         left.close()
         names = [f"new {number}.md" for number in range(20)]
-        assert outcome(workers.prepare(recipe, write(*names), nothing)) == [(name, "") for name in names]
+        assert outcome(workers.prepare(options, write(*names), nothing)) == [(name, "") for name in names]
 
 
 def test_workers_that_cannot_be_started_are_an_error_that_says_so(
-    write: Callable[..., list[Task]], recipe: Recipe
+    write: Callable[..., list[Task]], options: PrepareOptions
 ) -> None:
     with (
         Workers(1, prepare=die_at_once) as workers,
         pytest.raises(IndexUnusableError, match="cannot be started: they end with code 3"),
     ):
-        list(workers.prepare(recipe, write("a.md"), nothing))
+        list(workers.prepare(options, write("a.md"), nothing))
 
 
 def test_closing_ends_the_processes_whatever_they_are_at(
-    write: Callable[..., list[Task]], recipe: Recipe, odd_workers: Workers
+    write: Callable[..., list[Task]], options: PrepareOptions, odd_workers: Workers
 ) -> None:
-    run = odd_workers.prepare(recipe, write("a.md", "b.md", "sleep.md"), nothing)
+    run = odd_workers.prepare(options, write("a.md", "b.md", "sleep.md"), nothing)
     next(run)
     processes = odd_workers.processes
     run.close()
@@ -329,13 +331,13 @@ def test_closing_ends_the_processes_whatever_they_are_at(
     assert not any(is_running(process) for process in processes)
 
 
-def test_while_they_are_held_workers_begin_nothing(write: Callable[..., list[Task]], recipe: Recipe) -> None:
+def test_while_they_are_held_workers_begin_nothing(write: Callable[..., list[Task]], options: PrepareOptions) -> None:
     let_go, done = threading.Event(), threading.Event()
     found: list[Prepared] = []
 
     def run() -> None:
         with Workers(1, held=lambda: not let_go.is_set()) as workers:
-            found.extend(workers.prepare(recipe, write("a.md"), nothing))
+            found.extend(workers.prepare(options, write("a.md"), nothing))
         done.set()
 
     threading.Thread(target=run).start()
@@ -346,7 +348,7 @@ def test_while_they_are_held_workers_begin_nothing(write: Callable[..., list[Tas
 
 
 def test_when_enough_is_done_ahead_nothing_turns_until_some_of_it_is_taken(
-    write: Callable[..., list[Task]], recipe: Recipe
+    write: Callable[..., list[Task]], options: PrepareOptions
 ) -> None:
     looks: list[float] = []
 
@@ -355,7 +357,7 @@ def test_when_enough_is_done_ahead_nothing_turns_until_some_of_it_is_taken(
         return False
 
     with Workers(2, held=held) as workers:
-        run = workers.prepare(recipe, write(*[f"{number}.md" for number in range(60)]), nothing)
+        run = workers.prepare(options, write(*[f"{number}.md" for number in range(60)]), nothing)
         next(run)
         time.sleep(3)
         since = time.monotonic() - 1
@@ -424,9 +426,11 @@ def odd_builds(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     asked: list[str] = []
 
     class Asked(Workers):
-        def prepare(self, recipe: Recipe, tasks: Sequence[Task], tick: Tick) -> Generator[Prepared, None, None]:
+        def prepare(
+            self, options: PrepareOptions, tasks: Sequence[Task], tick: Tick
+        ) -> Generator[Prepared, None, None]:
             asked.extend(task.path for task in tasks)
-            return super().prepare(recipe, tasks, tick)
+            return super().prepare(options, tasks, tick)
 
     monkeypatch.setattr(build_module, "Workers", lambda **_: Asked(1, HASTY, prepare_oddly))
     return asked

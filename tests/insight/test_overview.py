@@ -16,7 +16,7 @@ from excerpt.index.snapshot import Snapshot
 from excerpt.insight.overview import overview
 from excerpt.insight.overview_parts import LabelKind, Overview, Place
 from excerpt.insight.significant import log_likelihood
-from excerpt.insight.topic import ANSWERS, COUNTED, worths
+from excerpt.insight.topic import ANSWERS, COUNTED, combined_values
 from excerpt.kinds import Confidence
 from excerpt.model import Fragment
 from excerpt.search.engine import Engine
@@ -347,4 +347,4 @@ def test_themes_of_a_chinese_vault_are_named_by_words(tmp_path: Path) -> None:
 
 
 def test_what_notes_of_a_group_are_worth_is_halved_from_one_to_the_next() -> None:
-    assert worths(["a", "b", "b", "b"], [1.0, 0.8, 0.8, 0.4]) == pytest.approx({"b": 1.0, "a": 1 / 1.3})
+    assert combined_values(["a", "b", "b", "b"], [1.0, 0.8, 0.8, 0.4]) == pytest.approx({"b": 1.0, "a": 1 / 1.3})

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from excerpt.errors import NotThereError
+from excerpt.errors import NotFoundError
 from excerpt.index.snapshot import Snapshot
 from excerpt.insight.notes import OutlineEntry, peek, read
 from excerpt.text.tokens import open_tokenizer
@@ -112,7 +112,7 @@ def test_an_empty_note_is_read(snapshot: Snapshot) -> None:
     ],
 )
 def test_what_is_not_there_is_said(snapshot: Snapshot, name: str, said: str) -> None:
-    with pytest.raises(NotThereError) as error:
+    with pytest.raises(NotFoundError) as error:
         read(snapshot, name)
     assert said in str(error.value)
 
@@ -122,7 +122,7 @@ def test_what_is_not_there_is_said(snapshot: Snapshot, name: str, said: str) -> 
 )
 def test_no_path_leads_out_of_the_vault(snapshot: Snapshot, name: str) -> None:
     root = Path(snapshot.status().vault).parent
-    with pytest.raises(NotThereError):
+    with pytest.raises(NotFoundError):
         read(snapshot, name.format(root=root))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from excerpt.insight.suggest import Suggestion, Way, suggestions
+from excerpt.insight.suggest import Direction, Suggestion, suggestions
 from excerpt.search.engine import Engine
 from excerpt.settings import Settings
 from tests.search.conftest import NOTES
@@ -45,7 +45,7 @@ def test_each_one_finds_as_many_as_it_says_and_fewer_or_more_than_the_query(engi
     found = suggestions(engine, query)
     for one in found:
         assert engine.search(one.query).matched == one.hits, one
-        assert one.hits < hits if one.way is Way.NARROWER else one.hits > hits
+        assert one.hits < hits if one.way is Direction.NARROWER else one.hits > hits
     assert len({one.query for one in found}) == len(found)
 
 

@@ -16,7 +16,7 @@ import excerpt
 from excerpt.errors import IndexBusyError
 from excerpt.known_vaults import DEMO
 from excerpt.mcp import served as served_vaults
-from excerpt.mcp.answers import LEAST, ToolAnswer, tokens_of, written
+from excerpt.mcp.answers import MIN, ToolAnswer, tokens_of, written
 from excerpt.mcp.served import ServedVaults
 from excerpt.mcp.server import INSTRUCTIONS, OVERVIEW_CAP, PACK_CAP, READ_CAP, RECALL_CAP, RELATED_CAP, SEARCH_CAP, made
 from excerpt.search.engine import Engine
@@ -38,7 +38,7 @@ def said_tokens(text: str) -> tuple[int, int]:
 # --- an answer --------------------------------------------------------------------------------------------------------
 
 
-@given(st.lists(st.text(min_size=1, max_size=300), max_size=30), st.integers(LEAST, 1_500))
+@given(st.lists(st.text(min_size=1, max_size=300), max_size=30), st.integers(MIN, 1_500))
 def test_an_answer_has_the_tokens_that_it_says_and_no_more_than_its_limit(parts: list[str], limit: int) -> None:
     answer = ToolAnswer(
         ("likely",), "notes", "up to date", "go on.", "passages", tuple(parts), len(parts), "ask for less"
@@ -205,10 +205,10 @@ async def test_names_as_long_as_a_path_may_be_fit_too(home: Path, tmp_path: Path
     vaults = indexed(written_vault(tmp_path / ("é" * 80), {f"{name}.md": "# Hive\n\nA hive stands dry.\n"}))
     async with Client(made(vaults, failed)) as client:
         ask = asking(client)
-        read = await ask("read", source=name, budget=LEAST)
-        packed = await ask("pack", query="hive", budget=LEAST)
-    assert tokens_of(read.text) <= LEAST
-    assert tokens_of(packed.text) <= LEAST
+        read = await ask("read", source=name, budget=MIN)
+        packed = await ask("pack", query="hive", budget=MIN)
+    assert tokens_of(read.text) <= MIN
+    assert tokens_of(packed.text) <= MIN
     vaults.end()
 
 
@@ -233,7 +233,7 @@ def said_of_a_build(done: int, total: int) -> dict[str, Any]:
 async def test_before_anything_is_indexed_the_answer_says_how_far_that_is(
     home: Path, vault: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(served_vaults, "PATIENCE", 0.3)
+    monkeypatch.setattr(served_vaults, "ANSWER_SECONDS", 0.3)
     vaults = ServedVaults([vault], watched=False)
     vaults.all[0].indexing.take(said_of_a_build(3, 900))
     reported: list[tuple[float, float | None]] = []
@@ -539,7 +539,7 @@ def test_no_answer_is_over_its_cap(tmp_path_factory: pytest.TempPathFactory) -> 
         @given(st.data())
         def answers_fit(data: st.DataObject) -> None:
             query = " ".join(data.draw(WORDS, "query")) or "budget"
-            budget = data.draw(st.integers(LEAST, OVERVIEW_CAP), "budget")
+            budget = data.draw(st.integers(MIN, OVERVIEW_CAP), "budget")
             asked: tuple[tuple[str, dict[str, Any], int], ...] = (
                 ("pack", {"query": query, "budget": budget, "vault": data.draw(st.sampled_from(["", "*"]))}, budget),
                 ("search", {"query": query, "limit": 50, "snippet": data.draw(st.integers(0, 1_000))}, SEARCH_CAP),
@@ -588,7 +588,7 @@ async def test_several_vaults_are_asked_by_name_or_all_at_once(home: Path, vault
 async def test_a_vault_without_an_index_yet_keeps_no_answer_of_the_others(
     home: Path, vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(served_vaults, "PATIENCE", 0.3)
+    monkeypatch.setattr(served_vaults, "ANSWER_SECONDS", 0.3)
     indexed(vault).end()
     wasps = written_vault(tmp_path / "wasps", {"Nests.md": "# Nests\n\nA wasp nest is grey as paper.\n"})
     vaults = ServedVaults([wasps, vault], watched=False)

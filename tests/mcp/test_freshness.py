@@ -17,7 +17,7 @@ from excerpt.mcp.served import IndexingState, ServedSnapshot, ServedVaults, Vaul
 from excerpt.mcp.server import made
 from excerpt.model import Progress
 from excerpt.settings import places, settings_of
-from excerpt.vault.watched import told_as_watched
+from excerpt.vault.watched import marked_as_watched
 from mcp import Client
 from tests.mcp.conftest import Ask, asking, failed, indexed, written
 from tests.mcp.test_serving import started
@@ -65,7 +65,7 @@ async def test_a_build_that_ends_during_an_answer_says_nothing_about_that_answer
         served.indexing.take({"event": "done", "generation": at.vault.generation})
         return at.freshness
 
-    with told_as_watched(places().watch_folder(vault)):
+    with marked_as_watched(places().watch_folder(vault)):
         assert await served.ask(ask) == "indexing, 3 of 900 files"
         assert await served.ask(freshness) == "up to date"
     vaults.end()
@@ -75,14 +75,14 @@ async def test_a_generation_before_the_one_that_a_build_ended_with_is_not_up_to_
     vaults = indexed(vault)
     (served,) = vaults.all
     served.indexing.take({"event": "done", "generation": 99})
-    with told_as_watched(places().watch_folder(vault)):
+    with marked_as_watched(places().watch_folder(vault)):
         assert await served.ask(freshness) == "indexing"
     vaults.end()
 
 
 async def test_a_part_that_another_process_is_still_indexing_is_not_up_to_date(part: Path) -> None:
     vaults = ServedVaults([part], watched=False)
-    with told_as_watched(places().watch_folder(part)):
+    with marked_as_watched(places().watch_folder(part)):
         async with Client(made(vaults, failed)) as client:
             unsure = await asking(client)("search", query="volcano")
     assert unsure.first_line.endswith(" · indexing")

@@ -24,7 +24,7 @@ from tests.cli.conftest import excerpt as run_excerpt
 from tests.mcp.conftest import asking, indexed, written
 
 command = run_excerpt  # a fixture
-PATIENCE = 60.0  # seconds, on a busy machine
+ANSWER_SECONDS = 60.0  # seconds, on a busy machine
 
 
 def started(home: Path, *words: str | Path) -> StdioServerParameters:
@@ -123,10 +123,10 @@ def test_it_ends_with_its_client_and_leaves_no_process(home: Path, tmp_path: Pat
             server.stdin.close()
         else:
             server.send_signal(getattr(signal, ended))
-        code = server.wait(PATIENCE)
+        code = server.wait(ANSWER_SECONDS)
     assert code == (-9 if ended == "SIGKILL" else 0)
     until = threading.Event()
-    for _ in range(int(PATIENCE * 10)):
+    for _ in range(int(ANSWER_SECONDS * 10)):
         if not any(map(is_alive, left)):
             break
         until.wait(0.1)
@@ -153,7 +153,7 @@ def answers_to(server: subprocess.Popen[bytes], *lines: str) -> dict[Any, dict[s
         answer = json.loads(server.stdout.readline())
         answers[answer["id"]] = answer
     server.stdin.close()
-    assert server.wait(PATIENCE) == 0
+    assert server.wait(ANSWER_SECONDS) == 0
     return answers
 
 
@@ -220,11 +220,11 @@ def served(home: Path, vault: Path) -> Iterator[tuple[int, str]]:
             assert stat.S_IMODE(file.stat().st_mode) == 0o600
         yield int(found[1]), file.read_text(encoding="utf-8").strip()
         server.terminate()
-        assert server.wait(PATIENCE) == 0
+        assert server.wait(ANSWER_SECONDS) == 0
 
 
 def status_of(port: int, **headers: str) -> int:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=ANSWER_SECONDS)
     body = {"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {}}
     asked = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream", **headers}
     connection.request("POST", "/mcp", json.dumps(body), asked)
@@ -325,7 +325,7 @@ def test_a_client_that_reads_no_more_is_no_defect(home: Path, vault: Path) -> No
             _say(server, {"id": number, "method": "ping"})
         assert server.stdin is not None
         server.stdin.close()
-        assert server.wait(PATIENCE) == 0
+        assert server.wait(ANSWER_SECONDS) == 0
     assert not list(home.rglob("errors.log"))
 
 

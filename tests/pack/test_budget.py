@@ -9,18 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from excerpt.pack.budget import Chain, Option, Selection, Taken, Unit, selections
+from excerpt.pack.budget import ChosenUnits, Option, Selection, Unit, UnitChain, selections
 
 _costs = st.integers(1, 9)
 _units = st.builds(Unit, opening=_costs, following=_costs, value=st.integers(0, 8).map(float), asked=st.booleans())
 _chains = st.builds(
-    Chain,
+    UnitChain,
     st.lists(_units, min_size=1, max_size=4).filter(lambda units: any(unit.asked for unit in units)).map(tuple),
     st.lists(st.builds(Option, _costs, st.integers(0, 4).map(float)), max_size=2).map(tuple),
 )
 
 
-def cost_and_value(chains: list[Chain], selection: Selection) -> tuple[int, float]:
+def cost_and_value(chains: list[UnitChain], selection: Selection) -> tuple[int, float]:
     cost, value = 0, 0.0
     for chain, taken in zip(chains, selection, strict=True):
         if taken.option is not None:
@@ -32,16 +32,16 @@ def cost_and_value(chains: list[Chain], selection: Selection) -> tuple[int, floa
     return cost, value
 
 
-def everything_possible(chain: Chain) -> Iterator[Taken]:
-    yield from (Taken(option=number) for number in range(len(chain.options)))
+def everything_possible(chain: UnitChain) -> Iterator[ChosenUnits]:
+    yield from (ChosenUnits(option=number) for number in range(len(chain.options)))
     for taken in product([False, True], repeat=len(chain.units)):
         runs = [list(run) for inside, run in groupby(range(len(taken)), key=lambda n: taken[n]) if inside]
         if all(any(chain.units[number].asked for number in run) for run in runs):
-            yield Taken(tuple((run[0], run[-1]) for run in runs))
+            yield ChosenUnits(tuple((run[0], run[-1]) for run in runs))
 
 
 @given(st.lists(_chains, max_size=3), st.integers(0, 40))
-def test_no_other_choice_within_the_budget_is_worth_more(chains: list[Chain], budget: int) -> None:
+def test_no_other_choice_within_the_budget_is_worth_more(chains: list[UnitChain], budget: int) -> None:
     best = max(
         value
         for selection in product(*map(everything_possible, chains))
@@ -53,12 +53,12 @@ def test_no_other_choice_within_the_budget_is_worth_more(chains: list[Chain], bu
     assert value == best or next(selections(chains, budget)) == whole(chains)
 
 
-def whole(chains: list[Chain]) -> Selection:
-    return tuple(Taken(((0, len(chain.units) - 1),)) for chain in chains)
+def whole(chains: list[UnitChain]) -> Selection:
+    return tuple(ChosenUnits(((0, len(chain.units) - 1),)) for chain in chains)
 
 
 @given(st.lists(_chains, max_size=3), st.integers(0, 40))
-def test_selections_come_most_valuable_first_and_hold_what_was_asked_for(chains: list[Chain], budget: int) -> None:
+def test_selections_come_most_valuable_first_and_hold_what_was_asked_for(chains: list[UnitChain], budget: int) -> None:
     found = [one for one in selections(chains, budget) if one != whole(chains)]
     for selection in found:
         for chain, taken in zip(chains, selection, strict=True):
@@ -70,12 +70,12 @@ def test_selections_come_most_valuable_first_and_hold_what_was_asked_for(chains:
 
 
 @given(st.lists(_chains, max_size=3), st.integers(0, 30), st.integers(0, 30))
-def test_a_larger_budget_offers_all_that_a_smaller_one_does(chains: list[Chain], budget: int, more: int) -> None:
+def test_a_larger_budget_offers_all_that_a_smaller_one_does(chains: list[UnitChain], budget: int, more: int) -> None:
     fewer, most = (set(selections(chains, limit)) for limit in (budget, budget + more))
     assert fewer <= most
 
 
 @pytest.mark.parametrize("budget", [-5, 0])
 def test_without_a_budget_nothing_is_taken(budget: int) -> None:
-    chain = Chain((Unit(3, 3, 1.0, asked=True),))
-    assert list(selections([chain], budget)) == [(Taken(),)]
+    chain = UnitChain((Unit(3, 3, 1.0, asked=True),))
+    assert list(selections([chain], budget)) == [(ChosenUnits(),)]

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from excerpt.kinds import Scope
 from excerpt.model import Span
-from excerpt.pack.selection import NOTHING_KEPT, KeptMarks, Mark, Overrides, read_marks, write_marks
+from excerpt.pack.selection import NO_MARKS, Mark, Overrides, SavedMarks, read_marks, write_marks
 
-KEPT = KeptMarks(
+KEPT = SavedMarks(
     query="wie “sync” \udce9",
     marks=(Mark("4be1c0a2d3f4", "ü\udce9.md", (Span(4, 12), Span(20, 21))), Mark("0c1d2e3f4a5b", "b.md")),
     overrides=Overrides(frozenset({"aa", "bb"}), (("4be1c0a2d3f4", Scope.SECTION),), ("0c1d2e3f4a5b",)),
@@ -27,13 +27,13 @@ def test_what_is_kept_is_read_back(tmp_path: Path) -> None:
 
 def test_keeping_nothing_leaves_no_file(tmp_path: Path) -> None:
     write_marks(tmp_path / "vault.json", KEPT)
-    write_marks(tmp_path / "vault.json", NOTHING_KEPT)
-    write_marks(tmp_path / "vault.json", NOTHING_KEPT)
+    write_marks(tmp_path / "vault.json", NO_MARKS)
+    write_marks(tmp_path / "vault.json", NO_MARKS)
     assert not list(tmp_path.iterdir())
 
 
 def test_without_a_file_nothing_is_kept(tmp_path: Path) -> None:
-    assert read_marks(tmp_path / "vault.json") == NOTHING_KEPT
+    assert read_marks(tmp_path / "vault.json") == NO_MARKS
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_without_a_file_nothing_is_kept(tmp_path: Path) -> None:
 )
 def test_a_file_that_makes_no_sense_is_none(tmp_path: Path, text: str) -> None:
     (tmp_path / "vault.json").write_bytes(text.encode("utf-8", "surrogateescape"))
-    assert read_marks(tmp_path / "vault.json") == NOTHING_KEPT
+    assert read_marks(tmp_path / "vault.json") == NO_MARKS
 
 
 @given(cut=st.integers(0, 300))
@@ -50,12 +50,12 @@ def test_a_file_cut_anywhere_is_whole_or_none(tmp_path_factory: pytest.TempPathF
     file = tmp_path_factory.mktemp("marks") / "vault.json"
     write_marks(file, KEPT)
     file.write_bytes(file.read_bytes()[:cut])
-    assert read_marks(file) in (KEPT, NOTHING_KEPT)
+    assert read_marks(file) in (KEPT, NO_MARKS)
 
 
 def test_what_a_later_version_adds_is_passed_over(tmp_path: Path) -> None:
     (tmp_path / "vault.json").write_text('{"marks": [{"fragment": "a", "colour": 1}], "more": true}')
-    assert read_marks(tmp_path / "vault.json") == KeptMarks(marks=(Mark("a", ""),))
+    assert read_marks(tmp_path / "vault.json") == SavedMarks(marks=(Mark("a", ""),))
 
 
 def test_what_was_kept_stays_where_it_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,6 +63,6 @@ def test_what_was_kept_stays_where_it_cannot_be_written(tmp_path: Path, monkeypa
     write_marks(file, KEPT)
     monkeypatch.setattr(Path, "replace", lambda _self, _to: (_ for _ in ()).throw(OSError("full")))
     with pytest.raises(OSError, match="full"):
-        write_marks(file, KeptMarks(query="other"))
+        write_marks(file, SavedMarks(query="other"))
     assert read_marks(file) == KEPT
     assert [each.name for each in tmp_path.iterdir()] == ["vault.json"]

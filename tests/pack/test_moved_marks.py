@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from excerpt.kinds import Scope
 from excerpt.model import Span
 from excerpt.pack.memories import followed
-from excerpt.pack.selection import NOTHING_KEPT, KeptMarks, Mark, Overrides
+from excerpt.pack.selection import NO_MARKS, Mark, Overrides, SavedMarks
 from tests.pack.vaults import Vault, sentence
 
 TWICE = sentence("same", 200)
@@ -36,15 +36,15 @@ def marks_of(path: str, *fragment_ids: str) -> tuple[Mark, ...]:
 def test_each_mark_is_on_the_same_fragment_of_two_alike() -> None:
     before, after = ids("old/Roses.md"), ids("new/Roses.md")
     source = MovedVault({"new/Roses.md": NOTE}, {"old/Roses.md": "new/Roses.md"})
-    kept = KeptMarks("roses", marks_of("old/Roses.md", before[2], before[0], before[1]))
-    assert followed(kept, source) == KeptMarks("roses", marks_of("new/Roses.md", after[2], after[0], after[1]))
+    kept = SavedMarks("roses", marks_of("old/Roses.md", before[2], before[0], before[1]))
+    assert followed(kept, source) == SavedMarks("roses", marks_of("new/Roses.md", after[2], after[0], after[1]))
 
 
 def test_what_is_wished_for_a_moved_note_goes_with_it() -> None:
     before, after = ids("old.md"), ids("new.md")
     overrides = Overrides(frozenset({before[1], "other"}), ((before[0], Scope.NOTE),), (before[3], "other", before[0]))
     moved = followed(
-        KeptMarks("q", marks_of("old.md", before[0]), overrides), MovedVault({"new.md": NOTE}, {"old.md": "new.md"})
+        SavedMarks("q", marks_of("old.md", before[0]), overrides), MovedVault({"new.md": NOTE}, {"old.md": "new.md"})
     )
     assert moved.overrides == Overrides(
         frozenset({after[1], "other"}), ((after[0], Scope.NOTE),), (after[3], "other", after[0])
@@ -55,14 +55,14 @@ def test_a_fragment_that_was_edited_as_its_note_moved_stays_gone_and_the_others_
     before, edited = ids("old.md"), NOTE.replace("prune", "cut")
     after = ids("new.md", edited)
     moved = followed(
-        KeptMarks("", marks_of("old.md", before[0], before[3])), MovedVault({"new.md": edited}, {"old.md": "new.md"})
+        SavedMarks("", marks_of("old.md", before[0], before[3])), MovedVault({"new.md": edited}, {"old.md": "new.md"})
     )
     assert moved.marks == (*marks_of("old.md", before[0]), *marks_of("new.md", after[3]))
 
 
 def test_a_fragment_that_is_marked_there_already_is_marked_once() -> None:
     before, after = ids("old.md"), ids("new.md")
-    kept = KeptMarks("", (*marks_of("old.md", before[0]), *marks_of("new.md", after[0], after[1])))
+    kept = SavedMarks("", (*marks_of("old.md", before[0]), *marks_of("new.md", after[0], after[1])))
     moved = followed(kept, MovedVault({"new.md": NOTE}, {"old.md": "new.md"}))
     assert [mark.fragment for mark in moved.marks] == [after[0], after[1]]
 
@@ -70,6 +70,6 @@ def test_a_fragment_that_is_marked_there_already_is_marked_once() -> None:
 def test_marks_that_are_where_they_were_or_nowhere_stay() -> None:
     here = ids("here.md")
     source = MovedVault({"here.md": NOTE, "new.md": NOTE}, {"here.md": "new.md"})
-    kept = KeptMarks("q", (*marks_of("here.md", here[0]), *marks_of("gone.md", "aa"), Mark("bb", "")))
+    kept = SavedMarks("q", (*marks_of("here.md", here[0]), *marks_of("gone.md", "aa"), Mark("bb", "")))
     assert followed(kept, source) is kept
-    assert followed(NOTHING_KEPT, source) is NOTHING_KEPT
+    assert followed(NO_MARKS, source) is NO_MARKS

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from excerpt.index.build import build
 from excerpt.index.snapshot import Snapshot
-from excerpt.search.evidence import asked_words
+from excerpt.search.evidence import analyze_text
 from excerpt.search.filters import Flags, allowed, newest_first
 from excerpt.search.query import Query, alternatives
 from excerpt.settings import Settings
@@ -93,7 +93,7 @@ def queries(snapshot: Snapshot, typed: str) -> tuple[Query, ...]:
 
 
 def rows_allowed(snapshot: Snapshot, query: Query) -> Flags | None:
-    return allowed(query, snapshot, lambda text: asked_words(text, snapshot), TODAY)
+    return allowed(query, snapshot, lambda text: analyze_text(text, snapshot), TODAY)
 
 
 def notes_allowed(snapshot: Snapshot, typed: str) -> list[str]:

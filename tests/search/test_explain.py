@@ -118,7 +118,7 @@ def test_a_word_that_says_little_is_told_to_count_less(engine: Engine) -> None:
 
 def test_words_a_fragment_lacks_are_named_the_rarest_first(engine: Engine) -> None:
     told = first(engine, "sync encryption tablet phones ")
-    missing = told.lacking
+    missing = told.missing_words
     assert missing
     assert all(part.is_missing and not part.places and part.part == 0 for part in missing)
     rarities = [part.idf * part.telling for part in missing]
@@ -149,7 +149,7 @@ def test_of_a_run_of_characters_what_is_there_and_what_is_not_are_words_of_their
         ("削除方法", True),
         ("sync", True),
     ]
-    assert [part.word for part in told.lacking] == ["削除方法", "sync"]
+    assert [part.word for part in told.missing_words] == ["削除方法", "sync"]
 
 
 def test_words_with_spaces_between_are_never_joined(engine: Engine) -> None:

@@ -5,7 +5,7 @@ from dataclasses import asdict
 import pytest
 
 from excerpt.kinds import Strategy
-from excerpt.search.ranking import SIGNALS, WEIGHTS, answering, lead, led_by
+from excerpt.search.ranking import SIGNALS, WEIGHTS, active_strategy, primary_strategy, weights_for
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ from excerpt.search.ranking import SIGNALS, WEIGHTS, answering, lead, led_by
     ],
 )
 def test_the_lead_goes_by_the_number_of_words(words: int, leader: Strategy) -> None:
-    assert lead(words) is leader
+    assert primary_strategy(words) is leader
 
 
 @pytest.mark.parametrize(
@@ -28,26 +28,26 @@ def test_the_lead_goes_by_the_number_of_words(words: int, leader: Strategy) -> N
     [(Strategy.ADAPTIVE, "words"), (Strategy.PROXIMITY, "proximity"), (Strategy.SEMANTIC, "meaning")],
 )
 def test_under_auto_the_leaders_own_signal_counts_more_and_all_others_as_in_hybrid(leader: Strategy, own: str) -> None:
-    hybrid, led = asdict(WEIGHTS[Strategy.HYBRID]), asdict(led_by(leader))
+    hybrid, led = asdict(WEIGHTS[Strategy.HYBRID]), asdict(weights_for(leader))
     assert all(led.values())
     assert {name for name in led if led[name] > hybrid[name]} == {own}
     assert {name for name in led if led[name] == hybrid[name]} == set(SIGNALS) - {own}
 
 
 def test_a_strategy_that_finds_nothing_gives_way_to_the_next() -> None:
-    assert answering(Strategy.ADAPTIVE, words_found=False, meaning_found=True) is Strategy.SEMANTIC
-    assert answering(Strategy.PROXIMITY, words_found=False, meaning_found=True) is Strategy.SEMANTIC
-    assert answering(Strategy.SEMANTIC, words_found=True, meaning_found=False) is Strategy.PROXIMITY
+    assert active_strategy(Strategy.ADAPTIVE, words_found=False, meaning_found=True) is Strategy.SEMANTIC
+    assert active_strategy(Strategy.PROXIMITY, words_found=False, meaning_found=True) is Strategy.SEMANTIC
+    assert active_strategy(Strategy.SEMANTIC, words_found=True, meaning_found=False) is Strategy.PROXIMITY
 
 
 @pytest.mark.parametrize("strategy", list(WEIGHTS))
 def test_a_strategy_that_finds_something_answers_itself(strategy: Strategy) -> None:
-    assert answering(strategy, words_found=True, meaning_found=True) is strategy
+    assert active_strategy(strategy, words_found=True, meaning_found=True) is strategy
 
 
 @pytest.mark.parametrize("strategy", list(WEIGHTS))
 def test_where_nothing_is_found_the_one_asked_answers(strategy: Strategy) -> None:
-    assert answering(strategy, words_found=False, meaning_found=False) is strategy
+    assert active_strategy(strategy, words_found=False, meaning_found=False) is strategy
 
 
 def test_every_weight_has_its_signal() -> None:

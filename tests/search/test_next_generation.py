@@ -61,7 +61,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sizes at which a few notes fill chunks, merge segments and have the matrix written anew."""
     monkeypatch.setattr(vectors, "CHUNK", 4)
     monkeypatch.setattr(lexical, "_MERGE_WIDTH", 2)
-    monkeypatch.setattr(vectors, "_MOST_BLOCKS", 3)
+    monkeypatch.setattr(vectors, "_MAX_BLOCKS", 3)
     monkeypatch.setattr(terms, "_SHARE", 0)
 
 

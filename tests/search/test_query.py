@@ -15,7 +15,7 @@ from excerpt.search.query import (
     Query,
     alternatives,
     hints,
-    without_begun_filter,
+    without_unfinished_filter,
 )
 
 PROPERTIES = frozenset({"status", "ms.date", "date-created", "std"})
@@ -328,7 +328,7 @@ def test_what_is_no_time_is_asked_of_the_property_where_there_is_one_of_that_nam
         Filter(FilterKind.DATE, "2025"),
     )
     assert query.words.split() == ["after:ever"]
-    assert without_begun_filter("sync date:*") == "sync date:*"
+    assert without_unfinished_filter("sync date:*") == "sync date:*"
 
 
 def test_memories_have_filters_of_their_own() -> None:
@@ -388,12 +388,12 @@ def test_only_a_few_hints_are_given() -> None:
 
 @pytest.mark.parametrize("begun", ["tag:", "-tag:", "#", 'path:"', "file:", "modified:", "modified:2", "created:>"])
 def test_a_filter_that_says_nothing_yet_is_left_out_at_the_end_of_what_is_typed(begun: str) -> None:
-    assert without_begun_filter(f"sync conflict {begun}") == "sync conflict"
-    assert without_begun_filter(begun) == begun
+    assert without_unfinished_filter(f"sync conflict {begun}") == "sync conflict"
+    assert without_unfinished_filter(begun) == begun
 
 
 @pytest.mark.parametrize(
     "typed", ["sync tag:p", "sync modified:7d", "tag: sync", "sync http:", "sync C#", "say: no", ""]
 )
 def test_what_says_something_or_is_no_filter_stays_in_what_is_typed(typed: str) -> None:
-    assert without_begun_filter(typed) == typed
+    assert without_unfinished_filter(typed) == typed

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from excerpt.search import evidence, lexical
-from excerpt.search.evidence import Scores, highest
+from excerpt.search.evidence import Scores, top_k
 from excerpt.search.lexical import WordIndex, total
 from tests.search.tiny import TinyReader, asked
 
@@ -35,7 +35,7 @@ def test_the_best_are_those_of_all_to_the_last_bit(texts: list[str], shares: lis
     expected = total([WordIndex(reader).match(w).damped(s) for w, s in zip(words, shares, strict=True)], len(texts))
     scores = Scores(matches, len(texts))
     best = scores.best(size)
-    assert best.tolist() == highest(expected, size, 0.0).tolist()
+    assert best.tolist() == top_k(expected, size, 0.0).tolist()
     assert scores.at(best).tobytes() == expected[best].tobytes()
     every = np.arange(len(texts), dtype=np.int32)
     assert scores.at(every).tobytes() == expected.tobytes()

@@ -136,7 +136,7 @@ def test_clearing_forgets_all_and_says_how_much(log: UseLog) -> None:
 
 def test_a_large_log_is_compacted_to_the_newest_events_of_a_year(log: UseLog, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(usage, "COMPACT_BYTES", 20_000)
-    monkeypatch.setattr(usage, "MOST_EVENTS", 50)
+    monkeypatch.setattr(usage, "MAX_EVENTS", 50)
     log.record(UseKind.OPEN, [("Old.md", "")], NOW - 400 * DAY)
     while log.events()[0].path == "Old.md":
         log.record(UseKind.OPEN, [(f"{len(log.events())}.md", "")], NOW)

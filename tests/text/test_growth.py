@@ -14,7 +14,7 @@ from excerpt.text.words import terms_of
 # Four times the text may take up to eight times as long, since memory has its price too; what grows with the square
 # takes sixteen times as long. The size is below that from which a paragraph is not read for links any more.
 SIZE = 16_000
-FACTOR, MOST = 4, 8.0
+FACTOR, MAX = 4, 8.0
 ROUNDS = 6
 
 REPEATED = [
@@ -104,7 +104,7 @@ def test_the_work_grows_with_the_text(name: str) -> None:
     # The least of several, as whatever else is going on only adds; more of them where it looks bad.
     least, most = work(less), work(more)
     for _ in range(ROUNDS):
-        if most <= MOST * max(least, 0.002):
+        if most <= MAX * max(least, 0.002):
             return
         least, most = min(least, work(less)), min(most, work(more))
-    assert most <= MOST * max(least, 0.002)
+    assert most <= MAX * max(least, 0.002)

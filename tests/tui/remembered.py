@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from excerpt.memory.recall import remembered_at
-from excerpt.memory.stale import MemoryStanding, SourceStatus
+from excerpt.memory.stale import SourceCheck, SourceStatus
 from excerpt.model import Fragment, Memory
 from tests.pack.vaults import Vault
 
 
-def standings_of(memories: Sequence[Memory], notes: Vault) -> dict[str, MemoryStanding]:
+def standings_of(memories: Sequence[Memory], notes: Vault) -> dict[str, SourceCheck]:
     return {memory.id: _standing(memory, notes) for memory in memories}
 
 
@@ -20,14 +20,14 @@ def badges_of(memories: Sequence[Memory], fragments: Sequence[Fragment]) -> dict
     return {fragment_id: about for fragment_id, about in found if about}
 
 
-def _standing(memory: Memory, notes: Vault) -> MemoryStanding:
+def _standing(memory: Memory, notes: Vault) -> SourceCheck:
     """Whether the lines say the same; there is no looking for them elsewhere."""
     source = memory.source
     if source is None:
-        return MemoryStanding(SourceStatus.NONE, memory)
+        return SourceCheck(SourceStatus.NONE, memory)
     if not any(each.path == source.path for each in notes.fragments):
-        return MemoryStanding(SourceStatus.GONE, memory)
+        return SourceCheck(SourceStatus.GONE, memory)
     lines = notes.note_text(source.path).split("\n")
     now = "\n".join(lines[source.line_start - 1 : source.line_end])
     kind = SourceStatus.FRESH if now == memory.text else SourceStatus.CHANGED
-    return MemoryStanding(kind, memory, replace(source, digest="0" * 16), now)
+    return SourceCheck(kind, memory, replace(source, digest="0" * 16), now)

@@ -14,13 +14,13 @@ from textual.message import Message
 from excerpt.insight.overview_parts import Overview
 from excerpt.insight.overview_parts import Place as Stands
 from excerpt.insight.render import as_markdown
-from excerpt.insight.suggest import Completion, Suggestion, Way
+from excerpt.insight.suggest import Completion, Direction, Suggestion
 from excerpt.kinds import Confidence, Strategy
 from excerpt.model import Fragment, Hit, Progress, Result, Signal, Skipped, Span, Status
 from excerpt.search.engine import Engine
-from excerpt.search.explain import Explanation, FieldCount, Gap, StandIn, TermLikeness, WordPart
+from excerpt.search.explain import Explanation, FieldCount, Gap, TermLikeness, TermVariant, WordPart
 from excerpt.search.explain_note import Absence, AbsenceKind, NoteExplanation, StrategyRank
-from excerpt.search.interpretation import Doubt, QueryReading
+from excerpt.search.interpretation import QueryReading, QueryWarning
 from excerpt.search.query import conditions, unpaired_quotation_mark
 from excerpt.settings import Places, Settings
 from excerpt.tui.app import ExcerptApp
@@ -240,15 +240,15 @@ class ScriptedEngine(EngineWorker):
                 return self._passage_at(place)
             case AskReading(query=query, thoroughly=thoroughly):
                 at = unpaired_quotation_mark(query) if thoroughly else -1
-                doubts = (Doubt(at, at + 1, 'a " is still open'),) if at >= 0 else ()
+                doubts = (QueryWarning(at, at + 1, 'a " is still open'),) if at >= 0 else ()
                 return QueryReading(conditions(query), doubts)
             case AskCompletions(operator=operator, value=value):
                 tags = [tag for tag in TAGS if operator in ("#", "tag") and tag.startswith(value)]
                 mark = "#" if operator == "#" else "tag:"
                 return tuple(Completion(f"{mark}{tag}", tag, TAGS[tag]) for tag in tags)
             case AskSuggestions(query=query):
-                narrower = Suggestion(Way.NARROWER, "tag:sync", f"tag:sync {query}", 2)
-                wider = Suggestion(Way.WIDER, "or [bold]同步", f"{query} | [bold]同步", 14)
+                narrower = Suggestion(Direction.NARROWER, "tag:sync", f"tag:sync {query}", 2)
+                wider = Suggestion(Direction.WIDER, "or [bold]同步", f"{query} | [bold]同步", 14)
                 return narrower, wider
             case AskCorrection(query=query):
                 return query.replace("konflict", "conflict") if "konflict" in query else ""
@@ -312,7 +312,10 @@ def _window_of(question: AskWindow, notes: Vault) -> NoteWindow | None:
 
 
 def _told(query: str, asked: Strategy, hit: Hit) -> NoteExplanation:
-    exact, spelled = StandIn(TermLikeness.EXACT, ("sync",), 1.0), StandIn(TermLikeness.SPELLED, ("conflict",), 0.28)
+    exact, spelled = (
+        TermVariant(TermLikeness.EXACT, ("sync",), 1.0),
+        TermVariant(TermLikeness.SPELLED, ("conflict",), 0.28),
+    )
     places = (FieldCount("text", 2), FieldCount("heading", 1), FieldCount("properties", 1))
     words = (
         WordPart("sync", (exact,), 2, 1.61, 1.0, ("sync",), places, 0.25),

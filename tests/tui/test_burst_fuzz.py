@@ -76,7 +76,7 @@ some 0.3 s, of which most is reading the terminal twice."""
 DRAWN_WITHIN = 100
 """Looks at the terminal, 0.02 s apart at least, until all that was pressed is to be drawn."""
 VIEWS = ("f2", "unbound-related", "unbound-map", "f3", "f4")
-MOST_ESCAPES = 12
+MAX_ESCAPES = 12
 """Layers that there can be, with the menu, a panel, and a field to be cleared."""
 
 
@@ -121,7 +121,7 @@ def bursts(random: Random, keys: int) -> Iterator[list[str]]:
 
 async def lead_out(pilot: AppPilot, app: StillApp) -> bool:
     """Press escape until the main screen is in front, then go to the query, and empty it."""
-    for _ in range(MOST_ESCAPES):
+    for _ in range(MAX_ESCAPES):
         field = app.still.query_one("#query", Input)
         if app.screen is app.still:
             await pilot.press("f2", "end", "ctrl+u")

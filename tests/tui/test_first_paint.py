@@ -43,7 +43,7 @@ AFTER = {
 }
 """What is for hits, notes and packs, of which there are none yet."""
 
-MOST = 100
+MAX = 100
 """Modules of ours before the first frame: each takes a millisecond or more of it, so that one more is to be weighed."""
 
 _PROBE = """
@@ -77,7 +77,7 @@ def test_the_first_frame_is_out_before_what_it_does_not_show(tmp_path: Path, hom
     engine = tuple(f"excerpt.{package}." for package in packages)
     assert not [name for name in seen["modules"] if f"{name}.".startswith(engine) and name not in VALUES]
     assert not AFTER.intersection(seen["modules"])
-    assert len([name for name in seen["modules"] if name.startswith("excerpt")]) <= MOST
+    assert len([name for name in seen["modules"] if name.startswith("excerpt")]) <= MAX
     assert not [name for name in seen["modules"] if name.startswith("excerpt.tui.screens.")], "dialogs"
     assert "Type to search" in seen["frame"]
     assert not {"Preview", "PackPanel", "RelatedPanel", "MapPanel"}.intersection(seen["widgets"])

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from excerpt.model import Hit
-from excerpt.search.query import without_begun_filter
+from excerpt.search.query import without_unfinished_filter
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.pane import SearchPane
@@ -70,7 +70,7 @@ async def typed(pilot: AppPilot, app: ExcerptApp, sentence: str, *, wait: bool) 
 async def answered(pilot: AppPilot, app: ExcerptApp, query: str) -> None:
     def is_shown() -> bool:
         result = pane_of(app).result
-        return result is not None and result.query == without_begun_filter(query)
+        return result is not None and result.query == without_unfinished_filter(query)
 
     await until(pilot, is_shown, f"the answer to {query}")
 
@@ -85,7 +85,9 @@ async def test_the_list_never_flickers_to_empty(app: ExcerptApp, seen: Seen, sen
         assert rows.display
     answered = {query for query, _ in seen.states if query}
     assert answered >= (
-        {without_begun_filter(sentence[:end].strip()) for end in range(1, len(sentence) + 1)} if wait else {sentence}
+        {without_unfinished_filter(sentence[:end].strip()) for end in range(1, len(sentence) + 1)}
+        if wait
+        else {sentence}
     )
     assert seen.flickers() == []
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from textual.widgets import Input, OptionList, Static
 
-from excerpt.known_vaults import DEMO, recent_vaults, remember_vault, take_down
+from excerpt.known_vaults import DEMO, recent_vaults, remember_vault, save_fingerprint
 from excerpt.memory.store import MemoryStore
 from excerpt.pack.selection import read_marks
 from excerpt.settings import PackSettings, Places, Settings
@@ -98,7 +98,7 @@ async def test_query_and_marks_of_each_vault_are_there_again_when_one_goes_back_
 
 async def test_what_came_along_with_a_vault_that_was_moved_is_told(user: Path, vault: Path, places: Places) -> None:
     MemoryStore(places.memory_folder(user / "before")).remember("one")
-    take_down(places, vault)
+    save_fingerprint(places, vault)
     known = places.known_notes_file(vault)
     moved = known.read_text().replace(str(vault), str(user / "before"))
     places.known_notes_file(user / "before").write_text(moved)

@@ -13,7 +13,7 @@ import pytest
 
 from excerpt import vault_files
 from excerpt.errors import ReadError
-from excerpt.index.prepare import Recipe, Task, prepare
+from excerpt.index.prepare import PrepareOptions, Task, prepare
 from excerpt.settings import VaultSettings
 from excerpt.vault.readers import load_bytes
 from excerpt.vault.scan import scan
@@ -105,11 +105,11 @@ def test_an_attachment_whose_folder_became_a_link_is_read_once_it_is_back(vault:
     (file,) = (file for file in scan(vault, DEFAULTS).files if file.path.endswith(".csv"))
     task = Task(file.path, file.size, file.mtime_ns, file.ctime_ns, kind="sheet")
     swap(vault / "x" / "sub", outside)
-    away = prepare(Recipe(vault, "o200k", DEFAULTS), [task])
+    away = prepare(PrepareOptions(vault, "o200k", DEFAULTS), [task])
     assert not away.notes
     assert not away.given_up  # nothing was learnt of its content, and its own times are as they were
     swap_back(vault / "x" / "sub")
-    assert [note.path for note in prepare(Recipe(vault, "o200k", DEFAULTS), [task]).notes] == ["x/sub/b.csv"]
+    assert [note.path for note in prepare(PrepareOptions(vault, "o200k", DEFAULTS), [task]).notes] == ["x/sub/b.csv"]
 
 
 def test_a_scan_lists_nothing_from_outside_where_a_folder_becomes_a_link_before_it_is_listed(

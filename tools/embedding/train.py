@@ -14,7 +14,7 @@ from tokens import TokenLists
 
 
 @dataclass(frozen=True)
-class Recipe:
+class PrepareOptions:
     """The settings that were measured to work; docs/design/embedding.md says what else was tried."""
 
     epochs: int = 3
@@ -45,7 +45,11 @@ def _bag(table: torch.nn.Parameter, texts: TokenLists, rows: NDArray[np.int64]) 
 
 
 def _loss(
-    passage: torch.Tensor, passage_teacher: torch.Tensor, short: torch.Tensor, short_teacher: torch.Tensor, r: Recipe
+    passage: torch.Tensor,
+    passage_teacher: torch.Tensor,
+    short: torch.Tensor,
+    short_teacher: torch.Tensor,
+    r: PrepareOptions,
 ) -> torch.Tensor:
     """Direction of passages and of short texts, how a short text relates to all passages, and which one is its own."""
     direction = (1 - (passage * passage_teacher).sum(1)).mean()
@@ -60,10 +64,10 @@ def _loss(
 
 
 def train(
-    table: NDArray[np.float32], passages: Examples, shorts: Examples, recipe: Recipe | None = None
+    table: NDArray[np.float32], passages: Examples, shorts: Examples, recipe: PrepareOptions | None = None
 ) -> NDArray[np.float32]:
     """Train the table; shorts.texts[i] belongs to passages.texts[i]. Rows 0 and 1 ([PAD], [UNK]) stay zero."""
-    r = recipe or Recipe()
+    r = recipe or PrepareOptions()
     torch.manual_seed(r.seed)
     order_of = np.random.default_rng(r.seed)
     weights = torch.nn.Parameter(torch.from_numpy(table.copy()))

@@ -100,7 +100,7 @@ class CitedAnswer:
     unchecked: tuple[Unchecked, ...] = ()
 
 
-_LEAST_CODE = 3  # words from which a code span is a passage, not a name or a command
+_MIN_CODE = 3  # words from which a code span is a passage, not a name or a command
 
 
 def read_answer(text: str) -> CitedAnswer:
@@ -221,7 +221,7 @@ def _split_at_tags(blocks: Sequence[_Block]) -> tuple[list[_Block], list[Uncheck
     return split, [
         Unchecked(
             blocks[number].line + blocks[number].text.count("\n", 0, at),
-            blocks[number].text[at : at + _MOST_SHOWN],
+            blocks[number].text[at : at + _MAX_SHOWN],
             "nothing closes this tag",
         )
         for number, at in opened
@@ -251,7 +251,7 @@ _ATTRIBUTION = re.compile(
     r"(?:^|\n)[ \t]*(?:—|–|--?|―)[ \t]*\S[^\n]*\s*$|\s*<(footer|cite)\b[^<>]*>(?:(?!</\1>).)*</\1>\s*$", re.DOTALL
 )
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][\dA-Fa-f]{1,6}|[A-Za-z]\w{1,30});")
-_MOST_SHOWN = 200  # characters of what could not be checked
+_MAX_SHOWN = 200  # characters of what could not be checked
 
 
 @dataclass(frozen=True, slots=True)
@@ -370,11 +370,11 @@ def _without_counterpart(part: _AnswerBlock) -> Iterator[Unchecked]:
     """Yield the quotation marks of a block that open or close nothing, where they cannot be apostrophes."""
     text, marked = part.block.text, part.paragraph.marked
     for mark in marked.opened:
-        shown = text[mark.start : mark.start + _MOST_SHOWN]
+        shown = text[mark.start : mark.start + _MAX_SHOWN]
         yield Unchecked(part.line(mark.start), shown, "nothing closes this quotation mark")
     for mark in marked.closed:
         if not mark.single:
-            begin = max(part.sentence(mark.start)[0], mark.end - _MOST_SHOWN)
+            begin = max(part.sentence(mark.start)[0], mark.end - _MAX_SHOWN)
             yield Unchecked(part.line(mark.start), text[begin : mark.end], "nothing opens this quotation mark")
 
 
@@ -391,7 +391,7 @@ def _quotations(part: _AnswerBlock) -> Iterator[_Placed]:
     for quoted in part.paragraph.quoted:
         text = part.block.text[quoted.inner_start : quoted.inner_end]
         bare = part.paragraph.without_citations(quoted.inner_start, quoted.inner_end)
-        if not _LETTER.search(bare) or (quoted.code and words_in(bare) < _LEAST_CODE):
+        if not _LETTER.search(bare) or (quoted.code and words_in(bare) < _MIN_CODE):
             continue
         inside = part.cited(quoted.start, quoted.end)
         beside = part.cited_beside(quoted, bool(inside)) or (() if inside else part.beside.get(quoted.start, ()))

@@ -11,19 +11,19 @@ from itertools import accumulate
 from excerpt.check.answer import Citation, CitedAnswer, Quotation, Sentence
 from excerpt.check.lookup import Lookup
 from excerpt.check.quotations import QuotedSpan, find, longest_part, most_like
-from excerpt.check.source_state import SourceStanding, State, standing_of
+from excerpt.check.source_state import SourceComparison, State, compare_source
 from excerpt.check.verdicts import Check, CheckedCitation, CheckedQuotation, CheckedSentence, SourceLines, Verdict
 from excerpt.pack.formats.pack_format import PackFile, PackSource
 from excerpt.text.fragments import words_in
 
 ALTERED = 0.8
 """Similarity from which a quotation is an altered passage rather than an invention (docs/design/citations.md)."""
-MOST_CITATIONS = 10_000
+MAX_CITATIONS = 10_000
 """Citations that hold which are kept each by itself: 2,000 × [1-999] are two millions."""
-LEAST_CITED, LEAST_ALONE = 2, 3
+MIN_CITED, MIN_ALONE = 2, 3
 """Words from which what stands nowhere is called invented, with a citation and without one: marks around fewer often
 set off a word, and quote nothing."""
-_LEAST_SENTENCE = 3
+_MIN_SENTENCE = 3
 
 
 def check_answer(answer: CitedAnswer, pack: PackFile, lookup: Lookup) -> Check:
@@ -35,9 +35,7 @@ def check_answer(answer: CitedAnswer, pack: PackFile, lookup: Lookup) -> Check:
     cited = _times_cited(own)
     sentences = [found for each in answer.sentences if (found := checker.sentence(each))]
     uncited = [
-        each
-        for each in answer.sentences
-        if not each.cited and not each.quotes and words_in(each.text) >= _LEAST_SENTENCE
+        each for each in answer.sentences if not each.cited and not each.quotes and words_in(each.text) >= _MIN_SENTENCE
     ]
     return Check(
         pack,
@@ -87,15 +85,15 @@ class _Checker:
     _turned: CheckedQuotation | None = None  # where the quotation at hand stands but for what turns its meaning
 
     @cached_property
-    def standings(self) -> dict[int, SourceStanding]:
-        return {source.number: standing_of(source, self.lookup) for source in self.pack.sources}
+    def standings(self) -> dict[int, SourceComparison]:
+        return {source.number: compare_source(source, self.lookup) for source in self.pack.sources}
 
     # --- citations ----------------------------------------------------------------------------------------------------
 
     def citations(self, citations: Iterable[Citation], cited: Mapping[int, int]) -> Iterator[CheckedCitation]:
         """Yield the numbers of `citations` in their order: those that hold up to a bound, the others once each."""
         unseen = set(cited)
-        room = MOST_CITATIONS
+        room = MAX_CITATIONS
         for citation in citations:
             for number in citation.numbers:
                 if number not in unseen and (room <= 0 or number not in self.standings):
@@ -198,7 +196,7 @@ class _Checker:
         return CheckedQuotation(quotation, Verdict.TRUE) if found and not found.turned_by else None
 
     def _in_vault(self, quotation: Quotation, verdict: Verdict) -> CheckedQuotation | None:
-        if words_in(quotation.text) < LEAST_CITED:
+        if words_in(quotation.text) < MIN_CITED:
             return None  # a single word stands somewhere in any vault, and that says nothing
         for reading in quotation.readings:
             if found := self._found_in_vault(reading):
@@ -224,7 +222,7 @@ class _Checker:
         return turned
 
     def _nowhere(self, quotation: Quotation, sources: Sequence[PackSource]) -> CheckedQuotation:
-        if words_in(quotation.text) < (LEAST_CITED if quotation.cited else LEAST_ALONE):
+        if words_in(quotation.text) < (MIN_CITED if quotation.cited else MIN_ALONE):
             return CheckedQuotation(quotation, Verdict.SHORT, similarity=0.0)
         best: tuple[float, SourceLines | None] = (0.0, None)
         for text, path, line, number in self._candidates(quotation, sources):

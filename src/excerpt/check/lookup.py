@@ -72,12 +72,12 @@ class Lookup(Protocol):
 
 COMMON = 0.1
 """The share of all fragments from which a word says little about any of them."""
-LEAST_COMMON = 3
+MIN_COMMON = 3
 """Fragments that may have a word of a small vault, whatever share of them that is."""
-_MOST_FOUND = 50
-_MOST_LIKE = 8
-_MOST_WEIGHED = 200
-_MOST_PROBED = 6  # words at each end of a quotation that is in no fragment, but may go across two
+_MAX_FOUND = 50
+_MAX_LIKE = 8
+_MAX_WEIGHED = 200
+_MAX_PROBED = 6  # words at each end of a quotation that is in no fragment, but may go across two
 _LANGUAGES = 3
 
 
@@ -111,14 +111,14 @@ class SnapshotLookup:
         return next((one.line_start for one in sections if one.place and holds(place, one.place)), 1)
 
     def notes_with_line(self, line: str) -> Iterable[str]:
-        keys = [key for key, _ in self._snapshot.facets.texts_with(line)][:_MOST_FOUND]
+        keys = [key for key, _ in self._snapshot.facets.texts_with(line)][:_MAX_FOUND]
         return sorted({fragment.path for fragment in self._snapshot.fragments(keys)})
 
     def lines_with(self, quotation: str) -> Iterable[Lines]:
         words = self._asked(quotation)
         if not words:
             return
-        probe = min(len(words) // 2, _MOST_PROBED)
+        probe = min(len(words) // 2, _MAX_PROBED)
         ends = [quotation[: words[probe - 1].end], quotation[words[-probe].start :]] if probe else []
         stretches = [words, *(asked for end in ends if (asked := self._asked(end)))]
         queries = [CandidateQuery(must=tuple(word.terms for word in asked if not word.whole)) for asked in stretches]
@@ -127,23 +127,23 @@ class SnapshotLookup:
         if not len(rows):
             found = [rows_with(snapshot.lexical, asked) for asked in stretches[1:]]
             rows = reduce(np.union1d, found, rows).astype(np.int32)
-        for fragment in snapshot.fragments(snapshot.table.keys[rows[:_MOST_FOUND]].tolist()):
+        for fragment in snapshot.fragments(snapshot.table.keys[rows[:_MAX_FOUND]].tolist()):
             yield self._around(fragment)
 
     def lines_like(self, quotation: str) -> Iterable[Lines]:
         telling = self.telling(quotation)
-        query = CandidateQuery(terms=tuple(term for word in telling for term in word.terms), limit=_MOST_WEIGHED)
+        query = CandidateQuery(terms=tuple(term for word in telling for term in word.terms), limit=_MAX_WEIGHED)
         snapshot = self._snapshot.prefetch(lambda _: [query])
         shares = np.zeros(snapshot.lexical.doc_count, np.float32)
         for word in telling:
             share = snapshot.lexical.corpus_size / max(self._count(word), 1)
             shares[_rows(snapshot, word)] += np.float32(np.log1p(share))
-        best = np.argsort(-shares, kind="stable")[:_MOST_LIKE]
+        best = np.argsort(-shares, kind="stable")[:_MAX_LIKE]
         keys = snapshot.table.keys[best[shares[best] > 0]].tolist()
         return [Lines(each.path, each.line_start, each.text) for each in snapshot.fragments(keys)]
 
     def telling(self, sentence: str) -> Sequence[QueryWord]:
-        most = max(self._snapshot.lexical.corpus_size * COMMON, LEAST_COMMON)
+        most = max(self._snapshot.lexical.corpus_size * COMMON, MIN_COMMON)
         return telling_words(
             self._asked(sentence), lambda word: self._count(word) > most, (*self._snapshot.languages, "en")
         )

@@ -51,10 +51,10 @@ class QuotedSpan:
 _LADDER = (Difference.SPACE, Difference.SIGNS, Difference.MARKUP, Difference.CASE)
 _ELLIPSIS = re.compile(r"\s*(?:[\[(]\s*(?:…|\.{3})\s*[\])]|…|\.{3,}|⋯+)\s*")
 _ENDS = ".,;:!?。，、；：！？"
-_LEAST_PART = 2
+_MIN_PART = 2
 """The fewest words on each side of an ellipsis: single words in some order are in any text."""
-_MOST_PARTS = 12
-_MOST_TRIED = 8  # places of a quotation with ellipses, until one leaves out nothing that turns its meaning
+_MAX_PARTS = 12
+_MAX_TRIED = 8  # places of a quotation with ellipses, until one leaves out nothing that turns its meaning
 _SENTENCE_ENDS = re.compile(r"[.!?]\s|[。！？]|\n\s*\n")
 _KEPT = 256  # texts, each of some fragments at most
 
@@ -115,11 +115,11 @@ def _find_parts(quotation: str, text: str) -> QuotedSpan | None:
     parts = [part for part in _ELLIPSIS.split(quotation) if part.strip(_ENDS + " \t\n")]
     if len(parts) == 1 and parts[0] != quotation:
         return find(parts[0], text)  # dots at an end: the text goes on there, which is no difference
-    if not 2 <= len(parts) <= _MOST_PARTS or any(words_in(part) < _LEAST_PART for part in parts):
+    if not 2 <= len(parts) <= _MAX_PARTS or any(words_in(part) < _MIN_PART for part in parts):
         return None
     first: QuotedSpan | None = None
     begin = 0
-    for _ in range(_MOST_TRIED):
+    for _ in range(_MAX_TRIED):
         spans: list[QuotedSpan] = []
         for part in parts:
             after = spans[-1].end if spans else begin

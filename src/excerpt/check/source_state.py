@@ -24,7 +24,7 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class SourceStanding:
+class SourceComparison:
     """Where a source's text is now, with the text: unchanged, moved, or changed.
 
     A source that is gone has no path. `place` is that of an attachment.
@@ -38,13 +38,13 @@ class SourceStanding:
     place: str = ""
 
 
-_LEAST_MOVED = 3
+_MIN_MOVED = 3
 """Words of a text from which the same one in another note is taken for it."""
 
 
-def standing_of(source: PackSource, lookup: Lookup) -> SourceStanding:
+def compare_source(source: PackSource, lookup: Lookup) -> SourceComparison:
     """Return the present state of `source` in the vault. Only indexed notes are read."""
-    found = _standing_of(source, lookup)
+    found = _compare_source(source, lookup)
     if not found.path or not (place := lookup.place(found.path, found.line_start, found.line_end)):
         return found
     # A page of an attachment is where it was, whatever lines were read from the pages before it.
@@ -52,7 +52,7 @@ def standing_of(source: PackSource, lookup: Lookup) -> SourceStanding:
     return replace(found, place=place, state=State.STANDS if same else found.state)
 
 
-def _standing_of(source: PackSource, lookup: Lookup) -> SourceStanding:
+def _compare_source(source: PackSource, lookup: Lookup) -> SourceComparison:
     lines = source.text.split("\n")
     cut = source.cut_above, source.cut_below
     path = lookup.path(source.path)
@@ -61,12 +61,12 @@ def _standing_of(source: PackSource, lookup: Lookup) -> SourceStanding:
         note = lookup.text(path).split("\n")
         if at := place_of(lines, note, source.line_start, cut):
             state = State.STANDS if at == source.line_start else State.MOVED
-            return SourceStanding(state, path, at, at + len(lines) - 1, source.text)
-    if words_in(source.text) >= _LEAST_MOVED:
+            return SourceComparison(state, path, at, at + len(lines) - 1, source.text)
+    if words_in(source.text) >= _MIN_MOVED:
         for other in lookup.notes_with_line(max(lines, key=len)):
             if at := place_of(lines, lookup.text(other).split("\n"), source.line_start, cut):
-                return SourceStanding(State.MOVED, other, at, at + len(lines) - 1, source.text)
+                return SourceComparison(State.MOVED, other, at, at + len(lines) - 1, source.text)
     if path is None:
-        return SourceStanding(State.GONE)
+        return SourceComparison(State.GONE)
     first, last = in_place_of(lines, note, source.line_start) or same_lines(len(lines), note, source.line_start)
-    return SourceStanding(State.CHANGED, path, first, last, "\n".join(note[first - 1 : last]))
+    return SourceComparison(State.CHANGED, path, first, last, "\n".join(note[first - 1 : last]))

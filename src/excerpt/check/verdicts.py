@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeVar
 
 from excerpt.check.answer import Citation, Quotation, Sentence, Unchecked
 from excerpt.check.quotations import Difference
-from excerpt.check.source_state import SourceStanding, State
+from excerpt.check.source_state import SourceComparison, State
 from excerpt.json_forms import as_data, picked
 from excerpt.pack.formats.pack_format import PackFile, PackSource
 from excerpt.places import place_to_dict
@@ -58,7 +58,7 @@ class CheckedCitation:
 
     citation: Citation
     number: int
-    standing: SourceStanding | None
+    standing: SourceComparison | None
     times: int = 1
 
     @property
@@ -120,7 +120,7 @@ class Check:
     """
 
     pack: PackFile
-    standings: tuple[SourceStanding, ...]
+    standings: tuple[SourceComparison, ...]
     citations: tuple[CheckedCitation, ...]
     quotations: tuple[CheckedQuotation, ...]
     sentences: tuple[CheckedSentence, ...]
@@ -134,10 +134,10 @@ class Check:
         return all(each.holds for each in self.citations) and all(each.holds for each in self.quotations)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form of `excerpt check`: sources with their state, and at most MOST_TOLD of each finding."""
-        citations, quotations = most_told(self.citations), most_told(self.quotations)
-        sentences, uncited = self.sentences[:MOST_TOLD], self.uncited[:MOST_TOLD]
-        unchecked = self.unchecked[:MOST_TOLD]
+        """Return the JSON form of `excerpt check`: sources with their state, and at most MAX_TOLD of each finding."""
+        citations, quotations = rarest_first(self.citations), rarest_first(self.quotations)
+        sentences, uncited = self.sentences[:MAX_TOLD], self.uncited[:MAX_TOLD]
+        unchecked = self.unchecked[:MAX_TOLD]
         return {
             "true": self.holds,
             "sources": [
@@ -170,9 +170,9 @@ class Check:
         }
 
 
-MOST_TOLD = 1_000
+MAX_TOLD = 1_000
 """The most findings of each kind that are listed: any answer that is read has fewer."""
-_MOST_CITED = 20  # numbers of a quotation
+_MAX_CITED = 20  # numbers of a quotation
 
 
 class _Holding(Protocol):
@@ -183,15 +183,15 @@ class _Holding(Protocol):
 Told = TypeVar("Told", bound=_Holding)
 
 
-def most_told(found: Sequence[Told]) -> Sequence[Told]:
+def rarest_first(found: Sequence[Told]) -> Sequence[Told]:
     """Return the findings that are listed, in order; if there are more, those that do not hold first."""
-    if len(found) <= MOST_TOLD:
+    if len(found) <= MAX_TOLD:
         return found
-    first = sorted(range(len(found)), key=lambda number: found[number].holds)[:MOST_TOLD]
+    first = sorted(range(len(found)), key=lambda number: found[number].holds)[:MAX_TOLD]
     return [found[number] for number in sorted(first)]
 
 
-def _source(source: PackSource, standing: SourceStanding, cited: int) -> dict[str, Any]:
+def _source(source: PackSource, standing: SourceComparison, cited: int) -> dict[str, Any]:
     gone = standing.state is State.GONE
     return {
         **picked(source, "number", "path", "line_start", "line_end"),
@@ -207,7 +207,7 @@ def _quotation(checked: CheckedQuotation) -> dict[str, Any]:
     quotation = checked.quotation
     return {
         **picked(quotation, "line", "kind", "text"),
-        "cited": quotation.cited[:_MOST_CITED],
+        "cited": quotation.cited[:_MAX_CITED],
         **picked(checked, "verdict", "differences"),
         "similarity": round(checked.similarity, 3),
         **picked(checked, "place", "now", "turned_by"),

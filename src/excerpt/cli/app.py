@@ -13,7 +13,7 @@ from excerpt.cli.printing import put
 from excerpt.cli.vaults import VaultFolder, last_vault
 from excerpt.errors import VaultError
 from excerpt.known_vaults import DEMO, check_breadth, recent_vaults, recognise, remember_vault
-from excerpt.settings import check_apart, load_settings, open_vault, places, settings_of
+from excerpt.settings import check_not_in_vault, load_settings, open_vault, places, settings_of
 from excerpt.store.address import is_address, read_address
 from excerpt.tui.startup import prefer_the_screen
 
@@ -72,7 +72,7 @@ def start_app(path: Path, keep_as_last: bool = True, plain: bool = False, accept
         vault = store.folder
     else:
         path = vault = open_vault(path)
-        check_apart(vault, where)
+        check_not_in_vault(vault, where)
         if not accept_all:
             check_breadth(vault, where)
         said = " ".join(recognise(where, vault))

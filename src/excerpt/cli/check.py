@@ -9,7 +9,7 @@ import click
 from excerpt.cli.printing import narrate, print_json, read_input
 from excerpt.cli.vaults import opened, refresh_option, vault_option
 
-_MOST = 4 * 1024 * 1024  # bytes of an answer or a pack: more is some other file
+_MAX = 4 * 1024 * 1024  # bytes of an answer or a pack: more is some other file
 
 
 @click.command()
@@ -39,7 +39,7 @@ def check_command(
     """
     if str(answer) == str(pack_file) == "-":
         raise click.UsageError("ANSWER and PACK cannot both come from stdin.")
-    said, packed = read_input(answer, "answer", _MOST), read_input(pack_file, "pack", _MOST)
+    said, packed = read_input(answer, "answer", _MAX), read_input(pack_file, "pack", _MAX)
     with opened(vault, refresh=not no_refresh) as found:
         check = found.check(said, packed)
 

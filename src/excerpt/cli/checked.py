@@ -30,10 +30,10 @@ from excerpt.text.display import counted, line_range, location, visible_line
 _WIDTH = 100
 _VERDICT = 14
 _INDENT = " " * (7 + _VERDICT)
-_MOST_DIFFERENCES = 6
-_MOST_BELOW = 10
-_MOST_CITED = 20  # numbers of a quotation
-_MOST_LINES = 1_000  # any answer that is read has fewer
+_MAX_DIFFERENCES = 6
+_MAX_BELOW = 10
+_MAX_CITED = 20  # numbers of a quotation
+_MAX_LINES = 1_000  # any answer that is read has fewer
 _ENDS = " .,;:!?。，"
 
 
@@ -52,7 +52,7 @@ def print_check(check: Check, uncited: bool = False) -> None:
     for row in shown:
         put(f"{row.line:>5}  {paint(f'{row.verdict:<{_VERDICT}}', fg=row.colour)}{_line(row.said)}")
         times = [f"{row.times:,} times" + ("" if row.holds else ", here first")] if row.times > 1 else []
-        for below in [*times, *row.below[:_MOST_BELOW]]:
+        for below in [*times, *row.below[:_MAX_BELOW]]:
             put(f"{_INDENT}{paint(_line(below), dim=True)}")
     untold = check.cited.total() - sum(each.times for each in check.citations)
     if more := sum(row.times for row in rows) - sum(row.times for row in shown) + untold:
@@ -61,9 +61,9 @@ def print_check(check: Check, uncited: bool = False) -> None:
 
 def _shown(rows: Sequence[_TableRow]) -> Sequence[_TableRow]:
     """As many as are shown, in their order: of more than that, what does not hold before the others."""
-    if len(rows) <= _MOST_LINES:
+    if len(rows) <= _MAX_LINES:
         return rows
-    first = sorted(range(len(rows)), key=lambda number: rows[number].holds)[:_MOST_LINES]
+    first = sorted(range(len(rows)), key=lambda number: rows[number].holds)[:_MAX_LINES]
     return [rows[number] for number in sorted(first)]
 
 
@@ -143,13 +143,13 @@ def _differences(before: str, now: str) -> list[str]:
     """The lines that went (-) and came (+), as many as tell what happened."""
     changed = list(unified_diff(before.split("\n"), now.split("\n"), n=0, lineterm=""))[2:]
     lines = [line for line in changed if not line.startswith("@@") and line[1:].strip()]
-    more = len(lines) - _MOST_DIFFERENCES
-    return [*lines[:_MOST_DIFFERENCES], *([f"… and {counted(more, 'line')} more"] if more > 0 else [])]
+    more = len(lines) - _MAX_DIFFERENCES
+    return [*lines[:_MAX_DIFFERENCES], *([f"… and {counted(more, 'line')} more"] if more > 0 else [])]
 
 
 def _below_quotation(checked: CheckedQuotation) -> Iterator[str]:
     place, verdict = checked.place, checked.verdict
-    cited = ", ".join(f"[{number}]" for number in checked.quotation.cited[:_MOST_CITED])
+    cited = ", ".join(f"[{number}]" for number in checked.quotation.cited[:_MAX_CITED])
     if verdict is Verdict.SHORT:
         yield "stands nowhere, but is too short to be called a quotation"
     elif place is None:

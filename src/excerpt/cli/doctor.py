@@ -16,7 +16,7 @@ from excerpt.cli.vaults import check_folder, last_vault, vault_option
 from excerpt.errors import ExcerptError, VaultError
 from excerpt.json_forms import picked
 from excerpt.model import Progress
-from excerpt.settings import Places, check_apart, open_vault, places
+from excerpt.settings import Places, check_not_in_vault, open_vault, places
 from excerpt.store.address import is_address
 from excerpt.text.display import counted, visible_line
 
@@ -75,7 +75,7 @@ def _vault_and_places(vault: Path | None) -> tuple[Path | None, Places]:
     if vault is not None and is_address(str(vault)):
         return vault, where
     if vault is not None:
-        check_apart(vault.expanduser().resolve(), where)
+        check_not_in_vault(vault.expanduser().resolve(), where)
         return vault, where
     try:
         return last_vault(), where

@@ -132,7 +132,7 @@ def _gaps(told: NoteExplanation) -> Iterator[str]:
 
 
 def _sentences(told: NoteExplanation, explained: Explanation, usual_limit: int) -> Iterator[str]:
-    missing = [visible_line(word.word) for word in explained.lacking]
+    missing = [visible_line(word.word) for word in explained.missing_words]
     if missing:
         yield f"It lacks {', '.join(missing)}."
     if told.from_limit is not None and told.from_limit > usual_limit:

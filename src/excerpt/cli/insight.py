@@ -14,7 +14,7 @@ import click
 from excerpt.cli.hits import INDENT, bar, paint
 from excerpt.cli.printing import for_stdout, narrate, print_json, put
 from excerpt.cli.vaults import opened, refresh_option, vault_option
-from excerpt.settings import MOST
+from excerpt.settings import MAX
 from excerpt.text.columns import columns_of, cut, snippet
 from excerpt.text.display import counted, line_range, location, visible, visible_line
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @click.argument("topic", nargs=-1, required=True)
 @vault_option
 @click.option(
-    "--budget", type=click.IntRange(1, MOST), help="The most tokens, of the tokenizer in the settings.  [default: 800]"
+    "--budget", type=click.IntRange(1, MAX), help="The most tokens, of the tokenizer in the settings.  [default: 800]"
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, with all that was found whatever the budget.")
 @refresh_option
@@ -73,7 +73,7 @@ _SHOWN_LINKS = 3
 @click.command()
 @click.argument("note", metavar="NOTE[:LINE]")
 @vault_option
-@click.option("--limit", type=click.IntRange(1, MOST), help="The most notes.  [default: 10]")
+@click.option("--limit", type=click.IntRange(1, MAX), help="The most notes.  [default: 10]")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: every note with all that speaks for it.")
 @refresh_option
 def related_command(*, note: str, vault: Path | None, limit: int | None, as_json: bool, no_refresh: bool) -> int:
@@ -154,19 +154,19 @@ def _passage(passage: MatchedFragment, columns: int) -> str:
 _KINDS = ("folders", "tags", "properties", "modified", "created")
 _LABEL, _BAR = 34, 16  # columns; of a narrow terminal two thirds
 _NARROW = 110
-_LEAST_NAMES = 4
+_MIN_NAMES = 4
 _VALUES = 50  # of a property, whatever --top
-_LEAST = 8  # columns for a filter; of less none is of use
+_MIN = 8  # columns for a filter; of less none is of use
 
 
 @click.command()
 @click.argument("query", required=False)
 @vault_option
 @click.option(
-    "--depth", type=click.IntRange(1, MOST), default=2, help="How many levels of each tree to show.  [default: 2]"
+    "--depth", type=click.IntRange(1, MAX), default=2, help="How many levels of each tree to show.  [default: 2]"
 )
 @click.option(
-    "--top", type=click.IntRange(1, MOST), default=8, help="How many branches to show below each one.  [default: 8]"
+    "--top", type=click.IntRange(1, MAX), default=8, help="How many branches to show below each one.  [default: 8]"
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: the whole tree, whatever --depth and --top.")
 @refresh_option
@@ -243,19 +243,19 @@ class _ShownTree:
         asked = visible_line(branch.filter)
         if self.width is not None:
             left = self.width - self.label - self.bars - 22
-            asked = cut(asked, left) if left >= _LEAST else ""
+            asked = cut(asked, left) if left >= _MIN else ""
         return f"{start}  {paint(asked, dim=True)}".rstrip()
 
 
 def _tells_nothing(branch: Branch) -> bool:
     """Whether a property's values are names of their notes (addresses, descriptions), which divide nothing."""
-    return len(branch.branches) >= _LEAST_NAMES and all(value.notes == 1 for value in branch.branches)
+    return len(branch.branches) >= _MIN_NAMES and all(value.notes == 1 for value in branch.branches)
 
 
 @click.command()
 @click.argument("note")
 @vault_option
-@click.option("--lines", type=click.IntRange(1, MOST), default=8, help="How many first lines to show.  [default: 8]")
+@click.option("--lines", type=click.IntRange(1, MAX), default=8, help="How many first lines to show.  [default: 8]")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @refresh_option
 def peek_command(*, note: str, vault: Path | None, lines: int, as_json: bool, no_refresh: bool) -> int:

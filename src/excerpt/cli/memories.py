@@ -11,12 +11,12 @@ import click
 from excerpt.cli.printing import for_stdout, narrate, print_json, put, read_input
 from excerpt.cli.vaults import opened, refresh_option, vault_option
 from excerpt.model import Memory, Source
-from excerpt.settings import MOST
+from excerpt.settings import MAX
 from excerpt.text.dates import period_of
 from excerpt.text.display import location, visible_line
 
 if TYPE_CHECKING:
-    from excerpt import MemoryStanding, Vault
+    from excerpt import SourceCheck, Vault
 
 
 # --- printed ----------------------------------------------------------------------------------------------------------
@@ -40,7 +40,7 @@ def beginning_of(memory: Memory) -> str:
     return line if len(line) <= _BEGINNING else f"{line[:_BEGINNING].rstrip()}…"
 
 
-def shown(memory: Memory, standing: MemoryStanding | None = None) -> str:
+def shown(memory: Memory, standing: SourceCheck | None = None) -> str:
     """A memory for a reader, and how it stands to its source where that was looked at."""
     head = [memory.id, memory.created, *(f"#{tag}" for tag in memory.tags)]
     lines = [visible_line(" · ".join(head))]
@@ -53,7 +53,7 @@ def shown(memory: Memory, standing: MemoryStanding | None = None) -> str:
     return "\n".join((*lines, for_stdout(memory.text)))
 
 
-def _told(standing: MemoryStanding) -> list[str]:
+def _told(standing: SourceCheck) -> list[str]:
     """What became of the source, in one line, and where it has changed, the lines that differ."""
     from excerpt import SourceStatus
 
@@ -158,7 +158,7 @@ def _checked_since(_ctx: click.Context, _param: click.Parameter, since: str) -> 
     help="Only those remembered since: 2025-03-01, 2025-03, 7d, 2w.",
 )
 @click.option(
-    "--limit", type=click.IntRange(1, MOST), help="The most memories.  [default: search.limit; without WORDS, all]"
+    "--limit", type=click.IntRange(1, MAX), help="The most memories.  [default: search.limit; without WORDS, all]"
 )
 @click.option("--sources", is_flag=True, help="Look in the vault whether what they are from still stands there.")
 @click.option("--stale", is_flag=True, help="Only those whose source has changed or gone.")

@@ -15,17 +15,17 @@ from excerpt.cli.vaults import opened, refresh_option, vault_option
 from excerpt.kinds import Format, Scope, Strategy
 from excerpt.known_vaults import vault_around
 from excerpt.model import TOO_LARGE, PackResult
-from excerpt.settings import MOST, places
+from excerpt.settings import MAX, places
 from excerpt.text.display import counted, line_range, percent
 
 
 @click.command()
 @click.argument("queries", nargs=-1, metavar="[QUERY]...")
 @vault_option
-@click.option("--budget", type=click.IntRange(0, MOST), help="The most tokens, headers and separators included.")
-@click.option("--limit", type=click.IntRange(1, MOST), help="From how many of the best hits.")
+@click.option("--budget", type=click.IntRange(0, MAX), help="The most tokens, headers and separators included.")
+@click.option("--limit", type=click.IntRange(1, MAX), help="From how many of the best hits.")
 @click.option("--expand", "scope", type=click.Choice([s.value for s in Scope]), help="What each hit is grown to.")
-@click.option("--neighbors", type=click.IntRange(0, MOST), help="How many fragments on each side, for neighbors.")
+@click.option("--neighbors", type=click.IntRange(0, MAX), help="How many fragments on each side, for neighbors.")
 @click.option(
     "--rank",
     type=click.Choice(["score", "none"]),

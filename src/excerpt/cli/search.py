@@ -16,7 +16,7 @@ from excerpt.cli.vaults import VaultFolder, opened, refresh_option
 from excerpt.kinds import Confidence, Strategy
 from excerpt.known_vaults import names_apart
 from excerpt.model import Result
-from excerpt.settings import MOST
+from excerpt.settings import MAX
 from excerpt.text.display import counted
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ NO_ANSWER = "Nothing here answers this; the nearest are below."
 )
 @click.option(
     "--limit",
-    type=click.IntRange(1, MOST),
+    type=click.IntRange(1, MAX),
     help="The most hits.  [default: 10; with --json, search.limit of the settings]",
 )
 @click.option(

@@ -61,16 +61,16 @@ def chosen_vault(given: Path | None, *, offer: bool = False) -> Path:
 
     What was kept of it in another place is taken over, and told on stderr; with `offer` also what could be.
     """
-    from excerpt.known_vaults import recognise, take_down
-    from excerpt.settings import check_apart
+    from excerpt.known_vaults import recognise, save_fingerprint
+    from excerpt.settings import check_not_in_vault
 
     named = last_vault() if given is None else given
     check_folder(named)
     vault, where = open_vault(named), places()
-    check_apart(vault, where)
+    check_not_in_vault(vault, where)
     for sentence in recognise(where, vault, offer=offer):
         narrate(sentence)
-    take_down(where, vault)
+    save_fingerprint(where, vault)
     return vault
 
 

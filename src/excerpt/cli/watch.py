@@ -25,7 +25,7 @@ from excerpt.settings import places, settings_of
 from excerpt.store.address import Address, read_address
 from excerpt.store.compare import PushRules, conflict_sentence
 from excerpt.text.display import visible_line
-from excerpt.vault.watched import told_as_watched
+from excerpt.vault.watched import marked_as_watched
 
 if TYPE_CHECKING:
     from excerpt.cli.watching import Tell, Watching
@@ -49,7 +49,7 @@ def watch_command(vault: Path | None, poll: bool, progress: bool, address: str |
     if not progress:
         chosen = chosen_vault(vault)
         check_breadth(chosen, places())
-        with _pushing(chosen, to, _Lines(chosen)) as tell, told_as_watched(places().watch_folder(chosen)):
+        with _pushing(chosen, to, _Lines(chosen)) as tell, marked_as_watched(places().watch_folder(chosen)):
             _watching(chosen, tell).run(poll=poll)
         return 0
     out = _EventLines()
@@ -57,7 +57,7 @@ def watch_command(vault: Path | None, poll: bool, progress: bool, address: str |
     commands = open(sys.stdin.fileno(), "rb", buffering=0, closefd=False)  # noqa: SIM115
     try:
         chosen = chosen_vault(vault)
-        with _pushing(chosen, to, out) as tell, told_as_watched(places().watch_folder(chosen)):
+        with _pushing(chosen, to, out) as tell, marked_as_watched(places().watch_folder(chosen)):
             watching = _watching(chosen, tell)
             out.gone = watching.end
             threading.Thread(target=_obey, args=(commands, watching, out), daemon=True).start()

@@ -203,7 +203,7 @@ def model(name: str, of_index: str) -> Iterator[Finding]:
 # Whether excerpt may write where it writes, and has room there.
 
 _ELSEWHERE = "Give permission there, or set EXCERPT_HOME to a folder of yours."
-_LEAST_FREE = 16_000_000
+_MIN_FREE = 16_000_000
 _ENOUGH_FREE = 100_000_000
 
 
@@ -263,7 +263,7 @@ def _free(cache: Path, index_size: int) -> Iterator[Finding]:
         return
     said = f"{megabytes(free)} are free for the index, which takes {megabytes(index_size)}"
     todo = "Make room on that disk, or set EXCERPT_HOME to a folder of another one."
-    if free < _LEAST_FREE:
+    if free < _MIN_FREE:
         yield problem(f"{said}: too little to write anything.", todo)
     elif free < max(_ENOUGH_FREE, index_size):
         yield warning(f"{said}: too little to make it anew beside the old one.", todo)
@@ -282,7 +282,7 @@ def _on_network(folder: Path) -> bool:
 # The vault: whether it can be read, what is left out of it, names that make trouble, how its changes are seen.
 
 _WATCHES = Path("/proc/sys/fs/inotify/max_user_watches")
-_MOST_WALKED = 100_000
+_MAX_WALKED = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,9 +310,9 @@ def look_at_vault(given: Path, settings: Settings, watches: int | None) -> Seen:
     return Seen(tuple(findings), vault, found)
 
 
-def left_behind(where: Places, vault: Path | None) -> Iterator[Finding]:
+def orphaned_vaults(where: Places, vault: Path | None) -> Iterator[Finding]:
     """Memories of vaults that are not there any more, with the command that takes them over."""
-    for former in known_vaults.left_behind(where, vault):
+    for former in known_vaults.orphaned_vaults(where, vault):
         command = known_vaults.command_for(former, vault if former.is_like else None)
         if former.is_like:
             yield warning(
@@ -356,7 +356,7 @@ def _walked(vault: Path, suffixes: tuple[str, ...]) -> Iterator[str]:
         folders[:] = [name for name in folders if not name.startswith(".")]
         seen += len(files)
         yield from (name for name in files if name.lower().endswith(suffixes) and not name.startswith("."))
-        if seen > _MOST_WALKED:
+        if seen > _MAX_WALKED:
             return
 
 

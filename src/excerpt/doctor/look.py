@@ -189,7 +189,7 @@ def look(given: Path | None, where: Places, tick: Tick, *, quick: bool) -> Diagn
     if given is not None and is_address(str(given)):
         of_vault, of_index = group("store", lambda: look_at_store(str(given), settings)), group("index")
     else:
-        of_vault = group("vault", look_at_vault, lambda: checks.left_behind(where, seen.vault or _resolved(given)))
+        of_vault = group("vault", look_at_vault, lambda: checks.orphaned_vaults(where, seen.vault or _resolved(given)))
         of_index = group("index", look_at_index)
     size = health.size if health is not None else 0
     of_index_model, of_index_tokenizer = (health.model, health.tokenizer) if health is not None else ("", "")

@@ -56,11 +56,11 @@ def _mend_index(found: Diagnosis, progress: Callable[[Progress], None]) -> Mende
     if not found.settings_valid:
         return Mended(left=("The index is left as it is: the settings, by which it is made, are not valid.",))
     from excerpt.index.build import build
-    from excerpt.index.verify import tell_builds
+    from excerpt.index.verify import schedule_repair
 
     try:
         if found.health is not None and found.health.faults:
-            tell_builds(found.folder, found.health.faults)
+            schedule_repair(found.folder, found.health.faults)
         report = build(found.vault, found.folder, found.settings, progress)
     except ExcerptError as error:
         return Mended(left=(f"The index is left as it is: {error}",))
@@ -73,8 +73,8 @@ def _needs_build(found: Diagnosis) -> bool:
     health = found.health
     if health is None:
         return found.folder is not None and found.vault is not None
-    left_behind = any(newer for _, _, newer in health.left)
-    return bool(health.faults or health.stale or health.behind or left_behind)
+    orphaned_vaults = any(newer for _, _, newer in health.left)
+    return bool(health.faults or health.stale or health.behind or orphaned_vaults)
 
 
 def _done(found: Diagnosis, report: BuildReport) -> Iterator[str]:

@@ -19,10 +19,18 @@ from filelock import Timeout
 from excerpt.errors import IndexBusyError, IndexUnusableError, VaultEmptiedError
 from excerpt.index import lexical, renames
 from excerpt.index.catalog import FULL, Catalog, GivenUp, KnownNote, is_damage
-from excerpt.index.changes import BESIDE, awaits_ocr, changed_ns, cut_of, is_as_known, is_cut_so, sure_before
+from excerpt.index.changes import (
+    NEW_INDEX,
+    awaits_ocr,
+    changed_ns,
+    is_as_known,
+    is_current_key,
+    prepare_key,
+    sure_before,
+)
 from excerpt.index.files import SUSPECT
 from excerpt.index.pool import Workers
-from excerpt.index.prepare import Prepared, Recipe, Task, prepare
+from excerpt.index.prepare import Prepared, PrepareOptions, Task, prepare
 from excerpt.index.writer import LOCK, IndexWriter, discard
 from excerpt.model import BuildReport, Progress, Skipped
 from excerpt.settings import Settings, VaultSettings, open_vault
@@ -101,7 +109,7 @@ OnProgress = Callable[[Progress], None]
 _EVERY = 0.1  # seconds
 
 
-class Telling:
+class ProgressReporter:
     """Progress of the current build. Each part of the build sets `phase` and the counts; `tick` reports them."""
 
     def __init__(self, on_progress: OnProgress | None, control: Control) -> None:
@@ -112,7 +120,7 @@ class Telling:
     def begin(self) -> None:
         """Start a build: reset all counts."""
         self.phase = "scanning"
-        self.answering = 0  # the generation that answers until another that is made beside it is done
+        self.committed_generation = 0  # the generation that answers until another that is made beside it is done
         self.notes_done = self.notes_total = self.bytes_done = self.bytes_total = self.skipped = self.generation = 0
         self._began = time.monotonic()
         self._paused_before = self._control.seconds_paused
@@ -148,7 +156,7 @@ class Telling:
                     bytes_done=self.bytes_done,
                     bytes_total=self.bytes_total,
                     current=path,
-                    generation=self.answering or self.generation,
+                    generation=self.committed_generation or self.generation,
                     skipped=self.skipped,
                     seconds=self.seconds,
                     current_seconds=self._told - self._current_since if path else 0.0,
@@ -168,17 +176,17 @@ class Telling:
 def begin(index: Path) -> Path:
     """Return an empty folder for the new index. Raises OSError."""
     clear(index)
-    (index / BESIDE).mkdir()
-    return index / BESIDE
+    (index / NEW_INDEX).mkdir()
+    return index / NEW_INDEX
 
 
 def clear(index: Path) -> None:
     """Remove what was not finished."""
-    if (index / BESIDE).exists():
-        shutil.rmtree(index / BESIDE, ignore_errors=True)
+    if (index / NEW_INDEX).exists():
+        shutil.rmtree(index / NEW_INDEX, ignore_errors=True)
 
 
-def take_place(catalog: Catalog, index: Path) -> None:
+def replace_index(catalog: Catalog, index: Path) -> None:
     """Replace the index in `index` by the new one, whose `catalog` is open.
 
     Raises OSError and sqlite3's errors, with the old index unchanged.
@@ -188,14 +196,14 @@ def take_place(catalog: Catalog, index: Path) -> None:
         for file in catalog.files(kind):
             to = index / file.name
             to.parent.mkdir(exist_ok=True)
-            (index / BESIDE / file.name).replace(to)
+            (index / NEW_INDEX / file.name).replace(to)
             folders.add(to.parent)
     for folder in folders:
         sync_folder(folder)
     catalog.copy_to(index)
 
 
-def answering(index: Path) -> int:
+def committed_generation(index: Path) -> int:
     """Return the generation that readers use and that should be kept until there is another; 0 if there is none."""
     try:
         with closing(Catalog.open_to_read(index)) as catalog:
@@ -214,7 +222,7 @@ _FIRST_NOTES = 64
 _FIRST_SECONDS = 1.0
 _GROWTH = 4
 _FIRST_BYTES = 500_000
-_MOST_BYTES = 8_000_000
+_MAX_BYTES = 8_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,8 +247,10 @@ class Found:
 class _Update:
     """One update: commits the difference between a scan and what `writer` knows."""
 
-    def __init__(self, writer: IndexWriter, recipe: Recipe, workers: Workers, telling: Telling) -> None:
-        self._writer, self._recipe, self._workers, self._telling = writer, recipe, workers, telling
+    def __init__(
+        self, writer: IndexWriter, options: PrepareOptions, workers: Workers, telling: ProgressReporter
+    ) -> None:
+        self._writer, self._options, self._workers, self._progress = writer, options, workers, telling
         self._added = self._changed = 0
         self._is_part = False
         self._skipped: list[Skipped] = []
@@ -248,11 +258,11 @@ class _Update:
 
     def run(self, found: Found) -> BuildReport:
         """Raises VaultEmptiedError, having changed nothing, and BuildCancelled."""
-        telling, catalog = self._telling, self._writer.catalog
+        telling, catalog = self._progress, self._writer.catalog
         telling.generation = catalog.generation
         known = catalog.known_notes(found.only)
         if not found.scan.files and known and not found.accept_empty and len(known) == catalog.counts()[0]:
-            raise VaultEmptiedError(str(self._recipe.vault), len(known))
+            raise VaultEmptiedError(str(self._options.vault), len(known))
         telling.phase = "mending"
         self._writer.mend()
         # What was never looked at stays unread by a build of some paths.
@@ -275,14 +285,18 @@ class _Update:
     def _commit_all(self, seen: Found, known: dict[str, KnownNote]) -> int:
         """Commit what is new, changed or gone; returns how many notes were removed."""
         found = seen.scan
-        vault = self._recipe.settings
+        vault = self._options.settings
         tasks = self._not_given_up(_tasks(seen, known, vault, sure_before(self._writer.catalog)))
-        if any(not is_cut_so(known[task.path].cut, cut_of(task.path, vault)) for task in tasks if task.path in known):
+        if any(
+            not is_current_key(known[task.path].cut, prepare_key(task.path, vault))
+            for task in tasks
+            if task.path in known
+        ):
             self._writer.rebuilt.append("notes, from the vault: they are read, cut or stemmed differently now")
         there = {file.path for file in found.files}
         gone = [path for path in known if path not in there]
         self._skipped += found.skipped
-        telling = self._telling
+        telling = self._progress
         telling.notes_total, telling.bytes_total = len(tasks), sum(task.size for task in tasks)
         telling.phase = "reading"
         notes, attachments = ([one for one in tasks if bool(one.kind) is kind] for kind in (False, True))
@@ -304,15 +318,15 @@ class _Update:
 
     def _read_images(self, found: Scan) -> None:
         """Read by OCR what is left of the files that were just found; one that it fails for keeps its other text."""
-        vault, known = self._recipe.settings, self._writer.catalog.known_notes()
+        vault, known = self._options.settings, self._writer.catalog.known_notes()
         awaiting = [
             Task(file.path, file.size, file.mtime_ns, file.ctime_ns, kind=kind_of(file.path, vault), images=note.unread)
             for file in found.files
             if (note := known.get(file.path)) is not None and awaits_ocr(note, vault)
         ]
         tasks = self._not_given_up(awaiting)
-        self._telling.notes_total += len(tasks)
-        self._telling.bytes_total += sum(task.size for task in tasks)
+        self._progress.notes_total += len(tasks)
+        self._progress.bytes_total += sum(task.size for task in tasks)
         for batch in self._batches(tasks):
             self._commit(batch, [], known)
 
@@ -331,7 +345,7 @@ class _Update:
         return tried
 
     def _cut_of(self, task: Task) -> str:
-        return cut_of(task.path, self._recipe.settings, ocr=task.images > 0)
+        return prepare_key(task.path, self._options.settings, ocr=task.images > 0)
 
     def _batches(self, tasks: Sequence[Task]) -> Iterator[list[Prepared]]:
         if not tasks:
@@ -340,13 +354,13 @@ class _Update:
         batch: list[Prepared] = []
         limit, first, began = _FIRST_BYTES, True, time.monotonic()
         size = notes = 0
-        for prepared in self._workers.prepare(self._recipe, tasks, self._telling.tick_between):
+        for prepared in self._workers.prepare(self._options, tasks, self._progress.tick_between):
             batch.append(prepared)
             paths = [note.path for note in prepared.notes]
             paths += [task.path for task in prepared.same] + [one.path for one in prepared.skipped]
-            self._telling.notes_done += len(paths)
-            self._telling.bytes_done += sum(sizes[path] for path in paths)
-            self._telling.skipped += len(prepared.skipped)
+            self._progress.notes_done += len(paths)
+            self._progress.bytes_done += sum(sizes[path] for path in paths)
+            self._progress.skipped += len(prepared.skipped)
             self._skipped += prepared.skipped
             reasons = {one.path: one.reason for one in prepared.skipped}
             for task in prepared.given_up:
@@ -359,7 +373,7 @@ class _Update:
             early = first and (notes >= _FIRST_NOTES or (notes and time.monotonic() - began > _FIRST_SECONDS))
             if early or size >= limit:
                 yield batch
-                limit = limit if first else min(_GROWTH * limit, _MOST_BYTES)
+                limit = limit if first else min(_GROWTH * limit, _MAX_BYTES)
                 batch, size, notes, first = [], 0, 0, False
         if batch:
             yield batch
@@ -367,12 +381,12 @@ class _Update:
     def _commit(self, batch: Sequence[Prepared], gone: Sequence[str], known: dict[str, KnownNote]) -> None:
         paths = [note.path for prepared in batch for note in prepared.notes]
         changed = [path for path in paths if path in known]
-        unfinished = self._is_part or self._telling.notes_done < self._telling.notes_total
+        unfinished = self._is_part or self._progress.notes_done < self._progress.notes_total
         self._writer.commit([*gone, *changed], batch, unfinished=unfinished)
         self._changed += len(changed)
         self._added += len(paths) - len(changed)
-        self._telling.generation = self._writer.catalog.generation
-        self._telling.tell()
+        self._progress.generation = self._writer.catalog.generation
+        self._progress.tell()
 
     def _report(self, removed: int) -> BuildReport:
         catalog = self._writer.catalog
@@ -387,7 +401,7 @@ class _Update:
             embedded=self._writer.embedded,
             skipped=catalog.remarks(skipped=True),
             warnings=catalog.remarks(skipped=False),
-            seconds=self._telling.seconds,
+            seconds=self._progress.seconds,
             rebuilt="; ".join(self._writer.rebuilt),
             attachments=sum(catalog.attachments().values()),
         )
@@ -403,7 +417,7 @@ def _tasks(found: Found, known: dict[str, KnownNote], settings: VaultSettings, s
     for file in found.scan.files:
         note = known.get(file.path)
         state, kind = (file.path, file.size, file.mtime_ns, file.ctime_ns), kind_of(file.path, settings)
-        if note is None or not is_cut_so(note.cut, cut_of(file.path, settings)):
+        if note is None or not is_current_key(note.cut, prepare_key(file.path, settings)):
             tasks.append(Task(*state, kind=kind))
         elif not is_as_known(file, note, sure) or file.path in named:
             tasks.append(Task(*state, note.digest, kind))
@@ -417,7 +431,7 @@ def _tasks(found: Found, known: dict[str, KnownNote], settings: VaultSettings, s
 # next build goes on from there: what was committed is known by then.
 
 # To look at so many paths alone costs about what a scan of ten thousand files does.
-_MOST_PATHS = 500
+_MAX_PATHS = 500
 
 _FULL = "the disk is full"
 
@@ -455,9 +469,9 @@ class Updater:
         control: Control | None = None,
     ) -> None:
         self._vault, self._folder, self._settings = vault, folder, settings
-        self._recipe = Recipe(vault, settings.pack.tokenizer, settings.vault)
+        self._options = PrepareOptions(vault, settings.pack.tokenizer, settings.vault)
         control = control or Control()
-        self._telling = Telling(progress, control)
+        self._progress = ProgressReporter(progress, control)
         self._workers = Workers(held=lambda: control.paused)
         self._generation = 0
         self._writer: IndexWriter | None = None
@@ -481,7 +495,7 @@ class Updater:
         named in the settings cannot be used, BuildCancelled.
         """
         open_vault(self._vault)
-        only = None if rebuild or paths is None or len(paths) > _MOST_PATHS else paths
+        only = None if rebuild or paths is None or len(paths) > _MAX_PATHS else paths
         try:
             with _locked(self._folder, self._vault, wait):
                 report = self._update(only, rebuild, accept_empty)
@@ -489,7 +503,7 @@ class Updater:
             self.close()
             raise IndexUnusableError(
                 f"The index in {self._folder} cannot be written: {_reason(error)}.",
-                f"{_way_out(error)}, or set EXCERPT_HOME to another place; the last generation stands.",
+                f"{_remedy(error)}, or set EXCERPT_HOME to another place; the last generation stands.",
             ) from error
         except BaseException:
             self.close()  # what it holds may be of a generation that was not committed
@@ -515,18 +529,18 @@ class Updater:
             return
         self._writer.embedder.embed(["text"])
         smallest = self._writer.catalog.rows("SELECT path, size, mtime_ns, ctime_ns FROM notes ORDER BY size LIMIT 1")
-        prepare(self._recipe, [Task(*note) for note in smallest])
+        prepare(self._options, [Task(*note) for note in smallest])
 
     def _update(self, only: Collection[str] | None, rebuild: bool, accept_empty: bool) -> BuildReport:
-        self._telling.begin()
+        self._progress.begin()
         if self._writer is not None:
             self._writer.begin()
         found = Found.in_vault(self._vault, self._settings.vault, only, accept_empty)
         if rebuild:
             if not found.scan.files and not accept_empty:
                 _refuse_emptied(self._vault, self._folder)
-            if generation := answering(self._folder):
-                self._telling.answering = generation
+            if generation := committed_generation(self._folder):
+                self._progress.committed_generation = generation
                 return self._rebuild(found)
             self._discard()
         clear(self._folder)
@@ -546,7 +560,7 @@ class Updater:
         return self._run(writer, found)
 
     def _run(self, writer: IndexWriter, found: Found) -> BuildReport:
-        return _Update(writer, self._recipe, self._workers, self._telling).run(found)
+        return _Update(writer, self._options, self._workers, self._progress).run(found)
 
     def _opened(self) -> IndexWriter:
         if self._writer is not None and not self._writer.is_current():
@@ -554,38 +568,38 @@ class Updater:
         if self._writer is None:
             # If the folder was deleted meanwhile, a reader of what was there must see that this is newer.
             after = self._generation
-            self._writer = IndexWriter(self._folder, self._vault, self._settings, self._telling.tick, after=after)
+            self._writer = IndexWriter(self._folder, self._vault, self._settings, self._progress.tick, after=after)
         return self._writer
 
     def _rebuild(self, found: Found) -> BuildReport:
         """Make an index from nothing, and only then put it in the place of the one there is."""
         self.close()
-        known, after = _known_moves(self._folder), lexical.last_generation(self._folder)
+        known, after = _read_renames(self._folder), lexical.last_generation(self._folder)
         beside = begin(self._folder)
-        with closing(IndexWriter(beside, self._vault, self._settings, self._telling.tick, after=after)) as writer:
+        with closing(IndexWriter(beside, self._vault, self._settings, self._progress.tick, after=after)) as writer:
             if known is not None:
                 renames.restore(writer.catalog, known)
             report = self._run(writer, found)
-            take_place(writer.catalog, self._folder)
+            replace_index(writer.catalog, self._folder)
         clear(self._folder)
         return report
 
     def _discard(self) -> IndexWriter:
         """Start an empty index, with the data from which moved notes are recognised."""
         self.close()
-        known = _known_moves(self._folder)
+        known = _read_renames(self._folder)
         after = discard(self._folder)
-        self._writer = IndexWriter(self._folder, self._vault, self._settings, self._telling.tick, after=after)
+        self._writer = IndexWriter(self._folder, self._vault, self._settings, self._progress.tick, after=after)
         if known is not None:
             renames.restore(self._writer.catalog, known)
         return self._writer
 
 
-def _known_moves(folder: Path) -> renames.Known | None:
+def _read_renames(folder: Path) -> renames.Known | None:
     """Return what an index that will be discarded knows of moved notes, None if it cannot be read."""
     try:
         with closing(Catalog.open_to_read(folder)) as catalog:
-            return renames.kept_for_rebuild(catalog)
+            return renames.read_known(catalog)
     except (sqlite3.DatabaseError, OSError):
         return None
 
@@ -601,7 +615,7 @@ def _refuse_emptied(vault: Path, folder: Path) -> None:
         raise VaultEmptiedError(str(vault), notes)
 
 
-def _way_out(error: OSError | sqlite3.DatabaseError) -> str:
+def _remedy(error: OSError | sqlite3.DatabaseError) -> str:
     if _reason(error) == _FULL:
         return "Make room there"
     refused = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH)
@@ -629,7 +643,7 @@ def _locked(folder: Path, vault: Path, wait: float) -> Iterator[None]:
         shutil.rmtree(lock)
     try:
         with file_lock(lock, wait):
-            _make_way(folder)
+            _clear_path(folder)
             yield
     except Timeout as error:
         raise IndexBusyError(
@@ -638,9 +652,9 @@ def _locked(folder: Path, vault: Path, wait: float) -> Iterator[None]:
         ) from error
 
 
-def _make_way(folder: Path) -> None:
+def _clear_path(folder: Path) -> None:
     """Remove what cannot be overwritten: folders in place of files, files in place of folders, pipes and the like."""
-    folders = {folder / name for name in (BESIDE, lexical.FOLDER)}
+    folders = {folder / name for name in (NEW_INDEX, lexical.FOLDER)}
     for path in (*folder.glob("*"), *folder.glob(f"{lexical.FOLDER}/*")):
         try:
             mode = path.stat().st_mode

@@ -663,7 +663,7 @@ class Catalog:
             *(size, mtime_ns, ctime_ns, path),
         )
 
-    def doubt_notes(self, paths: Iterable[str]) -> None:
+    def mark_for_reread(self, paths: Iterable[str]) -> None:
         """Have notes read again by the next build, whatever time, size and content their files have.
 
         What is made of their rows until then is kept under digests of nothing: a vector of a wrong text must not be

@@ -21,7 +21,7 @@ from excerpt.text.words import ANALYZER_VERSION
 from excerpt.vault.readers.registry import version_of
 from excerpt.vault.scan import FileState, Scan, scan
 
-BESIDE = "anew"
+NEW_INDEX = "anew"
 """The folder in the index's own where another is made to take its place."""
 
 # Two writes of the same size within a tick of the file system's clock leave the same time: 4 ms on Linux's own, 1 s on
@@ -32,7 +32,7 @@ READ_BY_OCR = "/ocr"
 """What `cut` ends in where images of the file were read by OCR."""
 
 
-def cut_of(path: str, settings: VaultSettings, *, ocr: bool = False) -> str:
+def prepare_key(path: str, settings: VaultSettings, *, ocr: bool = False) -> str:
     """Return the key of how a file is prepared: the versions of the code and the settings that it depends on.
 
     A file stored with another key is prepared again.
@@ -40,7 +40,7 @@ def cut_of(path: str, settings: VaultSettings, *, ocr: bool = False) -> str:
     return version_of_cut(settings.language) + version_of(path, settings) + (READ_BY_OCR if ocr else "")
 
 
-def is_cut_so(cut: str, wanted: str) -> bool:
+def is_current_key(cut: str, wanted: str) -> bool:
     """Whether what is stored with `cut` need not be prepared again; nor is what was read by OCR too."""
     return cut.removesuffix(READ_BY_OCR) == wanted
 
@@ -73,7 +73,7 @@ def is_as_known(file: FileState, note: KnownNote, sure: int) -> bool:
     return known and changed_ns(file) < sure
 
 
-def made_with(settings: Settings) -> dict[str, str]:
+def build_parameters(settings: Settings) -> dict[str, str]:
     """Return the versions and settings that an index depends on, by their names in the catalog's `meta`."""
     return {
         "tokenizer": settings.pack.tokenizer,
@@ -97,11 +97,11 @@ def nothing_to_do(catalog: Catalog, keys: NDArray[np.int64], folder: Path, vault
 
     Raises VaultError and SettingsError as a scan does, DamagedFileError, OSError and sqlite3's errors.
     """
-    if (folder / SUSPECT).exists() or (folder / BESIDE).exists():
+    if (folder / SUSPECT).exists() or (folder / NEW_INDEX).exists():
         return False
     if catalog.meta("doubted") or catalog.is_unfinished:
         return False
-    made = {"vault": name_of(vault), **made_with(settings)}
+    made = {"vault": name_of(vault), **build_parameters(settings)}
     if any(catalog.meta(name) != value for name, value in made.items()):
         return False
     if not renames.is_settled(catalog) or not _shows(catalog, scan(vault, settings.vault), settings):
@@ -122,7 +122,7 @@ def _shows(catalog: Catalog, found: Scan, settings: Settings) -> bool:
         len(notes) == len(known)
         and all(
             (note := known.get(file.path)) is not None
-            and is_cut_so(note.cut, cut_of(file.path, vault))
+            and is_current_key(note.cut, prepare_key(file.path, vault))
             and is_as_known(file, note, sure)
             and (file.path in given_up or not awaits_ocr(note, vault))
             for file in notes
@@ -139,5 +139,5 @@ def _given_up(catalog: Catalog, found: Scan, settings: VaultSettings) -> Mapping
         for file in found.files
         if (one := before.get(file.path)) is not None
         and (one.size, one.mtime_ns, one.ctime_ns) == (file.size, file.mtime_ns, file.ctime_ns)
-        and is_cut_so(one.cut, cut_of(file.path, settings))
+        and is_current_key(one.cut, prepare_key(file.path, settings))
     }

@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 Tokenize = Callable[[Sequence[str]], list[list[int]]]
 
 _ASCII_PUNCTUATION = r"!-/:-@\[-`{-~"
-_STRETCH = re.compile(rf"[^ \t\n\r{_ASCII_PUNCTUATION}]+|[{_ASCII_PUNCTUATION}]")
+_WORD = re.compile(rf"[^ \t\n\r{_ASCII_PUNCTUATION}]+|[{_ASCII_PUNCTUATION}]")
 # Bounds of memory: some 40 MB. Longer stretches (scripts without spaces, encoded data) hardly come again.
-_MOST_KNOWN = 200_000
+_MAX_KNOWN = 200_000
 _LONGEST_KNOWN = 40
 
 
@@ -52,7 +52,7 @@ class WordPieces:
         self._tokenize = tokenize
         self._known: dict[str, bytes] = {}
         added = tokenizer.get_added_tokens_decoder().values()
-        self._by_stretch = (
+        self._by_word = (
             isinstance(tokenizer.normalizer, BertNormalizer)
             and isinstance(tokenizer.pre_tokenizer, BertPreTokenizer)
             and tokenizer.truncation is None
@@ -64,7 +64,7 @@ class WordPieces:
 
     def ids(self, texts: Sequence[str]) -> list[NDArray[np.int32]]:
         """Return the numbers of the tokens, one array per text."""
-        if len(self._known) > _MOST_KNOWN:
+        if len(self._known) > _MAX_KNOWN:
             self._known.clear()
         stretches = [self._stretches(text) for text in texts]
         new = list(set(chain.from_iterable(stretches)).difference(self._known))
@@ -77,7 +77,7 @@ class WordPieces:
         return found
 
     def _stretches(self, text: str) -> list[str]:
-        return _STRETCH.findall(text) if self._by_stretch and not self._named.search(text) else [text]
+        return _WORD.findall(text) if self._by_word and not self._named.search(text) else [text]
 
 
 def _packed(ids: list[int]) -> bytes:
@@ -89,9 +89,9 @@ def _packed(ids: list[int]) -> bytes:
 # settings, and that is neither a folder nor in the local cache, is fetched.
 
 _SAMPLE = 1000  # words that stand for all of a model's
-_MOST_TOLD = 10_000
+_MAX_TOLD = 10_000
 _FEW = 16  # texts that are tokenized one by one: 5 µs each
-_MOST_CHARACTERS = 100_000  # a token takes a kilobyte while the mean is made
+_MAX_CHARACTERS = 100_000  # a token takes a kilobyte while the mean is made
 _TOKENS_UNSAID = 512  # what a text is cut to where the config does not say, as model2vec has it
 _FILES = ("config.json", "tokenizer.json", "model.safetensors")
 
@@ -173,7 +173,7 @@ class Embedder:
         if new:
             lengths = self._lengths(new)
             shares = np.where(lengths > 0, np.minimum(lengths / self._median_length, 1), 1).astype(np.float32)
-            if len(self._weights) > _MOST_TOLD:
+            if len(self._weights) > _MAX_TOLD:
                 self._weights = {word: share for word in words if (share := self._weights.get(word)) is not None}
             self._weights.update(zip(new, shares.tolist(), strict=True))
         return np.array([self._weights[word] for word in words], np.float32)
@@ -217,7 +217,7 @@ class Embedder:
         """
         if not texts:
             return np.zeros((0, self.dimensions), np.float32)
-        bounded = [text[:_MOST_CHARACTERS] for text in texts]
+        bounded = [text[:_MAX_CHARACTERS] for text in texts]
         # A lone surrogate, which UTF-16 notes may hold, cannot pass into the tokenizer.
         clean = [text if text.isascii() else text.encode("utf-8", "replace").decode() for text in bounded]
         means = np.array([self._mean(ids) for ids in self._words.ids(clean)], np.float32)

@@ -23,7 +23,7 @@ NAMES_VERSION = 1
 """Raised whenever other names are stored, or in another form: those of all notes are built again."""
 
 
-def taken_apart(
+def tokenize_names(
     path: str, title: str, language: str, *, labels: Iterable[Row], sections: Iterable[Row], links: Iterable[Row]
 ) -> NameTerms:
     """Return the tokenized names of a note from its rows in the catalog.
@@ -63,14 +63,14 @@ def stored(rows: ReadRows, numbers: Sequence[int]) -> dict[int, NameTerms]:
     return found
 
 
-def made_anew(rows: ReadRows, numbers: Sequence[int]) -> dict[int, NameTerms]:
+def rebuild_names(rows: ReadRows, numbers: Sequence[int]) -> dict[int, NameTerms]:
     """As `stored`, made of what else the catalog has of the notes."""
-    return {number: _made_anew(rows, number) for number in numbers}
+    return {number: _rebuild_names_of(rows, number) for number in numbers}
 
 
-def _made_anew(rows: ReadRows, number: int) -> NameTerms:
+def _rebuild_names_of(rows: ReadRows, number: int) -> NameTerms:
     ((path, title, language),) = rows("SELECT path, title, language FROM notes WHERE id = ?", number)
-    return taken_apart(
+    return tokenize_names(
         *(path, title, language),
         labels=rows("SELECT kind, name, value FROM labels WHERE note = ? ORDER BY rowid", number),
         sections=rows("SELECT ordinal, level, heading, place FROM sections WHERE note = ? ORDER BY ordinal", number),
@@ -80,8 +80,8 @@ def _made_anew(rows: ReadRows, number: int) -> NameTerms:
     )
 
 
-def store_anew(rows: ReadRows) -> None:
+def store_names(rows: ReadRows) -> None:
     """Build the names of all notes again, because the analyzer changed or the catalog had none."""
     rows("DELETE FROM name_terms")
     for (number,) in rows("SELECT id FROM notes"):
-        rows("INSERT INTO name_terms VALUES (?, ?, ?, ?, ?, ?)", number, *_made_anew(rows, number))
+        rows("INSERT INTO name_terms VALUES (?, ?, ?, ?, ?, ?)", number, *_rebuild_names_of(rows, number))

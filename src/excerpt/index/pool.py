@@ -16,7 +16,7 @@ from types import FrameType, TracebackType
 from typing import Any, Self
 
 from excerpt.errors import IndexUnusableError
-from excerpt.index.prepare import Prepared, Recipe, Task, prepare
+from excerpt.index.prepare import Prepared, PrepareOptions, Task, prepare
 from excerpt.index.worker import OUT_OF_MEMORY, Limits, Prepare
 from excerpt.model import Skipped
 from excerpt.processes import python_command, start_arguments
@@ -53,12 +53,12 @@ class _Alarm(BaseException):
     """So that nothing which catches exceptions on the way takes it for a fault of the note."""
 
 
-def here_bytes() -> int:
+def in_process_bytes() -> int:
     """Return the size up to which files are prepared in this process."""
     return _BYTES if _can_be_interrupted() else _BYTES_UNGUARDED
 
 
-def prepare_here(prepare: Prepare, recipe: Recipe, tasks: Sequence[Task]) -> Prepared:
+def prepare_in_process(prepare: Prepare, options: PrepareOptions, tasks: Sequence[Task]) -> Prepared:
     """`prepare` with an eye on the clock. Raises TooLongError; then nothing of it counts."""
     at = 0
 
@@ -72,9 +72,9 @@ def prepare_here(prepare: Prepare, recipe: Recipe, tasks: Sequence[Task]) -> Pre
 
     try:
         if not _can_be_interrupted():
-            return prepare(recipe, each(0.0))
+            return prepare(options, each(0.0))
         with _alarms():
-            return prepare(recipe, each(SECONDS))
+            return prepare(options, each(SECONDS))
     except (_Alarm, MemoryError):
         forget_term_numbers()
         raise TooLongError(at) from None
@@ -111,7 +111,7 @@ def _raise(_signal: int, frame: FrameType | None) -> None:
 
 def _is_importing(frame: FrameType | None) -> bool:
     """Return whether the file in work waits for an import. One that this very build is part of does not count."""
-    while frame is not None and frame.f_code is not prepare_here.__code__:
+    while frame is not None and frame.f_code is not prepare_in_process.__code__:
         if frame.f_code.co_filename.startswith("<frozen importlib"):
             return True
         frame = frame.f_back
@@ -130,7 +130,7 @@ _LOOK_SECONDS = 0.1
 # A worker on a busy machine is there after a few seconds; one that never is, or dies again and again before it has
 # begun a file, cannot be started here.
 _START_SECONDS = 60.0
-_MOST_STILLBORN = 3
+_MAX_STILLBORN = 3
 _END_SECONDS = 1.0
 _TOO_LONG = -getattr(signal, "SIGXCPU", 0x7FFF)
 _UNKNOWN = "Reading it ended the process that read it; it may need more memory than there is."
@@ -140,7 +140,7 @@ Held = Callable[[], bool]
 """Returns whether nothing new may begin for now."""
 
 
-class Member:
+class Worker:
     """One worker process: what it has in work, and since when. Raises OSError if it cannot be started."""
 
     def __init__(self, prepare: Prepare, limits: Limits) -> None:
@@ -175,7 +175,7 @@ class Member:
         """Start a piece of a run. If the worker dies of it, its connection shows that."""
         self.run, self.piece, self.number, self.since = run, piece, None, time.monotonic()
         with suppress(OSError):
-            self.connection.send((run.recipe, run.tasks[piece.start : piece.stop]))
+            self.connection.send((run.options, run.tasks[piece.start : piece.stop]))
 
     def end(self, wait: float = 0.0) -> int:
         """End the process, which may do so by itself within `wait` seconds, and return its exit code."""
@@ -213,15 +213,15 @@ class Run:
 
     def __init__(
         self,
-        recipe: Recipe,
+        options: PrepareOptions,
         tasks: Sequence[Task],
         pieces: Sequence[range],
         limits: Limits,
-        members: Callable[[int], Sequence[Member]],
+        members: Callable[[int], Sequence[Worker]],
         *,
         held: Held,
     ) -> None:
-        self.recipe = recipe
+        self.options = options
         self.tasks = tasks
         self._limits = limits
         self._members = members
@@ -234,7 +234,7 @@ class Run:
         self._changed = threading.Condition()
         self._error: Exception | None = None
         self._ended = False
-        self._thread = threading.Thread(target=self._supply, name="workers", daemon=True)
+        self._thread = threading.Thread(target=self._feed, name="workers", daemon=True)
         if pieces:
             self._thread.start()
 
@@ -270,13 +270,13 @@ class Run:
 
     # --- in the thread ------------------------------------------------------------------------------------------------
 
-    def _supply(self) -> None:
+    def _feed(self) -> None:
         if hasattr(signal, "pthread_sigmask"):
             # The members inherit this: Ctrl+C is for the build alone, also before a member could say so itself.
             signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
         try:
             while not self._ended:
-                busy = self._hand_over()
+                busy = self._dispatch()
                 self._listen(busy)
                 self._end_overdue(busy)
         except Exception as error:  # whatever it is, it is raised where results are waited for
@@ -284,7 +284,7 @@ class Run:
                 self._error = error
                 self._changed.notify_all()
 
-    def _hand_over(self) -> Sequence[Member]:
+    def _dispatch(self) -> Sequence[Worker]:
         """Give the idle something to do, and return those that are not. Raises IndexUnusableError."""
         with self._changed:
             wanted = len(self._pending)
@@ -302,18 +302,18 @@ class Run:
     def _next(self, ahead: int) -> range:
         """Return the next piece to hand over when `ahead` are in work; an empty one if that must wait."""
         with self._changed:
-            return self._pending.popleft() if self._may_begin(ahead) else range(0)
+            return self._pending.popleft() if self._may_start(ahead) else range(0)
 
-    def _may_begin(self, ahead: int) -> bool:
+    def _may_start(self, ahead: int) -> bool:
         if self._held() or not self._pending:
             return False
         # What is waited for is always handed over, however much is done behind it.
         return ahead + len(self._done) < _AHEAD or self._pending[0].start < min(self._done)
 
-    def _listen(self, busy: Sequence[Member]) -> None:
+    def _listen(self, busy: Sequence[Worker]) -> None:
         if not busy:
             with self._changed:
-                if not self._may_begin(0):
+                if not self._may_start(0):
                     self._changed.wait(_LOOK_SECONDS)
             return
         by_connection = {member.connection: member for member in busy}
@@ -322,7 +322,7 @@ class Run:
             try:
                 said: int | Prepared = member.connection.recv()
             except (EOFError, OSError):
-                self._bury(member)
+                self._reap(member)
                 continue
             if isinstance(said, Prepared):
                 self._put(member, said)
@@ -334,14 +334,14 @@ class Run:
             eldest = min(mine, key=lambda member: member.since)
             self._at_hand = self.tasks[eldest.piece.start + (eldest.number or 0)].path
 
-    def _put(self, member: Member, prepared: Prepared) -> None:
+    def _put(self, member: Worker, prepared: Prepared) -> None:
         mine, member.run, self._stillborn = member.run is self, None, 0
         if mine:
             with self._changed:
                 self._done[member.piece.start] = member.piece.stop, prepared
                 self._changed.notify_all()
 
-    def _end_overdue(self, busy: Sequence[Member]) -> None:
+    def _end_overdue(self, busy: Sequence[Worker]) -> None:
         now = time.monotonic()
         for member in busy:
             run = member.run
@@ -349,13 +349,13 @@ class Run:
                 continue
             if member.number is None:
                 if now - member.since > _START_SECONDS:
-                    self._bury(member)
+                    self._reap(member)
                 continue
             seconds = self._limits.seconds_for(run.tasks[member.piece.start + member.number])
             if now - member.since > seconds * self._limits.patience:
-                self._bury(member, overdue=True)
+                self._reap(member, overdue=True)
 
-    def _bury(self, member: Member, overdue: bool = False) -> None:
+    def _reap(self, member: Worker, overdue: bool = False) -> None:
         """Handle a dead or `overdue` worker: find which file it had, and hand its other files to the rest."""
         mine, code = member.run is self, member.end(0.0 if overdue else _END_SECONDS)
         member.run = None
@@ -365,7 +365,7 @@ class Run:
         with self._changed:
             if member.number is None:
                 self._stillborn += 1
-                if self._stillborn > _MOST_STILLBORN:
+                if self._stillborn > _MAX_STILLBORN:
                     raise _unstartable(f"they end with code {code}")
                 self._pending.appendleft(piece)
                 return
@@ -407,15 +407,15 @@ def _unstartable(why: str) -> IndexUnusableError:
 
 # Starting two workers takes about a second; below this much text one process is done sooner. Once they are there, they
 # are used from less on.
-_WORTH_WORKERS = 4_000_000
-_WORTH_ASKING = 500_000
+_WORKERS_FROM_BYTES = 4_000_000
+_SPARE_FROM_BYTES = 500_000
 # One hand-over to a worker: enough to drown its cost, little enough to keep the progress moving.
 _CHUNK_BYTES = 250_000
 _CHUNK_FILES = 32
 # The first files are prepared here, while the workers start, so that something is searchable within a second or two.
 _FIRST_FILES = 64
 _HERE_FILES = 8
-_MOST_WORKERS = 8
+_MAX_WORKERS = 8
 
 Tick = Callable[[str], None]
 """Called with the path of the file that has been in work the longest: now and then, and at least each 100 ms while
@@ -431,7 +431,7 @@ class Workers:
 
     def __init__(
         self,
-        most: int = _MOST_WORKERS,
+        most: int = _MAX_WORKERS,
         limits: Limits = Limits(),  # noqa: B008
         prepare: Prepare = prepare,
         held: Held = lambda: False,
@@ -441,7 +441,7 @@ class Workers:
         self._limits = limits
         self._prepare = prepare
         self._held = held
-        self._members: list[Member] = []
+        self._members: list[Worker] = []
         self._risky: set[str] = set()
 
     def __enter__(self) -> Self:
@@ -463,36 +463,36 @@ class Workers:
         """The ids of the processes that there are."""
         return [member.id for member in self._members]
 
-    def prepare(self, recipe: Recipe, tasks: Sequence[Task], tick: Tick) -> Generator[Prepared, None, None]:
+    def prepare(self, options: PrepareOptions, tasks: Sequence[Task], tick: Tick) -> Generator[Prepared, None, None]:
         """Yield the results for the files, several at a time, in the order of `tasks`.
 
         Raises IndexUnusableError if workers are needed and cannot be started.
         """
         pieces = list(self._pieces(tasks))
         run = Run(
-            recipe, tasks, [piece for piece, here in pieces if not here], self._limits, self._more, held=self._held
+            options, tasks, [piece for piece, here in pieces if not here], self._limits, self._more, held=self._held
         )
         try:
             for piece, here in pieces:
-                done = self._here(recipe, tasks, piece, run, tick) if here else run.results(piece, tick)
+                done = self._in_process(options, tasks, piece, run, tick) if here else run.results(piece, tick)
                 for prepared in done:
                     self._risky.update(task.path for task in prepared.given_up)
                     yield prepared
         finally:
             run.end()
 
-    def _more(self, wanted: int) -> list[Member]:
+    def _more(self, wanted: int) -> list[Worker]:
         """Return the workers, at least `wanted` if allowed. Called from the thread of a run."""
         self._members = [member for member in self._members if member.lives]
         while len(self._members) < min(wanted, self._most):
-            self._members.append(Member(self._prepare, self._limits))
+            self._members.append(Worker(self._prepare, self._limits))
         return self._members
 
     def _pieces(self, tasks: Sequence[Task]) -> Iterator[tuple[range, bool]]:
         """Which tasks are prepared together, and whether here."""
-        worth = _WORTH_ASKING if self._members else _WORTH_WORKERS
+        worth = _SPARE_FROM_BYTES if self._members else _WORKERS_FROM_BYTES
         first = _FIRST_FILES if sum(task.size for task in tasks) >= worth else len(tasks)
-        small = here_bytes()
+        small = in_process_bytes()
         begin = size = 0
         was_here = False
         for at, task in enumerate(tasks):
@@ -507,18 +507,20 @@ class Workers:
         if tasks:
             yield range(begin, len(tasks)), was_here
 
-    def _here(self, recipe: Recipe, tasks: Sequence[Task], piece: range, run: Run, tick: Tick) -> Iterator[Prepared]:
+    def _in_process(
+        self, options: PrepareOptions, tasks: Sequence[Task], piece: range, run: Run, tick: Tick
+    ) -> Iterator[Prepared]:
         """Prepare in this process what a process could be started for, but is done sooner without."""
         while piece:
             tick(tasks[piece.start].path)
             try:
-                prepared = prepare_here(self._prepare, recipe, tasks[piece.start : piece.stop])
+                prepared = prepare_in_process(self._prepare, options, tasks[piece.start : piece.stop])
             except TooLongError as stopped:
                 at = piece.start + stopped.number
             else:
                 yield prepared
                 return
-            yield from self._here(recipe, tasks, range(piece.start, at), run, tick)
+            yield from self._in_process(options, tasks, range(piece.start, at), run, tick)
             self._risky.add(tasks[at].path)
             alone = range(at, at + 1)
             run.add(alone)

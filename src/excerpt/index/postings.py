@@ -507,10 +507,10 @@ class FieldCollector:
         """Return the terms of several texts, each `_GAP` positions after the previous one."""
         known = self._numbers.short.get((language, *parts))
         if known is None:
-            known = self._numbers.short[language, *parts] = self._take_apart(parts, language)
+            known = self._numbers.short[language, *parts] = self._tokenize(parts, language)
         return known
 
-    def _take_apart(self, parts: Sequence[str], language: str) -> _Terms:
+    def _tokenize(self, parts: Sequence[str], language: str) -> _Terms:
         terms: list[int] = []
         positions: list[int] = []
         for part in parts:

@@ -11,8 +11,8 @@ from pathlib import Path, PurePosixPath
 from excerpt.corpus.names import fold_name
 from excerpt.errors import ExcerptError, UnopenedError
 from excerpt.index.catalog import NoteRows, heading_path_to_row, text_to_row
-from excerpt.index.changes import cut_of
-from excerpt.index.names import taken_apart
+from excerpt.index.changes import prepare_key
+from excerpt.index.names import tokenize_names
 from excerpt.index.postings import FieldCollector, Inverted, embedded_digest, embedded_text
 from excerpt.model import Fragment, Note, Skipped
 from excerpt.settings import Ocr, VaultSettings
@@ -45,7 +45,7 @@ def without_collection() -> Iterator[None]:
 
 
 @dataclass(frozen=True, slots=True)
-class Recipe:
+class PrepareOptions:
     """What preparing a file depends on besides the file; small, as it goes to every worker."""
 
     vault: Path
@@ -85,21 +85,21 @@ class Prepared:
     given_up: list[Task] = field(default_factory=list)
 
 
-def prepare(recipe: Recipe, tasks: Iterable[Task]) -> Prepared:
+def prepare(options: PrepareOptions, tasks: Iterable[Task]) -> Prepared:
     """Read and prepare files one by one. A file that cannot be read is skipped.
 
     Raises only MemoryError, because what is in memory by then may prevent reading the others.
     """
     with without_collection():
-        return _prepare(recipe, tasks)
+        return _prepare(options, tasks)
 
 
-def _prepare(recipe: Recipe, tasks: Iterable[Task]) -> Prepared:
+def _prepare(options: PrepareOptions, tasks: Iterable[Task]) -> Prepared:
     collector = FieldCollector()
     done = Prepared()
     for task in tasks:
         try:
-            rows = _prepare_note(recipe, task, collector)
+            rows = _prepare_note(options, task, collector)
         except ExcerptError as error:
             done.skipped.append(Skipped(task.path, str(error)))
             if task.kind and not isinstance(error, UnopenedError):
@@ -117,19 +117,19 @@ def _prepare(recipe: Recipe, tasks: Iterable[Task]) -> Prepared:
     return done
 
 
-def _prepare_note(recipe: Recipe, task: Task, collector: FieldCollector) -> NoteRows | None:
-    settings = recipe.settings
+def _prepare_note(options: PrepareOptions, task: Task, collector: FieldCollector) -> NoteRows | None:
+    settings = options.settings
     bounds = settings.attachments
     if task.kind:
-        data = load_bytes(recipe.vault, task.path, bounds.max_bytes, "vault.attachments.max_bytes")
+        data = load_bytes(options.vault, task.path, bounds.max_bytes, "vault.attachments.max_bytes")
     else:
-        data = load_bytes(recipe.vault, task.path, settings.max_bytes)
+        data = load_bytes(options.vault, task.path, settings.max_bytes)
     digest = digest_of(data)
     if task.digest == digest:
         return None
     ocr = bounds.ocr if task.images else Ocr.OFF
     note = reader_for(task.path, settings).read(data, task.path, ReadOptions(settings.language, bounds.max_pages, ocr))
-    rows, fragments = rows_of(recipe, note, task, digest)
+    rows, fragments = rows_of(options, note, task, digest)
     # Last, so that a note that fails half-way leaves no words behind.
     collector.add_note(
         *(note.path, note.title, note.language),
@@ -141,9 +141,9 @@ def _prepare_note(recipe: Recipe, task: Task, collector: FieldCollector) -> Note
     return rows
 
 
-def rows_of(recipe: Recipe, note: Note, task: Task, digest: str) -> tuple[NoteRows, tuple[Fragment, ...]]:
+def rows_of(options: PrepareOptions, note: Note, task: Task, digest: str) -> tuple[NoteRows, tuple[Fragment, ...]]:
     """Return a note as rows, and its fragments; `digest` is that of its file's content."""
-    tokenizer = open_tokenizer(recipe.tokenizer)
+    tokenizer = open_tokenizer(options.tokenizer)
     fragments = fragments_of(note, tokenizer.count)
     sections = [
         (s.ordinal, s.level, s.heading, heading_path_to_row(s.heading_path), s.line_start, s.line_end, s.place)
@@ -156,7 +156,7 @@ def rows_of(recipe: Recipe, note: Note, task: Task, digest: str) -> tuple[NoteRo
         mtime_ns=task.mtime_ns,
         ctime_ns=task.ctime_ns,
         digest=digest,
-        cut=cut_of(task.path, recipe.settings, ocr=task.images > 0),
+        cut=prepare_key(task.path, options.settings, ocr=task.images > 0),
         title=note.title,
         language=note.language,
         tokens=tokenizer.count(note.text),
@@ -173,7 +173,9 @@ def rows_of(recipe: Recipe, note: Note, task: Task, digest: str) -> tuple[NoteRo
         links=links,
         labels=labels,
         names=sorted({fold_name(name) for name in (note.title, PurePosixPath(task.path).stem, *note.aliases)}),
-        name_terms=taken_apart(*(task.path, note.title, note.language), labels=labels, sections=sections, links=links),
+        name_terms=tokenize_names(
+            *(task.path, note.title, note.language), labels=labels, sections=sections, links=links
+        ),
         warnings=note.warnings,
         kind=task.kind,
         unread=note.unread,

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from excerpt.index.catalog import Catalog, text_from_row
 
-MOST_KEPT = 20_000
+MAX_KEPT = 20_000
 """Moves, and notes that are gone, that are remembered: the newest. Some 150 bytes each."""
-MOST_COMPARED = 2_000
+MAX_COMPARED = 2_000
 """Notes that are gone, and notes that have come, that are compared by their words: the newest. As many are sketched
 when they go, which takes 0.05 s a MB of text; of more at once only the digests are kept."""
 
@@ -33,8 +33,8 @@ _RUN = 3
 _SKETCH = 64
 _DEEPEST = 4
 # "# To do" and an empty file are in every vault: below this, the file's name must be the same too.
-_LEAST_TOKENS = 10
-_MOST_SHARED = 5_000_000
+_MIN_TOKENS = 10
+_MAX_SHARED = 5_000_000
 
 Sketch = NDArray[np.uint32]
 
@@ -51,7 +51,7 @@ class NoteTrace:
 
 def leave(catalog: Catalog, paths: Sequence[str]) -> None:
     """Remember notes that are about to be removed for good, in the open transaction."""
-    sketched = frozenset(paths[-MOST_COMPARED:])
+    sketched = frozenset(paths[-MAX_COMPARED:])
     for path in paths:
         known = catalog.rows("SELECT id, digest, tokens FROM notes WHERE path = ?", path)
         for number, digest, tokens in known:
@@ -85,7 +85,7 @@ def settle(catalog: Catalog) -> None:
     if missing:
         # Copied first and removed later: what is the same has been there for a while.
         found |= same_notes(missing, _same_as_fresh(catalog, set(found.values())))
-    come = [one for one in arrived if one.path not in set(found.values())][-MOST_COMPARED:]
+    come = [one for one in arrived if one.path not in set(found.values())][-MAX_COMPARED:]
     if come:
         found |= like_notes(_compared(catalog, found), [_sketched(catalog, one) for one in come])
     for path, became in sorted(found.items()):
@@ -94,7 +94,7 @@ def settle(catalog: Catalog) -> None:
     catalog.rows("UPDATE gone SET fresh = 0 WHERE fresh")
     for table in ("gone", "moves"):
         newest = f"SELECT rowid FROM {table} ORDER BY rowid DESC LIMIT 1 OFFSET ?"
-        catalog.rows(f"DELETE FROM {table} WHERE rowid <= ({newest})", MOST_KEPT)
+        catalog.rows(f"DELETE FROM {table} WHERE rowid <= ({newest})", MAX_KEPT)
 
 
 def is_settled(catalog: Catalog) -> bool:
@@ -131,18 +131,18 @@ class Known:
     notes: list[tuple[str, str, int]]
 
 
-def kept_for_rebuild(catalog: Catalog) -> Known:
+def read_known(catalog: Catalog) -> Known:
     notes = catalog.rows(
         "SELECT path, digest, tokens FROM (SELECT path, digest, tokens, number FROM gone"
         " UNION ALL SELECT path, digest, tokens, 1e18 FROM notes) ORDER BY number DESC, path LIMIT ?",
-        MOST_KEPT,
+        MAX_KEPT,
     )
     known = catalog.rows("SELECT path, became FROM moves ORDER BY rowid")
     return Known([(path, became) for path, became in known], [(*note,) for note in reversed(notes)])
 
 
 def restore(catalog: Catalog, known: Known) -> None:
-    """Take up what `kept_for_rebuild` gave, in an empty catalog: every note is gone until it comes."""
+    """Take up what `read_known` gave, in an empty catalog: every note is gone until it comes."""
     with catalog.transaction():
         for path, became in known.moves:
             catalog.rows("INSERT OR REPLACE INTO moves VALUES (?, ?)", path, became)
@@ -173,7 +173,7 @@ def same_notes(old: Sequence[NoteTrace], new: Sequence[NoteTrace]) -> dict[str, 
 
 def like_notes(old: Sequence[NoteTrace], new: Sequence[NoteTrace]) -> dict[str, str]:
     """Pairs of notes that have most of their words in common, each clearly more like the other than like any third."""
-    old, new = ([one for one in notes if one.tokens >= _LEAST_TOKENS] for notes in (old, new))
+    old, new = ([one for one in notes if one.tokens >= _MIN_TOKENS] for notes in (old, new))
     likeness = _likeness([_numbers(one) for one in old], [_numbers(one) for one in new])
     of_old: dict[int, list[tuple[float, int]]] = defaultdict(list)
     of_new: dict[int, list[tuple[float, int]]] = defaultdict(list)
@@ -219,7 +219,7 @@ def _likeness(old: Sequence[Sketch], new: Sequence[Sketch]) -> dict[tuple[int, i
     looked = 0
     for owner, value in zip(owners[hits].tolist(), values[hits].tolist(), strict=True):
         looked += len(holders[value])
-        if looked > _MOST_SHARED:  # thousands of notes from one mould
+        if looked > _MAX_SHARED:  # thousands of notes from one mould
             return {}
         for other in holders[value]:
             shared[owner, other] += 1
@@ -245,7 +245,7 @@ def _tail(depth: int) -> Callable[[NoteTrace], tuple[str, ...] | None]:
 
 
 def _long(one: NoteTrace, *more: str) -> tuple[str, ...] | None:
-    return (one.digest, *more) if one.tokens >= _LEAST_TOKENS else None
+    return (one.digest, *more) if one.tokens >= _MIN_TOKENS else None
 
 
 # --- in the catalog ---------------------------------------------------------------------------------------------------
@@ -280,7 +280,7 @@ def _same_as_fresh(catalog: Catalog, taken: Collection[str]) -> list[NoteTrace]:
 def _compared(catalog: Catalog, found: Collection[str]) -> list[NoteTrace]:
     """Return the newest of the notes that are gone and were not found."""
     sql = "SELECT path, digest, tokens, sketch FROM gone WHERE sketch <> x'' ORDER BY number DESC LIMIT ?"
-    return [one for one in _told(catalog, sql, MOST_COMPARED) if one.path not in found]
+    return [one for one in _told(catalog, sql, MAX_COMPARED) if one.path not in found]
 
 
 def _sketched(catalog: Catalog, one: NoteTrace) -> NoteTrace:

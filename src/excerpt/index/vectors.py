@@ -31,7 +31,7 @@ _HEAD = struct.Struct("<4sIII")
 _MAGIC = b"EXV1"
 # Rows that died may be a quarter of the file and blocks a few hundred before it is worth writing all of them again.
 _DEAD_SHARE = 0.25
-_MOST_BLOCKS = 500
+_MAX_BLOCKS = 500
 Keys = NDArray[np.int64]
 
 
@@ -132,7 +132,7 @@ class MatrixWriter:
         if self._file is None:
             return self._rewrite(generation, living, [(keys, added)])
         total = sum(map(len, self._keys)) + len(keys)
-        if total - len(living) > _DEAD_SHARE * total or len(self._keys) >= _MOST_BLOCKS:
+        if total - len(living) > _DEAD_SHARE * total or len(self._keys) >= _MAX_BLOCKS:
             return self._rewrite(generation, living, [*self._blocks(), (keys, added)])
         if len(keys):
             self._file = self._append(self._file, keys, added)
@@ -187,7 +187,7 @@ CHUNK = 4096
 """Rows that are multiplied at a time: 1 MB, which the processor's cache holds."""
 _PIECE = 512
 """Rows of a chunk that numpy takes at a time, as floats."""
-_LEAST_LIVING = 0.75
+_MIN_LIVING = 0.75
 """A chunk with fewer living rows than this is given up, and they move behind the others."""
 _STEPS = 254
 """Steps of a query's second digit in one of the first."""
@@ -256,7 +256,7 @@ class _Laid:
         old = self.places[kept]
         living = np.bincount(old // CHUNK, minlength=len(self.chunks))
         full = [
-            n >= _LEAST_LIVING * CHUNK or chunk is self.room.chunk for n, chunk in zip(living, self.chunks, strict=True)
+            n >= _MIN_LIVING * CHUNK or chunk is self.room.chunk for n, chunk in zip(living, self.chunks, strict=True)
         ]
         keep = np.array(full, np.bool_)
         stay = keep[old // CHUNK]

@@ -29,7 +29,7 @@ from excerpt.index.catalog import (
     heading_path_from_row,
     text_from_row,
 )
-from excerpt.index.changes import cut_of, is_cut_so, made_with
+from excerpt.index.changes import build_parameters, is_current_key, prepare_key
 from excerpt.index.embed import Embedder, open_embedder
 from excerpt.index.files import SUSPECT, DamagedFileError, DerivedFile, check
 from excerpt.index.lexical import open_segments
@@ -46,7 +46,7 @@ from excerpt.index.postings import (
     fuse,
     only_docs,
 )
-from excerpt.index.prepare import Recipe, Task, rows_of
+from excerpt.index.prepare import PrepareOptions, Task, rows_of
 from excerpt.index.terms import OpenSegment
 from excerpt.index.vectors import MatrixSource, Quantised, quantise
 from excerpt.index.writer import LOCK
@@ -122,7 +122,7 @@ class Health:
     seconds: float = 0.0
 
 
-def tell_builds(folder: Path, faults: Sequence[Fault]) -> None:
+def schedule_repair(folder: Path, faults: Sequence[Fault]) -> None:
     """Have the next build repair the faults, also those that no size, time or checksum would show it.
 
     Raises OSError and sqlite3.DatabaseError.
@@ -132,7 +132,7 @@ def tell_builds(folder: Path, faults: Sequence[Fault]) -> None:
         (folder / SUSPECT).write_text("a check found it wrong", encoding="utf-8")
         return
     with closing(Catalog.open_to_write(folder)) as catalog, catalog.transaction():
-        catalog.doubt_notes({fault.where for fault in faults if fault.part is RepairPart.NOTE})
+        catalog.mark_for_reread({fault.where for fault in faults if fault.part is RepairPart.NOTE})
         catalog.forget_vectors({fault.digest for fault in faults if fault.digest})
         doubted = {part.value for part in (RepairPart.WORDS, RepairPart.VECTORS) if part in parts}
         catalog.set_meta("doubted", " ".join(sorted(doubted.union(catalog.meta("doubted").split()))))
@@ -236,7 +236,7 @@ class NoteCheck:
             self._tokenizer, self._counted = _ESTIMATE, False
 
     def check(self, note: StoredNote, catalog: Catalog) -> None:
-        if not is_cut_so(note.cut, cut_of(note.path, self._vault)):
+        if not is_current_key(note.cut, prepare_key(note.path, self._vault)):
             self._health.stale.append((note.path, Stale.CUT))
         what = next(self._wrong(note), "") or _wrong_checksum(catalog, note)
         if what:
@@ -256,8 +256,8 @@ class NoteCheck:
     def _wrong_rows(self, note: StoredNote, text: str) -> Iterator[str]:
         # One mark of byte order is taken away by whoever parses; another that stands in the text is to stay.
         parsed = parse_note(note.path, f"\ufeff{text}", note.cut.partition("/")[2])
-        recipe = Recipe(Path(), self._tokenizer, self._vault)
-        made, _ = rows_of(recipe, parsed, Task(note.path, note.size, note.mtime_ns, note.ctime_ns), note.digest)
+        options = PrepareOptions(Path(), self._tokenizer, self._vault)
+        made, _ = rows_of(options, parsed, Task(note.path, note.size, note.mtime_ns, note.ctime_ns), note.digest)
         places = [row[3:5] for row in note.fragments]
         if missing := [row[3:5] for row in made.fragments if row[3:5] not in places]:
             yield f"Lines {_range(missing[0])} are in no fragment of their own."
@@ -415,7 +415,7 @@ _FRAGMENTS_AT_ONCE = 8000
 # --- words ------------------------------------------------------------------------------------------------------------
 # The postings of an index held against the words of its fragments, counted once more.
 
-_MOST_TERMS = 3
+_MAX_TERMS = 3
 
 _Postings = dict[bytes, set[tuple[int, int, tuple[int, ...]]]]
 
@@ -501,7 +501,7 @@ class WordCheck:
                 differing.setdefault(doc, []).append(term.decode("utf-8", "replace"))
         for doc, terms in sorted(differing.items()):
             path, _, _, line = waiting[doc]
-            named = ", ".join(terms[:_MOST_TERMS]) + (" …" if len(terms) > _MOST_TERMS else "")
+            named = ", ".join(terms[:_MAX_TERMS]) + (" …" if len(terms) > _MAX_TERMS else "")
             self._fault(path, f"The fragment at line {line} is found by other words than it holds: {named}.")
 
     def _fault(self, where: str, what: str) -> None:
@@ -539,7 +539,7 @@ def _by_term(segment: Segment) -> _Postings:
 
 _OWN = (LOCK, FILE, f"{FILE}-wal", f"{FILE}-shm", SUSPECT)
 # Two commits between reading the catalog and opening its files remove them; then the newest generation is taken.
-_MOST_OPENINGS = 3
+_MAX_OPENINGS = 3
 
 
 def examine(
@@ -554,7 +554,7 @@ def examine(
     if not (folder / FILE).is_file():
         raise FileNotFoundError(folder / FILE)
     health = Health()
-    for _ in range(_MOST_OPENINGS):
+    for _ in range(_MAX_OPENINGS):
         health = Health()
         try:
             with closing(Catalog.open_to_read(folder)) as catalog:
@@ -694,7 +694,7 @@ class _Examination:
         words = None
         if segments is not None and self._words_are_current():
             words = WordCheck(catalog, segments, health)
-        names_current = catalog.meta("names") == made_with(self._settings)["names"]
+        names_current = catalog.meta("names") == build_parameters(self._settings)["names"]
         of_note = NoteCheck(self._settings, health, quick=quick, names_current=names_current)
         in_order = "SELECT n.id FROM notes n LEFT JOIN fragments f ON f.note = n.id GROUP BY n.id ORDER BY min(f.key)"
         for done, (number,) in enumerate(catalog.rows(in_order)):

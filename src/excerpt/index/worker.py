@@ -17,9 +17,9 @@ from multiprocessing.connection import Connection
 from queue import SimpleQueue
 from typing import Any
 
-from excerpt.index.prepare import Prepared, Recipe, Task
+from excerpt.index.prepare import Prepared, PrepareOptions, Task
 
-Prepare = Callable[[Recipe, Iterable[Task]], Prepared]
+Prepare = Callable[[PrepareOptions, Iterable[Task]], Prepared]
 """`excerpt.index.prepare.prepare`, or what a test puts in its place: a function of a module, as it goes to workers."""
 
 OUT_OF_MEMORY = 71
@@ -74,19 +74,19 @@ def main() -> None:
     limits: Limits
     prepare, limits = connection.recv()
     _bound_memory(limits.memory)
-    requests: SimpleQueue[tuple[Recipe, Sequence[Task]]] = SimpleQueue()
+    requests: SimpleQueue[tuple[PrepareOptions, Sequence[Task]]] = SimpleQueue()
     threading.Thread(target=_receive, args=(connection, requests), daemon=True).start()
     while True:
-        recipe, tasks = requests.get()
+        options, tasks = requests.get()
         try:
-            connection.send(prepare(recipe, _announced(tasks, connection, limits)))
+            connection.send(prepare(options, _announced(tasks, connection, limits)))
         except MemoryError:
             os._exit(OUT_OF_MEMORY)
         except OSError:
             return
 
 
-def _receive(connection: Connection[Any, Any], requests: SimpleQueue[tuple[Recipe, Sequence[Task]]]) -> None:
+def _receive(connection: Connection[Any, Any], requests: SimpleQueue[tuple[PrepareOptions, Sequence[Task]]]) -> None:
     """Put what is sent into `requests`, and end the process when the build is gone, even in the middle of a file."""
     while True:
         try:

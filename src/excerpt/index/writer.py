@@ -30,11 +30,11 @@ from excerpt.index.catalog import (
     is_damage,
     text_from_row,
 )
-from excerpt.index.changes import made_with, name_of
+from excerpt.index.changes import build_parameters, name_of
 from excerpt.index.embed import Embedder, open_embedder
 from excerpt.index.files import SUSPECT, DamagedFileError, check, remove_others
 from excerpt.index.lexical import LexicalWriter, last_generation, placed
-from excerpt.index.names import store_anew
+from excerpt.index.names import store_names
 from excerpt.index.postings import EMBEDDED_TEXT_VERSION, FieldCollector, embedded_text, join
 from excerpt.index.prepare import Prepared, without_collection
 from excerpt.index.vectors import MatrixWriter, Quantised, quantise
@@ -145,12 +145,12 @@ class IndexWriter:
         words, vectors = self._open_words(), self._open_matrix()
         tokenizer = self._settings.pack.tokenizer
         recount = bool(self.catalog.generation) and self.catalog.meta("tokenizer") != tokenizer
-        names = made_with(self._settings)["names"]
+        names = build_parameters(self._settings)["names"]
         if words or vectors or recount:
             self.catalog.check_rows()  # what is altered must not be copied, nor get a checksum that says it is right
         with self.catalog.transaction():
             if self.catalog.meta("names") != names:
-                store_anew(self.catalog.rows)
+                store_names(self.catalog.rows)
             if words:
                 self.rebuilt.append(f"the lexical index, from the catalog: {words}")
                 self._refill_words()
@@ -182,7 +182,7 @@ class IndexWriter:
             for file in files:
                 check(self._index, file)
             self._words = LexicalWriter(self._index, generation or None, files, lambda: self._tick(""))
-            if generation and self.catalog.meta("analyzer") != made_with(self._settings)["analyzer"]:
+            if generation and self.catalog.meta("analyzer") != build_parameters(self._settings)["analyzer"]:
                 reason = "words are told apart differently now"
             elif self._is_doubted("words"):
                 reason = "a check found it wrong"
@@ -196,7 +196,7 @@ class IndexWriter:
 
     def _open_matrix(self) -> str:
         """Open the matrix, or an empty one; return why it must be filled again, "" if it is sound."""
-        source = made_with(self._settings)["model_source"]
+        source = build_parameters(self._settings)["model_source"]
         self._model = self.catalog.meta("model_id")
         self._dimensions = self.catalog.number("dimensions")
         reason = ""
@@ -324,7 +324,7 @@ class IndexWriter:
         for name, value in (
             ("generation", str(generation)),
             ("updated", datetime.now(UTC).isoformat(timespec="seconds")),
-            ("analyzer", made_with(self._settings)["analyzer"]),
+            ("analyzer", build_parameters(self._settings)["analyzer"]),
         ):
             self.catalog.set_meta(name, value)
         self._files_before = before

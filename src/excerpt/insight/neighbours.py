@@ -12,11 +12,20 @@ import numpy as np
 import numpy.typing as npt
 
 from excerpt.corpus.interface import CandidateQuery, Corpus
-from excerpt.insight.similarity import POOL, NameMentions, Origin, centre_of, links_of, origin_of, spread, telling_terms
+from excerpt.insight.similarity import (
+    POOL,
+    NameMentions,
+    Origin,
+    centre_of,
+    important_terms,
+    links_of,
+    origin_of,
+    spread,
+)
 from excerpt.search.engine import Engine
 from excerpt.search.prefetch import fragments_of_notes
 
-MOST = 5_000
+MAX = 5_000
 """Fragments that a note is compared with: 170 ms to fetch."""
 TERMS = 40
 """The number of words, the most important first, by which fragments are found."""
@@ -45,14 +54,14 @@ def prefetch_neighbours(engine: Engine, path: str, line: int | None) -> None:
     first = np.argsort(-joined, kind="stable")[:POOL]
     then = np.lexsort((-joined, -found))
     order = np.array(list(dict.fromkeys([origin.note, *first[joined[first] > 0], *then[found[then] > 0]])), np.int32)
-    fitting = order[np.cumsum(corpus.fragment_counts(order)) <= MOST]
+    fitting = order[np.cumsum(corpus.fragment_counts(order)) <= MAX]
     paths = [corpus.table.paths[note] for note in {origin.note, *fitting.tolist()}]
-    engine.use_view(corpus.prefetch(lambda base: [fragments_of_notes(base, paths, MOST)]))
+    engine.use_view(corpus.prefetch(lambda base: [fragments_of_notes(base, paths, MAX)]))
 
 
 def _queries(corpus: Corpus, origin: Origin) -> Iterator[CandidateQuery]:
     """Yield the queries that find fragments of related notes."""
-    terms = [term.term for term in telling_terms(corpus, origin)][:TERMS]
+    terms = [term.term for term in important_terms(corpus, origin)][:TERMS]
     if terms:
         yield CandidateQuery(terms=tuple(terms), limit=BY_WORDS)
     if len(origin.rows):

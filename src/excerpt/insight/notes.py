@@ -13,7 +13,7 @@ from rapidfuzz import process
 
 from excerpt.corpus.interface import Corpus
 from excerpt.corpus.links import names_other_file
-from excerpt.errors import NotThereError
+from excerpt.errors import NotFoundError
 from excerpt.json_forms import fields_of
 from excerpt.model import Section
 from excerpt.places import holds
@@ -27,11 +27,11 @@ from excerpt.text.words import fold
 
 _LINES = re.compile(r"(?P<note>.+):(?P<first>\d{1,9})(?P<on>-(?P<last>\d{1,9})?)?", re.DOTALL)
 _ALIKE = 70  # of 100; below, a name is another name
-_MOST_NAMED = 3
+_MAX_NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
-class AskedLines:
+class RequestedLines:
     """Lines of a note as they were asked for: `last` None is the note's end, `heading` one whose section is meant."""
 
     path: str
@@ -40,36 +40,36 @@ class AskedLines:
     heading: str = ""
 
 
-def place_called(snapshot: Corpus, name: str) -> AskedLines:
-    """Return the location that `NOTE`, `NOTE:LINE`, `NOTE:A-B`, `NOTE:A-` or `NOTE#Heading` names, see `note_called`.
+def find_lines(snapshot: Corpus, name: str) -> RequestedLines:
+    """Return the location that `NOTE`, `NOTE:LINE`, `NOTE:A-B`, `NOTE:A-` or `NOTE#Heading` names, see `find_note`.
 
-    A note whose own name looks like one of these comes first. Raises NotThereError.
+    A note whose own name looks like one of these comes first. Raises NotFoundError.
     """
     if path := _known(snapshot, name):
-        return AskedLines(path)
+        return RequestedLines(path)
     if match := _LINES.fullmatch(name):
         first = int(match["first"])
         last = (int(match["last"]) if match["last"] else None) if match["on"] else first
-        return AskedLines(note_called(snapshot, match["note"]), first, last)
+        return RequestedLines(find_note(snapshot, match["note"]), first, last)
     note, _, heading = name.partition("#")
-    return AskedLines(note_called(snapshot, note if heading else name), heading=heading)
+    return RequestedLines(find_note(snapshot, note if heading else name), heading=heading)
 
 
-def note_called(snapshot: Corpus, name: str) -> str:
+def find_note(snapshot: Corpus, name: str) -> str:
     """Return the path of the note with this path, file name, end of a path, title or alias, in this order.
 
-    Raises NotThereError with similar names if there is none, or if several notes have that title or alias.
+    Raises NotFoundError with similar names if there is none, or if several notes have that title or alias.
     """
     path = _known(snapshot, name)
     if path is None:
-        raise NotThereError(f"No note here is called {name or repr(name)}.", _alike(snapshot, name))
+        raise NotFoundError(f"No note here is called {name or repr(name)}.", _alike(snapshot, name))
     return path
 
 
-def section_called(snapshot: Corpus, path: str, heading: str) -> Section:
+def find_section(snapshot: Corpus, path: str, heading: str) -> Section:
     """Return the first section of a note with this heading, or of an attachment at this place (`page=12`).
 
-    `A#B` is B somewhere under A. Raises NotThereError.
+    `A#B` is B somewhere under A. Raises NotFoundError.
     """
     wanted = [_folded(part) for part in heading.split("#") if part.strip()]
     sections = snapshot.sections(path)
@@ -79,7 +79,7 @@ def section_called(snapshot: Corpus, path: str, heading: str) -> Section:
         above = iter([_folded(part) for part in section.heading_path])
         if wanted and section.heading and _folded(section.heading) == wanted[-1] and all(p in above for p in wanted):
             return section
-    raise NotThereError(f"{path} has no heading {heading}.", "`excerpt peek` shows those it has.")
+    raise NotFoundError(f"{path} has no heading {heading}.", "`excerpt peek` shows those it has.")
 
 
 def _folded(text: str) -> str:
@@ -96,9 +96,9 @@ def _known(snapshot: Corpus, name: str) -> str | None:
         return path
     paths = [snapshot.table.paths[number] for number in snapshot.notes_named(name)]
     if len(paths) > 1:
-        others = f" and {len(paths) - _MOST_NAMED} more" if len(paths) > _MOST_NAMED else ""
-        listed = ", ".join(paths[:_MOST_NAMED])
-        raise NotThereError(
+        others = f" and {len(paths) - _MAX_NAMED} more" if len(paths) > _MAX_NAMED else ""
+        listed = ", ".join(paths[:_MAX_NAMED])
+        raise NotFoundError(
             f"{counted(len(paths), 'note')} are called {name}.", f"Name one by its path: {listed}{others}."
         )
     return paths[0] if paths else None
@@ -107,7 +107,7 @@ def _known(snapshot: Corpus, name: str) -> str | None:
 def _alike(snapshot: Corpus, name: str) -> str:
     stems = {path: PurePosixPath(path).stem.casefold() for path in snapshot.table.paths}
     wanted = PurePosixPath(name.casefold()).stem
-    near = process.extract(wanted, stems, score_cutoff=_ALIKE, limit=_MOST_NAMED)
+    near = process.extract(wanted, stems, score_cutoff=_ALIKE, limit=_MAX_NAMED)
     return f"Did you mean {' or '.join(path for _, _, path in near)}?" if near else ""
 
 
@@ -194,22 +194,22 @@ class Peek:
 
 
 def read(snapshot: Corpus, name: str) -> NoteLines:
-    """Return the note, lines or section that `name` names (see `place_called`), without lines past the end.
+    """Return the note, lines or section that `name` names (see `find_lines`), without lines past the end.
 
-    Raises NotThereError for an unknown note, heading or first line.
+    Raises NotFoundError for an unknown note, heading or first line.
     """
-    place = place_called(snapshot, name)
+    place = find_lines(snapshot, name)
     text = _lines(snapshot.note_text(place.path))
     first, last = place.first, place.last
     under: tuple[str, ...] = ()
     if place.heading:
-        section = section_called(snapshot, place.path, place.heading)
+        section = find_section(snapshot, place.path, place.heading)
         first, last, under = section.line_start, section.line_end, section.heading_path
     last = len(text) if last is None else min(last, len(text))
     if not 1 <= first <= max(len(text), 1):
-        raise NotThereError(f"{place.path} has {counted(len(text), 'line')}, not {first:,}.")
+        raise NotFoundError(f"{place.path} has {counted(len(text), 'line')}, not {first:,}.")
     if first > last and text:
-        raise NotThereError(f"Lines {first}-{place.last} of {place.path} are none.")
+        raise NotFoundError(f"Lines {first}-{place.last} of {place.path} are none.")
     info = snapshot.note_info(place.path)
     wanted = "\n".join(text[first - 1 : last])
     return NoteLines(
@@ -228,8 +228,8 @@ def read(snapshot: Corpus, name: str) -> NoteLines:
 
 
 def peek(snapshot: Corpus, name: str, first_lines: int = FIRST_LINES) -> Peek:
-    """Return a summary of a note: first lines, outline and labels. Raises NotThereError."""
-    path = note_called(snapshot, name)
+    """Return a summary of a note: first lines, outline and labels. Raises NotFoundError."""
+    path = find_note(snapshot, name)
     info, whole = snapshot.note_info(path), snapshot.note_text(path)
     text = _lines(whole)
     begin = _first_line(text, read_frontmatter(whole).lines)

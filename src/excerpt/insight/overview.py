@@ -29,7 +29,7 @@ from excerpt.insight.overview_parts import (
 from excerpt.insight.passages import key_passages
 from excerpt.insight.significant import standouts
 from excerpt.insight.themes import GROUPED, themes
-from excerpt.insight.topic import Topic, find_topic, place_of, worths
+from excerpt.insight.topic import Topic, combined_values, find_topic, place_of
 from excerpt.kinds import Confidence
 from excerpt.model import Fragment, Section
 from excerpt.search.engine import Engine
@@ -44,7 +44,7 @@ RELATED = 8
 NAMES = 8
 LOOKED_INTO = 120
 """Notes whose links are read for names, the best ones."""
-LEAST_NAMED = 2
+MIN_NAMED = 2
 """Notes that must name a thing for it to be one of the topic's; in a topic of few notes, one is enough."""
 FEW_NOTES = 4
 
@@ -70,7 +70,7 @@ def related_notes(topic: Topic, main: Sequence[MainNote]) -> tuple[LinkedNote, .
 
     def worth(other: int) -> float:
         links = sum(map(len, joined[other])) / np.log2(2 + degrees[other])
-        return float(links + topic.note_worths.get(other, 0.0))
+        return float(links + topic.note_values.get(other, 0.0))
 
     chosen = sorted(joined, key=lambda other: (-worth(other), other))[:RELATED]
     found: list[LinkedNote] = []
@@ -113,7 +113,7 @@ def linked_names(topic: Topic, without: Sequence[Place]) -> tuple[LinkedName, ..
     looked_into = topic.note_order[:LOOKED_INTO]
     named = _named(topic, looked_into)
     left_out = {facets.numbers[place.path] for place in without}
-    least = LEAST_NAMED if len(looked_into) >= FEW_NOTES else 1
+    least = MIN_NAMED if len(looked_into) >= FEW_NOTES else 1
     overall = _overall(topic, named)
     chosen = [
         (one, overall[key])
@@ -232,7 +232,7 @@ READ_FOR_SECTIONS = 100
 def main_notes(topic: Topic) -> tuple[MainNote, ...]:
     """Return the notes of the highest value for a topic, best first."""
     total = max(len(topic.rows), 1)
-    first = list(topic.note_worths.items())[:MAIN_NOTES]
+    first = list(topic.note_values.items())[:MAIN_NOTES]
     topic.fragments([topic.best_row[note] for note, _ in first])
     return tuple(
         MainNote(
@@ -256,7 +256,7 @@ def key_sections(topic: Topic, passages: Iterable[KeyPassage]) -> tuple[KeySecti
     scores = dict(sorted({**topic.answers, **dict(best)}.items(), key=lambda one: -one[1]))
     fragments = dict(zip(scores, topic.fragments(list(scores)), strict=True))
     where = {row: (fragment.path, fragment.section) for row, fragment in fragments.items()}
-    worth = worths(list(where.values()), list(scores.values()))
+    worth = combined_values(list(where.values()), list(scores.values()))
     leading = {where[row]: fragment for row, fragment in reversed(fragments.items())}
     quoted = {passage.place.fragment_id for passage in passages}
     found: list[KeySection] = []
@@ -316,7 +316,7 @@ def _tokens(topic: Topic, place: Place) -> int:
 # --- timeline ---------------------------------------------------------------------------------------------------------
 # When a topic was written about: its notes by month.
 
-MOST_HAVE = 0.5
+MAX_HAVE = 0.5
 """The share of the notes that must have a date for the timeline to be made of it."""
 FEW_HAVE = 2
 TRIED = 3
@@ -338,7 +338,7 @@ def timeline(topic: Topic) -> Timeline:
     notes = topic.note_order
     most: tuple[str, dict[int, date]] = ("", {})
     for name, days in _dated(topic):
-        if days and len(days) >= MOST_HAVE * len(notes):
+        if days and len(days) >= MAX_HAVE * len(notes):
             return _timeline(topic, name, days)
         most = max(most, (name, days), key=lambda pair: len(pair[1]))
     times = topic.snapshot.facets.modified
@@ -371,7 +371,7 @@ def _date_properties(topic: Topic) -> list[str]:
         if len({label.note for label in labels}) == len(labels):
             days = sum(day_of(label.value) is not None for label in labels)
             # What is a date only now and then is none.
-            if days > MOST_HAVE * len(labels):
+            if days > MAX_HAVE * len(labels):
                 dated[name] = days
     return sorted(dated, key=lambda name: (-dated[name], name))[:TRIED]
 

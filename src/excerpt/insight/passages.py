@@ -161,7 +161,7 @@ def key_passages(topic: Topic, count: Count) -> tuple[KeyPassage, ...]:
         return ()
     places = [place for place, _, _ in told]
     said = np.array([passage.said for _, _, passage in told], np.float32)
-    worth = np.array([topic.note_worths[int(notes[place])] for place in places], np.float32)
+    worth = np.array([topic.note_values[int(notes[place])] for place in places], np.float32)
     relevance = (1 - SAID - OF_NOTE) * topic.scores[places] + SAID * said + OF_NOTE * worth
     chosen = _diverse(relevance, _likeness(topic, topic.best[places]), [fragment.text for _, fragment, _ in told])
     return tuple(_passage(topic, *told[at]) for at in chosen)

@@ -17,17 +17,17 @@ from excerpt.corpus.interface import Corpus
 from excerpt.corpus.tables import FIELDS
 from excerpt.insight.neighbours import prefetch_neighbours
 from excerpt.insight.similarity import (
-    MOST_READ,
+    MAX_READ,
     WEIGHTS,
-    AskedTerm,
     Near,
+    NoteTerm,
     Origin,
     centred,
     in_common,
     nearest,
     origin_of,
     rows_of,
-    shared_place,
+    shared_folder,
     spread,
     text_alone,
 )
@@ -44,17 +44,17 @@ from excerpt.text.words import WIDE_CHARACTERS, fold, terms_of
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int32]
 
-MOST_PAIRS = 2
+MAX_PAIRS = 2
 """Pairs of passages that are shown for one note."""
-MOST_LOOKED_AT = 8
+MAX_LOOKED_AT = 8
 """The most pairs that are examined: lists of links are alike everywhere and say nothing."""
-LEAST_PROSE = 40
+MIN_PROSE = 40
 """Letters of a passage outside its links, below which it is a list of links or a heading."""
 BESIDE_BEST = 0.6
 """How good a second pair has to be, as a share of the first."""
-LEAST_ALIKE = 0.2
+MIN_ALIKE = 0.2
 """The least mean of similarity in meaning and in words, each 0 to 1, for two passages to match."""
-MOST_WORDS = 6
+MAX_WORDS = 6
 """The most words that are listed for a note."""
 RARE = 0.15
 """The share of the vault's notes that has a word at most, for it to be called rare; a word of three notes always is."""
@@ -72,7 +72,7 @@ _TEXT = FIELDS.index("text")
 class Comparison:
     """The passages and words that one note, or a fragment of it, shares with some others."""
 
-    def __init__(self, snapshot: Corpus, origin: Origin, terms: Sequence[AskedTerm], notes: Ints) -> None:
+    def __init__(self, snapshot: Corpus, origin: Origin, terms: Sequence[NoteTerm], notes: Ints) -> None:
         """Compare the origin with `notes` (ascending); `terms` are the origin's most important words."""
         self._snapshot = snapshot
         self._origin = origin
@@ -83,7 +83,7 @@ class Comparison:
         self._of = notes[places] if len(places) else places
         rows = np.union1d(self._here, self._there).astype(np.int32)
         self._rows = rows
-        self._has = np.array([_standing_in(snapshot, term.term, rows) for term in terms], np.bool_)
+        self._has = np.array([_has_term(snapshot, term.term, rows) for term in terms], np.bool_)
         self._vectors = centred(snapshot, self._here) if len(self._here) else np.zeros((0, 0), np.float32)
 
     def pairs(self, note: int) -> tuple[PassageMatch, ...]:
@@ -96,9 +96,9 @@ class Comparison:
         keys = self._snapshot.table.keys
         found: list[PassageMatch] = []
         best = float(worth.max())
-        for _ in range(MOST_LOOKED_AT):
+        for _ in range(MAX_LOOKED_AT):
             at, to = divmod(int(worth.argmax()), worth.shape[1])
-            if len(found) == MOST_PAIRS or worth[at, to] < max(LEAST_ALIKE, BESIDE_BEST * best):
+            if len(found) == MAX_PAIRS or worth[at, to] < max(MIN_ALIKE, BESIDE_BEST * best):
                 break
             here, other = self._snapshot.fragments([int(keys[self._here[at]]), int(keys[there[to]])])
             if _has_prose(here.text) and _has_prose(other.text):
@@ -115,7 +115,7 @@ class Comparison:
         at = np.searchsorted(self._rows, there)
         told: list[SharedWord] = []
         for number, term in enumerate(self._terms):
-            if len(told) == MOST_WORDS or not len(there):
+            if len(told) == MAX_WORDS or not len(there):
                 break
             if term.notes > most or number not in self._tellable or not self._has[number, at].any():
                 continue
@@ -151,7 +151,7 @@ class Comparison:
         return PassageMatch(*on_each, similarity, tuple(words))
 
     def _matched(self, fragment: Fragment, terms: frozenset[str]) -> MatchedFragment:
-        spans = self._finder.find(fragment.text[:MOST_READ], terms, self._language(fragment.path))
+        spans = self._finder.find(fragment.text[:MAX_READ], terms, self._language(fragment.path))
         return MatchedFragment(fragment, spans)
 
     # --- words as they are spelled ------------------------------------------------------------------------------------
@@ -176,7 +176,7 @@ class Comparison:
         """Return the fragment of `row`, and the line on which a word first occurs in it."""
         fragment = self._snapshot.fragments([int(self._snapshot.table.keys[row])])[0]
         term = frozenset([self._terms[number].term])
-        spans = self._finder.find(fragment.text[:MOST_READ], term, self._language(fragment.path))
+        spans = self._finder.find(fragment.text[:MAX_READ], term, self._language(fragment.path))
         return fragment, fragment.line_start + (fragment.text.count("\n", 0, spans[0].start) if spans else 0)
 
     def _language(self, path: str) -> str:
@@ -184,7 +184,7 @@ class Comparison:
 
 
 def _has_prose(text: str) -> bool:
-    return sum(map(str.isalpha, text_alone(text[:MOST_READ]))) >= LEAST_PROSE
+    return sum(map(str.isalpha, text_alone(text[:MAX_READ]))) >= MIN_PROSE
 
 
 def _grown(spelled: str, here: str, there: str) -> str:
@@ -220,7 +220,7 @@ def _is_word(word: str) -> bool:
     )
 
 
-def _standing_in(snapshot: Corpus, term: str, rows: Rows) -> npt.NDArray[np.bool_]:
+def _has_term(snapshot: Corpus, term: str, rows: Rows) -> npt.NDArray[np.bool_]:
     """Which of the ascending `rows` have a term in their text."""
     entries = snapshot.lexical.entries(term)
     having = entries.rows[entries.fields == _TEXT]
@@ -237,11 +237,11 @@ def _standing_in(snapshot: Corpus, term: str, rows: Rows) -> npt.NDArray[np.bool
 
 LIMIT = 10
 """The most related notes that are listed by default."""
-LEAST = 0.05
+MIN = 0.05
 """The least score of a listed note: two unrelated notes of one vault have about as much in common."""
-MOST_COMMON = 6
+MAX_COMMON = 6
 """The most notes listed that connect two notes."""
-MOST_MENTIONS = 3
+MAX_MENTIONS = 3
 """The most places listed where one of two notes names the other."""
 
 
@@ -399,7 +399,7 @@ def related(engine: Engine, path: str, line: int | None = None, limit: int = LIM
     origin = origin_of(snapshot, path, line)
     near = nearest(snapshot, origin)
     order = np.lexsort((near.notes, -near.scores))
-    order = order[near.scores[order] >= LEAST][:limit]
+    order = order[near.scores[order] >= MIN][:limit]
     compared = Comparison(snapshot, origin, near.terms, np.sort(near.notes[order]))
     notes = tuple(_why(snapshot, origin, near, compared, at) for at in order.tolist())
     return Related(
@@ -434,7 +434,7 @@ def _why(snapshot: Corpus, origin: Origin, near: Near, compared: Comparison, at:
         common=_common(snapshot, near, note),
         tags=tuple(tag for tag in origin.info.tags if fold(tag) in tags),
         mentions=_mentions(snapshot, near, note),
-        place=shared_place(snapshot.table.paths, origin.info.path, info.path),
+        place=shared_folder(snapshot.table.paths, origin.info.path, info.path),
     )
 
 
@@ -448,7 +448,7 @@ def _common(snapshot: Corpus, near: Near, note: int) -> tuple[CommonLink, ...]:
     """Return the third notes that connect two, those with the fewest links first."""
     both_link_to, link_to_both = in_common(snapshot, near.links, note)
     found = [(other, False) for other in both_link_to] + [(other, True) for other in link_to_both]
-    shown = [(snapshot.note_info(snapshot.table.paths[other]), back) for other, back in found[:MOST_COMMON]]
+    shown = [(snapshot.note_info(snapshot.table.paths[other]), back) for other, back in found[:MAX_COMMON]]
     return tuple(CommonLink(info.path, info.title, back) for info, back in shown)
 
 
@@ -461,4 +461,4 @@ def _mentions(snapshot: Corpus, near: Near, note: int) -> tuple[Mention, ...]:
         if note in (one.of, one.within)
     ]
     lines = {(mention.path, mention.line): mention for mention in reversed(found)}
-    return tuple(mention for _, mention in sorted(lines.items())[:MOST_MENTIONS])
+    return tuple(mention for _, mention in sorted(lines.items())[:MAX_MENTIONS])

@@ -30,8 +30,8 @@ from excerpt.insight.overview_parts import (
 from excerpt.text.display import counted, location, percent, visible_line
 from excerpt.text.tokens import open_tokenizer
 
-_MOST_MONTHS = 6
-_MOST_SPANS = 12
+_MAX_MONTHS = 6
+_MAX_SPANS = 12
 _HEADINGS = 2  # the last of a section's path
 _JOINED = " › "
 
@@ -155,8 +155,8 @@ def _timeline(months: Sequence[Month]) -> tuple[str, ...]:
         return ()
     spans: Counter[str] = Counter()
     for month in months:
-        spans[month.month if len(months) <= _MOST_MONTHS else month.month[:4]] += month.notes
-    counts = " · ".join(f"{span}: {notes:,}" for span, notes in list(spans.items())[-_MOST_SPANS:])
+        spans[month.month if len(months) <= _MAX_MONTHS else month.month[:4]] += month.notes
+    counts = " · ".join(f"{span}: {notes:,}" for span, notes in list(spans.items())[-_MAX_SPANS:])
     most, latest = max(months, key=lambda month: (month.notes, month.month)), months[-1]
     return (
         f"- notes in {counts}; most in {most.month}, as {_path(most.place)}",

@@ -25,8 +25,8 @@ PER_PROPERTY = 2
 """Values of one property at most."""
 SIGNIFICANT = 10.83
 """G² from which a label is distinctive: by chance one in a thousand is (chi-squared, one degree of freedom)."""
-LEAST_HERE = 2
-LEAST_SHARE = 0.05
+MIN_HERE = 2
+MIN_SHARE = 0.05
 """The least share of the notes about the topic that a distinctive label has."""
 SAME = 0.8
 """The share of common notes (Jaccard) from which two labels mean the same."""
@@ -94,7 +94,7 @@ def _different(scored: Sequence[tuple[float, _CountedLabel]]) -> list[tuple[floa
     """
     chosen: list[tuple[float, _CountedLabel]] = []
     for g2, one in scored:
-        same = next((at for at, (_, other) in enumerate(chosen) if _says_the_same(one, other)), None)
+        same = next((at for at, (_, other) in enumerate(chosen) if _is_duplicate(one, other)), None)
         if same is None:
             of_name = sum((other.kind, other.name) == (one.kind, one.name) for _, other in chosen)
             if of_name < (PER_PROPERTY if one.kind is LabelKind.PROPERTY else STANDOUTS):
@@ -104,7 +104,7 @@ def _different(scored: Sequence[tuple[float, _CountedLabel]]) -> list[tuple[floa
     return chosen[:STANDOUTS]
 
 
-def _says_the_same(one: _CountedLabel, other: _CountedLabel) -> bool:
+def _is_duplicate(one: _CountedLabel, other: _CountedLabel) -> bool:
     ours, theirs = set(one.notes), set(other.notes)
     if len(ours & theirs) >= SAME * len(ours | theirs):
         return True
@@ -127,7 +127,7 @@ def _labels(topic: Topic, notes: Sequence[int]) -> Iterator[_CountedLabel]:
     written: dict[_Key, str] = {}
     for (is_tag, name, value), of in same.items():
         # What one note alone spells so is hardly ever a variant of what many have: not worth folding thousands.
-        if len(of) < min(LEAST_HERE, len(notes)):
+        if len(of) < min(MIN_HERE, len(notes)):
             continue
         for key, spelled in _keys(is_tag=is_tag, name=name, value=value):
             having.setdefault(key, {}).update(dict.fromkeys(of))
@@ -149,7 +149,7 @@ def _labels(topic: Topic, notes: Sequence[int]) -> Iterator[_CountedLabel]:
 
 def _least(notes: Sequence[int]) -> float:
     """How many of the notes must have a label."""
-    return max(min(LEAST_HERE, len(notes)), LEAST_SHARE * len(notes))
+    return max(min(MIN_HERE, len(notes)), MIN_SHARE * len(notes))
 
 
 def _keys(*, is_tag: bool, name: str, value: str) -> Iterator[tuple[_Key, str]]:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from excerpt.corpus.interface import Corpus
 from excerpt.corpus.tables import FIELDS, NoteInfo
 from excerpt.model import Fragment
-from excerpt.search.evidence import asked_words
+from excerpt.search.evidence import analyze_text
 from excerpt.search.lexical import Rows
 from excerpt.text.words import WIDE_CHARACTERS, QueryWord, analyze, fold, is_function_word, terms_of
 
@@ -95,7 +95,7 @@ def by_tags(snapshot: Corpus, tags: Iterable[str]) -> Floats:
     return value / np.float32(max(every, 1e-9))
 
 
-def shared_place(paths: Sequence[str], path: str, other: str) -> str:
+def shared_folder(paths: Sequence[str], path: str, other: str) -> str:
     """Return the smallest folder or dotted name prefix that two notes share; "" for the whole vault.
 
     In some vaults, `project.alpha.plan` is below `project.alpha`.
@@ -108,10 +108,10 @@ def shared_place(paths: Sequence[str], path: str, other: str) -> str:
     return found if found and _kept_in(paths, found) < len(paths) else ""
 
 
-def by_place(paths: Sequence[str], path: str, notes: Ints) -> Floats:
+def folder_closeness(paths: Sequence[str], path: str, notes: Ints) -> Floats:
     """For each of `notes`, how small the place is that it shares with `path`. `paths` are the vault's, sorted."""
     sizes = {place: rarity(_kept_in(paths, place), len(paths)) for place in _places(path)}
-    shared = (shared_place(paths, path, paths[note]) for note in notes.tolist())
+    shared = (shared_folder(paths, path, paths[note]) for note in notes.tolist())
     return np.array([sizes.get(place, 0.0) for place in shared], np.float32)
 
 
@@ -138,15 +138,15 @@ def rarity(some: int, every: int) -> float:
 # of one ordinary word says little, as the word is mostly meant as such: it counts only with the capital that the note's
 # own name has, and not where any word would have it, at the beginning of a sentence.
 
-MOST_NAMED = 200
+MAX_NAMED = 200
 """Fragments that have all words of a name: what more have is no name but what the vault is about."""
-MOST_CALLED = 3
+MAX_CALLED = 3
 """Notes of one name; what more are called (index, README) names none."""
-MOST_WORDS = 12
+MAX_WORDS = 12
 """Words, or characters of scripts without spaces, of the longest name that is looked for."""
 SHORTEST = 3
 """Letters of the shortest name, of scripts with spaces; of others two characters."""
-MOST_READ = 100_000
+MAX_READ = 100_000
 """Letters of one passage that are read; only a line without end has more."""
 _MARKS = "\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0900-\u0dff\u0e31-\u0e4e\u200c\u200d"
 _WORD = re.compile(rf"[{WIDE_CHARACTERS}]|[^\W_{WIDE_CHARACTERS}][^\W_{WIDE_CHARACTERS}{_MARKS}]*(?:\+\+|#(?!\w))?")
@@ -220,7 +220,7 @@ def names_in(text: str, names: Mapping[str, object], start: int = 0) -> Iterator
     while at < len(words):
         longest = 0
         key, last = "", words[at][0]
-        for count, (begin, end, word) in enumerate(words[at : at + MOST_WORDS], 1):
+        for count, (begin, end, word) in enumerate(words[at : at + MAX_WORDS], 1):
             between = text[last:begin]
             if len(between) > 3 or _GAP in between or "\n\n" in between:
                 break
@@ -268,10 +268,10 @@ class NameMentions:
             text = text_alone(fragment.text)
             for found in names_in(text, self._names):
                 called = self._names[found.key].tolist()
-                if note in called or len(called) > MOST_CALLED:
+                if note in called or len(called) > MAX_CALLED:
                     continue
                 rarity = self._rarity(found.key)
-                meant = (of for of in called if rarity > 0 and self._says(text, found, of))
+                meant = (of for of in called if rarity > 0 and self._is_meant(text, found, of))
                 named += [_named(of, note, fragment, found, rarity) for of in meant]
         return named
 
@@ -282,7 +282,7 @@ class NameMentions:
         for name in dict.fromkeys(map(fold, self._spelled_of(note))):
             rows = self._with_words_of(name)
             rows = rows[table.notes[rows] != note]
-            if not 0 < len(rows) <= MOST_NAMED or len(self._names.get(name, ())) > MOST_CALLED:
+            if not 0 < len(rows) <= MAX_NAMED or len(self._names.get(name, ())) > MAX_CALLED:
                 continue
             fragments = snapshot.fragments(table.keys[rows].tolist())
             rare = rarity(len(rows), snapshot.lexical.corpus_size)
@@ -296,7 +296,7 @@ class NameMentions:
         return [tuple(word.terms for word in words) for name in names if (words := self._words_of(name))]
 
     def _words_of(self, name: str) -> list[QueryWord]:
-        return [word for word in asked_words(name, self._snapshot) if not word.whole]
+        return [word for word in analyze_text(name, self._snapshot) if not word.whole]
 
     def _with_words_of(self, name: str) -> Rows:
         """Rows, ascending, that have all words of a name in their text; of a name without words none."""
@@ -315,17 +315,17 @@ class NameMentions:
         """Where one fragment has `name`, and not in a longer one. No name reaches over a blank line."""
         spaced = " ".join(name.split())
         # Most fragments that have all of its words do not have the name; what follows is ten times as slow.
-        passage = fragment.text[:MOST_READ]
+        passage = fragment.text[:MAX_READ]
         if spaced not in _spaced(passage):
             return
         text = text_alone(passage)
         for paragraph in _PARAGRAPH.finditer(text):
             if spaced in _spaced(paragraph[0]):
                 for found in names_in(text[: paragraph.end()], self._names, paragraph.start()):
-                    if found.key == name and self._says(text, found, note):
+                    if found.key == name and self._is_meant(text, found, note):
                         yield found
 
-    def _says(self, text: str, found: NameSpan, of: int) -> bool:
+    def _is_meant(self, text: str, found: NameSpan, of: int) -> bool:
         """Whether a name found in `text` is meant as that of the note `of`."""
         name = text[found.start : found.end]
         if not may_name(name, self._languages):
@@ -345,7 +345,7 @@ class NameMentions:
         """Return the rarity of a name's rarest word: the name is at least as rare."""
         if name not in self._rarities:
             lexical = self._snapshot.lexical
-            words = asked_words(name, self._snapshot)
+            words = analyze_text(name, self._snapshot)
             spread = min((sum(map(lexical.count, word.terms)) for word in words), default=0)
             self._rarities[name] = rarity(min(spread, lexical.corpus_size), lexical.corpus_size) if spread else 0.0
         return self._rarities[name]
@@ -380,13 +380,13 @@ WEIGHTS: Mapping[str, float] = {
 }
 SIGNALS = tuple(WEIGHTS)
 
-MOST_TERMS = 96
+MAX_TERMS = 96
 """The number of words of a note, the most important first, by which others are found."""
 POOL = 150
 """Notes that each kind of evidence puts forward, to be compared passage by passage."""
-MOST_LETTERS = 400_000
+MAX_LETTERS = 400_000
 """Letters of one note that are read, which takes a second and a half: more than a novel of 200 pages has."""
-MOST_PASSAGES = 48
+MAX_PASSAGES = 48
 """Passages of one note that are compared, spread evenly over all of it."""
 IN_A_NAME = 3
 """What a word counts in a note's title or alias, beside the text's 1."""
@@ -413,14 +413,14 @@ class Origin:
     @cached_property
     def read(self) -> tuple[Fragment, ...]:
         """The fragments with as much of their text as is read for words and names: of each the same share."""
-        lengths = [min(len(fragment.text), MOST_READ) for fragment in self.fragments]
-        letters = max(sum(lengths), MOST_LETTERS)
-        parts = zip(self.fragments, (length * MOST_LETTERS // letters for length in lengths), strict=True)
+        lengths = [min(len(fragment.text), MAX_READ) for fragment in self.fragments]
+        letters = max(sum(lengths), MAX_LETTERS)
+        parts = zip(self.fragments, (length * MAX_LETTERS // letters for length in lengths), strict=True)
         return tuple(replace(fragment, text=fragment.text[:most]) for fragment, most in parts)
 
 
 @dataclass(frozen=True, slots=True)
-class AskedTerm:
+class NoteTerm:
     """A word of the compared note.
 
     `spelled` is its spelling there ("" if only a name has it). `weight` is the logarithm of its frequency there times
@@ -446,7 +446,7 @@ class Near:
     notes: Ints
     signals: Floats
     scores: Floats
-    terms: tuple[AskedTerm, ...]
+    terms: tuple[NoteTerm, ...]
     named: tuple[Named, ...]
     links: NoteLinks
 
@@ -467,7 +467,7 @@ def origin_of(snapshot: Corpus, path: str, line: int | None) -> Origin:
 def nearest(snapshot: Corpus, origin: Origin) -> Near:
     """Return the notes connected with the origin in any way, scored."""
     paths = snapshot.table.paths
-    terms = telling_terms(snapshot, origin)
+    terms = important_terms(snapshot, origin)
     words, titles = by_words(snapshot, terms, origin.info)
     names, named = _by_names(snapshot, origin)
     links = links_of(snapshot, origin.note)
@@ -482,7 +482,7 @@ def nearest(snapshot: Corpus, origin: Origin) -> Near:
         "names": names[notes],
         "common links": links.common[notes],
         "links": links.direct[notes],
-        "place": by_place(paths, origin.info.path, notes),
+        "place": folder_closeness(paths, origin.info.path, notes),
         "tags": by_tags(snapshot, origin.info.tags)[notes],
     }
     # Rounded, so that notes of the same words are of one score and their order is that of their paths.
@@ -499,7 +499,7 @@ def _top(values: Floats) -> Ints:
 # --- words ------------------------------------------------------------------------------------------------------------
 
 
-def telling_terms(snapshot: Corpus, origin: Origin) -> tuple[AskedTerm, ...]:
+def important_terms(snapshot: Corpus, origin: Origin) -> tuple[NoteTerm, ...]:
     """Return the most important words of the note: frequent there, rare in the vault, with weight in language."""
     info, lexical = origin.info, snapshot.lexical
     counts: Counter[str] = Counter()
@@ -520,11 +520,11 @@ def telling_terms(snapshot: Corpus, origin: Origin) -> tuple[AskedTerm, ...]:
         if spread and not common and not is_function_word(term, snapshot.languages):
             likely.append((float(np.log1p(count) * np.log1p((every - spread + 0.5) / (spread + 0.5))), term))
     # Twice as many, of which those go that general language makes light of.
-    likely = sorted(likely, key=lambda one: (-one[0], one[1]))[: 2 * MOST_TERMS]
+    likely = sorted(likely, key=lambda one: (-one[0], one[1]))[: 2 * MAX_TERMS]
     spelled = _spelled(origin, {term for _, term in likely})
-    telling = _telling(snapshot, [spelled.get(term, term).lower() for _, term in likely])
+    telling = _language_weights(snapshot, [spelled.get(term, term).lower() for _, term in likely])
     weighed = [(weight * share, term, share) for (weight, term), share in zip(likely, telling, strict=True)]
-    best = sorted(weighed, key=lambda one: (-one[0], one[1]))[:MOST_TERMS]
+    best = sorted(weighed, key=lambda one: (-one[0], one[1]))[:MAX_TERMS]
     return tuple(_term(snapshot, term, spelled.get(term, ""), counts[term], share) for _, term, share in best)
 
 
@@ -541,20 +541,20 @@ def _spelled(origin: Origin, terms: set[str]) -> dict[str, str]:
     return found
 
 
-def _telling(snapshot: Corpus, words: Sequence[str]) -> list[float]:
+def _language_weights(snapshot: Corpus, words: Sequence[str]) -> list[float]:
     """Return the weight of each word in general language, 0 to 1; 1 for unknown words."""
     plain = [word for word in words if word.isascii() and word.isalpha()]
     known = dict(zip(plain, snapshot.embedder.word_weights(plain).tolist(), strict=True))
     return [known.get(word, 1.0) for word in words]
 
 
-def _term(snapshot: Corpus, term: str, spelled: str, count: int, telling: float) -> AskedTerm:
+def _term(snapshot: Corpus, term: str, spelled: str, count: int, telling: float) -> NoteTerm:
     every, notes = len(snapshot.table.paths), snapshot.count_notes([term])
     rarity = telling * float(np.log1p((every - notes + 0.5) / (notes + 0.5)))
-    return AskedTerm(term, spelled, float(np.log1p(count)) * rarity, rarity, telling, notes)
+    return NoteTerm(term, spelled, float(np.log1p(count)) * rarity, rarity, telling, notes)
 
 
-def by_words(snapshot: Corpus, terms: Sequence[AskedTerm], info: NoteInfo) -> tuple[Floats, Floats]:
+def by_words(snapshot: Corpus, terms: Sequence[NoteTerm], info: NoteInfo) -> tuple[Floats, Floats]:
     """Return, for each note, its similarity by words, and by titles.
 
     The first is the product of its words' weights with those of `terms`, over the root of its pivoted length. The
@@ -643,7 +643,7 @@ def centred(snapshot: Corpus, rows: Rows) -> Floats:
 
 
 def rows_of(snapshot: Corpus, notes: Ints) -> tuple[Rows, Ints]:
-    """Return the rows of `notes`, at most MOST_PASSAGES of each, and the position in `notes` of each, ascending."""
+    """Return the rows of `notes`, at most MAX_PASSAGES of each, and the position in `notes` of each, ascending."""
     table = snapshot.table.notes
     place = np.full(len(snapshot.table.paths), -1, np.int32)
     place[notes] = np.arange(len(notes), dtype=np.int32)
@@ -655,7 +655,7 @@ def rows_of(snapshot: Corpus, notes: Ints) -> tuple[Rows, Ints]:
     return rows, place[table[rows]]
 
 
-def spread(rows: Rows, most: int = MOST_PASSAGES) -> Rows:
+def spread(rows: Rows, most: int = MAX_PASSAGES) -> Rows:
     """At most so many of `rows`, evenly."""
     if len(rows) <= most:
         return rows

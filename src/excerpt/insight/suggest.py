@@ -33,7 +33,7 @@ from excerpt.insight.significant import log_likelihood
 from excerpt.insight.themes import Phrases, phrases_of
 from excerpt.insight.topic import Topic, find_topic
 from excerpt.search.engine import Engine
-from excerpt.search.evidence import asked_words
+from excerpt.search.evidence import analyze_text
 from excerpt.search.filters import allowed, notes_allowed
 from excerpt.search.query import (
     KINDS,
@@ -57,7 +57,7 @@ from excerpt.text.words import QueryWord, analyze, fold
 # What can be put into a query is what the query language reads as just that; the lists are made at the first question
 # about them and kept as long as the snapshot is (at 10,000 notes 2 to 115 ms each, that of headings 270).
 
-MOST = 50
+MAX = 50
 """Completions that are offered."""
 TERMS, READ = 12, 4
 """Stems that a word is completed by, and fragments each is looked up in to see how it is written."""
@@ -111,9 +111,9 @@ def complete(snapshot: Corpus, operator: str, begun: str, today: date) -> tuple[
 
 def _matching(entries: Sequence[_Entry], wanted: str) -> tuple[Completion, ...]:
     first = [entry for entry in entries if entry.folded.startswith(wanted)]
-    if len(first) < MOST and wanted:
+    if len(first) < MAX and wanted:
         first += [entry for entry in entries if wanted in entry.folded and _begins_part(entry.folded, wanted)]
-    return tuple(entry.completion for entry in first[:MOST])
+    return tuple(entry.completion for entry in first[:MAX])
 
 
 def _begins_part(folded: str, wanted: str) -> bool:
@@ -273,8 +273,8 @@ def _words(snapshot: Corpus, begun: str) -> tuple[Completion, ...]:
     named = [one.completion for one in known if one.folded.startswith(wanted)]
     properties = [one for one in named if one.text]
     if not wanted:
-        return (*filters, *properties[:MOST])
-    return (*_vocabulary(snapshot, wanted), *filters, *properties)[:MOST]
+        return (*filters, *properties[:MAX])
+    return (*_vocabulary(snapshot, wanted), *filters, *properties)[:MAX]
 
 
 def _property_names(snapshot: Corpus) -> Iterator[_Entry]:
@@ -297,7 +297,7 @@ def _property_entry(snapshot: Corpus, name: str, spellings: Mapping[str, int]) -
 
 def _vocabulary(snapshot: Corpus, begun: str) -> list[Completion]:
     """Words as they are written, by the number of fragments that have them in any form; terms are stems."""
-    asked = asked_words(begun, snapshot)
+    asked = analyze_text(begun, snapshot)
     if len(asked) != 1:
         return []
     reader = snapshot.lexical
@@ -367,7 +367,7 @@ def _changes(engine: Engine, query: str) -> Iterator[Change]:
     for one in found:
         if one.filter and not one.filter.negated and (instead := _filter_meant(engine, one.filter)):
             yield one.start, one.end, instead
-    for word in asked_words(query, snapshot):
+    for word in analyze_text(query, snapshot):
         is_taken = any(start <= word.start < end for start, end in taken)
         if not is_taken and (instead := _word_meant(snapshot, word)):
             yield word.start, word.end, instead
@@ -378,7 +378,7 @@ def _filter_meant(engine: Engine, one: Filter) -> str:
     alone = Query("", filters=(one,))
     engine.prefetch([alone])
     snapshot = engine.snapshot
-    rows = allowed(alone, snapshot, partial(asked_words, snapshot=snapshot), date.today())
+    rows = allowed(alone, snapshot, partial(analyze_text, snapshot=snapshot), date.today())
     if rows is None or rows.any():
         return ""
     entries = {
@@ -433,7 +433,7 @@ LOOKED_AT = 40
 """The best fragments, whose words are taken."""
 WORTH = 0.6
 """What more than this share of the matches have narrows nothing."""
-LEAST = 2
+MIN = 2
 """Fewer fragments are no list."""
 WEIGHED = 200
 """The number of branches, those with most of the matches, that are tested for distinctiveness."""
@@ -443,7 +443,7 @@ LONGEST_LABEL = 40
 Counts = npt.NDArray[np.int64]
 
 
-class Way(StrEnum):
+class Direction(StrEnum):
     NARROWER = "narrower"
     WIDER = "wider"
 
@@ -452,7 +452,7 @@ class Way(StrEnum):
 class Suggestion:
     """A query that finds less or more: `label` is what is put in or taken out, `hits` the fragments it matches."""
 
-    way: Way
+    way: Direction
     label: str
     query: str
     hits: int
@@ -501,7 +501,7 @@ def _filters(engine: Engine, query: str, here: Counts) -> Iterator[Suggestion]:
     standing_out = sorted(
         (-worth, tree.asked(place), count)
         for tree in (branches.folders, branches.tags, branches.properties)
-        for worth, place, count in _standing_out(tree, here, overall)
+        for worth, place, count in _distinctive(tree, here, overall)
     )
     given: set[int] = set()
     for _, condition, count in standing_out:
@@ -509,18 +509,18 @@ def _filters(engine: Engine, query: str, here: Counts) -> Iterator[Suggestion]:
         # folders within folders, tags beside folders.
         if condition and not condition.endswith(":*") and condition not in query and count not in given:
             narrowed = engine.narrowed(query, condition) if query.strip() else f"{condition} "
-            yield Suggestion(Way.NARROWER, condition, narrowed, count)
+            yield Suggestion(Direction.NARROWER, condition, narrowed, count)
             given.add(count)
         if len(given) == NARROWER:
             return
 
 
-def _standing_out(tree: Tree, here: Counts, overall: Counts) -> Iterator[tuple[float, int, int]]:
+def _distinctive(tree: Tree, here: Counts, overall: Counts) -> Iterator[tuple[float, int, int]]:
     """Yield how distinctive a branch is (G² and its share of the matches), its position, and its matches."""
     counts, notes = tree.count(here)
     whole, _ = tree.count(overall)
     matched, of = int(here.sum()), int(overall.sum())
-    fitting = np.flatnonzero((counts >= LEAST) & (counts <= WORTH * matched) & (notes >= LEAST))
+    fitting = np.flatnonzero((counts >= MIN) & (counts <= WORTH * matched) & (notes >= MIN))
     for place in fitting[np.argsort(-counts[fitting], kind="stable")][:WEIGHED].tolist():
         label = tree.labels[place]
         if len(label) <= LONGEST_LABEL and day_of(label) is None:
@@ -532,7 +532,7 @@ def _words_of(topic: Topic) -> Iterator[str]:
     """Yield words and pairs of words in part of the best fragments, the most distinctive first."""
     rows = topic.best[:LOOKED_AT]
     phrases = phrases_of(topic, topic.fragments(rows.tolist()), topic.best_notes[: len(rows)].tolist())
-    few = [key for key, count in phrases.counts.items() if LEAST <= count <= max(LEAST, WORTH * len(rows))]
+    few = [key for key, count in phrases.counts.items() if MIN <= count <= max(MIN, WORTH * len(rows))]
     taken: set[str] = set()
     for key in sorted(few, key=lambda key: (-_worth(phrases, key), key)):
         if not taken & set(key) and len(word := phrases.spelled(key)) <= LONGEST_LABEL and '"' not in word:
@@ -555,8 +555,8 @@ def _required(engine: Engine, query: str, words: Sequence[str], hits: int) -> It
 
 def _if_narrower(engine: Engine, label: str, query: str, hits: int) -> Iterator[Suggestion]:
     count = _count(engine, query)
-    if LEAST <= count < hits:
-        yield Suggestion(Way.NARROWER, label, query, count)
+    if MIN <= count < hits:
+        yield Suggestion(Direction.NARROWER, label, query, count)
 
 
 # --- wider ------------------------------------------------------------------------------------------------------------
@@ -573,7 +573,7 @@ def _without(engine: Engine, query: str, hits: int) -> Iterator[Suggestion]:
     outside = query
     for one in reversed(found):
         outside = f"{outside[: one.start]}{' ' * (one.end - one.start)}{outside[one.end :]}"
-    if outside.count('"') >= LEAST:
+    if outside.count('"') >= MIN:
         loose = "".join(
             sign for at, sign in enumerate(query) if sign != '"' or any(one.start <= at < one.end for one in found)
         )
@@ -589,4 +589,4 @@ def _joined(engine: Engine, query: str, words: Sequence[str], hits: int) -> Iter
 def _if_wider(engine: Engine, label: str, query: str, hits: int) -> Iterator[Suggestion]:
     count = _count(engine, query)
     if count > hits:
-        yield Suggestion(Way.WIDER, label, query, count)
+        yield Suggestion(Direction.WIDER, label, query, count)

@@ -85,7 +85,7 @@ COMMON = 0.2
 """A word that more than this share of all fragments has sets nothing apart, nor does a pair with it."""
 SHORTEST = 3
 """Letters of a word that names something, unless it is in capitals."""
-LEAST_TELLING = 0.55
+MIN_TELLING = 0.55
 """The least weight of a word in general language, if the model knows it (`Embedder.word_weights`)."""
 
 # Contractions, genitives, paths and addresses name no theme.
@@ -251,7 +251,7 @@ class _Vocabulary:
         says = 1.0
         if self._english and folded.isascii() and folded.isalpha():
             says = float(self._snapshot.embedder.word_weights([folded])[0])
-        if says < LEAST_TELLING:
+        if says < MIN_TELLING:
             return None
         term = chunk if wide else terms_of(chunk, language)[0][0]
         self.telling[term] = max(self.telling.get(term, 0.0), says)
@@ -269,9 +269,9 @@ GROUPED = 140
 """Fragments that are grouped, the best ones."""
 THEMES = 5
 WORDS = 4
-LEAST_GROUPED = 8
+MIN_GROUPED = 8
 """The fewest fragments that are grouped."""
-LEAST = 3
+MIN = 3
 """Fragments of a theme at least."""
 WEIGHED = 60
 """Words and pairs of which it is looked up how rare they are in the vault."""
@@ -291,11 +291,11 @@ Floats = npt.NDArray[np.float32]
 def themes(topic: Topic) -> tuple[Theme, ...]:
     """Return the themes of a topic, the largest first; none if few fragments are about it."""
     rows = topic.best[:GROUPED]
-    if len(rows) < LEAST_GROUPED:
+    if len(rows) < MIN_GROUPED:
         return ()
     vectors = _vectors(topic, rows)
     wanted = min(max(round(sqrt(len(rows) / 2)), 2), THEMES + 2)
-    groups = [places for places in groups_of(vectors, wanted) if len(places) >= LEAST]
+    groups = [places for places in groups_of(vectors, wanted) if len(places) >= MIN]
     groups.sort(key=lambda places: (-len(places), places))
     phrases = phrases_of(topic, topic.fragments(rows.tolist()), topic.best_notes[: len(rows)].tolist())
     notes = topic.best_notes

@@ -26,7 +26,7 @@ from excerpt.search.lexical import Rows
 Floats = npt.NDArray[np.float32]
 Group = TypeVar("Group", bound=Hashable)
 
-MOST = 0.7
+MAX = 0.7
 """The share of the topic, by rarity, that a fragment about it has. Of two words, only one far rarer than the other is
 enough by itself."""
 RANKED = 300
@@ -52,7 +52,7 @@ COUNTED = 200
 
 
 @dataclass(frozen=True, slots=True)
-class AskedWord:
+class TopicWord:
     """A word of the topic: its index terms and its rarity."""
 
     terms: frozenset[str]
@@ -75,7 +75,7 @@ class Topic:
     best: Rows
     scores: Floats
     confidences: tuple[Confidence | None, ...]
-    asked: tuple[AskedWord, ...]
+    asked: tuple[TopicWord, ...]
     matched: int
     answers: Mapping[int, float]
     _read: dict[int, Fragment] = field(default_factory=dict, repr=False)
@@ -95,13 +95,13 @@ class Topic:
         return np.bincount(self.notes, minlength=len(self.snapshot.table.paths))
 
     @cached_property
-    def note_worths(self) -> dict[int, float]:
+    def note_values(self) -> dict[int, float]:
         """The values of the ranked notes for the topic, best first (ties by path), the first 1.
 
         A value combines the note's fragments, links from notes about the topic, and how much of the note is about it:
         an introduction that all link to says little by itself, and a reference mentions everything.
         """
-        said = worths(self.best_notes.tolist(), self.scores.tolist())
+        said = combined_values(self.best_notes.tolist(), self.scores.tolist())
         pointed_at, focus = self._pointed_at(), self.counts / np.maximum(self.sizes, 1)
         worth = {note: one + (FOCUS + POINTED_AT * pointed_at[note]) * focus[note] for note, one in said.items()}
         highest = max(worth.values(), default=1.0)
@@ -126,7 +126,7 @@ class Topic:
     @cached_property
     def note_order(self) -> tuple[int, ...]:
         """All notes about the topic: the ranked ones, best first, then the others by their part of the topic."""
-        ranked = tuple(self.note_worths)
+        ranked = tuple(self.note_values)
         others = np.setdiff1d(np.unique(self.notes), np.array(ranked, np.int32))
         return *ranked, *others[np.lexsort((others, -self.counts[others]))].tolist()
 
@@ -179,7 +179,7 @@ def place_of(fragment: Fragment) -> Place:
     )
 
 
-def worths(groups: Sequence[Group], scores: Sequence[float]) -> dict[Group, float]:
+def combined_values(groups: Sequence[Group], scores: Sequence[float]) -> dict[Group, float]:
     """Return the combined value of each group's members, best group first (the first met among equals), scaled to 1.
 
     `scores` are those of the members, best first; each member of a group counts half of the previous one.
@@ -239,7 +239,7 @@ def _about(engine: Engine, answer: Answer) -> Rows:
         return _no_rows()
     rows = np.flatnonzero(evidence.scores.all > 0).astype(np.int32)
     present = engine.index.presence(evidence.words, rows, None)
-    most: Rows = rows[(weights / weights.sum()) @ present >= MOST]
+    most: Rows = rows[(weights / weights.sum()) @ present >= MAX]
     return most
 
 
@@ -254,13 +254,13 @@ def _confidence(ranking: Ranking, at: int) -> Confidence | None:
     return judgement.word(int(ranking.places[at])) if judgement else None
 
 
-def _asked(answers: Sequence[Answer]) -> tuple[AskedWord, ...]:
+def _asked(answers: Sequence[Answer]) -> tuple[TopicWord, ...]:
     found = {
         frozenset(word.tiers[0].terms): match.idf
         for answer in answers
         for word, match in zip(answer.evidence.words, answer.evidence.matches, strict=True)
     }
-    return tuple(AskedWord(terms, rarity) for terms, rarity in found.items())
+    return tuple(TopicWord(terms, rarity) for terms, rarity in found.items())
 
 
 def _no_rows() -> Rows:

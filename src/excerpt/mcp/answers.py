@@ -16,11 +16,11 @@ from excerpt.text.display import counted, line_range, location, longer, title_an
 from excerpt.text.tokens import open_tokenizer
 
 if TYPE_CHECKING:  # they bring the engine with them, which is loaded while the client still talks
-    from excerpt import Fragment, Hit, MemoryStanding, NoteLines, PackResult, Peek, Recalled, RelatedNote, Source, Span
+    from excerpt import Fragment, Hit, NoteLines, PackResult, Peek, Recalled, RelatedNote, Source, SourceCheck, Span
 
 TOKENIZER = "o200k"
 """What limits count by, whatever the vault's packs do: agents do not tell theirs, and this one is near most."""
-LEAST = 200
+MIN = 200
 """Tokens of an answer that can be asked for at least: the first and the last line and one entry fit."""
 
 _FENCE = "```"
@@ -256,7 +256,7 @@ def memory_part(found: Recalled) -> str:
     return f"{head}{why}\n{fence}\n{text}\n{fence}"
 
 
-def _standing(standing: MemoryStanding | None) -> str:
+def _standing(standing: SourceCheck | None) -> str:
     """Return what became of the source of a memory; "" where there is nothing to decide."""
     if standing is None:
         return ""

@@ -13,7 +13,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 REQUEST_SECONDS = 10.0
 """In which a request must be there, with its body (the SDK allows 4 MiB)."""
-_MOST = 256
+_MAX = 256
 
 
 class TimedProtocol(H11Protocol):
@@ -64,8 +64,8 @@ class TimedProtocol(H11Protocol):
 def most_connections() -> int:
     """Return how many connections are kept: half of the files that the process may open, at most 256."""
     if sys.platform == "win32":
-        return _MOST
+        return _MAX
     import resource
 
     limit: Any = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    return _MOST if limit == resource.RLIM_INFINITY else min(_MOST, limit // 2)
+    return _MAX if limit == resource.RLIM_INFINITY else min(_MAX, limit // 2)

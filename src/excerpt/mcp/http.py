@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 LOOPBACK = "127.0.0.1"
 PATH = "/mcp"
-_LEAST_TOKEN, _MOST_TOKEN = 16, 4_096  # characters
+_MIN_TOKEN, _MAX_TOKEN = 16, 4_096  # characters
 _SECONDS_TO_END = 1
 _BACKLOG = 16  # connections that are accepted at a time, before any of them is counted
-_MOST_SESSIONS = 500  # 26 kB each
+_MAX_SESSIONS = 500  # 26 kB each
 _SESSION_SECONDS = 1_800.0  # without a request or an open stream
 
 
@@ -51,7 +51,7 @@ def token_in(file: Path, *, make: bool) -> str:
     try:
         with file.open(encoding="utf-8") as opened_file:
             mode = os.fstat(opened_file.fileno()).st_mode
-            token = opened_file.read(_MOST_TOKEN + 2).strip()
+            token = opened_file.read(_MAX_TOKEN + 2).strip()
     except FileNotFoundError:
         if not make:
             raise SettingsError(f"There is no token file {file}.", "Put a secret of your own into it.") from None
@@ -63,12 +63,12 @@ def token_in(file: Path, *, make: bool) -> str:
         raise SettingsError(
             f"The token file {file} cannot be read: {getattr(error, 'strerror', None) or error}."
         ) from error
-    if len(token) < _LEAST_TOKEN:
-        raise SettingsError(f"The token in {file} is too short.", f"It needs at least {_LEAST_TOKEN} characters.")
-    if len(token) > _MOST_TOKEN or not all("!" <= letter <= "~" for letter in token):
+    if len(token) < _MIN_TOKEN:
+        raise SettingsError(f"The token in {file} is too short.", f"It needs at least {_MIN_TOKEN} characters.")
+    if len(token) > _MAX_TOKEN or not all("!" <= letter <= "~" for letter in token):
         raise SettingsError(
             f"The token in {file} cannot be sent in a header.",
-            f"It must be one line of at most {_MOST_TOKEN} letters, digits and signs, without spaces.",
+            f"It must be one line of at most {_MAX_TOKEN} letters, digits and signs, without spaces.",
         )
     if os.name == "posix" and mode & 0o077:
         raise SettingsError(f"Other users can open the token file {file}.", f"Close it to them: chmod 600 {file}")
@@ -105,7 +105,7 @@ class NeedsToken:
 
 
 @dataclass(frozen=True, slots=True)
-class OpenDoor:
+class Listener:
     """A door at which is listened, and the token that opens it."""
 
     door: Door
@@ -113,9 +113,9 @@ class OpenDoor:
     listener: socket.socket
 
 
-def opened(door: Door) -> OpenDoor:
+def opened(door: Door) -> Listener:
     """Raises SettingsError for a token that cannot be used, ExcerptError for a port that is taken."""
-    return OpenDoor(door, token_in(door.token_file, make=is_loopback(door.host)), _listening(door))
+    return Listener(door, token_in(door.token_file, make=is_loopback(door.host)), _listening(door))
 
 
 def _listening(door: Door) -> socket.socket:
@@ -129,7 +129,7 @@ def _listening(door: Door) -> socket.socket:
         ) from error
 
 
-async def serve(server: MCPServer[Any], opened: OpenDoor) -> None:
+async def serve(server: MCPServer[Any], opened: Listener) -> None:
     """Serve until the process is told to end."""
     import uvicorn
     from mcp.server.transport_security import TransportSecuritySettings
@@ -147,7 +147,7 @@ async def serve(server: MCPServer[Any], opened: OpenDoor) -> None:
         streamable_http_path=PATH,
         transport_security=security,
         session_idle_timeout=_SESSION_SECONDS,
-        max_sessions=_MOST_SESSIONS,
+        max_sessions=_MAX_SESSIONS,
     )
     config = uvicorn.Config(
         NeedsToken(app, opened.token),

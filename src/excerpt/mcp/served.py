@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import excerpt
-from excerpt.errors import ExcerptError, IndexBusyError, IndexUnusableError, NotThereError, VaultError
+from excerpt.errors import ExcerptError, IndexBusyError, IndexUnusableError, NotFoundError, VaultError
 from excerpt.indexing_process import IndexingProcess
 from excerpt.known_vaults import names_apart
 from excerpt.settings import places
@@ -24,16 +24,16 @@ from excerpt.store.address import is_address, read_address
 from excerpt.text.display import counted, visible_line
 from excerpt.vault.watched import is_watched
 
-Told = TypeVar("Told")
+Answered = TypeVar("Answered")
 Report = Callable[[int, int, str], Awaitable[None]]
 
-PATIENCE = 4.0
+ANSWER_SECONDS = 4.0
 """Seconds that a call waits for an answer; agents give up after 60, and users before."""
-_LOOK = 0.1
+_POLL_SECONDS = 0.1
 _RENEW_EVERY = 2.0  # seconds, while the first index is built: each of its batches is a generation
 _RESTART_SECONDS = 10.0  # between two starts of an indexing process that ends by itself
-_FEW = 20  # notes that a build may have to read without an answer being poorer for it
-_AGAIN_SOON = "Ask again in a few seconds."
+_MAX_UNREAD_FILES = 20  # notes that a build may have to read without an answer being poorer for it
+_ASK_AGAIN = "Ask again in a few seconds."
 
 
 class NotYetError(ExcerptError):
@@ -151,26 +151,26 @@ class ServedVault:
         self.indexing.end()
 
     async def ask(
-        self, question: Callable[[ServedSnapshot], Told], report: Report | None = None, *, writes: bool = False
-    ) -> Told:
+        self, question: Callable[[ServedSnapshot], Answered], report: Report | None = None, *, writes: bool = False
+    ) -> Answered:
         """Answer from the newest generation there is. Raises NotYetError after PATIENCE where there is none, or the
         thread has not come to it; what the question raises is raised. One that `writes` is never asked twice."""
-        until = time.monotonic() + PATIENCE
+        until = time.monotonic() + ANSWER_SECONDS
         self.watch()
         while True:
             answer = asyncio.wrap_future(self._thread.submit(self._answer, question, writes=writes))
             try:  # one that is not begun by then never will be
                 return await asyncio.wait_for(answer, max(until - time.monotonic(), 0.05))
             except TimeoutError:
-                raise NotYetError(f"{self.name} is being loaded.", _AGAIN_SOON) from None
+                raise NotYetError(f"{self.name} is being loaded.", _ASK_AGAIN) from None
             except IndexUnusableError as error:
                 if time.monotonic() > until or not self._is_mended(self.indexing.state):
                     raise self._not_yet(error) from None
             if report is not None and (files := self.indexing.state.files) is not None:
                 await report(*files, f"indexing {self.name}")
-            await asyncio.sleep(_LOOK)
+            await asyncio.sleep(_POLL_SECONDS)
 
-    def _answer(self, question: Callable[[ServedSnapshot], Told], *, writes: bool) -> Told:
+    def _answer(self, question: Callable[[ServedSnapshot], Answered], *, writes: bool) -> Answered:
         state = self.indexing.state  # before the index is opened: what is reported later is of a later generation
         is_busy = self._is_building(state)
         self._renew(is_busy=is_busy)
@@ -178,10 +178,10 @@ class ServedVault:
         snapshot = self._snapshot(state)
         try:
             return question(snapshot) if writes else self.vault.in_one_snapshot(lambda: question(snapshot))
-        except NotThereError as error:
+        except NotFoundError as error:
             if not snapshot.is_partial:
                 raise
-            raise NotThereError(error.message, f"{error.hint} The vault is {snapshot.freshness}.".strip()) from None
+            raise NotFoundError(error.message, f"{error.hint} The vault is {snapshot.freshness}.".strip()) from None
         except IndexUnusableError:
             self.vault.close()  # the next question opens it again, as it was mended
             raise
@@ -189,7 +189,7 @@ class ServedVault:
     def _snapshot(self, state: IndexingState) -> ServedSnapshot:
         """Return the vault as it answers now; `state` was reported before its index was opened."""
         is_behind = self.vault.is_unfinished or self.vault.generation < state.generation
-        is_partial = is_behind or (state.files is not None and state.files[1] > _FEW)
+        is_partial = is_behind or (state.files is not None and state.files[1] > _MAX_UNREAD_FILES)
         return ServedSnapshot(
             self.vault, self.name, self._freshness(state, is_behind=is_behind), is_partial, self._notices
         )
@@ -241,9 +241,9 @@ class ServedVault:
         if state.files is not None:
             done, total = state.files
             message = f"{self.name} is being indexed for the first time: {done:,} of {counted(total, 'file')} so far."
-            return NotYetError(message, _AGAIN_SOON)
+            return NotYetError(message, _ASK_AGAIN)
         if self._is_building(state):
-            return NotYetError(f"{self.name} is being looked at for the first time.", _AGAIN_SOON)
+            return NotYetError(f"{self.name} is being looked at for the first time.", _ASK_AGAIN)
         return IndexUnusableError(state.failed or error.message, error.hint)
 
 

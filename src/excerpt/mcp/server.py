@@ -27,10 +27,10 @@ from mcp_types import INVALID_PARAMS, ToolAnnotations
 from pydantic import BaseModel, Field, ValidationError
 
 import excerpt
-from excerpt.errors import ExcerptError, NotThereError
+from excerpt.errors import ExcerptError, NotFoundError
 from excerpt.mcp import answers
-from excerpt.mcp.answers import LEAST, ToolAnswer, written
-from excerpt.mcp.http import OpenDoor, serve
+from excerpt.mcp.answers import MIN, ToolAnswer, written
+from excerpt.mcp.http import Listener, serve
 from excerpt.mcp.served import NotYetError, Report, ServedSnapshot, ServedVault, ServedVaults
 from excerpt.mcp.stdio import answered_stdio
 from excerpt.text.display import counted, visible_line
@@ -57,12 +57,12 @@ _SOURCES = {
     "gone": "is gone",
     "none": "was never given",
 }
-_MOST_HINTS, _LONGEST_HINT = 3, 120  # hints about a query, and the characters of one
+_MAX_HINTS, _LONGEST_HINT = 3, 120  # hints about a query, and the characters of one
 _ERROR_BEGINNING, _ERROR_END = 300, 600  # characters that are shown of a longer error
 _LONGEST_ERROR = 1_000
 _LONGEST_URI = 3 * 4_096 + 300  # of a path as long as Linux allows, with all of its bytes written as %20, and a vault
 
-Told = TypeVar("Told")
+Answered = TypeVar("Answered")
 
 VaultName = Annotated[str, Field(description="see status")]
 SourceName = Annotated[str, Field(description="path, path:10-40, path#heading, title, [[wikilink]] or fragment id")]
@@ -98,7 +98,7 @@ class Tools:
         ctx: Context[Any, Any],
         *,
         query: str,
-        budget: Annotated[int, Field(ge=LEAST, le=PACK_CAP)] = 1_500,
+        budget: Annotated[int, Field(ge=MIN, le=PACK_CAP)] = 1_500,
         scope: Annotated[str, Field(description="none, neighbors, section, note")] = "neighbors",
         format: Annotated[str, Field(description="markdown, xml, plain")] = "markdown",  # noqa: A002 - as the command has it
         vault: VaultName = "",
@@ -177,7 +177,7 @@ class Tools:
         *,
         source: SourceName,
         query: Annotated[str, Field(description="only what answers it")] = "",
-        budget: Annotated[int, Field(ge=LEAST, le=READ_CAP)] = 2_000,
+        budget: Annotated[int, Field(ge=MIN, le=READ_CAP)] = 2_000,
         full: Annotated[bool, Field(description="all of a long note")] = False,
         vault: VaultName = "",
     ) -> str:
@@ -218,7 +218,7 @@ class Tools:
         ctx: Context[Any, Any],
         *,
         topic: str,
-        budget: Annotated[int, Field(ge=LEAST, le=OVERVIEW_CAP)] = 600,
+        budget: Annotated[int, Field(ge=MIN, le=OVERVIEW_CAP)] = 600,
         vault: VaultName = "",
     ) -> str:
         """What the notes hold about a topic: main notes, sections, themes, related, when."""
@@ -242,7 +242,7 @@ class Tools:
             _refuse_untags(tags, "Ask with the query -tag:x for memories without a tag.")
             every = at.vault.memories.recall(query, tags=tags, standings=True)
             kept = every[:limit]
-            notices = "".join(f"{visible_line(notice)[:_LONGEST_HINT]} " for notice in at.notices[:_MOST_HINTS])
+            notices = "".join(f"{visible_line(notice)[:_LONGEST_HINT]} " for notice in at.notices[:_MAX_HINTS])
             hint = "`read` the source of one before you rely on it; `remember` with id changes it." if kept else ""
             answer = ToolAnswer(
                 facts=() if not kept or kept[0].answers else ("nothing answers; these share a word",),
@@ -333,11 +333,11 @@ def _shares(found: Mapping[ServedVault, excerpt.Result], budget: int) -> dict[Se
     """
     best = {one: result.hits[0].score if result.hits else 0.0 for one, result in found.items()}
     least = max(best.values()) / 2
-    answering = sorted((one for one in best if best[one] > least), key=lambda one: -best[one])[: budget // LEAST]
+    answering = sorted((one for one in best if best[one] > least), key=lambda one: -best[one])[: budget // MIN]
     budget -= 2 * len(answering)  # for what stands between their packs
     whole, shares = sum(best[one] for one in answering), {}
     for one in reversed(answering):  # the best one gets what rounding and the least share leave
-        shares[one] = max(int(budget * best[one] / whole), LEAST)
+        shares[one] = max(int(budget * best[one] / whole), MIN)
     over = sum(shares.values()) - budget
     if not answering:
         return {next(iter(best)): budget}
@@ -350,8 +350,8 @@ def _asked(query: str) -> None:
 
 
 async def _each(
-    served: Sequence[ServedVault], question: Callable[[ServedSnapshot], Told], ctx: Context[Any, Any]
-) -> dict[ServedVault, Told]:
+    served: Sequence[ServedVault], question: Callable[[ServedSnapshot], Answered], ctx: Context[Any, Any]
+) -> dict[ServedVault, Answered]:
     """What each vault answers, all asked at once; those left out that have nothing to answer from yet. Raises what went
     wrong, and NotYetError where that is all of them."""
     asked = (one.ask(question, _report(ctx)) for one in served)
@@ -393,7 +393,7 @@ def _took_over(result: excerpt.Result) -> str:
 def _query_hints(results: Iterable[excerpt.Result]) -> str:
     """Return what `excerpt search` prints about the query itself, each hint once, with a space after it."""
     hints = dict.fromkeys(visible_line(hint.said)[:_LONGEST_HINT] for result in results for hint in result.hints)
-    return "".join(f"{hint} " for hint in [*hints][:_MOST_HINTS])
+    return "".join(f"{hint} " for hint in [*hints][:_MAX_HINTS])
 
 
 def _packed(
@@ -585,7 +585,7 @@ def _answering(at: ServedSnapshot, note: excerpt.NoteLines, query: str, limit: i
         and hit.fragment.line_start <= note.line_end
     ]
     if not inside:
-        raise NotThereError(f"Nothing in {note.path} answers {query}.", "Read it without a query.")
+        raise NotFoundError(f"Nothing in {note.path} answers {query}.", "Read it without a query.")
     fact = f"what {visible_line(note.path)} says"
     ids = inside if len(inside) < len(result.hits) else ()  # of what is marked, nothing is cut to fit
     return _packed(at, within, limit, scope="none", form="markdown", ids=ids, fact=fact, result=result)
@@ -694,7 +694,7 @@ class Server(MCPServer[None]):
 def _argument_errors(tool: str, error: ValidationError, parameters: Sequence[str]) -> str:
     """Return what is wrong with the arguments of a call, with the nearest parameter for one that there is not."""
     sentences = []
-    for each in error.errors(include_url=False, include_input=False)[:_MOST_HINTS]:
+    for each in error.errors(include_url=False, include_input=False)[:_MAX_HINTS]:
         name = visible_line(".".join(map(str, each["loc"])))[:_LONGEST_HINT]
         near = get_close_matches(name, parameters, n=1, cutoff=0)
         if each["type"] != "extra_forbidden":
@@ -763,7 +763,7 @@ def made(vaults: ServedVaults, crash: Crash, *, with_memory: bool = True) -> MCP
         try:
             (served,) = tools.one(vault)
             return await served.ask(lambda at: _read(at, path, "", READ_CAP, full=True))
-        except NotThereError as error:
+        except NotFoundError as error:
             raise ResourceNotFoundError(_shortened(str(error))) from None
         except ExcerptError as error:
             raise ResourceError(_shortened(str(error))) from None
@@ -793,7 +793,7 @@ def serve_stdio(vaults: ServedVaults, crash: Crash, *, with_memory: bool) -> Non
     _serve(vaults, crash, made(vaults, crash, with_memory=with_memory).run_stdio_async)
 
 
-def serve_http(vaults: ServedVaults, opened: OpenDoor, crash: Crash, *, with_memory: bool) -> None:
+def serve_http(vaults: ServedVaults, opened: Listener, crash: Crash, *, with_memory: bool) -> None:
     """Serve all clients that come to the door, until the process is told to end. Does not return."""
     _serve(vaults, crash, partial(serve, made(vaults, crash, with_memory=with_memory), opened))
 

@@ -21,7 +21,7 @@ from excerpt.index.snapshot import Snapshot
 from excerpt.json_forms import picked
 from excerpt.kinds import Confidence
 from excerpt.memory.memory_file import normalise_tags
-from excerpt.memory.stale import MemoryStanding, standing
+from excerpt.memory.stale import SourceCheck, standing
 from excerpt.memory.store import TRASH, Contents, MemoryStore
 from excerpt.model import Hint, Hit, Memory, Source, Span
 from excerpt.search.engine import Engine, Ranking
@@ -89,7 +89,7 @@ NEAR_IN_MEANING = 0.45
 (docs/design/memory.md)."""
 
 _PATIENCE = 1.0  # seconds to wait for another process that indexes the memories, before words alone are looked for
-_MOST_COMPARED = 20
+_MAX_COMPARED = 20
 _EPOCH = date(1970, 1, 1).toordinal()
 _NEAREST = 5  # memories told of where none answers
 
@@ -108,7 +108,7 @@ class Recalled:
     confidence: Confidence | None = None
     spans: tuple[Span, ...] = ()
     answers: bool = True
-    standing: MemoryStanding | None = None
+    standing: SourceCheck | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form of `excerpt recall`: the memory's fields with those of the match."""
@@ -350,7 +350,7 @@ def _nearest(index: _Index, text: str, least: float) -> list[tuple[Memory, float
     embedder = snapshot.embedder
     similarities = snapshot.vectors.similarities(embedder.embed([text])[0])
     # The vectors of the index are of parts, under the name of a file: they say whom to compare, not how near.
-    best = np.argsort(-similarities, kind="stable")[:_MOST_COMPARED]
+    best = np.argsort(-similarities, kind="stable")[:_MAX_COMPARED]
     notes = dict.fromkeys(snapshot.table.notes[best].tolist())
     memories = [memory for note in notes if (memory := index.notes[note]) is not None]
     vectors = embedder.embed([text, *(memory.text for memory in memories)])
@@ -434,7 +434,7 @@ def _by_words(queries: Sequence[Query], memories: Sequence[Memory], contents: Co
 
 ALIKE = 0.85
 """The cosine from which two texts count as saying the same (docs/design/memory.md)."""
-MOST = 3
+MAX = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -475,7 +475,7 @@ def offers(text: str, source: Source | None, recaller: Recaller, badges: Badges 
 
     With `badges`, a source that has moved in the vault still counts as the same.
     """
-    near = {memory.id: (memory, cosine) for memory, cosine in recaller.near(text, ALIKE, MOST)}
+    near = {memory.id: (memory, cosine) for memory, cosine in recaller.near(text, ALIKE, MAX)}
     same: Sequence[Memory] = ()
     if source is not None:
         place = source.path, source.line_start, source.line_end
@@ -483,7 +483,7 @@ def offers(text: str, source: Source | None, recaller: Recaller, badges: Badges 
     found = [Offer(memory, True, near[memory.id][1] if memory.id in near else 0.0) for memory in same]
     taken = {offer.memory.id for offer in found}
     found += [Offer(memory, False, cosine) for memory, cosine in near.values() if memory.id not in taken]
-    return found[:MOST]
+    return found[:MAX]
 
 
 def merged(memory: Memory, text: str, tags: Sequence[str] = (), why: str = "", source: Source | None = None) -> Memory:

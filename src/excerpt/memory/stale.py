@@ -24,7 +24,7 @@ from excerpt.text.relocate import in_place_of, place_of, same_lines
 # Two texts side by side, with what differs in each line: how a changed source is shown.
 
 _WORDS = re.compile(r"\w+|\s+|[^\w\s]")
-_MOST_WORDS = 1_000
+_MAX_WORDS = 1_000
 """Words of two lines that are compared one by one: it takes time by their product."""
 
 
@@ -66,7 +66,7 @@ def _changed(old: Sequence[str], new: Sequence[str]) -> Iterator[DiffRow]:
 
 def _spans(before: str, after: str) -> tuple[tuple[Span, ...], tuple[Span, ...]]:
     old, new = list(_WORDS.finditer(before)), list(_WORDS.finditer(after))
-    if max(len(old), len(new)) > _MOST_WORDS:
+    if max(len(old), len(new)) > _MAX_WORDS:
         return _whole(before), _whole(after)
     matcher = SequenceMatcher(None, [word[0] for word in old], [word[0] for word in new], autojunk=False)
     left, right = [], []
@@ -99,7 +99,7 @@ class SourceStatus(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class MemoryStanding:
+class SourceCheck:
     """The state of a memory's source. `memory` is the one that was checked.
 
     `source` is where its text is now (fresh, moved), or what replaced it (changed), with lines, digest and headings;
@@ -128,15 +128,15 @@ class MemoryStanding:
         return {"kind": self.kind, "stale": self.is_stale, **picked(self, "source", "now")}
 
 
-_LEAST_MOVED = 3
+_MIN_MOVED = 3
 """Words of a text from which the same one in another note is taken for it."""
-_MOST_NOTES = 50
+_MAX_NOTES = 50
 _ALIKE = 50.0
 """The share of characters in common (percent, rapidfuzz's ratio) from which a line is the changed form of another. Two
 lines of one note that have nothing to do with each other have 25 to 40."""
 
 
-def standing(memory: Memory, snapshot: Corpus, *, elsewhere: bool = True) -> MemoryStanding:
+def standing(memory: Memory, snapshot: Corpus, *, elsewhere: bool = True) -> SourceCheck:
     """Return the state of the source of `memory` in the vault as indexed.
 
     The note is searched at its path and where it is known to have moved to; if `elsewhere`, which reads all texts once
@@ -144,25 +144,25 @@ def standing(memory: Memory, snapshot: Corpus, *, elsewhere: bool = True) -> Mem
     """
     source = memory.source
     if source is None:
-        return MemoryStanding(SourceStatus.NONE, memory)
+        return SourceCheck(SourceStatus.NONE, memory)
     path, note = _note_of(source.path, snapshot)
     if path is not None and (found := _found_in(memory, source, path, note)):
         return _at(memory, snapshot, path, note, found)
-    if elsewhere and _is_verbatim(memory, source) and words_in(memory.text) >= _LEAST_MOVED:
+    if elsewhere and _is_verbatim(memory, source) and words_in(memory.text) >= _MIN_MOVED:
         for other in _notes_with(memory.text, snapshot):
             _, there = _note_of(other, snapshot)
             if found := _found_in(memory, source, other, there):
                 return _at(memory, snapshot, other, there, found)
     place = _in_its_place(memory, source, note) if path is not None else None
     if path is None or place is None:
-        return MemoryStanding(SourceStatus.GONE, memory, is_seen=not source.digest)
-    return MemoryStanding(SourceStatus.CHANGED, memory, _source_at(snapshot, path, note, place), _lines(note, place))
+        return SourceCheck(SourceStatus.GONE, memory, is_seen=not source.digest)
+    return SourceCheck(SourceStatus.CHANGED, memory, _source_at(snapshot, path, note, place), _lines(note, place))
 
 
 # --- what the user decides --------------------------------------------------------------------------------------------
 
 
-def follow(store: MemoryStore, found: MemoryStanding) -> Memory:
+def follow(store: MemoryStore, found: SourceCheck) -> Memory:
     """Update the memory's link to where its source is now.
 
     Raises MemoryUnusableError, as all of these functions do, if the memory is gone or has changed since `found`.
@@ -172,14 +172,14 @@ def follow(store: MemoryStore, found: MemoryStanding) -> Memory:
     return _decide(store, found, lambda memory: replace(memory, source=found.source))
 
 
-def update(store: MemoryStore, found: MemoryStanding) -> Memory:
+def update(store: MemoryStore, found: SourceCheck) -> Memory:
     """Take the text that is there now for the memory's."""
     if found.kind is not SourceStatus.CHANGED:
         return store.get(found.memory.id)
     return _decide(store, found, lambda memory: replace(memory, text=found.now, source=found.source))
 
 
-def keep(store: MemoryStore, found: MemoryStanding) -> Memory:
+def keep(store: MemoryStore, found: SourceCheck) -> Memory:
     """Keep the memory's text and record the present state of its source, so it is stale again only after a change.
 
     For a source that is gone, the digest is dropped.
@@ -189,7 +189,7 @@ def keep(store: MemoryStore, found: MemoryStanding) -> Memory:
     return _decide(store, found, lambda memory: replace(memory, source=found.source or _unknown(memory.source)))
 
 
-def _decide(store: MemoryStore, found: MemoryStanding, decision: Callable[[Memory], Memory]) -> Memory:
+def _decide(store: MemoryStore, found: SourceCheck, decision: Callable[[Memory], Memory]) -> Memory:
     def decided(memory: Memory) -> Memory:
         if memory.source != found.memory.source or memory.text != found.memory.text:
             raise MemoryUnusableError(f"Memory {memory.id} has been changed meanwhile.", "Look at it again.")
@@ -237,7 +237,7 @@ def _found_in(memory: Memory, source: Source, path: str, note: Sequence[str]) ->
 
 def _notes_with(text: str, snapshot: Corpus) -> list[str]:
     longest = max(text.split("\n"), key=len)
-    keys = [key for key, _ in snapshot.facets.texts_with(longest)][:_MOST_NOTES]
+    keys = [key for key, _ in snapshot.facets.texts_with(longest)][:_MAX_NOTES]
     return sorted({fragment.path for fragment in snapshot.fragments(keys)})
 
 
@@ -256,15 +256,15 @@ def _in_its_place(memory: Memory, source: Source, note: Sequence[str]) -> tuple[
     return same_lines(len(lines), note, like[2] + 1 - at) if like else None
 
 
-def _at(memory: Memory, snapshot: Corpus, path: str, note: Sequence[str], place: tuple[int, int]) -> MemoryStanding:
+def _at(memory: Memory, snapshot: Corpus, path: str, note: Sequence[str], place: tuple[int, int]) -> SourceCheck:
     """Return the state of a memory whose text was found."""
     source = memory.source
     assert source is not None
     is_there = (path, *place) == (source.path, source.line_start, source.line_end) or not source.line_start
     # A page is where it was, whatever lines were read from the pages before it.
     if is_there or (path == source.path and source.place and snapshot.place(path, *place) == source.place):
-        return MemoryStanding(SourceStatus.FRESH, memory, source, _lines(note, place))
-    return MemoryStanding(SourceStatus.MOVED, memory, _source_at(snapshot, path, note, place), _lines(note, place))
+        return SourceCheck(SourceStatus.FRESH, memory, source, _lines(note, place))
+    return SourceCheck(SourceStatus.MOVED, memory, _source_at(snapshot, path, note, place), _lines(note, place))
 
 
 def _source_at(snapshot: Corpus, path: str, note: Sequence[str], place: tuple[int, int]) -> Source:
@@ -303,10 +303,10 @@ def from_lines(snapshot: Corpus, place: str) -> tuple[Source, str]:
 
     The text is that of the index. Raises MemoryUnusableError if there is no such note or it has no such lines.
     """
-    path, first, last = _note_called(snapshot, place), 1, None
+    path, first, last = _find_note(snapshot, place), 1, None
     if path is None and (found := _LINES.fullmatch(place)):
         path, first, last = (
-            _note_called(snapshot, found["note"]),
+            _find_note(snapshot, found["note"]),
             int(found["first"]),
             int(found["last"] or found["first"]),
         )
@@ -322,7 +322,7 @@ def from_lines(snapshot: Corpus, place: str) -> tuple[Source, str]:
     return source_at(snapshot, path, first, last, text), text
 
 
-def _note_called(snapshot: Corpus, name: str) -> str | None:
+def _find_note(snapshot: Corpus, name: str) -> str | None:
     path = snapshot.facets.targets.resolve(name, "") if name.strip() else None
     if path is not None:
         return path

@@ -24,7 +24,7 @@ from excerpt.errors import MemoryUnusableError, ReadError
 from excerpt.memory.memory_file import name_id, now, parse_memory, render_memory, stored
 from excerpt.memory.words import Searched, searched, wanted_words
 from excerpt.model import Memory, Skipped, Source
-from excerpt.state_files import file_lock, read_at_most, replace_file, sync_folder, write_fresh
+from excerpt.state_files import file_lock, read_limited, replace_file, sync_folder, write_fresh
 
 TRASH = "trash"
 """Folder, inside the memory folder, of forgotten memories and of what updates replaced. Never emptied by excerpt."""
@@ -47,7 +47,7 @@ class CopiedMemory:
 
 
 @dataclass(frozen=True, slots=True)
-class KeptMemories:
+class LoadedMemories:
     """The content of the folder: `memories`, newest first, unreadable files, and which memories are copies."""
 
     memories: tuple[Memory, ...]
@@ -61,11 +61,11 @@ Stamp = tuple[int, int, int]
 # Two writes of the same size within a tick of the file system's clock leave the same time: 4 ms on Linux's own, 1 s on
 # some shares, 2 s on memory cards (FAT). What was so new when it was read is read again.
 _TICK_NS = 2_000_000_000
-_MOST_BYTES = 16_000_000  # of the file of one memory
+_MAX_BYTES = 16_000_000  # of the file of one memory
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class LoadedFile:
     """A memory as its file was last read; a new object whenever the file's content changes.
 
     `is_sure` says that a change since would show in the file's stamp.
@@ -78,8 +78,8 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
-class Broken:
-    """A file that could not be read as a memory, with what `Kept` has."""
+class UnreadableFile:
+    """A file that could not be read as a memory, with what `LoadedFile` has."""
 
     stamp: Stamp
     is_sure: bool
@@ -93,16 +93,16 @@ class Contents:
     `files` are by name (relative to the folder, with "/"), `ids` by the memories' ids, newest first.
     """
 
-    files: Mapping[str, Kept | Broken]
-    ids: Mapping[str, tuple[str, Kept]]
+    files: Mapping[str, LoadedFile | UnreadableFile]
+    ids: Mapping[str, tuple[str, LoadedFile]]
 
     @cached_property
-    def found(self) -> KeptMemories:
+    def found(self) -> LoadedMemories:
         memories = tuple(kept.memory for _, kept in self.ids.values())
-        broken = sorted((name, kept.reason) for name, kept in self.files.items() if isinstance(kept, Broken))
-        stated = {name: kept.memory.id for name, kept in self.files.items() if isinstance(kept, Kept)}
+        broken = sorted((name, kept.reason) for name, kept in self.files.items() if isinstance(kept, UnreadableFile))
+        stated = {name: kept.memory.id for name, kept in self.files.items() if isinstance(kept, LoadedFile)}
         copies = (CopiedMemory(name, stated[name], own) for own, (name, _) in self.ids.items() if stated[name] != own)
-        return KeptMemories(memories, tuple(Skipped(*each) for each in broken), tuple(copies))
+        return LoadedMemories(memories, tuple(Skipped(*each) for each in broken), tuple(copies))
 
     @cached_property
     def named(self) -> Mapping[str, Memory]:
@@ -147,7 +147,7 @@ class MemoryStore:
                 if _write_new(self.folder / name, render_memory(memory)):
                     return memory
 
-    def all(self) -> KeptMemories:
+    def all(self) -> LoadedMemories:
         """Every memory, newest first, and every broken file with its reason."""
         return self.contents().found
 
@@ -229,7 +229,7 @@ class MemoryStore:
                 file, render_memory(kept.memory, (replace(kept.memory, id=copied.of), kept.metadata)), lasting=True
             )
 
-    def _find(self, memory_id: str) -> tuple[str, Kept]:
+    def _find(self, memory_id: str) -> tuple[str, LoadedFile]:
         found = self.contents().ids.get(memory_id)
         if found is None:
             raise MemoryUnusableError(
@@ -280,14 +280,16 @@ def _files(folder: Path, below: str = "") -> Iterator[tuple[str, os.stat_result]
                 yield name, entry.stat(follow_symlinks=False)
 
 
-def _read_again(folder: Path, name: str, state: os.stat_result, before: Kept | Broken | None) -> Kept | Broken:
+def _read_again(
+    folder: Path, name: str, state: os.stat_result, before: LoadedFile | UnreadableFile | None
+) -> LoadedFile | UnreadableFile:
     """Return the file as it is now: `before` itself if its content is the same."""
     stamp = (state.st_mtime_ns, state.st_size, state.st_ino)
     if before is not None and before.stamp == stamp and before.is_sure:
         return before
     is_sure = abs(time.time_ns() - stamp[0]) > _TICK_NS
     if stat.S_ISLNK(state.st_mode):
-        found: Kept | Broken = Broken(stamp, is_sure, _link_reason(folder, name))
+        found: LoadedFile | UnreadableFile = UnreadableFile(stamp, is_sure, _link_reason(folder, name))
     else:
         found = _read_file(folder, name, stamp, is_sure)
     if before is None or is_sure or replace(found, stamp=before.stamp, is_sure=before.is_sure) != before:
@@ -295,15 +297,15 @@ def _read_again(folder: Path, name: str, state: os.stat_result, before: Kept | B
     return before
 
 
-def _read_file(folder: Path, name: str, stamp: Stamp, is_sure: bool) -> Kept | Broken:
+def _read_file(folder: Path, name: str, stamp: Stamp, is_sure: bool) -> LoadedFile | UnreadableFile:
     try:
-        data = read_at_most(folder / name, _MOST_BYTES)
+        data = read_limited(folder / name, _MAX_BYTES)
         memory, metadata = parse_memory(data, name, stamp[0] / 1e9)
     except OSError as error:
-        return Broken(stamp, is_sure, f"It cannot be read: {error.strerror}.")
+        return UnreadableFile(stamp, is_sure, f"It cannot be read: {error.strerror}.")
     except ReadError as error:
-        return Broken(stamp, is_sure, str(error))
-    return Kept(stamp, is_sure, memory, metadata)
+        return UnreadableFile(stamp, is_sure, str(error))
+    return LoadedFile(stamp, is_sure, memory, metadata)
 
 
 def _link_reason(folder: Path, name: str) -> str:
@@ -316,29 +318,29 @@ def _link_reason(folder: Path, name: str) -> str:
     return "It is a link within the folder of memories; what it points to stands in its own place."
 
 
-def _by_id(read: Mapping[str, Kept | Broken]) -> dict[str, tuple[str, Kept]]:
+def _by_id(read: Mapping[str, LoadedFile | UnreadableFile]) -> dict[str, tuple[str, LoadedFile]]:
     """Return memories by id, newest first.
 
     Of two files with the same id (one is a copy), the one named after it keeps it, and the other gets an id made of its
     name.
     """
-    entries = sorted(((name, kept) for name, kept in read.items() if isinstance(kept, Kept)), key=itemgetter(0))
+    entries = sorted(((name, kept) for name, kept in read.items() if isinstance(kept, LoadedFile)), key=itemgetter(0))
     found = {kept.memory.id: (name, kept) for name, kept in entries}
     if len(found) < len(entries):
-        found = _told_apart(entries)
+        found = _split_files(entries)
     newest = sorted(found.items(), key=lambda item: item[1][0])
     newest.sort(key=lambda item: item[1][1].memory.created, reverse=True)
     return dict(newest)
 
 
-def _told_apart(entries: Sequence[tuple[str, Kept]]) -> dict[str, tuple[str, Kept]]:
+def _split_files(entries: Sequence[tuple[str, LoadedFile]]) -> dict[str, tuple[str, LoadedFile]]:
     # What sync tools add to a name stands behind the id or before all of it: "… (conflicted copy).md", "Copy of ….md".
-    def rank(entry: tuple[str, Kept]) -> tuple[bool, bool, int, str]:
+    def rank(entry: tuple[str, LoadedFile]) -> tuple[bool, bool, int, str]:
         name, identity = entry[0], entry[1].memory.id
         return not name.endswith(f"{identity}.md"), identity not in name, len(name), name
 
-    found: dict[str, tuple[str, Kept]] = {}
-    copies: list[tuple[str, Kept]] = []
+    found: dict[str, tuple[str, LoadedFile]] = {}
+    copies: list[tuple[str, LoadedFile]] = []
     for name, kept in sorted(entries, key=rank):
         if kept.memory.id in found:
             copies.append((name, kept))

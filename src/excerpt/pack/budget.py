@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from excerpt.kinds import Scope
 from excerpt.model import Fragment, Hit, Pack, Part
-from excerpt.pack.expand import Candidate, Stretch, Wanted, draft, inner_stretches, pack_of, parts_of_block, spanning
+from excerpt.pack.expand import Candidate, HitSpan, LineSpan, draft, inner_stretches, pack_of, parts_of_block, spanning
 from excerpt.pack.formats.pack_format import Renderer
 from excerpt.pack.source import OpenNote
 from excerpt.text.tokens import Tokenizer
@@ -36,13 +36,13 @@ target first in hits 11 to 15, and none has it beside one of the first ten."""
 GRAIN = 2.0**-22
 """What leading hits are worth are multiples of this, so that their sums are exact, and the rest together is worth less
 than one."""
-_LEAST_GRAINS = 4
-_LEAST = 1e-6
+_MIN_GRAINS = 4
+_MIN = 1e-6
 """Worth of a hit without a positive score, before discounts: where there is room it goes in."""
 _WORDS_REMEMBERED = 4096
 
 
-def worths(hits: Sequence[Hit]) -> list[float]:
+def hit_values(hits: Sequence[Hit]) -> list[float]:
     """Return the value that each of `hits`, best first, adds to a pack with it.
 
     The probability that a hit is the answer falls with its rank and with each better hit of its note, and less if it
@@ -59,14 +59,14 @@ def worths(hits: Sequence[Hit]) -> list[float]:
         of_note[hit.fragment.path] += 1
         gain = 1 + _NEW_WORDS * len(has - said) / asked
         said |= has
-        likely = max(hit.score / best, _LEAST) ** _BY_SCORE
+        likely = max(hit.score / best, _MIN) ** _BY_SCORE
         found.append(likely * gain / rank**_BY_RANK / of_note[hit.fragment.path] ** _BY_NOTE)
     return found
 
 
-def leading_worth(worth: float) -> float:
+def primary_value(worth: float) -> float:
     """Return the value of a leading hit, as a multiple of GRAIN."""
-    return max(int(worth / GRAIN), _LEAST_GRAINS) * GRAIN
+    return max(int(worth / GRAIN), _MIN_GRAINS) * GRAIN
 
 
 @lru_cache(maxsize=_WORDS_REMEMBERED)
@@ -122,7 +122,7 @@ class Costs:
         """Tokens of the line ends and headings between two fragments that follow each other."""
         return self._between(*note.parts(before, after))
 
-    def above(self, stretch: Stretch, note: OpenNote) -> int:
+    def above(self, stretch: LineSpan, note: OpenNote) -> int:
         """Tokens of the heading that a section or a note begins with."""
         first = note.parts(stretch.first, stretch.first)[0]
         return self._headings(first, 1) if stretch.line_start < first.line_start else 0
@@ -191,27 +191,27 @@ class Option:
 
 
 @dataclass(frozen=True, slots=True)
-class Chain:
+class UnitChain:
     units: tuple[Unit, ...]
     options: tuple[Option, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class ChosenUnits:
     """What is taken of a chain: runs of units (first and last), or an option."""
 
     runs: tuple[tuple[int, int], ...] = ()
     option: int | None = None
 
 
-Selection = tuple[Taken, ...]
+Selection = tuple[ChosenUnits, ...]
 """What is taken of each chain."""
 
 _Values = npt.NDArray[np.float64]
 _Marks = npt.NDArray[np.bool_]
 
 
-def selections(chains: Sequence[Chain], budget: int) -> Iterator[Selection]:
+def selections(chains: Sequence[UnitChain], budget: int) -> Iterator[Selection]:
     """Yield the best selection of each total cost up to `budget`, most valuable first; the last one is empty.
 
     What is yielded for one cost does not depend on the budget. So whatever further test a caller makes of a selection,
@@ -219,9 +219,9 @@ def selections(chains: Sequence[Chain], budget: int) -> Iterator[Selection]:
     """
     whole = sum(_whole_cost(chain) for chain in chains)
     if whole <= budget:
-        yield tuple(Taken(((0, len(chain.units) - 1),)) for chain in chains)
+        yield tuple(ChosenUnits(((0, len(chain.units) - 1),)) for chain in chains)
     if budget < 0:
-        yield tuple(Taken() for _ in chains)
+        yield tuple(ChosenUnits() for _ in chains)
         return
     best = np.zeros(1)
     steps = []
@@ -234,11 +234,11 @@ def selections(chains: Sequence[Chain], budget: int) -> Iterator[Selection]:
             yield _traced(steps, int(cost))
 
 
-def _whole_cost(chain: Chain) -> int:
+def _whole_cost(chain: UnitChain) -> int:
     return chain.units[0].opening + sum(unit.following for unit in chain.units[1:])
 
 
-def _most(chain: Chain) -> int:
+def _most(chain: UnitChain) -> int:
     """Return an upper bound of a chain's cost."""
     units = sum(max(unit.opening, unit.following) for unit in chain.units)
     return max((units, *(option.cost for option in chain.options)))
@@ -266,7 +266,7 @@ class _Marked:
 class _Step:
     """The tables of one chain: best values before and after it, and how they came about."""
 
-    def __init__(self, chain: Chain, before: _Values) -> None:
+    def __init__(self, chain: UnitChain, before: _Values) -> None:
         self.chain = chain
         self.marks: list[_Marked] = []
         none = np.full_like(before, -np.inf)
@@ -311,10 +311,10 @@ class _Step:
             self.taken[better] = number
         self.after = after
 
-    def traced(self, cost: int) -> tuple[Taken, int]:
+    def traced(self, cost: int) -> tuple[ChosenUnits, int]:
         """Return what the best selection of a cost takes of this chain, and the cost that is left for others."""
         if (option := int(self.taken[cost])) >= 0:
-            return Taken(option=option), cost - self.chain.options[option].cost
+            return ChosenUnits(option=option), cost - self.chain.options[option].cost
         runs: list[tuple[int, int]] = []
         state = "having" if self.closed[cost] else "out"
         last = len(self.chain.units) - 1
@@ -333,7 +333,7 @@ class _Step:
                 runs.append((number, last))
                 cost -= unit.opening
                 state = "out"
-        return Taken(tuple(reversed(runs))), cost
+        return ChosenUnits(tuple(reversed(runs))), cost
 
 
 def _shifted(values: _Values, cost: int, value: float) -> _Values:
@@ -357,11 +357,11 @@ def _traced(steps: Sequence[_Step], cost: int) -> Selection:
 # A candidate as the choice sees it: the pieces that may be taken, what each costs and what it is worth.
 
 _CONTEXT = {Scope.NONE: 0.0, Scope.NEIGHBORS: 0.27, Scope.SECTION: 1.0, Scope.NOTE: 0.25}
-"""What a fragment beside a hit is worth, as a share of the hit, or of _MOST_WIDENED where that is less, divided by the
+"""What a fragment beside a hit is worth, as a share of the hit, or of _MAX_WIDENED where that is less, divided by the
 square of its distance: as little as has half of what could be widened at 4,000 tokens be so, many hits by a little
 rather than the best by a lot (see docs/design/packs.md)."""
-_MOST_WIDENED = 0.01
-_MOST_BESIDE = 32.0
+_MAX_WIDENED = 0.01
+_MAX_BESIDE = 32.0
 """More than a hit and all of its context are worth."""
 _CUT = 0.1
 """Share of a hit's worth that is lost where its own fragment is cut: more than context elsewhere can bring, less than
@@ -371,7 +371,7 @@ _Ordinals = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class DraftPack:
     """A pack, the hits in it, best first, and its tokens as a source among others."""
 
     pack: Pack
@@ -391,11 +391,11 @@ class Choices:
     note: OpenNote
     costs: Costs
     pieces: tuple[_Ordinals, ...]
-    chain: Chain
-    inner: tuple[Stretch, ...]
-    _made: dict[_Ordinals, Made] = field(default_factory=dict)
+    chain: UnitChain
+    inner: tuple[LineSpan, ...]
+    _made: dict[_Ordinals, DraftPack] = field(default_factory=dict)
 
-    def value(self, taken: Taken, before: float) -> float:
+    def value(self, taken: ChosenUnits, before: float) -> float:
         """`before` and what is taken added up, in the order in which the choice adds it."""
         if taken.option is not None:
             return before + self.chain.options[taken.option].value
@@ -404,13 +404,13 @@ class Choices:
                 before += unit.value
         return before
 
-    def packs(self, taken: Taken) -> list[Made]:
+    def packs(self, taken: ChosenUnits) -> list[DraftPack]:
         """Return the packs that are taken."""
         if taken.option is not None:
             return [self._pack(self.inner[taken.option], self.candidate.wanted[:1])]
         return [self._run(self.pieces[first][0], self.pieces[last][1]) for first, last in taken.runs]
 
-    def _run(self, first: int, last: int) -> Made:
+    def _run(self, first: int, last: int) -> DraftPack:
         made = self._made.get((first, last))
         if made is None:
             stretch = self._stretch(first, last)
@@ -418,7 +418,7 @@ class Choices:
             self._made[first, last] = made
         return made
 
-    def parts(self, room: int) -> Iterator[tuple[Stretch, float, Made]]:
+    def parts(self, room: int) -> Iterator[tuple[LineSpan, float, DraftPack]]:
         """Parts of the best hit's fragment that cost no more than `room`, smallest first, with their shares of it."""
         for stretch, share in parts_of_block(self.candidate.best):
             made = self._pack(stretch, self.candidate.wanted[:1])
@@ -426,18 +426,18 @@ class Choices:
                 break
             yield stretch, share, made
 
-    def _pack(self, stretch: Stretch, wanted: Sequence[Wanted]) -> Made:
+    def _pack(self, stretch: LineSpan, wanted: Sequence[HitSpan]) -> DraftPack:
         pack = pack_of(stretch, wanted, self.note)
         cost = self.costs.frame(2, pack) + self.costs.written(pack.text)
-        return Made(pack, tuple(each.hit for each in wanted), cost)
+        return DraftPack(pack, tuple(each.hit for each in wanted), cost)
 
-    def best_alone(self, budget: int) -> Iterator[Taken]:
+    def best_alone(self, budget: int) -> Iterator[ChosenUnits]:
         """Yield the best hit's fragment, whole or cut at blocks, if its cost is within `budget`."""
         own = self.candidate.best.fragment.ordinal
         unit = self.pieces.index((own, own))
         if self.chain.units[unit].opening <= budget:
-            yield Taken(((unit, unit),))
-        yield from (Taken(option=at) for at, option in enumerate(self.chain.options) if option.cost <= budget)
+            yield ChosenUnits(((unit, unit),))
+        yield from (ChosenUnits(option=at) for at, option in enumerate(self.chain.options) if option.cost <= budget)
 
     def needs(self, hit: Hit) -> int:
         """Tokens of a hit's fragment as a passage of its own."""
@@ -449,7 +449,7 @@ class Choices:
         asked = [unit.opening for unit in self.chain.units if unit.asked]
         return min(asked + [option.cost for option in self.chain.options]) <= budget
 
-    def _stretch(self, first: int, last: int) -> Stretch:
+    def _stretch(self, first: int, last: int) -> LineSpan:
         """Return the requested range if it has just these fragments; else the fragments and the lines between them."""
         for stretch in (self.candidate.stretch, *(each.stretch for each in self.candidate.wanted)):
             if (stretch.first, stretch.last) == (first, last):
@@ -466,7 +466,7 @@ def choices(
     """
     frame = costs.frame(2, draft(candidate, note))
     pieces = tuple(_pieces(candidate))
-    values = _values(candidate, note, said, GRAIN / _MOST_BESIDE / hits)
+    values = _values(candidate, note, said, GRAIN / _MAX_BESIDE / hits)
     asked = {each.hit.fragment.ordinal for each in candidate.wanted}
     inside = [costs.fragments(*ordinals, note) for ordinals in pieces]
     headings = [0, *(costs.between(before[1], after[0], note) for before, after in pairwise(pieces))]
@@ -482,9 +482,9 @@ def choices(
         for ordinals, tokens, between in zip(pieces, inside, headings, strict=True)
     )
     inner = tuple(inner_stretches(candidate.best)) if cuts_fragment else ()
-    worth = leading_worth(candidate.wanted[0].worth * (1 - _CUT))
+    worth = primary_value(candidate.wanted[0].worth * (1 - _CUT))
     options = tuple(Option(frame + costs.lines(each.line_start, each.line_end, note), worth) for each in inner)
-    return Choices(candidate, note, costs, pieces, Chain(units, options), inner)
+    return Choices(candidate, note, costs, pieces, UnitChain(units, options), inner)
 
 
 def shrunk(offered: Sequence[Choices], room: int) -> list[Choices]:
@@ -497,17 +497,17 @@ def shrunk(offered: Sequence[Choices], room: int) -> list[Choices]:
     first = offered[0]
     worth = first.candidate.wanted[0].worth
     scale = 0.5 * _CUT * worth / sum(unit.value for each in offered for unit in each.chain.units)
-    stretches: list[Stretch] = []
+    stretches: list[LineSpan] = []
     options: list[Option] = []
     for stretch, share, made in first.parts(room):
         stretches.append(stretch)
         cost = max([made.cost, *(option.cost for option in options[-1:])])
         options.append(Option(cost, worth * (1 - 2 * _CUT + scale * share)))
     scaled = [
-        replace(each, chain=Chain(tuple(replace(unit, value=unit.value * scale) for unit in each.chain.units)))
+        replace(each, chain=UnitChain(tuple(replace(unit, value=unit.value * scale) for unit in each.chain.units)))
         for each in offered
     ]
-    parts = Chain(scaled[0].chain.units, tuple(options))
+    parts = UnitChain(scaled[0].chain.units, tuple(options))
     return [replace(scaled[0], chain=parts, inner=tuple(stretches)), *scaled[1:]]
 
 
@@ -525,7 +525,7 @@ def _values(candidate: Candidate, note: OpenNote, said: Collection[str], beside:
         for ordinal in context:
             if each.stretch.first <= ordinal <= each.stretch.last:
                 share = _CONTEXT[each.stretch.scope] / (ordinal - own) ** 2
-                values[ordinal] += beside * share * min(each.worth, _MOST_WIDENED)
+                values[ordinal] += beside * share * min(each.worth, _MAX_WIDENED)
         values[own] += each.worth if each.leading else beside * each.worth
     return values
 

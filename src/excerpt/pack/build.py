@@ -16,17 +16,17 @@ from excerpt.model import TOO_LARGE, Fragment, Hit, LeftOut, Pack, PackResult, R
 from excerpt.pack.budget import (
     LEADING,
     Choices,
+    ChosenUnits,
     Costs,
-    Made,
+    DraftPack,
     Selection,
-    Taken,
     choices,
-    leading_worth,
+    hit_values,
+    primary_value,
     selections,
     shrunk,
-    worths,
 )
-from excerpt.pack.expand import DuplicateRule, Wanted, draft, expand, merge, near_copy, reading
+from excerpt.pack.expand import DuplicateRule, HitSpan, draft, expand, merge, near_copy, reading
 from excerpt.pack.formats.markdown_format import MarkdownRenderer
 from excerpt.pack.formats.pack_format import Renderer
 from excerpt.pack.selection import AS_RANKED, Overrides
@@ -60,7 +60,7 @@ class Gathering:
     settings: PackSettings
     overrides: Overrides
     costs: Costs
-    wanted: list[Wanted] = field(default_factory=list)
+    wanted: list[HitSpan] = field(default_factory=list)
     left_out: list[LeftOut] = field(default_factory=list)
     is_limited: bool = False
     """Whether there are hits behind those that were looked at."""
@@ -69,7 +69,7 @@ class Gathering:
     def add_hits(self, hits: Sequence[Hit], duplicate: DuplicateRule) -> None:
         """Add the first hits of a ranking up to the limit; copies and dropped ones do not count."""
         asking = self._without_dropped(hits[: self.settings.limit * HITS_PER_PACKED])
-        worth = worths(asking)
+        worth = hit_values(asking)
         least = min(nlargest(LEADING, worth), default=0.0)
         self._add(asking, worth, least, self.settings.limit, duplicate)
 
@@ -120,9 +120,9 @@ class Gathering:
             stretch = expand(fragment, note, self._scope(fragment), self.settings.neighbors, self.overrides.dropped)
             found = replace(hit, fragment=fragment)
             if value >= least:
-                self.wanted.append(Wanted(found, stretch, leading_worth(value), leading=True))
+                self.wanted.append(HitSpan(found, stretch, primary_value(value), leading=True))
             else:
-                self.wanted.append(Wanted(found, stretch, value, leading=False))
+                self.wanted.append(HitSpan(found, stretch, value, leading=False))
             limit -= 1
 
     def _scope(self, fragment: Fragment) -> Scope:
@@ -149,7 +149,7 @@ def left_out(fragment: Fragment, reason: str, costs: Costs) -> LeftOut:
 
 # --- pack -------------------------------------------------------------------------------------------------------------
 
-_Ordering = Callable[[Sequence[Made]], list[Pack]]
+_Ordering = Callable[[Sequence[DraftPack]], list[Pack]]
 
 OUT_OF_BUDGET = "out of budget"
 MARKDOWN = MarkdownRenderer()
@@ -221,7 +221,7 @@ class _Choice:
     """The chosen packs in order, their text with its tokens, and their value."""
 
     packs: Sequence[Pack]
-    made: Sequence[Made]
+    made: Sequence[DraftPack]
     text: str
     tokens: int
     value: float
@@ -230,7 +230,7 @@ class _Choice:
 _NOTHING = _Choice((), (), "", 0, 0.0)
 
 
-def _offered(wanted: Sequence[Wanted], notes: SourceNotes, costs: Costs) -> list[Choices]:
+def _offered(wanted: Sequence[HitSpan], notes: SourceNotes, costs: Costs) -> list[Choices]:
     """Return what may be taken of each candidate, best first."""
     said = {each.hit.fragment.digest for each in wanted}
     return [
@@ -248,7 +248,7 @@ def _choose(offered: list[Choices], budget: int, costs: Costs, in_order: _Orderi
         return offered, _NOTHING
     room = budget - _shared_cost(offered, costs)
     first_within = partial(_first_within, budget=budget, room=room, costs=costs, in_order=in_order)
-    others = (Taken(),) * (len(offered) - 1)
+    others = (ChosenUnits(),) * (len(offered) - 1)
     best = first_within(((taken, *others) for taken in offered[0].best_alone(room)), offered)
     if best is None:
         offered = shrunk(offered, room)
@@ -324,7 +324,9 @@ def _costs(choice: _Choice) -> tuple[int, ...]:
     return (choice.tokens - sum(others), *others) if choice.packs else ()
 
 
-def _in_order(made: Sequence[Made], *, wanted: Sequence[Wanted], overrides: Overrides, ranked: bool) -> list[Pack]:
+def _in_order(
+    made: Sequence[DraftPack], *, wanted: Sequence[HitSpan], overrides: Overrides, ranked: bool
+) -> list[Pack]:
     """Return the packs in order: by their best hits, or as the user or the vault has them."""
     packs = [one.pack for one in made]
     if not ranked:
@@ -359,7 +361,7 @@ def _left_out(unchosen: Iterable[tuple[Choices, Hit]], budget: int, costs: Costs
 
 Options = ParamSpec("Options")
 
-MOST = 32
+MAX = 32
 """Packs that are kept: the scopes and budgets that a user goes through for one query, and for the one before."""
 
 
@@ -371,7 +373,7 @@ class PackCache(Generic[Options]):
     """
 
     def __init__(
-        self, build: Callable[Concatenate[NoteSource, Sequence[Hit], Options], PackResult], most: int = MOST
+        self, build: Callable[Concatenate[NoteSource, Sequence[Hit], Options], PackResult], most: int = MAX
     ) -> None:
         self._build = build
         self._most = most

@@ -23,7 +23,7 @@ from excerpt.text.words import WIDE_CHARACTERS, fold
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class LineSpan:
     """Lines of one note that hold the fragments `first`..`last` (ordinals), or a part of one.
 
     A section or a note may have blank lines at its ends, which no pack has. `section` is the ordinal of the section
@@ -49,7 +49,7 @@ def reading(fragment: Fragment, scope: Scope, neighbors: int) -> Range:
     return fragment.path, max(fragment.ordinal - reach, 0), fragment.ordinal + reach
 
 
-def expand(fragment: Fragment, note: OpenNote, scope: Scope, neighbors: int, dropped: Collection[str] = ()) -> Stretch:
+def expand(fragment: Fragment, note: OpenNote, scope: Scope, neighbors: int, dropped: Collection[str] = ()) -> LineSpan:
     """Return the range around `fragment` for a scope.
 
     That is the fragment itself, `neighbors` fragments on each side, its innermost section with subsections and heading,
@@ -70,7 +70,7 @@ def expand(fragment: Fragment, note: OpenNote, scope: Scope, neighbors: int, dro
     return spanning(note, first, last, Scope.NEIGHBORS if first < last else Scope.NONE)
 
 
-def _expanded(fragment: Fragment, note: OpenNote, scope: Scope, neighbors: int) -> Stretch:
+def _expanded(fragment: Fragment, note: OpenNote, scope: Scope, neighbors: int) -> LineSpan:
     if scope is Scope.SECTION and not any(section.level for section in note.sections):
         scope = Scope.NEIGHBORS
     if scope is Scope.NOTE:
@@ -86,16 +86,16 @@ def _expanded(fragment: Fragment, note: OpenNote, scope: Scope, neighbors: int) 
     return spanning(note, fragment.ordinal - reach, fragment.ordinal + reach, scope)
 
 
-def spanning(note: OpenNote, first: int, last: int, scope: Scope) -> Stretch:
+def spanning(note: OpenNote, first: int, last: int, scope: Scope) -> LineSpan:
     """Return the existing fragments of these ordinals, and the lines between them."""
     parts = note.parts(max(first, 0), last)
     head, tail = parts[0], parts[-1]
-    return Stretch(note.path, head.ordinal, tail.ordinal, head.line_start, tail.line_end, scope)
+    return LineSpan(note.path, head.ordinal, tail.ordinal, head.line_start, tail.line_end, scope)
 
 
-def _lines(note: OpenNote, line_start: int, line_end: int, scope: Scope, section: int | None = None) -> Stretch:
+def _lines(note: OpenNote, line_start: int, line_end: int, scope: Scope, section: int | None = None) -> LineSpan:
     inside = note.parts_in(line_start, line_end)
-    return Stretch(note.path, inside[0].ordinal, inside[-1].ordinal, line_start, line_end, scope, section)
+    return LineSpan(note.path, inside[0].ordinal, inside[-1].ordinal, line_start, line_end, scope, section)
 
 
 # --- merge ------------------------------------------------------------------------------------------------------------
@@ -103,20 +103,20 @@ def _lines(note: OpenNote, line_start: int, line_end: int, scope: Scope, section
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class HitSpan:
     """A hit, its requested range and its value; `leading` if it goes in before any context."""
 
     hit: Hit
-    stretch: Stretch
+    stretch: LineSpan
     worth: float
     leading: bool
 
-    def alone(self, note: OpenNote) -> Wanted:
+    def alone(self, note: OpenNote) -> HitSpan:
         """Return the same hit without context."""
         own = self.hit.fragment.ordinal
         return replace(self, stretch=spanning(note, own, own, Scope.NONE))
 
-    def within(self, stretch: Stretch) -> bool:
+    def within(self, stretch: LineSpan) -> bool:
         return stretch.first <= self.hit.fragment.ordinal <= stretch.last
 
 
@@ -124,22 +124,24 @@ class Wanted:
 class Candidate:
     """A range that may become a pack, and the hits that asked for it, best first."""
 
-    stretch: Stretch
-    wanted: tuple[Wanted, ...]
+    stretch: LineSpan
+    wanted: tuple[HitSpan, ...]
 
     @property
     def best(self) -> Hit:
         return self.wanted[0].hit
 
 
-def merge(wanted: Sequence[Wanted]) -> list[Candidate]:
+def merge(wanted: Sequence[HitSpan]) -> list[Candidate]:
     """Merge ranges of a note that share a fragment or are adjacent into one candidate each.
 
     `wanted` is best first, and so is the result, by each candidate's best hit. No fragment is in two candidates.
     """
-    by_place = sorted(enumerate(wanted), key=lambda item: (item[1].stretch.path, item[1].stretch.first, item[0]))
-    groups: list[tuple[Stretch, list[int]]] = []
-    for rank, each in by_place:
+    folder_closeness = sorted(
+        enumerate(wanted), key=lambda item: (item[1].stretch.path, item[1].stretch.first, item[0])
+    )
+    groups: list[tuple[LineSpan, list[int]]] = []
+    for rank, each in folder_closeness:
         if groups and _meet(groups[-1][0], each.stretch):
             whole, ranks = groups.pop()
             groups.append((_union(whole, each.stretch), [*ranks, rank]))
@@ -149,11 +151,11 @@ def merge(wanted: Sequence[Wanted]) -> list[Candidate]:
     return [Candidate(stretch, tuple(wanted[rank] for rank in sorted(ranks))) for stretch, ranks in groups]
 
 
-def _meet(before: Stretch, after: Stretch) -> bool:
+def _meet(before: LineSpan, after: LineSpan) -> bool:
     return before.path == after.path and after.first <= before.last + 1
 
 
-def _union(one: Stretch, other: Stretch) -> Stretch:
+def _union(one: LineSpan, other: LineSpan) -> LineSpan:
     """Both and what is between; still a section if one of them is and holds the other."""
     lines = min(one.line_start, other.line_start), max(one.line_end, other.line_end)
     for outer in (one, other):
@@ -190,7 +192,7 @@ def draft(candidate: Candidate, note: OpenNote) -> Pack:
     )
 
 
-def pack_of(stretch: Stretch, wanted: Sequence[Wanted], note: OpenNote) -> Pack:
+def pack_of(stretch: LineSpan, wanted: Sequence[HitSpan], note: OpenNote) -> Pack:
     """Return the pack of a range, without blank lines at its ends, with the hits in it, best first.
 
     Its tokens are not counted yet.
@@ -213,7 +215,7 @@ def pack_of(stretch: Stretch, wanted: Sequence[Wanted], note: OpenNote) -> Pack:
 _WHOLE = (Scope.SECTION, Scope.NOTE)
 
 
-def _cut_above(stretch: Stretch, wanted: Sequence[Wanted], note: OpenNote) -> bool:
+def _cut_above(stretch: LineSpan, wanted: Sequence[HitSpan], note: OpenNote) -> bool:
     """Return whether the fragment, section or note continues above but did not fit.
 
     Fewer neighbours are no cut: they are as many as fitted.
@@ -223,15 +225,15 @@ def _cut_above(stretch: Stretch, wanted: Sequence[Wanted], note: OpenNote) -> bo
     return missing or stretch.line_start > own.line_start or stretch.skipped[0] > 0
 
 
-def _cut_below(stretch: Stretch, wanted: Sequence[Wanted], note: OpenNote) -> bool:
+def _cut_below(stretch: LineSpan, wanted: Sequence[HitSpan], note: OpenNote) -> bool:
     missing = any(each.stretch.last > stretch.last for each in wanted if each.stretch.scope in _WHOLE)
     own = note.parts(stretch.last, stretch.last)[0]
     return missing or stretch.line_end < own.line_end or stretch.skipped[1] > 0
 
 
 def _pack(
-    stretch: Stretch,
-    wanted: Sequence[Wanted],
+    stretch: LineSpan,
+    wanted: Sequence[HitSpan],
     note: OpenNote,
     *,
     text: str,
@@ -285,7 +287,7 @@ _Piece = tuple[int, int]
 """Characters of a text, from the first to behind the last."""
 
 
-def inner_stretches(hit: Hit) -> list[Stretch]:
+def inner_stretches(hit: Hit) -> list[LineSpan]:
     """Return parts of the hit's fragment: the block with most of its match, then more and more blocks around it.
 
     A fragment of a single block has none.
@@ -296,7 +298,7 @@ def inner_stretches(hit: Hit) -> list[Stretch]:
         return []
     offset = fragment.line_start - 2
     return [
-        Stretch(
+        LineSpan(
             path=fragment.path,
             first=fragment.ordinal,
             last=fragment.ordinal,
@@ -308,7 +310,7 @@ def inner_stretches(hit: Hit) -> list[Stretch]:
     ]
 
 
-def parts_of_block(hit: Hit) -> Iterator[tuple[Stretch, float]]:
+def parts_of_block(hit: Hit) -> Iterator[tuple[LineSpan, float]]:
     """Yield parts of the block with most of the hit's match, growing, each with its share of the fragment.
 
     They are words around the match, then lines, then sentences, with more and more of them on both sides.
@@ -397,7 +399,7 @@ def _start(piece: _Piece) -> int:
     return piece[0]
 
 
-def _stretch(fragment: Fragment, start: int, end: int) -> Stretch:
+def _stretch(fragment: Fragment, start: int, end: int) -> LineSpan:
     """Return the lines that a part of the fragment is in, and the characters left out of the first and the last."""
     text = fragment.text
     while start and unicodedata.category(text[start]).startswith("M"):  # it belongs to the character before
@@ -410,7 +412,7 @@ def _stretch(fragment: Fragment, start: int, end: int) -> Stretch:
     stop = text.find("\n", end)
     before, behind = text[begin:start], text[end : stop if stop >= 0 else len(text)]
     line_start = fragment.line_start + text.count("\n", 0, start)
-    return Stretch(
+    return LineSpan(
         path=fragment.path,
         first=fragment.ordinal,
         last=fragment.ordinal,
@@ -431,7 +433,7 @@ same to the letter are left out before any rule is asked."""
 
 _RUN = 4
 """Words or signs in a row that are compared."""
-_LEAST_WORDS = 20
+_MIN_WORDS = 20
 """A shorter text says little without its heading, and costs little."""
 _PIECES = re.compile(r"\w+|[^\w\s]")
 _LONG = 6
@@ -474,7 +476,7 @@ def _read(text: str) -> _Text:
     """Prepare a text for comparison; one that is too short has no such words."""
     folded = fold(text)
     words = folded.split()
-    if len(words) < _LEAST_WORDS:
+    if len(words) < _MIN_WORDS:
         return _Text(folded, ())
     telling = {word for word in words if len(word) >= _LONG and word.isalnum()} or _PIECES.findall(folded)
     return _Text(folded, tuple(sorted(telling, key=len, reverse=True)))

@@ -10,7 +10,7 @@ from weakref import proxy
 
 from excerpt.model import Fragment, Memory, Part, Section
 from excerpt.pack.memory_fragment import as_fragment, memory_id_of, name_of
-from excerpt.pack.selection import KeptMarks, Mark, Overrides
+from excerpt.pack.selection import Mark, Overrides, SavedMarks
 from excerpt.pack.source import NoteSource, Range
 from excerpt.text.fragments import fragment_id
 
@@ -71,7 +71,7 @@ def mark_moves(marks: Sequence[Mark], source: Moving) -> MarkMoves:
     return MarkMoves(ids, paths)
 
 
-def followed(kept: KeptMarks, source: Moving) -> KeptMarks:
+def followed(kept: SavedMarks, source: Moving) -> SavedMarks:
     """Return the kept state with its marks on the present ids of their fragments."""
     moves = mark_moves(kept.marks, source)
     return (

@@ -75,7 +75,7 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
-class KeptMarks:
+class SavedMarks:
     """The marks in the order in which they were made, the query that was asked last, and the overrides for the pack."""
 
     query: str = ""
@@ -83,7 +83,7 @@ class KeptMarks:
     overrides: Overrides = AS_RANKED
 
 
-NOTHING_KEPT = KeptMarks()
+NO_MARKS = SavedMarks()
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,19 +102,19 @@ class _MarksFile:
     order: tuple[str, ...] = ()
 
 
-def read_marks(file: Path) -> KeptMarks:
+def read_marks(file: Path) -> SavedMarks:
     """Return the kept marks; none if there is no file, or an invalid one."""
     from excerpt.model import Span
 
     read = read_value(file, _MarksFile, _MarksFile())
     marks = tuple(Mark(mark.fragment, mark.path, tuple(Span(*span) for span in mark.spans)) for mark in read.marks)
     overrides = Overrides(frozenset(read.dropped), tuple(sorted(read.scopes.items())), read.order)
-    return KeptMarks(read.query, marks, overrides)
+    return SavedMarks(read.query, marks, overrides)
 
 
-def write_marks(file: Path, kept: KeptMarks) -> None:
+def write_marks(file: Path, kept: SavedMarks) -> None:
     """Keep this in place of what was kept before: all of it or nothing. Raises OSError."""
-    if kept == NOTHING_KEPT:
+    if kept == NO_MARKS:
         file.unlink(missing_ok=True)
         return
     marks = tuple(

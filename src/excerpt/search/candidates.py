@@ -12,7 +12,7 @@ import numpy.typing as npt
 from excerpt.corpus.interface import Corpus
 from excerpt.corpus.names import DIGEST_DTYPE, LENGTH_DTYPE, Digests, NameTerms, digests_of
 from excerpt.search.evidence import POOL, Evidence, Flags, Floats, above_mean
-from excerpt.search.lexical import NO_ROWS, Rows, Word, WordIndex, united
+from excerpt.search.lexical import NO_ROWS, Rows, Word, WordIndex, union
 from excerpt.search.proximity import PLACES, closeness, line_of
 from excerpt.search.ranking import SIGNALS
 
@@ -21,7 +21,7 @@ Longs = npt.NDArray[np.int64]
 # --- other names ------------------------------------------------------------------------------------------------------
 # What notes are called beside their titles, each name by itself: how well a query fits the best of them.
 
-_MOST_KEPT = 20_000
+_MAX_KEPT = 20_000
 """Links of which it is kept which note they mean."""
 
 
@@ -80,7 +80,7 @@ class OtherNames:
         """Return the note that a link of a note means, -1 for none; `read` caches link targets by note."""
         found = self._meant.get((note, link))
         if found is None:
-            if len(self._meant) >= _MOST_KEPT:
+            if len(self._meant) >= _MAX_KEPT:
                 self._meant.clear()
             if note not in read:
                 read[note] = json.loads(self._known[note].targets)
@@ -167,7 +167,7 @@ def _to_files_of(names: Sequence[NameTerms], places: Longs, link: Longs) -> tupl
 
 BEST_OF_NOTE = (1.0, 0.5, 0.25)
 """What the best, second and third fragment of a note count for the note."""
-MOST_OF_NOTES = 2.0
+MAX_OF_NOTES = 2.0
 """What an attachment may have by words beside the best note's 1: a question that only a book answers finds it."""
 COMMON = float(np.log(2))
 """The idf of a word that half of all fragments have: its positions say nothing, and there are many to read."""
@@ -175,7 +175,7 @@ COMMON = float(np.log(2))
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Rows, ascending, with their signals (rows x SIGNALS, each 0 to 1, but for MOST_OF_NOTES) and plain cosines.
+    """Rows, ascending, with their signals (rows x SIGNALS, each 0 to 1, but for MAX_OF_NOTES) and plain cosines.
 
     `named` marks the rows of notes that the query names.
     """
@@ -186,7 +186,7 @@ class Candidates:
     named: Flags
 
 
-class Proposer:
+class CandidateGenerator:
     """Puts fragments of one snapshot forward."""
 
     def __init__(self, snapshot: Corpus, index: WordIndex, names: OtherNames) -> None:
@@ -194,10 +194,10 @@ class Proposer:
         self._index = index
         self._names = names
 
-    def put_forward(self, evidence: Evidence, pool: int = POOL) -> Candidates:
+    def generate(self, evidence: Evidence, pool: int = POOL) -> Candidates:
         """Return the best `pool` fragments by words and by meaning, and those of notes that the query names."""
         near = evidence.similarities.best(pool) if evidence.trust else NO_ROWS
-        rows = united(evidence.scores.best(pool), near, evidence.named)
+        rows = union(evidence.scores.best(pool), near, evidence.named)
         named = np.zeros(len(rows), np.bool_)
         named[np.searchsorted(rows, evidence.named)] = True
         return Candidates(
@@ -217,7 +217,7 @@ class Proposer:
         # more of a match, up to twice, and takes nothing from the notes.
         ours = self._snapshot.is_note_row
         of_notes = np.ones(len(rows), np.bool_) if ours is None else ours[rows]
-        words = np.minimum(scores / _highest_of(scores, of_notes), MOST_OF_NOTES)
+        words = np.minimum(scores / _highest_of(scores, of_notes), MAX_OF_NOTES)
         anywhere, title, heading, above = self._index.presence_in(
             evidence.words, rows, (None, "title", "heading", "above")
         )
@@ -228,7 +228,7 @@ class Proposer:
         names, called = self._names_of(evidence, weight, notes)
         names = np.maximum(names, self._fit(weight, title, other_title, rows, ("title",)))
         first = self._first_rows(notes)
-        unique = united(first)
+        unique = union(first)
         opening = evidence.scores.at(unique)[np.searchsorted(unique, first)]
         # All that are asked for, at once.
         evidence.similarities.at(np.concatenate((rows, first, *_beside(rows, len(evidence.similarities)))))
@@ -280,7 +280,7 @@ class Proposer:
 
     def _names_of(self, evidence: Evidence, weight: Floats, notes: Rows) -> tuple[Floats, Floats]:
         """How well the query fits the best other name of each row's note, and the best that links give it."""
-        unique = united(notes)
+        unique = union(notes)
         places = np.searchsorted(unique, notes)
         own, given = self._names.fits(unique, evidence.words, evidence.unasked, weight)
         return own[places], given[places]

@@ -23,13 +23,13 @@ from excerpt.kinds import Confidence, Strategy
 from excerpt.search.candidates import Candidates
 from excerpt.search.evidence import Evidence
 from excerpt.search.lexical import Rows
-from excerpt.search.ranking import SIGNALS, lead
+from excerpt.search.ranking import SIGNALS, primary_strategy
 
 Floats = npt.NDArray[np.float32]
 
 _COVERAGE, _SAID, _NAMED = 4.0, 3.2, 2.9
 _NONE: Mapping[Strategy, float] = {Strategy.ADAPTIVE: -7.5, Strategy.PROXIMITY: -7.2, Strategy.SEMANTIC: -6.1}
-"""The intercept by the primary strategy for that many words (`ranking.lead`).
+"""The intercept by the primary strategy for that many words (`ranking.primary_strategy`).
 
 One or two words are soon found by chance, those of a question hardly ever.
 """
@@ -63,7 +63,7 @@ def judge(evidence: Evidence, found: Candidates, rows: Rows) -> Judgement:
     """
     coverage, said, named = evidence_for(evidence, found, rows)
     certain = found.named[np.searchsorted(found.rows, rows)]
-    likely = likelihood(coverage, said, named, lead(evidence.word_count))
+    likely = likelihood(coverage, said, named, primary_strategy(evidence.word_count))
     if evidence.whole is not None:
         likely = np.where(evidence.whole[rows], np.maximum(likely, np.float32(LIKELY)), likely)
     return Judgement(np.where(certain, np.float32(1), likely), coverage)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from excerpt.corpus.interface import CandidateQuery, Corpus
 from excerpt.kinds import Strategy
 from excerpt.model import Hit, Result, Signal, Span
-from excerpt.search.candidates import Candidates, OtherNames, Proposer
+from excerpt.search.candidates import CandidateGenerator, Candidates, OtherNames
 from excerpt.search.confidence import Judgement, judge
 from excerpt.search.evidence import POOL, Evidence, Flags, gather
 from excerpt.search.filters import FIELDS, newest_first
@@ -29,14 +29,14 @@ from excerpt.search.ranking import (
     Boosts,
     Floats,
     Scored,
+    active_strategy,
     add_attachments,
     add_name,
-    answering,
-    lead,
-    led_by,
     listed,
+    primary_strategy,
     reciprocal,
     weighted,
+    weights_for,
 )
 from excerpt.search.usage import UseLog
 from excerpt.settings import Fusion, Settings
@@ -115,7 +115,7 @@ class Engine:
         """Answer from other fragments of the same generation."""
         self.snapshot = snapshot
         self.index = WordIndex(snapshot.lexical, lambda: snapshot.is_note_row)
-        self._proposer = Proposer(snapshot, self.index, self._names)
+        self._proposer = CandidateGenerator(snapshot, self.index, self._names)
 
     def prefetch(
         self, queries: Sequence[Query], pool: int = POOL, *, by_words: int = 0, notes: Collection[str] = ()
@@ -244,7 +244,7 @@ class Engine:
                 needed = candidate_query(one, partial, self._settings, self._today(), POOL)
                 if countable := _countable(one, needed, evidence):
                     counted.append(countable)
-                    matching &= ~_having_words(evidence)
+                    matching &= ~_matching_rows(evidence)
             counts += partial.matching_by_note(counted)
         counts += np.bincount(table.notes[matching], minlength=len(counts))
         return counts
@@ -265,7 +265,7 @@ class Engine:
         """Return the evidence for each row, and the candidates with every signal."""
         self.prefetch([query], pool)
         evidence = gather(query, self.snapshot, self.index, self._settings, self._today())
-        return evidence, self._proposer.put_forward(evidence, pool)
+        return evidence, self._proposer.generate(evidence, pool)
 
     def answer(self, query: Query, wanted: Strategy, pool: int = POOL) -> Answer:
         """Return all candidates of one query, scored; `wanted` takes precedence over the strategy forced in it."""
@@ -285,8 +285,8 @@ class Engine:
 
     @staticmethod
     def _leader(wanted: Strategy, evidence: Evidence, found: Candidates) -> Strategy:
-        return answering(
-            lead(evidence.word_count) if wanted is Strategy.AUTO else wanted,
+        return active_strategy(
+            primary_strategy(evidence.word_count) if wanted is Strategy.AUTO else wanted,
             words_found=bool(found.signals[:, SIGNALS.index("words")].any()),
             meaning_found=bool(found.signals[:, SIGNALS.index("meaning")].any()),
         )
@@ -295,7 +295,7 @@ class Engine:
         notes = self.snapshot.table.notes[found.rows]
         if self._settings.search.fusion is Fusion.RRF and wanted in (Strategy.AUTO, Strategy.HYBRID):
             return add_name(reciprocal(found.rows, found.signals), found.named, notes)
-        weights = led_by(leader) if wanted is Strategy.AUTO else WEIGHTS[leader]
+        weights = weights_for(leader) if wanted is Strategy.AUTO else WEIGHTS[leader]
         scored = weighted(found.rows, found.signals, weights, notes)
         # What does not match is not brought up by a boost: rows without a score are left out before any is added.
         scored = scored.of_rows(np.flatnonzero(scored.scores > 0))
@@ -373,7 +373,7 @@ def _countable(query: Query, needed: CandidateQuery, evidence: Evidence) -> Cand
     return replace(needed, terms=tuple(terms)) if terms or (query.filters and not evidence.words) else None
 
 
-def _having_words(evidence: Evidence) -> Flags:
+def _matching_rows(evidence: Evidence) -> Flags:
     """Which rows match by their words; all that are allowed, where none are asked for."""
     having = evidence.scores.matching() if evidence.words else np.ones(len(evidence.matching), np.bool_)
     return having if evidence.allowed is None else having & evidence.allowed
@@ -401,10 +401,10 @@ def spread(order: Order, notes: Rows, first: int, listed: int) -> Order:
 
     The others are moved behind.
     """
-    return _held_back(_held_back(order, notes, listed, LISTED), notes, first, FIRST)
+    return _limit_per_note(_limit_per_note(order, notes, listed, LISTED), notes, first, FIRST)
 
 
-def _held_back(order: Order, notes: Rows, most: int, among: int) -> Order:
+def _limit_per_note(order: Order, notes: Rows, most: int, among: int) -> Order:
     """`order` with what would be more than `most` of one note among the first `among` moved behind them."""
     if not most:
         return order

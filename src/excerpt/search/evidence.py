@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from excerpt.corpus.interface import Corpus
 from excerpt.search import filters
-from excerpt.search.lexical import NO_ROWS, Match, Rows, Tier, Word, WordIndex, total, united
+from excerpt.search.lexical import NO_ROWS, Match, Rows, Tier, Word, WordIndex, total, union
 from excerpt.search.proximity import rows_with
 from excerpt.search.query import Query
 from excerpt.settings import Settings
@@ -25,10 +25,10 @@ from excerpt.text.words import QueryWord, fold, is_function_word, query_terms, t
 _STRIPE = 64
 
 
-def highest(values: npt.NDArray[np.float32], size: int, above: float) -> npt.NDArray[np.int32]:
+def top_k(values: npt.NDArray[np.float32], size: int, above: float) -> npt.NDArray[np.int32]:
     """Rows, ascending, of the `size` highest values, of those above a floor; of equals the first."""
     lowest = np.nextafter(np.float32(above), np.float32(np.inf))
-    lowest = max(lowest, _least_of_highest(values, size, lowest))
+    lowest = max(lowest, _top_k_floor(values, size, lowest))
     rows = np.flatnonzero(values >= lowest).astype(np.int32)
     if len(rows) > size:
         found = values[rows]
@@ -39,7 +39,7 @@ def highest(values: npt.NDArray[np.float32], size: int, above: float) -> npt.NDA
     return rows
 
 
-def _least_of_highest(values: npt.NDArray[np.float32], size: int, otherwise: np.float32) -> np.float32:
+def _top_k_floor(values: npt.NDArray[np.float32], size: int, otherwise: np.float32) -> np.float32:
     """Return a lower bound of the `size` highest values; `otherwise` if there are too few values."""
     stripes = len(values) // _STRIPE
     if stripes <= size:
@@ -54,12 +54,12 @@ def _least_of_highest(values: npt.NDArray[np.float32], size: int, otherwise: np.
 # Meaning: how far above the vault's ordinary a fragment's similarity to the query is, and how far to trust that.
 
 
-def above_mean(similarities: Floats, mean: float, highest: float) -> Floats:
+def above_mean(similarities: Floats, mean: float, top_k: float) -> Floats:
     """Scale cosines to 1 for the highest and 0 for the vault's mean and below.
 
     All cosines of a static model are high; only the difference to the mean is meaningful.
     """
-    spread = highest - mean
+    spread = top_k - mean
     if spread <= 1e-6:
         return np.zeros(len(similarities), np.float32)
     above: Floats = (similarities - np.float32(mean)) / np.float32(spread)
@@ -134,9 +134,9 @@ class Scores:
         With attachments, as many rows of notes and as many of attachments.
         """
         if self._notes is not None:
-            return united(*(highest(np.where(among, self.all, 0), size, 0.0) for among in (self._notes, ~self._notes)))
+            return union(*(top_k(np.where(among, self.all, 0), size, 0.0) for among in (self._notes, ~self._notes)))
         rows = self._possible(size) if self._allowed is None else None
-        return highest(self.all, size, 0.0) if rows is None else rows[highest(self.at(rows), size, 0.0)]
+        return top_k(self.all, size, 0.0) if rows is None else rows[top_k(self.at(rows), size, 0.0)]
 
     def matching(self) -> Flags:
         """Which rows have a score, whether they are allowed or not."""
@@ -152,7 +152,7 @@ class Scores:
         common.sort(key=lambda match: match.most)
         scores = total([match for match in self._matches if match.found.is_weighed], self._count)
         while common:
-            least = float(_least_of_highest(scores, size, np.float32(0)))
+            least = float(_top_k_floor(scores, size, np.float32(0)))
             # Sums of other orders differ in their last bits.
             floor = 0.999 * least - sum(match.most for match in common)
             rows = np.flatnonzero(scores >= floor).astype(np.int32) if floor > 0 else None
@@ -215,7 +215,7 @@ class Similarities:
         if self._exact is not None and self._matrix is not None:
             rough = rows[~self._exact[rows]]
             if len(rough):
-                rough = united(rough)
+                rough = union(rough)
                 self._values[rough] = self._matrix.similarities_at(self._query, rough)
                 self._exact[rough] = True
         found: Floats = self._values[rows]
@@ -228,13 +228,13 @@ class Similarities:
         """
         if self._notes is not None:
             parts = (np.where(among, self._values, np.float32(-1)) for among in (self._notes, ~self._notes))
-            return united(*(highest(values, size, self.mean) for values in parts))
+            return union(*(top_k(values, size, self.mean) for values in parts))
         if self._exact is None:
-            return highest(self._values, size, self.mean)
+            return top_k(self._values, size, self.mean)
         # Two may be off, in opposite ways: the least of the highest, and the one that is compared with it.
-        least = float(_least_of_highest(self._values, size, np.float32(-1))) - 2 * self._off
+        least = float(_top_k_floor(self._values, size, np.float32(-1))) - 2 * self._off
         rows = np.flatnonzero(self._values >= np.float32(least)).astype(np.int32)
-        return rows[highest(self.at(rows), size, self.mean)]
+        return rows[top_k(self.at(rows), size, self.mean)]
 
 
 POOL = 200
@@ -295,14 +295,14 @@ class Evidence:
 
 def gather(query: Query, snapshot: Corpus, index: WordIndex, settings: Settings, today: date) -> Evidence:
     """Collect the evidence for one query; its dates count from `today`."""
-    asked = asked_words(query.words, snapshot)
+    asked = analyze_text(query.words, snapshot)
     words = index.expand(asked, open_word=query.open_word, fuzzy_threshold=settings.search.fuzzy_threshold)
-    telling = _telling(words, snapshot)
+    telling = _language_weights(words, snapshot)
     matches = tuple(index.match(word).damped(share) for word, share in zip(words, telling, strict=True))
     similarities = Similarities(query.words if asked else "", snapshot)
     trust = 1.0 if settings.embedding.multilingual else trust_in_meaning(query.words, snapshot.languages)
     named = _named_rows(query.words, snapshot) if asked else NO_ROWS
-    allowed = filters.allowed(query, snapshot, lambda text: asked_words(text, snapshot), today)
+    allowed = filters.allowed(query, snapshot, lambda text: analyze_text(text, snapshot), today)
     scores = Scores(matches, snapshot.lexical.doc_count, allowed, snapshot.is_note_row)
     matching = scores.matching()
     matching[named] = True
@@ -327,7 +327,7 @@ def gather(query: Query, snapshot: Corpus, index: WordIndex, settings: Settings,
     )
 
 
-def asked_words(text: str, snapshot: Corpus) -> list[QueryWord]:
+def analyze_text(text: str, snapshot: Corpus) -> list[QueryWord]:
     """Return the words of `text`, stemmed in the vault's commonest languages."""
     return query_terms(text, snapshot.languages[:MAX_LANGUAGES])
 
@@ -350,7 +350,7 @@ def _whole(query: Query, snapshot: Corpus, allowed: Flags | None) -> Flags | Non
     count = snapshot.lexical.doc_count
     having = np.zeros(count, np.intp)
     for word in exact:
-        words = asked_words(word, snapshot)
+        words = analyze_text(word, snapshot)
         # The parts of `iOS` are found where its whole is not.
         words = [one for one in words if one.end - one.start == len(word)][:1] or words
         rows = rows_with(snapshot.lexical, words) if words else NO_ROWS
@@ -377,7 +377,7 @@ def count_words(asked: Sequence[QueryWord]) -> int:
     return int(count + 0.5)
 
 
-def _telling(words: Sequence[Word], snapshot: Corpus) -> list[float]:
+def _language_weights(words: Sequence[Word], snapshot: Corpus) -> list[float]:
     """Return the weight of each word in general language, 0 to 1.
 
     In a small vault the function words of a question are as rare as its nouns. The model knows the weight of English

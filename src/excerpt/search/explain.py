@@ -33,7 +33,7 @@ class TermLikeness(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class StandIn:
+class TermVariant:
     """Terms of the vault that match a word, and their weight relative to the word itself, 0 to 1."""
 
     likeness: TermLikeness
@@ -59,7 +59,7 @@ class WordPart:
     """
 
     word: str
-    stands_for: tuple[StandIn, ...]
+    stands_for: tuple[TermVariant, ...]
     fragments: int
     idf: float
     telling: float
@@ -101,7 +101,7 @@ class Explanation:
     words: tuple[WordPart, ...]
 
     @property
-    def lacking(self) -> tuple[WordPart, ...]:
+    def missing_words(self) -> tuple[WordPart, ...]:
         """The words that the fragment does not have, the rarest first."""
         missing = (word for word in self.words if word.is_missing)
         return tuple(sorted(missing, key=lambda word: -word.idf * word.telling))
@@ -205,7 +205,7 @@ class WordReader:
         fewest = ((field, min(count.get(field, 0) for count in counts)) for field in FIELDS)
         return WordPart(
             word=reduce(_overlaid, (part.word for part in parts)),
-            stands_for=(StandIn(TermLikeness.EXACT, terms, 1.0),) if fragments else (),
+            stands_for=(TermVariant(TermLikeness.EXACT, terms, 1.0),) if fragments else (),
             fragments=fragments,
             idf=max(part.idf for part in parts),
             telling=max(part.telling for part in parts),
@@ -215,7 +215,7 @@ class WordReader:
         )
 
 
-def words_asked(words: Sequence[Word]) -> tuple[str, ...]:
+def query_words(words: Sequence[Word]) -> tuple[str, ...]:
     """Return the words of a query as a reader sees them."""
     return tuple(reduce(_overlaid, (words[at].surface for at in run)) for run in _runs(words))
 
@@ -251,7 +251,7 @@ def _asked(engine: Engine, word: Word, match: Match) -> _AskedWord:
     lexical = engine.snapshot.lexical
     told = WordPart(
         word=word.surface,
-        stands_for=_stand_ins(word, engine.index),
+        stands_for=_variants(word, engine.index),
         fragments=len(plain.rows),
         idf=plain.idf,
         telling=match.idf / plain.idf if plain.idf else 1.0,
@@ -263,12 +263,12 @@ def _asked(engine: Engine, word: Word, match: Match) -> _AskedWord:
     return _AskedWord(told, plain.rows, match, tuple(found for found in postings if len(found[2].rows)))
 
 
-def _stand_ins(word: Word, index: WordIndex) -> tuple[StandIn, ...]:
+def _variants(word: Word, index: WordIndex) -> tuple[TermVariant, ...]:
     """Return the variants of a word that the vault has."""
-    found: list[StandIn] = []
+    found: list[TermVariant] = []
     for number, tier in enumerate(word.tiers):
         if len(index.match(Word(word.surface, (replace(tier, share=1.0),), word.position)).rows):
-            found.append(StandIn(_likeness(number, tier), tier.terms, tier.share))
+            found.append(TermVariant(_likeness(number, tier), tier.terms, tier.share))
     return tuple(found)
 
 

@@ -22,8 +22,8 @@ from excerpt.kinds import Strategy
 from excerpt.model import Fragment, Hit, Signal
 from excerpt.search.candidates import Candidates
 from excerpt.search.engine import Answer, Engine, Ranking
-from excerpt.search.evidence import POOL, Evidence, asked_words
-from excerpt.search.explain import Explanation, Gap, WordReader, explained, words_asked
+from excerpt.search.evidence import POOL, Evidence, analyze_text
+from excerpt.search.explain import Explanation, Gap, WordReader, explained, query_words
 from excerpt.search.filters import allowed
 from excerpt.search.lexical import Rows
 from excerpt.search.query import Filter, FilterKind, Query
@@ -107,7 +107,7 @@ class NoteExplanation:
             "query": self.query,
             "strategy": self.asked,
             **picked(self, "note", "path", "absence", "from_limit", "standings", "compared", "gaps"),
-            "lacking": [] if found is None else [word.word for word in found.lacking],
+            "lacking": [] if found is None else [word.word for word in found.missing_words],
             "hit": None if found is None else {**found.hit.to_dict(), "explanation": found.to_dict()},
         }
 
@@ -119,7 +119,7 @@ def explain_note(engine: Engine, text: str, note: str, asked: Strategy) -> NoteE
     """
     queries = engine.parse(text)
     told = NoteExplanation(text, queries[0].strategy or asked, note)
-    numbers = _notes_called(engine.snapshot, note)
+    numbers = _find_notes(engine.snapshot, note)
     if not numbers:
         return _unknown(engine.snapshot, told)
     paths = [engine.snapshot.table.paths[number] for number in numbers]
@@ -239,7 +239,7 @@ def _standing(engine: Engine, strategy: str, led: str, ranking: Ranking, rows: R
 # --- a note that is not there -----------------------------------------------------------------------------------------
 
 
-def _notes_called(snapshot: Corpus, note: str) -> list[int]:
+def _find_notes(snapshot: Corpus, note: str) -> list[int]:
     """Return the notes with that path, else file name, else title or alias, as positions in `table.paths`."""
     path = snapshot.facets.targets.resolve(note, "") if note.strip() else None
     if path:
@@ -279,14 +279,14 @@ def _absence_from(engine: Engine, query: Query, answer: Answer, path: str, rows:
         return Absence(AbsenceKind.UNMATCHED, f"{path} has words of the query, but {answer.strategy} counts no words.")
     near = bool((evidence.similarities.at(rows) > np.float32(evidence.similarities.mean)).any())
     of_meaning = f"what it means counts nothing under {answer.strategy}" if near else "none is near it in meaning"
-    words = [f"“{word}”" for word in words_asked(evidence.words)]
+    words = [f"“{word}”" for word in query_words(evidence.words)]
     lacks = f"{words[0]} is in no passage" if len(words) == 1 else f"None of {', '.join(words)} is in a passage"
     return Absence(AbsenceKind.UNMATCHED, f"{lacks} of {path}, and {of_meaning}.")
 
 
 def _excluded_by(snapshot: Corpus, query: Query, rows: Rows) -> list[str]:
     """Return the conditions that none of `rows` meets; if some row meets each, all of them."""
-    asked = partial(asked_words, snapshot=snapshot)
+    asked = partial(analyze_text, snapshot=snapshot)
 
     def leave(conditions: Query) -> bool:
         flags = allowed(conditions, snapshot, asked, date.today())

@@ -12,7 +12,7 @@ from excerpt.kinds import Strategy
 from excerpt.model import Fragment, Span
 from excerpt.search.evidence import Evidence
 from excerpt.search.lexical import Word
-from excerpt.search.ranking import lead
+from excerpt.search.ranking import primary_strategy
 from excerpt.text.words import WIDE_CHARACTERS, analyze, stem
 
 # --- spans ------------------------------------------------------------------------------------------------------------
@@ -107,7 +107,7 @@ class SpanFinder:
                     while start and lowered[start - 1] in _PLAIN_CHARACTERS:
                         start -= 1
                     end = _TO_END.match(lowered, at).end()  # type: ignore[union-attr]  # it matches anything
-                    found += self._asked_in(text, start, end, language)
+                    found += self._spans_in(text, start, end, language)
                 elif asked:
                     found.append((start, end))
                 at = find(beginning, end)
@@ -121,9 +121,9 @@ class SpanFinder:
         return word.lower().startswith(self._shortest) and stem(word, language) in self._terms
 
     def _in_tokens(self, text: str, tokens: Iterable[re.Match[str]], language: str) -> Stretches:
-        return [stretch for token in tokens for stretch in self._asked_in(text, token.start(), token.end(), language)]
+        return [stretch for token in tokens for stretch in self._spans_in(text, token.start(), token.end(), language)]
 
-    def _asked_in(self, text: str, start: int, end: int, language: str) -> Stretches:
+    def _spans_in(self, text: str, start: int, end: int, language: str) -> Stretches:
         """Return where the terms are in one token."""
         token = text[start:end].rstrip(_EDGES)
         known = self._known.get((language, token))
@@ -268,7 +268,7 @@ class Marks:
 
 def marks_of(evidence: Evidence) -> Marks:
     terms = _terms(evidence.words)
-    if lead(evidence.word_count) is not Strategy.SEMANTIC:
+    if primary_strategy(evidence.word_count) is not Strategy.SEMANTIC:
         return Marks(terms, terms)
     most = FILLING * evidence.corpus_size
     pairs = zip(evidence.words, evidence.matches, strict=True)

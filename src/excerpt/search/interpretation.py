@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from excerpt.corpus.interface import Corpus
-from excerpt.search.evidence import asked_words
+from excerpt.search.evidence import analyze_text
 from excerpt.search.filters import allowed
 from excerpt.search.query import (
     FORCED,
@@ -30,7 +30,7 @@ from excerpt.text.words import fold
 
 
 @dataclass(frozen=True, slots=True)
-class Doubt:
+class QueryWarning:
     """A part of the query, from `start` to `end` (exclusive), that does not do what it looks like, and why."""
 
     start: int
@@ -43,7 +43,7 @@ class QueryReading:
     """`conditions` are what chooses among notes, in order; `doubts` what does not."""
 
     conditions: tuple[Condition, ...] = ()
-    doubts: tuple[Doubt, ...] = ()
+    doubts: tuple[QueryWarning, ...] = ()
 
 
 def read_query(snapshot: Corpus, text: str, today: date, *, thoroughly: bool) -> QueryReading:
@@ -63,17 +63,17 @@ _FORCING = re.compile(r"\s*(![a-z])(?=\s)", re.IGNORECASE)
 _BAR = re.compile(r"(?<=\s)\|(?=\s)")
 
 
-def _of_signs(snapshot: Corpus, text: str) -> Iterator[Doubt]:
+def _of_signs(snapshot: Corpus, text: str) -> Iterator[QueryWarning]:
     at = unpaired_quotation_mark(text, snapshot.facets.properties)
     if at >= 0 and (at == 0 or text[at - 1].isspace() or text[at - 1] in ":-"):
-        yield Doubt(at, at + 1, 'a " is still open')
+        yield QueryWarning(at, at + 1, 'a " is still open')
     forcing = _FORCING.match(text)
     if forcing and forcing[1].lower() not in FORCED:
-        yield Doubt(*forcing.span(1), f"{forcing[1]} is no strategy: {' '.join(FORCED)}")
+        yield QueryWarning(*forcing.span(1), f"{forcing[1]} is no strategy: {' '.join(FORCED)}")
     bars = [bar.start() for bar in _BAR.finditer(text)]
     if len(bars) >= MAX_ALTERNATIVES:
         at = bars[MAX_ALTERNATIVES - 1]
-        yield Doubt(at, len(text), f"only {MAX_ALTERNATIVES} queries are run at once")
+        yield QueryWarning(at, len(text), f"only {MAX_ALTERNATIVES} queries are run at once")
 
 
 _KEYED = re.compile(r'(?<!\S)-?([^\W\d][\w.-]*):(?![/:\\])("[^"]*"?|\S*)')
@@ -83,7 +83,7 @@ _EMPTY = {
 }
 
 
-def _of_words(snapshot: Corpus, text: str, found: tuple[Condition, ...]) -> Iterator[Doubt]:
+def _of_words(snapshot: Corpus, text: str, found: tuple[Condition, ...]) -> Iterator[QueryWarning]:
     """Of what looks like a filter and was taken for a word."""
     for match in _KEYED.finditer(text):
         if any(one.start <= match.start() < one.end for one in found) or _is_quoted(text, match.start()):
@@ -96,11 +96,11 @@ def _of_words(snapshot: Corpus, text: str, found: tuple[Condition, ...]) -> Iter
                 said = f"“{value}” is no time: 7d, 2025-03"
             else:
                 said = f"“{value}” names nothing"
-            yield Doubt(*match.span(), said)
+            yield QueryWarning(*match.span(), said)
         elif key in snapshot.facets.properties:
-            yield Doubt(*match.span(), f"{match[1]}: has no value yet")
+            yield QueryWarning(*match.span(), f"{match[1]}: has no value yet")
     for hint in hints(text, KnownNames(snapshot.facets.properties, snapshot.facets.tags, KINDS)):
-        yield Doubt(hint.start, hint.end, hint.said)
+        yield QueryWarning(hint.start, hint.end, hint.said)
 
 
 def _is_quoted(text: str, at: int) -> bool:
@@ -123,13 +123,13 @@ _LACKING = {
 }
 
 
-def _of_filters(snapshot: Corpus, text: str, found: tuple[Condition, ...], today: date) -> Iterator[Doubt]:
+def _of_filters(snapshot: Corpus, text: str, found: tuple[Condition, ...], today: date) -> Iterator[QueryWarning]:
     """Of filters that let nothing through, whatever else is asked for."""
     for one in found:
         if one.filter is None or one.filter.negated:
             continue
-        rows = allowed(Query("", filters=(one.filter,)), snapshot, lambda words: asked_words(words, snapshot), today)
+        rows = allowed(Query("", filters=(one.filter,)), snapshot, lambda words: analyze_text(words, snapshot), today)
         if rows is not None and not rows.any():
             value = one.filter.value.lstrip("#")
             said = _LACKING.get(one.filter.kind, f"no note has {text[one.start : one.end]}")
-            yield Doubt(one.start, one.end, said.format(f"“{value}”"))
+            yield QueryWarning(one.start, one.end, said.format(f"“{value}”"))

@@ -62,7 +62,7 @@ MAX_PARTIAL = 12
 _LONGEST_ENDING = 16
 """Letters of an ending, half typed or whole, that a stem has lost."""
 MAX_FUZZY = 3
-MOST_KEPT = 1_000_000
+MAX_KEPT = 1_000_000
 """Rows of the last words whose gains are kept, nine bytes each."""
 MANY = 8000
 """Occurrences of a word beyond which its fragments are weighed when they are asked for."""
@@ -291,7 +291,7 @@ class WordIndex:
         found = self._find(terms)
         self._tiers[terms] = found
         self._kept += found.count + _OVERHEAD
-        while self._kept > MOST_KEPT and len(self._tiers) > 1:
+        while self._kept > MAX_KEPT and len(self._tiers) > 1:
             self._kept -= self._tiers.popitem(last=False)[1].count + _OVERHEAD
         return found
 
@@ -302,7 +302,7 @@ class WordIndex:
             self._mark(terms, flags)
             count, idf = self._counts(terms, flags)
             return FoundTerms(idf, count, partial(self._weigh, terms, idf), partial(self._mark, terms))
-        count, idf = self._counts(terms, united(*found) if found else NO_ROWS)
+        count, idf = self._counts(terms, union(*found) if found else NO_ROWS)
         return FoundTerms.ready(idf, count, self._weigh(terms, idf))
 
     @cached_property
@@ -407,7 +407,7 @@ def _idf(having: int, count: int) -> float:
     return float(np.log1p((count - having + 0.5) / (having + 0.5)))
 
 
-def united(*some: Rows) -> Rows:
+def union(*some: Rows) -> Rows:
     """All rows, ascending, each once. For hundreds of numbers sorting is ten times as fast as numpy's own."""
     rows = np.sort(np.concatenate(some), kind="stable")
     return rows[np.flatnonzero(np.diff(rows, prepend=-1))]

@@ -14,14 +14,14 @@ from excerpt.text.words import WIDE_CHARACTERS
 # --- nearest ----------------------------------------------------------------------------------------------------------
 # The sentences of a fragment that say most nearly what was asked, where it was found by its meaning.
 
-MOST = 3
+MAX = 3
 NEAR_BEST = 0.8
 """Share of the best sentence's similarity above the vault's ordinary that another must have to be marked too. Of 105
 fragments that 35 questions to the Obsidian help find, it marks 1.4 of 5.9 sentences."""
-LEAST = 0.15
+MIN = 0.15
 """Cosine above the vault's mean from which a sentence counts as near to the query."""
-_FEWEST_WORDS = 3
-_FEWEST_WIDE = 5
+_MIN_WORDS = 3
+_MIN_WIDE = 5
 
 _FENCE = re.compile(r"^\s*(?:>\s?)*(?:`{3,}|~{3,})")
 _NO_PROSE = re.compile(r"^\s*(?:#{1,6}\s|\||[-*_=\s]*$|>\s*\[!)")
@@ -44,9 +44,9 @@ def nearest_sentences(engine: Engine, query: str, text: str) -> tuple[Span, ...]
     questions, answers = vectors[: len(asked)], vectors[len(asked) :]
     above = (questions @ answers.T - (questions @ engine.snapshot.vectors.mean)[:, None]).max(axis=0)
     best = float(above.max())
-    if best < LEAST:
+    if best < MIN:
         return ()
-    order = np.argsort(-above, kind="stable")[:MOST]
+    order = np.argsort(-above, kind="stable")[:MAX]
     return tuple(spans[at] for at in sorted(order.tolist()) if above[at] >= NEAR_BEST * best)
 
 
@@ -70,8 +70,8 @@ def _stretches(text: str) -> Iterator[tuple[int, int]]:
     for line in text.split("\n"):
         edge = _FENCE.match(line) is not None
         prose = not (edge or fenced or _NO_PROSE.match(line))
-        lead = _START.match(line)
-        indent = lead.end() if lead else 0
+        primary_strategy = _START.match(line)
+        indent = primary_strategy.end() if primary_strategy else 0
         if begun is not None and (not prose or line[:indent].strip()):
             yield begun, end
             begun = None
@@ -85,4 +85,4 @@ def _stretches(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _says_something(sentence: str) -> bool:
-    return len(sentence.split()) >= _FEWEST_WORDS or len(_WIDE.findall(sentence)) >= _FEWEST_WIDE
+    return len(sentence.split()) >= _MIN_WORDS or len(_WIDE.findall(sentence)) >= _MIN_WIDE

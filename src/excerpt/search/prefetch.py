@@ -9,7 +9,7 @@ import numpy as np
 
 from excerpt.corpus.interface import CandidateQuery, Corpus
 from excerpt.places import number_of
-from excerpt.search.evidence import asked_words, trust_in_meaning
+from excerpt.search.evidence import analyze_text, trust_in_meaning
 from excerpt.search.filters import FIELDS, notes_allowed
 from excerpt.search.lexical import Word, WordIndex
 from excerpt.search.query import Filter, FilterKind, Query, page_range
@@ -29,7 +29,7 @@ def candidate_query(
 
     By words at least `by_words` are loaded. Filters of whole notes are applied here, by the rules of an index.
     """
-    asked = asked_words(query.words, corpus)
+    asked = analyze_text(query.words, corpus)
     corpus.lexical.prefetch_counts([term for word in asked for term in word.terms])
     index = WordIndex(corpus.lexical)
     words = index.expand(asked, open_word=query.open_word, fuzzy_threshold=settings.search.fuzzy_threshold)
@@ -103,5 +103,5 @@ def _excluded_terms(query: Query, corpus: Corpus) -> tuple[str, ...]:
 
 
 def _parts(text: str, corpus: Corpus) -> Sequence[QueryWord]:
-    words = asked_words(text, corpus)
+    words = analyze_text(text, corpus)
     return [word for word in words if not word.whole] or words

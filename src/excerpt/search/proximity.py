@@ -103,7 +103,7 @@ def _distances(left: Ints, right: Ints) -> tuple[Distances, Distances]:
 Asked = Callable[[str], Sequence[QueryWord]]
 """What a text asks for, in the languages of the vault."""
 
-MOST_READ = 500
+MAX_READ = 500
 """Fragments whose texts are searched for a literal phrase (about 10 ms).
 
 If more fragments have its words, literal or not makes no visible difference.
@@ -136,7 +136,7 @@ def _rows_of(snapshot: Corpus, phrase: str, asked: Asked) -> Rows:
     rows = rows_with(snapshot.lexical, words) if words else NO_ROWS
     if not len(rows):
         return _literal_rows(snapshot, phrase)
-    return _literal_of(snapshot, phrase, words, rows) if len(rows) <= MOST_READ else rows
+    return _literal_of(snapshot, phrase, words, rows) if len(rows) <= MAX_READ else rows
 
 
 def rows_with(reader: TermReader, asked: Sequence[QueryWord], fields: Sequence[str] = tuple(FIELDS)) -> Rows:
@@ -193,14 +193,14 @@ def _literal_of(snapshot: Corpus, phrase: str, words: Sequence[QueryWord], rows:
 
 
 _SURE = re.compile(r"[A-Za-z0-9]+")
-_MOST_SURE = 3
+_MAX_SURE = 3
 
 
 def _literal_rows(snapshot: Corpus, phrase: str) -> Rows:
     """Return the rows, ascending, whose text has the phrase literally, even as half words or signs."""
     wanted = plain(phrase)
     # Parts that every text with the phrase has too, whatever is folded; the longest say the most.
-    sure = sorted(set(_SURE.findall(phrase)), key=lambda run: (-len(run), run))[:_MOST_SURE]
+    sure = sorted(set(_SURE.findall(phrase)), key=lambda run: (-len(run), run))[:_MAX_SURE]
     keys = snapshot.table.keys
     among = keys.tolist() if not snapshot.is_complete else None
     if sure:

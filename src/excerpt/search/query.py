@@ -252,7 +252,7 @@ def _names_value(value: str, *, is_quoted: bool) -> bool:
 
 # --- what is no filter ------------------------------------------------------------------------------------------------
 
-_MOST_HINTS = 3
+_MAX_HINTS = 3
 """The most keys that are reported: a pasted page of them needs no hints."""
 _SHORTEST = 3
 """Letters that a name has which can be misspelt: of two letters every other is one typing error away."""
@@ -284,7 +284,7 @@ def hints(text: str, known: KnownNames) -> tuple[Hint, ...]:
         near = process.extractOne(key, names, scorer=OSA.distance, score_cutoff=errors)
         if near and _filter(f"{near[0]}:{match[2]}", 0, known):
             found.append(Hint(match.start(1), match.end(1) + 1, f"{match[1]}:", f"{near[0]}:"))
-            if len(found) == _MOST_HINTS:
+            if len(found) == _MAX_HINTS:
                 break
     return tuple(found)
 
@@ -363,7 +363,7 @@ def narrowed(
     known = KnownNames(properties, tags, KINDS)
     at = _unpaired(rest, pieces_of(rest, known))
     if at >= 0:
-        rest = f"{rest[:at]}{_stand_in(rest, at)}{rest[at + 1 :]}"
+        rest = f"{rest[:at]}{_placeholder(rest, at)}{rest[at + 1 :]}"
     pieces = list(pieces_of(rest, known))
     for group in reversed(_groups(pieces)):
         query = _query(rest, group, strategy)
@@ -420,7 +420,7 @@ _BAR_BEFORE = re.compile(r"(?<!\S)\|\Z")
 _BAR_AFTER = re.compile(r"\|(?!\S)")
 
 
-def _stand_in(text: str, at: int) -> str:
+def _placeholder(text: str, at: int) -> str:
     """Return a replacement for the unpaired quotation mark at `at` that pairs with no later one.
 
     It is an empty phrase beside a bar that would be alone without it, else a space.
@@ -444,7 +444,7 @@ def _forced(text: str) -> tuple[Strategy | None, str]:
 _AT_END = re.compile(r'(?:^|(?<=\s))-?(?:#|([^\s":]+):(\S*))$')
 
 
-def without_begun_filter(text: str, kinds: Mapping[str, FilterKind] = KINDS) -> str:
+def without_unfinished_filter(text: str, kinds: Mapping[str, FilterKind] = KINDS) -> str:
     """Return a query without an unfinished filter at its end: `sync tag:`, `sync modified:2`.
 
     As a word it would be found nowhere and lower the confidence until its value is typed. A query of nothing else stays

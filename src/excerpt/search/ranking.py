@@ -163,7 +163,7 @@ RRF_K = 60
 RANKED = ("words", "meaning")
 """The signals that RRF ranks by."""
 
-LEAD = 0.03
+PRIMARY_WEIGHT = 0.03
 """The additional weight of the primary strategy's own signal under auto.
 
 A larger one was worse on most sets, and the primary strategy alone far worse (docs/design/quality.md).
@@ -180,14 +180,14 @@ _NEXT = {
 _BY_WORDS = frozenset({Strategy.ADAPTIVE, Strategy.PROXIMITY})
 
 
-def lead(word_count: int) -> Strategy:
+def primary_strategy(word_count: int) -> Strategy:
     """Return the primary strategy under auto: adaptive for one or two words, proximity to five, else semantic."""
     if word_count <= 2:
         return Strategy.ADAPTIVE
     return Strategy.PROXIMITY if word_count <= 5 else Strategy.SEMANTIC
 
 
-def answering(strategy: Strategy, *, words_found: bool, meaning_found: bool) -> Strategy:
+def active_strategy(strategy: Strategy, *, words_found: bool, meaning_found: bool) -> Strategy:
     """Return the strategy that answers: the requested one, or the next one that finds anything."""
     for candidate in _NEXT[strategy]:
         if candidate in _BY_WORDS and not words_found:
@@ -198,11 +198,11 @@ def answering(strategy: Strategy, *, words_found: bool, meaning_found: bool) -> 
     return strategy
 
 
-def led_by(leader: Strategy) -> Weights:
+def weights_for(leader: Strategy) -> Weights:
     """Return auto's weights for this primary strategy."""
     hybrid = WEIGHTS[Strategy.HYBRID]
     own = _OWN.get(leader)
-    return hybrid if own is None else replace(hybrid, **{own: getattr(hybrid, own) + LEAD})
+    return hybrid if own is None else replace(hybrid, **{own: getattr(hybrid, own) + PRIMARY_WEIGHT})
 
 
 @dataclass(frozen=True, slots=True)

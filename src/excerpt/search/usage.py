@@ -31,8 +31,8 @@ HALF_LIFE_DAYS = 30.0
 """Days after which a use counts half: the exponential decay that Mozilla chose for the address bar's frecency."""
 HALF_AT = 1.0
 """Uses of today that make half of the highest score; each further one adds less."""
-MOST_EVENTS = 5_000
-MOST_DAYS = 365.0
+MAX_EVENTS = 5_000
+MAX_DAYS = 365.0
 """What a compaction keeps: events of twelve half-lives, and no more than fit."""
 COMPACT_BYTES = 2_000_000
 """The size at which the log is compacted: some 12,000 events. Of a log larger still, only the end is read."""
@@ -103,8 +103,8 @@ class UseLog:
         return count
 
     def _compact(self, now: float) -> None:
-        oldest = now - MOST_DAYS * _DAY_SECONDS
-        lines = [line_of(_line(event)) for event in self.events() if event.time >= oldest][-MOST_EVENTS:]
+        oldest = now - MAX_DAYS * _DAY_SECONDS
+        lines = [line_of(_line(event)) for event in self.events() if event.time >= oldest][-MAX_EVENTS:]
         sizes = np.cumsum([len(line) for line in reversed(lines)])
         kept = lines[len(lines) - int(np.searchsorted(sizes, COMPACT_BYTES // 2, side="right")) :]
         replace_file(self.file, b"".join(kept))

@@ -59,7 +59,7 @@ def _has(found: Explanation) -> str:
     parts = {signal.name: signal.part for signal in found.hit.signals}
     if parts.get("name"):
         return "its note is called just what you typed"
-    words = _telling(found.words)
+    words = _weighty_words(found.words)
     here = [word for word in words if not word.is_missing]
     missing = [word for word in words if word.is_missing]
     near = parts.get("meaning", 0) > 0
@@ -77,7 +77,7 @@ def _has(found: Explanation) -> str:
     return f"{_named(here)}{where}, not {_named(missing, 'or')}"
 
 
-def _telling(words: Sequence[WordPart]) -> list[WordPart]:
+def _weighty_words(words: Sequence[WordPart]) -> list[WordPart]:
     """Return the words with a weight above FILLING, or all if none has; of a compound, itself or else its parts."""
     told = [word for word in words if word.telling >= FILLING] or list(words)
     compounds = [word for word in told if not word.word.isalnum() or word.word[1:].lower() != word.word[1:]]
@@ -125,6 +125,6 @@ def _ahead(found: Explanation, gaps: Sequence[Gap], compared: int) -> str:
     if behind < 0:
         return "others of its note stand among the first already"
     signal = gaps[0].signal
-    if signal == "words" and any(word.is_missing for word in _telling(found.words)):
+    if signal == "words" and any(word.is_missing for word in _weighty_words(found.words)):
         signal = "coverage"
     return _AHEAD.get(signal, "").format_map(who)

@@ -421,7 +421,7 @@ class _Push:
 
     @cached_property
     def _meta(self) -> dict[str, str]:
-        """What the index was made with, by the names of `made_with`."""
+        """What the index was made with, by the names of `build_parameters`."""
         return dict(self._snapshot.rows("SELECT name, value FROM meta"))
 
     def _registered(self, name: str) -> int:

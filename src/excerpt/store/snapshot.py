@@ -37,19 +37,19 @@ _TIMEOUT = 20.0
 """Seconds that a statement of a reader may take, and that a replica may be behind what is asked for."""
 _NEXT_LOOK = 0.01
 """Seconds; a replica beside its primary is behind by 1.4 ms at p50, 3.5 at p95."""
-_MOST = 2_000
+_MAX = 2_000
 """Fragments that filters or rights may leave so that all of them are looked at, in place of the best by words and by
 meaning."""
 _FEW = 0.2
 """Of more, where they are at most this share of the vault, the nearest are found by a scan: of an index over all
 fragments many would have to be passed over."""
-_MOST_SCANNED = 30_000
+_MAX_SCANNED = 30_000
 """But not more than these: 180,000 of a million take 2 s."""
-_MOST_NAMES = 1_000
+_MAX_NAMES = 1_000
 """Names of which it is kept which notes have them."""
-_MOST_TERMS = 8
+_MAX_TERMS = 8
 """Terms that are looked up one by one where the index by words is no good."""
-_MOST_NAMED = 500
+_MAX_NAMED = 500
 """Fragments of notes that a query names."""
 _SHARES, _BESIDE = 1.5, 0.2
 """Of the best by words, an area gives so many times its share of the vault, and this part beside: a word's rarity is
@@ -229,7 +229,7 @@ class StoreSnapshot(NoteReader):
         """Return the notes of this name, as places in `table.paths`; kept, as a search asks twice."""
         known = self._revision.named
         if name not in known:
-            if len(known) >= _MOST_NAMES:
+            if len(known) >= _MAX_NAMES:
                 known.clear()
             known[name] = super().notes_named(name)
         return known[name]
@@ -421,14 +421,14 @@ class StoreSnapshot(NoteReader):
                 rankings.append(_Ranking(((sql, (*values, query.scan_limit)),)))
                 continue
             if query.is_filtered:
-                most = max(_MOST, query.limit)
+                most = max(_MAX, query.limit)
                 among, values = self._among(query, most + 1)
                 rows = self._queries.rows(among, *values)
                 if len(rows) <= most:
                     keys.update(row[0] for row in rows)
                     continue
                 left = self._at_most(query)
-            rankings += self._best(query, left <= min(_FEW * count, _MOST_SCANNED))
+            rankings += self._best(query, left <= min(_FEW * count, _MAX_SCANNED))
         try:
             keys.update(self._ranked(rankings))
         except IndexDamagedError:
@@ -516,7 +516,7 @@ class StoreSnapshot(NoteReader):
         if query.named:
             notes = array(self._revision.notes.numbers[list(query.named)].tolist())
             select = _select("fragments", ["note = ANY(%s)", *passing])
-            rankings.append(_Ranking(((f"{select} ORDER BY key LIMIT {_MOST_NAMED}", (notes, *values)),)))
+            rankings.append(_Ranking(((f"{select} ORDER BY key LIMIT {_MAX_NAMED}", (notes, *values)),)))
         return rankings
 
     def _by_words(self, query: CandidateQuery, conditions: Sequence[str], values: Sequence[object]) -> _Ranking:
@@ -559,7 +559,7 @@ class StoreSnapshot(NoteReader):
         They find fragments with all terms, or the rarest two, and some with each of the rarest. The engine scores them
         as usual.
         """
-        rarest = sorted(query.terms, key=self.lexical.count)[:_MOST_TERMS]
+        rarest = sorted(query.terms, key=self.lexical.count)[:_MAX_TERMS]
         asked = dict.fromkeys([tuple(rarest), tuple(rarest[:2]), *((term,) for term in rarest)]) if rarest else {}
         found: list[_Ranking] = []
         for terms in asked:

@@ -25,12 +25,12 @@ from excerpt.index.postings import Segment
 _LETTERS = 9
 _WIDTH = _LETTERS + 1
 _ENTRY = np.dtype([("head", "<u8"), ("tail", "<u2")])
-_MOST_KEPT = 1 << 18
+_MAX_KEPT = 1 << 18
 PLACE = np.dtype("<u2")
 _FARTHEST = np.iinfo(PLACE).max
 
 
-@lru_cache(_MOST_KEPT)
+@lru_cache(_MAX_KEPT)
 def token_of(term: str) -> str:
     """Return the token of a term."""
     number = int.from_bytes(hashlib.blake2b(term.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")

@@ -20,7 +20,7 @@ from excerpt.text.words import LONGEST_KEPT, ascii_chunks_of, chunks_of, take_ap
 Ints = NDArray[np.int32]
 
 # Bounds memory to some 60 MB.
-_MOST_CHUNKS = 200_000
+_MAX_CHUNKS = 200_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,9 +196,9 @@ _kept = threading.local()
 
 
 def term_numbers() -> TermNumbers:
-    """Return the numbers of this thread, which keep earlier notes' chunks up to `_MOST_CHUNKS`."""
+    """Return the numbers of this thread, which keep earlier notes' chunks up to `_MAX_CHUNKS`."""
     kept: TermNumbers | None = getattr(_kept, "numbers", None)
-    if kept is None or len(kept) > _MOST_CHUNKS:
+    if kept is None or len(kept) > _MAX_CHUNKS:
         kept = _kept.numbers = TermNumbers()
     return kept
 

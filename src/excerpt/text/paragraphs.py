@@ -132,9 +132,9 @@ _ELIDED = re.compile(
 # Text before an apostrophe: the users' notes, rockin' chairs, 5' 6".
 _SHORTENED = re.compile(r"(?:[sxz\d\ufffc]|\win|\b(?:o|n|ol|an|th|mo|lil|wi))[*_~]*$", re.IGNORECASE)
 _LONGEST_SHORTENED = 8
-_LEAST_ELIDED = 2  # minimum words between marks if the first one may be an apostrophe
+_MIN_ELIDED = 2  # minimum words between marks if the first one may be an apostrophe
 _LONGEST_ELIDED = 100  # characters in which these words are counted
-_MOST_NESTED = 8
+_MAX_NESTED = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +240,7 @@ def _marked(text: str) -> Marked:
                 found.append(Quoted(opened.start, mark.end, opened.end, mark.start))
         elif mark.opens:
             stack.append(mark)
-            if len(stack) > _MOST_NESTED:
+            if len(stack) > _MAX_NESTED:
                 lost.append(stack.pop(0))
         elif text[max(mark.start - 1, 0) : mark.start].strip() and not _is_measure(text, mark):
             closed.append(mark)
@@ -260,7 +260,7 @@ def _pairs(text: str, opened: QuoteSign, mark: QuoteSign) -> bool:
     if not opened.weak:
         return True
     inner = text[opened.end : min(mark.start, opened.end + _LONGEST_ELIDED)]
-    return not mark.weak and not _is_measure(text, mark) and words_in(inner) >= _LEAST_ELIDED
+    return not mark.weak and not _is_measure(text, mark) and words_in(inner) >= _MIN_ELIDED
 
 
 def _closed_later(text: str, marks: Sequence[QuoteSign]) -> list[bool]:

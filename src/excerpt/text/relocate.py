@@ -8,7 +8,7 @@ from difflib import SequenceMatcher
 
 from rapidfuzz import fuzz, process
 
-_MOST_PLACES = 50
+_MAX_PLACES = 50
 _GROWN = 40  # maximum additional lines of a changed text at either end
 _ALIKE = 60.0  # minimum of rapidfuzz's ratio (percent) for the changed form of a line; unrelated lines have 40
 
@@ -49,7 +49,7 @@ def in_place_of(lines: Sequence[str], note: Sequence[str], near: int) -> tuple[i
     """
     places: dict[str, list[int]] = {}
     for at, line in enumerate(note):
-        if line.strip() and len(places.setdefault(line, [])) < _MOST_PLACES:
+        if line.strip() and len(places.setdefault(line, [])) < _MAX_PLACES:
             places[line].append(at)
     votes = Counter(at - number for number, line in enumerate(lines) for at in places.get(line, ()))
     if not votes:

@@ -62,7 +62,7 @@ _SOON = 0.02
 """Seconds between retries of an action that came too early."""
 _CATCHING_UP = 0.5
 """Maximum seconds that a key waits for the keys before it."""
-_MOST_HELD = 3.0
+_MAX_HELD = 3.0
 """Maximum seconds that keys are held after a key that opens a dialog."""
 _SETTLED = 3
 """Number of rounds with the same screen and focus after which no dialog is expected any more.
@@ -445,7 +445,7 @@ class ExcerptApp(App[None], inherit_bindings=False):
     async def _release_held(self) -> None:
         """Wait until the dialog has the focus or none is expected, then replay the held keys."""
         with suppress(TimeoutError):
-            async with asyncio.timeout(_MOST_HELD):
+            async with asyncio.timeout(_MAX_HELD):
                 settled = 0
                 while settled < _SETTLED:
                     before = (*self.screen_stack, self.focused)

@@ -216,7 +216,7 @@ class MainScreen(PromptScreen):
         overview.display = memory.display = False
         await self.query_one(ContentSwitcher).mount(overview, memory)
         self._begun = True
-        self._is_first = self._is_first or await asyncio.to_thread(_is_first_time, self._places.begun_file)
+        self._is_first = self._is_first or await asyncio.to_thread(_is_first_time, self._places.hint_shown_file)
         for split in self.query(Split):
             split.share = self._search.share
         self.show_index()

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from excerpt.model import BuildReport, Hit, Memory, PackResult, Progress, Source, Span, Status
-    from excerpt.pack.selection import KeptMarks
+    from excerpt.pack.selection import SavedMarks
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +156,7 @@ class CopyRequested(Message):
 class MarksChanged(Message):
     """The marks or the decisions about their pack have changed and must be saved."""
 
-    kept: KeptMarks
+    kept: SavedMarks
 
 
 @dataclass

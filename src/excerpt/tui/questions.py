@@ -42,9 +42,9 @@ class AskSearch:
     in_sight: int
 
     def answer(self, engine: Engine) -> Result:
-        from excerpt.search.query import without_begun_filter
+        from excerpt.search.query import without_unfinished_filter
 
-        return engine.search(without_begun_filter(self.query), self.strategy, self.limit, marked=self.in_sight)
+        return engine.search(without_unfinished_filter(self.query), self.strategy, self.limit, marked=self.in_sight)
 
 
 @dataclass(frozen=True, slots=True)

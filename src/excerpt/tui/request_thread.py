@@ -35,7 +35,7 @@ ready sooner.
 """
 _REST = 0.5
 """Seconds without a request after which `on_rest` is called."""
-_MOST_ANSWERS = 16
+_MAX_ANSWERS = 16
 """Number of answers without a rest after which `on_rest` is called."""
 
 
@@ -253,7 +253,7 @@ class RequestThread:
         while (asked := self._next(rest if answered else None)) is not None:
             self._do(asked)
             answered = 0 if asked is rest else answered + 1
-            if answered == _MOST_ANSWERS:
+            if answered == _MAX_ANSWERS:
                 self._do(rest)
                 answered = 0
         self._on_end()

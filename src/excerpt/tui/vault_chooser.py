@@ -32,7 +32,7 @@ from excerpt.known_vaults import (
     recognise,
     too_broad,
 )
-from excerpt.settings import Places, Settings, check_apart, open_vault, settings_of
+from excerpt.settings import Places, Settings, check_not_in_vault, open_vault, settings_of
 from excerpt.store.address import Address, is_address, read_address
 from excerpt.text.display import age, visible, visible_line
 from excerpt.tui.bindings import bindings
@@ -42,10 +42,10 @@ from excerpt.tui.common.strips import fit
 from excerpt.tui.keymap import key_sign
 from excerpt.tui.session import Session, session_of
 
-_MOST_FOLDERS = 50
+_MAX_FOLDERS = 50
 """Maximum number of folders listed; more are reached by typing on."""
 
-_MOST_SEEN = 20_000
+_MAX_SEEN = 20_000
 """Maximum number of entries of a folder that are examined."""
 
 
@@ -145,7 +145,7 @@ def folder_rows(typed: str, here: Path, home: Path) -> tuple[VaultRow, ...]:
     first = [path for path in found if path.name.casefold().startswith(begun.casefold())]
     among = [path for path in found if path not in set(first)]
     ordered = [*sorted(first, key=_by_name), *sorted(among, key=_by_name)]
-    more = [path for path in ordered if path != whole][:_MOST_FOLDERS]
+    more = [path for path in ordered if path != whole][:_MAX_FOLDERS]
     return (*itself, *(VaultRow(VaultKind.FOLDER, path, _name(path), _sort(path)) for path in more))
 
 
@@ -153,7 +153,7 @@ def _folders(folder: Path, begun: str) -> Iterator[Path]:
     """Yield the folders in `folder` whose names contain `begun`; hidden ones only if it begins with a dot."""
     wanted = begun.casefold()
     with os.scandir(folder) as entries:
-        for entry in islice(entries, _MOST_SEEN):
+        for entry in islice(entries, _MAX_SEEN):
             hidden = entry.name.startswith(".") and not begun.startswith(".")
             if not hidden and wanted in entry.name.casefold() and _is_folder(entry):
                 yield Path(folder, entry.name)
@@ -327,7 +327,7 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
                 session = session_of(store.folder, settings, self._places)
                 return Opening(store.folder, settings, session, store=store), ""
             vault = open_vault(expanded(str(path), self._home))
-            check_apart(vault, self._places, self._home)
+            check_not_in_vault(vault, self._places, self._home)
             said = " ".join(recognise(self._places, vault))
             settings = settings_of(vault, self._places)
             opening = Opening(vault, settings, session_of(vault, settings, self._places), said)

@@ -31,8 +31,8 @@ IGNORE_FILES = (".gitignore", ".excerptignore")
 # patterns take half a millisecond for each file and folder; twenty thousand take two seconds to be read.
 _MAX_IGNORE_BYTES = 1024 * 1024
 _LONGEST_PATTERN = 500
-_MOST_IN_FOLDER = 1_000
-_MOST_IN_VAULT = 20_000
+_MAX_IN_FOLDER = 1_000
+_MAX_IN_VAULT = 20_000
 
 LAST_SECOND = 9_000_000_000
 """A file's time is taken for at most so many seconds after 1970, or before: 2255 and 1684. File systems keep later
@@ -115,7 +115,7 @@ class _Walk:
         self._excluded = (_Rules("", excluded),) if settings.exclude else ()
         self._only = frozenset(only or ())
         self._above = {path[:at] for path in self._only for at, letter in enumerate(path) if letter == "/"}
-        self._patterns_left = _MOST_IN_VAULT
+        self._patterns_left = _MAX_IN_VAULT
         self._pending = [_Folder("", (), 0, only is None)]
         self.files: list[FileState] = []
         self.skipped: list[Skipped] = []
@@ -139,7 +139,7 @@ class _Walk:
     def _look_into(self, opened: OpenFolder, folder: _Folder) -> None:
         entries = [one for one in opened.entries() if not one.name.startswith(".") or one.name in IGNORE_FILES]
         self.folders.append(folder.path)
-        room = min(self._patterns_left, _MOST_IN_FOLDER - folder.patterns)
+        room = min(self._patterns_left, _MAX_IN_FOLDER - folder.patterns)
         own, taken, remarks = _rules_of(opened, folder.path, entries, room)
         self._patterns_left -= taken
         self.skipped += remarks
@@ -257,7 +257,7 @@ def _rules_of(
                 reason = f"It has patterns of more than {_LONGEST_PATTERN} letters: {over:,}, which are left out."
                 remarks.append(_skip(base + name, reason))
             if len(kept) < len(short):
-                most = f"{_MOST_IN_FOLDER:,} may hold in a folder and {_MOST_IN_VAULT:,} in a vault"
+                most = f"{_MAX_IN_FOLDER:,} may hold in a folder and {_MAX_IN_VAULT:,} in a vault"
                 reason = f"Of its {len(short):,} patterns the first {len(kept):,} hold, for {most}."
                 remarks.append(_skip(base + name, reason))
     return rules, taken, remarks

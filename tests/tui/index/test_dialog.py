@@ -365,7 +365,7 @@ async def test_who_opens_a_vault_of_their_own_is_told_how_to_begin_once(
 ) -> None:
     if begun:
         async with ExcerptApp(vault, Settings(), places).run_test() as pilot:
-            await until(pilot, places.begun_file.exists, "the first start")
+            await until(pilot, places.hint_shown_file.exists, "the first start")
     app = ExcerptApp(vault, Settings(), places)
     async with app.run_test() as pilot:
         notice = screen_of(app).query_one("#notice", Notice)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from excerpt.kinds import Scope
-from excerpt.pack.selection import AS_RANKED, NOTHING_KEPT, KeptMarks, Mark, Overrides
+from excerpt.pack.selection import AS_RANKED, NO_MARKS, Mark, Overrides, SavedMarks
 from excerpt.tui.pack.controller import History, PackChoices
 
 A, B = Mark("a", "A.md"), Mark("b", "B.md")
@@ -57,10 +57,10 @@ def test_orders_go_round() -> None:
 
 
 def test_only_marks_and_what_belongs_to_them_are_kept() -> None:
-    assert MARKED.growing("q", ["a"], Scope.NOTE).kept("q") == KeptMarks(
+    assert MARKED.growing("q", ["a"], Scope.NOTE).kept("q") == SavedMarks(
         "q", (A, B), Overrides(scopes=(("a", Scope.NOTE),))
     )
-    assert PackChoices().dropping("q", ["x"]).kept("q") == NOTHING_KEPT
+    assert PackChoices().dropping("q", ["x"]).kept("q") == NO_MARKS
 
 
 def test_each_decision_is_taken_back_in_turn() -> None:
@@ -89,7 +89,7 @@ def test_what_was_taken_back_is_decided_again_until_something_else_is() -> None:
     assert not history.redo()
 
 
-KEPT = KeptMarks("q", (A,), Overrides(order=("a",)))
+KEPT = SavedMarks("q", (A,), Overrides(order=("a",)))
 
 
 def test_marks_of_an_earlier_session_are_no_marks_until_they_are_taken_up() -> None:
@@ -112,4 +112,4 @@ def test_marks_of_an_earlier_session_are_kept_until_they_are_dropped() -> None:
     before = PackChoices(before=KEPT)
     assert before.kept("") == KEPT
     assert before.toggling(B).kept("s").marks == (A, B)
-    assert before.without(()).kept("") == NOTHING_KEPT
+    assert before.without(()).kept("") == NO_MARKS

@@ -9,7 +9,7 @@ import pytest
 
 from excerpt.kinds import Format, Scope, Strategy
 from excerpt.model import Entry, Hit, Memory, Pack, PackResult
-from excerpt.pack.selection import KeptMarks, Mark
+from excerpt.pack.selection import Mark, SavedMarks
 from excerpt.settings import PackSettings
 from excerpt.tui.pack.controller import PackController, mark_of, typed_budget
 from excerpt.tui.pack.packer import Cost, Packed, Packer
@@ -29,7 +29,7 @@ class Bench:
 
     engine: HeldEngine = field(default_factory=HeldEngine)
     clock: HeldClock = field(default_factory=HeldClock)
-    kept: list[KeptMarks] = field(default_factory=list)
+    kept: list[SavedMarks] = field(default_factory=list)
     said: list[str] = field(default_factory=list)
     selected: Hit | None = None
     memories: tuple[Memory, ...] | None = ()
@@ -84,7 +84,7 @@ def test_the_question_of_a_pack_of_marks_stays_when_the_query_is_cleared() -> No
     bench.pack.toggle(mark_of(A))
     bench.pack.ask(None, Strategy.AUTO)
     assert bench.engine.asked["pack"].request.query == "sync"
-    assert bench.kept[-1] == KeptMarks("sync", (mark_of(A),))
+    assert bench.kept[-1] == SavedMarks("sync", (mark_of(A),))
 
 
 def test_without_marks_and_hits_there_is_no_pack_and_nothing_is_awaited() -> None:
@@ -98,7 +98,7 @@ def test_without_marks_and_hits_there_is_no_pack_and_nothing_is_awaited() -> Non
 
 def test_a_pack_with_marked_memories_waits_until_they_are_read() -> None:
     bench = Bench(memories=None)
-    bench.pack.restore(KeptMarks("sync", (Mark("memory:1", "memory:1"),)))
+    bench.pack.restore(SavedMarks("sync", (Mark("memory:1", "memory:1"),)))
     bench.pack.take_up()
     bench.pack.ask(None, Strategy.AUTO)
     assert (bench.engine.asked, bench.pack.is_answered) == ({}, False)
@@ -174,7 +174,7 @@ def test_marks_that_are_not_among_what_is_listed_are_told_and_dropped() -> None:
 
 def test_after_a_restart_the_pack_is_of_the_best_hits_until_the_marks_are_taken_up() -> None:
     bench = Bench()
-    bench.pack.restore(KeptMarks("sync", (mark_of(B),)))
+    bench.pack.restore(SavedMarks("sync", (mark_of(B),)))
     bench.pack.ask(found("other", A), Strategy.AUTO)
     assert bench.engine.asked["pack"].request.marks == ()
     assert bench.pack.earlier == (mark_of(B),)

@@ -10,7 +10,7 @@ import pytest
 
 from excerpt.kinds import Scope
 from excerpt.model import Span
-from excerpt.pack.selection import NOTHING_KEPT, KeptMarks, Mark, Overrides, read_marks, write_marks
+from excerpt.pack.selection import NO_MARKS, Mark, Overrides, SavedMarks, read_marks, write_marks
 from excerpt.settings import Places, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.pack.bar import PackBar
@@ -18,10 +18,10 @@ from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.session import StateKeeper
 from tests.tui.conftest import AppPilot, pane_of, screen_of, search, status_of, until
 
-KEPT = KeptMarks("sync", (Mark("a" * 12, "A.md", (Span(1, 3),)),), Overrides(scopes=(("a" * 12, Scope.NOTE),)))
+KEPT = SavedMarks("sync", (Mark("a" * 12, "A.md", (Span(1, 3),)),), Overrides(scopes=(("a" * 12, Scope.NOTE),)))
 
 
-def keeper_of(file: Path, failed: Callable[[str], None]) -> StateKeeper[KeptMarks]:
+def keeper_of(file: Path, failed: Callable[[str], None]) -> StateKeeper[SavedMarks]:
     return StateKeeper(file, read_marks, write_marks, failed)
 
 
@@ -33,7 +33,7 @@ async def test_what_was_kept_last_is_in_the_file_at_the_end(tmp_path: Path) -> N
     file = tmp_path / "marks.json"
     keeper = keeper_of(file, unused)
     await keeper.read()
-    keeper.keep(KeptMarks("s", KEPT.marks))
+    keeper.keep(SavedMarks("s", KEPT.marks))
     keeper.keep(KEPT)
     await keeper.end()
     assert read_marks(file) == KEPT
@@ -44,7 +44,7 @@ async def test_with_the_last_mark_the_file_goes(tmp_path: Path) -> None:
     write_marks(file, KEPT)
     keeper = keeper_of(file, unused)
     assert await keeper.read() == KEPT
-    keeper.keep(NOTHING_KEPT)
+    keeper.keep(NO_MARKS)
     await keeper.end()
     assert not file.exists()
 
@@ -53,7 +53,7 @@ async def test_nothing_is_written_before_the_file_was_read(tmp_path: Path) -> No
     file = tmp_path / "marks.json"
     write_marks(file, KEPT)
     keeper = keeper_of(file, unused)
-    keeper.keep(NOTHING_KEPT)
+    keeper.keep(NO_MARKS)
     await keeper.end()
     assert read_marks(file) == KEPT
 
@@ -65,7 +65,7 @@ async def test_a_file_that_cannot_be_written_is_told_once(tmp_path: Path) -> Non
     await keeper.read()
     keeper.keep(KEPT)
     await keeper.end()
-    keeper.keep(KeptMarks("other", KEPT.marks))
+    keeper.keep(SavedMarks("other", KEPT.marks))
     await keeper.end()
     assert told == [os.strerror(20)] or told == [os.strerror(17)]
 
@@ -78,7 +78,7 @@ async def test_marks_and_what_is_wished_for_them_are_one_line_at_the_next_start_
         await pilot.press("tab", "ctrl+o", "s")
         await until(pilot, lambda: pane_of(app).asked_all_answered, "the pack")
         marks, overrides = pane_of(app).pack.choices.marks, pane_of(app).pack.choices.of_marks
-    assert read_marks(places.marks_file(vault)) == KeptMarks("conflict", marks, overrides)
+    assert read_marks(places.marks_file(vault)) == SavedMarks("conflict", marks, overrides)
     again = ExcerptApp(vault, Settings(), places)
     async with again.run_test() as pilot:
         await until(pilot, lambda: status_of(again) is not None, "the index")

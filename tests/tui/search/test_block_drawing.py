@@ -12,7 +12,7 @@ from tests.tui.still import StillApp
 
 WARM = [*"con", "down", "tab", "unbound-related", "unbound-related", "escape", "ctrl+u"]
 """What is imported and laid out for the first time is no part of what every key costs."""
-MOST = 2 * BLOCK
+MAX = 2 * BLOCK
 """Here the engine answers on the loop itself, on a machine that other tests share."""
 TYPED = [
     *"sync conflict",
@@ -34,7 +34,7 @@ async def test_no_key_of_the_search_keeps_the_event_loop(tmp_path: Path, home: P
         prefer_the_screen()
         await pilot.press(*WARM)
         await pilot.pause(0.3)
-        with Watchdog(MOST) as watchdog:
+        with Watchdog(MAX) as watchdog:
             for key in TYPED:
                 await pilot.press(key)
     assert watchdog.own_blocks == [], f"a turn of {watchdog.worst.cpu * 1e3:.0f} ms"

@@ -12,7 +12,7 @@ import pytest
 from excerpt.errors import OcrMissingError, ReadError
 from excerpt.settings import Ocr
 from excerpt.vault.readers import ocr
-from excerpt.vault.readers.ocr import Line, Recognised, blocks_of, doubt_of, languages_for, prose, recognise
+from excerpt.vault.readers.ocr import Line, Recognised, blocks_of, languages_for, ocr_warning, prose, recognise
 from tests.drawn import DARWIN, drawn, recall, saved
 
 with_tesseract = pytest.mark.usefixtures("tesseract")
@@ -176,6 +176,6 @@ def test_columns_are_read_one_after_the_other() -> None:
 
 
 def test_what_is_recognised_with_doubt_is_a_warning() -> None:
-    assert doubt_of(Recognised("clear", 91.0)) == ()
-    assert doubt_of(Recognised("", 0.0)) == ()
-    assert doubt_of(Recognised("cl3ar", 43.2)) == ("OCR is 43 % sure of its text, which may be wrong.",)
+    assert ocr_warning(Recognised("clear", 91.0)) == ()
+    assert ocr_warning(Recognised("", 0.0)) == ()
+    assert ocr_warning(Recognised("cl3ar", 43.2)) == ("OCR is 43 % sure of its text, which may be wrong.",)

@@ -12,7 +12,7 @@ import xlsxwriter
 from excerpt.errors import ReadError
 from excerpt.model import Note
 from excerpt.vault.readers import ReadOptions
-from excerpt.vault.readers.sheet import MOST_TEXT, CsvReader, SheetReader
+from excerpt.vault.readers.sheet import MAX_TEXT, CsvReader, SheetReader
 
 ENGLISH = ReadOptions(language="en")
 
@@ -90,7 +90,7 @@ def test_what_is_too_much_is_left_out_and_said() -> None:
 
 def test_a_large_table_ends_at_the_bound_of_its_text() -> None:
     note = CsvReader().read(b"word,number\n" + (b"x" * 300 + b",1\n") * 2_000, "a.csv", ENGLISH)
-    assert MOST_TEXT * 0.9 < len(note.text) < MOST_TEXT * 1.1
+    assert MAX_TEXT * 0.9 < len(note.text) < MAX_TEXT * 1.1
     assert "are left out" in note.warnings[0]
 
 
@@ -104,7 +104,7 @@ def test_a_large_table_ends_at_the_bound_of_its_text() -> None:
 )
 def test_text_that_is_cut_within_a_range_is_said(reader: SheetReader | CsvReader, data: bytes) -> None:
     note = reader.read(data, "a", ENGLISH)
-    assert len(note.text) <= MOST_TEXT
+    assert len(note.text) <= MAX_TEXT
     assert "Only the first 200,000 characters of it are read." in note.warnings
 
 

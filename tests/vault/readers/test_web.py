@@ -11,7 +11,7 @@ from excerpt.errors import ReadError
 from excerpt.kinds import LinkKind
 from excerpt.model import Note
 from excerpt.vault.readers import ReadOptions
-from excerpt.vault.readers.web import MOST_TEXT, EpubReader, HtmlReader
+from excerpt.vault.readers.web import MAX_TEXT, EpubReader, HtmlReader
 from tests.drawn import DARWIN, recall
 
 ENGLISH = ReadOptions(language="en")
@@ -104,8 +104,8 @@ def test_what_xhtml_closes_at_once_hides_nothing_after_it(element: str) -> None:
 
 
 def test_a_page_beyond_the_bound_of_its_text_is_cut_there_and_it_is_said() -> None:
-    note = read("<p>" + "x" * (MOST_TEXT + 10))
-    assert len(note.text) == MOST_TEXT
+    note = read("<p>" + "x" * (MAX_TEXT + 10))
+    assert len(note.text) == MAX_TEXT
     assert note.warnings == ("Only the first 5,000,000 characters of it are read.",)
 
 

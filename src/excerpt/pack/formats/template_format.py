@@ -30,17 +30,17 @@ from excerpt.processes import start_arguments
 from excerpt.state_files import read_text
 from excerpt.text.display import visible_line
 
-MOST_SECONDS = 2.0
+MAX_SECONDS = 2.0
 """Processor time of all renderings of one pack: on a busy machine a good template does not fail."""
-MOST_WAIT = 10.0
+MAX_WAIT = 10.0
 """Seconds by the clock for all renderings of one pack."""
-MOST_MEMORY = 1 << 30
+MAX_MEMORY = 1 << 30
 """Bytes, where the system can limit memory."""
-MOST_CHARACTERS = 16_000_000
+MAX_CHARACTERS = 16_000_000
 """What one rendering may give: far more than a prompt needs."""
 
-_MOST_BYTES = 1_000_000  # of a template file
-_LONGEST_ANSWER = 12 * MOST_CHARACTERS + 1000  # in JSON a character has at most twelve bytes
+_MAX_BYTES = 1_000_000  # of a template file
+_LONGEST_ANSWER = 12 * MAX_CHARACTERS + 1000  # in JSON a character has at most twelve bytes
 
 
 class TemplateStoppedError(ExcerptError):
@@ -105,8 +105,8 @@ def source_of(number: int, pack: Pack, links: Links) -> TemplateSource:
 class Allowance:
     """The time that is left for the renderings of one pack, in seconds of processor time and by the clock."""
 
-    work: float = MOST_SECONDS
-    clock: float = MOST_WAIT
+    work: float = MAX_SECONDS
+    clock: float = MAX_WAIT
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,7 @@ _HINT = "The guide's note on packs lists what a template may use."
 def read_template(file: Path) -> str:
     """Return the text of a template file. Raises SettingsError if it cannot be read."""
     try:
-        return read_text(file, _MOST_BYTES)
+        return read_text(file, _MAX_BYTES)
     except FileNotFoundError:
         raise SettingsError(f"There is no template at {file}.") from None
     except (OSError, ValueError) as error:
@@ -259,13 +259,13 @@ _PROCESS = _Process()
 atexit.register(_PROCESS.end)
 
 
-_TOO_LONG = f"it takes longer than {MOST_WAIT:.0f} s for one pack"
-_TOO_MUCH_WORK = f"it takes more than {MOST_SECONDS:.0f} s of processor time for one pack"
+_TOO_LONG = f"it takes longer than {MAX_WAIT:.0f} s for one pack"
+_TOO_MUCH_WORK = f"it takes more than {MAX_SECONDS:.0f} s of processor time for one pack"
 
 
 def _why_ended(said: bytes, code: int, left: Allowance) -> str:
     if said:
-        return f"it gives more than {MOST_CHARACTERS:,} characters"
+        return f"it gives more than {MAX_CHARACTERS:,} characters"
     if left.clock <= 0:
         return _TOO_LONG
     if code == -getattr(signal, "SIGPROF", 0):

@@ -21,11 +21,11 @@ from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from excerpt.pack.formats.markdown_format import fence_of
-from excerpt.pack.formats.template_format import MOST_CHARACTERS, MOST_MEMORY, TemplateSource
+from excerpt.pack.formats.template_format import MAX_CHARACTERS, MAX_MEMORY, TemplateSource
 from excerpt.pack.formats.xml_format import xml_text
 from excerpt.text.display import visible_line
 
-_MOST_EXPONENT = 64
+_MAX_EXPONENT = 64
 _NAMES = ("range", "dict", "namespace", "cycler", "joiner")  # of Jinja's own; not lipsum, which is made by chance
 
 
@@ -45,7 +45,7 @@ def _limit_memory() -> None:
     with suppress(ImportError, AttributeError, ValueError, OSError):
         import resource
 
-        resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
+        resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY, MAX_MEMORY))
 
 
 def _limit_seconds(seconds: float) -> None:
@@ -67,11 +67,11 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
         for part in template.generate(sources=sources, questions=questions, question=" | ".join(questions)):
             parts.append(part)
             size += len(part)
-            if size > MOST_CHARACTERS:
-                return {"limit": f"it gives more than {MOST_CHARACTERS:,} characters"}
+            if size > MAX_CHARACTERS:
+                return {"limit": f"it gives more than {MAX_CHARACTERS:,} characters"}
         return {"text": "".join(parts)}
     except MemoryError:
-        return {"limit": f"it needs more than {MOST_MEMORY >> 30} GB of memory"}
+        return {"limit": f"it needs more than {MAX_MEMORY >> 30} GB of memory"}
     except Exception as error:  # whatever a template does, the user gets a sentence
         return {"mistake": _reason(error), "line": _line_of(error)}
     finally:
@@ -96,12 +96,12 @@ class _Sandbox(ImmutableSandboxedEnvironment):
         self.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "sort_keys": True}
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
-        if operator == "**" and abs(right) > _MOST_EXPONENT:
+        if operator == "**" and abs(right) > _MAX_EXPONENT:
             raise SecurityError(f"{left} ** {right} is too large")
         if operator == "*":
             for one, times in ((left, right), (right, left)):
-                if isinstance(one, str | list | tuple) and len(one) * times > MOST_CHARACTERS:
-                    raise SecurityError(f"it gives more than {MOST_CHARACTERS:,} characters")
+                if isinstance(one, str | list | tuple) and len(one) * times > MAX_CHARACTERS:
+                    raise SecurityError(f"it gives more than {MAX_CHARACTERS:,} characters")
         return super().call_binop(context, operator, left, right)
 
 

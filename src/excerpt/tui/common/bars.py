@@ -24,7 +24,7 @@ from excerpt.tui.keys import PLACES
 
 TABS = ("search", "overview", "memory")
 
-_LEAST_NAME = 6
+_MIN_NAME = 6
 """Minimum cells of the vault's name that are useful; with fewer only the state of the index is shown."""
 
 
@@ -68,7 +68,7 @@ class TabBar(Widget):
         state = fit(self.state, room)
         name = visible_line(self.vault)
         left_over = room - cell_len(state) - 3
-        vault = fit(name, left_over) if left_over >= min(cell_len(name), _LEAST_NAME) else ""
+        vault = fit(name, left_over) if left_over >= min(cell_len(name), _MIN_NAME) else ""
         return " · ".join(part for part in (vault, state) if part)
 
     def _style_of(self, tab: str) -> Style:

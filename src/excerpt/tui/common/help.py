@@ -22,7 +22,7 @@ from excerpt.tui.common.dialog import Dialog
 from excerpt.tui.common.field import Field
 from excerpt.tui.keymap import key_sign
 
-_MOST_KEYS = 18
+_MAX_KEYS = 18
 """Maximum cells for the keys of a binding; more are wrapped."""
 
 _SIGNS = Group(
@@ -87,7 +87,7 @@ class Help(Dialog[None]):
         named = bool(typed.strip())
         told = Text(_how_to_change_keys() if named else _how_to_name_keys(), colours["text-soft"])
         none = Text(f"No key does that. The palette ({key_sign('palette')}) finds commands that have none.")
-        width = min(_MOST_KEYS, max((cell_len(row.keys) for group in left for row in group.rows), default=0))
+        width = min(_MAX_KEYS, max((cell_len(row.keys) for group in left for row in group.rows), default=0))
         drawn: list[RenderableType] = [part for group in left for part in _drawn(group, width, colours, named=named)]
         self.query_one("#keys", Static).update(Lines(*drawn, told) if left else none)
         self.query_one(VerticalScroll).scroll_to(y=0, animate=False)

@@ -22,9 +22,9 @@ BELOW_FROM = 13
 BOTH_FROM = 16
 """Minimum rows of the body for a context above a panel."""
 
-_LEAST_COLUMNS = 28
-_LEAST_ROWS = 3
-_LEAST_SHARE, _MOST_SHARE = 0.15, 0.85
+_MIN_COLUMNS = 28
+_MIN_ROWS = 3
+_MIN_SHARE, _MAX_SHARE = 0.15, 0.85
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Arrangement:
 
 def within(share: float) -> float:
     """Return the nearest share that leaves room for both panes."""
-    return max(_LEAST_SHARE, min(_MOST_SHARE, round(share, 3)))
+    return max(_MIN_SHARE, min(_MAX_SHARE, round(share, 3)))
 
 
 def arranged(
@@ -63,11 +63,11 @@ def arranged(
         return Arrangement(beside, columns if beside else rows, False, False)
     if beside:
         both = context and (not panel or rows >= BOTH_FROM)
-        return Arrangement(beside, _part(share, columns, _LEAST_COLUMNS), both, panel)
+        return Arrangement(beside, _part(share, columns, _MIN_COLUMNS), both, panel)
     if rows < BELOW_FROM:
         in_place = context and asked and not panel
         return Arrangement(beside, 0 if panel or in_place else rows, in_place, panel)
-    first = _part(min(share, 1 - least), rows, _LEAST_ROWS)
+    first = _part(min(share, 1 - least), rows, _MIN_ROWS)
     return Arrangement(beside, first, context and not panel, panel)
 
 

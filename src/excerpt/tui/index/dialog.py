@@ -22,7 +22,7 @@ from excerpt.tui.index.controller import IndexState, Watch, rate_words, share_do
 from excerpt.tui.keymap import key_sign, shown_key
 from excerpt.vault.readers.registry import WITH_OCR
 
-_MOST_FILES = 200
+_MAX_FILES = 200
 """Maximum number of files listed: a list of 1,000 takes a tenth of a second to build."""
 _LONG = 1.0
 """Seconds after which the time spent on the current file is shown."""
@@ -151,13 +151,13 @@ class IndexDialog(Dialog[None]):
     def _show_files(self, status: Status | None) -> None:
         skipped, warned = (status.skipped, status.warnings) if status is not None else ((), ())
         unread = status.unread if status is not None else ()
-        self._files = (*skipped, *warned)[:_MOST_FILES]
+        self._files = (*skipped, *warned)[:_MAX_FILES]
         marks = [("skipped  ", "$error")] * len(skipped) + [("warning  ", "$warning")] * len(warned)
         told = f"{len(skipped):,} skipped · {len(warned):,} with a warning" if marks else "no file was skipped"
         if unread:
             told += f" · {sum(one.files for one in unread):,} not read"
-        if len(marks) > _MOST_FILES:
-            told += f" · the first {_MOST_FILES} are listed; `excerpt status` has all"
+        if len(marks) > _MAX_FILES:
+            told += f" · the first {_MAX_FILES} are listed; `excerpt status` has all"
         rest = [
             (("not read ", "$text-soft"), f"{counted(one.files, 'file')}, {visible_line(one.what)}", one.action)
             for one in unread

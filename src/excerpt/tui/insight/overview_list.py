@@ -216,7 +216,7 @@ _GUTTER = _LABEL + 2
 _WIDE = 56
 """Minimum cells beside the gutter for counts in words."""
 _BAR = 8
-_MOST_BARS = 40
+_MAX_BARS = 40
 """Maximum bars of a timeline. If it has more months, several share a bar."""
 
 Cells = tuple[list[Part], list[Part]]
@@ -411,7 +411,7 @@ class OverviewList(RowList):
         undated = f" · {dates.undated:,} undated" if dates.undated else ""
         told = f"{visible_line(dates.date)}{undated}"
         cells = room - cell_len(span) - cell_len(told) - 1
-        bars = sparkline(counts_by_time(dates, min(_MOST_BARS, max(cells, 6))))
+        bars = sparkline(counts_by_time(dates, min(_MAX_BARS, max(cells, 6))))
         return [(bars, self.style_of("overview--bar")), self._soft(span)], [self._faint(told)]
 
     def _month(self, row: OverviewRow, month: Month) -> Cells:

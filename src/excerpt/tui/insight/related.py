@@ -303,11 +303,11 @@ SIDE_BY_SIDE = 64
 
 _ROWS = 6
 """Maximum rows of a passage in two columns; in one column, each passage has half as many."""
-_MOST = 3
+_MAX = 3
 """Maximum number of names shown one by one."""
-_LEAST = 0.005
+_MIN = 0.005
 """Minimum part of a score that is shown. A smaller one would be rounded to 0.00."""
-_MOST_WORDS = 8
+_MAX_WORDS = 8
 
 Piece = tuple[str, str]
 """Text, and the name of its style: label, text, soft, match or badge."""
@@ -336,7 +336,7 @@ class WhyLine:
 
 def reasons_of(note: RelatedNote) -> tuple[Reason, ...]:
     """Return the reasons in the order in which `why_lines` shows them; there is always one."""
-    named = [Reason(mention.path, mention.line) for mention in note.mentions[:_MOST]]
+    named = [Reason(mention.path, mention.line) for mention in note.mentions[:_MAX]]
     passages = [
         Reason(match.there.fragment.path, match.there.fragment.line_start, match.there.fragment, match.there.spans)
         for match in note.matches
@@ -346,7 +346,7 @@ def reasons_of(note: RelatedNote) -> tuple[Reason, ...]:
 
 def first_reason(note: RelatedNote) -> int:
     """Return the number of the reason to select first: the best passage, or else the first reason."""
-    return len(note.mentions[:_MOST]) if note.matches else 0
+    return len(note.mentions[:_MAX]) if note.matches else 0
 
 
 def why_lines(note: RelatedNote, width: int) -> list[WhyLine]:
@@ -358,7 +358,7 @@ def why_lines(note: RelatedNote, width: int) -> list[WhyLine]:
     if said := note.linked.sentence:
         lines.append(_labelled("links", (f"{said[0].upper()}{said[1:]}.", "text")))
     lines.extend(_names(note))
-    first = len(note.mentions[:_MOST])
+    first = len(note.mentions[:_MAX])
     passages = [_passages(match, first + place, width) for place, match in enumerate(note.matches)]
     rest = [*_common(note, width), *_words(note, width)]
     if note.tags:
@@ -379,12 +379,12 @@ def _label(text: str) -> Piece:
 
 
 def _names(note: RelatedNote) -> Iterable[WhyLine]:
-    for number, mention in enumerate(note.mentions[:_MOST]):
+    for number, mention in enumerate(note.mentions[:_MAX]):
         name = (f"“{visible_line(mention.text)}”", "match")
         badge = (" · no link yet" if note.missing_link else "", "badge")
         where = (f" in {visible_line(mention.path)}:{mention.line}", "text")
         yield _labelled("names", name, where, badge, reason=number)
-    if more := len(note.mentions[_MOST:]):
+    if more := len(note.mentions[_MAX:]):
         yield _labelled("", (f"and {more} more", "soft"))
 
 
@@ -397,7 +397,7 @@ def _common(note: RelatedNote, width: int) -> Iterable[WhyLine]:
 
 
 def _words(note: RelatedNote, width: int) -> Iterable[WhyLine]:
-    shown = note.words[:_MOST_WORDS]
+    shown = note.words[:_MAX_WORDS]
     words = [f"{visible_line(word.word)} ({word.notes})" for word in shown]
     if words:
         words[0] = f"{words[0][:-1]} note{'' if shown[0].notes == 1 else 's'})"
@@ -406,7 +406,7 @@ def _words(note: RelatedNote, width: int) -> Iterable[WhyLine]:
 
 def _sum(note: RelatedNote) -> list[Piece]:
     """Return the parts that the score is the sum of, the largest first."""
-    told = (signal for signal in note.signals if abs(signal.part) >= _LEAST)
+    told = (signal for signal in note.signals if abs(signal.part) >= _MIN)
     parts = sorted(told, key=lambda signal: -abs(signal.part))
     pieces: list[Piece] = [(f"{note.score:.2f} =", "label")]
     for place, signal in enumerate(parts):

@@ -10,7 +10,7 @@ from excerpt.model import Memory, Source
 from excerpt.tui.keymap import key_sign
 
 if TYPE_CHECKING:
-    from excerpt.memory.stale import MemoryStanding
+    from excerpt.memory.stale import SourceCheck
     from excerpt.memory.store import MemoryStore
 
 
@@ -102,7 +102,7 @@ def _restoring(gone: Memory) -> Decision:
     return decide
 
 
-def following(found: MemoryStanding) -> Decision:
+def following(found: SourceCheck) -> Decision:
     """Return the decision to change a memory's source to the location its text has moved to."""
 
     def decide(store: MemoryStore) -> Done:
@@ -115,7 +115,7 @@ def following(found: MemoryStanding) -> Decision:
     return decide
 
 
-def updating(found: MemoryStanding) -> Decision:
+def updating(found: SourceCheck) -> Decision:
     """Return the decision to replace a memory's text with the current text of its source."""
 
     def decide(store: MemoryStore) -> Done:
@@ -128,7 +128,7 @@ def updating(found: MemoryStanding) -> Decision:
     return decide
 
 
-def keeping(found: MemoryStanding) -> Decision:
+def keeping(found: SourceCheck) -> Decision:
     """Return the decision to keep a memory as it is although its source changed."""
 
     def decide(store: MemoryStore) -> Done:

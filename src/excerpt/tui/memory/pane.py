@@ -43,7 +43,7 @@ from excerpt.tui.request_thread import Priority
 
 if TYPE_CHECKING:
     from excerpt.memory.recall import Recalled
-    from excerpt.memory.stale import MemoryStanding
+    from excerpt.memory.stale import SourceCheck
     from excerpt.search.engine import Engine
     from excerpt.tui.memory.worker import Listed
 
@@ -69,7 +69,7 @@ class MemoryList(RowList):
 
     found: reactive[tuple[Recalled, ...]] = reactive((), init=False)
     broken: reactive[tuple[Skipped, ...]] = reactive((), init=False)
-    standings: reactive[Mapping[str, MemoryStanding]] = reactive({}, init=False)
+    standings: reactive[Mapping[str, SourceCheck]] = reactive({}, init=False)
     """States of the sources by memory id, as far as they are known."""
 
     @property
@@ -110,7 +110,7 @@ class MemoryList(RowList):
         stays = ids.index(selected) if selected in ids else self.cursor
         self.rows_changed(ids.index(wanted) if wanted in ids else 0 if is_new else stays)
 
-    def watch_standings(self, old: Mapping[str, MemoryStanding], new: Mapping[str, MemoryStanding]) -> None:
+    def watch_standings(self, old: Mapping[str, SourceCheck], new: Mapping[str, SourceCheck]) -> None:
         for row, one in enumerate(self.found):
             if old.get(one.memory.id) is not new.get(one.memory.id):
                 self.redraw_row(row)
@@ -147,7 +147,7 @@ class MemoryList(RowList):
 _CHANGED = "is:stale"
 _AT_ONCE = 8
 """Maximum number of sources that one engine question checks: some 2 ms, so that other questions are not delayed."""
-_MOST_LOOKED_AT = 200
+_MAX_LOOKED_AT = 200
 """Maximum number of sources that are checked without `is:stale`."""
 
 
@@ -168,10 +168,10 @@ def read_filter(written: str) -> MemoryFilter:
     if not written.strip():
         return MemoryFilter()
     from excerpt.memory.words import standing_asked  # slow to import, and this runs before the first paint
-    from excerpt.search.query import KINDS_OF_MEMORIES, without_begun_filter
+    from excerpt.search.query import KINDS_OF_MEMORIES, without_unfinished_filter
 
     # The dash stands for a word: an unfinished filter on its own would not be left out.
-    query, stale = standing_asked(without_begun_filter(f"- {written}", KINDS_OF_MEMORIES)[2:])
+    query, stale = standing_asked(without_unfinished_filter(f"- {written}", KINDS_OF_MEMORIES)[2:])
     return MemoryFilter(query, stale)
 
 
@@ -191,7 +191,7 @@ class AskStandings:
     priority: ClassVar[Priority] = Priority.BADGES
     memories: Sequence[Memory]
 
-    def answer(self, engine: Engine) -> dict[str, MemoryStanding]:
+    def answer(self, engine: Engine) -> dict[str, SourceCheck]:
         from excerpt.memory.stale import standing
 
         return {one.id: standing(one, engine.snapshot) for one in self.memories}
@@ -232,7 +232,7 @@ class MemoryPane(Vertical):
         self._query = ""
         self._wanted = ""
         self._listed: Listed | None = None
-        self._standings: dict[str, MemoryStanding] = {}
+        self._standings: dict[str, SourceCheck] = {}
         self._looked_at: set[str] = set()
         self._waiting: list[Memory] = []
 
@@ -338,7 +338,7 @@ class MemoryPane(Vertical):
         """Request the states of the sources that were not checked in this index."""
         found = [one.memory for one in self._listed.found] if self._listed is not None else []
         unknown = [each for each in found if each.source is not None and each.id not in self._looked_at]
-        self._waiting = unknown if self._filter.stale is not None else unknown[:_MOST_LOOKED_AT]
+        self._waiting = unknown if self._filter.stale is not None else unknown[:_MAX_LOOKED_AT]
         self._engine.forget("standings")
         self._look()
 
@@ -351,7 +351,7 @@ class MemoryPane(Vertical):
         if self._waiting:
             self._engine.ask(AskStandings(tuple(self._waiting[:_AT_ONCE])), self._standings_found)
 
-    def _standings_found(self, standings: dict[str, MemoryStanding]) -> None:
+    def _standings_found(self, standings: dict[str, SourceCheck]) -> None:
         """Store some of the states and request the next, so that searches can run in between."""
         self._standings = {**self._standings, **standings}
         self._looked_at |= standings.keys()
@@ -404,7 +404,7 @@ class MemoryPane(Vertical):
         unknown = (one.memory.source is not None and one.memory.id not in self._standings for one in found)
         return self._filter.stale or any(map(_is_stale, self._standings.values())) or any(unknown)
 
-    def _selected_standing(self) -> MemoryStanding | None:
+    def _selected_standing(self) -> SourceCheck | None:
         if not self.is_mounted:
             return None
         memory = self._list.selected
@@ -457,7 +457,7 @@ class MemoryPane(Vertical):
     def action_keep(self) -> None:
         self._decide(keeping)
 
-    def _decide(self, decision: Callable[[MemoryStanding], Decision]) -> None:
+    def _decide(self, decision: Callable[[SourceCheck], Decision]) -> None:
         found = self._selected_standing()
         if found is not None:
             self._worker.decide(decision(found))
@@ -497,7 +497,7 @@ def _none_yet() -> Said:
     )
 
 
-def _is_stale(found: MemoryStanding | None) -> bool:
+def _is_stale(found: SourceCheck | None) -> bool:
     return found is not None and (found.is_stale or found.kind == "moved")
 
 

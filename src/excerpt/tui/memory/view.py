@@ -21,7 +21,7 @@ from excerpt.tui.common.strips import Part, line
 from excerpt.tui.keymap import key_sign
 
 if TYPE_CHECKING:
-    from excerpt.memory.stale import DiffRow, MemoryStanding
+    from excerpt.memory.stale import DiffRow, SourceCheck
 
 _NAME = 9
 """Width in cells of the column with the names of fields."""
@@ -38,7 +38,7 @@ class Shown:
 
     memory: Memory | Skipped
     spans: tuple[Span, ...] = ()
-    standing: MemoryStanding | None = None
+    standing: SourceCheck | None = None
 
 
 class MemoryView(LineView, can_focus=False):
@@ -134,7 +134,7 @@ class MemoryView(LineView, can_focus=False):
         later = "" if memory.updated == memory.created else f", changed {local_time(memory.updated)}"
         yield from self._told("kept", local_time(memory.created) + later, width)
 
-    def _differences(self, memory: Memory, found: MemoryStanding, width: int) -> Iterator[Sequence[Part]]:
+    def _differences(self, memory: Memory, found: SourceCheck, width: int) -> Iterator[Sequence[Part]]:
         from excerpt.memory.stale import side_by_side
 
         rows = side_by_side(memory.text.strip("\n"), found.now.strip("\n"))
@@ -183,7 +183,7 @@ def place_of(source: Source) -> str:
     return f"{source.path}, {spoken(source.place, source.line_start, source.line_end, '–')}"
 
 
-def told_of(found: MemoryStanding) -> str:
+def told_of(found: SourceCheck) -> str:
     """Return a sentence about the state of a memory's source; "" if nothing has changed."""
     keep, forget = key_sign("memory-keep"), key_sign("memory-forget")
     if found.kind == "moved" and found.source is not None:

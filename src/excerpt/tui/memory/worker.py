@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from excerpt.text.tokens import Tokenizer
     from excerpt.tui.memory.decisions import Decision, Done
 
-_MOST_FOUND = 3
+_MAX_FOUND = 3
 """Maximum number of memories among the hits of a query, so that they do not displace the vault."""
 _SURE = (Confidence.STRONG, Confidence.LIKELY)
 
@@ -169,7 +169,7 @@ class MemoryWorker:
     def _find(self, query: str) -> FoundMemories:
         if not self._folder.is_dir() or not (memories := self._opened().all().memories):
             return FoundMemories((), ())
-        found = self._recalling().recall(query, limit=_MOST_FOUND) if query else []
+        found = self._recalling().recall(query, limit=_MAX_FOUND) if query else []
         return FoundMemories(tuple(self._hit(one) for one in found if one.confidence in _SURE), memories)
 
     def _offer(self, text: str, source: Source | None) -> Offers:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pygments.lexer import Lexer
 
 
-MOST = 30_000
+MAX = 30_000
 """Most characters of code highlighted in one window; Pygments takes about 1.2 us for each."""
 
 Inked = tuple[int, int, Ink]

@@ -28,7 +28,7 @@ from excerpt.tui.common.line_drawing import (
     lay_over,
     with_rest,
 )
-from excerpt.tui.note.code import MOST, Inked, code_inks
+from excerpt.tui.note.code import MAX, Inked, code_inks
 from excerpt.tui.note.properties import property_lines
 from excerpt.tui.note.table import align
 
@@ -208,14 +208,14 @@ def _properties(shown: _ShownLines) -> list[DrawnLine]:
 
 
 def _code(shown: _ShownLines) -> dict[int, list[Inked]]:
-    """Return the syntax highlighting of the code in the window, by row, up to `MOST` characters.
+    """Return the syntax highlighting of the code in the window, by row, up to `MAX` characters.
 
     The highlighting stops before the first block that exceeds the limit.
     """
     contexts = shown.contexts
     fences = Counter(one.block for one in contexts[shown.first - 1 :] if one.context is Context.CODE and one.language)
     found: dict[int, list[Inked]] = {}
-    left = MOST
+    left = MAX
     for block in fences:
         end = block + 1
         while end < len(contexts) and contexts[end] == contexts[block]._replace(context=Context.CODE):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from excerpt.kinds import Format, Scope, Strategy, next_of
 from excerpt.pack.memory_fragment import memory_id_of
-from excerpt.pack.selection import AS_RANKED, NOTHING_KEPT, KeptMarks, Mark, Overrides
+from excerpt.pack.selection import AS_RANKED, NO_MARKS, Mark, Overrides, SavedMarks
 from excerpt.settings import PackSettings
 from excerpt.text.display import counted
 from excerpt.tui.common.pause import After, Pause
@@ -30,7 +30,7 @@ _SETTLED = 0.15
 
 _SUFFIXES = {Format.MARKDOWN: ".md", Format.XML: ".xml", Format.JSON: ".json"}
 
-MOST_STEPS = 200
+MAX_STEPS = 200
 """Maximum number of decisions that can be undone."""
 
 
@@ -46,7 +46,7 @@ class PackChoices:
     of_marks: Overrides = AS_RANKED
     of_queries: Mapping[str, Overrides] = field(default_factory=dict)
     ranked: bool = True
-    before: KeptMarks = NOTHING_KEPT
+    before: SavedMarks = NO_MARKS
     """Marks of an earlier session. They are in no pack until the user takes them up."""
 
     @property
@@ -58,21 +58,21 @@ class PackChoices:
         """Return the overrides for the current pack, where `query` is the current query."""
         return self.of_marks if self.marks else self.of_queries.get(query, AS_RANKED)
 
-    def kept(self, query: str) -> KeptMarks:
+    def kept(self, query: str) -> SavedMarks:
         """Return what is kept for the next session: the marks, the query and the overrides for the marks."""
         taken = self.taking_up()
-        return KeptMarks(query or self.before.query, taken.marks, taken.of_marks) if taken.marks else NOTHING_KEPT
+        return SavedMarks(query or self.before.query, taken.marks, taken.of_marks) if taken.marks else NO_MARKS
 
     def taking_up(self) -> PackChoices:
         """Return the choices with the marks of an earlier session before those of this one."""
         marks = tuple({mark.fragment: mark for mark in (*self.before.marks, *self.marks)}.values())
         overrides = self.of_marks if self.marks else self.before.overrides
-        return replace(self, marks=marks, of_marks=overrides, before=NOTHING_KEPT)
+        return replace(self, marks=marks, of_marks=overrides, before=NO_MARKS)
 
     def without(self, fragment_ids: Collection[str]) -> PackChoices:
         """Return the choices without the marks of these fragments, and without those of an earlier session."""
         marks = tuple(mark for mark in self.marks if mark.fragment not in fragment_ids)
-        return replace(self, marks=marks, of_marks=self.of_marks if marks else AS_RANKED, before=NOTHING_KEPT)
+        return replace(self, marks=marks, of_marks=self.of_marks if marks else AS_RANKED, before=NO_MARKS)
 
     def toggling(self, mark: Mark) -> PackChoices:
         """Return the choices with this mark added, or removed if it is there. Its fragment is no longer dropped."""
@@ -143,7 +143,7 @@ class History:
         """Replace the current choices; return False if the new ones are the same."""
         if choices == self.now:
             return False
-        self._before, self._after = [*self._before[-MOST_STEPS + 1 :], self.now], []
+        self._before, self._after = [*self._before[-MAX_STEPS + 1 :], self.now], []
         self.now = choices
         return True
 
@@ -177,7 +177,7 @@ class History:
         self._before = [each.moving(moves) for each in self._before]
         self._after = [each.moving(moves) for each in self._after]
 
-    def restore(self, kept: KeptMarks) -> None:
+    def restore(self, kept: SavedMarks) -> None:
         """Add the marks kept by an earlier session to all choices, so that undo does not remove them."""
         self.now = replace(self.now, before=kept)
         self._before = [replace(each, before=kept) for each in self._before]
@@ -204,7 +204,7 @@ class PackController:
         changed: Callable[[], object],
         built: Callable[[], object],
         failed: Callable[[], object],
-        keep: Callable[[KeptMarks], object],
+        keep: Callable[[SavedMarks], object],
     ) -> None:
         self.wanted = settings
         """The settings, with scope, budget and format as set by keys."""
@@ -257,7 +257,7 @@ class PackController:
         """Order of the pack: `vault order`, `own order`, or "" for that of the scores."""
         return self.choices.order_name(self.query)
 
-    def restore(self, kept: KeptMarks) -> None:
+    def restore(self, kept: SavedMarks) -> None:
         """Load the marks of an earlier session. They are in no pack until the user takes them up."""
         self._history.restore(kept)
         self.keep()
@@ -512,7 +512,7 @@ def mark_of(hit: Hit) -> Mark:
     return Mark(hit.fragment.id, hit.fragment.path, hit.spans)
 
 
-_LEAST_BUDGET, _MOST_BUDGET = 50, 1_000_000
+_MIN_BUDGET, _MAX_BUDGET = 50, 1_000_000
 
 
 def typed_budget(text: str) -> int | str:
@@ -523,9 +523,9 @@ def typed_budget(text: str) -> int | str:
     if not (digits.isascii() and digits.isdigit()):
         return "A budget is a number of tokens, such as 4000 or 4k."
     tokens = int(digits[:9]) * (1_000 if thousands else 1)
-    if _LEAST_BUDGET <= tokens <= _MOST_BUDGET:
+    if _MIN_BUDGET <= tokens <= _MAX_BUDGET:
         return tokens
-    return f"A budget is {_LEAST_BUDGET} tokens at the least and {_MOST_BUDGET:,} at the most."
+    return f"A budget is {_MIN_BUDGET} tokens at the least and {_MAX_BUDGET:,} at the most."
 
 
 def next_budget(budget: int, steps: int) -> int:

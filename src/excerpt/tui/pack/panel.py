@@ -31,7 +31,7 @@ from excerpt.tui.pack.packer import Left, Packed
 
 _NAME = 26
 """Minimum cells for names beside a column of scopes that are all the same."""
-_LEAST_NAME = 18
+_MIN_NAME = 18
 """Minimum cells for names beside columns that can be left out."""
 _EMPTY = "The pack is empty. Type a query: its best hits go in, or only what you mark."
 
@@ -210,9 +210,9 @@ class PackPanel(RowList):
         lines, scope, why = (max(map(cell_len, column)) for column in zip(*told, strict=True))
         room = width - 4 - 9 - (lines + scope + why + 6)
         same = len({scope for _, scope, _ in told if scope}) == 1
-        if room < (_NAME if same else _LEAST_NAME):
+        if room < (_NAME if same else _MIN_NAME):
             room, scope = room + scope + 2, 0
-        return lines, scope, why if room >= _LEAST_NAME else 0
+        return lines, scope, why if room >= _MIN_NAME else 0
 
     def _why(self, pack: Pack) -> str:
         """Return the reason for a pack, with its number of marks or further hits: `marked`, `2 marks`, `hit 3 +1`."""

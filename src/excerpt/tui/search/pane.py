@@ -14,7 +14,7 @@ from textual.reactive import var
 from textual.widgets import Input, Static
 
 from excerpt.kinds import Format, Scope, Strategy, next_of
-from excerpt.pack.selection import KeptMarks
+from excerpt.pack.selection import SavedMarks
 from excerpt.settings import Settings
 from excerpt.text.display import lines_named
 from excerpt.tui.bindings import bindings
@@ -64,7 +64,7 @@ _TAKEN_BY_MENU = frozenset({"move", "mark", "edit", "back"})
 """Actions whose keys belong to the menu while it is open."""
 
 
-_LEAST = 0.65
+_MIN = 0.65
 """Least share of the height for the side panel when it is below the list and shows no passage."""
 
 
@@ -241,7 +241,7 @@ class SearchPane(Vertical):
         if self.memories.use(settings.memory):
             self._showing_changed()
 
-    def restore(self, kept: KeptMarks) -> None:
+    def restore(self, kept: SavedMarks) -> None:
         """Add the marks of an earlier session."""
         self.pack.restore(kept)
         self._show_choices()
@@ -798,7 +798,7 @@ class SearchPane(Vertical):
     def on_side_panel_passed(self) -> None:
         """Adapt the layout and the keys to the passage or view that the side panel shows now."""
         # Why, related notes and map need more room below the list than a passage.
-        self._split.least = 0.0 if self.side.view == "passage" else _LEAST
+        self._split.least = 0.0 if self.side.view == "passage" else _MIN
         self._refresh_keys()
 
     # --- one fragment or memory ---------------------------------------------------------------------------------------

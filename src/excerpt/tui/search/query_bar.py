@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from excerpt.search.interpretation import QueryReading
     from excerpt.tui.search.saved_queries import SavedQueries
 
-MOST_SHOWN, TALL = 8, 12
+MAX_SHOWN, TALL = 8, 12
 """Most rows visible, so that the list below stays visible too; and the same on a screen of 30 lines or more."""
 _NARROWEST, _WIDEST = 26, 76
 _BESIDE_KEYS = 6
@@ -138,7 +138,7 @@ class QueryMenu(RowList, can_focus=False):
         room = self.app.size
         widest = max(cell_len(c.label) + cell_len(c.beside) + self._kinds + 4 for c in self.choices)
         width = min(max(widest + 4, least, _NARROWEST), _WIDEST, room.width)
-        height = min(len(self.choices), TALL if room.height >= 30 else MOST_SHOWN, max(room.height - at.y - 3, 2)) + 2
+        height = min(len(self.choices), TALL if room.height >= 30 else MAX_SHOWN, max(room.height - at.y - 3, 2)) + 2
         offset = Offset(max(0, min(at.x, room.width - width)), at.y + 1)
         if self._placed != (width, height, offset):
             self._placed = width, height, offset

@@ -13,7 +13,7 @@ from pathlib import Path
 from excerpt.state_files import alone, append_lines, line_of, read_lines, replace_file
 from excerpt.tui.search.saved_queries import SavedQueries, change_saved
 
-MOST = 500
+MAX = 500
 """Most queries kept for a vault."""
 
 
@@ -37,7 +37,7 @@ class QueryHistory:
             kept.pop(query, None)
             kept[query] = None
             before = query
-        return QueryHistory(tuple(reversed(kept))[:MOST])
+        return QueryHistory(tuple(reversed(kept))[:MAX])
 
     def asked(self, query: str) -> QueryHistory:
         """Return a copy with a query added as the newest."""

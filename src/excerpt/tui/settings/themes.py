@@ -17,7 +17,7 @@ from textual.color import Color, ColorParseError
 from textual.theme import Theme
 
 from excerpt.errors import SettingsError
-from excerpt.settings import MOST_SETTINGS_BYTES, Places
+from excerpt.settings import MAX_SETTINGS_BYTES, Places
 from excerpt.state_files import read_text
 
 _PACKAGED = Path(__file__).parents[1] / "themes"
@@ -116,7 +116,7 @@ def theme_files(own: Path) -> dict[str, Path]:
 def load_theme(file: Path) -> Theme:
     """Return the theme of a file, named after it. Raises SettingsError."""
     try:
-        found = msgspec.convert(tomllib.loads(read_text(file, MOST_SETTINGS_BYTES)), _ThemeFile)
+        found = msgspec.convert(tomllib.loads(read_text(file, MAX_SETTINGS_BYTES)), _ThemeFile)
         for value in (*msgspec.structs.asdict(found).values(), *found.variables.values()):
             if isinstance(value, str):
                 Color.parse(value)
@@ -207,7 +207,7 @@ def keep_theme(places: Places, vault: Path | None, name: str) -> Path:
     if vault is not None:
         of_vault = places.vault_settings_file(vault)
         with suppress(OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError):
-            if "theme" in tomllib.loads(read_text(of_vault, MOST_SETTINGS_BYTES)).get("screen", {}):
+            if "theme" in tomllib.loads(read_text(of_vault, MAX_SETTINGS_BYTES)).get("screen", {}):
                 file = of_vault
     change_setting(file, "screen.theme", name, begin_with(places, None, bindable()))
     return file

@@ -150,7 +150,7 @@ def _blocks(lines: Sequence[str], first: int, last: int) -> list[Block]:
 
 # --- libraries and damage ---------------------------------------------------------------------------------------------
 
-MOST_MEMBERS, MOST_UNPACKED, MOST_RATIO = 2_000, 200_000_000, 100
+MAX_MEMBERS, MAX_UNPACKED, MAX_RATIO = 2_000, 200_000_000, 100
 """What a file that is a ZIP archive may hold: members, bytes unpacked, and how many times its packed size that is."""
 _SMALL = 10_000_000  # bytes unpacked, of which any ratio is harmless
 
@@ -186,7 +186,7 @@ def safe_zip(data: bytes) -> ZipFile:
     except (BadZipFile, OSError, ValueError, NotImplementedError) as error:
         raise ReadError("It is damaged: it cannot be opened.", "Is there another copy?") from error
     unpacked = sum(member.file_size for member in members)
-    if len(members) > MOST_MEMBERS or unpacked > MOST_UNPACKED or unpacked > max(_SMALL, MOST_RATIO * len(data)):
+    if len(members) > MAX_MEMBERS or unpacked > MAX_UNPACKED or unpacked > max(_SMALL, MAX_RATIO * len(data)):
         raise ReadError("It unpacks to more than an attachment may hold.")
     return archive
 

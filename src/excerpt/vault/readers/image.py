@@ -8,7 +8,7 @@ from excerpt.model import Note
 from excerpt.settings import Ocr
 from excerpt.vault.readers import Placed, ReadOptions, placed_note
 from excerpt.vault.readers.image_size import pages_of, size_of
-from excerpt.vault.readers.ocr import doubt_of, recognise
+from excerpt.vault.readers.ocr import ocr_warning, recognise
 
 HEADING = "Text in the image (OCR)"
 
@@ -26,7 +26,7 @@ class ImageReader:
             return placed_note(path, (), options, unread=1)
         found = recognise(data, options.ocr, options.language)
         parts = (Placed("", (HEADING,), found.text),) if found.text else ()
-        warnings = doubt_of(found)
+        warnings = ocr_warning(found)
         if (pages := pages_of(data)) > 1:
             warnings += (f"Only the first of its {pages:,} pages is read: save it as a PDF to have all of them read.",)
         return placed_note(path, parts, options, warnings=warnings)

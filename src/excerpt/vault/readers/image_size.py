@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from excerpt.errors import ReadError
 
 SMALLEST_SIDE = 32
-MOST_PIXELS = 50_000_000
+MAX_PIXELS = 50_000_000
 
 Size = tuple[int, int]
 
@@ -32,9 +32,9 @@ def size_of(data: bytes) -> Size:
         )
     if min(width, height) < SMALLEST_SIDE:
         raise ReadError(f"It is {width} by {height} pixels, too small to hold text.")
-    if width * height > MOST_PIXELS:
+    if width * height > MAX_PIXELS:
         raise ReadError(
-            f"It is {width:,} by {height:,} pixels, more than the {MOST_PIXELS // 1_000_000} million that are read.",
+            f"It is {width:,} by {height:,} pixels, more than the {MAX_PIXELS // 1_000_000} million that are read.",
             "Save it smaller to have its text read.",
         )
     return width, height

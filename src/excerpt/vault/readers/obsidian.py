@@ -18,7 +18,7 @@ from excerpt.vault.readers import Placed, ReadOptions, damaged, placed_note
 from excerpt.vault.readers.markdown import decode
 
 _LONGEST_HEADING = 80
-_MOST_OUTPUT = 2_000
+_MAX_OUTPUT = 2_000
 """Characters of a cell's output: more is data."""
 
 
@@ -192,5 +192,5 @@ def _outputs(outputs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     for output in outputs:
         shown = output.get("data")
         text = _text(output.get("text")) or _text(shown.get("text/plain") if isinstance(shown, dict) else "")
-        if 0 < len(text.strip()) <= _MOST_OUTPUT:
+        if 0 < len(text.strip()) <= _MAX_OUTPUT:
             yield text.strip("\n")

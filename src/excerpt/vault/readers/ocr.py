@@ -110,7 +110,7 @@ def recognise(image: bytes, ocr: Ocr, language: str) -> Recognised:
     return read(image, language)
 
 
-def doubt_of(found: Recognised) -> tuple[str, ...]:
+def ocr_warning(found: Recognised) -> tuple[str, ...]:
     """Return a warning for the note if the recognised text may be wrong."""
     if not found.text or found.confidence >= SURE:
         return ()
@@ -213,13 +213,13 @@ _TESSERACT_NAMES: Mapping[str, tuple[str, ...]] = {
 }  # fmt: skip
 _NO_LANGUAGES = ("osd", "equ", "snum")
 # Each language makes an image take that much longer; who has more than these has installed them all.
-_MOST_LANGUAGES = 4
+_MAX_LANGUAGES = 4
 
 
 def languages_for(language: str, installed: Sequence[str]) -> tuple[str, ...]:
     """Return the installed languages of tesseract to use: the vault's and English; all, if few and none is set."""
     known = [name for name in installed if name not in _NO_LANGUAGES]
-    if language or len(known) > _MOST_LANGUAGES:
+    if language or len(known) > _MAX_LANGUAGES:
         wanted = (*_TESSERACT_NAMES.get(language, ()), "eng")
         return tuple(name for name in dict.fromkeys(wanted) if name in known)
     return tuple(sorted(known, key=lambda name: name != "eng"))

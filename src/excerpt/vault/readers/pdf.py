@@ -23,20 +23,20 @@ if TYPE_CHECKING:
 
     from excerpt.vault.readers.ocr import Recognised
 
-MOST_TEXT = 5_000_000
+MAX_TEXT = 5_000_000
 """Characters read of one file."""
 FEW_LETTERS = 25
 """A page with fewer, and an image over more than half of it, was scanned; as in paperless, a page that has text is not
 read by OCR again."""
 _HALF = 0.5
-_MOST_PIXELS = 20_000_000
+_MAX_PIXELS = 20_000_000
 _DPI = 200 / 72
 
 _HEADS = 2
 _EDGE = 0.12
 """Share of a page's height at each end in which repeated lines, at most `_HEADS`, are headers or footers."""
-_MOST_PAGES_SHARE = 0.6
-_FEWEST_PAGES = 4
+_MAX_PAGES_SHARE = 0.6
+_MIN_PAGES = 4
 
 # In line heights: from baseline to baseline within a paragraph it is one line's lead, of which headings have more.
 _GAP = 1.35
@@ -144,14 +144,14 @@ def _pages(document: PdfDocument, options: ReadOptions) -> tuple[list[_PdfPage],
             page.close()
         pages.append(_PdfPage(index + 1, _label(document, index), lines, height, recognised))
         size += len(recognised) + sum(len(line.text) + 1 for line in lines)
-        if size > MOST_TEXT:
+        if size > MAX_TEXT:
             break
     if left := len(document) - len(pages):
         warnings.append(f"Only the first {len(pages):,} of {len(pages) + left:,} pages are read.")
     if found:
-        from excerpt.vault.readers.ocr import doubt_of
+        from excerpt.vault.readers.ocr import ocr_warning
 
-        warnings += doubt_of(min(found, key=lambda one: one.confidence if one.text else 100.0))
+        warnings += ocr_warning(min(found, key=lambda one: one.confidence if one.text else 100.0))
     return pages, scanned, [*warnings, *([failed] if failed else [])]
 
 
@@ -225,7 +225,7 @@ def _recognised(page: PdfPage, options: ReadOptions) -> Recognised:
     from excerpt.vault.readers.ocr import recognise
 
     pixels = page.get_width() * page.get_height() * _DPI**2
-    scale = _DPI * min(1.0, (_MOST_PIXELS / max(pixels, 1.0)) ** 0.5)
+    scale = _DPI * min(1.0, (_MAX_PIXELS / max(pixels, 1.0)) ** 0.5)
     bitmap = page.render(scale=scale, grayscale=True)
     shades = bitmap.to_numpy()
     image = b"P5\n%d %d\n255\n" % (bitmap.width, bitmap.height) + shades.reshape(bitmap.height, -1).tobytes()
@@ -262,11 +262,11 @@ def _title(document: PdfDocument) -> str:
 
 def _without_heads(pages: Sequence[_PdfPage]) -> list[Sequence[_TextLine]]:
     """Return the lines of pages without headers and footers, whatever number is in them."""
-    if len(pages) < _FEWEST_PAGES:
+    if len(pages) < _MIN_PAGES:
         return [page.lines for page in pages]
     edges = [{_head(line) for line in (*page.lines[:_HEADS], *page.lines[-_HEADS:])} for page in pages]
     seen = Counter(key for keys in edges for key in keys)
-    often = {key for key, count in seen.items() if count > _MOST_PAGES_SHARE * len(pages)}
+    often = {key for key, count in seen.items() if count > _MAX_PAGES_SHARE * len(pages)}
 
     def is_head(page: _PdfPage, at: int) -> bool:
         line = page.lines[at]

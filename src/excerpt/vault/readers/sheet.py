@@ -15,7 +15,7 @@ from excerpt.model import Note
 from excerpt.vault.readers import Placed, ReadOptions, damaged, library, placed_note, safe_zip
 from excerpt.vault.readers.markdown import decode
 
-MOST_ROWS, MOST_COLUMNS, MOST_TEXT = 5_000, 50, 200_000
+MAX_ROWS, MAX_COLUMNS, MAX_TEXT = 5_000, 50, 200_000
 """Rows of all sheets, columns of each, and characters read of one file: more is data, not text."""
 _ROWS = 40
 """Of a section."""
@@ -89,11 +89,11 @@ class _SheetRows:
     ) -> None:
         """Take rows; `name` gives place and heading of those from one to another and between two columns."""
         used = sorted({column for _, values in (*rows, (0, header)) for column, value in enumerate(values) if value})
-        kept = used[:MOST_COLUMNS]
+        kept = used[:MAX_COLUMNS]
         self.columns_left = max(self.columns_left, len(used) - len(kept))
         for start in range(0, len(rows), _ROWS):
-            taken = rows[start : start + min(_ROWS, MOST_ROWS - self.rows)]
-            if not taken or self.size >= MOST_TEXT:
+            taken = rows[start : start + min(_ROWS, MAX_ROWS - self.rows)]
+            if not taken or self.size >= MAX_TEXT:
                 self.rows_left += len(rows) - start
                 return
             lines = [_line(values, kept) for _, values in taken]
@@ -101,7 +101,7 @@ class _SheetRows:
                 lines.insert(0, _line(header, kept))
             lines = list(filter(None, lines))
             whole = "\n".join(lines)
-            text = whole[: MOST_TEXT - self.size]
+            text = whole[: MAX_TEXT - self.size]
             self.is_cut = len(text) < len(whole)
             place, heading = name(taken[0], taken[-1], kept[0], kept[-1])
             self.parts.append(Placed(place, (heading,), text))
@@ -118,9 +118,9 @@ class _SheetRows:
         if self.rows_left:
             left.append(f"Only the first {self.rows:,} rows of it are read; {self.rows_left:,} are left out.")
         if self.is_cut:
-            left.append(f"Only the first {MOST_TEXT:,} characters of it are read.")
+            left.append(f"Only the first {MAX_TEXT:,} characters of it are read.")
         if self.columns_left:
-            left.append(f"Only {MOST_COLUMNS} columns of it are read; {self.columns_left:,} are left out.")
+            left.append(f"Only {MAX_COLUMNS} columns of it are read; {self.columns_left:,} are left out.")
         return placed_note(path, self.parts, options, warnings=left)
 
 
@@ -159,14 +159,14 @@ def _workbook_note(workbook: object, path: str, options: ReadOptions) -> Note:
         first_row, first_column = cells.start
         rows: list[Row] = []
         is_named = False
-        for number, values in enumerate(cells.to_python(nrows=MOST_ROWS + 1), start=first_row + 1):
+        for number, values in enumerate(cells.to_python(nrows=MAX_ROWS + 1), start=first_row + 1):
             shown = [_shown(value) for value in values[:_WIDEST]]
             if any(shown):
                 is_named = is_named or (not rows and all(isinstance(value, str) for value in values[:_WIDEST]))
                 rows.append((number, shown))
         header = _header(rows, bool) if is_named else []
         found.add(rows, header, _cell_place(sheet.name, first_column))
-        found.rows_left += max(0, cells.height - MOST_ROWS - 1)
+        found.rows_left += max(0, cells.height - MAX_ROWS - 1)
         found.columns_left += max(0, cells.width - _WIDEST)
     return found.note(path, options)
 

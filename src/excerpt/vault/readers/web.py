@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from selectolax.lexbor import LexborNode
 
-MOST_TEXT = 5_000_000
+MAX_TEXT = 5_000_000
 """Characters read of one file."""
 _DROPPED = frozenset({"script", "style", "template", "nav", "head", "noscript", "svg", "iframe", "object", "select"})
 _BLOCKS = {
@@ -80,7 +80,7 @@ class EpubReader:
         return placed_note(path, parts, options, title=book.title, warnings=[_TOO_LONG] if is_cut else [])
 
 
-_TOO_LONG = f"Only the first {MOST_TEXT:,} characters of it are read."
+_TOO_LONG = f"Only the first {MAX_TEXT:,} characters of it are read."
 
 
 def _decoded(data: bytes) -> tuple[str, str]:
@@ -135,11 +135,11 @@ def _read_page(text: str) -> _WebPage:
                 reading.enter(node)
             else:
                 reading.leave(node)
-            if reading.size > MOST_TEXT:
+            if reading.size > MAX_TEXT:
                 break
     reading.finish(0)
     name = " ".join((title.text() or "").split())[:200] if title is not None else ""
-    return _WebPage(name, reading.parts, reading.links, reading.size > MOST_TEXT)
+    return _WebPage(name, reading.parts, reading.links, reading.size > MAX_TEXT)
 
 
 def _walk(root: LexborNode) -> Iterator[tuple[LexborNode, bool]]:
@@ -235,7 +235,7 @@ class _PageWalk:
         self._in_item -= tag == "li"
 
     def _take(self, text: str) -> None:
-        room = MOST_TEXT - self.size
+        room = MAX_TEXT - self.size
         self.size += len(text)
         text = text[:room]
         self._inline.append(text)
@@ -347,7 +347,7 @@ def _chapters(archive: ZipFile, book: _Book) -> tuple[list[Placed], bool]:
             below = part.headings[1:] if part.headings[:1] == (name,) else part.headings
             parts.append(Placed(f"chapter={number}", (name, *below), part.text))
             size += len(part.text)
-        if page.is_cut or size > MOST_TEXT:
+        if page.is_cut or size > MAX_TEXT:
             return parts, True
     return parts, False
 
