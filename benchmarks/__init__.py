@@ -1,6 +1,6 @@
-"""Measurements: none is a test, all read the ratio to a peer in the same run."""
+"""Measurements, not tests: judge each by its ratio to a peer measured in the same run."""
 
 import os
 
-# As the program does, before numpy is loaded.
+# As in the program, before numpy is imported.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

@@ -1,6 +1,6 @@
-"""Measure excerpt's speed against peers in the same run: `make bench`, or `python -m benchmarks`.
+"""Measure excerpt's speed beside peers in the same run: `make bench`, or `python -m benchmarks`.
 
-Figures of a busy machine mean little alone: read the ratios.
+Absolute figures of a busy machine mean little: compare the ratios.
 """
 
 from __future__ import annotations

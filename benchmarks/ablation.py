@@ -1,7 +1,7 @@
-"""What each signal, strategy and setting of the ranking is worth: the same questions under one variant after another.
+"""Measure the effect of each signal, strategy and setting on the ranking, on the same questions.
 
-All variants are worked out from candidates that were asked for once (`cases`), so that one of ten thousand questions
-takes a second or two.
+All variants are computed from candidates that were collected once (`cases`), so that a variant on ten thousand
+questions takes a second or two.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ FOUR = (Strategy.HYBRID, Strategy.ADAPTIVE, Strategy.PROXIMITY, Strategy.SEMANTI
 HYBRID = WEIGHTS[Strategy.HYBRID]
 ALONE = Weights(**{**dict.fromkeys(SIGNALS, 0.0), "words": 1.0})
 BELOW_BEST = 0.005
-"""How far auto may stay below the best of the four strategies on a set."""
+"""The most that auto may be below the best of the four strategies on a set."""
 
 Reached = Mapping[str, Summary]
-"""What a variant reached, by the name of the set."""
+"""The results of a variant, by the name of the set."""
 
 GROUPS: Mapping[str, Callable[[QuerySet], bool]] = {
     "English vaults": lambda s: s.collection is None and s.language == "en",
@@ -35,7 +35,7 @@ GROUPS: Mapping[str, Callable[[QuerySet], bool]] = {
     "xquad": lambda s: s.family == "xquad",
     "all sets": lambda _: True,
 }
-"""Groups of sets, over which MRR@10 or nDCG@10 are averaged, each set counting the same."""
+"""Groups of sets; MRR@10 or nDCG@10 is averaged over each group, with every set weighted equally."""
 
 
 OF_VAULTS: Mapping[str, str] = {
@@ -45,14 +45,14 @@ OF_VAULTS: Mapping[str, str] = {
     "of links": "of_links",
     "others": "others",
 }
-"""Fields of a summary that are averaged over the sets of vaults."""
+"""Fields of `Summary` that are averaged over the sets of vaults."""
 
 
 # --- strategies and signals -------------------------------------------------------------------------------------------
 
 
 def strategies_and_signals(every: Sequence[Cases]) -> None:
-    """Print what the strategies reach alone, and hybrid without each of its signals."""
+    """Print the results of each strategy alone, and of hybrid without each of its signals."""
     reached = _reached(every, [*compared(), *(v for _, v in without_each())])
     print("\n## Strategies, and hybrid without each signal\n")
     in_groups(every, reached)
@@ -68,7 +68,7 @@ def strategies_and_signals(every: Sequence[Cases]) -> None:
 
 
 def compared() -> list[Variant]:
-    """The shipped ranking, and the ways to answer that it is compared with."""
+    """Return the shipped ranking and the rankings that it is compared with."""
     return [
         auto(),
         *(Variant(str(strategy), strategy, WEIGHTS) for strategy in FOUR),
@@ -79,14 +79,14 @@ def compared() -> list[Variant]:
 
 
 def without_each() -> list[tuple[str, Variant]]:
-    """Hybrid without each of its signals, and the signal's name."""
+    """Return for each signal its name and hybrid without it."""
     variants = {name: _hybrid_with(name, 0.0) for name in (*SIGNALS, "links")}
     variants["name"] = Variant("", Strategy.HYBRID, WEIGHTS, names_first=False)
     return [(name, replace(variant, name=f"hybrid without {name}")) for name, variant in variants.items()]
 
 
 def halved_and_doubled() -> list[Variant]:
-    """Hybrid with each weight once half, once twice what it is."""
+    """Return hybrid with each weight halved, and with each weight doubled."""
     weights = {**asdict(HYBRID), "links": LINKS}
     return [_hybrid_with(name, factor * weight) for name, weight in weights.items() for factor in (0.5, 2.0)]
 
@@ -99,7 +99,7 @@ def _hybrid_with(name: str, weight: float) -> Variant:
 
 
 def against_best(reached: Mapping[str, Reached]) -> str:
-    """Whether auto is anywhere more than BELOW_BEST under the best of the four, in a sentence."""
+    """Return whether auto is nowhere more than BELOW_BEST below the best of the four strategies, as a sentence."""
     gaps = {name: _lag(name, reached) for name in reached["auto"]}
     worst = min(gaps, key=lambda name: gaps[name])
     said = f"auto at most {BELOW_BEST} below the best of the four (most: {gaps[worst]:+.4f} on {worst})"
@@ -107,7 +107,7 @@ def against_best(reached: Mapping[str, Reached]) -> str:
 
 
 def against_rrf(reached: Mapping[str, Reached]) -> str:
-    """Whether auto is above reciprocal rank fusion on average, in a sentence."""
+    """Return whether auto is above reciprocal rank fusion on average, as a sentence."""
     mean = {name: _mean(reached[name].values()) for name in ("auto", "RRF")}
     said = f"auto above RRF on average ({mean['auto']:.4f} and {mean['RRF']:.4f})"
     return verdict(mean["auto"] > mean["RRF"], said)
@@ -131,10 +131,11 @@ def _without_row(name: str, reached: Mapping[str, Reached]) -> Sequence[str]:
 
 
 def settings(every: Sequence[Cases], untold: Sequence[Cases], unnamed: Sequence[Cases]) -> None:
-    """Print what the lead, the fragments of one note, names, and what is known of words in general are worth.
+    """Print how the settings of auto change its results.
 
-    `untold` are the candidates where every word tells as much as its rarity says, `unnamed` those where the first
-    heading of a note is none of its names.
+    They are the extra weight of the primary strategy's signal, the limits of hits per note, names, and general word
+    frequency. `untold` are the candidates with words weighted by their rarity in the vault alone, `unnamed` those for
+    which the first heading of a note is not one of its names.
     """
     shipped = auto()
     variants = [
@@ -167,7 +168,7 @@ def settings(every: Sequence[Cases], untold: Sequence[Cases], unnamed: Sequence[
 
 
 def led(weights: Weights, lead_weight: float) -> Mapping[Strategy, Weights]:
-    """`weights` by the strategy that leads, whose own signal counts `lead_weight` more."""
+    """Return the weights for each primary strategy: `weights` with `lead` added to that strategy's own signal."""
 
     def own(leader: Strategy) -> list[str]:
         more = ranking.weights_for(leader)
@@ -183,8 +184,11 @@ def led(weights: Weights, lead_weight: float) -> Mapping[Strategy, Weights]:
 
 
 def in_groups(every: Sequence[Cases], reached: Mapping[str, Reached]) -> None:
-    """Print a row for each variant: means over groups of sets, and over vaults of section@10, recall@10, and MRR@10 of
-    the gap rows, of texts of links and of all other queries."""
+    """Print a row for each variant, with its means over the groups of sets.
+
+    For sets of vaults the means of section@10 and recall@10 are added, and of MRR@10 for the gap rows, for anchor texts
+    and for all other queries.
+    """
     sets = [cases.query_set for cases in every]
     groups = {name: [s.name for s in sets if belongs(s)] for name, belongs in GROUPS.items()}
     groups = {name: members for name, members in groups.items() if members}
@@ -210,5 +214,5 @@ def _mean(reached: Iterable[Summary]) -> float:
 
 
 def progress(doing: str) -> None:
-    """Say on stderr what is being done."""
+    """Print on stderr what is being done."""
     print(f"quality: {doing}", file=sys.stderr, flush=True)

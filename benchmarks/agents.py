@@ -1,7 +1,7 @@
 """Measure what an agent spends: `python -m benchmarks.agents`.
 
-How many tokens are in an agent's context when the answering passage is, and how often it is there at all, by four
-ways to look for it; what they are and when a passage counts as there stands in the page (`_METHOD`).
+Measures how many tokens are in an agent's context once the answering passage is, and how often it is there at all, for
+four ways of searching. The result page (`_METHOD`) explains the ways and when a passage counts as present.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from excerpt.settings import PackSettings, Settings, places
 
 BUDGETS = (500, 1_000, 2_000, 4_000)
 TIMES = 10
-"""How many times as many tokens as a pack (a) is given in the promise that is looked at."""
+"""How many times the tokens of a pack way (a) gets in the checked promise."""
 PROMISED = 1_000
 LARGE = tuple(TIMES * budget for budget in BUDGETS)
 PLOTTED = (250, 500, 1_000, 2_000, 4_000, 8_000, 16_000, 40_000)
 PACKED = PLOTTED[:6]
-"""Budgets of packs; the last is the most that the server gives."""
+"""Token budgets of packs; the last is the largest that the server allows."""
 MAX = LARGE[-1]
 LISTED, SNIPPET = 10, 200
-"""Hits that `search` lists, and characters of each, by default."""
+"""Hits that `search` lists by default, and characters of each."""
 AROUND = 100
-"""Tokens of the first and the last line of an answer of the MCP server: 95 of 100 answers have fewer."""
+"""Tokens of the first and the last line of an answer of the MCP server; 95 of 100 answers have fewer."""
 PLOT = Path("screenshots/agents.svg")
 
 GREP, BEST, NOTES, READ, PACK = (
@@ -73,7 +73,7 @@ smallest that holds the passage, from {PACKED[0]} tokens up. All dev questions o
 
 
 def until_read(files: Files, question: Question, paths: Sequence[str]) -> float:
-    """Tokens of whole files up to the first line of a target; infinite where that takes more than MOST."""
+    """Return the tokens of whole files up to the first line of a target; infinite if that exceeds MOST."""
     spent = 0
     for path in paths:
         if path in question.grades:
@@ -88,7 +88,7 @@ def until_read(files: Files, question: Question, paths: Sequence[str]) -> float:
 
 
 def until_found(found: Found) -> float:
-    """Tokens of `search`, and of the hits that are read until one is of the target."""
+    """Return the tokens of `search` and of the hits read until one is in the target."""
     listed = [answers.hit_part(number, hit, SNIPPET) for number, hit in enumerate(found.hits[:LISTED], 1)]
     spent = AROUND + TOKENIZER.count("\n\n".join(listed))
     for hit in found.hits[:LISTED]:
@@ -100,7 +100,7 @@ def until_found(found: Found) -> float:
 
 
 def in_packs(snapshot: Snapshot, found: Found) -> dict[int, int]:
-    """The tokens of those packs that hold the target, by budget."""
+    """Return the tokens of those packs that contain the target, by budget."""
     held = {}
     for budget in PACKED:
         packed = build_pack(
@@ -121,8 +121,11 @@ def in_packs(snapshot: Snapshot, found: Found) -> dict[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Of each question of a set: the tokens until its passage is there, by each way of (a) and by (b) and (c), and by
-    (d) for each budget. `judged` says which have a section that is judged, and not a note."""
+    """The results of a set: for each question, the tokens until its passage is in the context.
+
+    `greps` has them for each variant of way (a), `notes` and `reads` for (b) and (c), `packs` for (d) by budget.
+    `judged` says which questions have a judged section, not only a judged note.
+    """
 
     name: str
     judged: tuple[bool, ...]
@@ -132,7 +135,7 @@ class Measured:
     packs: tuple[Mapping[int, int], ...]
 
     def held(self, way: str, budget: int, *, sections: bool = False) -> int:
-        """How many questions have their passage in the context within a budget, with `sections` of the judged ones."""
+        """Return how many questions have their passage within a budget; with `sections`, only of the judged ones."""
         if way == BEST:
             return max(self._within(spent, budget, sections=sections) for spent in self.greps)
         if way == PACK:
@@ -143,7 +146,7 @@ class Measured:
         return self.held(way, budget) / len(self.judged)
 
     def median(self, way: str) -> str:
-        """Tokens that half of the questions are answered within."""
+        """Return the tokens within which half of the questions are answered."""
         if way == BEST:
             half = min(map(statistics.median, self.greps))
         elif way == PACK:
@@ -189,7 +192,7 @@ def _notes(found: Found) -> list[str]:
 
 
 def promise(of: Measured, way: str, *, sections: bool = False) -> str:
-    """Whether a pack of PROMISED tokens holds the passage at least as often as (a) with TIMES as many."""
+    """Return whether a pack of PROMISED tokens holds the passage at least as often as `way` with TIMES as many."""
     ours = of.held(PACK, PROMISED, sections=sections)
     theirs = of.held(way, TIMES * PROMISED, sections=sections)
     asked = f"{sum(of.judged)} with a judged section" if sections else f"{len(of.judged)}"
@@ -208,7 +211,7 @@ def _report(of: Measured) -> None:
 
 
 def plot(every: Sequence[Measured], file: Path) -> None:
-    """Draw the means over the sets: share of questions by tokens, a line for each way."""
+    """Draw the means over the sets: share of questions by tokens, one line for each way."""
     import matplotlib as mpl
 
     mpl.use("svg")

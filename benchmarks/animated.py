@@ -1,8 +1,8 @@
-"""Pictures of the app, one after the other in one SVG that moves by itself: what stays from picture to picture is in it
-once, so that eight pictures take the room of three.
+"""Write an animated SVG from several screenshots of the app.
 
-Only styles move it: no script, which the pages that show a README take out, and nothing is fetched. Where motion is not
-wanted, or not understood, the last picture stands.
+What stays the same from picture to picture is stored once, so that eight pictures take the space of three. Only CSS
+animates it: no script, which the sites that render a README remove, and nothing is fetched. If motion is disabled or
+not supported, the last picture is shown.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ _BOX = re.compile(r'viewBox="0 0 ([\d.]+) ([\d.]+)"')
 _SCREEN = re.compile(r'<g transform="[^"]*" clip-path="url\(#terminal-clip-terminal\)">')
 _FONTS = re.compile(r"@font-face \{.*?\n    \}", re.S)
 _ROOM = 64
-"""Units below the pictures, for what is said of each."""
+"""Height in SVG units below the pictures, for the captions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One picture as the app exports it, how many seconds it stands, and what is said below it: keys, then words."""
+    """One exported screenshot, the seconds it is shown, and its caption: keys, then words."""
 
     svg: str
     seconds: float
@@ -34,7 +34,7 @@ class Frame:
 
 
 def animated(frames: Sequence[Frame]) -> str:
-    """One SVG of the frames, which have the same size, in a loop."""
+    """Return one SVG that shows the frames, all of the same size, in a loop."""
     classes: dict[str, str] = {}
     shapes, texts, told = Pieces(), Pieces(), Pieces()
     for number, frame in enumerate(frames):
@@ -60,7 +60,7 @@ def animated(frames: Sequence[Frame]) -> str:
 
 
 class Pieces:
-    """Pieces of pictures, each with the numbers of those that it is in."""
+    """Pieces of the pictures, each with the numbers of the pictures that contain it."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, list[int]] = {}
@@ -74,7 +74,7 @@ class Pieces:
         return {tuple(numbers) for numbers in self._numbers.values()}
 
     def groups(self, names: Mapping[tuple[int, ...], str]) -> Iterator[str]:
-        """What is seen in the same pictures, in one group each."""
+        """Yield one SVG group for each set of pictures, with the pieces that are visible in exactly these."""
         for seen, name in names.items():
             same = [piece for piece, numbers in self._numbers.items() if tuple(numbers) == seen]
             if same:
@@ -85,7 +85,7 @@ _TOLD = ".key { fill: #f1c14e; font: bold 26px monospace } .told { fill: #dfe3ea
 
 
 def _restyled(piece: str, styles: Mapping[str, str], classes: dict[str, str]) -> str:
-    """A piece with a class that means the same in all pictures."""
+    """Return a piece with its CSS classes renamed, so that a class means the same in all pictures."""
 
     def renamed(found: re.Match[str]) -> str:
         rule = styles[found[1]].rstrip("; ")
@@ -108,7 +108,7 @@ def _size(svg: str) -> tuple[float, float]:
 
 
 def _head(svg: str) -> str:
-    """What stands before the pieces of a picture, with room and a ground for words below."""
+    """Return the SVG before the pieces of a picture, with a background and space for captions below."""
     width, height = _size(svg)
     begin = _SCREEN.search(svg)
     assert begin is not None
@@ -118,7 +118,7 @@ def _head(svg: str) -> str:
 
 
 def _moves(frames: Sequence[Frame], names: Mapping[tuple[int, ...], str]) -> Iterator[str]:
-    """When what stands in some of the pictures alone is seen."""
+    """Yield the CSS animations that show and hide the groups that are not in all pictures."""
     whole, last = sum(frame.seconds for frame in frames), len(frames) - 1
     for seen, name in names.items():
         if len(seen) == len(frames):

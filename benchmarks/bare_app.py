@@ -1,4 +1,4 @@
-"""The least a Textual app can be, in the shape of ours: what first_paint compares with."""
+"""A minimal Textual app with the structure of excerpt's, for comparison in `first_paint`."""
 
 from __future__ import annotations
 

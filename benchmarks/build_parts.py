@@ -1,9 +1,9 @@
-"""Where the CPU seconds of a build go: one process builds a vault's index from nothing, with a clock on each part.
+"""Measure where the CPU seconds of a build go: one process builds an index from nothing, with a clock on each part.
 
     python -m benchmarks.build_parts VAULT
 
-A build of the program spreads the same work over processes, and each of them takes apart for itself the words that it
-meets for the first time; so its sum is a little higher.
+The program spreads the same work over processes, each of which stems the words that are new to it; so its total is a
+little higher.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 
 
 class Clock:
-    """CPU seconds by part. A part within another counts for itself only."""
+    """CPU seconds by part; a nested part is not counted in the outer one."""
 
     def __init__(self) -> None:
         self.seconds: defaultdict[str, float] = defaultdict(float)
@@ -28,7 +28,7 @@ class Clock:
         self._open: list[float] = []
 
     def watch(self, owner: object, name: str, part: str) -> None:
-        """Put a clock on a function of a module or class, for the rest of the process."""
+        """Measure a function of a module or class, for the rest of the process."""
         function: Callable[..., Any] = getattr(owner, name)
         self.parts.add(part)
 
@@ -48,8 +48,10 @@ class Clock:
 
 
 def measure(vault: Path) -> dict[str, float]:
-    """Return the seconds of each part, and of the whole as "all". Raises SystemExit where a build calls none of the
-    functions of a part."""
+    """Return the CPU seconds of each part, and of the whole as "all".
+
+    Raises SystemExit if a build calls none of the functions of a part.
+    """
     from excerpt.index import build, catalog, embed, lexical, pool, postings, prepare, vectors
     from excerpt.settings import Settings
     from excerpt.text import markdown

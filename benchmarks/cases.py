@@ -1,8 +1,8 @@
-"""Every question's candidates, asked for once: after that, any weighing of their signals is arithmetic.
+"""Collect the candidates of every question once: after that, any weighting of their signals is arithmetic.
 
-The engine puts candidates forward whatever the weights, so one pass over the questions is enough to rank them by any
-variant. What is repeated of the engine here, how signals become a list, is what tests and `make quality` hold to give
-the engine's own lists.
+The engine generates the same candidates whatever the weights, so one pass over the questions is enough to rank them by
+any variant. The part of the engine that is repeated here, from signals to a list, is compared with the engine's own
+lists by tests and `make quality`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from excerpt.search.ranking import SIGNALS, Floats, Scored, Weights
 from excerpt.settings import SearchSettings, Settings
 
 LIMIT = 50
-"""Hits that are looked at, as many as the scorer asks for."""
+"""Hits that are evaluated, as many as the scorer requests."""
 LINKS = ranking.BOOSTS["links"]
 PER_NOTE = SearchSettings().per_note
 _ANCHOR = SIGNALS.index("anchor")
@@ -41,12 +41,13 @@ _ANCHOR = SIGNALS.index("anchor")
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One question with its candidates: rows, signals (rows x SIGNALS), which are of notes that the query names, their
-    notes, and the order of rows that score alike.
+    """One question with its candidates and everything needed to rank them.
 
-    `notes` are numbered from 0 among those that matter here: the candidates' and those they link to. `links` are
-    pairs of them, `note_count` how many there are. `fair_anchor` is the signal `anchor`, and `fair_links` are the
-    links, without those in notes that the query's words were taken from.
+    `rows` are the candidates' rows in the index, `signals` is rows x SIGNALS, `named` marks those of notes that the
+    query names, and `tied` is the order of rows with equal scores. `notes` are numbered from 0 among the candidates'
+    notes and those they link to; `links` are pairs of these numbers, `note_count` is how many there are. `fair_called`
+    is the signal `called`, and `fair_links` are the links, without those in notes that the query's words were taken
+    from.
     """
 
     question: Question
@@ -62,7 +63,7 @@ class Case:
     word_count: int
 
     def leader(self, wanted: Strategy) -> Strategy:
-        """Which strategy answers when `wanted` is asked for."""
+        """Return the strategy that answers if `wanted` is requested."""
         return ranking.active_strategy(
             ranking.primary_strategy(self.word_count) if wanted is Strategy.AUTO else wanted,
             words_found=bool(self.signals[:, SIGNALS.index("words")].any()),
@@ -72,7 +73,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Cases:
-    """A set's questions with their candidates. `places` are those of all rows of the index."""
+    """The questions of a set with their candidates; `places` are the locations of all rows of the index."""
 
     query_set: QuerySet
     places: Sequence[Place]
@@ -81,8 +82,11 @@ class Cases:
 
 @dataclass(frozen=True)
 class Variant:
-    """A way to rank candidates: the weights by the strategy that answers, None for reciprocal ranks. Unless `origins`,
-    the links of notes that a query's words were taken from are not heard: one may be the query itself."""
+    """A way to rank candidates.
+
+    `weights` are by the strategy that answers, None for reciprocal rank fusion. Unless `origins`, the links of notes
+    that a query's words were taken from are ignored: the query may be the anchor text of one.
+    """
 
     name: str
     wanted: Strategy
@@ -95,12 +99,12 @@ class Variant:
 
 
 def auto() -> Variant:
-    """What is shipped."""
+    """Return the shipped ranking."""
     return Variant("auto", Strategy.AUTO, {leader: ranking.weights_for(leader) for leader in Strategy})
 
 
 def summaries(every: Sequence[Cases], variant: Variant) -> dict[str, Summary]:
-    """What a variant reaches on each set, by the set's name."""
+    """Return the results of a variant on each set, by the set's name."""
     found = {}
     for cases in every:
         judged = cases.query_set.collection is not None
@@ -110,7 +114,7 @@ def summaries(every: Sequence[Cases], variant: Variant) -> dict[str, Summary]:
 
 
 def ranked(cases: Cases, case: Case, variant: Variant) -> list[Place]:
-    """The first hits of one question under a variant."""
+    """Return the locations of a question's first LIMIT hits under a variant."""
     scored = score(case, variant)
     scores = scored.scores
     places = np.searchsorted(case.rows, scored.rows)
@@ -120,7 +124,7 @@ def ranked(cases: Cases, case: Case, variant: Variant) -> list[Place]:
 
 
 def score(case: Case, variant: Variant) -> Scored:
-    """A question's candidates with their scores under a variant, as the engine scores them."""
+    """Return a question's candidates with their scores under a variant, as the engine scores them."""
     if variant.weights is None:
         return ranking.add_name(ranking.reciprocal(case.rows, case.signals), case.named, case.notes)
     signals, links = case.signals, case.links
@@ -140,7 +144,7 @@ def score(case: Case, variant: Variant) -> Scored:
 
 
 def collect(query_set: QuerySet, folder: Path) -> Cases:
-    """Ask for the candidates of all questions of a set, whose vault is indexed in `folder`."""
+    """Collect the candidates of all questions of a set whose vault is indexed in `folder`."""
     snapshot = Snapshot.open(folder, Settings())
     try:
         engine = Engine(snapshot, Settings())
@@ -153,13 +157,13 @@ def collect(query_set: QuerySet, folder: Path) -> Cases:
 
 @contextmanager
 def every_word_telling() -> Iterator[None]:
-    """While it lasts, a word is weighed by its rarity in the vault alone, not by what it says in general language."""
+    """Weight words by their rarity in the vault alone inside this context, without general language statistics."""
     with patch.object(evidence, "_telling", lambda words, _snapshot: [1.0] * len(words)):
         yield
 
 
 def case_of(engine: Engine, question: Question) -> Case:
-    """Ask for one question's candidates."""
+    """Return one question with its candidates."""
     query = _only(engine, question)
     table = engine.snapshot.table
     said, found = engine.candidates(query)
@@ -184,7 +188,7 @@ def case_of(engine: Engine, question: Question) -> Case:
 
 @contextmanager
 def first_headings_unread() -> Iterator[None]:
-    """While it lasts, the first heading of a note is none of its names."""
+    """Ignore the first heading as a name of its note inside this context."""
     with patch.object(names, "first_heading", lambda _sections: ""), patch.object(names, "stored", names.rebuild_names):
         yield
 
@@ -208,7 +212,7 @@ def _fair_anchor(engine: Engine, said: Evidence, struck: Collection[str]) -> Flo
 
 
 def _own_alone(of_note: NameTerms) -> NameTerms:
-    """Without what its links call others."""
+    """Return a note's name terms without the anchor texts of its links."""
     lengths = of_note.lengths[: of_note.own * LENGTH_DTYPE.itemsize]
     count = int(np.frombuffer(lengths, LENGTH_DTYPE).sum())
     size = DIGEST_DTYPE.itemsize
@@ -216,7 +220,7 @@ def _own_alone(of_note: NameTerms) -> NameTerms:
 
 
 def places_of(snapshot: Snapshot) -> list[Place]:
-    """Where each row of the index stands."""
+    """Return the location of each row of the index."""
     return [Place(f.path, f.line_start, f.line_end) for f in snapshot.fragments(snapshot.table.keys.tolist())]
 
 
@@ -228,7 +232,7 @@ def _only(engine: Engine, question: Question) -> Query:
 
 
 def _links_among(snapshot: Corpus, voters: Rows) -> tuple[Rows, tuple[Rows, Rows]]:
-    """The voters and all notes that they link to, ascending, and their links by places in that."""
+    """Return `voters` and all notes they link to, ascending, and their links as indices into that array."""
     sources, targets = snapshot.facets.links
     theirs = np.isin(sources, voters)
     sources, targets = sources[theirs], targets[theirs]

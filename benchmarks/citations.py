@@ -1,9 +1,9 @@
-"""From which similarity a quotation is an altered passage rather than an invention: `python -m benchmarks.citations`.
+"""Measure which similarity separates an altered quotation from an invented one: `python -m benchmarks.citations`.
 
-Sentences of a vault's own notes are altered as models alter them, and each is held against the passage that it is
-from. Beside them, sentences as they are, held against what is most like them in the rest of the vault: as good an
-invention as there is, on the vault's own subjects in its own words. A threshold is good where most of the first are
-above it and most of the second below.
+Sentences of a vault's own notes are altered as models alter them, and each is compared with the passage that it is
+from. Unaltered sentences are compared with the most similar text in the rest of the vault: these stand for inventions,
+as they are on the vault's own subjects in its own words. A threshold is good if most of the former are above it and
+most of the latter below.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def inserted(words: Words, others: Words, rng: random.Random) -> Words:
 
 
 def reworded(words: Words, others: Words, rng: random.Random) -> Words:
-    """A quarter of the words, side by side, put for others."""
+    """Return the words with a quarter of them, in one run, replaced by random ones of `others`."""
     many = max(len(words) // 4, 1)
     at = rng.randrange(len(words) - many + 1)
     return [*words[:at], *(rng.choice(others) for _ in range(many)), *words[at + many :]]
@@ -57,7 +57,7 @@ ALTERATIONS: Sequence[Callable[[Words, Words, random.Random], Words]] = (replace
 
 
 def sentences(snapshot: Snapshot) -> list[tuple[str, Fragment]]:
-    """Sentences of a vault's notes, as many as there are to be had up to SAMPLE, each with its fragment."""
+    """Return at most SAMPLE random sentences of a vault's notes, each with its fragment."""
     rng = random.Random(SEED)
     keys = snapshot.table.keys.tolist()
     rng.shuffle(keys)
@@ -74,14 +74,14 @@ def similarity(quotation: str, texts: Sequence[str]) -> float:
 
 
 def inventions(sampled: Sequence[tuple[str, Fragment]], lookup: SnapshotLookup) -> Iterator[tuple[int, float]]:
-    """Words of each sentence, and its similarity to what is most like it where it does not stand."""
+    """Yield the word count of each sentence and its similarity to the most similar text that does not contain it."""
     for sentence, _ in sampled:
         others = [each.text for each in lookup.lines_like(sentence) if not find(sentence, each.text)]
         yield len(sentence.split()), similarity(sentence, others)
 
 
 def altered(sampled: Sequence[tuple[str, Fragment]]) -> Iterator[tuple[str, int, float]]:
-    """How each sentence was altered, its words, and its similarity to its passage."""
+    """Yield for each altered sentence the alteration, its word count, and its similarity to its passage."""
     rng = random.Random(SEED)
     others = [word for sentence, _ in sampled for word in sentence.split()]
     for sentence, fragment in sampled:

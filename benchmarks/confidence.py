@@ -1,9 +1,9 @@
-"""Measure what the words for confidence are worth: `python -m benchmarks.confidence`, a part of `make quality`.
+"""Measure how reliable the confidence words are: `python -m benchmarks.confidence`, a part of `make quality`.
 
 Every vault is asked its own questions, and those of other sets in its language, which nothing in it answers. Printed
-is how often each word is said of either, and how often it is right; for each kind of query, how likely the first hit
-was said to be right and how often it was; with --fit also the logistic regression that the
-weights in search/confidence.py come from, and how well it does on vaults that it was not fitted to.
+are how often each word is given for either kind, and how often it is right; for each kind of query, the predicted and
+the actual share of first hits that are right; with --fit also the logistic regression that gives the weights in
+search/confidence.py, and its quality on vaults that it was not fitted to.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from excerpt.settings import Places, Settings
 
 WORK = Path("build/quality")
 OWN, FOREIGN = 300, 150
-"""The most questions that a vault is asked of its own set, and of each other set, evenly over the set."""
+"""The most questions from a vault's own set, and from each other set, taken at even distances."""
 FIRST = 10
 EXACT = "exact words or phrases, found whole"
 LED = {
@@ -40,15 +40,17 @@ LED = {
 }
 KINDS = (EXACT, *LED.values())
 BEGIN = (0.0, WEAK, LIKELY, STRONG, 2.0)
-"""Where the words begin, and above the last: the bins of likelihood."""
+"""The lower bounds of the confidence words, and an upper bound: the bins of likelihood."""
 
 Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
 class First:
-    """The first hit of a query of some kind: what its likelihood is made of, and the likelihood. `weights_for` is 1 for
-    who leads for as many words, 0 for the others in `LED`."""
+    """The first hit of a query: its kind, the features of its likelihood, and the likelihood.
+
+    `led_by` has 1 for the primary strategy of the query and 0 for the others in `LED`.
+    """
 
     kind: str
     weights_for: tuple[float, ...]
@@ -58,8 +60,11 @@ class First:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One question asked of one vault. `own` says that the vault may answer it; `right` and `first_right` that a note
-    which does is among the first ten, and first; `first` is what is said of the first hit, None where there is none."""
+    """One question asked of one vault.
+
+    `own` says that the vault may answer it; `right` that an answering note is among the first ten, `first_right` that
+    it is the first; `first` is the first hit, None if there is none.
+    """
 
     vault: str
     own: bool
@@ -81,7 +86,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def report(sets: Sequence[QuerySet], *, fit: bool = False) -> None:
-    """Ask everything and print the table; vaults of judged sets must have been written before."""
+    """Ask everything and print the tables; the vaults of judged sets must exist."""
     asked = [one for query_set in sets for one in answers(query_set, sets)]
     print("\n".join((*table(asked), "", *reliability(asked))))
     if fit:
@@ -92,7 +97,7 @@ def report(sets: Sequence[QuerySet], *, fit: bool = False) -> None:
 
 
 def answers(query_set: QuerySet, sets: Sequence[QuerySet]) -> Iterator[Asked]:
-    """What the vault of one set says to its own questions and to those that it cannot answer."""
+    """Yield the answers of one set's vault to its own questions and to those that it cannot answer."""
     print(f"confidence: {query_set.name}", file=sys.stderr, flush=True)
     home = WORK.resolve() / "home"
     folder = Places(home / "config", home / "cache", home / "data", home / "state").index_folder(query_set.vault)
@@ -143,7 +148,10 @@ def _first(engine: Engine, question: Question, hit: Hit) -> First:
 
 
 def table(asked: Sequence[Asked]) -> list[str]:
-    """A Markdown row a word: said of how many questions with and without an answer, and how often it was right."""
+    """Return a Markdown table with a row for each confidence word.
+
+    A row shows for how many questions with and without an answer the word is given, and how often it is right.
+    """
     own, foreign = [one for one in asked if one.own], [one for one in asked if not one.own]
     rows = [
         f"{len(own):,} questions asked of their own vault, {len(foreign):,} of one that cannot answer them.",
@@ -162,8 +170,10 @@ def table(asked: Sequence[Asked]) -> list[str]:
 
 
 def reliability(asked: Sequence[Asked]) -> list[str]:
-    """A Markdown row a kind of query: in each bin of likelihood, how many first hits there are, how likely they were
-    said to be right, and how often they were."""
+    """Return a Markdown table with a row for each kind of query.
+
+    A cell is one bin of likelihood: the number of first hits, their mean likelihood, and the share that is right.
+    """
     rows = ["| | nothing | weak | likely | strong |", "|---|---:|---:|---:|---:|"]
     for kind in KINDS:
         cells = []
@@ -191,8 +201,10 @@ def _mean(values: Iterator[float]) -> str:
 
 
 def fitted(asked: Sequence[Asked]) -> list[str]:
-    """The weights of a logistic regression on all vaults, each counting alike, and its AUC where every vault is
-    judged by weights that were fitted to the others."""
+    """Return the weights of a logistic regression on all vaults, weighted equally, and its AUC.
+
+    The AUC is cross-validated: each vault is judged by weights that were fitted to the others.
+    """
     known = [one for one in asked if one.first is not None]
     features = np.array([(*one.first.features, *one.first.weights_for) for one in known if one.first is not None])
     right = np.array([one.first_right for one in known])
@@ -210,7 +222,7 @@ def fitted(asked: Sequence[Asked]) -> list[str]:
 
 
 def regression(features: Floats, right: npt.NDArray[np.bool_], share: Floats) -> Floats:
-    """Logistic regression by Newton's method, slightly damped."""
+    """Return the weights of a logistic regression, fitted by Newton's method with slight damping."""
     weights = np.zeros(features.shape[1])
     for _ in range(30):
         likely = 1 / (1 + np.exp(-features @ weights))
@@ -221,7 +233,7 @@ def regression(features: Floats, right: npt.NDArray[np.bool_], share: Floats) ->
 
 
 def auc(scores: Floats, right: npt.NDArray[np.bool_]) -> float:
-    """The share of pairs, one right and one wrong, that are in the right order (area under the ROC curve)."""
+    """Return the area under the ROC curve: the share of pairs, one right and one wrong, in the right order."""
     ranks = np.empty(len(scores))
     ranks[np.argsort(scores)] = np.arange(len(scores))
     rights = np.count_nonzero(right)

@@ -1,4 +1,4 @@
-"""Whether the weights belong to the sets they were found on: random ones, chosen on all sets but one, tried on that."""
+"""Test whether the weights generalise: choose random weights on all sets but one, and evaluate them on that one."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from excerpt.search import ranking
 from excerpt.search.ranking import Weights
 
 SAMPLE = 150
-"""Random weights that are tried, from SEED on."""
+"""How many random weights are tried, with the seed SEED."""
 SEED = 1
 FACTOR = 2.0
-"""By how much each random weight may be more or less than the shipped one."""
+"""The largest factor between a random weight and the shipped one."""
 
 Values = Mapping[str, float]
 """MRR@10 or nDCG@10, by the name of the set."""
 
 
 def weights_between_sets(every: Sequence[Cases]) -> None:
-    """Print what weights chosen on all sets but one, and its translations, reach on that one, beside the shipped."""
+    """Print for each set the result of weights chosen without it and its translations, beside the shipped weights."""
     sets = [cases.query_set for cases in every]
     print(f"\n## Weights chosen on the other sets ({SAMPLE} random ones, within a factor of {FACTOR:g})\n")
     if len({s.family for s in sets}) < 2:
@@ -50,19 +50,19 @@ def weights_between_sets(every: Sequence[Cases]) -> None:
 
 
 def sample(count: int, seed: int) -> list[Variant]:
-    """Auto with random weights around the shipped ones, of the same sum; of links and of the lead too."""
+    """Return auto with random weights around the shipped ones, with the same sum; of links and the lead too."""
     source = random.Random(seed)
     return [_random(source, str(number)) for number in range(1, count + 1)]
 
 
 def chosen_without(left_out: QuerySet, sets: Sequence[QuerySet], tried: Sequence[Values]) -> Values:
-    """Of what was tried, the best on average where nothing of the family of `left_out` is looked at."""
+    """Return the best candidate by the mean over the sets outside the family of `left_out`."""
     others = [s for s in sets if s.family != left_out.family]
     return max(tried, key=lambda values: by_family(others, values))
 
 
 def by_family(sets: Iterable[QuerySet], values: Values) -> float:
-    """The mean over families of the mean over their sets: five translations of one vault are not five vaults."""
+    """Return the mean over families of the mean over their sets: five translations of a vault are not five vaults."""
     families: dict[str, list[float]] = {}
     for query_set in sets:
         families.setdefault(query_set.family, []).append(values[query_set.name])

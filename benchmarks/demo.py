@@ -1,6 +1,6 @@
-"""Make the demo of the README from the running app on the demo vault: from a question to a pack, in a dozen pictures.
+"""Make the demo of the README from the app on the demo vault: from a question to a pack, in a dozen pictures.
 
-What differs from run to run is taken off the screen, as in the other pictures (`benchmarks.screenshots`).
+What differs from run to run is removed from the screen, as in the screenshots (`benchmarks.screenshots`).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ STORY: tuple[tuple[tuple[str, ...], float, str, str], ...] = (
     (("escape", "s"), 2.6, "esc s", "grows the pack to whole sections, within the budget"),
     (("ctrl+y",), 3.6, "^y", "copies it, with its sources, for a prompt"),
 )
-"""What is pressed, how many seconds the picture stands, and what is said of it: the keys, then words."""
+"""The keys pressed, the seconds the picture is shown, and its caption: keys, then words."""
 
 
 async def frames(vault: Path) -> list[Frame]:
@@ -76,7 +76,7 @@ async def settled(pilot: Pilot[None]) -> None:
 
 
 def notes_of_some_age(folder: Path) -> Path:
-    """The demo vault with notes that were changed so many days ago each time."""
+    """Return a copy of the demo vault whose notes have the same ages in days in every run."""
     vault = folder / "notes"
     shutil.copytree(DEMO, vault)
     for at, note in enumerate(sorted(vault.rglob("*.md")), start=1):
@@ -87,7 +87,7 @@ def notes_of_some_age(folder: Path) -> Path:
 
 @contextmanager
 def stand_ins(home: Path) -> Iterator[None]:
-    """A clipboard tool that takes everything, and files in the place where they are on most machines."""
+    """Use a fake clipboard tool, and show the usual path of copied files, inside this context."""
     tool = home / "bin" / "wl-copy"
     tool.parent.mkdir()
     tool.write_text("#!/bin/sh\ncat > /dev/null\n")

@@ -1,8 +1,8 @@
-"""A living vault: from an editor's write to the hit in the list, searches while notes are read, and a start.
+"""Measure a vault that changes: from an editor's write to the hit, searches while notes are read, and startup.
 
-The app is the real one with its real indexing process, on a copy of a vault; Textual draws into nothing. Single notes
-are rewritten, half of them as most editors do it (another file takes the note's place), while a query is typed that
-holds a word the note has only after the write. Then many notes change at once, as a checkout does it.
+The app is the real one with its real indexing process, on a copy of a vault; Textual renders without a terminal. Single
+notes are rewritten, half of them as most editors do it (by replacing the file), while a query is typed with a word that
+the note has only after the write. Then many notes change at once, as in a git checkout.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ VAULT = "cpp-docs"
 QUERIES = f"{VAULT}.dev"
 EDITS = 50
 LONGEST = 16
-"""Keys of a query that are typed."""
+"""Characters typed of a query."""
 BURSTS, BURST = 4, 500
 PACE = 0.05
 """Seconds from an answer to the next key."""
 STARTS, WARM_UPS = 5, 1
-"""Starts that count, and those before them, which warm the disk cache."""
+"""Starts that are measured, and starts before them that warm the disk cache."""
 SEED = 5
 PATIENCE = 120.0
 
 EDIT_GOAL, SEARCH_GOAL, SEARCHABLE_GOAL, CHECK_GOAL = 1000.0, 3.0, 1000.0, 2000.0
-"""Milliseconds for an edit's p95; times the p95 at rest; milliseconds from the first paint."""
+"""Milliseconds for an edit's p95; factor over the p95 at rest; milliseconds from the first paint."""
 
 
 def measure(data: Data) -> None:
@@ -70,7 +70,7 @@ def measure(data: Data) -> None:
 
 
 def _print_load() -> None:
-    """What else the machine does: a figure above its cores says that all below waited for others."""
+    """Print the machine's load: above its number of cores, all figures below include waiting for other processes."""
     print(f"Load of the last minute: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores.\n", flush=True)
 
 
@@ -87,8 +87,10 @@ def _starts(vault: Path) -> None:
 
 
 def _start(vault: Path) -> tuple[float, float]:
-    """Milliseconds from the first frame to the answer of a query that is typed at once, and to the end of the look at
-    the whole vault."""
+    """Start the app and return milliseconds from its first frame to two events.
+
+    They are the answer to a query typed at once, and the end of the first scan of the vault.
+    """
     child, terminal = pty.fork()
     if child == 0:
         fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", SIZE[1], SIZE[0], 0, 0))
@@ -153,14 +155,14 @@ async def _measure(vault: Path, queries: Sequence[str]) -> None:
 
 @dataclass
 class _Phase:
-    """Milliseconds of each key typed while it lasts, and the turns of the event loop."""
+    """The milliseconds of each key typed in a phase, and the turns of the event loop."""
 
     keys: list[float] = field(default_factory=list)
     watchdog: Watchdog = field(default_factory=Watchdog)
 
 
 class _Living:
-    """Changes notes of the vault, types meanwhile, and sees when the list has what was written."""
+    """Changes notes of the vault, types meanwhile, and detects when the hit list shows what was written."""
 
     def __init__(self, vault: Path, app: TimedApp, pane: SearchPane) -> None:
         self._vault = vault
@@ -168,21 +170,24 @@ class _Living:
         self.typist = Typist(app, pane)
         self._random = random.Random(SEED)
         self._notes = sorted(vault.rglob("*.md"))
-        self._new = f"qz{time.time_ns() // 1_000_000 % 1_000_000}"  # in no note, nor in one of a run before
+        self._new = f"qz{time.time_ns() // 1_000_000 % 1_000_000}"  # occurs in no note, not even from an earlier run
         self._looked_for = ("", "")
         self._seen = asyncio.Event()
         self._seen_at = 0.0
         pane.watch(pane, "result", self._look, init=False)
 
     async def at_rest(self, phase: _Phase, number: int, query: str) -> None:
-        """What is typed when nothing is read: between the edits, so that what else the machine does falls on both."""
+        """Type a query while nothing is indexed.
+
+        Called between the edits, so that the machine's other load affects both.
+        """
         self._looked_for = ("", "")
         typed = await self._begin(f"{self._new}rest{number}")
         with phase.watchdog:
             await self._type(phase, typed, query, LONGEST)
 
     async def edits(self, queries: Sequence[str], rest: _Phase) -> tuple[list[float], _Phase]:
-        """Milliseconds from each write to its hit, and what was typed between."""
+        """Return milliseconds from each write to its hit, and the keys typed meanwhile."""
         spent: list[float] = []
         phase = _Phase()
         for number, query in enumerate(queries):
@@ -201,7 +206,7 @@ class _Living:
         return spent, phase
 
     async def bursts(self, queries: Sequence[str], rest: _Phase) -> tuple[list[float], _Phase]:
-        """Milliseconds from the first of many writes to the hit of the last, and what was typed between."""
+        """Return milliseconds from the first of many writes to the hit of the last, and the keys typed meanwhile."""
         spent: list[float] = []
         phase = _Phase()
         for number in range(BURSTS):
@@ -222,7 +227,7 @@ class _Living:
         return time.perf_counter()
 
     async def _begin(self, word: str) -> str:
-        """Type a word that is nowhere, and a space; returns what is typed then."""
+        """Type a word that is in no note, and a space; return the text then in the field."""
         await self.typist.clear()
         for end in range(len(word)):
             await self.typist.time_to_answer(word[: end + 1], word[end])
@@ -230,9 +235,10 @@ class _Living:
         return f"{word} "
 
     async def _type(self, phase: _Phase, typed: str, query: str, most: int = 1_000) -> None:
-        """Type the query behind the word that is typed, and again; if something was written, until that is in the list.
+        """Type the query after `typed` and repeat it; if something was written, until its hit is listed.
 
-        No longer than `LONGEST`: among many other words the one that is looked for would count for little.
+        At most `LONGEST` characters are typed at a time: among many other words the expected one would count for
+        little.
         """
         word = typed.strip()
         deadline = time.perf_counter() + PATIENCE
@@ -272,7 +278,7 @@ def _write(note: Path, text: str, *, by_rename: bool) -> None:
 
 
 def _write_all(notes: Sequence[Path], word: str) -> None:
-    """Change them all; the last gets the word."""
+    """Change all notes; the last gets the word."""
     for note in notes:
         added = word if note is notes[-1] else "another"
         _write(note, f"{note.read_text('utf-8')}\n\nThe word {added} was added here.\n", by_rename=False)

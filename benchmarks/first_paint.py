@@ -1,6 +1,6 @@
-"""From the start of the process to the first frame on the terminal, as a ratio to a bare Textual app.
+"""Measure the time from process start to the first frame on the terminal, as a ratio to a bare Textual app.
 
-Both are started in turn, so that whatever else the machine does falls on both.
+The two are started alternately, so that the machine's other load affects both.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path
 from benchmarks.measure import Data, environment, index, table
 
 REPEATS, WARM_UPS = 15, 1
-"""Starts of each that count, and those before them, which warm the disk cache."""
+"""Starts of each that are measured, and starts before them that warm the disk cache."""
 GOAL = 1.6
 BARE = (sys.executable, "-m", "benchmarks.bare_app"), b"painted"
 PAINTED = b"Search"  # the name of the tab that is open at the start
@@ -47,7 +47,7 @@ Started = tuple[Sequence[str], bytes]
 
 
 def _interleaved(ours: Started, columns: int, lines: int) -> tuple[float, float]:
-    """Return the medians in ms of the bare app and of ours."""
+    """Return the median milliseconds of the bare app and of excerpt."""
     spent: dict[Started, list[float]] = {BARE: [], ours: []}
     for repeat in range(WARM_UPS + REPEATS):
         for started, times in spent.items():
@@ -60,7 +60,7 @@ def _interleaved(ours: Started, columns: int, lines: int) -> tuple[float, float]
 def time_to_output(
     command: Sequence[str], wanted: bytes, columns: int, lines: int, folder: Path | None = None
 ) -> float:
-    """Milliseconds until `command`, in a pseudo-terminal, has printed `wanted`; it is killed then."""
+    """Return milliseconds until `command`, in a pseudo-terminal, has printed `wanted`; it is killed then."""
     began = time.perf_counter()
     child, terminal = pty.fork()
     if child == 0:

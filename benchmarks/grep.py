@@ -1,6 +1,6 @@
-"""Look for a question's rarest words in the files of a vault, as `rg` does, and put the files in an order to be read.
+"""Search the files of a vault for a question's rarest words, as `rg` does, and rank the files for reading.
 
-How many words are looked for, whether as whole words, and what decides between files is up to the agent. `WAYS` are
+How many words are searched for, whether as whole words, and what decides between files is up to the agent. `WAYS` are
 such choices; none is best on every vault.
 """
 
@@ -20,13 +20,15 @@ from excerpt.text.words import stop_words_among
 _WORD = re.compile(r"\w+")
 
 Matches = Mapping[str, int]
-"""How often a word is in each of the files that have it."""
+"""The number of occurrences of a word, by the files that contain it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Grep:
-    """So many of the rarest words, whole (`rg -iw`) or in longer ones too (`rg -i`). Files with the most of the words
-    come first, then, if `by_matches`, those with the most matches, then the shortest."""
+    """A search for the rarest words, as whole words (`rg -iw`) or as substrings (`rg -i`).
+
+    Files with the most of the words come first, then, if `by_matches`, those with the most matches, then the shortest.
+    """
 
     words: int
     whole: bool
@@ -39,7 +41,7 @@ USUAL = Grep(3, whole=True, by_matches=True)
 
 @dataclass
 class Files:
-    """The texts of a vault's notes, what was found in them and how many tokens they have; both kept once counted."""
+    """The texts of a vault's notes, with cached search results and token counts."""
 
     texts: Mapping[str, str]
     _lower: dict[str, str] = field(init=False)
@@ -62,7 +64,7 @@ class Files:
         return self._anywhere[word]
 
     def tokens(self, path: str) -> int:
-        """Tokens of a file that is read whole, its path on a line above it."""
+        """Return the tokens of a file that is read whole, with its path on a line above it."""
         if path not in self._tokens:
             self._tokens[path] = TOKENIZER.count(f"{path}\n{self.texts[path]}")
         return self._tokens[path]
@@ -73,7 +75,10 @@ def files_of(snapshot: Snapshot) -> Files:
 
 
 def found_by(grep: Grep, files: Files, question: Question) -> list[str]:
-    """The files with any of the question's rarest words, best first, without those that its words were taken from."""
+    """Return the files with any of the question's rarest words, best first.
+
+    Without the files that the question's words were taken from.
+    """
     found = {word: files.having(word, whole=grep.whole) for word in set(_WORD.findall(question.text.lower()))}
     asked = {word for word, matches in found.items() if matches}
     telling = asked - stop_words_among(asked, ["en"])

@@ -1,8 +1,8 @@
-"""Indexing a vault from nothing: time, peak memory and disk, beside FTS5 and tantivy in the same run; where the time
-goes; and how it grows with the vault.
+"""Measure indexing from nothing: time, peak memory and disk, beside FTS5 and tantivy in the same run.
 
-On a busy machine a build of several processes loses more than a peer's one. CPU seconds say more than the clock then,
-though they rise too where two processes share a core's parts.
+Also measured are the parts of a build, and its growth with the size of the vault. On a busy machine a build in several
+processes loses more than a peer's single one. CPU seconds then say more than wall time, though they rise too if two
+processes share a physical core.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from benchmarks.targets import verdict
 VAULTS = ("obsidian-help/en", "dendron-site", "cpp-docs")
 LARGEST = VAULTS[-1]
 MAX_TIMES = 8.0
-"""How many times as long as FTS5's a build of the largest may take, vectors, tokens and links included."""
+"""The allowed ratio of excerpt's build time to FTS5's on the largest vault, with vectors, tokens and links."""
 
 
 def measure(data: Data) -> None:
@@ -83,12 +83,12 @@ def _row(name: str, built: Run, plain: Run, place: Path) -> Sequence[str]:
 
 
 def peer_folder(kind: str, name: str) -> Path:
-    """Where a peer's index of a vault is kept."""
+    """Return the path of a peer's index of a vault."""
     return WORK / "peers" / f"{name.replace('/', '-')}.{kind}"
 
 
 def index_folder(vault: Path) -> Path:
-    """Where excerpt's index of a vault is kept in the benchmarks' own home."""
+    """Return the folder of excerpt's index of a vault in the benchmarks' own home."""
     from excerpt.settings import places
 
     os.environ["EXCERPT_HOME"] = environment()["EXCERPT_HOME"]

@@ -1,12 +1,12 @@
-"""Overviews of real vaults: what they cost beside a search, and whether their main notes are the ones to name.
+"""Measure overviews of real vaults: their cost beside a search, and whether they name the right main notes.
 
-Who says which notes those are: the known-item sets (notes that are relevant to a query with all words of the topic),
-and the vault's own index, which is read here with nothing of the engine. That is index pages, notes of which a third of
-the lines hold links, where they link to a note from a line, or under a title or heading, that has all words of the
-topic; and entries of an index that notes themselves bring along (the keywords of a help viewer), which have them.
+The right notes come from the known-item sets (notes that are relevant to a query with all words of the topic) and from
+the vault's own index, which is read here without the engine. That index is index pages, notes of which a third of the
+lines contain links: a link counts if its line, or a title or heading above it, has all words of the topic. Index
+entries in the frontmatter of notes (the keywords of a help viewer) count too if they have all words.
 
-Of the queries of the known-item sets is told how often what answers, and the first hits of a search, are held by the
-overview as printed: in the lines of a key passage or section or, where a whole note answers, by its path.
+For the queries of the known-item sets it measures how often the printed overview contains the answer, and the first
+hits of a search: in the lines of a key passage or section or, if a whole note answers, by its path.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ TOPICS = (
     ("cpp-docs", "cpp-docs.dev", ("coroutines", "memory leak")),
 )
 BROAD = {"obsidian-help/en": ("note", "link"), "cpp-docs": ("function", "string", "exception handling")}
-"""Topics that much of a vault is about: only their cost is looked at."""
+"""Topics that much of a vault is about: only their cost is measured."""
 ASKED = (
     ("obsidian-help/en", "obsidian-help-en.dev"),
     ("dendron-site", "dendron-site.dev"),
     ("powershell-docs-one", "powershell-docs-one.dev"),
 )
-"""Vaults whose overviews are asked for what the queries of a set ask for."""
+"""Vaults and query sets whose queries are used as topics of overviews."""
 MAX_MS = 150.0
 MIN_NAMED = 4
 INDEX_SHARE = 0.3
@@ -78,8 +78,10 @@ def measure(data: Data) -> None:
 
 
 def _overviews(vault: Path, topics: Sequence[str]) -> Iterator[tuple[str, float, float, int, list[str]]]:
-    """Each topic with the CPU milliseconds of its overview, rendered, and of a search for it, both warm and the middle
-    of several; the tokens it has; its main notes."""
+    """Yield for each topic the cost of its overview and of a search for it, the overview's tokens and main notes.
+
+    Costs are CPU milliseconds, warm, the median of several; that of the overview includes rendering.
+    """
     from excerpt.index.snapshot import Snapshot
     from excerpt.insight.overview import overview
     from excerpt.insight.render import as_markdown
@@ -112,8 +114,10 @@ _LATER = re.compile(r"^## (?:Themes|Stands|Related|When|Also)", re.MULTILINE)
 
 
 def _held(vault: Path, data: Data, queries: str) -> Sequence[str]:
-    """A row: of a set's queries, the shares whose answer is in the overview and among the first hits of a search, and
-    that of the first hits that are in the overview."""
+    """Return a table row: the shares of queries whose answer the overview and the first hits contain.
+
+    The last column is the share of the first hits that the overview contains.
+    """
     from excerpt.index.snapshot import Snapshot
     from excerpt.insight.overview import overview
     from excerpt.insight.render import as_markdown
@@ -145,7 +149,7 @@ def _held(vault: Path, data: Data, queries: str) -> Sequence[str]:
 
 
 def _in_queries(data: Data, queries: str, topic: str) -> Iterator[str]:
-    """The notes that are relevant to a query with all words of the topic."""
+    """Yield the notes that are relevant to a query with all words of the topic."""
     file = data.root / "data" / "queries" / f"{queries}.jsonl"
     for line in file.read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
@@ -154,7 +158,7 @@ def _in_queries(data: Data, queries: str, topic: str) -> Iterator[str]:
 
 
 def _in_index(vault: Path, topic: str) -> Iterator[str]:
-    """The notes that the vault's own index names for the topic, and index pages whose own name says it."""
+    """Yield the notes that the vault's own index lists for the topic, and index pages whose name contains it."""
     notes = {path.relative_to(vault).as_posix(): path for path in vault.rglob("*.md")}
     by_stem: dict[str, str] = {}
     for path in sorted(notes, key=lambda path: (path.count("/"), path), reverse=True):
@@ -168,7 +172,7 @@ def _in_index(vault: Path, topic: str) -> Iterator[str]:
 
 
 def _entries(file: Path) -> list[str]:
-    """The index entries in a note's frontmatter."""
+    """Return the index entries in a note's frontmatter."""
     try:
         properties = frontmatter.load(str(file)).metadata
     except (yaml.YAMLError, UnicodeDecodeError):
@@ -194,6 +198,6 @@ def _named_by(path: str, lines: list[str], topic: str, notes: set[str], by_stem:
 
 
 def _says(text: str, topic: str) -> bool:
-    """Whether a text has all words of a topic, in singular or plural, also as parts of other words."""
+    """Return whether a text has all words of a topic, in singular or plural, also as parts of other words."""
     lowered = " ".join(_WORD.findall(text.lower()))
     return all(word.removesuffix("s") in lowered for word in topic.split())

@@ -1,7 +1,7 @@
-"""The evaluation sets: queries, which notes and lines answer them, and what a list of hits is worth.
+"""The evaluation sets: queries, the notes and lines that answer them, and the measures of a list of hits.
 
-The data and its scorer are not part of this repository. The measures here are the scorer's (`eval/score.py`), said
-again so that a thousand rankings can be scored without a process for each; `make quality` compares the two.
+The data and its scorer are not part of this repository. The measures here are those of the scorer (`eval/score.py`),
+implemented again so that a thousand rankings can be scored without a process for each; `make quality` compares the two.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 FIRST = 10
-"""Notes, and hits for sections, that the measures look at."""
+"""How many notes, and how many hits for sections, the measures consider."""
 
 LANGUAGES = frozenset({"ar", "de", "ja", "ko", "ru", "th", "zh"})
-"""Languages that the name of a set may end in; any other name is of an English one."""
+"""Languages at the end of a set's name; a set without one is English."""
 
 
 class QualityError(Exception):
-    """The measurement cannot be made; the message is one sentence for the reader."""
+    """The measurement cannot be made; the message is one sentence for the user."""
 
 
 class Place(NamedTuple):
-    """Where a fragment or a target stands; lines from 1, inclusive."""
+    """Location of a fragment or a target; lines from 1, inclusive."""
 
     path: str
     line_start: int
@@ -39,9 +39,10 @@ class Place(NamedTuple):
 class Question:
     """One query, and what answers it.
 
-    `grades` are the notes that do, and how well (known items: 1). `targets` are those below note level; `struck`
-    notes are taken out of a ranking before it is scored, since the query's words were taken from them; a `gap` query
-    has a word that its target has not, and one `of_link` is the text of a link to it.
+    `grades` are the answering notes with their relevance (known items: 1). `targets` are answers below note level.
+    `struck` notes are removed from a ranking before it is scored, because the query's words were taken from them. A
+    `gap` query has a word that its target does not have, and an `of_link` query is the anchor text of a link to its
+    target.
     """
 
     text: str
@@ -54,9 +55,12 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Worth:
-    """What one list of hits is worth: nDCG@10 if the set is judged, else MRR@10; the share of the notes that answer,
-    or of ten where there are more, that is among the first ten (of known items: whether any is); and whether a target's
-    lines are among the first hits, None where there is no target below note level."""
+    """The measures of one list of hits.
+
+    `value` is nDCG@10 if the set is judged, else MRR@10. `recall` is the share of the answering notes, of at most ten,
+    that is among the first ten (known items: whether any is). `section` is whether a target's lines are among the first
+    hits, None if there is no target below note level.
+    """
 
     value: float
     section: float | None
@@ -67,8 +71,11 @@ class Worth:
 
 @dataclass(frozen=True)
 class QuerySet:
-    """One set of queries. `vault` is where its notes are, or are written to if it is a judged collection; only such
-    have a `collection`, and all notes that answer are judged, where other sets know one item."""
+    """One set of queries.
+
+    `vault` is the folder of its notes; for a judged collection they are written there. Only such a set has a
+    `collection`, with judgements of all answering notes; other sets know one item.
+    """
 
     name: str
     vault: Path
@@ -77,12 +84,12 @@ class QuerySet:
 
     @property
     def measure(self) -> str:
-        """What its rankings are compared by."""
+        """The measure by which its rankings are compared."""
         return "nDCG@10" if self.collection else "MRR@10"
 
     @property
     def language(self) -> str:
-        """ISO 639-1 code of what its notes are written in."""
+        """ISO 639-1 code of the language of its notes."""
         last = self.name.split(".")[0].rpartition("-")[2]
         return last if last in LANGUAGES else "en"
 
@@ -94,7 +101,7 @@ class QuerySet:
         return before if before and last in (*LANGUAGES, "en") else name
 
     def questions(self) -> list[Question]:
-        """Its queries, in the order of the file; judged ones without a judgement are left out, as the scorer does."""
+        """Return its queries in file order, without judged ones that lack a judgement, as the scorer does."""
         return list(_judged(self.collection) if self.collection else _known(self.queries))
 
 
@@ -114,7 +121,7 @@ class Outside:
         return self.data / "eval" / "baseline_fts5.py"
 
     def check(self) -> None:
-        """Raises QualityError if something is missing."""
+        """Raise QualityError if a program or folder is missing."""
         for needed in (self.score, self.baseline, self.data / "data" / "queries", self.data / "data" / "collections"):
             if not needed.exists():
                 raise QualityError(
@@ -122,7 +129,7 @@ class Outside:
                 )
 
     def sets(self) -> list[QuerySet]:
-        """Small vaults first, so that a mistake shows early."""
+        """Return the sets, small vaults first so that a mistake shows early."""
         data = self.data / "data"
         known = [
             QuerySet(file.name.removesuffix(".jsonl"), data / "vaults" / _vault_of(file.name), file, None)
@@ -145,7 +152,7 @@ def _vault_of(file_name: str) -> str:
 
 
 def worth(question: Question, hits: Sequence[Place], *, judged: bool) -> Worth:
-    """What `hits`, best first, are worth as an answer."""
+    """Return the measures of `hits`, best first, as an answer to `question`."""
     hits = [hit for hit in hits if hit.path not in question.struck]
     notes = list(dict.fromkeys(hit.path for hit in hits))[:FIRST]
     value = ndcg(notes, question.grades) if judged else reciprocal_rank(notes, question.grades)
@@ -158,12 +165,12 @@ def worth(question: Question, hits: Sequence[Place], *, judged: bool) -> Worth:
 
 
 def reciprocal_rank(notes: Iterable[str], grades: Mapping[str, int]) -> float:
-    """One divided by the rank of the first note that answers, 0 if none does."""
+    """Return one divided by the rank of the first answering note, 0 if there is none."""
     return next((1 / rank for rank, note in enumerate(notes, 1) if note in grades), 0.0)
 
 
 def ndcg(notes: Iterable[str], grades: Mapping[str, int]) -> float:
-    """Normalised discounted cumulative gain, of gains 2^grade - 1, over the first ten."""
+    """Return the normalised discounted cumulative gain, with gains 2^grade - 1, over the first ten."""
     ideal = _discounted(sorted(grades.values(), reverse=True)[:FIRST])
     return _discounted([grades.get(note, 0) for note in notes]) / ideal
 
@@ -173,7 +180,7 @@ def _discounted(grades: Sequence[int]) -> float:
 
 
 def overlaps(some: Sequence[Place], others: Sequence[Place]) -> bool:
-    """Whether any of the ones has a line of any of the others."""
+    """Return whether any place of `some` shares a line with any of `others`."""
     return any(
         one.path == other.path and one.line_start <= other.line_end and one.line_end >= other.line_start
         for one in some
@@ -183,8 +190,12 @@ def overlaps(some: Sequence[Place], others: Sequence[Place]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Means over a set's questions: nDCG@10 or MRR@10; section@10 and MRR@10 of the gap rows, where it has such;
-    recall@10; and where some questions are texts of links, MRR@10 of these and of the others."""
+    """Means over a set's questions.
+
+    `value` is nDCG@10 or MRR@10; `section` is section@10 and `gap` MRR@10 of the gap rows, None without such;
+    `of_links` and `others` are MRR@10 of the queries that are anchor texts and of the others, if there are any of the
+    former.
+    """
 
     value: float
     section: float | None
@@ -195,7 +206,7 @@ class Summary:
 
 
 def summary(hit_values: Sequence[Worth]) -> Summary:
-    """The means of what was answered to a set's questions."""
+    """Return the means of the measures of a set's questions."""
     of_links = mean_of(one.value if one.of_link else None for one in hit_values)
     return Summary(
         statistics.fmean(one.value for one in hit_values),
@@ -208,7 +219,7 @@ def summary(hit_values: Sequence[Worth]) -> Summary:
 
 
 def mean_of(values: Iterable[float | None]) -> float | None:
-    """The mean of those values that there are, None if there are none."""
+    """Return the mean of the values that are not None, None if there are none."""
     known = [value for value in values if value is not None]
     return statistics.fmean(known) if known else None
 

@@ -1,4 +1,4 @@
-"""Write the guide's page on keys anew: its tables are made from the table of the app, its other text stays."""
+"""Rewrite the guide's page on keys: its tables are generated from the app's key table, its other text is kept."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _LINKS = {
     "format": "Packs#What it looks like",
     "in the pack": "The screen#The pack panel",
 }
-"""Words that are a link where they come first."""
+"""Words that become a link where they first occur."""
 
 _TABLE = re.compile(r"^\| key .*\n(?:\|.*\n)+", re.M)
 
 
 def rewritten(page: str) -> str:
-    """Return the page with the tables of today: while typing, in lists, in fields."""
+    """Return the page with current tables: while typing, in lists, in fields."""
     linked: set[str] = set()
     tables = iter((_table(_of_typing(), linked), _table(_of_lists(), linked), _table(_of_each(FIELD), linked)))
     return _TABLE.sub(lambda _: next(tables), page)
@@ -45,12 +45,12 @@ def _of_typing() -> Iterator[tuple[str, str]]:
 
 
 def _keys(key: Key, *, characters: bool) -> str:
-    """Return those of its keys that a field takes as characters, or the others."""
+    """Return the keys of a row that a field would take as characters, or the others."""
     return ",".join(each for each in keys_of(key, {}) if is_typed(each) is characters)
 
 
 def _of_lists() -> Iterator[tuple[str, str]]:
-    """Yield each key of a list once, with what it does in which list where that is not the same in all."""
+    """Yield each key of a list once with its action, by list if it is not the same in all."""
     told: dict[str, dict[str, str]] = {}
     for place, rows in PLACES.items():
         if place.startswith(_TABS):

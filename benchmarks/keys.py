@@ -1,9 +1,9 @@
-"""From a key press to the updated list on the screen, without a terminal: Textual draws into nothing.
+"""Measure the time from a key press to the updated screen, without a terminal.
 
-Two paces: one key after another, each pressed when the answer to the one before is drawn; and sixty letters typed at
-20 ms a key, where answers that are older than the newest shown are dropped, from the last key to the answer of the
-whole query. Then the rows of the list are walked through, each until its context is drawn. A watchdog counts what kept
-the event loop meanwhile. What a key would have sent to a terminal is worked out afterwards, and counted.
+Two paces: one key after another, each pressed when the answer to the previous one is drawn; and sixty letters typed at
+20 ms a key, where outdated answers are dropped, from the last key to the answer of the whole query. Then the cursor
+moves through the rows of the list, each time until the row's context is drawn. A watchdog measures what blocks the
+event loop meanwhile. The bytes that each key would send to a terminal are computed afterwards.
 
 `python -m benchmarks --only keys`
 """
@@ -37,20 +37,24 @@ SETS = (("obsidian-help/en", "obsidian-help-en.dev"), ("cpp-docs", "cpp-docs.dev
 QUERIES = 12
 LONGEST = 30
 BURST = 60
-"""Letters typed at a pace."""
+"""Letters of a query typed at the second pace."""
 PACE = 0.02
 WALKED = 10
-"""Rows gone down in the answer to each query."""
+"""Rows moved through in the answer to each query."""
 SIZE = (140, 45)
 PATIENCE = 60.0
 KEY_GOAL, PREVIEW_GOAL = 50.0, 60.0
-"""Milliseconds that p95 is to stay under."""
+"""Milliseconds below which the p95 must stay."""
 
 
 @dataclass
 class Spent:
-    """Milliseconds of each thing done, bytes to the terminal, the turns of the loop meanwhile, and how many frames
-    showed an older answer after a newer one, or other rows than the answer's."""
+    """The measurements of one kind of action.
+
+    `times` are milliseconds of each, `sent` bytes to the terminal, `watchdog` has the turns of the event loop
+    meanwhile, and `stale` counts frames that showed an older answer after a newer one, or rows that are not the
+    answer's.
+    """
 
     times: list[float] = field(default_factory=list)
     sent: list[int] = field(default_factory=list)
@@ -103,7 +107,7 @@ def _row(name: str, spent: Spent, goal: float | None) -> Sequence[str]:
 
 
 async def _measure(vault: Path, queries: list[str], long: list[str]) -> tuple[Spent, Spent, Spent]:
-    """Every single key, every query typed at a pace, every step in a list."""
+    """Measure every single key, every query typed at a pace, and every step in a list."""
     app = TimedApp(vault, Settings(screen=ScreenSettings(restore=False)), places())
     key, burst, walk = Spent(), Spent(), Spent()
     async with app.run_test(size=SIZE) as pilot:
@@ -138,7 +142,7 @@ async def _measure(vault: Path, queries: list[str], long: list[str]) -> tuple[Sp
 
 
 class TimedApp(ExcerptApp):
-    """Knows when it gave each frame to the terminal, and keeps them by key until they are counted."""
+    """Records when each frame was given to the terminal, and keeps the frames of each key to count their bytes."""
 
     def __init__(self, vault: Path, settings: Settings, where: Places) -> None:
         super().__init__(vault, settings, where)
@@ -153,11 +157,11 @@ class TimedApp(ExcerptApp):
             self._by_key[-1].append(renderable)
 
     def begin_next(self) -> None:
-        """Count what is drawn from now on for the next key."""
+        """Count the following frames for the next key."""
         self._by_key.append([])
 
     def sent_since(self) -> list[int]:
-        """Return the bytes of each key since this was asked before, the last of which has only begun."""
+        """Return the bytes of each key since the last call, without the key that has just begun."""
         sent = [
             sum(len(ChangedCells(frame, self._shown).render_segments(self.console).encode()) for frame in frames)
             for frames in self._by_key
@@ -167,7 +171,7 @@ class TimedApp(ExcerptApp):
 
 
 class Typist:
-    """Presses keys and knows when the answer to what is typed has been drawn."""
+    """Presses keys and detects when the answer to the typed query has been drawn."""
 
     def __init__(self, app: TimedApp, pane: SearchPane) -> None:
         self._app = app
@@ -186,7 +190,7 @@ class Typist:
         self._app.post_message(events.Key(char, char))
 
     async def time_to_answer(self, query: str, char: str) -> float:
-        """Milliseconds from pressing `char` until the answer to `query` is drawn."""
+        """Return milliseconds from pressing `char` until the answer to `query` is drawn."""
         self._wanted = query.strip()
         self._drawn.clear()
         began = time.perf_counter()
@@ -198,13 +202,13 @@ class Typist:
         return (await self._frame_after(self._answered_at) - began) * 1e3
 
     async def _frame_after(self, moment: float) -> float:
-        """When the first frame was given to the terminal that shows what was so at that moment."""
+        """Return the time of the first frame given to the terminal after `moment`."""
         while not self._app.frames or self._app.frames[-1] < moment:
             await asyncio.sleep(0.001)
         return next(frame for frame in self._app.frames if frame >= moment)
 
     async def walk(self, rows: int) -> list[float]:
-        """Milliseconds from each press of the down key until the context of that row is drawn."""
+        """Return milliseconds from each press of the down key until the context of that row is drawn."""
         hits, preview = self._pane.query_one(HitList), self._pane.query_one(Preview)
         spent: list[float] = []
         for _ in range(min(rows, hits.row_count - 1)):
@@ -213,7 +217,7 @@ class Typist:
             self._app.post_message(events.Key("down", None))
             while hits.cursor != row:
                 await asyncio.sleep(0.001)
-            if hits.selected is None:  # the row of further fragments
+            if hits.selected is None:  # the row that shows more fragments
                 continue
             while not self._shows_selected(hits, preview):
                 await asyncio.sleep(0.001)
@@ -228,7 +232,7 @@ class Typist:
         return hit is not None and window is not None and window.fragment.id == hit.fragment.id
 
     def shows_another(self, query: str) -> bool:
-        """Whether the screen shows anything but the answer to that query."""
+        """Return whether the screen shows anything but the answer to `query`."""
         result, hits = self._pane.result, self._pane.query_one(HitList)
         return result is None or result.query != query or hits.hits[: len(result.hits)] != result.hits
 
@@ -245,14 +249,14 @@ class Typist:
         self._context_at = time.perf_counter()
 
     async def settle(self, query: str) -> None:
-        """Type a query until it is answered and packed, so that the engine is open and warm."""
+        """Type a query and wait until it is answered and packed, so that the engine is open and warm."""
         for end in range(len(query)):
             await self.time_to_answer(query[: end + 1], query[end])
         while not self._pane.asked_all_answered:
             await asyncio.sleep(0.05)
 
     async def clear(self) -> None:
-        """Empty the query."""
+        """Clear the query."""
         self._wanted = None
         self._drawn.clear()
         self._app.post_message(events.Key("ctrl+u", None))

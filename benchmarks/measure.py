@@ -1,4 +1,4 @@
-"""What every benchmark needs: the data, a home of its own, figures, a table and a file to print them in."""
+"""Helpers of all benchmarks: the data, an own home folder, figures, and tables on stdout and in files."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class Data:
 
     @property
     def there(self) -> bool:
-        """Whether there are vaults at all; a single one may still be missing."""
+        """Whether the folder of vaults exists; a single vault may still be missing."""
         return (self.root / "data" / "vaults").is_dir()
 
     def vault(self, name: str) -> Path | None:
-        """The vault called `name`, or None, said so, where it is not there."""
+        """Return the folder of the vault `name`, or print that it is missing and return None."""
         folder = self.root / "data" / "vaults" / name
         if folder.is_dir():
             return folder
@@ -50,8 +50,11 @@ class Data:
 
 @dataclass(frozen=True)
 class Run:
-    """One child process: what it printed, wall seconds, the peak in bytes of its resident memory or its largest
-    child's, and the CPU seconds of it and its children."""
+    """The result of one child process.
+
+    Its output, wall seconds, the peak of resident memory in bytes (its own or that of its largest child), and the CPU
+    seconds of it and its children.
+    """
 
     output: str
     seconds: float
@@ -60,14 +63,16 @@ class Run:
 
 
 def environment() -> dict[str, str]:
-    """The environment of a user whose settings are untouched, with everything kept under build/bench."""
+    """Return the environment of a user with default settings, and EXCERPT_HOME under build/bench."""
     kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "SYSTEMROOT") if name in os.environ}
     return {**kept, "EXCERPT_HOME": str((WORK / "home").resolve()), "TERM": "xterm-256color", "COLORTERM": "truecolor"}
 
 
 def run(command: Sequence[str], home: Mapping[str, str] | None = None, *, silent: bool = False) -> Run:
-    """Run a command to its end, in `environment()` or `home`, and measure it; `silent` drops what it says on stderr.
-    Raises CalledProcessError if it fails."""
+    """Run a command to its end, in `environment()` or `home`, and measure it.
+
+    `silent` drops its stderr. Raises CalledProcessError if it fails.
+    """
     began = time.perf_counter()
     said = subprocess.DEVNULL if silent else None
     with subprocess.Popen(command, env=home or environment(), stdout=subprocess.PIPE, stderr=said, text=True) as child:
@@ -81,7 +86,7 @@ def run(command: Sequence[str], home: Mapping[str, str] | None = None, *, silent
 
 
 def _peak(usage: resource.struct_rusage) -> int:
-    """Linux counts in KiB, macOS in bytes."""
+    """Return the peak of resident memory in bytes; Linux reports KiB, macOS bytes."""
     return usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
@@ -91,18 +96,18 @@ def index(vault: Path, *options: str) -> Run:
 
 
 def size_on_disk(path: Path) -> int:
-    """Bytes of a file, or of all files under a folder."""
+    """Return the bytes of a file, or of all files under a folder."""
     files = [path] if path.is_file() else [file for file in path.rglob("*") if file.is_file()]
     return sum(file.stat().st_size for file in files)
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """The value that `share` of the values do not exceed (nearest rank, as the outside scorer has it)."""
+    """Return the value that `share` of the values do not exceed (nearest rank, as in the scorer)."""
     return sorted(values)[min(int(len(values) * share), len(values) - 1)]
 
 
 def table(head: Sequence[str], rows: Iterator[Sequence[str]] | Sequence[Sequence[str]]) -> None:
-    """Print a Markdown table, the first column to the left and figures to the right."""
+    """Print a Markdown table, the first column left-aligned and the figures right-aligned."""
     cells = [list(head), *(list(row) for row in rows)]
     widths = [max(len(row[i]) for row in cells) for i in range(len(head))]
     rule = ["-" * widths[0], *("-" * (width - 1) + ":" for width in widths[1:])]
@@ -114,7 +119,7 @@ def table(head: Sequence[str], rows: Iterator[Sequence[str]] | Sequence[Sequence
 
 
 class _Kept(io.StringIO):
-    """Keeps what is written, and passes it on."""
+    """A text stream that keeps what is written and also passes it on."""
 
     def __init__(self, onward: TextIO) -> None:
         super().__init__()
@@ -129,14 +134,16 @@ class _Kept(io.StringIO):
 
 
 def write_option(parser: argparse.ArgumentParser, name: str) -> None:
-    """Add `--write`, for `result`."""
+    """Add the option `--write`, for `result`."""
     parser.add_argument("--write", action="store_true", help=f"write what is printed to {RESULTS.name}/{name}.md too")
 
 
 @contextmanager
 def result(name: str, title: str, *, write: bool) -> Iterator[None]:
-    """Print a title, and write it and what is printed under it to benchmarks/results/NAME.md where `write`. What ends
-    with an error is not written."""
+    """Print a title; with `write`, save it and everything printed in this context to benchmarks/results/NAME.md.
+
+    Nothing is saved after an error.
+    """
     print(f"# {title}\n")
     kept = _Kept(sys.stdout)
     with redirect_stdout(kept):

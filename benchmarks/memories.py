@@ -1,8 +1,8 @@
-"""How fast memories are recalled, and where the two thresholds of likeness lie: `python -m benchmarks.memories`.
+"""Measure the speed of recall, and where two similarity thresholds belong: `python -m benchmarks.memories`.
 
 Speed: 10,000 memories made of a vault's fragments, CPU time of this process. Offers: fragments altered as people
-remember a thing twice, beside what is nearest to each among a hundred and a thousand memories of other notes.
-Meaning: memories made of the fragments that queries are about, asked with words they do not have, and asked what none
+remember a thing twice, beside the most similar ones among a hundred and a thousand memories of other notes. Meaning:
+memories made of the fragments that queries are about, queried with words they do not have, and with queries that none
 of them answers.
 """
 
@@ -31,7 +31,7 @@ from excerpt.settings import Settings
 
 SEED = 6
 ASKED, HELD = 400, 1_000
-"""Fragments that are altered, and those of other notes that they are held against."""
+"""Fragments that are altered, and fragments of other notes that they are compared with."""
 QUERIES = ("sync", "memory leak in a coroutine", "how are templates instantiated", "#tag7", "std::vec", "exception saf")
 
 
@@ -54,7 +54,7 @@ def opened(vault: Path, cache: Path) -> Snapshot:
 
 
 def sample(snapshot: Snapshot, many: int, rng: random.Random, least: int = 15) -> list[Fragment]:
-    """Fragments of at least `least` words."""
+    """Return random fragments of at least `least` words."""
     keys = [int(key) for key in snapshot.table.keys]
     rng.shuffle(keys)
     found = snapshot.fragments(keys[: many * 3])
@@ -62,7 +62,7 @@ def sample(snapshot: Snapshot, many: int, rng: random.Random, least: int = 15) -
 
 
 def remember_all(folder: Path, fragments: Sequence[Fragment]) -> None:
-    """Write memories as the store does, but for the syncs: they are not what is measured."""
+    """Write memories as the store does, but without fsync, which is not to be measured."""
     folder.mkdir(parents=True)
     for number, fragment in enumerate(fragments):
         source = Source(fragment.path, fragment.line_start, fragment.line_end, fragment.digest, fragment.heading_path)
@@ -106,7 +106,7 @@ def speed(vault: Path, scratch: Path, count: int) -> None:
 
 
 def active_strategy(recaller: Recaller, query: str) -> list[Recalled]:
-    """The memories that answer; where none does, those that share a word with the query are not counted."""
+    """Return the memories that answer; those that only share a word with the query are not counted."""
     return [one for one in recaller.recall(query) if one.answers]
 
 

@@ -1,8 +1,8 @@
-"""What the app holds in memory with a large vault open: at rest, and after searches with packs.
+"""Measure the app's memory with a large vault open: at rest, and after searches with packs.
 
-The real app draws into nothing. Counted from /proc (Linux): the process's own pages (RssAnon), mapped pages of files,
-which the system may take back at any time and shares with other processes (RssFile), both together (RSS), and the
-process's share of them (PSS). At rest, half a second after the last answer, the PSS must stay below LIMIT.
+The real app renders without a terminal. Measured from /proc (Linux): the process's own pages (RssAnon), mapped pages of
+files, which the system may reclaim at any time and shares with other processes (RssFile), both together (RSS), and the
+process's share of them (PSS). At rest, REST seconds after the last answer, the PSS must stay below LIMIT.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from benchmarks.measure import Data, environment, index, run, table
 
 VAULT, QUERIES = "cpp-docs", "cpp-docs.dev"
 LIMIT = 400
-"""MB."""
+"""Megabytes."""
 SEARCHES = 200
 MARK_EACH = 3
-"""Of so many searches one has its best hit marked for the pack; every search has a pack built of it."""
+"""In one of this many searches the best hit is marked for the pack; a pack is built for every search."""
 REST = 3.0
-"""Seconds without a search, after which the app counts as at rest."""
+"""Seconds without a search after which the app counts as at rest."""
 SIZE = (140, 45)
 
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """Megabytes of this process."""
+    """Memory of this process, in megabytes."""
 
     own: int
     files: int
@@ -42,7 +42,7 @@ class Memory:
 
 
 def memory() -> Memory:
-    """As /proc tells it now."""
+    """Return the current values from /proc."""
     found = dict(_fields("/proc/self/status")) | dict(_fields("/proc/self/smaps_rollup"))
     return Memory(*(found[name] // 1000 for name in ("RssAnon", "RssFile", "Rss", "Pss", "VmHWM")))
 
@@ -60,7 +60,7 @@ def measure(data: Data) -> None:
     if vault is None or not Path("/proc/self/smaps_rollup").exists():
         return
     index(vault)
-    # In a process of its own, which has held nothing else.
+    # In a new process, which has allocated nothing else.
     command = [sys.executable, "-m", "benchmarks.memory", "--data", str(data.root), "--rest", str(REST)]
     try:
         print(run(command).output, end="", flush=True)

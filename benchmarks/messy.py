@@ -1,7 +1,7 @@
-"""Two hundred hostile and damaged files, each with what is to become of it: `python -m benchmarks.messy`.
+"""Index two hundred hostile and damaged files and compare each outcome: `python -m benchmarks.messy`.
 
-Indexes them with the real program, says of each kind of case how it ended, and holds the output of the program, on a
-pipe, on a terminal and on the screen of the app, to hold nothing that a terminal would obey. Exits with 1 where
+Indexes them with the real program, prints how each kind of case ended, and checks that the output of the program, in a
+pipe, on a terminal and on the screen of the app, contains no control characters from the vault. Exits with 1 if
 anything differs.
 """
 
@@ -27,10 +27,10 @@ EXCERPT = (sys.executable, "-m", "excerpt")
 
 INDEXED, WARNED, SKIPPED, NO_NOTE = "indexed", "with a warning", "skipped", "not a note"
 
-# How cases end whose kind is not named here: they are notes like any other.
+# The outcome of kinds that are not listed in `_ENDS`: ordinary notes.
 _PLAIN = (INDEXED,)
 _ENDS: Mapping[str, Sequence[str]] = {
-    # What is not UTF-8 is read as what it most likely is, and said so.
+    # Text that is not UTF-8 is read in the most likely encoding, with a warning.
     **dict.fromkeys(
         (
             *("UTF-16 LE with BOM", "UTF-16 BE with BOM", "UTF-16 LE, no BOM", "Latin-1", "CP1252", "GBK", "Big5"),
@@ -39,7 +39,7 @@ _ENDS: Mapping[str, Sequence[str]] = {
         ),
         (WARNED,),
     ),
-    # Frontmatter that is not read, or not all of it.
+    # Frontmatter that is not read, or only in part.
     **dict.fromkeys(
         (
             *("tabs in YAML", "frontmatter is a list", "wrong types, unsafe tag, recursive anchor"),
@@ -47,11 +47,11 @@ _ENDS: Mapping[str, Sequence[str]] = {
         ),
         (WARNED,),
     ),
-    # As it was found, not made: strict YAML cannot read it, and all that matters is that the note is there.
+    # Found in the wild: strict YAML cannot read it; only the note itself must be indexed.
     "fm-badyaml": (WARNED, INDEXED),
     "4 MB note": (WARNED,),
     **dict.fromkeys(("huge", "huge+longline", "longline"), (INDEXED, WARNED)),
-    # Links are not followed, and named, if a note might be expected of them.
+    # Links are not followed, but reported if a note might be expected there.
     **dict.fromkeys(
         (
             *("symlink", "symlink -> dir/target.md", "symlink -> dir", "symlink -> nowhere.md", "symlink -> ."),
@@ -69,9 +69,9 @@ _ENDS: Mapping[str, Sequence[str]] = {
     ),
 }
 
-# What a terminal would obey, or be misled by: controls, marks of direction, lone surrogates.
+# What a terminal would execute or be misled by: control characters, direction marks, lone surrogates.
 _OBEYED = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ud800-\udfff]")
-# What excerpt writes itself: colours, a line written over, and on the screen what Textual moves and asks.
+# What excerpt writes itself: colours, overwritten lines, and on the screen Textual's control sequences.
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m|\r\x1b\[K")
 _SCREEN = re.compile(
     r"\x1b\[[<=>?]?[0-9;]*[A-Za-z~]|\x1b\[\?[0-9;]*\$p|\x1b[=>78HM]|\x1b[()][A-Z0-9]|\x1b\]22;[a-z-]*\x07"
@@ -80,7 +80,7 @@ _SCREEN = re.compile(
 
 @dataclass(frozen=True)
 class Case:
-    """One entry of the manifest, and how it ended."""
+    """One entry of the manifest, and its outcome."""
 
     path: str
     kind: str
@@ -110,9 +110,9 @@ def main() -> int:
 
 
 def differs(archive: Path) -> bool:
-    """Print how each kind of case ended, and what a terminal would obey. Whether anything is not as expected."""
+    """Print how each kind of case ended, and what a terminal would obey; return whether anything is unexpected."""
     with tempfile.TemporaryDirectory(prefix="excerpt-messy-") as folder:
-        # Outside of any checkout: links that loop, and a name that is not UTF-8.
+        # Outside the checkout: it has link loops and a name that is not UTF-8.
         with tarfile.open(archive) as packed:
             packed.extractall(folder, filter="tar")
         vault = Path(folder) / "messy"
@@ -147,13 +147,13 @@ def _indexed(vault: Path, home: Mapping[str, str]) -> list[Case]:
 
 
 def _as_shown(written: str) -> str:
-    r"""A path of the manifest, where bytes that are no text are written as \xff, as excerpt names it."""
+    r"""Return a path of the manifest, with bytes that are not text written as \xff, in the form excerpt shows."""
     raw = re.sub(rb"\\x([0-9a-f]{2})", lambda found: bytes.fromhex(found[1].decode()), written.encode())
     return raw.decode("utf-8", "replace")
 
 
 def _note_paths(vault: Path, home: Mapping[str, str]) -> Iterator[str]:
-    """Every note of the index."""
+    """Yield the path of every note in the index."""
     from excerpt.index.snapshot import Snapshot
     from excerpt.settings import Settings, vault_slug
 
@@ -183,11 +183,11 @@ def _print_cases(cases: Sequence[Case]) -> None:
 _QUERIES = ("retrieves processes", "zero width", "path:names", "file:line", "nested")
 _COMMANDS = ("status --no-refresh", "status --json --no-refresh", "index --json")
 _ANSWERS = ("search", "search --json", "search --explain", "pack", "pack --format json")
-"""What is asked every query."""
+"""The commands that are run with every query."""
 
 
 def _what_is_obeyed(vault: Path, home: Mapping[str, str]) -> Iterator[tuple[str, list[str]]]:
-    """Where output was looked at, and what stood in it that a terminal obeys and excerpt does not mean."""
+    """Yield where output was inspected, and the control sequences in it that excerpt does not write itself."""
     of = ("--vault", str(vault))
     for command in _COMMANDS:
         words, name = (*command.split(), *of), command.removesuffix(" --no-refresh")
@@ -213,7 +213,7 @@ def _on_terminal(command: Sequence[str], home: Mapping[str, str]) -> bytes:
 
 
 def _in_the_app(vault: Path, home: Mapping[str, str], notes: int) -> bytes:
-    """What the app writes while it finds the notes with the strangest names and texts, and lists the skipped files."""
+    """Return the app's output while it finds notes with the strangest names and texts, and lists skipped files."""
     with Terminal([*EXCERPT, str(vault)], home, 140, 45) as app:
         app.wait_for(f"{notes} notes")
         for query in _QUERIES:

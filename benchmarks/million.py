@@ -1,11 +1,11 @@
-"""A vault of a million fragments: how long a search takes, and how much memory, beside a ninth of it.
+"""Measure a vault of a million fragments: how long a search takes, and how much memory, beside a ninth of it.
 
     python -m benchmarks.million [--data ../shared] [--copies 9]
 
-The corpus (cpp-docs, about 111,000 fragments) is written once as it is and then again and again with other words: in
-each copy, every word is another of about the same frequency, but the commonest. So the vocabulary keeps its shape, no
-text is there twice, and the same queries find something everywhere. Nothing is random: the same corpus gives the same
-vault. It is kept under build/million, 0.5 GB for the vault and 2.5 GB for the index; what is there is used again.
+The corpus (cpp-docs, about 111,000 fragments) is written once as it is and then several times with other words: in each
+copy, every word except the commonest is replaced by another of about the same frequency. So the vocabulary keeps its
+shape, no text occurs twice, and the same queries match in every copy. Nothing is random: the same corpus gives the same
+vault. It is kept under build/million, 0.5 GB for the vault and 2.5 GB for the index; an existing one is reused.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ CORPUS, QUERIES = "cpp-docs", "cpp-docs.dev"
 LIMIT = 50
 _WORD = re.compile(r"(?<![\w/.&<\\])[a-z]{4,}(?![\w/.:>=\\])")
 _KEPT = 200
-"""The commonest words, which every copy has: frontmatter keys and the words that hold sentences together."""
+"""How many of the commonest words every copy keeps: frontmatter keys and function words."""
 _EXCHANGED = 16
-"""Words of neighbouring frequency that take each other's places."""
+"""Size of the groups of words with similar frequency that replace each other."""
 
 
 def write_vault(corpus: Path, vault: Path, copies: int) -> None:
@@ -48,7 +48,7 @@ def write_vault(corpus: Path, vault: Path, copies: int) -> None:
 
 
 def _exchanged(ranked: list[str], copy: int) -> Mapping[str, str]:
-    """For each word the one that stands in its place: within groups of `_EXCHANGED`, the `copy`-th behind it."""
+    """Return for each word its replacement: within groups of `_EXCHANGED`, the `copy`-th word after it."""
     groups = [ranked[at : at + _EXCHANGED] for at in range(_KEPT, len(ranked), _EXCHANGED)]
     return {word: group[(at + copy) % len(group)] for group in groups for at, word in enumerate(group)}
 
@@ -58,8 +58,10 @@ def _other(exchanged: Mapping[str, str], match: re.Match[str]) -> str:
 
 
 def searched(folder: Path, queries: list[str]) -> dict[str, float]:
-    """Open an index in this process and ask it: milliseconds it took to open, of the first query before anything is
-    warm, of warming, and of all queries, each asked once."""
+    """Open an index in this process, run all queries once, and return the times in milliseconds.
+
+    They are of opening, of the first query before anything is warm, of warming, and of all queries.
+    """
     from excerpt.index.snapshot import Snapshot
     from excerpt.search.engine import Engine
     from excerpt.settings import Settings
@@ -91,7 +93,7 @@ def _timed(search: object, query: str) -> float:
 
 
 def measure(data: Data, copies: int) -> None:
-    """Print both indexes' figures side by side, and how many times as long the large one takes."""
+    """Print both indexes' figures side by side, and the ratio of their times."""
     corpus = data.vault(CORPUS)
     if corpus is None:
         return

@@ -1,7 +1,7 @@
-"""One command from the start of its process to the end, in processor time, beside an interpreter that imports numpy.
+"""Measure the CPU time of one command from process start to end, beside an interpreter that imports numpy.
 
-Nothing has changed in the vault. Each round asks another question of the set, of every command in turn, so that
-whatever else the machine does falls on all of them.
+Nothing has changed in the vault. Each round uses another question of the set, with every command in turn, so that the
+machine's other load affects all of them.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from benchmarks.targets import verdict
 
 VAULT, QUERIES = "obsidian-help/en", "obsidian-help-en.dev"
 ROUNDS, WARM_UPS = 15, 1
-"""Rounds that count, and those before them, which warm the disk cache."""
+"""Rounds that are measured, and rounds before them that warm the disk cache."""
 NUMPY = "python -c 'import numpy'"
 GOALS = {"excerpt --version": 0.07, "excerpt search Q": 0.40, "excerpt pack Q": 0.45}
-"""Seconds of processor time."""
+"""Seconds of CPU time."""
 
 
 def measure(data: Data) -> None:

@@ -1,4 +1,4 @@
-"""What holds of every pack, looked for on real notes: `python -m benchmarks.packs` says where it does not."""
+"""Check on real notes the properties of every pack; `python -m benchmarks.packs` prints the violations."""
 
 from __future__ import annotations
 
@@ -27,12 +27,14 @@ RENDERERS: tuple[Renderer, ...] = (MARKDOWN, XmlRenderer(("What?",)), PlainRende
 
 Packing = Callable[[PackSettings], PackResult]
 Asked = tuple[str, tuple[Hit, ...]]
-"""A query and what it found."""
+"""A query and its hits."""
 
 
 def broken_promises(snapshot: Snapshot, asked: Sequence[Asked]) -> Iterator[str]:
-    """One sentence for each promise that a pack breaks. Each query is tried with another tokenizer and another format
-    than the last, in all scopes and with many budgets."""
+    """Yield one sentence for each property that a pack violates.
+
+    Each query is tried with another tokenizer and format than the one before, in all scopes and with many budgets.
+    """
     for number, (query, hits) in enumerate(asked):
         tokenizer = TOKENIZERS[number % len(TOKENIZERS)]
         renderer = RENDERERS[number % len(RENDERERS)]
@@ -93,7 +95,10 @@ def _of_limits(packed: Packing) -> Iterator[str]:
 
 
 def changed_by_rebuilding(vault: Path, snapshot: Snapshot, asked: Sequence[Asked]) -> Iterator[str]:
-    """Queries whose pack is other bytes from an index made anew. The hits are the same fragments, with new keys."""
+    """Yield the queries whose pack has other bytes after the index is rebuilt.
+
+    The hits are the same fragments, with new keys.
+    """
     with TemporaryDirectory() as folder:
         build(vault, Path(folder), Settings())
         again = Snapshot.open(Path(folder), Settings())

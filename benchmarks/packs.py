@@ -1,11 +1,11 @@
 """Measure packs: `python -m benchmarks.packs`.
 
-How many of the targets are inside a pack, for one that is chosen by value, for fragments by first-fit and for whole
-notes in the order of the ranking; what is saved against whole notes; how long it takes; and whether what is promised
-of every pack holds on real notes.
+Measures how many of the targets are inside a pack, for one that is chosen by value, for fragments by first-fit and for
+whole notes in the order of the ranking; how many tokens are saved against whole notes; how long it takes; and whether
+the promised properties of every pack hold on real notes.
 
-A target is inside a pack if the pack has a line of the section that is the target, or, where a whole note is the target
-or the part of it is not known, any line of that note.
+A target is inside a pack if the pack has a line of the section that is the target, or, if the target is a whole note or
+an unknown part of it, any line of that note.
 """
 
 from __future__ import annotations
@@ -40,20 +40,20 @@ from excerpt.text.tokens import open_tokenizer
 SETS = ("obsidian-help-en.dev", "dendron-site.dev", "powershell-docs-one.dev", "cpp-docs.dev")
 BUDGETS = (500, 1000, 2000, 4000)
 TOP = 50
-"""Hits that a pack may be made of."""
+"""Hits from which a pack may be chosen."""
 SCOPES = tuple(Scope)
 TOKENIZER = open_tokenizer("o200k")
 
 MIN_HELD = 0.85
-"""Share of the targets among the hits that a pack of 1,000 tokens is to hold, on the first of SETS."""
+"""The required share of the targets among the hits in a pack of 1,000 tokens, on the first of SETS."""
 MIN_SAVED = 0.9
-"""Median share of the tokens of whole notes that a pack is to save, on the last of SETS."""
+"""The required median share of tokens that a pack saves against whole notes, on the last of SETS."""
 MIN_WIDENED = 0.5
-"""Share of the hits that can be widened which are, at 4,000 tokens."""
+"""The required share of widened hits among those that can be widened, at 4,000 tokens."""
 MAX_BEHIND = 2
-"""Questions of one set and budget that a scope may hold less than scope none."""
+"""How many targets fewer a scope may hold than scope none, for one set and budget."""
 MAX_MS = 15.0
-"""Milliseconds that a pack of 4,000 tokens from TOP hits may take, on the last of SETS."""
+"""The most milliseconds for a pack of 4,000 tokens from TOP hits, on the last of SETS."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +67,14 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """A way to fill a budget, in the order of the table: which lines of which notes go in."""
+    """A way to fill a budget, in the order of the table; `lines` returns which lines of which notes go in."""
 
     name: str
     lines: Callable[[Snapshot, Found, int], list[Place]]
 
 
 def inside(question: Question, lines: Place) -> bool:
-    """Whether the target is inside what has these lines."""
+    """Return whether the target has one of these lines."""
     if lines.path not in question.grades:
         return False
     targets = [target for target in question.targets if target.path == lines.path]
@@ -106,13 +106,15 @@ def _by_value(scope: Scope) -> Way:
 
 
 def _first_fit(snapshot: Snapshot, found: Found, budget: int) -> list[Place]:
-    """Fragments by rank, each a source of its own in our Markdown; what does not fit is skipped. The same as packs of
-    scope none would be, if they were neither merged nor chosen."""
+    """Return fragments by rank, each rendered as its own Markdown source; those that do not fit are skipped.
+
+    Packs of scope none would be the same if they were neither merged nor chosen.
+    """
     return _fitting(budget, ((_tokens_alone(snapshot, hit), _place(hit)) for hit in found.hits))
 
 
 def _whole_notes(snapshot: Snapshot, found: Found, budget: int) -> list[Place]:
-    """Notes by rank, nothing said of where they are from; what does not fit is skipped."""
+    """Return whole notes by rank, without source lines; those that do not fit are skipped."""
     paths = dict.fromkeys(hit.fragment.path for hit in found.hits)
     return _fitting(budget, ((snapshot.note_tokens(path), Place(path, 1, 1 << 30)) for path in paths))
 
@@ -130,7 +132,7 @@ _alone: dict[str, int] = {}
 
 
 def _tokens_alone(snapshot: Snapshot, hit: Hit) -> int:
-    """Tokens of a fragment rendered as a source of its own."""
+    """Return the tokens of a fragment rendered as its own source."""
     if hit.fragment.id not in _alone:
         settings = PackSettings(budget=1 << 20, scope=Scope.NONE)
         result = build_pack(snapshot, [hit], query="", strategy=Strategy.AUTO, settings=settings, tokenizer=TOKENIZER)
@@ -161,7 +163,7 @@ def questions_with_hits(query_set: QuerySet, snapshot: Snapshot) -> list[Found]:
 
 
 def shares(snapshot: Snapshot, found: Sequence[Found], way: Way) -> list[float]:
-    """For each budget the share of questions whose target is inside."""
+    """Return for each budget the share of questions whose target is inside."""
     return [
         statistics.fmean(
             any(inside(each.question, lines) for lines in way.lines(snapshot, each, budget)) for each in found
@@ -171,7 +173,7 @@ def shares(snapshot: Snapshot, found: Sequence[Found], way: Way) -> list[float]:
 
 
 def share_in_hits(found: Sequence[Found]) -> float:
-    """The share of questions whose target is among the hits: no choice holds more without neighbours."""
+    """Return the share of questions whose target is among the hits: the limit for any choice without neighbours."""
     return statistics.fmean(any(inside(each.question, _place(hit)) for hit in each.hits) for each in found)
 
 
@@ -184,8 +186,10 @@ class Both:
 
 
 def two_as_one(query_set: QuerySet, snapshot: Snapshot) -> list[Both]:
-    """Each question of the first half of a set together with one of the second: what answers one does not answer the
-    other, so that a pack is to hold both."""
+    """Return each question of the first half of a set combined with one of the second half.
+
+    The answer of one does not answer the other, so that a pack should hold both.
+    """
     engine = Engine(snapshot, Settings())
     questions = query_set.questions()
     half = len(questions) // 2
@@ -200,7 +204,7 @@ def two_as_one(query_set: QuerySet, snapshot: Snapshot) -> list[Both]:
 
 
 def shares_of_both(snapshot: Snapshot, both: Sequence[Both], way: Way) -> list[float]:
-    """For each budget the share of pairs of questions with both targets inside."""
+    """Return for each budget the share of pairs of questions with both targets inside."""
     shares_by_budget = []
     for budget in BUDGETS:
         held = []
@@ -212,7 +216,7 @@ def shares_of_both(snapshot: Snapshot, both: Sequence[Both], way: Way) -> list[f
 
 
 def share_widened(snapshot: Snapshot, found: Sequence[Found], budget: int, scope: Scope) -> float:
-    """The share of the hits in packs with something of their scope beside them, of those that have such a thing."""
+    """Return the share of hits in packs that were widened within their scope, of those that can be."""
     could = did = 0
     notes = notes_of(snapshot)
     for each in found:
@@ -231,8 +235,10 @@ def share_widened(snapshot: Snapshot, found: Sequence[Found], budget: int, scope
 
 
 def median_saved(snapshot: Snapshot, found: Sequence[Found], budget: int, scope: Scope) -> tuple[float, float]:
-    """The median share of tokens that a pack saves: against the whole notes that it is from, and against those of all
-    the hits that it was chosen from."""
+    """Return two median shares of tokens that a pack saves.
+
+    The first is against the whole notes that its passages are from, the second against those of all its candidate hits.
+    """
     of_packs, of_hits = [], []
     for each in found:
         result = packed(snapshot, each, budget, scope)
@@ -244,8 +250,11 @@ def median_saved(snapshot: Snapshot, found: Sequence[Found], budget: int, scope:
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Milliseconds of processor time: medians, and of packs built again for another budget also the 95th percentile;
-    `fitting` is that of first-fit with the same fragments, read, rendered and counted."""
+    """Milliseconds of CPU time per pack.
+
+    `first` and `again` are medians, with cold and warm caches, `again_p95` the 95th percentile; `fitting` is first-fit
+    with the same fragments, read, rendered and counted.
+    """
 
     first: float
     again: float
@@ -254,7 +263,7 @@ class Times:
 
 
 def times(snapshot: Snapshot, found: Sequence[Found], scope: Scope) -> Times:
-    """How long a pack of 4,000 tokens takes when nothing of its notes is known, and when the budget was another."""
+    """Return how long a pack of 4,000 tokens takes with cold caches, and after one with another budget."""
     first, again, fitting = [], [], []
     for each in found:
         _forget(snapshot)
@@ -268,7 +277,7 @@ def times(snapshot: Snapshot, found: Sequence[Found], scope: Scope) -> Times:
 
 
 def _forget(snapshot: Snapshot) -> None:
-    """Give up what is known of notes and texts from earlier packs."""
+    """Clear the caches of notes and texts from earlier packs."""
     notes_of(snapshot).clear()
     for module in (budgeting, expanding):
         for remembered in vars(module).values():
@@ -283,7 +292,7 @@ def _milliseconds(work: Callable[[], object]) -> float:
 
 
 def _rendered_by_first_fit(snapshot: Snapshot, found: Found) -> str:
-    """What a plain first-fit does: read each fragment, put a line above it, count it, take it if it fits."""
+    """Return a plain first-fit pack: read each fragment, put a line above it, count it, take it if it fits."""
     text, budget = "", 4000
     for fragment in snapshot.fragments([hit.fragment.key for hit in found.hits]):
         source = f"## {fragment.path}, lines {fragment.line_start}-{fragment.line_end}\n\n{fragment.text}\n\n"
@@ -327,7 +336,7 @@ def _report_all(outside: Outside, names: Sequence[str], checked: int) -> None:
 
 
 def _report(query_set: QuerySet, checked: int) -> dict[str, int]:
-    """Print the tables of one set; return how many targets each scope holds over all budgets, of pairs both."""
+    """Print the tables of one set and return how many targets each scope holds over all budgets, also of pairs."""
     folder = places().index_folder(query_set.vault.resolve())
     build(query_set.vault, folder, Settings())
     snapshot = Snapshot.open(folder, Settings())

@@ -1,4 +1,4 @@
-"""The peers that excerpt is measured beside: SQLite FTS5 as the plain baseline builds it, and tantivy.
+"""The peers that excerpt is compared with: SQLite FTS5 as the plain baseline builds it, and tantivy.
 
 Both index the baseline's passages of at most 250 words, with title, heading and text; a query is its words joined by
 OR, scored by BM25. Run as a program, it builds one of them: `python -m benchmarks.peers fts5 VAULT FILE BASELINE`.
@@ -23,7 +23,7 @@ Passage = tuple[str, str, str, str, int, int]
 
 
 def passages(vault: Path, baseline: Path) -> Iterator[Passage]:
-    """Title, heading, text, path, first and last line of every passage, cut by the baseline's own function."""
+    """Yield title, heading, text, path, first and last line of each passage, cut by the baseline's own function."""
     spec = importlib.util.spec_from_file_location("baseline_fts5", baseline)
     assert spec is not None
     assert spec.loader is not None
@@ -39,7 +39,7 @@ def passages(vault: Path, baseline: Path) -> Iterator[Passage]:
 
 
 class Fts5:
-    """SQLite FTS5 in a file."""
+    """An SQLite FTS5 index in a file."""
 
     name = "FTS5"
 
@@ -56,7 +56,7 @@ class Fts5:
         db.close()
 
     def search(self, query: str, limit: int) -> int:
-        """How many hits came back, each with its path, lines and score."""
+        """Return the number of hits, each fetched with its path, lines and score."""
         match = " OR ".join(f'"{word}"' for word in _WORD.findall(query))
         if not match:
             return 0
@@ -65,7 +65,7 @@ class Fts5:
 
 
 class Tantivy:
-    """tantivy in a folder, English stems."""
+    """A tantivy index in a folder, with English stemming."""
 
     name = "tantivy"
 
@@ -92,7 +92,7 @@ class Tantivy:
         writer.wait_merging_threads()
 
     def search(self, query: str, limit: int) -> int:
-        """How many hits came back, each with its stored fields."""
+        """Return the number of hits, each fetched with its stored fields."""
         words = " ".join(_WORD.findall(query))
         parsed, _ = self._index.parse_query_lenient(words, ["title", "heading", "text"])
         hits = self._searcher.search(parsed, limit).hits

@@ -1,11 +1,11 @@
 """Measure excerpt's ranking: `make quality`, or `python -m benchmarks.quality`.
 
-Beside the plain FTS5 baseline (`table`), excerpt is asked through its command line, so that what is measured is what a
-user gets. The scorer and the baseline are no part of this repository and run as the outside programs they are
-(`eval/score.py`, `eval/baseline_fts5.py` under --data). The other pieces work in this process: what signals, weights
-and settings are worth (`ablation`, `weights`, `settings`), and how often each word for confidence is right
-(`confidence`, which asks every vault what the others know, and so only runs on all sets). Indexes and answers are kept
-under build/quality; tables go to stdout, the way there to stderr.
+Beside the plain FTS5 baseline (`table`), excerpt is run through its command line, so that the measurement is of what a
+user gets. The scorer and the baseline are not part of this repository and run as external programs (`eval/score.py`,
+`eval/baseline_fts5.py` under --data). The other pieces work in this process: the effect of signals, weights and
+settings (`ablation`, `weights`, `settings`), and how often each confidence word is right (`confidence`, which asks
+every vault the questions of the others, and so only runs on all sets). Indexes and answers are kept under
+build/quality; tables go to stdout, progress to stderr.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from excerpt.settings import places
 PIECES = ("table", "ablation", "weights", "settings", "confidence")
 EXCERPT = (sys.executable, "-m", "excerpt")
 ROUNDED = 0.00051
-"""How far apart a figure and the same figure to three digits may be."""
+"""The largest difference between a figure and the same figure rounded to three digits."""
 MEASURES = ("MRR@10", "recall@10", "section@10", "nDCG@10", "gap MRR", "gap recall")
 
 
 @dataclass(frozen=True)
 class Figures:
-    """What one program reached on one set: a value per measure where the set has it, and its times in ms."""
+    """The results of one program on one set: the number of questions, a value per measure, and times in ms."""
 
     count: int
     values: dict[str, float]
@@ -99,7 +99,7 @@ def measure(outside: Outside, names: Sequence[str], pieces: Collection[str]) -> 
 
 
 def prepare(outside: Outside, chosen: QuerySet) -> None:
-    """See that the set's vault is there and its index up to date."""
+    """Write the set's vault if it is missing, and bring its index up to date."""
     progress(f"index of {chosen.name}")
     if chosen.collection and not chosen.vault.exists():
         _run([sys.executable, str(outside.score), "vault", str(chosen.collection), str(chosen.vault)])
@@ -117,7 +117,7 @@ def _collected(sets: Sequence[QuerySet]) -> list[Cases]:
 
 
 def check_agreement(ours: Mapping[QuerySet, Figures], every: Sequence[Cases]) -> None:
-    """Raises QualityError where the candidates weighed here do not give what the command line gave."""
+    """Raise QualityError unless the candidates weighted here give the results of the command line."""
     reached = summaries(every, replace(auto(), origins=True))
     for one, figures in ours.items():
         given, weighed = figures.values[one.measure], reached[one.name].value
@@ -131,13 +131,12 @@ def check_agreement(ours: Mapping[QuerySet, Figures], every: Sequence[Cases]) ->
 def beside_baseline(
     outside: Outside, sets: Sequence[QuerySet]
 ) -> tuple[dict[QuerySet, Figures], dict[QuerySet, Figures]]:
-    """excerpt's figures and the baseline's on each set, printed as a table, and whether that is enough."""
+    """Print a table of excerpt's and the baseline's figures on each set and the verdicts; return both figures."""
     ours: dict[QuerySet, Figures] = {}
     plain: dict[QuerySet, Figures] = {}
     rows: list[str] = []
     for one in sets:
         progress(f"answers to {one.name}")
-        # One after the other on the same machine.
         ours[one] = _figures(outside, one, EXCERPT, outside.work / "out" / f"{one.name}.excerpt.jsonl")
         baseline = [sys.executable, str(outside.baseline)]
         plain[one] = _figures(outside, one, baseline, outside.work / "out" / f"{one.name}.fts5.jsonl")
@@ -179,7 +178,7 @@ def _figures(outside: Outside, chosen: QuerySet, program: Sequence[str], out: Pa
 
 
 def read_judged(printed: str) -> tuple[int, dict[str, float]]:
-    """`name: n 300  nDCG@10 .7  recall@10 .8  MRR@10 .6` -> (300, {...}).
+    """Parse `name: n 300 nDCG@10 .7 recall@10 .8 MRR@10 .6` as (300, {...}).
 
     Only nDCG@10 is compared: with many right answers to a question, the other two say little.
     """
@@ -190,7 +189,7 @@ def read_judged(printed: str) -> tuple[int, dict[str, float]]:
 
 
 def read_known(printed: str) -> tuple[int, dict[str, float]]:
-    """score.py's table of known items -> the count and values of all, and of those with a gap of words."""
+    """Parse score.py's table of known items; return the count and the values of all rows and of the gap rows."""
     values: dict[str, float] = {}
     count = 0
     for row, number, mrr, recall, section in _known_rows(printed):
@@ -213,7 +212,7 @@ def _known_rows(printed: str) -> Iterator[tuple[str, int, float, float, float | 
 
 
 def table_rows(name: str, ours: Figures, plain: Figures) -> list[str]:
-    """Three rows of the Markdown table: excerpt, the baseline, and the difference."""
+    """Return three rows of the Markdown table: excerpt, the baseline, and the difference."""
 
     def cells(figures: Figures) -> str:
         shown = [f"{figures.values[m]:.3f}" if m in figures.values else "" for m in MEASURES]

@@ -1,8 +1,8 @@
-"""How much of real files the readers find, and how fast: `python -m benchmarks.readers FOLDER`.
+"""Measure how much text of real files the readers extract, and how fast: `python -m benchmarks.readers FOLDER`.
 
-Words of a PDF are compared with those of `pdftotext`, of a web page and of a book with those of their tags taken off by
-the standard library, of slides, documents and sheets with those of the XML in them. Words are runs of letters; a word
-that a hyphen at the end of a line parts counts as found only whole.
+Words of a PDF are compared with the output of `pdftotext`, those of a web page or book with the text that the standard
+library's HTML parser leaves, those of slides, documents and sheets with the XML in them. Words are runs of letters; a
+word hyphenated at the end of a line counts as found only if it was joined.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _MAX_FILES = 200  # of a kind
 
 
 def main(folder: Path) -> None:
-    """Print a table of what was found in the files of a folder."""
+    """Print a table of the results for the files of a folder."""
     files: dict[str, list[Path]] = defaultdict(list)
     for file in sorted(folder.rglob("*")):
         if file.is_file() and not file.is_symlink() and file.suffix.lower() in _TRUTH:

@@ -1,16 +1,16 @@
-"""Whether related notes are those that the vault's author linked: `python -m benchmarks.related`.
+"""Measure whether related notes are those that the vault's author linked: `python -m benchmarks.related`.
 
-A copy of each vault is indexed from which every link is gone, with its text: `[[Sync|the sync]]` leaves nothing, in the
-text and in properties, so that neither the graph nor the name of the target in the passage is known. Of each pair of
-notes that the vault links, the second is looked for among the ten nearest to the first. (Links are read as Obsidian
-means them, and where that leads nowhere, as Dendron does, with the target behind the bar.)
+Each vault is copied without its links and their texts and then indexed: `[[Sync|the sync]]` leaves nothing, in the text
+and in properties, so that neither the graph nor the name of the target in the passage is known. For each pair of notes
+that the vault links, the second is looked for among the ten nearest to the first. (Links are read as Obsidian reads
+them, and where that gives no note, as Dendron does, with the target behind the bar.)
 
-Measured the same way: words alone (our own measure, and the cosine of whole notes' TF-IDF, the textbook's), vectors
-alone (of whole notes' mean vectors, and our own measure, passage by passage), and all of it. The last row tells what
-links in common add: only the links of the pair looked for are hidden, one pair after the other; the notes that the
-first is linked with otherwise are left out of the list.
+Measured the same way: words alone (excerpt's own measure, and the cosine of whole notes' textbook TF-IDF), vectors
+alone (of whole notes' mean vectors, and excerpt's own measure, passage by passage), and all signals. The last row shows
+what links in common add: only the links of the pair are hidden, one pair after the other; the notes that the first is
+linked with otherwise are left out of the list.
 
-The weights were chosen on the first two vaults; the others are to tell whether they hold elsewhere.
+The weights were chosen on the first two vaults; the others test whether they generalise.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ CHOSEN_ON = ("obsidian-help/en", "dendron-site")
 CHECKED_ON = ("powershell-docs-one", "obsidian-help/de")
 AT = 10
 MAX_PAIRS = 1000
-"""Pairs that are hidden one by one, spread evenly over all."""
+"""Pairs that are hidden one by one, taken at even distances."""
 
 Pairs = Sequence[tuple[int, int]]
 Scores = npt.NDArray[np.float32]
@@ -85,7 +85,7 @@ def _measure(vault: Path, name: str) -> None:
 
 
 def _without_links(vault: Path, target: Path) -> Path:
-    """A copy of the vault's notes without any link."""
+    """Copy the vault's notes without any link and return the folder."""
     shutil.rmtree(target, ignore_errors=True)
     for file in sorted(vault.rglob("*.md")):
         if file.is_file() and not file.is_symlink():
@@ -99,7 +99,7 @@ def _without_links(vault: Path, target: Path) -> Path:
 
 
 def _pairs(linked: Snapshot, hidden: Snapshot) -> Pairs:
-    """The notes that link, and those that they link to, by their numbers in `hidden`."""
+    """Return the pairs of a linking note and its target, by their numbers in `hidden`."""
     numbers, targets = hidden.facets.numbers, linked.facets.targets
     found: set[tuple[int, int]] = set()
     for path, target, text in linked._rows("SELECT path, target, text FROM links JOIN notes ON notes.id = note"):
@@ -111,7 +111,7 @@ def _pairs(linked: Snapshot, hidden: Snapshot) -> Pairs:
 
 
 def _signals(snapshot: Snapshot) -> Scores:
-    """Notes x notes x SIGNALS; nothing for what was not put forward."""
+    """Return an array of notes x notes x SIGNALS, zero for pairs that were not candidates."""
     paths = snapshot.table.paths
     found = np.zeros((len(paths), len(paths), len(SIGNALS)), np.float32)
     for note, path in enumerate(paths):
@@ -121,7 +121,7 @@ def _signals(snapshot: Snapshot) -> Scores:
 
 
 def _tf_idf(snapshot: Snapshot) -> Scores:
-    """The cosine of the notes' words, each by the logarithm of how often it is there and how few notes have it."""
+    """Return the cosine similarity of the notes' TF-IDF vectors: logarithmic term frequency times idf."""
     table = snapshot.table
     counts: list[Counter[str]] = [Counter() for _ in table.paths]
     for fragment, note in zip(snapshot.fragments(table.keys.tolist()), table.notes.tolist(), strict=True):
@@ -151,7 +151,7 @@ def _cosines(rows: Scores) -> Scores:
 
 
 def _figures(scores: Scores, pairs: Pairs) -> tuple[str, str]:
-    """The share of the pairs that are found, and the mean of the notes' shares, of at most AT each."""
+    """Return the share of the pairs that are found, and the mean of the share per note, of at most AT each."""
     wanted: defaultdict[int, set[int]] = defaultdict(set)
     for note, other in pairs:
         wanted[note].add(other)
@@ -164,7 +164,7 @@ def _figures(scores: Scores, pairs: Pairs) -> tuple[str, str]:
 
 
 def _one_by_one(snapshot: Snapshot, pairs: Pairs) -> tuple[str, str, str]:
-    """With all links known but those of the pair that is looked for."""
+    """Return the figures with all links known except those of the pair looked for."""
     sources, targets = np.array(pairs, np.int32).T
     asked = [pairs[at] for at in np.linspace(0, len(pairs) - 1, min(MAX_PAIRS, len(pairs))).astype(int)]
     found: defaultdict[int, list[bool]] = defaultdict(list)

@@ -1,7 +1,7 @@
-"""Make every picture in screenshots/ from the running app on the demo vault: `make screenshots`.
+"""Make every picture in screenshots/ from the app on the demo vault: `make screenshots`.
 
-The guide has copies of those that its notes show, since it is read where nothing else of the repository is. What
-differs from run to run (milliseconds, folders of this machine) is taken off the screen before the picture.
+The guide has its own copies of the pictures in its notes, since it is shipped without the rest of the repository. What
+differs from run to run (milliseconds, folders of this machine) is removed from the screen before the picture is taken.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ Steps = Callable[[Pilot[None]], Awaitable[None]]
 
 @dataclass(frozen=True)
 class Shot:
-    """One picture: its name, what is done before it, the size and the theme."""
+    """One picture: its name, the steps before it, its size and its theme."""
 
     name: str
     steps: Steps
@@ -80,7 +80,7 @@ async def settled(pilot: Pilot[None]) -> None:
 
 
 async def shown(pilot: Pilot[None]) -> None:
-    """Until the view of the side panel has its answer."""
+    """Wait until the side panel has its answer."""
     pane = screen_of(pilot).query_one(SearchPane)
     await until(pilot, lambda: pane.side.is_answered)
     await pilot.pause(0.3)
@@ -104,7 +104,7 @@ async def remember(pilot: Pilot[None]) -> None:
 
 
 def some_memories() -> None:
-    """Three memories of fixed times; the source of the newest says something else today."""
+    """Create three memories with fixed times; the source of the newest has changed since."""
     store = MemoryStore(places().memory_folder(DEMO))
     kept = (
         ("2026-02-16", "Paste packs below the question for long prompts.", "howto", "Grace tried both", "", ""),
@@ -201,9 +201,9 @@ async def take(shot: Shot) -> None:
         await shot.steps(pilot)
         await pilot.pause(0.3)
         svg = app.export_screenshot(title="excerpt")
-    for folder in (places().data, places().state):  # the next picture has memories and marks of its own
+    for folder in (places().data, places().state):  # each picture has its own memories and marks
         shutil.rmtree(folder, ignore_errors=True)
-    # Textual numbers each picture at random; without that a picture changes only with what is on it.
+    # Remove Textual's random numbers, so that a picture changes only with its content.
     svg = re.sub(r"terminal-\d+-", "terminal-", svg)
     for folder in (FOLDER, GUIDE) if shot.name in OF_GUIDE else (FOLDER,):
         (folder / f"{shot.name}.svg").write_text(svg, encoding="utf-8")

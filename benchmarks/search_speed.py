@@ -1,10 +1,10 @@
-"""Searches one after another in one process: excerpt, FTS5 and tantivy on the same queries, and the first one cold.
+"""Measure searches in one process: excerpt, FTS5 and tantivy on the same queries, and the first query cold.
 
-excerpt's time is the whole search: all signals, the top 50, their text fetched. The batch form is what
-`search --batch --json` does, which prints no marks; beside it the same by the `elapsed_ms` that it prints, and a search
-that marks all 50. Warm means that the index was opened and warmed before, not that the same query was asked before:
-each is asked once. Cold is the first query after an index was opened and nothing of it warmed, in a process that has
-searched another index, as the app has.
+excerpt's time is that of the whole search: all signals, the top 50, their text fetched. The batch form is what `search
+--batch --json` runs, which computes no match spans; beside it are the `elapsed_ms` that it prints, and a search that
+computes the spans of all 50 hits. Warm means that the index was opened and warmed before, not that the query was asked
+before: each is asked once. Cold is the first query after an index was opened without warming, in a process that has
+searched another index, as in the app.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SETS = (("obsidian-help/en", "obsidian-help-en.dev"), ("cpp-docs", "cpp-docs.dev
 LIMIT = 50
 BATCH = "excerpt, batch form"
 COLD = 7
-"""Queries, each asked of an index opened anew; the middle time counts."""
+"""How many queries are asked of a freshly opened index each; the median time counts."""
 
 
 def measure(data: Data) -> None:
@@ -90,7 +90,7 @@ def _cold(folder: Path, query: str) -> float:
 
 
 def _timed(search: Callable[[str], object], query: str) -> float:
-    """Milliseconds of one query."""
+    """Return the milliseconds of one query."""
     began = time.perf_counter()
     search(query)
     return (time.perf_counter() - began) * 1e3

@@ -1,4 +1,4 @@
-"""Write the tables of the guide's page on settings anew: they are made from `Settings`, the other text stays."""
+"""Rewrite the tables of the guide's page on settings: they are generated from `Settings`, the other text is kept."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _SEE = {
     "screen.plain": "Themes#Without lines and motion",
     "screen.keys": "Keys#Your own keys",
 }
-"""Where the guide has more about a setting."""
+"""The guide page with more about a setting."""
 
 _TABLE = re.compile(r"^(## (\S+)\n(?:(?!## ).*\n)*?)\| key .*\n(?:\|.*\n)+", re.M)
 
 
 def rewritten(page: str) -> str:
-    """Return the page with the tables of today, each below the heading that is its name in a settings file."""
+    """Return the page with current tables, each below the heading that is its name in a settings file."""
     tables = {
         table: "| key | default | meaning |\n|---|---|---|\n" + "".join(map(_row, settings))
         for table, settings in groupby(all_settings(), lambda one: one.key.rpartition(".")[0])
@@ -45,7 +45,7 @@ def _row(setting: Setting) -> str:
 
 
 def _meaning(setting: Setting) -> str:
-    """Return the meaning, with the values to choose from, unless it names each, and where there is more."""
+    """Return the meaning of a setting, its choices unless the meaning names each, and a link to more about it."""
     meaning = setting.meaning
     if all(re.search(rf"\b{choice}\b", meaning) for choice in setting.choices):
         meaning = re.sub(rf"\b({'|'.join(setting.choices) or '(?!)'})\b", r"`\1`", meaning)

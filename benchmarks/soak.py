@@ -1,9 +1,9 @@
-"""An hour's use in some minutes: `make soak`. Queries, edits that a build commits and the engine takes up, and the
-engine closed and opened afresh, in one process; memory and open files are looked at all along.
+"""Test an hour's use in a few minutes: `make soak`.
 
-Ends with an error if, after the first tenth, memory grows by more than MAX_GROWTH, or SQLite's log beyond MAX_LOG, or
-if a file is open that the generation in use does not need. Memory is the process's own (RssAnon): how much of the files
-is mapped is up to the system.
+Queries, edits that a build commits and the engine picks up, and the engine closed and reopened, in one process; memory
+and open files are sampled throughout. Fails if, after the first tenth, memory grows by more than MAX_GROWTH, or
+SQLite's log beyond MAX_LOG, or if a file is open that the generation in use does not need. Memory is the process's own
+(RssAnon): how much of the files is mapped is up to the system.
 """
 
 from __future__ import annotations
@@ -25,14 +25,17 @@ VAULT, QUERIES = "dendron-site", "dendron-site.dev"
 SEARCHES, EDITS, REOPENINGS = 10_000, 500, 50
 SAMPLES = 10
 MAX_GROWTH = 1.10
-"""Of what is held after the first tenth."""
+"""The most that memory may grow, as a factor, after the first tenth."""
 MAX_LOG = 32_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """What the process holds after so many searches: megabytes of its own; open files of the generation in use, and
-    others; bytes of SQLite's log."""
+    """What the process holds after `searches` searches.
+
+    `own` is in megabytes; `in_use` are open files of the current generation and `others` the other open files; `log` is
+    the size of SQLite's log in bytes.
+    """
 
     searches: int
     own: int
@@ -42,7 +45,7 @@ class Sample:
 
 
 def _open_files(snapshot: Snapshot, folder: Path) -> tuple[int, int]:
-    """How many open files are the generation's, and how many are not."""
+    """Return how many open files belong to the current generation, and how many do not."""
     links = [str(link.readlink()) for link in Path("/proc/self/fd").iterdir() if link.is_symlink()]
     own = {str(folder / file.name) for file in snapshot.lexical.files}
     in_use = sum(link in own for link in links)
@@ -50,7 +53,7 @@ def _open_files(snapshot: Snapshot, folder: Path) -> tuple[int, int]:
 
 
 def soak(vault: Path, folder: Path, queries: list[str]) -> list[Sample]:
-    """Samples at even distances. The vault is edited; `folder` is its index's."""
+    """Edit and search the vault and return samples at even distances; `folder` is that of its index."""
     from excerpt.index.build import build
     from excerpt.search.engine import Engine
     from excerpt.settings import Settings

@@ -1,4 +1,4 @@
-"""What the ranking has to reach, and sentences that say whether it does."""
+"""The targets of the ranking, and sentences that say whether it reaches them."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from benchmarks.judgements import QuerySet
 
 MEAN_GAIN = 0.04
-"""By how much MRR@10 (judged sets: nDCG@10) is to be above the baseline, on average over the sets of OURS."""
+"""Required mean gain in MRR@10 (judged sets: nDCG@10) over the baseline, on the sets of OURS."""
 GAP_GAIN = 0.06
-"""The same on the known items whose query has a word that the target has not."""
+"""Required mean gain on the known items whose query has a word that the target does not have."""
 OURS = frozenset({"en", "de"})
 
 FLOORS: Sequence[tuple[str, str, float]] = (
@@ -22,19 +22,19 @@ FLOORS: Sequence[tuple[str, str, float]] = (
     ("xquad-zh", "nDCG@10", 0.93),
     ("xquad-th", "nDCG@10", 0.85),
 )
-"""What is to be reached on single sets."""
+"""Lower limits on single sets: set, measure, value."""
 
 Reached = Mapping[QuerySet, Mapping[str, float]]
 """Values of measures, by set."""
 
 
 def verdict(passed: bool, said: str) -> str:
-    """A line of a Markdown list that begins with whether something holds."""
+    """Return a Markdown list item that begins with pass or FAIL."""
     return f"- {'pass' if passed else 'FAIL'}: {said}"
 
 
 def verdicts(ours: Reached, plain: Reached) -> list[str]:
-    """Whether excerpt (`ours`) is as far above the baseline (`plain`) as it is to be; only of what was measured."""
+    """Return whether excerpt (`ours`) is above the baseline (`plain`) by the required gains, for what was measured."""
     gains = {s: ours[s][s.measure] - plain[s][s.measure] for s in ours}
     gaps = {s: ours[s]["gap MRR"] - plain[s]["gap MRR"] for s in ours if "gap MRR" in ours[s]}
     least = min(gains, key=lambda s: gains[s])

@@ -1,7 +1,7 @@
-"""How long the event loop was kept from its next turn: what is felt as a key that hangs.
+"""Measure how long the event loop is blocked, which a user notices as a key that hangs.
 
-A turn is all that runs between two looks at what has come in. Its time on the clock is what a user waits; the CPU of
-the loop's thread in it is what the screen itself has cost, whatever else the machine does.
+A turn is everything that runs between two polls for input. Its wall time is what a user waits; the CPU time of the
+loop's thread in it is the cost of the app itself, whatever else the machine does.
 """
 
 from __future__ import annotations
@@ -18,15 +18,17 @@ BLOCK = 0.03
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One turn of the loop, in seconds: on the clock, from when it should have begun, and of CPU."""
+    """One turn of the loop, in seconds: wall time from when it should have begun, and CPU time."""
 
     clock: float
     cpu: float
 
 
 class Watchdog:
-    """Watches the running loop while it is entered; what it has seen stays. Only for loops that wait in a selector, as
-    all do but that of Windows."""
+    """Measures the turns of the running loop inside its context; the results remain available.
+
+    Only for loops that wait in a selector, as all do except that of Windows.
+    """
 
     def __init__(self, block: float = BLOCK) -> None:
         self._block = block
@@ -35,17 +37,17 @@ class Watchdog:
 
     @property
     def blocks(self) -> list[Turn]:
-        """Turns that took longer than a block on the clock."""
+        """Turns that took longer than a block in wall time."""
         return [turn for turn in self.turns if turn.clock > self._block]
 
     @property
     def own_blocks(self) -> list[Turn]:
-        """Those in which the loop's thread computed for that long."""
+        """Turns in which the loop's thread used CPU for that long."""
         return [turn for turn in self.turns if turn.cpu > self._block]
 
     @property
     def worst(self) -> Turn:
-        """The longest on the clock and the longest of CPU, which may be two."""
+        """The longest wall time and the longest CPU time, which may be from two turns."""
         clock = max((turn.clock for turn in self.turns), default=0.0)
         return Turn(clock, max((turn.cpu for turn in self.turns), default=0.0))
 
@@ -61,7 +63,7 @@ class Watchdog:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.seconds += time.perf_counter() - self._began
-        del self._selector.select  # the class's own is there again
+        del self._selector.select  # restores the method of the class
 
     def _looked(self, timeout: float | None = None) -> list[object]:
         now = time.perf_counter()

@@ -1,7 +1,7 @@
-"""What in the Python API breaks programs written for the last release: `make breaks`.
+"""List what in the Python API breaks programs written for the last release: `make breaks`.
 
-`griffe check` would name every change in the engine, which is nobody's business: here only what `excerpt.__all__`
-names, and what is in that, is looked at.
+`griffe check` would list every change in the engine, which is internal: only the names in `excerpt.__all__` and their
+members are compared here.
 """
 
 from __future__ import annotations

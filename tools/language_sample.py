@@ -19,7 +19,7 @@ from pathlib import Path
 SOURCE = Path(__file__).parent.parent / "src" / "excerpt"
 GUIDE = SOURCE / "demo"
 DRAWN = 40
-"""Docstrings, names and sentences, each."""
+"""How many docstrings, names and sentences are drawn of each kind."""
 
 _SENTENCE = re.compile(r"[A-Z][^.!?]{12,}[.!?](?=\s|$)")
 _NO_PROSE = re.compile(r"^(#|\||```|---|!\[|>\s*\[|\s{4,})")
@@ -27,7 +27,7 @@ _NO_PROSE = re.compile(r"^(#|\||```|---|!\[|>\s*\[|\s{4,})")
 
 @dataclass(frozen=True)
 class Item:
-    """One thing to explain: where it is, what the reader sees."""
+    """One thing to explain: its location and what the reader sees."""
 
     place: str
     text: str
@@ -73,7 +73,7 @@ def shown_sentences(path: Path, tree: ast.AST) -> Iterator[Item]:
             )
         else:
             continue
-        if len(text.split()) > 3 and text[0].isupper() and text[1].islower() and "\n" not in text:  # no SQL
+        if len(text.split()) > 3 and text[0].isupper() and text[1].islower() and "\n" not in text:  # excludes SQL
             yield Item(_place(path, node.lineno), text)
 
 

@@ -1,9 +1,9 @@
-"""The starting point: a static table made from the teacher alone, without any text, as model2vec does it.
+"""Make the initial table: a static table from the teacher alone, without any text, as in model2vec.
 
-Every word piece is shown to the teacher alone; the embeddings are turned by PCA and weighted by how common a piece is.
-Method: Tulkens and van Dongen, "Model2Vec" (MinishLab, 2024). The weight a / (a + p) is that of Arora, Liang and Ma,
-"A simple but tough-to-beat baseline for sentence embeddings" (ICLR 2017), with p from Zipf's law over the order of
-the vocabulary, which is one of frequency.
+Each word piece is given to the teacher alone; the embeddings are rotated by PCA and weighted by how common a piece is.
+Method: Tulkens and van Dongen, "Model2Vec" (MinishLab, 2024). The weight a / (a + p) is that of Arora, Liang and Ma, "A
+simple but tough-to-beat baseline for sentence embeddings" (ICLR 2017), with p from Zipf's law over the order of the
+vocabulary, which is by frequency.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from scipy.sparse import csr_matrix
 from tokens import TokenLists
 
 SIF_A = 1e-4
-"""Arora et al. find 1e-3 to 1e-4 to work alike; model2vec uses this."""
+"""Arora et al. report that 1e-3 to 1e-4 give similar results; model2vec uses this value."""
 
 
 def sif_weights(size: int) -> NDArray[np.float32]:
-    """The weight of each piece by its rank: near zero for the most common, near one for the rare."""
+    """Return the weight of each piece by its rank: near zero for the commonest, near one for the rare."""
     frequency = 1.0 / np.arange(2, size + 2)
     probability = frequency / frequency.sum()
     return np.asarray(SIF_A / (SIF_A + probability), dtype=np.float32)
 
 
 def initial_table(piece_embeddings: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The distilled table: PCA without losing a dimension, then SIF weights. Rows 0 and 1 ([PAD], [UNK]) are zero."""
+    """Return the distilled table: PCA with all dimensions, then SIF weights. Rows 0 and 1 ([PAD], [UNK]) are zero."""
     centred = piece_embeddings - piece_embeddings.mean(0)
     _, axes = np.linalg.eigh(centred.T @ centred)
     table = (centred @ axes[:, ::-1]) * sif_weights(len(centred))[:, None]
@@ -36,7 +36,7 @@ def initial_table(piece_embeddings: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def mean_embeddings(table: NDArray[np.float32], texts: TokenLists) -> NDArray[np.float32]:
-    """Unit mean of each text's rows: the student's embedding. A sparse count matrix keeps the memory small."""
+    """Return the student's embeddings: the unit mean of each text's rows. A sparse count matrix limits memory."""
     shape = (len(texts), len(table))
     counts = csr_matrix((np.ones(len(texts.flat), np.float32), texts.flat, texts.starts), shape=shape)
     sums = counts @ table
@@ -46,9 +46,9 @@ def mean_embeddings(table: NDArray[np.float32], texts: TokenLists) -> NDArray[np
 def rotate_to_teacher(
     table: NDArray[np.float32], texts: TokenLists, teacher: NDArray[np.float32]
 ) -> NDArray[np.float32]:
-    """Turn the table so that its embeddings of these texts lie nearest the teacher's (orthogonal Procrustes).
+    """Rotate the table so that its embeddings of `texts` are nearest to the teacher's (orthogonal Procrustes).
 
-    Training then starts from the teacher's own axes instead of first having to find them.
+    Training then starts from the teacher's own axes instead of having to find them first.
     """
     rotation, _ = orthogonal_procrustes(mean_embeddings(table, texts), teacher)
     return np.asarray(table @ rotation, dtype=np.float32)

@@ -1,4 +1,4 @@
-"""Plain passages with their headings, from the formats that documentation comes in.
+"""Extract plain passages with their headings from the formats of documentation.
 
 Each reader takes one file and yields blocks: a heading and a paragraph of running text. `passages` then joins and cuts
 blocks to the length that the teacher sees.
@@ -17,7 +17,7 @@ from pathlib import Path
 from lxml import etree, html
 
 TARGET_WORDS = 65
-"""About 90 word pieces: what teacher and student see of a text."""
+"""About 90 word pieces, the part of a text that teacher and student see."""
 
 LEFT_OUT = {"pre", "script", "style", "nav", "table", "programlisting", "screen", "footer", "header", "svg", "math"}
 HEADINGS = {"h1", "h2", "h3", "h4", "h5", "h6", "title"}
@@ -29,14 +29,14 @@ COMMON = frozenset(
 
 @dataclass(frozen=True)
 class Block:
-    """One paragraph and the heading it stands under."""
+    """One paragraph and the heading above it."""
 
     heading: str
     text: str
 
 
 def read_bytes(path: Path) -> bytes:
-    """A file's bytes, unpacked when its name says that it is packed."""
+    """Return a file's bytes, decompressed if its suffix is that of a compressed file."""
     if path.suffix in {".gz", ".dz"}:
         return gzip.decompress(path.read_bytes())
     return bz2.decompress(path.read_bytes()) if path.suffix == ".bz2" else path.read_bytes()
@@ -51,7 +51,7 @@ def squeeze(text: str) -> str:
 
 
 def markup(path: Path) -> Iterator[Block]:
-    """HTML, DocBook and Mallard alike: headings and paragraphs are found by the names of their tags."""
+    """Yield the blocks of HTML, DocBook or Mallard: headings and paragraphs are found by the names of their tags."""
     data = read_bytes(path)
     if path.name.removesuffix(".gz").endswith((".html", ".htm", ".utf8")):
         root = html.document_fromstring(data, parser=html.HTMLParser(encoding="utf-8"))
@@ -84,7 +84,7 @@ def _holds_paragraph(element: etree._Element) -> bool:
 
 
 def roff(path: Path) -> Iterator[Block]:
-    """A manual page: paragraphs between macros, under the page's name and its section."""
+    """Yield the blocks of a manual page: paragraphs between macros, under the page's name and its section."""
     name, section, literal = path.name.split(".")[0], "", False
     lines: list[str] = []
     for raw in [*read_text(path).splitlines(), ".PP"]:
@@ -107,7 +107,10 @@ def roff(path: Path) -> Iterator[Block]:
 
 
 def plain(path: Path) -> Iterator[Block]:
-    """Plain text, reStructuredText and Perl's pod: paragraphs between empty lines; a short one before is a heading."""
+    """Yield the blocks of plain text, reStructuredText or Perl's pod: paragraphs between empty lines.
+
+    A short paragraph is the heading of those after it.
+    """
     heading = path.name.split(".")[0].replace("-", " ").replace("_", " ")
     for part in re.split(r"\n\s*\n", read_text(path)):
         if re.match(r"( {4}|\t|\.\. )", part):
@@ -120,13 +123,13 @@ def plain(path: Path) -> Iterator[Block]:
 
 
 def fortune(path: Path) -> Iterator[Block]:
-    """Quotations, parted by a line with a percent sign."""
+    """Yield the quotations of a fortune file, separated by lines with a percent sign."""
     for part in re.split(r"\n%\n", read_text(path)):
         yield Block("", squeeze(part.replace("\b", "")))
 
 
 def dictd(path: Path) -> Iterator[Block]:
-    """A dictd dictionary: an entry starts in the first column, its meaning is indented."""
+    """Yield the entries of a dictd dictionary: an entry starts in the first column, its meaning is indented."""
     headword = ""
     lines: list[str] = []
     for line in [*read_text(path).splitlines(), "end"]:
@@ -140,7 +143,7 @@ def dictd(path: Path) -> Iterator[Block]:
 
 
 def wordnet(path: Path) -> Iterator[Block]:
-    """A WordNet data file (wndb(5)): the words of a set of synonyms, then its gloss with examples."""
+    """Yield the entries of a WordNet data file (wndb(5)): the words of a synset, then its gloss with examples."""
     for line in read_text(path).splitlines():
         if line.startswith("  "):
             continue
@@ -151,7 +154,7 @@ def wordnet(path: Path) -> Iterator[Block]:
 
 
 def gene_ontology(path: Path) -> Iterator[Block]:
-    """The Gene Ontology's terms with their definitions, as the R package keeps them in SQLite."""
+    """Yield the Gene Ontology's terms with their definitions, from the SQLite file of the R package."""
     with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as database:
         for term, definition in database.execute("SELECT term, definition FROM go_term ORDER BY go_id"):
             yield Block(squeeze(term), f"{squeeze(term)}: {squeeze(definition or '')}")
@@ -169,7 +172,10 @@ READERS: dict[str, Callable[[Path], Iterator[Block]]] = {
 
 
 def is_prose(text: str) -> bool:
-    """Running English: enough words, mostly letters, and, in longer texts, some of the commonest words."""
+    """Return whether a text is running English.
+
+    It needs enough words, mostly letters, and, if it is longer, some of the commonest words.
+    """
     words = text.split()
     if len(words) < 5 or sum(c.isalpha() or c == " " for c in text) < 0.8 * len(text):
         return False
@@ -183,7 +189,7 @@ def sentences(text: str) -> list[str]:
 
 
 def passages(blocks: Iterator[Block]) -> Iterator[Block]:
-    """Join paragraphs under one heading up to TARGET_WORDS, and cut longer ones between sentences."""
+    """Yield passages: paragraphs under one heading joined up to TARGET_WORDS, longer ones cut between sentences."""
     heading, words = "", list[str]()
     for block in blocks:
         if not is_prose(block.text):

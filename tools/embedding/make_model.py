@@ -1,9 +1,9 @@
-"""Make the embedding model that ships with excerpt, from its sources to the folder, in one go.
+"""Make the embedding model that ships with excerpt, from its sources to the model folder.
 
     make_model.py --out src/excerpt/embedding --work build/embedding [--only PACKAGE...]
 
-Every step keeps its result in the work folder and is skipped when that is there: remove a file to redo its step and
-those after it. README.md says what the steps are.
+Every step keeps its result in the work folder and is skipped if the result exists: delete a file to repeat its step and
+those after it. README.md describes the steps.
 """
 
 from __future__ import annotations
@@ -33,19 +33,22 @@ from train import Examples, train
 
 THREADS = 2
 ALIGNED = 40_000
-"""Passages on which the distilled table is turned into the teacher's space: enough to fix 384 axes many times over."""
+"""Passages used to rotate the distilled table into the teacher's space: ample for 384 axes."""
 
 
 @dataclass(frozen=True)
 class Places:
-    """Where the steps keep their results."""
+    """The folders of the steps' results (`work`) and of the model (`out`)."""
 
     work: Path
     out: Path
 
 
 def short_texts(passages: Sequence[Block], seed: int = 7) -> list[str]:
-    """For each passage what a user might type to find it: its heading, or one of its sentences, half of each."""
+    """Return for each passage a text that a user might type to find it: its heading or one of its sentences.
+
+    Each is chosen for half of the passages.
+    """
     chance = random.Random(seed)
     shorts = []
     for passage in passages:
@@ -55,9 +58,9 @@ def short_texts(passages: Sequence[Block], seed: int = 7) -> list[str]:
 
 
 def taught(pool: Executor, texts: TokenLists, name: str, folder: Path) -> Callable[[], Examples]:
-    """Ask the teacher about texts; calling the result waits for the answer.
+    """Start to compute the teacher's embeddings of texts; calling the result waits for them.
 
-    An answer is kept in a file named after what was asked, so a run that was stopped goes on where it was.
+    They are cached in a file named after the texts, so that an interrupted run continues where it stopped.
     """
     digest = hashlib.sha256(texts.flat.tobytes() + texts.starts.tobytes()).hexdigest()[:12]
     path = folder / f"{name}-{digest}.npy"
@@ -77,18 +80,18 @@ def taught(pool: Executor, texts: TokenLists, name: str, folder: Path) -> Callab
 
 
 def joined(parts: Sequence[Examples], vocabulary: dict[str, int]) -> Examples:
-    """All examples in one, in the student's numbering."""
+    """Return all examples concatenated, in the student's numbering."""
     return Examples(to_student(join([p.texts for p in parts]), vocabulary), np.concatenate([p.teacher for p in parts]))
 
 
 def single_pieces(vocabulary: dict[str, int]) -> TokenLists:
-    """Every piece of the student's vocabulary as a text of its own, in the teacher's numbering."""
+    """Return every piece of the student's vocabulary as a text of its own, in the teacher's numbering."""
     ids = np.array([vocabulary[piece] for piece in kept_pieces(vocabulary)], dtype=np.int32)
     return TokenLists(ids, np.arange(len(ids) + 1, dtype=np.int64))
 
 
 def examples(corpus: dict[str, list[Block]], folder: Path) -> tuple[Examples, Examples, Examples]:
-    """What the teacher says of single pieces, of passages, and of the short text of each passage."""
+    """Return the teacher's embeddings of single pieces, of passages, and of the short text of each passage."""
     folder.mkdir(parents=True, exist_ok=True)
     tokenizer = teacher.load_tokenizer()
     vocabulary = tokenizer.get_vocab()
@@ -108,7 +111,7 @@ def examples(corpus: dict[str, list[Block]], folder: Path) -> tuple[Examples, Ex
 
 
 def make(places: Places, only: frozenset[str]) -> None:
-    """All steps, in order."""
+    """Run all steps, in order."""
     chosen = [s for s in SOURCES if not only or s.package in only]
     corpus = texts.collect(chosen, places.work)
     pieces, passages, shorts = examples(corpus, places.work / "taught")
@@ -131,7 +134,7 @@ def checksum(path: Path) -> str:
 
 
 def main() -> None:
-    """Read the command line, make the model, say what it weighs."""
+    """Read the command line, make the model, and write its summary."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--work", type=Path, required=True)

@@ -1,9 +1,9 @@
-"""Ranking quality of static models on judged English collections: nDCG@10 alone, and fused with BM25.
+"""Measure the ranking quality of static models on judged English collections: nDCG@10 alone, and fused with BM25.
 
     measure.py --collections ../shared/data/collections MODEL_FOLDER...
 
-Whole documents are the unit. The figures are for comparing models with each other, not the app's own ranking.
-BM25: Robertson and Zaragoza, "The Probabilistic Relevance Framework" (2009), k1 1.2, b 0.75, Lucene's idf.
+Whole documents are the unit. The figures are for comparing models with each other, not the app's own ranking. BM25:
+Robertson and Zaragoza, "The Probabilistic Relevance Framework" (2009), k1 1.2, b 0.75, Lucene's idf.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def load_collection(folder: Path) -> Collection:
 
 
 def bm25_scores(collection: Collection, query_ids: list[str]) -> NDArray[np.float32]:
-    """BM25 of every document for every query, over stemmed words without stop words."""
+    """Return the BM25 score of every document for every query, over stemmed words without stop words."""
     stem = Stemmer.Stemmer("english").stemWords
 
     def terms(text: str) -> Counter[str]:
@@ -86,7 +86,7 @@ def bm25_scores(collection: Collection, query_ids: list[str]) -> NDArray[np.floa
 
 
 def ndcg(ranked: NDArray[np.int64], grades: dict[int, int]) -> float:
-    """nDCG@10 with gain 2^grade - 1 (Burges et al., 2005)."""
+    """Return nDCG@10 with gain 2^grade - 1 (Burges et al., 2005)."""
     discount = 1 / np.log2(np.arange(2, 12))
     gains = np.array([2.0 ** grades.get(int(d), 0) - 1 for d in ranked[:10]])
     ideal = np.sort([2.0**g - 1 for g in grades.values()])[::-1][:10]
@@ -94,7 +94,10 @@ def ndcg(ranked: NDArray[np.int64], grades: dict[int, int]) -> float:
 
 
 def fuse(lexical: NDArray[np.float32], cosine: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Weighted sum over the union of both top lists, as section 5 of the design gives it."""
+    """Return the weighted sum of both scores over the union of their top DEPTH, -inf elsewhere.
+
+    The weights are those of section 5 of the design.
+    """
     union = np.union1d(np.argsort(-lexical)[:DEPTH], np.argsort(-cosine)[:DEPTH])
     mean, top = cosine.mean(), cosine.max()
     fused = np.full(len(lexical), -np.inf, dtype=np.float32)
@@ -104,7 +107,7 @@ def fuse(lexical: NDArray[np.float32], cosine: NDArray[np.float32]) -> NDArray[n
 
 
 def measure(model: StaticModel | None, collection: Collection, lexical: NDArray[np.float32]) -> tuple[float, float]:
-    """Mean nDCG@10 of the model alone and fused; without a model, BM25 twice."""
+    """Return the mean nDCG@10 of the model alone and fused; without a model, that of BM25 twice."""
     query_ids = list(collection.judged)
     if model is None:
         cosines = lexical
@@ -126,7 +129,7 @@ def _unit(rows: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def main() -> None:
-    """Print one line a model: alone and fused on each set, and their means."""
+    """Print one line for each model: alone and fused on each set, and their means."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--collections", type=Path, required=True)
     parser.add_argument("--sets", nargs="*", default=SETS)

@@ -1,4 +1,4 @@
-"""From the trained table to the folder that ships: 256 dimensions, int8, readable by model2vec."""
+"""Write the trained table as the model folder that ships: 256 dimensions, int8, readable by model2vec."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from tokens import TokenLists, write_student_tokenizer
 
 DIMENSIONS = 256
 CLIP = 0.9999
-"""Share of values that int8 shall span: the few beyond it would cost all others a bit of precision."""
+"""Share of values in the range of int8: including the few larger ones would cost all others precision."""
 
 CONFIG = {
     "model_type": "model2vec",
     "architectures": ["StaticModel"],
     "hidden_dim": DIMENSIONS,
     "seq_length": 1_000_000,
-    "max_length": None,  # model2vec cuts texts at 512 pieces when this is missing
+    "max_length": None,  # without it, model2vec truncates texts to 512 pieces
     "normalize": True,
     "embedding_dtype": "int8",
 }
 
 
 def reduce_dimensions(table: NDArray[np.float32], texts: TokenLists, size: int = DIMENSIONS) -> NDArray[np.float32]:
-    """The leading directions of text embeddings, most energy first.
+    """Return the table projected on the principal directions of text embeddings, largest variance first.
 
-    Not centred: cosine is measured from the origin, so the mean direction must survive.
+    Not centred: cosine is measured from the origin, so the mean direction must be kept.
     """
     embeddings = mean_embeddings(table, texts)
     _, axes = np.linalg.eigh(embeddings.T @ embeddings)
@@ -38,13 +38,16 @@ def reduce_dimensions(table: NDArray[np.float32], texts: TokenLists, size: int =
 
 
 def to_int8(table: NDArray[np.float32]) -> NDArray[np.int8]:
-    """Scale so that the CLIP quantile of magnitudes becomes 127. One scale for all, so cosines stay as they are."""
+    """Return the table scaled so that the CLIP quantile of magnitudes becomes 127.
+
+    One scale for all values, so that cosines are preserved.
+    """
     scale = 127 / float(np.quantile(np.abs(table), CLIP))
     return np.asarray(np.clip(np.rint(table * scale), -127, 127), dtype=np.int8)
 
 
 def write_model(table: NDArray[np.int8], teacher_tokenizer: Path, out: Path) -> None:
-    """Write the three files model2vec reads, readable by all."""
+    """Write the three files that model2vec reads, readable by all users."""
     out.mkdir(parents=True, exist_ok=True)
     save_file({"embeddings": np.ascontiguousarray(table)}, out / "model.safetensors")
     (out / "config.json").write_text(json.dumps(CONFIG, indent=2) + "\n", encoding="utf-8")

@@ -1,8 +1,8 @@
-"""What the model learns from: Debian packages of the release named below, each with its field, licence and share.
+"""The training sources: Debian packages of the release named below, each with its field, licence and share.
 
 All are from Debian's main section, so free by its guidelines; the licence is the one that the package's copyright file
-gives for its texts. Shares keep any one field or style from drowning the others: a dictionary has a line for all,
-reference manuals repeat themselves.
+gives for its texts. Shares keep one field or style from dominating: a dictionary has a line for everything, reference
+manuals repeat themselves.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ DOC_HTML = ("usr/share/doc/**/*.html",)
 
 @dataclass(frozen=True)
 class Source:
-    """A package, what it is about, how its files are read, and how many passages are taken at most."""
+    """A package: its subject, its licence, the reader of its files, and the most passages taken from it."""
 
     package: str
     field: str

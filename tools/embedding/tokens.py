@@ -13,7 +13,10 @@ from tokenizers import Tokenizer
 
 CLS, SEP = 101, 102
 MAX_PIECES = 92
-"""Texts are cut here for teacher and student alike: most passages are shorter, and the teacher's cost grows with it."""
+"""Texts are truncated to this length for teacher and student.
+
+Most passages are shorter, and the teacher's cost grows with it.
+"""
 
 
 @dataclass(frozen=True)
@@ -33,13 +36,13 @@ class TokenLists:
         return np.diff(self.starts)
 
     def pick(self, rows: NDArray[np.int64]) -> TokenLists:
-        """The chosen texts, in that order."""
+        """Return the chosen texts, in that order."""
         chosen = [self[int(i)] for i in rows]
         return TokenLists(np.concatenate(chosen), np.concatenate([[0], np.cumsum([len(c) for c in chosen])]))
 
 
 def tokenize(tokenizer: Tokenizer, texts: Sequence[str]) -> TokenLists:
-    """Tokenize without special tokens, each text cut at MAX_PIECES."""
+    """Tokenize without special tokens, each text truncated to MAX_PIECES."""
     rows: list[NDArray[np.int32]] = []
     for start in range(0, len(texts), 4096):
         batch = tokenizer.encode_batch(list(texts[start : start + 4096]), add_special_tokens=False)
@@ -49,21 +52,21 @@ def tokenize(tokenizer: Tokenizer, texts: Sequence[str]) -> TokenLists:
 
 
 def join(parts: Sequence[TokenLists]) -> TokenLists:
-    """Several lists of texts as one."""
+    """Return several lists of texts concatenated."""
     lengths = np.concatenate([part.lengths() for part in parts])
     starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     return TokenLists(np.concatenate([part.flat for part in parts]), starts)
 
 
 def kept_pieces(vocabulary: dict[str, int]) -> list[str]:
-    """The student's vocabulary: [PAD], [UNK], then the teacher's without its markers and its 994 unused pieces."""
+    """Return the student's vocabulary: [PAD], [UNK], then the teacher's without its markers and 994 unused pieces."""
     markers = {"[CLS]", "[SEP]", "[MASK]", "[PAD]", "[UNK]"}
     by_id = sorted(vocabulary, key=vocabulary.__getitem__)
     return ["[PAD]", "[UNK]", *(p for p in by_id if p not in markers and not p.startswith("[unused"))]
 
 
 def to_student(texts: TokenLists, vocabulary: dict[str, int]) -> TokenLists:
-    """The same texts in the student's numbering; what the student lacks becomes [UNK]."""
+    """Return the texts in the student's numbering; pieces that the student lacks become [UNK]."""
     table = np.ones(max(vocabulary.values()) + 1, dtype=np.int32)
     for new, piece in enumerate(kept_pieces(vocabulary)):
         table[vocabulary[piece]] = new
@@ -71,7 +74,7 @@ def to_student(texts: TokenLists, vocabulary: dict[str, int]) -> TokenLists:
 
 
 def write_student_tokenizer(teacher_tokenizer: Path, target: Path) -> None:
-    """The teacher's tokenizer with the smaller vocabulary and without the step that adds [CLS] and [SEP]."""
+    """Write the teacher's tokenizer with the smaller vocabulary and without the step that adds [CLS] and [SEP]."""
     spec = json.loads(teacher_tokenizer.read_text(encoding="utf-8"))
     spec["model"]["vocab"] = {piece: i for i, piece in enumerate(kept_pieces(spec["model"]["vocab"]))}
     spec["added_tokens"] = [

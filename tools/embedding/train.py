@@ -1,4 +1,4 @@
-"""Training: move the rows of the table until the mean of a text's rows points where the teacher's embedding points."""
+"""Train the table: move its rows until the mean of a text's rows has the direction of the teacher's embedding."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tokens import TokenLists
 
 @dataclass(frozen=True)
 class PrepareOptions:
-    """The settings that were measured to work; docs/design/embedding.md says what else was tried."""
+    """The training settings with the best results; docs/design/embedding.md says what else was tried."""
 
     epochs: int = 3
     batch: int = 1024
@@ -36,7 +36,7 @@ class Examples:
 
 
 def _bag(table: torch.nn.Parameter, texts: TokenLists, rows: NDArray[np.int64]) -> torch.Tensor:
-    """Unit mean of the table's rows for each chosen text."""
+    """Return the unit mean of the table's rows for each chosen text."""
     chosen = [texts[int(i)] for i in rows]
     offsets = np.concatenate([[0], np.cumsum([len(c) for c in chosen[:-1]])])
     flat = torch.from_numpy(np.concatenate(chosen).astype(np.int64))
@@ -51,7 +51,11 @@ def _loss(
     short_teacher: torch.Tensor,
     r: PrepareOptions,
 ) -> torch.Tensor:
-    """Direction of passages and of short texts, how a short text relates to all passages, and which one is its own."""
+    """Return the weighted sum of four losses.
+
+    They are the direction of passages, the direction of short texts, the similarities of a short text to all passages,
+    and the contrast between its own passage and the others.
+    """
     direction = (1 - (passage * passage_teacher).sum(1)).mean()
     direction_short = (1 - (short * short_teacher).sum(1)).mean()
     ours = short @ passage.T / r.temperature
@@ -66,7 +70,10 @@ def _loss(
 def train(
     table: NDArray[np.float32], passages: Examples, shorts: Examples, recipe: PrepareOptions | None = None
 ) -> NDArray[np.float32]:
-    """Train the table; shorts.texts[i] belongs to passages.texts[i]. Rows 0 and 1 ([PAD], [UNK]) stay zero."""
+    """Train and return the table; rows 0 and 1 ([PAD], [UNK]) stay zero.
+
+    shorts.texts[i] belongs to passages.texts[i].
+    """
     r = recipe or PrepareOptions()
     torch.manual_seed(r.seed)
     order_of = np.random.default_rng(r.seed)

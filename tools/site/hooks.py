@@ -1,6 +1,6 @@
-"""What makes a site of the guide, which is a vault: wikilinks, callouts and block ids become what MkDocs knows.
+"""MkDocs hooks that build a site from the guide, a vault: wikilinks, callouts and block ids are converted.
 
-The notes stay as they are, since they are read as a vault too. A link that leads nowhere fails the build (`--strict`).
+The notes are not changed, since they are also read as a vault. A broken link fails the build (`--strict`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 HOME = "Start here.md"
 REFERENCE = "Python reference.md"
-"""The page of the Python API, made of its docstrings; no note of the vault."""
+"""The page of the Python API, generated from docstrings; it is not a note of the vault."""
 
 _KINDS = {"info": "info", "note": "note", "tip": "tip", "warning": "warning", "example": "example", "quote": "quote"}
 _WIKILINK = re.compile(r"(?<!!)\[\[(?P<target>[^\]|#\\]*)(?:#(?P<heading>[^\]|\\]*))?(?:\\?\|(?P<text>[^\]]*))?\]\]")
@@ -30,7 +30,10 @@ _CODE = re.compile(r"(`+)(?!`).*?(?<!`)\1(?!`)")
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Addresses without spaces and capitals; the first note is the first page, the Python API has one of its own."""
+    """Give pages addresses without spaces and capitals, and add the page of the Python API.
+
+    The first note becomes the index page.
+    """
     from mkdocs.structure.files import File
 
     files.append(File.generated(config, REFERENCE, content=reference()))
@@ -38,13 +41,13 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         if file.src_uri.endswith(".md"):
             address = "index" if file.src_uri == HOME else "/".join(map(slug, file.src_uri[:-3].split("/")))
             file.dest_uri = f"{address}.html"
-            for known in ("url", "abs_dest_path"):  # worked out from the address before
+            for known in ("url", "abs_dest_path"):  # cached values of the former address
                 file.__dict__.pop(known, None)
     return files
 
 
 def reference() -> str:
-    """A directive of mkdocstrings for each public name, what is called before what it returns."""
+    """Return an mkdocstrings directive for each public name: the entry points first, then their result types."""
     source = (Path(__file__).parents[2] / "src" / "excerpt" / "__init__.py").read_text(encoding="utf-8")
     public = next(
         ast.literal_eval(node.value)
@@ -57,13 +60,13 @@ def reference() -> str:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001
-    """A note's text as MkDocs reads it."""
+    """Return a note's text converted to the syntax of MkDocs."""
     names = [file.src_uri for file in files if file.src_uri.endswith(".md")]
     return "\n".join(converted(markdown.split("\n"), page.file.src_uri, names))
 
 
 def converted(lines: Iterable[str], path: str, notes: Iterable[str]) -> Iterator[str]:
-    """The lines of the note `path`, among `notes`, without what only a vault has. Code stays as it is."""
+    """Yield the lines of the note `path`, among `notes`, without vault-only syntax. Code is not changed."""
     by_name = {name: note for note in notes for name in (note[:-3], posixpath.basename(note)[:-3])}
 
     def linked(found: re.Match[str]) -> str:
@@ -89,7 +92,7 @@ def converted(lines: Iterable[str], path: str, notes: Iterable[str]) -> Iterator
 
 
 def _outside_code(line: str, linked: Callable[[re.Match[str]], str]) -> str:
-    """The links of a line replaced, but for those in code spans, which show how one is written."""
+    """Return a line with its links replaced, except those in code spans, which show how a link is written."""
     parts, at = [], 0
     for code in _CODE.finditer(line):
         parts += [_WIKILINK.sub(linked, line[at : code.start()]), code[0]]
@@ -107,6 +110,6 @@ def _link(found: re.Match[str], path: str, by_name: dict[str, str]) -> str:
 
 
 def slug(name: str) -> str:
-    """A name as part of an address, as Python-Markdown makes the ids of headings."""
+    """Return a name as part of an address, as Python-Markdown makes the ids of headings."""
     plain = re.sub(r"[^\w\s-]", "", name.encode("ascii", "ignore").decode()).strip().lower()
     return re.sub(r"[-\s]+", "-", plain)

@@ -18,7 +18,6 @@ from excerpt.store.address import is_address, read_address
 from excerpt.tui.startup import prefer_the_screen
 
 # --- app --------------------------------------------------------------------------------------------------------------
-# Opening the app.
 
 
 @click.command(add_help_option=False)
@@ -33,8 +32,11 @@ def open_vault_in_app(is_plain: bool, vault: Path, plain: bool, accept_all: bool
 
 
 def start_last(plain: bool = False) -> None:
-    """Open the vault of $EXCERPT_VAULT, else the last one, in the app; where there is no last one, or it is gone, the
-    app asks for one. Raises as `start_app` does, and VaultError where nobody can be asked."""
+    """Open the vault of $EXCERPT_VAULT, or else the last one, in the app.
+
+    If there is no last vault or it no longer exists, the app asks for one. Raises what `start_app` raises, and
+    VaultError if there is no terminal to ask on.
+    """
     try:
         path = last_vault()
         if not is_address(str(path)):
@@ -52,7 +54,7 @@ def is_terminal() -> bool:
 
 
 def ask_for_vault(said: str, plain: bool = False) -> None:
-    """Open the app without a vault; `said` is why there is none."""
+    """Open the app without a vault; `said` is the reason to show."""
     where = places()
     settings = load_settings(where.settings_file)
     if plain:
@@ -63,9 +65,11 @@ def ask_for_vault(said: str, plain: bool = False) -> None:
 
 
 def start_app(path: Path, keep_as_last: bool = True, plain: bool = False, accept_all: bool = False) -> None:
-    """Open the vault at `path`, a folder or the address of a store, in the app, `plain` whatever the settings say; with
-    `accept_all` a home folder or a disk too, as `check_breadth` has it. Raises VaultError, SettingsError, ExcerptError
-    where it cannot be drawn."""
+    """Open the vault at `path`, a folder or the address of a store, in the app.
+
+    `plain` overrides the setting screen.plain; `accept_all` also allows a home folder or a whole disk
+    (`check_breadth`). Raises VaultError, SettingsError, or ExcerptError if the app cannot be drawn.
+    """
     where, store, said = places(), None, ""
     if is_address(str(path)):
         store = read_address(str(path))

@@ -1,4 +1,4 @@
-"""`excerpt check`: which citations and quotations of an LLM's answer are true."""
+"""`excerpt check`: verify the citations and quotations of an LLM's answer."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ def check_command(
 ) -> int:
     """Check the citations and quotations of ANSWER, a file with an LLM's answer (- is stdin).
 
-    Says of each [n] whether the pack has that source and whether its lines still stand in the vault, of each quoted
-    passage whether it stands where the answer says, and of each other sentence with a citation how many of its rare
-    words the source has. What may be a quotation but could not be checked, such as a mark that nothing closes, is
-    named. The exit code is 1 if something is not true.
+    Reports for each [n] whether the pack has that source and whether its lines are still in the vault, for each quoted
+    passage whether it is where the answer says, and for each other sentence with a citation how many of its rare words
+    the source has. Text that may be a quotation but could not be checked, such as one with an unclosed mark, is listed.
+    The exit code is 1 if something is not true.
     """
     if str(answer) == str(pack_file) == "-":
         raise click.UsageError("ANSWER and PACK cannot both come from stdin.")

@@ -1,7 +1,7 @@
-"""A check of citations as a table for readers.
+"""Print the result of a citation check as a table.
 
-Answer, pack and vault are all untrusted here, so every line of the table has its controls shown, on a terminal and in
-a pipe alike.
+Answer, pack and vault are all untrusted here, so every line of the table has its control characters made visible, on a
+terminal and in a pipe alike.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _ENDS = " .,;:!?。，"
 
 
 def print_check(check: Check, uncited: bool = False) -> None:
-    """What was found, by the answer's lines; `uncited` sentences too, if they are wanted."""
+    """Print the findings of a check by line of the answer; with `uncited`, also sentences without a citation."""
     sources = {source.number: source for source in check.pack.sources}
     rows = [_citation_row(each, sources) for each in check.citations if each.standing]
     rows += _unknown_rows([each for each in check.citations if not each.standing], sources)
@@ -60,7 +60,7 @@ def print_check(check: Check, uncited: bool = False) -> None:
 
 
 def _shown(rows: Sequence[_TableRow]) -> Sequence[_TableRow]:
-    """As many as are shown, in their order: of more than that, what does not hold before the others."""
+    """Return at most `_MOST_LINES` rows in their order; failed checks are preferred when rows must be dropped."""
     if len(rows) <= _MAX_LINES:
         return rows
     first = sorted(range(len(rows)), key=lambda number: rows[number].holds)[:_MAX_LINES]
@@ -69,7 +69,7 @@ def _shown(rows: Sequence[_TableRow]) -> Sequence[_TableRow]:
 
 @dataclass(frozen=True, slots=True)
 class _TableRow:
-    """What is said of one line of the answer, and what stands below it."""
+    """One row of the table: a line of the answer, its verdict, and detail lines `below` it."""
 
     line: int
     verdict: str
@@ -84,7 +84,7 @@ class _TableRow:
 
 
 def _merged(rows: Iterable[_TableRow]) -> Iterator[_TableRow]:
-    """Rows that say the same once: of what does not hold all in the answer, of anything else those of one line."""
+    """Merge equal rows and count them: failures across the whole answer, other rows only within one line."""
     same: dict[_TableRow, list[_TableRow]] = {}
     for row in rows:
         same.setdefault(replace(row, line=row.line if row.holds else 0, times=1), []).append(row)
@@ -100,7 +100,7 @@ def _line(text: str) -> str:
 
 
 def _unknown_rows(citations: Sequence[CheckedCitation], sources: Iterable[int]) -> Iterator[_TableRow]:
-    """A row for each run of numbers that one citation names and the pack does not have."""
+    """Yield a row for each run of consecutive numbers that a citation names but the pack does not have."""
     have = ", ".join(f"[{number}]" for number in sources)
     runs = groupby(enumerate(citations), lambda each: (each[1].citation, each[1].times, each[1].number - each[0]))
     for (citation, times, _), run in runs:
@@ -140,7 +140,7 @@ def _sentence_row(checked: CheckedSentence) -> _TableRow:
 
 
 def _differences(before: str, now: str) -> list[str]:
-    """The lines that went (-) and came (+), as many as tell what happened."""
+    """Return the removed (-) and added (+) lines, at most `_MOST_DIFFERENCES` and the number of the others."""
     changed = list(unified_diff(before.split("\n"), now.split("\n"), n=0, lineterm=""))[2:]
     lines = [line for line in changed if not line.startswith("@@") and line[1:].strip()]
     more = len(lines) - _MAX_DIFFERENCES
@@ -172,7 +172,7 @@ def _below_quotation(checked: CheckedQuotation) -> Iterator[str]:
 
 
 def _swapped(said: str, there: str) -> Iterator[str]:
-    """The words that were put for others."""
+    """Yield a line for each run of words in which `said` differs from the text `there`."""
     ours, theirs = said.rstrip(_ENDS).split(), there.rstrip(_ENDS).split()
     for kind, a, b, c, d in SequenceMatcher(None, theirs, ours, autojunk=False).get_opcodes():
         if kind != "equal":
@@ -180,7 +180,7 @@ def _swapped(said: str, there: str) -> Iterator[str]:
 
 
 def _true(checked: CheckedQuotation, place: SourceLines) -> Iterator[str]:
-    """How a quotation that stands somewhere differs from what stands there, and where that is now."""
+    """Yield how a quotation that was found differs from the text at `place`, and where that text is now."""
     now = checked.now
     if now and (now.path, now.line_start) != (place.path, place.line_start):
         yield f"now {location(now.path, now.line_start, now.line_end, now.place)}"
@@ -198,7 +198,7 @@ def _at(place: SourceLines) -> str:
 
 
 def summary_of(check: Check) -> str:
-    """What was found, in a line."""
+    """Return a one-line summary of a check."""
     states: Counter[str] = Counter()
     told = {each.number: each.state.value for each in check.citations}
     for number, times in check.cited.items():

@@ -1,4 +1,4 @@
-"""`excerpt config`: the settings in effect, and where they come from."""
+"""`excerpt config`: show, check and edit the settings."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ _BARE = re.compile("[A-Za-z0-9_-]+")  # TOML's keys that need no quotation marks
 def config_command(vault: Path | None, path: bool, check: bool, edit: bool, schema: bool) -> None:
     """Show the settings in effect.
 
-    They are printed as TOML that can be kept as excerpt.toml. With --vault, the file is the one of that vault alone:
-    it stands beside excerpt.toml, not in the vault, and speaks over it.
+    They are printed as TOML that can be kept as excerpt.toml. With --vault, the file is the one of that vault alone: it
+    is kept beside excerpt.toml, not in the vault, and overrides it.
     """
     if schema:
         put(schema_text(bindable()))
@@ -72,7 +72,7 @@ def _instead(vault: Path | None) -> str:
 
 
 def _check_patterns(settings: Settings, file: Path) -> None:
-    """The scan of a vault knows what a pattern is; raises SettingsError as it does, with the file."""
+    """Check the ignore patterns; the settings' own validation does not. Raises SettingsError that names the file."""
     from excerpt.vault.scan import patterns_of
 
     try:
@@ -82,7 +82,7 @@ def _check_patterns(settings: Settings, file: Path) -> None:
 
 
 def _check_keys(settings: Settings, file: Path) -> None:
-    """The app leaves such keys as they were, and says so; here they are a mistake. Raises SettingsError."""
+    """Raise SettingsError for invalid keys, which the app only warns about while it keeps the default keys."""
     _, problems = usable(settings.screen.keys)
     if problems:
         raise SettingsError(f"{file}: screen.keys is not valid: {' '.join(problems)}", "F1 in the app has every name.")
@@ -95,7 +95,7 @@ def _edit(file: Path, beginning: str) -> None:
     try:
         setting = load_settings(places().settings_file).screen.editor
     except SettingsError:
-        setting = ""  # it is opened to be mended
+        setting = ""  # the invalid file is opened to be corrected
     editor = editor_command(setting, os.environ, find_program, file, 1)
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -109,7 +109,7 @@ def _edit(file: Path, beginning: str) -> None:
 
 
 def _lines_of(values: dict[str, Any]) -> Iterator[str]:
-    """TOML's strings, numbers and arrays are written as JSON's are."""
+    """Yield the values as TOML lines; TOML writes strings, numbers and arrays as JSON does."""
     for key, value in values.items():
         if isinstance(value, dict):
             for name, inner in value.items():

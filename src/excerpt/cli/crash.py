@@ -1,4 +1,4 @@
-"""What happens when excerpt itself is at fault: the traceback goes to a file, a sentence to the user."""
+"""Report a bug in excerpt: write the traceback to a file and return a sentence for the user."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from excerpt.settings import places
 
 
 def report(error: BaseException, argv: Sequence[str]) -> str:
-    """Write the traceback to the state folder's errors.log and return the sentence that says so."""
+    """Write the traceback to errors.log in the state folder and return a sentence that names the file."""
     said = f"something went wrong inside excerpt ({type(error).__name__}: {str(error) or 'no message'})."
     try:
         log = places().state / "errors.log"

@@ -1,4 +1,4 @@
-"""`excerpt doctor`: look at everything that may be wrong, say what to do, and mend what is safe to mend."""
+"""`excerpt doctor`: check everything that may be wrong, say what to do, and repair what is safe to repair."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ _EVERY = 0.1  # seconds
 @click.option("--quick", is_flag=True, help="Do not count words or make vectors once more to compare them.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def doctor_command(vault: Path | None, fix: bool, adopt: str | None, quick: bool, as_json: bool) -> int:
-    """Look at everything that may be wrong.
+    """Check everything that may be wrong.
 
-    The vault, its index (every line range, vector and posting), or the store that is named in their place; settings,
-    model, terminal, keys, editor, clipboard, folders and versions. Each line says how a thing is and what to do. Ends
-    with 3 if there is a problem.
+    The vault and its index (every line range, vector and posting), or the store named instead; settings, model,
+    terminal, keys, editor, clipboard, folders and versions. Each line says how a thing is and what to do. Exits with 3
+    if there is a problem.
     """
     if adopt is not None:
         if fix or quick or as_json:
@@ -70,7 +70,10 @@ def doctor_command(vault: Path | None, fix: bool, adopt: str | None, quick: bool
 
 
 def _vault_and_places(vault: Path | None) -> tuple[Path | None, Places]:
-    """The vault to look at, None if none was ever opened. Raises ExcerptError where no folder of ours can be named."""
+    """Return the vault to check, None if none was ever opened.
+
+    Raises ExcerptError if one of excerpt's own folders is unusable.
+    """
     where = places()
     if vault is not None and is_address(str(vault)):
         return vault, where
@@ -98,7 +101,7 @@ def _look_and_mend(
 
 
 class _Ticker:
-    """Shows how far an examination is, a few times a second."""
+    """Shows the progress of the checks a few times a second."""
 
     def __init__(self, line: ProgressLine) -> None:
         self._line = line
@@ -125,7 +128,7 @@ class _Ticker:
 
 
 def _as_json(found: Diagnosis, mended: Mended | None, seconds: float) -> dict[str, object]:
-    """What was looked at and what was mended in one object, without the settings and the index that were looked at."""
+    """Return one object with the findings and the repairs, without the settings and the index."""
     return {
         **picked(found, "vault", "problems", "warnings", "groups"),
         "done": () if mended is None else mended.done,

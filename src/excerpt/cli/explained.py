@@ -1,4 +1,4 @@
-"""Explanations as tables for readers."""
+"""Print explanations of scores as tables."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _TOGETHER = "\N{NO-BREAK SPACE}"
 
 
 def print_explanation(told: Explanation, indent: str = INDENT) -> None:
-    """The signals of a hit as a sum, and what each word of the query gave; nothing where nothing was weighed."""
+    """Print the signals of a hit as a sum, and what each query word contributed; nothing if the hit has no signals."""
     if not told.hit.signals:
         return
     put("")
@@ -55,7 +55,7 @@ def _sum_of(signals: Sequence[Signal], width: int) -> Iterator[str]:
 
 
 def _drawn(part: float, highest: float) -> str:
-    """Return the bar of what adds to a score, or takes away from it."""
+    """Return the bar for a contribution to a score, yellow if it is negative."""
     return paint(bar(part, highest, _BAR), fg="yellow" if part < 0 else "cyan")
 
 
@@ -76,7 +76,10 @@ def _word_lines(word: WordPart, width: int) -> Iterator[str]:
 
 
 def print_note(told: NoteExplanation, usual_limit: int) -> None:
-    """Why a note is not higher: place, rank by strategy, what those above have more, and its own sum."""
+    """Print why a note is not ranked higher.
+
+    Shows its place, its rank under each strategy, what the hits above it have more of, and its own score as a sum.
+    """
     explained = told.explanation
     if told.absence is not None:
         put(visible_line(told.absence.reason))

@@ -1,4 +1,4 @@
-"""Hits as text for readers."""
+"""Print hits as text."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from excerpt.text.columns import GAIN, LOSS, snippet, wrapped
 from excerpt.text.display import counted, location, percent, title_and_headings, visible_line
 
 INDENT = " " * 5
-"""What stands under a hit's first line begins here."""
+"""Indent of the lines below a hit's first line."""
 _SNIPPET_LINES = 2
 _WIDEST = 120
 
 
 def said_of(hit: Hit) -> str:
-    """How sure the hit is, in a word; "" where nothing was asked."""
+    """Return the word for a hit's confidence; "" if there is none."""
     if hit.confidence is Confidence.NOTHING:
         return "no answer"
     return "" if hit.confidence is None else hit.confidence.value
 
 
 def print_hits(hits: Sequence[Hit], explain: Callable[[int], None] | None = None, vaults: Sequence[str] = ()) -> None:
-    """The hits for a reader: rank, place, lines, size, score, how sure, and the lines around the densest matches.
+    """Print the hits: rank, location, lines, size, score, confidence, and the lines around the densest matches.
 
-    `explain` prints what stands below the hit at a place, counted from 0. `vaults` are the names of those that the hits
-    are from, where they are from several.
+    `explain` is called with the index of each hit and prints what belongs below it. `vaults` are the names of the hits'
+    vaults if there are several.
     """
     width = min(shutil.get_terminal_size((_WIDEST, 24)).columns, _WIDEST) - len(INDENT)
     for rank, hit in enumerate(hits, 1):
@@ -57,24 +57,24 @@ def print_hits(hits: Sequence[Hit], explain: Callable[[int], None] | None = None
 
 
 def bar(part: float, highest: float, columns: int) -> str:
-    """Return a bar as long as `part` is beside `highest`, which has all columns; a lighter one below 0."""
+    """Return a bar whose length is `part` relative to `highest`, which fills `columns`; lighter for a negative part."""
     return (LOSS if part < 0 else GAIN) * round(abs(part) / highest * columns) if highest > 0 else ""
 
 
 def share_of(value: float) -> str:
-    """0.363 as "36 %"."""
+    """Return a share as a percentage: 0.363 as "36 %"."""
     return percent(value)
 
 
 def paint(text: str, fg: str | None = None, bold: bool | None = None, dim: bool | None = None) -> str:
-    """`text` in colour, where stdout is a terminal that may have it."""
+    """Return `text` with terminal styles, or unchanged if stdout does not allow them."""
     if not sys.stdout.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         return text
     return click.style(text, fg=fg, bold=bold, dim=dim)
 
 
 def _marked(text: str, start: int, end: int, spans: Sequence[Span]) -> str:
-    """`text[start:end]` with the parts of it that matched set off."""
+    """Return `text[start:end]` with its matches highlighted."""
     out, at = [], start
     for span in spans:
         first, last = max(span.start, at), min(span.end, end)

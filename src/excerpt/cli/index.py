@@ -1,4 +1,4 @@
-"""`excerpt index`, `status` and `learned`: what is kept about a vault."""
+"""`excerpt index`, `status` and `learned`: build the index and show what is stored about a vault."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 # --- index ------------------------------------------------------------------------------------------------------------
-# `excerpt index`: bring a vault's index up to date, or make it anew.
+# `excerpt index`: update or rebuild a vault's index.
 
 _NAMED = 10
 
@@ -46,7 +46,7 @@ def index_command(
     """Bring the index up to date.
 
     Reads new and changed notes, drops deleted ones, leaves the rest as it is. If no note is left in the vault, nothing
-    is dropped before you agree: its disk may only be away.
+    is dropped before you agree: its disk may only be unmounted.
 
     With --ocr the text in images is recognised by tesseract or rapidocr. That is kept as a setting of the vault, so
     that images that are added later are read too.
@@ -65,7 +65,7 @@ def index_command(
 
 
 def _with_ocr(vault: Path, where: Places) -> Settings:
-    """Return the settings of a vault, in which images are read from now on; say which file that was written to."""
+    """Turn on OCR in the vault's settings, print the file that was changed, and return the settings."""
     from excerpt.tui.keymap import bindable
     from excerpt.vault.readers.ocr import switch_on
 
@@ -75,7 +75,7 @@ def _with_ocr(vault: Path, where: Places) -> Settings:
 
 
 def _index_telling(vault: Path | None, rebuild: bool, accept_empty: bool, accept_all: bool, ocr: bool) -> int:
-    """Index for a program that reads stdout: every outcome is a JSON line."""
+    """Index for a program that reads stdout: progress and every outcome are JSON lines. Returns the exit code."""
     try:
         from excerpt.index.build import build
 
@@ -124,8 +124,8 @@ def _print_report(report: BuildReport) -> None:
 def status_command(vault: Path | None, as_json: bool, clear_savings: bool, no_refresh: bool) -> int:
     """Show what is indexed, and what packs have saved.
 
-    The vault, its notes and fragments, with what they are indexed, whether it is watched, and every file that was
-    skipped and why. Saved is what packs had less than the whole notes that their passages are from.
+    The vault, its notes and fragments, the model and tokenizer, whether it is watched, and every file that was skipped
+    and why. Saved is the number of tokens that packs had less than the whole notes their passages are from.
     """
     from excerpt.pack.savings import SavingsFile
 
@@ -146,7 +146,7 @@ def status_command(vault: Path | None, as_json: bool, clear_savings: bool, no_re
 
 
 # --- status -----------------------------------------------------------------------------------------------------------
-# `excerpt status`: what the index of a vault holds, and what its packs have saved.
+# `excerpt status`: show what a vault's index holds and what its packs have saved.
 
 
 def _clear(file: SavingsFile) -> None:
@@ -202,7 +202,7 @@ def _by_kind(counts: Mapping[str, int]) -> str:
 def learned_command(*, vault: Path | None, clear: bool, as_json: bool) -> int:
     """Show which notes you opened and copied in the app, and what they gain by it, the most used first.
 
-    Times and paths are all that is kept, in one file in the state folder.
+    Only times and paths are kept, in one file in the state folder.
     """
     from excerpt.search.usage import UseLog, by_note, written_time
 
@@ -225,11 +225,11 @@ def learned_command(*, vault: Path | None, clear: bool, as_json: bool) -> int:
 
 
 # --- learned ----------------------------------------------------------------------------------------------------------
-# `excerpt learned`: what was learned from the user's opens and packs, and forgetting it.
+# `excerpt learned`: show or clear what was learned from the user's opens and packs.
 
 
 def _at_home(events: Sequence[Event], index: Path) -> Sequence[Event]:
-    """The events with the paths that their notes have in the index as it is; as they are where there is none."""
+    """Return the events with the current paths of renamed notes; unchanged if there is no readable index."""
     import sqlite3
 
     from excerpt.index import renames

@@ -1,4 +1,4 @@
-"""`excerpt overview`, `related`, `map`, `peek` and `read`: what a vault and its notes hold."""
+"""`excerpt overview`, `related`, `map`, `peek` and `read`: show what a vault and its notes hold."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def overview_command(
 
 
 # --- overview ---------------------------------------------------------------------------------------------------------
-# `excerpt overview`: what the vault holds about a topic, on one screen.
+# `excerpt overview`: show what the vault holds about a topic, on one screen.
 
 
 def _summary(found: Overview, tokens: int) -> str:
@@ -64,7 +64,7 @@ def _summary(found: Overview, tokens: int) -> str:
 
 
 # --- related ----------------------------------------------------------------------------------------------------------
-# `excerpt related`: the notes nearest to a note or a passage, with why.
+# `excerpt related`: show the notes nearest to a note or a passage, and why.
 
 _WIDEST = 120
 _SHOWN_LINKS = 3
@@ -79,9 +79,9 @@ _SHOWN_LINKS = 3
 def related_command(*, note: str, vault: Path | None, limit: int | None, as_json: bool, no_refresh: bool) -> int:
     """Show the notes nearest to NOTE, or to the passage of it at LINE, and why.
 
-    NOTE is a path, the end of one, a file name, a title or an alias; NOTE#Heading is the passage under a heading. Shown
-    are the passages that say alike, rare words and links in common, what the score is made of, and where one note names
-    the other and no link leads there.
+    NOTE is a path, the end of one, a file name, a title or an alias; NOTE#Heading is the passage under a heading. Shows
+    the passages with similar text, rare words and links in common, the parts of the score, and where one note names the
+    other without a link.
     """
     with opened(vault, refresh=not no_refresh) as notes:
         found = notes.related(note, limit=limit)
@@ -116,13 +116,13 @@ def _print(found: Related) -> None:
 
 
 def _sum(note: RelatedNote) -> str:
-    """What the score is made of, the largest part first."""
+    """Return the score as a sum of its parts, the largest first."""
     parts = sorted((signal for signal in note.signals if signal.part >= 0.005), key=lambda signal: -signal.part)
     return f"{note.score:.2f} = {' + '.join(f'{signal.name} {signal.part:.2f}' for signal in parts)}"
 
 
 def _reasons(note: RelatedNote) -> Iterator[tuple[str, str]]:
-    # Where there is a link, a reader does not ask for more of them.
+    # Mentions are only of interest if there is no link yet.
     for mention in note.mentions if note.missing_link else ():
         yield "named", f"“{mention.text}” in {mention.path}:{mention.line}"
     if note.linked.sentence:
@@ -149,13 +149,13 @@ def _passage(passage: MatchedFragment, columns: int) -> str:
 
 
 # --- map --------------------------------------------------------------------------------------------------------------
-# `excerpt map`: where in the vault a query's matches are.
+# `excerpt map`: show where in the vault a query's matches are.
 
 _KINDS = ("folders", "tags", "properties", "modified", "created")
-_LABEL, _BAR = 34, 16  # columns; of a narrow terminal two thirds
+_LABEL, _BAR = 34, 16  # columns; two thirds of that on a narrow terminal
 _NARROW = 110
 _MIN_NAMES = 4
-_VALUES = 50  # of a property, whatever --top
+_VALUES = 50  # values shown of a property, whatever --top is
 _MIN = 8  # columns for a filter; of less none is of use
 
 
@@ -192,7 +192,7 @@ def _summary_of_map(found: VaultMap) -> str:
 
 
 def map_lines(found: VaultMap, depth: int, top: int) -> Iterator[str]:
-    """The trees for a reader, one below the other, with bars beside the longest of each."""
+    """Yield the lines of all trees, one tree below the other, with bars relative to the largest of each tree."""
     width = min(shutil.get_terminal_size((_WIDEST, 24)).columns, _WIDEST) if sys.stdout.isatty() else None
     label, bars = (_LABEL, _BAR) if width is None or width >= _NARROW else (_LABEL * 2 // 3, _BAR * 2 // 3)
     is_first = True
@@ -212,8 +212,10 @@ def map_lines(found: VaultMap, depth: int, top: int) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class _ShownTree:
-    """One tree as lines: labels and bars so many columns wide, the longest bar for `most` fragments; in all at most
-    `width` columns, None where there is no end to them, as in a file."""
+    """Prints one tree as lines, its bars relative to `most` fragments.
+
+    `label` and `bars` are widths in columns; `width` is the limit of a line, None for a file.
+    """
 
     most: int
     depth: int
@@ -248,7 +250,7 @@ class _ShownTree:
 
 
 def _tells_nothing(branch: Branch) -> bool:
-    """Whether a property's values are names of their notes (addresses, descriptions), which divide nothing."""
+    """Return whether each value of a property belongs to one note only (addresses, descriptions): it groups nothing."""
     return len(branch.branches) >= _MIN_NAMES and all(value.notes == 1 for value in branch.branches)
 
 
@@ -274,7 +276,7 @@ def peek_command(*, note: str, vault: Path | None, lines: int, as_json: bool, no
 
 
 # --- peek -------------------------------------------------------------------------------------------------------------
-# `excerpt peek`: what a note holds, in brief.
+# `excerpt peek`: show what a note holds, in brief.
 
 
 def _lines(found: Peek) -> Iterator[str]:
@@ -307,8 +309,10 @@ def _lines(found: Peek) -> Iterator[str]:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: the text with its place and size.")
 @refresh_option
 def read_command(*, note: str, vault: Path | None, as_json: bool, no_refresh: bool) -> int:
-    """Print a note of the vault: all of it, lines A to B of it, the section under a heading (NOTE#Heading),
-    or a place in an attachment (paper.pdf#page=12).
+    """Print a note of the vault, or a part of it.
+
+    The part is lines A to B, the section under a heading (NOTE#Heading), or a place in an attachment
+    (paper.pdf#page=12).
 
     NOTE is a path, the end of one, a file name, a title or an alias. Lines are counted from 1; NOTE:A is one line,
     NOTE:A- goes to the end.

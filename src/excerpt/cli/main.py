@@ -1,7 +1,7 @@
-"""The `excerpt` command: which command was meant, and how each way to end becomes a sentence and an exit code.
+"""The `excerpt` command: find the subcommand to run, and turn every outcome into a sentence and an exit code.
 
-Exit codes: 0 found or done, 1 nothing found, 2 wrong usage or settings, 3 cannot (vault, index), 130 interrupted,
-141 the reader of our output went away.
+Exit codes: 0 found or done, 1 nothing found, 2 wrong usage or settings, 3 cannot (vault, index), 130 interrupted, 141
+the reader of stdout is gone.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from excerpt.tui.startup import prefer_the_screen
 
 FOUND, NOTHING_FOUND, USAGE, CANNOT, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 3, 130, 141
 
-# The module of cli/ that has `NAME_command`; imported when asked for, so that one family does not pay for another.
+# The module of cli/ that defines `NAME_command`; imported on demand, so that a command loads only what it needs.
 COMMANDS = {
     "demo": "app",
     "search": "search",
@@ -54,12 +54,15 @@ COMMANDS = {
 }
 
 _COLLECT_AT = (50_000, 20, 100)
-"""Objects, and collections of the generation before, until the collector runs. What a command imports and finds is
-nearly all kept to its end: at Python's 700 looking through it took .03 s of a search."""
+"""Garbage collection thresholds (`gc.set_threshold`).
+
+Nearly everything that a command imports and allocates lives to its end: with Python's default of 700 objects the
+collector took .03 s of a search.
+"""
 
 
 class VaultOrCommand(click.Group):
-    """A group whose first word is a command if it is the name of one, and a vault otherwise."""
+    """A group that treats its first word as a command if one has that name, and as a vault otherwise."""
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -106,10 +109,10 @@ def program(ctx: click.Context, plain: bool) -> None:
     folder or a whole disk is opened as a VAULT only with --accept-all behind it.
     """
     ctx.obj = plain
-    if ctx.invoked_subcommand != "doctor":  # which tells what is open, and closes it when it is asked to
+    if ctx.invoked_subcommand != "doctor":  # doctor reports open permissions and closes them with --fix
         from excerpt.settings import places
 
-        with suppress(RuntimeError):  # no home folder is known: who needs one says so
+        with suppress(RuntimeError):  # no home folder; commands that need one report it
             close_if_open(places().folders)
     if ctx.invoked_subcommand is None:
         prefer_the_screen()
@@ -122,12 +125,12 @@ def main(argv: list[str] | None = None) -> None:
     """Run the command line on `argv` (default: the process's) and exit with its code."""
     keep_to_owner()
     code = run(sys.argv[1:] if argv is None else argv)
-    gc.freeze()  # or all that is left is looked through once more before the system takes it back: .04 s
+    gc.freeze()  # skips the collection at exit, which takes .04 s
     sys.exit(code)
 
 
 def run(argv: list[str]) -> int:
-    """Run the command line and return its exit code, having told every error in a sentence on stderr."""
+    """Run the command line and return its exit code; every error is printed as a sentence on stderr."""
     _replace_closed_streams()
     _prepare(sys.stdout)
     _prepare(sys.stderr)
@@ -156,7 +159,7 @@ def _run(argv: list[str]) -> int:
     except ExcerptError as error:
         narrate(str(error))
         code = error.exit_code
-    except BaseException as error:  # a defect of ours: whatever it is, the user gets a sentence, not a traceback
+    except BaseException as error:  # a bug in excerpt: the user gets a sentence, not a traceback
         if not isinstance(error, Exception) and not _is_of_rust(error):
             raise
         if isinstance(error, OSError) and _is_of_click(error):
@@ -178,16 +181,16 @@ _SHORT_OF_MEMORY = (
 
 
 _SHORT_IN_RUST = ("ThreadPoolBuildError", "PyObject pointer is null")
-"""What the tokenizer's panic says where a thread or an object of Python could not be made."""
+"""Texts of the Rust panics that occur if memory for a thread or a Python object runs out."""
 
 
 def _is_of_rust(error: BaseException) -> bool:
-    """Return whether a library written in Rust panicked, which is no Exception to Python."""
+    """Return whether a library written in Rust panicked; pyo3's PanicException is not an Exception."""
     return type(error).__module__ == "pyo3_runtime"
 
 
 def _is_short_of_memory(error: BaseException | None) -> bool:
-    """Return whether an error, or one that it was raised for, says that the system gives no memory or thread."""
+    """Return whether an error or one of its causes says that the system has no memory or thread left."""
     while error is not None:
         if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
             return True
@@ -198,7 +201,7 @@ def _is_short_of_memory(error: BaseException | None) -> bool:
 
 
 def _shown(error: click.ClickException, argv: list[str]) -> str:
-    """What click says of a wrong command, which quotes what was typed."""
+    """Return click's message about a wrong command line, with a hint about `--` where that helps."""
     said = io.StringIO()
     error.show(said)
     hint = ""
@@ -208,17 +211,19 @@ def _shown(error: click.ClickException, argv: list[str]) -> str:
 
 
 def _hint_at_dashes(option: str, ctx: click.Context, argv: list[str]) -> str:
-    """How a word that begins with "-" is given to a command that takes words."""
+    """Return a hint how to pass a word that begins with "-" as an argument; "" if the command takes none."""
     taken = [parameter for parameter in ctx.command.params if isinstance(parameter, click.Argument)]
     typed = next((word for word in argv if word.startswith(option)), None)
-    if not (taken and ctx.info_name) or typed is None:  # a vault that is opened has no name of a command
+    if not (taken and ctx.info_name) or typed is None:  # without a name it is the command that opens a vault
         return ""
     return f" What begins with '-' and is no option goes behind '--': excerpt {ctx.info_name} -- {shlex.quote(typed)}"
 
 
 def _replace_closed_streams() -> None:
-    """Put something in the place of stdin, stdout and stderr where they were closed, so that no file that is opened
-    gets their numbers. Reading and printing fail as on what is closed; what is said on stderr is lost."""
+    """Open stdin, stdout and stderr again if they were closed, so that no other file gets their descriptors.
+
+    Reading stdin and printing to stdout fail as on a closed stream; output on stderr is lost.
+    """
     if sys.stdin is None:
         sys.stdin = os.fdopen(os.open(os.devnull, os.O_WRONLY), "r")
     if sys.stdout is None:
@@ -228,8 +233,10 @@ def _replace_closed_streams() -> None:
 
 
 def _prepare(stream: TextIO) -> None:
-    """Pipes carry UTF-8 whatever the locale; what no encoding can carry (a file name that is not UTF-8) is escaped,
-    in a form that JSON reads as well."""
+    """Set the encoding of a stream: UTF-8 for pipes, whatever the locale.
+
+    What cannot be encoded (a file name that is not UTF-8) is escaped with backslashes, which JSON reads too.
+    """
     reconfigure = getattr(stream, "reconfigure", None)
     if reconfigure is None:
         return
@@ -240,7 +247,7 @@ def _prepare(stream: TextIO) -> None:
 
 
 def _is_of_click(error: OSError) -> bool:
-    """Whether click could not write to stdout, where it puts help and version by itself."""
+    """Return whether the error arose in click, which prints help and version itself."""
     frame = error.__traceback__
     while frame is not None and frame.tb_next is not None:
         frame = frame.tb_next
@@ -248,7 +255,7 @@ def _is_of_click(error: OSError) -> bool:
 
 
 def _silence_if_broken(stream: TextIO) -> None:
-    """Point a stream at nothing if what waits in it cannot be written, so that the flush at exit does not complain."""
+    """Redirect a stream to the null device if it cannot be flushed, so that the flush at exit does not fail."""
     try:
         stream.flush()
     except OSError:

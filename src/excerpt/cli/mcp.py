@@ -69,7 +69,7 @@ def mcp_command(
             raise click.UsageError(f"To listen at {host}, give a --token-file with a secret of your own.")
         door = opened(Door(host, port, token_file or places().token_file, names))
     served = ServedVaults(folders)
-    served.watch()  # by processes that start while the SDK is loaded, which takes most of a second
+    served.watch()  # the watchers start while the SDK loads, which takes most of a second
     try:
         from excerpt.mcp.server import serve_http, serve_stdio
     except ImportError as error:
@@ -94,12 +94,12 @@ def _crash(error: Exception) -> str:
 
 
 def _named(vault: Path) -> str:
-    """A vault as a client is to name it, wherever that is started."""
+    """Return the vault's absolute path or address, so that a client can start anywhere."""
     return read_address(str(vault)).shown if is_address(str(vault)) else str(vault.expanduser().absolute())
 
 
 def _print_config(client: str, folders: Sequence[Path], *, no_memory: bool) -> None:
-    """What a client is to start, in the form of its settings, on stdout; where it belongs, on stderr."""
+    """Print a client's MCP configuration on stdout, and where it belongs on stderr."""
     program = find_program("excerpt")
     command = [program] if program else excerpt_command()
     options = ["--no-memory"] if no_memory else []

@@ -1,4 +1,4 @@
-"""`excerpt remember`, `recall`, `forget` and `edit`: the findings a user keeps."""
+"""`excerpt remember`, `recall`, `forget` and `edit`: manage the memories of a vault."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 
 # --- printed ----------------------------------------------------------------------------------------------------------
-# How commands print memories: for a reader, and as data.
+# Print memories as text and as data.
 
 _BEGINNING = 60
 
 
 def _tell_odd_files(vault: Vault) -> None:
-    """Say on stderr which files cannot be read as a memory, and which are copies."""
+    """Print on stderr which memory files cannot be read and which are copies."""
     everything = vault.memories.all()
     for broken in everything.broken:
         narrate(f"the memory {broken.path} cannot be read: {broken.reason}")
@@ -35,13 +35,13 @@ def _tell_odd_files(vault: Vault) -> None:
 
 
 def beginning_of(memory: Memory) -> str:
-    """The first words of a memory, on one line."""
+    """Return the first words of a memory, on one line."""
     line = " ".join(memory.text.split())
     return line if len(line) <= _BEGINNING else f"{line[:_BEGINNING].rstrip()}…"
 
 
 def shown(memory: Memory, standing: SourceCheck | None = None) -> str:
-    """A memory for a reader, and how it stands to its source where that was looked at."""
+    """Return a memory as text, with the status of its source if `standing` is given."""
     head = [memory.id, memory.created, *(f"#{tag}" for tag in memory.tags)]
     lines = [visible_line(" · ".join(head))]
     if memory.source:
@@ -54,7 +54,7 @@ def shown(memory: Memory, standing: SourceCheck | None = None) -> str:
 
 
 def _told(standing: SourceCheck) -> list[str]:
-    """What became of the source, in one line, and where it has changed, the lines that differ."""
+    """Return the status of a memory's source in one line, followed by the lines that differ if it has changed."""
     from excerpt import SourceStatus
 
     source = standing.source
@@ -102,8 +102,8 @@ def remember_command(
 ) -> None:
     """Keep TEXT (- reads it from stdin) as a memory of the vault.
 
-    With --fragment or --source, TEXT may be left out: then the text is what stands there. Memories that say much the
-    same already are named, to be merged: `excerpt edit ID --merge OTHER`.
+    With --fragment or --source, TEXT may be left out: then the text is taken from there. Memories with similar text are
+    listed, so that they can be merged: `excerpt edit ID --merge OTHER`.
     """
     if fragment is not None and source is not None:
         raise click.UsageError("Give either --fragment or --source.")
@@ -134,7 +134,7 @@ def remember_command(
 
 
 # --- recall -----------------------------------------------------------------------------------------------------------
-# `excerpt recall`: find what was remembered.
+# `excerpt recall`: find memories.
 
 
 def _checked_since(_ctx: click.Context, _param: click.Parameter, since: str) -> str:
@@ -221,7 +221,7 @@ def _nothing(*, asked: bool, stale: bool) -> str:
 def forget_command(*, memory_id: str, vault: Path | None, undo: bool, as_json: bool) -> None:
     """Forget the memory ID. Its file goes to the trash folder, from which --undo takes it back.
 
-    Other memories of the same text are kept, and named.
+    Other memories of the same text are kept, and listed.
     """
     with opened(vault) as found:
         memories = found.memories
@@ -274,8 +274,10 @@ def edit_command(
     as_json: bool,
     no_refresh: bool,
 ) -> None:
-    """Change the memory ID: what it says, its tags, why it matters, or what becomes of it now that its source has
-    changed. What it was goes to the trash folder."""
+    """Change the text, tags or reason of the memory ID, or decide what happens now that its source has changed.
+
+    The former version goes to the trash folder.
+    """
     new_text = read_input("-", "text") if text == "-" else text
     if new_text is not None and not new_text.strip():
         raise click.UsageError("There is no text; to be rid of a memory, forget it.")

@@ -100,7 +100,7 @@ def pack_command(
 
 
 def _format_meant(form: str | None, *, as_json: bool, with_template: bool) -> str | None:
-    """The format that is asked for, by its name or by what is of one format alone."""
+    """Return the requested format. Raises a usage error if options ask for different ones."""
     named = {"--json": Format.JSON if as_json else None, "--template": Format.TEMPLATE if with_template else None}
     forms = {f"--format {form}": form, **named} if form else named
     meant = {wish: name for name, wish in forms.items() if wish is not None}
@@ -110,13 +110,13 @@ def _format_meant(form: str | None, *, as_json: bool, with_template: bool) -> st
 
 
 def _unknown(ids: Sequence[str], packed: PackResult) -> list[str]:
-    """Those of `ids` that the index does not have."""
+    """Return those of `ids` that are not in the index."""
     gone = {left.path for left in packed.left_out if not left.line_start}
     return [each for each in ids if each in gone]
 
 
 def _why_empty(packed: PackResult) -> str:
-    """Why nothing is in the pack, by the best of what was left out."""
+    """Return why the pack is empty, by the best of the passages left out."""
     if not packed.left_out:
         return "the pack is empty: nothing was found."
     best = next((left for left in packed.left_out if left.reason == TOO_LARGE), packed.left_out[0])

@@ -1,4 +1,4 @@
-"""What commands print and read: data on stdout, narration on stderr, and files that the user names."""
+"""Output and input of commands: data on stdout, messages on stderr, and files that the user names."""
 
 from __future__ import annotations
 
@@ -28,12 +28,14 @@ if TYPE_CHECKING:
 
 
 def put(text: str, end: str = "\n") -> None:
-    """Data to stdout, byte for byte (click.echo takes escape sequences out where stdout is a pipe). Raises StreamError,
-    and BrokenPipeError where the reader is gone."""
+    """Write data to stdout unchanged (click.echo strips escape sequences if stdout is a pipe).
+
+    Raises StreamError, and BrokenPipeError if the reader is gone.
+    """
     ProgressLine.clear()
     try:
         sys.stdout.write(text + end)
-        sys.stdout.flush()  # who reads us shows progress, or has had enough and is gone
+        sys.stdout.flush()  # the reader may show progress, or may be gone already
     except BrokenPipeError:
         raise
     except OSError as error:
@@ -45,38 +47,42 @@ def unwritten(error: OSError) -> StreamError:
 
 
 def print_json(value: Any) -> None:
-    """A value, as `as_data` has it, on one line of stdout, where nothing is left that a terminal would obey. What
-    each command prints is described in the guide's note on JSON forms."""
+    """Print a value, converted by `as_data`, as JSON on one line, with control characters escaped.
+
+    The guide's note on JSON forms describes what each command prints.
+    """
     put(visible_json(json.dumps(as_data(value), ensure_ascii=False)))
 
 
 def for_stdout(text: str) -> str:
-    """Text of the vault as stdout may have it: a terminal gets its controls shown, a pipe gets it as it is.
+    """Return text of the vault for stdout: with visible control characters on a terminal, unchanged in a pipe.
 
-    Titles, paths and the like, which have a line among ours, go through `visible_line` instead, in a pipe too: there a
-    line feed would forge another line.
+    Titles, paths and other text that shares a line with excerpt's own output go through `visible_line` instead, in a
+    pipe too: there a line feed would forge another line.
     """
     return visible(text) if sys.stdout.isatty() else text
 
 
 def narrate(sentence: str) -> None:
-    """One line of narration on stderr."""
+    """Print one line of narration on stderr."""
     say(f"excerpt: {visible_line(sentence)}\n")
 
 
 def say(text: str) -> None:
-    """Text to stderr. Where it cannot be written, the command goes on all the same."""
+    """Write text to stderr; the command continues if that fails."""
     ProgressLine.clear()
     with suppress(OSError):
         click.echo(text, err=True, nl=False)
 
 
 class ProgressLine:
-    """A build's progress on one line of a terminal, written over again and again, and gone when anything else is
-    printed; silent where there is no terminal."""
+    """Shows a build's progress on one line of a terminal, overwritten in place; silent without a terminal.
+
+    Any other output clears the line first.
+    """
 
     drawn: ClassVar[ProgressLine | None] = None
-    """The one that the terminal shows."""
+    """The instance whose line is on the terminal."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -103,16 +109,16 @@ class ProgressLine:
 
 
 # --- files that the user names ----------------------------------------------------------------------------------------
-# What a command reads beside the vault: a file that the user names, or stdin.
+# Input of a command besides the vault: a file that the user names, or stdin.
 
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 def read_input(file: str | Path, what: str, most: int = 64 << 20) -> str:
-    """The text of `file`, or of stdin where it is "-", its lines ended by line feeds; `what` is what it is to be.
+    """Return the text of `file`, or of stdin if it is "-", with line feeds as line ends; `what` names it in errors.
 
-    It may be UTF-8, or UTF-16 that says so, as PowerShell writes it; a byte order mark is left out. Raises a usage
-    error if it is no text, a file that cannot be read, or more than `most` bytes; StreamError if stdin cannot be read.
+    It may be UTF-8, or UTF-16 with a byte order mark, as PowerShell writes it; the mark is removed. Raises a usage
+    error for undecodable text, an unreadable file, or more than `most` bytes; StreamError if stdin cannot be read.
     """
     name = f"The {what} {'on stdin' if str(file) == '-' else file}"
     content = _bytes_of_stdin(most + 1, name) if str(file) == "-" else _bytes_of(Path(file), most + 1, name)
@@ -142,12 +148,14 @@ def _bytes_of(file: Path, size: int, name: str) -> bytes:
 
 
 # --- output into a file -----------------------------------------------------------------------------------------------
-# Writing a command's output to a file that the user names.
+# Write a command's output to a file that the user names.
 
 
 def checked_output(file: Path, vault_around: Callable[[Path], Path | None]) -> Path:
-    """Return the file that `file` means, all links followed. Raises a usage error if it is a folder, or in a vault,
-    which excerpt never writes to."""
+    """Return `file` with all links resolved.
+
+    Raises a usage error if it is a folder, or in a vault, which excerpt never writes to.
+    """
     try:
         real = file.expanduser().resolve()
         if vault := vault_around(real):
@@ -162,8 +170,10 @@ def checked_output(file: Path, vault_around: Callable[[Path], Path | None]) -> P
 
 
 def save(file: Path, text: str) -> int:
-    """Write `text` to `file`, all of it or nothing; returns its bytes. What is no regular file, such as a pipe, is
-    written to as it is. Raises ExcerptError."""
+    """Write `text` to `file`, all of it or nothing, and return the number of bytes.
+
+    A file that is not regular, such as a pipe, is written in place. Raises ExcerptError.
+    """
     data = text.encode("utf-8", "backslashreplace")  # as on stdout
     try:
         if not file.exists():

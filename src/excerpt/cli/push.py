@@ -25,18 +25,18 @@ if TYPE_CHECKING:
     from excerpt.store.compare import PushRules
 
 _AGAIN = 5.0
-"""Seconds until a push that failed is tried again."""
+"""Seconds until a failed push is tried again."""
 _REFUSED_SECONDS = 30.0
-"""Until a push that was refused is tried again without a change here: a push from elsewhere may allow it."""
+"""Seconds until a refused push is tried again without a local change: a push from elsewhere may allow it."""
 
 
 class _Right(click.ParamType[Right]):
-    """ROLE=FOLDER."""
+    """The parameter type ROLE=FOLDER."""
 
     name = "right"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Right:
-        """Fail with a sentence for what is none."""
+        """Return the parsed value; fails with a usage error if it is not ROLE=FOLDER."""
         try:
             return value if isinstance(value, Right) else read_right(value)
         except ValueError as error:
@@ -44,10 +44,10 @@ class _Right(click.ParamType[Right]):
 
 
 class Pushing:
-    """A vault that is pushed to a store whenever its index has changed, by a thread of its own.
+    """Pushes a vault to a store whenever its index has changed, in a thread of its own.
 
-    Called with the events of `Watching`, which it hands on; a push is told as the event `pushed`. Where the store
-    cannot be used, or the rules do not allow a push, that is told once, and tried again every few seconds.
+    Call it with the events of `Watching`; it passes them on and adds `pushed` after each push. If the store cannot be
+    used, or the rules refuse a push, one `error` event is sent and the push is retried every few seconds.
     """
 
     def __init__(self, vault: Path, address: Address, tell: Tell, crash: Crash, rules: PushRules) -> None:
@@ -63,7 +63,7 @@ class Pushing:
             self._changed.set()
 
     def end(self) -> None:
-        """End after the push in work."""
+        """Stop the thread after the current push."""
         self._ended.set()
         self._changed.set()
         self._thread.join()
@@ -104,7 +104,7 @@ class Pushing:
                     pusher = None
                 self._changed.set()
                 self._ended.wait(_AGAIN)
-            except Exception as error:  # a defect of ours: nobody stands above a thread
+            except Exception as error:  # a bug in excerpt: nothing else catches it in a thread
                 said = {"title": "Nothing is pushed any more", "message": self._crash(error), "hint": "Start it again."}
                 self._tell("error", said)
                 break
@@ -150,13 +150,13 @@ def push_command(
     accept_removals: bool,
     as_json: bool,
 ) -> int:
-    """Write VAULT to a PostgreSQL store, or bring what is there up to date.
+    """Write VAULT to a PostgreSQL store, or bring the store up to date.
 
-    The index is brought up to date first. What changed is written note by note, what is gone is deleted; a push that
+    The index is brought up to date first. Changed notes are written one by one, deleted ones are deleted; a push that
     was interrupted goes on with the next one. Readers name the same ADDRESS as their vault.
 
-    A push is refused, and writes nothing, where others have changed the store since the last push from here, or where
-    it would remove more than a fifth of the notes: it names them, and the options that allow it.
+    A push is refused, and writes nothing, if others have changed the store since the last push from here, or if it
+    would remove more than a fifth of the notes: it names them, and the options that allow it.
     """
     from excerpt.index.snapshot import Snapshot
     from excerpt.store.address import read_address

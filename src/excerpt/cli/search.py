@@ -1,4 +1,4 @@
-"""`excerpt search`: one query, or a file of them."""
+"""`excerpt search`: run one query, or a file of them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _SHOWN_TO_READERS = 10
 NO_ANSWER = "Nothing here answers this; the nearest are below."
-"""Said above hits of which none is likely to answer."""
+"""Printed above hits of which none is likely to answer."""
 
 
 @click.command()
@@ -67,8 +67,8 @@ def search_command(
 ) -> int:
     """Find the fragments that answer QUERY, best first.
 
-    A batch holds one JSON object a line, {"id": ..., "query": ...}; {"_id": ..., "text": ...} will do. One line is
-    printed for each, in order; elapsed_ms is the search alone, with warm caches.
+    A batch holds one JSON object a line, {"id": ..., "query": ...} or {"_id": ..., "text": ...}. One line is printed
+    for each, in order; elapsed_ms is the search alone, with warm caches.
 
     With --why, NOTE's rank and score under every strategy are printed instead of the hits, and what the hits above it
     have more; the exit code is 1 if it is not among what was found.
@@ -109,7 +109,7 @@ def search_command(
 def _search_several(
     query: str, folders: Sequence[Path], strategy: str | None, limit: int | None, *, as_json: bool, refresh: bool
 ) -> int:
-    """Search several vaults, and print what they found as one list."""
+    """Search several vaults and print their hits as one list. Returns the exit code."""
     from excerpt.api import fused
 
     with ExitStack() as stack:
@@ -168,7 +168,7 @@ def _print(result: Result, explanations: Sequence[Explanation], *, in_store: boo
 
 
 def read_batch(file: Path) -> list[tuple[str, str]]:
-    """The ids and queries of a batch file. Raises a usage error that names the line of the first one that is wrong."""
+    """Return the ids and queries of a batch file. Raises a usage error that names the first invalid line."""
     asked = []
     for number, line in enumerate(read_input(file, "batch").split("\n"), 1):
         if not line.strip():
@@ -176,7 +176,7 @@ def read_batch(file: Path) -> list[tuple[str, str]]:
         try:
             one = json.loads(line)
             name, query = one.get("id", one.get("_id")), one.get("query", one.get("text"))
-        except (ValueError, RecursionError, AttributeError):  # a number too long, brackets too deep, no object
+        except (ValueError, RecursionError, AttributeError):  # number too long, nesting too deep, or not an object
             name = query = None
         if not isinstance(name, str | int) or not isinstance(query, str):
             raise click.UsageError(f'{file}, line {number}: not a JSON object with "id" and "query".')
@@ -196,7 +196,7 @@ def _answer_batch(vault: Vault, asked: list[tuple[str, str]], strategy: Strategy
 
 
 def result_as_json(result: Result, explanations: Sequence[Explanation] = ()) -> dict[str, Any]:
-    """The answer to one query, each hit with its explanation where there is one."""
+    """Return a result as JSON data, each hit with its explanation if there is one."""
     answer = result.to_dict()
     for hit, told in zip(answer["hits"], explanations, strict=False):
         hit["explanation"] = told.to_dict()
@@ -204,13 +204,13 @@ def result_as_json(result: Result, explanations: Sequence[Explanation] = ()) -> 
 
 
 def _summary(result: Result, *, in_store: bool) -> str:
-    """What was found, in a line; a store counts what it has looked at alone."""
+    """Return a one-line summary of a result; a store counts only the fragments it has looked at."""
     if not result.hits:
         return f"Nothing was found for {result.query!r}."
     shown = f"{len(result.hits)} of {'at least ' if in_store else ''}{counted(result.matched, 'matching fragment')}"
     if len(result.hits) > result.matched:  # under a filter
         shown = f"{counted(len(result.hits), 'fragment')}, {result.matched:,} matching and the nearest in meaning"
-    if result.confidence is None:  # nothing but filters was asked
+    if result.confidence is None:  # the query has only filters
         return f"{shown} · newest first · {result.elapsed_ms:.1f} ms"
     took_over = result.asked not in (Strategy.AUTO, result.strategy)
     led = f"{result.strategy.value} leads" + (f", for {result.asked.value} found nothing" if took_over else "")

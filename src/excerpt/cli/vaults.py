@@ -1,4 +1,4 @@
-"""Which vault a command works on, its index brought up to date, and the engine on it."""
+"""Find the vault that a command works on, bring its index up to date and open it."""
 
 from __future__ import annotations
 
@@ -21,14 +21,16 @@ if TYPE_CHECKING:
 
 
 # --- vaults -----------------------------------------------------------------------------------------------------------
-# Which vault a command works on.
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 class VaultFolder(click.Path):
-    """The folder of a vault. An empty name, such as that of a variable which is not set in a script, is an error: to
-    Python it would be the working directory."""
+    """The parameter type of a vault's folder.
+
+    An empty name, such as that of an unset variable in a script, is an error: Python would read it as the working
+    directory.
+    """
 
     def __init__(self) -> None:
         super().__init__(path_type=Path)
@@ -40,7 +42,7 @@ class VaultFolder(click.Path):
 
 
 def vault_option(command: Command) -> Command:
-    """The --vault that every command takes."""
+    """Add the option --vault to a command."""
     return click.option(
         "--vault",
         type=VaultFolder(),
@@ -49,17 +51,17 @@ def vault_option(command: Command) -> Command:
 
 
 def refresh_option(command: Command) -> Command:
-    """The --no-refresh of the commands that read the index."""
+    """Add the option --no-refresh to a command that reads the index."""
     return click.option(
         "--no-refresh", is_flag=True, help="Answer from the index as it is, without looking for changed notes."
     )(command)
 
 
 def chosen_vault(given: Path | None, *, offer: bool = False) -> Path:
-    """The vault that was given, or else the last one, resolved. Raises VaultError, also where excerpt's own folders are
-    in it.
+    """Return the vault that was given, or else the last one, resolved.
 
-    What was kept of it in another place is taken over, and told on stderr; with `offer` also what could be.
+    Data kept for the vault at a former path is moved to it, with a message on stderr; with `offer`, a message also says
+    what could be moved. Raises VaultError, also if excerpt's own folders are in the vault.
     """
     from excerpt.known_vaults import recognise, save_fingerprint
     from excerpt.settings import check_not_in_vault
@@ -75,7 +77,7 @@ def chosen_vault(given: Path | None, *, offer: bool = False) -> Path:
 
 
 def check_folder(vault: Path) -> None:
-    """Raise StoreUnusableError where a vault is named by an address, for what needs its folder."""
+    """Raise StoreUnusableError if the vault is the address of a store, for commands that need a folder."""
     from excerpt.store.address import is_address
 
     if is_address(str(vault)):
@@ -86,8 +88,10 @@ def check_folder(vault: Path) -> None:
 
 
 def last_vault() -> Path:
-    """The vault of $EXCERPT_VAULT, else the one the app opened last. Raises VaultError where there is neither, and a
-    usage error where the variable is set and empty."""
+    """Return the vault of $EXCERPT_VAULT, or else the one the app opened last.
+
+    Raises VaultError if there is neither, and a usage error if the variable is set but empty.
+    """
     named = os.environ.get("EXCERPT_VAULT")
     if named is not None:
         if not named.strip():
@@ -115,8 +119,10 @@ def build_index(
     accept_all: bool = False,
     wait: float = 10.0,
 ) -> BuildReport:
-    """Bring the vault's index up to date, with progress on stderr where that is a terminal. Raises VaultError for a new
-    vault that is a home folder or a disk, unless with `accept_all`."""
+    """Bring the vault's index up to date, with progress on stderr if that is a terminal.
+
+    Raises VaultError for a new vault that is a home folder or a disk, unless `accept_all`.
+    """
     from excerpt.index.build import build
 
     if not accept_all:
@@ -126,7 +132,7 @@ def build_index(
 
 
 def opened(given: Path | None, *, refresh: bool = True, offer: bool = False) -> Vault:
-    """Open the vault that was given, or else the last one, as the API does, with notices and progress on stderr."""
+    """Open the vault that was given, or else the last one, through the API, with notices and progress on stderr."""
     from excerpt.api import open as open_vault_of_api
 
     path = last_vault() if given is None else given

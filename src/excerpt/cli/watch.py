@@ -53,7 +53,7 @@ def watch_command(vault: Path | None, poll: bool, progress: bool, address: str |
             _watching(chosen, tell).run(poll=poll)
         return 0
     out = _EventLines()
-    # Unbuffered: a thread that waits in a buffered stream when the process ends holds a lock that Python then asks for.
+    # Unbuffered: a thread blocked in a buffered stream holds a lock that Python needs at exit.
     commands = open(sys.stdin.fileno(), "rb", buffering=0, closefd=False)  # noqa: SIM115
     try:
         chosen = chosen_vault(vault)
@@ -72,7 +72,7 @@ def watch_command(vault: Path | None, poll: bool, progress: bool, address: str |
 
 @contextlib.contextmanager
 def _pushing(vault: Path, to: tuple[Address, PushRules] | None, tell: Tell) -> Iterator[Tell]:
-    """What to tell events to, so that what changes is pushed to a store by some rules, where there is one."""
+    """Yield the event handler: one that also pushes changes to the store `to`, or `tell` itself without a store."""
     if to is None:
         yield tell
         return
@@ -104,8 +104,10 @@ def _watching(vault: Path, tell: Tell) -> Watching:
 
 
 class _EventLines:
-    """Events as JSON lines, one at a time. If they cannot be written any more, `gone` is called; `failed` says why,
-    where it is not that nobody reads them."""
+    """Prints events as JSON lines, one at a time.
+
+    If they cannot be written any more, `gone` is called; `failed` then has the error, unless the reader is just gone.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -124,11 +126,11 @@ class _EventLines:
 
 
 def _nothing() -> None:
-    """Until there is something to end."""
+    """Do nothing; the default of `_EventLines.gone`."""
 
 
 def _obey(lines: Iterable[bytes], watching: Watching, tell: Tell) -> None:
-    """Do what each line says, and end when there are no more, or they cannot be read."""
+    """Run the command in each line; end watching when the lines end or cannot be read."""
     with contextlib.suppress(OSError):
         for line in lines:
             command = None
@@ -142,7 +144,7 @@ def _obey(lines: Iterable[bytes], watching: Watching, tell: Tell) -> None:
 
 
 class _Lines:
-    """Events as lines for people: updates on stdout, the rest on stderr."""
+    """Prints events as text: updates on stdout, the rest on stderr."""
 
     def __init__(self, vault: Path) -> None:
         self._vault = vault

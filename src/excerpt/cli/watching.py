@@ -1,7 +1,7 @@
-"""A vault's index kept up to date for as long as the process lives: changes and commands come in, events go out.
+"""Keep a vault's index up to date while the process lives: changes and commands come in, events go out.
 
 Three threads: one waits for changes, one (if there are commands) for commands; the main one builds. They share the
-work that waits, under one lock.
+pending work, under one lock.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from excerpt.settings import Settings
 from excerpt.vault.watch import Batch, VaultWatch
 
 Tell = Callable[[str, dict[str, Any]], None]
-"""Gets the name of an event and its fields; may be called from any thread."""
+"""Receives the name of an event and its fields; may be called from any thread."""
 
 Crash = Callable[[Exception], str]
-"""Keeps the details of a defect of ours and returns the sentence that says so."""
+"""Logs an unexpected exception and returns the sentence to show."""
 
-# Seconds a build waits for another process before commands are looked at again.
+# Seconds a build waits for another process before commands are handled again.
 _PATIENCE = 1.0
-# Seconds between two looks whether the index is still there.
+# Seconds between two checks that the index still exists.
 _LOOK = 1.0
 
 
 @dataclass(slots=True)
 class _Work:
-    """What is to be looked at: some paths, or everything."""
+    """Pending work: the paths to update, or everything."""
 
     paths: set[str]
     everything: bool = False
@@ -51,8 +51,10 @@ class _Work:
 
 
 class Watching:
-    """Brings the index up to date, then watches. `do` and `end` may be called from any thread, `run` from the main
-    one."""
+    """Brings the index up to date, then watches the vault.
+
+    `do` and `end` may be called from any thread, `run` only from the main one.
+    """
 
     def __init__(self, vault: Path, folder: Path, settings: Settings, tell: Tell, crash: Crash) -> None:
         self._vault, self._folder, self._settings, self._tell, self._crash = vault, folder, settings, tell, crash
@@ -67,8 +69,10 @@ class Watching:
         self._told = ""
 
     def run(self, *, poll: bool = False) -> None:
-        """Until `end` is called. `poll` scans the vault even where the system tells of changes. Raises VaultError if
-        the vault cannot be listed now; what goes wrong later is told."""
+        """Watch until `end` is called; `poll` scans the vault even if the system reports changes.
+
+        Raises VaultError if the vault cannot be listed now; later errors are sent as events.
+        """
         watch = VaultWatch(self._vault, self._settings.vault, self._stop, poll=poll)
         watcher = threading.Thread(target=self._watch, args=(watch,), daemon=True)
         watcher.start()
@@ -87,14 +91,14 @@ class Watching:
             self._updater.close()
 
     def end(self) -> None:
-        """End after the batch in work; what is committed stays."""
+        """Stop after the current batch; what is committed stays."""
         self._stop.set()
         self._control.cancel()
         with self._changed:
             self._changed.notify_all()
 
     def do(self, command: str) -> bool:
-        """Obey one command; False if it is none."""
+        """Run a command and return whether there is one of that name."""
         obey = {
             "update": lambda: self._add(_Work(set(), everything=True)),
             "rebuild": lambda: self._supersede(_Work(set(), everything=True, rebuild=True)),
@@ -115,7 +119,7 @@ class Watching:
             self._changed.notify_all()
 
     def _supersede(self, work: _Work) -> None:
-        """End the build at hand for another."""
+        """Cancel the running build, if any, and add other work."""
         with self._changed:
             if self._building:
                 self._superseded = True
@@ -144,14 +148,14 @@ class Watching:
         try:
             for batch in watch.batches():
                 self._add(_work_of(batch))
-        except Exception as error:  # a defect of ours; without changes there is nothing to go on with
+        except Exception as error:  # a bug in excerpt; without changes watching is pointless
             self._tell_error("Changes are not seen any more", self._crash(error), "Start it again.")
             self.end()
 
     # --- building -----------------------------------------------------------------------------------------------------
 
     def _next(self) -> _Work | None:
-        """Wait for work; None at the end. What failed before is tried again with what comes now."""
+        """Wait for work and return it, with the work that failed before; None at the end."""
         with self._changed:
             while not self._stop.is_set():
                 if not self._control.paused:
@@ -168,7 +172,7 @@ class Watching:
         return None
 
     def _build(self, work: _Work) -> bool:
-        """Bring the work into the index and tell what became of it; False if it is still waiting for its turn."""
+        """Update the index and report the outcome as an event; False if another process still holds the index lock."""
         waiting = False
         try:
             report = self._updater.update(
@@ -188,7 +192,7 @@ class Watching:
         except ExcerptError as error:
             self._failed = work
             self._tell_error_once(error) if isinstance(error, VaultError) else self._tell_error_of(error)
-        except Exception as error:  # a defect of ours must not end the watching: the next change is tried again
+        except Exception as error:  # a bug in excerpt must not end watching; the next change retries
             self._failed = work
             self._tell_error("excerpt cannot go on", self._crash(error), "The next change is tried again.")
         else:
@@ -225,7 +229,7 @@ class Watching:
             self._tell("emptied", {"notes": emptied.notes, "message": emptied.message, "hint": emptied.hint})
 
     def _tell_error_once(self, error: ExcerptError) -> None:
-        """Tell of something that lasts when it begins, not each time it is met."""
+        """Report a lasting error only when it first occurs."""
         if self._told != error.message:
             self._told = error.message
             self._tell_error_of(error)

@@ -1,4 +1,4 @@
-"""What the doctor looks at beside the index: versions, settings, folders, vault, terminal and tools."""
+"""The doctor's checks apart from the index: versions, settings, folders, vault, terminal and tools."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ from excerpt.vault.mounts import is_silent
 from excerpt.vault.scan import IGNORE_FILES, Scan, scan
 
 # --- findings ---------------------------------------------------------------------------------------------------------
-# What the doctor says: one line of what was looked at, how it is, and what to do about it.
+# A finding: what was checked, how it is, and what to do about it.
 
 
 class Level(StrEnum):
-    """How serious a finding is: fine, worth knowing, or a problem."""
+    """Severity of a finding."""
 
     OK = "ok"
     WARNING = "warning"
@@ -45,7 +45,7 @@ class Level(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A finding: `what` says in a sentence what was found and where, `todo` what to do, "" for nothing."""
+    """A finding: `what` is a sentence on what was found and where, `todo` what to do, "" for nothing."""
 
     level: Level
     what: str
@@ -77,20 +77,20 @@ def problem(what: str, todo: str = "") -> Finding:
 
 
 def named(names: Sequence[str], most: int = 3) -> str:
-    """Return the first of some names, and how many more there are."""
+    """Return the first names, and how many more there are."""
     more = len(names) - most
     return ", ".join(names[:most]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def megabytes(size: int) -> str:
-    """`229 MB`, `0.5 MB`, `2 kB`."""
+    """Format a size in bytes: `229 MB`, `0.5 MB`, `2 kB`."""
     if size < 100_000:
         return f"{size / 1e3:,.0f} kB"
     return f"{size / 1e6:,.1f} MB" if size < 10e6 else f"{size / 1e6:,.0f} MB"
 
 
 # --- versions ---------------------------------------------------------------------------------------------------------
-# The program and what it is made of: versions, and the libraries that are pinned against those that are installed.
+# The versions of the program and of its libraries, pinned and installed.
 
 _REQUIREMENT = re.compile(r"(?P<name>[\w.-]+)\s*(?:\[[^\]]*\])?\s*\(?(?P<range>[^;)]*)\)?\s*(?P<marker>;.*)?")
 _AGAIN = "Install excerpt again, so that its libraries are those that it was made with."
@@ -137,7 +137,7 @@ def libraries(required: Iterable[str]) -> Iterator[Finding]:
 
 
 def read_settings(where: Places, vault: Path | None) -> tuple[Settings, tuple[Finding, ...]]:
-    """Return the settings, as far as their files can be read, and findings about each file."""
+    """Return the settings, as far as their files are readable, and findings about each file."""
     files = [("for all vaults", where.settings_file)]
     if vault is not None:
         files.append(("of this vault", where.vault_settings_file(vault)))
@@ -180,8 +180,8 @@ def tokenizer(name: str, of_index: str) -> Finding:
 
 
 def model(name: str, of_index: str) -> Iterator[Finding]:
-    """Check the embedding model of the settings, loaded without the network, against that of the index."""
-    # Whoever loads a model asks a hub for what is missing; the doctor looks at what is here.
+    """Check the configured embedding model, loaded without network access, against the model of the index."""
+    # Loading a model would download missing files; the doctor only checks local ones.
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
     from excerpt.index.embed import open_embedder
     from excerpt.index.postings import EMBEDDED_TEXT_VERSION
@@ -200,7 +200,7 @@ def model(name: str, of_index: str) -> Iterator[Finding]:
 
 
 # --- folders and room -------------------------------------------------------------------------------------------------
-# Whether excerpt may write where it writes, and has room there.
+# Whether excerpt's folders are writable and have enough space.
 
 _ELSEWHERE = "Give permission there, or set EXCERPT_HOME to a folder of yours."
 _MIN_FREE = 16_000_000
@@ -279,7 +279,7 @@ def _on_network(folder: Path) -> bool:
 
 
 # --- vault ------------------------------------------------------------------------------------------------------------
-# The vault: whether it can be read, what is left out of it, names that make trouble, how its changes are seen.
+# The vault: whether it is readable, which files are left out, problematic names, how changes are detected.
 
 _WATCHES = Path("/proc/sys/fs/inotify/max_user_watches")
 _MAX_WALKED = 100_000
@@ -287,7 +287,7 @@ _MAX_WALKED = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A vault as a scan found it; `vault` and `scan` are None where it cannot be read."""
+    """The result of a vault scan; `vault` and `scan` are None if the vault cannot be read."""
 
     findings: tuple[Finding, ...]
     vault: Path | None = None
@@ -311,7 +311,7 @@ def look_at_vault(given: Path, settings: Settings, watches: int | None) -> Seen:
 
 
 def orphaned_vaults(where: Places, vault: Path | None) -> Iterator[Finding]:
-    """Memories of vaults that are not there any more, with the command that takes them over."""
+    """Yield findings about memories of vaults that no longer exist, with the command that takes them over."""
     for former in known_vaults.orphaned_vaults(where, vault):
         command = known_vaults.command_for(former, vault if former.is_like else None)
         if former.is_like:
@@ -326,7 +326,7 @@ def orphaned_vaults(where: Places, vault: Path | None) -> Iterator[Finding]:
 
 
 def watch_limit() -> int | None:
-    """How many folders Linux watches for one user."""
+    """Return how many folders Linux watches for one user, None if unknown."""
     try:
         return int(_WATCHES.read_text(encoding="ascii"))
     except (OSError, ValueError):
@@ -350,7 +350,7 @@ def _notes(vault: Path, found: Scan, settings: Settings) -> Finding:
 
 
 def _walked(vault: Path, suffixes: tuple[str, ...]) -> Iterator[str]:
-    """Files that would be notes if no rule left them out."""
+    """Yield the names of files with a note's suffix, whatever the ignore rules; stops after about `_MOST_WALKED`."""
     seen = 0
     for _, folders, files in os.walk(vault):
         folders[:] = [name for name in folders if not name.startswith(".")]
@@ -361,7 +361,7 @@ def _walked(vault: Path, suffixes: tuple[str, ...]) -> Iterator[str]:
 
 
 def _not_read(found: Scan) -> Iterator[Finding]:
-    """Yield findings about files that would be notes and are skipped, by reason."""
+    """Yield findings about skipped files that would otherwise be notes, by reason."""
     by_reason: dict[str, list[str]] = {}
     for one in found.skipped:
         by_reason.setdefault(one.reason, []).append(one.path)
@@ -382,7 +382,7 @@ def _not_read(found: Scan) -> Iterator[Finding]:
 
 
 def _colliding(paths: Sequence[str]) -> Iterator[Finding]:
-    """Names that are one file where case or the composition of letters does not count."""
+    """Yield a finding about paths that differ only in case or Unicode composition, so that some systems merge them."""
     by_name: dict[str, list[str]] = {}
     for path in paths:
         by_name.setdefault(unicodedata.normalize("NFC", path).casefold(), []).append(path)
@@ -411,10 +411,10 @@ def _changes(vault: Path, folders: int, watches: int | None) -> Finding:
 
 
 # --- terminal ---------------------------------------------------------------------------------------------------------
-# What the terminal says of itself, and what that means for the app.
+# What the terminal reports about itself, and what that means for the app.
 
 Ask = Callable[[tuple[str, ...]], str]
-"""Runs a program and gives what it prints, "" where that fails."""
+"""Runs a program and returns its output, "" on failure."""
 
 _NARROW, _SHORT = 60, 12
 _IN_PIPES = "`excerpt search` and `excerpt pack` need no terminal."
@@ -430,7 +430,7 @@ def ask(argv: tuple[str, ...]) -> str:
 
 
 def terminal_size() -> tuple[int, int] | None:
-    """Columns and lines, None without a terminal."""
+    """Return columns and lines of the terminal, None without one."""
     for stream in (sys.__stdout__, sys.__stderr__, sys.__stdin__):
         with suppress(OSError, ValueError, AttributeError):
             size = os.get_terminal_size(stream.fileno())  # type: ignore[union-attr]
@@ -441,7 +441,7 @@ def terminal_size() -> tuple[int, int] | None:
 def terminal(
     environment: Mapping[str, str], platform: str, size: tuple[int, int] | None, encoding: str, ask: Ask
 ) -> Iterator[Finding]:
-    """`size` is that of the terminal, None without one; `encoding` what it is written to in."""
+    """Check the terminal; `size` is None without one, `encoding` is that of the output."""
     yield _kind(environment, platform)
     yield _size(size)
     yield _colours(environment)
@@ -506,7 +506,7 @@ def _tmux(ask: Ask) -> Iterator[Finding]:
 
 
 # --- clipboard, keys, editor ------------------------------------------------------------------------------------------
-# What the app works with: the ways to the clipboard, the user's keys, the editor.
+# The clipboard, the user's key bindings and the editor.
 
 Which = Callable[[str], str | None]
 
@@ -514,7 +514,7 @@ _TOOLS = "Install a tool that fills the clipboard (wl-clipboard, xclip or xsel)"
 
 
 def clipboard(environment: Mapping[str, str], which: Which, platform: str, copies: Path) -> Iterator[Finding]:
-    """Which way a copy would go, what it takes, and where it is kept in any case."""
+    """Check how copies reach the clipboard, up to which size, and where they are saved in any case."""
     chosen = plan(environment, which, platform, 0)
     remote = "SSH_CONNECTION" in environment or "SSH_TTY" in environment
     for tool in chosen.tools:
@@ -533,7 +533,7 @@ def clipboard(environment: Mapping[str, str], which: Which, platform: str, copie
 
 
 def keys(screen: ScreenSettings) -> Iterator[Finding]:
-    """Check the keymap of the settings."""
+    """Check the key bindings of the settings."""
     keymap, problems = usable(screen.keys)
     todo = "Change it under [screen.keys] in the settings; `excerpt config --path` says where they are."
     for sentence in problems:
@@ -546,7 +546,7 @@ def keys(screen: ScreenSettings) -> Iterator[Finding]:
 
 
 def editor(setting: str, environment: Mapping[str, str], which: Which) -> Iterator[Finding]:
-    """Check which command opens a note, and whether it gets the line."""
+    """Check which command opens a note, and whether it is given the line."""
     try:
         first, second = (editor_command(setting, environment, which, Path("note.md"), line) for line in (1, 2))
     except ExcerptError as error:

@@ -1,4 +1,4 @@
-"""All checks of the doctor, in the order of the report; they change nothing."""
+"""Run all checks of the doctor, in the order of the report, without changing anything."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 # --- index ------------------------------------------------------------------------------------------------------------
-# What an examination of the index found, in sentences; and who is writing it.
+# Findings about the index, and which process is writing it.
 
 _NAMED = 5
 _FIX = "Run `excerpt doctor --fix`"
@@ -74,7 +74,7 @@ def _faults(faults: list[Fault]) -> Iterator[Finding]:
 
 
 def _agreements(health: Health, *, quick: bool) -> Iterator[Finding]:
-    """Yield what was compared with its source and agrees."""
+    """Yield findings about the parts of the index that agree with their source."""
     wrong = {fault.part for fault in health.faults}
     if RepairPart.NOTE not in wrong:
         more = "" if quick else ", and what they were cut into is what their text gives"
@@ -102,7 +102,7 @@ def _left(health: Health) -> Iterator[Finding]:
 
 
 def lock(folder: Path) -> Finding:
-    """Who is writing the index. The lock is the system's and ends with its holder."""
+    """Return whether a process writes the index, and which; the system releases the lock when its holder ends."""
     try:
         with file_lock(folder / LOCK, 0):
             return ok("Nobody is writing it")
@@ -114,7 +114,7 @@ def lock(folder: Path) -> Finding:
 
 
 def _holder(file: Path) -> str:
-    """Return the process that holds a lock on `file`, from Linux; "" if unknown."""
+    """Return the process that holds a lock on `file`, from Linux's /proc/locks; "" if unknown."""
     with suppress(OSError, ValueError):
         status = file.stat()
         wanted = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
@@ -156,7 +156,7 @@ class Diagnosis:
 def look(given: Path | None, where: Places, tick: Tick, *, quick: bool) -> Diagnosis:
     """Run all checks, with the vault at `given`, a folder or the address of a store. Never raises.
 
-    None means that no vault was ever opened.
+    `given` is None if no vault was ever opened.
     """
     settings, of_settings = Settings(), FindingGroup("settings", ())
     seen = checks.Seen(())
@@ -217,12 +217,12 @@ def look(given: Path | None, where: Places, tick: Tick, *, quick: bool) -> Diagn
 
 
 def group(name: str, *parts: Callable[[], Iterable[Finding]]) -> FindingGroup:
-    """Run checks as one group. A check that fails is a finding too, and the others continue."""
+    """Run checks as one group. A check that raises becomes a finding too, and the others continue."""
     findings: list[Finding] = []
     for part in parts:
         try:
             findings += part()
-        except Exception as error:  # whatever a broken machine makes of a look at it, the rest is still told
+        except Exception as error:  # a check that fails must not hide the others
             said = f"This could not be looked at ({type(error).__name__}: {error})."
             findings.append(problem(said, "If nothing else here explains it, please report it."))
     return FindingGroup(name, tuple(dict.fromkeys(findings)))

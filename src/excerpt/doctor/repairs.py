@@ -1,4 +1,4 @@
-"""`--fix`: repairs that need no question. The index is updated and permissions are closed.
+"""Repair what needs no question (`--fix`): update the index and restrict permissions.
 
 The content of settings, memories and the vault is never changed.
 """
@@ -21,16 +21,16 @@ from excerpt.text.display import counted
 
 @dataclass(frozen=True, slots=True)
 class Mended:
-    """What was done, and what was left as it is, a sentence each."""
+    """What was repaired, and what was left as it is, one sentence each."""
 
     done: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
 
 
 def mend(found: Diagnosis, where: Places, progress: Callable[[Progress], None]) -> Mended:
-    """Close permissions for other users, update the index and rebuild what is damaged in it.
+    """Remove the access of other users, update the index and rebuild damaged parts of it.
 
-    The content of settings, memories and the vault is the user's and stays.
+    The content of settings, memories and the vault is not changed.
     """
     private, index = _close(where.folders), _mend_index(found, progress)
     return Mended((*private.done, *index.done), (*private.left, *index.left))

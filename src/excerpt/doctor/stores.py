@@ -1,4 +1,4 @@
-"""What the doctor looks at in a store: whether it answers, its indexes, its counts and its model."""
+"""The doctor's checks of a store: whether it answers, its indexes, its counts and its model."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from excerpt.text.display import counted
 
 
 def look_at_store(address: str, settings: Settings) -> Iterator[Finding]:
-    """Look at the vault of an address, as a reader does."""
+    """Check the vault at a store's address, as a reader sees it."""
     from excerpt.store.snapshot import DAMAGED, StoreSnapshot
 
     try:

@@ -257,7 +257,7 @@ class _Update:
         self._given_up: dict[str, GivenUp] = {}
 
     def run(self, found: Found) -> BuildReport:
-        """Raises VaultEmptiedError, having changed nothing, and BuildCancelled."""
+        """Commit what the scan shows. Raises VaultEmptiedError, having changed nothing, and BuildCancelled."""
         telling, catalog = self._progress, self._writer.catalog
         telling.generation = catalog.generation
         known = catalog.known_notes(found.only)

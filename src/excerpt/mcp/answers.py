@@ -1,8 +1,8 @@
-"""Answers as text for a model: what was found, within so many tokens, and what to ask next.
+"""Format answers as text for a model: the findings, within a number of tokens, and what to call next.
 
-The first line is ours and says how sure the answer is, how much of it is shown, how many tokens it has and of which
-vault it is; the last line says what was left out and how to go on. Between them stands text of the vault: on one line
-in an entry, or in a fence that nothing in it closes, so that a note cannot pose as either.
+The first line is written by excerpt and gives the confidence, how much of the answer is shown, its tokens and its
+vault; the last line says what was left out and how to continue. Between them is text of the vault: on one line in an
+entry, or in a fence that nothing in it closes, so that a note cannot forge either.
 """
 
 from __future__ import annotations
@@ -15,27 +15,33 @@ from excerpt.text.columns import cut, snippet
 from excerpt.text.display import counted, line_range, location, longer, title_and_headings, visible_line
 from excerpt.text.tokens import open_tokenizer
 
-if TYPE_CHECKING:  # they bring the engine with them, which is loaded while the client still talks
+if TYPE_CHECKING:  # they import the engine, which is loaded later, while the client connects
     from excerpt import Fragment, Hit, NoteLines, PackResult, Peek, Recalled, RelatedNote, Source, SourceCheck, Span
 
 TOKENIZER = "o200k"
-"""What limits count by, whatever the vault's packs do: agents do not tell theirs, and this one is near most."""
+"""The tokenizer that limits are counted with, whatever the vault's packs use.
+
+Agents do not report theirs, and this one is close to most.
+"""
 MIN = 200
-"""Tokens of an answer that can be asked for at least: the first and the last line and one entry fit."""
+"""The smallest limit of tokens for an answer: the first line, the last line and one entry fit."""
 
 _FENCE = "```"
 _CUT = "[…]"
-_LONGEST_NAME = 200  # columns of headings, as of a hit; a path is never cut, as it is to be read by
+_LONGEST_NAME = 200  # columns, of headings for example; a path is never cut, as `read` needs it
 _LONGEST_MEMORY = 4_000  # characters
 _CLOSE = 20
-"""Turns in which the number of tokens that an answer says of itself comes to what it has."""
+"""Attempts to make the token count stated in an answer equal to its actual count."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolAnswer:
-    """What is to be said: `facts` of the first line, `parts` best first, each shown whole or not at all, and what to
-    ask next (`hint`). `what` counts the parts, of which there are `total`, "" where they are not to be counted; `more`
-    says how to get those left out, where so many are shown. `above` stands before the parts and is always shown."""
+    """The content of an answer, before it is cut to a number of tokens.
+
+    `facts` go into the first line; `above` is always shown; `parts` follow, best first, each whole or not at all;
+    `hint` says what to call next. `what` is the plural noun for the parts, of which there are `total`, or "" to omit
+    the count. `more` says how to get the parts left out, given how many are shown.
+    """
 
     facts: tuple[str, ...]
     vault: str
@@ -53,7 +59,7 @@ def tokens_of(text: str) -> int:
 
 
 def written(answer: ToolAnswer, limit: int) -> str:
-    """The answer with as many of its parts as `limit` tokens hold, which are those of the whole text."""
+    """Return the answer as text with as many of its parts as fit into `limit` tokens, first and last line included."""
     least, most = 0, len(answer.parts)
     text = _whole(answer, most, limit)
     if tokens_of(text) <= limit:
@@ -65,7 +71,7 @@ def written(answer: ToolAnswer, limit: int) -> str:
         else:
             most = middle
     text, longest = _whole(answer, least, limit), limit
-    while tokens_of(text) > limit:  # names as long as a path may be are told of as far as they fit
+    while tokens_of(text) > limit:  # very long names are cut to fit
         longest //= 2
         text = _whole(_shortened(answer, longest), 0, limit)
     return text
@@ -107,24 +113,24 @@ def _whole(answer: ToolAnswer, shown: int, limit: int) -> str:
 
 
 def place(path: str, first: int, last: int, within: str = "") -> str:
-    """`path:first-last`, or `path#page=12` in an attachment, as `read` takes it."""
+    """Return `path:first-last`, or `path#page=12` for an attachment, in the form that `read` accepts."""
     return location(path, first, last, within)
 
 
 def source_place(source: Source) -> str:
-    """What a memory is from, as `read` takes it: a note, or lines of it."""
+    """Return the source of a memory in the form that `read` accepts: a note, or lines of it."""
     if not source.line_start:
         return visible_line(source.path)
     return place(source.path, source.line_start, source.line_end, source.place)
 
 
 def headings(fragment: Fragment) -> str:
-    """Return title and headings on one line, which is cut where it is too long."""
+    """Return title and headings on one line, cut to `_LONGEST_NAME` columns."""
     return cut(visible_line(title_and_headings(fragment.title, fragment.heading_path)), _LONGEST_NAME)
 
 
 def hit_part(number: int, hit: Hit, characters: int, vault: str = "") -> str:
-    """A hit on two lines: where it stands and how sure it is, and as much of it as was asked for."""
+    """Return a hit on two lines: location and confidence, then a snippet of `characters` characters (0: none)."""
     fragment = hit.fragment
     whose = f"vault {visible_line(vault)} · " if vault else ""
     sure = f" · {hit.confidence}" if hit.confidence is not None else ""
@@ -134,13 +140,13 @@ def hit_part(number: int, hit: Hit, characters: int, vault: str = "") -> str:
 
 
 def quoted(text: str, spans: Sequence[Span], characters: int) -> str:
-    """About so many characters of a text on one line in quotation marks, from where the most matches stand."""
+    """Return a snippet of about `characters` characters in quotation marks on one line, around the most matches."""
     shown, _ = snippet(text, spans, characters)
     return f'"{visible_line(shown)}"'
 
 
 def passage_part(path: str, first: int, last: int, under: str, text: str) -> str:
-    """Lines of a note in a fence."""
+    """Return lines of a note in a fence, below a line with their location."""
     fence = longer(_FENCE, text)
     named = f" · {under}" if under else ""
     return f"{place(path, first, last)}{named}\n{fence}\n{text}\n{fence}"
@@ -148,7 +154,7 @@ def passage_part(path: str, first: int, last: int, under: str, text: str) -> str
 
 @dataclass(frozen=True, slots=True)
 class LinesPart:
-    """Consecutive lines of a note that are shown together; `is_cut` where it is one line that goes on."""
+    """Consecutive lines of a note that are shown together; `is_cut` for a single line cut to fit."""
 
     path: str
     first: int
@@ -162,15 +168,17 @@ class LinesPart:
 
 
 def fragment_part(fragment: Fragment, most: int) -> str:
-    """A fragment in a fence, or its first lines where it has more than `most` tokens."""
+    """Return a fragment in a fence, or only its first lines if it has more than `most` tokens."""
     whole = LinesPart(fragment.path, fragment.line_start, fragment.line_end, fragment.text)
     first = next(iter(_parts_of(whole, most)), whole)
     return passage_part(first.path, first.first, first.last, headings(fragment), first.text)
 
 
 def note_parts(found: NoteLines, fragments: Iterable[Fragment], most: int) -> tuple[LinesPart, ...]:
-    """Lines of a note in parts: cut where its fragments end, and within those that have more than `most` tokens at a
-    line."""
+    """Return lines of a note as parts that end where its fragments end.
+
+    Parts of more than `most` tokens are split at lines.
+    """
     ends = [each.line_end for each in fragments if found.line_start <= each.line_end < found.line_end]
     whole = LinesPart(found.path, found.line_start, found.line_end, found.text)
     lines, first, parts = found.text.split("\n"), found.line_start, []
@@ -182,7 +190,7 @@ def note_parts(found: NoteLines, fragments: Iterable[Fragment], most: int) -> tu
 
 
 def _parts_of(part: LinesPart, most: int) -> list[LinesPart]:
-    """A part without blank lines at either end, in halves of halves where it has more than `most` tokens."""
+    """Return a part without leading and trailing blank lines, halved until no part has more than `most` tokens."""
     lines = part.text.split("\n")
     begin, end = 0, len(lines)
     while begin < end and not lines[begin].strip():
@@ -203,7 +211,7 @@ def _parts_of(part: LinesPart, most: int) -> list[LinesPart]:
 
 
 def _beginning(line: str, most: int) -> str:
-    """As much of a line as so many tokens hold, with the sign that it goes on."""
+    """Return the beginning of a line in at most `most` tokens, with a mark that it is cut."""
     kept = line[: most * 8]
     while (over := tokens_of(kept) + 4 - most) > 0:
         kept = kept[:-over]
@@ -211,7 +219,7 @@ def _beginning(line: str, most: int) -> str:
 
 
 def outline(found: Peek) -> str:
-    """A note's size and headings, each with its lines and tokens."""
+    """Return a note's size and headings, each with its lines and tokens."""
     head = f"{visible_line(found.path)} · {counted(found.tokens, 'token')} · {counted(found.lines, 'line')}"
     rows = [
         f"{'  ' * max(entry.level - 1, 0)}{visible_line(entry.heading) or '(before the first heading)'} "
@@ -222,7 +230,7 @@ def outline(found: Peek) -> str:
 
 
 def related_part(note: RelatedNote) -> str:
-    """A related note and why it is, on a line or two."""
+    """Return a related note and the reasons for it, on one or two lines."""
     why = []
     if note.linked.sentence:
         why.append(note.linked.sentence)
@@ -244,7 +252,7 @@ def related_part(note: RelatedNote) -> str:
 
 
 def memory_part(found: Recalled) -> str:
-    """A memory in a fence, with what is known of its source."""
+    """Return a memory in a fence, with the status of its source."""
     memory = found.memory
     tags = "".join(f" #{tag}" for tag in memory.tags)
     head = f"{memory.id} · {memory.created[:10]}{visible_line(tags)}"
@@ -257,7 +265,7 @@ def memory_part(found: Recalled) -> str:
 
 
 def _standing(standing: SourceCheck | None) -> str:
-    """Return what became of the source of a memory; "" where there is nothing to decide."""
+    """Return the status of a memory's source if it moved, changed or is gone, else ""."""
     if standing is None:
         return ""
     now = f" {source_place(standing.source)}" if standing.source is not None else ""
@@ -271,7 +279,10 @@ def _standing(standing: SourceCheck | None) -> str:
 def packed_within(
     pack: Callable[[int], PackResult], answer: Callable[[PackResult], ToolAnswer], limit: int
 ) -> tuple[str, PackResult]:
-    """A pack with the first and last line around it, in `limit` tokens: the pack gets what these leave."""
+    """Return a pack between the first and the last line of an answer, in `limit` tokens, and the pack itself.
+
+    The pack gets the tokens that the two lines leave.
+    """
     room = limit - tokens_of(written(replace(answer(pack(0)), parts=()), limit))
     while True:
         packed = pack(max(room, 0))

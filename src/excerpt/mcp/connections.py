@@ -1,4 +1,4 @@
-"""Connections over HTTP that end: uvicorn waits for a request for ever, and takes as many connections as come."""
+"""Limit HTTP connections in time and number: uvicorn waits forever for a request and accepts any number."""
 
 from __future__ import annotations
 
@@ -12,13 +12,16 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 REQUEST_SECONDS = 10.0
-"""In which a request must be there, with its body (the SDK allows 4 MiB)."""
+"""Seconds in which a request must arrive, with its body (the SDK allows 4 MiB)."""
 _MAX = 256
 
 
 class TimedProtocol(H11Protocol):
-    """A connection that is closed if a request is not there in time. Where there are too many, the one that has waited
-    longest for a request makes room, so that who sends none keeps nobody out."""
+    """A connection that is closed if no request arrives in time.
+
+    Beyond `most_connections`, the connection that has waited longest for a request is closed, so that idle clients
+    cannot keep others out.
+    """
 
     _deadline: asyncio.TimerHandle | None = None
     _used = 0.0
@@ -43,7 +46,7 @@ class TimedProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def _is_waiting(self) -> bool:
-        """Whether no request is being answered."""
+        """Return whether no request is being answered."""
         return self.cycle is None or self.cycle.response_complete
 
     def _expect_request(self) -> None:
@@ -56,13 +59,13 @@ class TimedProtocol(H11Protocol):
             self._deadline = None
 
     def _abort(self) -> None:
-        self.connections.discard(self)  # now, not when the loop comes to it: others are counted before
+        self.connections.discard(self)  # at once: other connections are counted before connection_lost is called
         self.transport.abort()
 
 
 @cache
 def most_connections() -> int:
-    """Return how many connections are kept: half of the files that the process may open, at most 256."""
+    """Return the limit of connections: half of the files that the process may open, at most 256."""
     if sys.platform == "win32":
         return _MAX
     import resource

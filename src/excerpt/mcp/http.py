@@ -1,7 +1,7 @@
-"""The server over HTTP, for clients that share one process: on the loopback interface, to who has the token.
+"""Serve over HTTP, for clients that share one process: on the loopback interface, to those that have the token.
 
-A web page can reach a port of the machine that shows it. So a request must name a host and an origin that are ours
-(the SDK checks both) and bring the token, which lies in a file that the user alone can read.
+A web page can reach a port of the machine that shows it. So a request must name a host and an origin of this server
+(the SDK checks both) and carry the token, which is in a file that only the user can read.
 """
 
 from __future__ import annotations
@@ -28,15 +28,17 @@ LOOPBACK = "127.0.0.1"
 PATH = "/mcp"
 _MIN_TOKEN, _MAX_TOKEN = 16, 4_096  # characters
 _SECONDS_TO_END = 1
-_BACKLOG = 16  # connections that are accepted at a time, before any of them is counted
+_BACKLOG = 16  # connections accepted at a time, before they are counted
 _MAX_SESSIONS = 500  # 26 kB each
 _SESSION_SECONDS = 1_800.0  # without a request or an open stream
 
 
 @dataclass(frozen=True, slots=True)
 class Door:
-    """Where the server listens, and who may ask: `token_file` has the token, `names` are the hosts that clients call
-    it by beside loopback ones."""
+    """Where the server listens, and who may connect.
+
+    `token_file` contains the token, `names` are the host names that clients use besides the loopback ones.
+    """
 
     host: str
     port: int
@@ -45,9 +47,11 @@ class Door:
 
 
 def token_in(file: Path, *, make: bool) -> str:
-    """Return the token in a file, which is made with a new one where there is none and `make`. Raises SettingsError,
-    also for a file that other users can open: who reads it can read the notes, and a warning of a server that runs
-    unattended is not read. ssh refuses such a key too."""
+    """Return the token in a file; if there is no file and `make`, create it with a new token.
+
+    Raises SettingsError if the file cannot be used, also if other users can open it: whoever has the token can read the
+    notes, and nobody reads the warnings of an unattended server. ssh refuses such a key too.
+    """
     try:
         with file.open(encoding="utf-8") as opened_file:
             mode = os.fstat(opened_file.fileno()).st_mode
@@ -85,7 +89,7 @@ def is_loopback(host: str) -> bool:
 
 
 class NeedsToken:
-    """Answers requests that bring the token; 401 to others."""
+    """ASGI middleware that answers 401 to requests without the token."""
 
     def __init__(self, app: ASGIApp, token: str) -> None:
         self._app = app
@@ -106,7 +110,7 @@ class NeedsToken:
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """A door at which is listened, and the token that opens it."""
+    """A listening socket with its `Door`, and the token that clients must send."""
 
     door: Door
     token: str
@@ -114,12 +118,15 @@ class Listener:
 
 
 def opened(door: Door) -> Listener:
-    """Raises SettingsError for a token that cannot be used, ExcerptError for a port that is taken."""
+    """Read the token and start to listen.
+
+    Raises SettingsError for an unusable token, ExcerptError for a port that is taken.
+    """
     return Listener(door, token_in(door.token_file, make=is_loopback(door.host)), _listening(door))
 
 
 def _listening(door: Door) -> socket.socket:
-    """A socket at the door. Raises ExcerptError where it is taken, or not ours."""
+    """Return a socket that listens at `door`. Raises ExcerptError if the port is taken or not permitted."""
     try:
         family = socket.getaddrinfo(door.host, door.port, type=socket.SOCK_STREAM)[0][0]
         return socket.create_server((door.host, door.port), family=family)
@@ -130,7 +137,7 @@ def _listening(door: Door) -> socket.socket:
 
 
 async def serve(server: MCPServer[Any], opened: Listener) -> None:
-    """Serve until the process is told to end."""
+    """Serve until the process is asked to end."""
     import uvicorn
     from mcp.server.transport_security import TransportSecuritySettings
 

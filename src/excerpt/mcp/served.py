@@ -1,5 +1,7 @@
-"""The vaults that a server answers from: each with a thread for its engine, and a process that builds and watches its
-index, so that no answer waits for either."""
+"""The vaults that the server answers from.
+
+Each has a thread for its engine, and a process that builds and watches its index, so that no answer waits for either.
+"""
 
 from __future__ import annotations
 
@@ -28,25 +30,28 @@ Answered = TypeVar("Answered")
 Report = Callable[[int, int, str], Awaitable[None]]
 
 ANSWER_SECONDS = 4.0
-"""Seconds that a call waits for an answer; agents give up after 60, and users before."""
+"""Seconds that a call waits for an answer; agents give up after 60, and users before that."""
 _POLL_SECONDS = 0.1
-_RENEW_EVERY = 2.0  # seconds, while the first index is built: each of its batches is a generation
+_RENEW_EVERY = 2.0  # seconds; while the first index is built, each batch is a generation
 _RESTART_SECONDS = 10.0  # between two starts of an indexing process that ends by itself
 _MAX_UNREAD_FILES = 20  # notes that a build may have to read without an answer being poorer for it
 _ASK_AGAIN = "Ask again in a few seconds."
 
 
 class NotYetError(ExcerptError):
-    """There is nothing to answer from yet; it says how far that is."""
+    """There is no index to answer from yet; the message gives the progress."""
 
     title = "The vault is being indexed"
 
 
 @dataclass(frozen=True, slots=True)
 class IndexingState:
-    """What the indexing process has reported so far: how many files of how many its build has read (None while none
-    runs), what went wrong last ("" once the index is up to date again), whether it has looked at the whole vault or
-    cannot, and the generation that its last build ended with."""
+    """What the indexing process has reported so far.
+
+    `files` is how many files the build has read of how many, None while no build runs; `failed` the last error, "" once
+    the index is up to date again; `has_looked` whether it has scanned the whole vault or cannot; `generation` the
+    generation that its last build committed.
+    """
 
     files: tuple[int, int] | None = None
     failed: str = ""
@@ -55,7 +60,7 @@ class IndexingState:
 
     @property
     def progress(self) -> str:
-        """How far the build is; "" while none runs, or before it knows what there is to read."""
+        """Progress of the build in words; "" while none runs, or before it knows how much there is to read."""
         if self.files is None or not self.files[1]:
             return ""
         return f"indexing, {self.files[0]:,} of {counted(self.files[1], 'file')}"
@@ -97,7 +102,7 @@ class VaultIndexing:
         self.state = replace(self.state, files=None, failed=failed, has_looked=True)
 
     def take(self, event: Mapping[str, object]) -> None:
-        """Update the state by an event that the process has reported."""
+        """Update the state from an event that the process has reported."""
         match event["event"]:
             case "progress":
                 self.state = replace(self.state, files=(int(str(event["notes_done"])), int(str(event["notes_total"]))))
@@ -105,7 +110,7 @@ class VaultIndexing:
                 self.state = IndexingState(has_looked=True, generation=int(str(event["generation"])))
             case "watching":
                 self.state = replace(self.state, files=None, failed="", has_looked=True)
-            case "error" if event["title"] == IndexBusyError.title:  # who writes it brings it up to date
+            case "error" if event["title"] == IndexBusyError.title:  # the process that holds the lock updates the index
                 self.state = replace(self.state, files=None, has_looked=False)
             case "error" | "emptied":
                 failed = f"{event['message']} {event.get('hint', '')}".strip()
@@ -114,9 +119,11 @@ class VaultIndexing:
 
 @dataclass(frozen=True, slots=True)
 class ServedSnapshot:
-    """A vault as one question is answered from it: `freshness` says in a few words how far the generation that answers
-    is behind the vault, `is_partial` that much may be missing in it, `notices` what the vault has reported since the
-    question was asked."""
+    """A vault in the state that one question is answered from.
+
+    `freshness` says in a few words how far the generation in use is behind the vault; `is_partial` that much of the
+    vault may be missing from it; `notices` are the vault's messages since the question was asked.
+    """
 
     vault: excerpt.Vault
     name: str
@@ -126,7 +133,7 @@ class ServedSnapshot:
 
 
 class ServedVault:
-    """One vault: its `Vault` is used in a thread of its own alone."""
+    """One vault; its `Vault` is used only in a thread of its own."""
 
     def __init__(self, folder: Path, name: str, *, watched: bool) -> None:
         self.name = name
@@ -139,12 +146,12 @@ class ServedVault:
         self._renewed = 0.0
 
     def watch(self) -> None:
-        """Have the vault watched, where no other process does so, or the one that did has ended."""
+        """Start the indexing process unless another process watches the vault."""
         if self._to_watch and not self._is_watched():
             self.indexing.start()
 
     def prepare(self) -> None:
-        """Begin to load what the first answers need, and do not wait for it."""
+        """Start to load what the first answers need, without waiting for it."""
         self._thread.submit(self._prepare)
 
     def end(self) -> None:
@@ -153,13 +160,16 @@ class ServedVault:
     async def ask(
         self, question: Callable[[ServedSnapshot], Answered], report: Report | None = None, *, writes: bool = False
     ) -> Answered:
-        """Answer from the newest generation there is. Raises NotYetError after PATIENCE where there is none, or the
-        thread has not come to it; what the question raises is raised. One that `writes` is never asked twice."""
+        """Answer from the newest generation.
+
+        Raises NotYetError if after ANSWER_SECONDS there is no index or the thread is still busy, and whatever the
+        question raises. A question that `writes` is never asked twice.
+        """
         until = time.monotonic() + ANSWER_SECONDS
         self.watch()
         while True:
             answer = asyncio.wrap_future(self._thread.submit(self._answer, question, writes=writes))
-            try:  # one that is not begun by then never will be
+            try:  # a timeout cancels a question that has not started
                 return await asyncio.wait_for(answer, max(until - time.monotonic(), 0.05))
             except TimeoutError:
                 raise NotYetError(f"{self.name} is being loaded.", _ASK_AGAIN) from None
@@ -171,7 +181,7 @@ class ServedVault:
             await asyncio.sleep(_POLL_SECONDS)
 
     def _answer(self, question: Callable[[ServedSnapshot], Answered], *, writes: bool) -> Answered:
-        state = self.indexing.state  # before the index is opened: what is reported later is of a later generation
+        state = self.indexing.state  # read before the index is opened: later reports are about later generations
         is_busy = self._is_building(state)
         self._renew(is_busy=is_busy)
         self._notices.clear()
@@ -183,11 +193,11 @@ class ServedVault:
                 raise
             raise NotFoundError(error.message, f"{error.hint} The vault is {snapshot.freshness}.".strip()) from None
         except IndexUnusableError:
-            self.vault.close()  # the next question opens it again, as it was mended
+            self.vault.close()  # the next question opens it again, repaired
             raise
 
     def _snapshot(self, state: IndexingState) -> ServedSnapshot:
-        """Return the vault as it answers now; `state` was reported before its index was opened."""
+        """Return the vault's current snapshot; `state` was reported before its index was opened."""
         is_behind = self.vault.is_unfinished or self.vault.generation < state.generation
         is_partial = is_behind or (state.files is not None and state.files[1] > _MAX_UNREAD_FILES)
         return ServedSnapshot(
@@ -228,12 +238,14 @@ class ServedVault:
         return self.indexing.is_running or is_watched(places().watch_folder(self.vault.folder))
 
     def _is_building(self, state: IndexingState) -> bool:
-        """Return whether there may be a newer generation soon: by our process, or by the one that watches the vault."""
+        """Return whether a newer generation may appear soon, from our process or another one that watches the vault."""
         return state.files is not None or (not state.has_looked if self.indexing.is_running else self._is_watched())
 
     def _is_mended(self, state: IndexingState) -> bool:
-        """Return whether another try may find an index that can be read: the process that watches the vault mends what
-        is damaged."""
+        """Return whether another attempt may find a readable index.
+
+        The process that watches the vault repairs a damaged one.
+        """
         return self._is_building(state) or (self._is_watched() and not state.failed)
 
     def _not_yet(self, error: IndexUnusableError) -> ExcerptError:
@@ -248,10 +260,10 @@ class ServedVault:
 
 
 class ServedVaults:
-    """All of them, by name; the first is the default."""
+    """All served vaults, by name; the first is the default."""
 
     def __init__(self, folders: Sequence[Path], *, watched: bool = True) -> None:
-        """Not `watched`, they are served as they were indexed last. Raises VaultError, SettingsError."""
+        """Open the vaults; unless `watched`, they are served as last indexed. Raises VaultError, SettingsError."""
         addresses = {read_address(str(folder)).folder: folder for folder in folders if is_address(str(folder))}
         resolved = {folder.expanduser().resolve(): folder for folder in folders if not is_address(str(folder))}
         names = names_apart([*resolved, *addresses])
@@ -261,12 +273,12 @@ class ServedVaults:
         )
 
     def watch(self) -> None:
-        """Have all of them watched, and indexed where they are not."""
+        """Start indexing processes for the vaults that no other process watches."""
         for each in self.all:
             each.watch()
 
     def prepare(self) -> None:
-        """Begin to load what the first answers need."""
+        """Start to load what the first answers need."""
         for each in self.all:
             each.prepare()
 
@@ -278,7 +290,10 @@ class ServedVaults:
             ender.join()
 
     def named(self, name: str) -> tuple[ServedVault, ...]:
-        """The vault of that name, the default for "", all for "*". Raises VaultError that names those there are."""
+        """Return the vault of that name, the default one for "", all for "*".
+
+        Raises VaultError that lists the existing names.
+        """
         if name in ("", "*"):
             return self.all if name else self.all[:1]
         found = tuple(each for each in self.all if name in (each.name, str(each.vault.folder)))

@@ -1,7 +1,7 @@
-"""The MCP server: eight tools on one vault or several, over stdio or HTTP. The only module that imports the SDK.
+"""The MCP server: eight tools on one or more vaults, over stdio or HTTP. The only module that imports the SDK.
 
-Answers are text (docs/design/agents.md says why), each within the tokens that its tool allows; no state is kept
-between calls. A vault's text is data: no tool writes into a vault.
+Answers are text (docs/design/agents.md says why), each within the tokens that its tool allows; no state is kept between
+calls. A vault's text is data: no tool writes into a vault.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ INSTRUCTIONS = (
 )
 
 SEARCH_CAP, READ_CAP, PACK_CAP, RELATED_CAP, OVERVIEW_CAP, RECALL_CAP = 4_000, 8_000, 8_000, 4_000, 2_000, 4_000
-_AROUND = 150  # tokens that stand around what is shown of a note, at most but for very long names
-_VAULTS_TOLD, _SKIPPED_TOLD = 4, 5  # by `status`, whose answer is short however many there are
+_AROUND = 150  # most tokens around the text of a note, except for very long names
+_VAULTS_TOLD, _SKIPPED_TOLD = 4, 5  # listed by `status`, to keep its answer short
 _FOUND_BY_SEARCH = 50
-_OF_A_NOTE = 6  # hits that a note has among fifty at most
+_OF_A_NOTE = 6  # most hits of one note among fifty
 _DECISIONS = {"follow": ("moved",), "update": ("changed",), "keep": ("changed", "gone")}
-"""What can be decided about a memory, and the `SourceStatus` that each is for."""
+"""The decisions about a memory, and the values of `SourceStatus` for which each is allowed."""
 _SOURCES = {
     "fresh": "is as it was",
     "moved": "has moved",
@@ -58,9 +58,9 @@ _SOURCES = {
     "none": "was never given",
 }
 _MAX_HINTS, _LONGEST_HINT = 3, 120  # hints about a query, and the characters of one
-_ERROR_BEGINNING, _ERROR_END = 300, 600  # characters that are shown of a longer error
+_ERROR_BEGINNING, _ERROR_END = 300, 600  # characters shown of a longer error
 _LONGEST_ERROR = 1_000
-_LONGEST_URI = 3 * 4_096 + 300  # of a path as long as Linux allows, with all of its bytes written as %20, and a vault
+_LONGEST_URI = 3 * 4_096 + 300  # the longest path on Linux, each byte as %20, and a vault
 
 Answered = TypeVar("Answered")
 
@@ -72,7 +72,7 @@ _WRITES = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_wor
 
 
 class VaultStatus(BaseModel):
-    """One vault as `status` tells it."""
+    """One vault in the result of `status`."""
 
     vault: str
     freshness: str
@@ -82,14 +82,14 @@ class VaultStatus(BaseModel):
 
 
 class Statuses(BaseModel):
-    """What `status` returns."""
+    """The result of `status`."""
 
     vaults: list[VaultStatus]
 
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """The tools, each a method that the SDK is given; `vaults` is what they ask."""
+    """The tools, each a method that is registered with the SDK; `vaults` are the vaults they query."""
 
     vaults: ServedVaults
 
@@ -103,7 +103,7 @@ class Tools:
         format: Annotated[str, Field(description="markdown, xml, plain")] = "markdown",  # noqa: A002 - as the command has it
         vault: VaultName = "",
     ) -> str:
-        """The passages that answer a question, whole, with sources, in a token budget. Use this first."""
+        """Return the passages that answer a question, whole, with sources, in a token budget. Use this first."""
         _asked(query)
         served = self.vaults.named(vault)
         found: dict[ServedVault, excerpt.Result] = {}
@@ -132,8 +132,10 @@ class Tools:
         offset: Annotated[int, Field(ge=0, le=1_000)] = 0,
         vault: VaultName = "",
     ) -> str:
-        """Where passages are that match: path:lines, headings, a snippet. Filters: tag:x path:x/ file:x "phrase"
-        -word modified:7d. vault="*" asks all."""
+        """Find passages that match: path:lines, headings, a snippet.
+
+        Filters: tag:x path:x/ file:x "phrase" -word modified:7d. vault="*" asks all.
+        """
         _asked(query)
         served = self.vaults.named(vault)
         if group == "folders":
@@ -163,7 +165,7 @@ class Tools:
             facts=(sure or "", *dict.fromkeys(map(_took_over, found.values()))),
             what=group,
             parts=parts,
-            total=max(matched, offset + len(parts)),  # under filters, hits go on with the nearest in meaning
+            total=max(matched, offset + len(parts)),  # under filters, hits also include the nearest in meaning
             vault=vault if several else served[0].name,
             freshness=_freshness(served, {one: at for one, (at, *_) in searched.items()}),
             more=lambda shown: f"go on with offset={offset + shown}, or ask with a smaller snippet",
@@ -181,7 +183,10 @@ class Tools:
         full: Annotated[bool, Field(description="all of a long note")] = False,
         vault: VaultName = "",
     ) -> str:
-        """A note, lines or a section of it. Of a long note, without query or full: its outline and main passages."""
+        """Return a note, lines or a section of it.
+
+        Of a long note, without query or full: its outline and main passages.
+        """
         (served,) = self.one(vault)
         limit = READ_CAP if full else budget
         return await served.ask(lambda at: _read(at, source, query, limit, full=full), _report(ctx))
@@ -194,7 +199,7 @@ class Tools:
         limit: Annotated[int, Field(ge=1, le=30)] = 8,
         vault: VaultName = "",
     ) -> str:
-        """The notes nearest to a note or passage, and why."""
+        """Find the notes nearest to a note or passage, and why."""
         (served,) = self.one(vault)
 
         def ask(at: ServedSnapshot) -> str:
@@ -221,7 +226,7 @@ class Tools:
         budget: Annotated[int, Field(ge=MIN, le=OVERVIEW_CAP)] = 600,
         vault: VaultName = "",
     ) -> str:
-        """What the notes hold about a topic: main notes, sections, themes, related, when."""
+        """Summarize what the notes hold about a topic: main notes, sections, themes, related, when."""
         _asked(topic)
         (served,) = self.one(vault)
         return await served.ask(lambda at: _overview(at, topic, budget), _report(ctx))
@@ -235,7 +240,7 @@ class Tools:
         limit: Annotated[int, Field(ge=1, le=50)] = 10,
         vault: VaultName = "",
     ) -> str:
-        """What was remembered, by words and tags; newest without a query. Stale ones are marked."""
+        """Find what was remembered, by words and tags; newest without a query. Stale ones are marked."""
         (served,) = self.one(vault)
 
         def ask(at: ServedSnapshot) -> str:
@@ -290,7 +295,7 @@ class Tools:
         return await served.ask(ask, _report(ctx), writes=True)
 
     async def status(self) -> Statuses:
-        """Vaults, how fresh each is, files skipped."""
+        """List vaults, how fresh each is, files skipped."""
         told = list(await asyncio.gather(*map(self._status, self.vaults.all[:_VAULTS_TOLD])))
         if len(self.vaults.all) > _VAULTS_TOLD:
             others = ", ".join(visible_line(one.name) for one in self.vaults.all[_VAULTS_TOLD:])
@@ -316,7 +321,10 @@ class Tools:
         )
 
     def one(self, name: str) -> tuple[ServedVault]:
-        """The vault that a tool for one vault is to ask."""
+        """Return the vault that a single-vault tool addresses, as a tuple of one.
+
+        Raises ExcerptError for "*" if there are several.
+        """
         found = self.vaults.named(name)
         if name == "*" and len(found) > 1:
             raise ExcerptError("This tool asks one vault.", 'Name one of `status`; `search` and `pack` take "*".')
@@ -334,9 +342,9 @@ def _shares(found: Mapping[ServedVault, excerpt.Result], budget: int) -> dict[Se
     best = {one: result.hits[0].score if result.hits else 0.0 for one, result in found.items()}
     least = max(best.values()) / 2
     answering = sorted((one for one in best if best[one] > least), key=lambda one: -best[one])[: budget // MIN]
-    budget -= 2 * len(answering)  # for what stands between their packs
+    budget -= 2 * len(answering)  # for the separators between their packs
     whole, shares = sum(best[one] for one in answering), {}
-    for one in reversed(answering):  # the best one gets what rounding and the least share leave
+    for one in reversed(answering):  # the best one gets the remainder after rounding and minimum shares
         shares[one] = max(int(budget * best[one] / whole), MIN)
     over = sum(shares.values()) - budget
     if not answering:
@@ -352,8 +360,10 @@ def _asked(query: str) -> None:
 async def _each(
     served: Sequence[ServedVault], question: Callable[[ServedSnapshot], Answered], ctx: Context[Any, Any]
 ) -> dict[ServedVault, Answered]:
-    """What each vault answers, all asked at once; those left out that have nothing to answer from yet. Raises what went
-    wrong, and NotYetError where that is all of them."""
+    """Return the answer of each vault, asked concurrently, without those that have no index yet.
+
+    Raises the first error other than NotYetError, and NotYetError if no vault has an index.
+    """
     asked = (one.ask(question, _report(ctx)) for one in served)
     told = dict(zip(served, await asyncio.gather(*asked, return_exceptions=True), strict=True))
     errors = [each for each in told.values() if isinstance(each, BaseException)]
@@ -365,8 +375,10 @@ async def _each(
 
 
 def _freshness(served: Sequence[ServedVault], answered: Mapping[ServedVault, ServedSnapshot]) -> str:
-    """Return how fresh the snapshot of one vault is; of several, how fresh those are that are not up to date, and what
-    has none yet."""
+    """Return how fresh the snapshot of a vault is.
+
+    For several vaults, only those that are not up to date or not indexed yet are listed.
+    """
     if len(served) == 1:
         return answered[served[0]].freshness
     told = {
@@ -378,20 +390,20 @@ def _freshness(served: Sequence[ServedVault], answered: Mapping[ServedVault, Ser
 
 
 def _not_all(sure: excerpt.Confidence | None, *, is_partial: bool) -> str:
-    """Return what an answer that is not sure may be due to."""
+    """Return a hint that indexing is incomplete if that may explain an answer of low confidence, else ""."""
     unsure = sure in (excerpt.Confidence.NOTHING, excerpt.Confidence.WEAK)
     return " Not all is indexed yet: ask again later." if unsure and is_partial else ""
 
 
 def _took_over(result: excerpt.Result) -> str:
-    """Return which strategy answered in place of the one that was asked for; "" if that one did."""
+    """Return which strategy answered instead of the requested one; "" if that one did."""
     if result.asked in (excerpt.Strategy.AUTO, result.strategy):
         return ""
     return f"by {result.strategy}, as {result.asked} found nothing"
 
 
 def _query_hints(results: Iterable[excerpt.Result]) -> str:
-    """Return what `excerpt search` prints about the query itself, each hint once, with a space after it."""
+    """Return the hints about the queries, as `excerpt search` prints them, each once, with a space after it."""
     hints = dict.fromkeys(visible_line(hint.said)[:_LONGEST_HINT] for result in results for hint in result.hints)
     return "".join(f"{hint} " for hint in [*hints][:_MAX_HINTS])
 
@@ -436,7 +448,7 @@ def _packed(
 
 
 def _best_of_notes(hits: Sequence[excerpt.VaultHit]) -> tuple[excerpt.VaultHit, ...]:
-    """The best hit of each note."""
+    """Return the best hit of each note."""
     best: dict[tuple[str, str], excerpt.VaultHit] = {}
     for each in hits:
         best.setdefault((each.vault, each.hit.fragment.path), each)
@@ -447,7 +459,7 @@ def _best_of_notes(hits: Sequence[excerpt.VaultHit]) -> tuple[excerpt.VaultHit, 
 
 
 def _refuse(names: Sequence[str], rule: str) -> None:
-    """Raise ExcerptError where parameters were given that the call would not use; nothing is dropped in silence."""
+    """Raise ExcerptError if a call has parameters that it would not use; none is ignored silently."""
     if names:
         raise ExcerptError(f"Nothing was done: {rule}.", f"Call again without {', '.join(names)}.")
 
@@ -471,7 +483,7 @@ def _remembered(at: ServedSnapshot, *, text: str, tags: Sequence[str], why: str,
 def _changed(
     memories: excerpt.Memories, memory_id: str, *, text: str, tags: Sequence[str], why: str, source: str, stale: str
 ) -> str:
-    """Change a memory and return what was done. Raises ExcerptError, with nothing changed, for what does not fit."""
+    """Change a memory and return what was done. Raises ExcerptError, with nothing changed, for an invalid request."""
     _refuse(["source"] if source else [], "a memory keeps the source that it was made from; stale follows it")
     _refuse(["text"] if stale == "update" and text else [], "update takes the text of the source")
     if text and not text.strip():
@@ -496,7 +508,7 @@ def _takes_off(tag: str) -> bool:
 
 
 def _decide(memories: excerpt.Memories, memory_id: str, decision: str) -> None:
-    """Follow, update or keep a memory. Raises ExcerptError where that does not fit what became of its source."""
+    """Follow, update or keep a memory. Raises ExcerptError if the status of its source does not allow that."""
     status = memories.standing(memory_id).kind
     if status not in _DECISIONS[decision]:
         fitting = [name for name, statuses in _DECISIONS.items() if status in statuses]
@@ -533,7 +545,10 @@ _WIKILINK = re.compile(r"!?\[\[([^\]|]+)(?:\|[^\]]*)?\]\]")
 
 
 def _named(found: excerpt.Vault, source: str) -> str:
-    """The note, lines or section that a source names, as the vault takes it."""
+    """Return the note, lines or section that `source` names, in the form that `excerpt.Vault` takes.
+
+    Raises ExcerptError if it is empty.
+    """
     source = source.strip()
     if not source:
         raise ExcerptError("There is no source.", "Name a note: path, path:10-40, title or [[wikilink]].")
@@ -574,7 +589,7 @@ def _read(at: ServedSnapshot, source: str, query: str, limit: int, *, full: bool
 
 
 def _answering(at: ServedSnapshot, note: excerpt.NoteLines, query: str, limit: int) -> str:
-    """What of a note, or of the lines that were named, answers a query, best first."""
+    """Return the passages of a note, or of the given lines of it, that answer a query, best first."""
     within = _within(note.path, query)
     result = at.vault.search(within, limit=_FOUND_BY_SEARCH)
     inside = [
@@ -587,12 +602,12 @@ def _answering(at: ServedSnapshot, note: excerpt.NoteLines, query: str, limit: i
     if not inside:
         raise NotFoundError(f"Nothing in {note.path} answers {query}.", "Read it without a query.")
     fact = f"what {visible_line(note.path)} says"
-    ids = inside if len(inside) < len(result.hits) else ()  # of what is marked, nothing is cut to fit
+    ids = inside if len(inside) < len(result.hits) else ()  # a pack of ids is not reduced to fit
     return _packed(at, within, limit, scope="none", form="markdown", ids=ids, fact=fact, result=result)
 
 
 def _router(at: ServedSnapshot, note: excerpt.NoteLines, limit: int) -> str:
-    """Return a long note in brief: its outline, and the passages that answer to its own name, the best first."""
+    """Return a long note in brief: its outline, and the passages that answer its title as a query, the best first."""
     found = at.vault
     named = found.search(_within(note.path, note.title), limit=_FOUND_BY_SEARCH, spans=False)
     main = [hit.fragment for hit in named.hits if hit.fragment.path == note.path] or found.fragments(note.path)
@@ -615,7 +630,7 @@ def _router(at: ServedSnapshot, note: excerpt.NoteLines, limit: int) -> str:
 
 
 def _within(path: str, query: str) -> str:
-    """A query that looks into one note, by each of its alternatives."""
+    """Return a query restricted to one note, in each of its alternatives."""
     quoted = path.replace('"', '""')
     return " | ".join(f'path:"=/{quoted}" {part}' for part in query.split(" | "))
 
@@ -637,7 +652,7 @@ def _overview(at: ServedSnapshot, topic: str, limit: int) -> str:
         )
 
     text = written(answer(found.as_markdown(told)), READ_CAP)
-    while told.found and (over := answers.tokens_of(text) - limit) > 0:  # its budget is of the vault's own tokenizer
+    while told.found and (over := answers.tokens_of(text) - limit) > 0:  # its budget is in the vault's tokens
         told = replace(told, budget=max(told.budget - over, 1))
         text = written(answer(found.as_markdown(told)), READ_CAP)
         if told.budget == 1:
@@ -657,7 +672,7 @@ def _report(ctx: Context[Any, Any]) -> Report:
 
 ToolMethod = Callable[..., Awaitable[Any]]
 Crash = Callable[[Exception], str]
-"""Keeps the details of a defect of ours and returns the sentence that says so."""
+"""Logs an unexpected exception and returns the sentence to show."""
 
 
 class Server(MCPServer[None]):
@@ -677,7 +692,7 @@ class Server(MCPServer[None]):
             raise ToolError(_shortened(text)) from None
 
     async def read_resource(self, uri: Any, context: Context[None, Any] | None = None) -> Any:
-        """Read a note by its URI. Raises MCPError for one that is too long to be repeated in an error."""
+        """Read a note by its URI. Raises MCPError if it is too long to be repeated in an error."""
         if len(str(uri)) > _LONGEST_URI:
             raise MCPError(
                 INVALID_PARAMS, f"The URI has {counted(len(str(uri)), 'character')}: no note has one that long."
@@ -692,7 +707,7 @@ class Server(MCPServer[None]):
 
 
 def _argument_errors(tool: str, error: ValidationError, parameters: Sequence[str]) -> str:
-    """Return what is wrong with the arguments of a call, with the nearest parameter for one that there is not."""
+    """Return what is wrong with the arguments of a call, and for an unknown parameter the most similar known one."""
     sentences = []
     for each in error.errors(include_url=False, include_input=False)[:_MAX_HINTS]:
         name = visible_line(".".join(map(str, each["loc"])))[:_LONGEST_HINT]
@@ -709,15 +724,19 @@ def _argument_errors(tool: str, error: ValidationError, parameters: Sequence[str
 
 
 def _shortened(text: str) -> str:
-    """Return a message without the middle of what is too long, as an argument that it repeats may be: what is wrong
-    stands at its beginning, and what to do at its end."""
+    """Return a message without its middle if it is too long, for example because it repeats an argument.
+
+    The beginning says what is wrong, and the end what to do.
+    """
     text = visible_line(text)
     return text if len(text) <= _LONGEST_ERROR else f"{text[:_ERROR_BEGINNING]} […] {text[-_ERROR_END:]}"
 
 
 def _strict(tool: Tool) -> Tool:
-    """Return a tool that refuses parameters that it does not have, and whose schema says so; in fewer tokens, as the
-    titles that pydantic adds only repeat the names."""
+    """Make a tool reject unknown parameters, say so in its schema, and return it.
+
+    The titles that pydantic adds are removed: they only repeat the names and cost tokens.
+    """
     model = tool.fn_metadata.arg_model
     model.model_config["extra"] = "forbid"
     model.model_rebuild(force=True)
@@ -731,11 +750,11 @@ def _strict(tool: Tool) -> Tool:
 
 
 def made(vaults: ServedVaults, crash: Crash, *, with_memory: bool = True) -> MCPServer[None]:
-    """The server with its tools; without memory, with none that writes."""
+    """Return the server with its tools; without memory, only tools that do not write."""
 
     @asynccontextmanager
     async def lifespan(_: MCPServer[None]) -> AsyncIterator[None]:
-        vaults.prepare()  # the client has first things to say, and no thread is to slow the answers to these
+        vaults.prepare()  # not earlier: loading would slow the handshake
         yield
 
     tools = Tools(vaults)
@@ -759,7 +778,7 @@ def made(vaults: ServedVaults, crash: Crash, *, with_memory: bool = True) -> MCP
 
     @server.resource("excerpt://{vault}/{+path}", mime_type="text/markdown")
     async def note(vault: str, path: str) -> str:
-        """A note of a vault, as far as 8,000 tokens go."""
+        """Read a note of a vault, as far as 8,000 tokens go."""
         try:
             (served,) = tools.one(vault)
             return await served.ask(lambda at: _read(at, path, "", READ_CAP, full=True))
@@ -772,7 +791,7 @@ def made(vaults: ServedVaults, crash: Crash, *, with_memory: bool = True) -> MCP
 
 
 def _telling(tool: ToolMethod, crash: Crash) -> ToolMethod:
-    """The tool with every error as a sentence that the model can act on."""
+    """Return the tool wrapped so that every error becomes a sentence that the model can act on."""
 
     @wraps(tool)
     async def told(*args: Any, **kwargs: Any) -> Any:
@@ -789,12 +808,12 @@ def _telling(tool: ToolMethod, crash: Crash) -> ToolMethod:
 
 
 def serve_stdio(vaults: ServedVaults, crash: Crash, *, with_memory: bool) -> None:
-    """Serve one client, until its end closes stdin. Does not return."""
+    """Serve one client until it closes stdin. Does not return."""
     _serve(vaults, crash, made(vaults, crash, with_memory=with_memory).run_stdio_async)
 
 
 def serve_http(vaults: ServedVaults, opened: Listener, crash: Crash, *, with_memory: bool) -> None:
-    """Serve all clients that come to the door, until the process is told to end. Does not return."""
+    """Serve all HTTP clients until the process is asked to end. Does not return."""
     _serve(vaults, crash, partial(serve, made(vaults, crash, with_memory=with_memory), opened))
 
 
@@ -811,14 +830,17 @@ def _serve(vaults: ServedVaults, crash: Crash, run: Callable[[], Awaitable[None]
 
 
 def _is_gone(error: BaseException) -> bool:
-    """Whether an error is only that the client does not read any more."""
+    """Return whether an error only means that the client no longer reads."""
     if isinstance(error, BaseExceptionGroup):
         return all(map(_is_gone, error.exceptions))
     return isinstance(error, BrokenPipeError | ConnectionError)
 
 
 def _leaving(vaults: ServedVaults) -> Callable[..., None]:
-    """What ends the process at once, with the children that it has: no thread keeps it, whatever it is doing."""
+    """Return a function that ends the process and its children at once, and install it for SIGTERM and SIGINT.
+
+    No running thread delays it.
+    """
 
     def leave(*_: object) -> None:
         vaults.end()

@@ -1,4 +1,4 @@
-"""The server over stdin and stdout: a line that the SDK drops in silence is mended, or answered with an error."""
+"""Serve over stdin and stdout: lines that the SDK drops silently are repaired, or answered with an error."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from mcp_types import ErrorData, JSONRPCError, jsonrpc_message_adapter
 from pydantic import ValidationError
 
 Item = SessionMessage | Exception
-"""What the SDK reads of a line: a message, or the error by which it is none, which the SDK then drops."""
+"""What the SDK reads from a line: a message, or the error why it is none, which the SDK then drops."""
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _ID_IN_FRONT = re.compile(r'\s*\{\s*(?:"jsonrpc"\s*:\s*"2.0"\s*,\s*)?"id"\s*:\s*(\d{1,15}|"[^"\\]{1,100}")\s*[,}]')
-"""The id in a line that is no JSON, where it stands before anything that may be wrong."""
+"""Matches the id in a line that is not valid JSON, where it precedes anything that may be wrong."""
 
 
 @asynccontextmanager
 async def answered_stdio() -> AsyncIterator[tuple[MemoryObjectReceiveStream[Item], Any]]:
-    """Open the SDK's streams of messages over stdin and stdout, with an answer to every line that is none."""
+    """Open the SDK's message streams over stdin and stdout, with an answer to every invalid line."""
     async with stdio_server() as (read, write):
         send, receive = anyio.create_memory_object_stream[Item]()
         async with anyio.create_task_group() as tasks:
@@ -50,8 +50,10 @@ async def _hand_on(
 
 
 def mended(error: ValidationError) -> SessionMessage | JSONRPCError | None:
-    """Return the message of a line that could not be read, with U+FFFD for each half of a surrogate pair; or else the
-    error to answer with, or None for a line that expects no answer (blank, or without an id)."""
+    """Return the message of a line that could not be read, with U+FFFD for each unpaired surrogate.
+
+    Otherwise return the error to answer with, or None for a line that expects no answer (blank, or without an id).
+    """
     first = error.errors(include_url=False)[0]
     if first["type"] != "json_invalid":
         return _no_message(error)
@@ -69,7 +71,7 @@ def mended(error: ValidationError) -> SessionMessage | JSONRPCError | None:
 
 
 def _no_message(error: ValidationError) -> JSONRPCError | None:
-    """Return the error for JSON that is no message; None where it may be a notification, or an answer of the client."""
+    """Return the error for JSON that is not a message; None if it may be a notification or an answer of the client."""
     inputs = [each["input"] for each in error.errors(include_url=False)]
     message = next((each for each in inputs if isinstance(each, dict)), None)
     text = "Invalid request: the line is no message of JSON-RPC."

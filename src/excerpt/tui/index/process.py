@@ -22,8 +22,10 @@ from excerpt.tui.messages import (
 
 
 def posting_process(vault: Path, post: Callable[[Message], object]) -> IndexingProcess:
-    """Return the indexing process of a vault, not started, that calls `post` from its thread with a message for each
-    event, and for an end that nobody asked for."""
+    """Return the indexing process of a vault, not started yet, which posts its events as messages.
+
+    `post` is called from its thread, also when the process ends without being asked to.
+    """
     has_failed = False  # its last message was a failure, which says why it ended
 
     def handle_line(line: bytes) -> None:
