@@ -1,4 +1,4 @@
-"""The command line in this process, for tests that ask it for something and are not about processes."""
+"""The command line run in this process, for tests that are not about processes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from excerpt.cli.main import run
 
 
 def printed(*words: str | Path, environment: Mapping[str, str] | None = None) -> str:
-    """What a command that finds something or is done gives a pipe."""
+    """Run a command that must succeed, and return what it prints to a pipe."""
     data = io.BytesIO()
     with (
         io.TextIOWrapper(data, encoding="utf-8", newline="") as pipe,

@@ -1,4 +1,4 @@
-"""Images of known text: pages as a scanner or a screen would show them, and how much of it a reader found."""
+"""Images of known text, as from a scanner or a screen, and the recall of the text read from them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ domesticated animals are still capable of rapid improvement or modification.
 
 
 def drawn(text: str, *, letter: int = 24, width: int = 900, ink: str = "black", paper: str = "white") -> Image.Image:
-    """A text as an image: in letters of `letter` pixels, in lines of at most `width`."""
+    """Draw a text as an image: in letters of `letter` pixels, in lines of at most `width` pixels."""
     font = ImageFont.load_default(size=letter)
     lines: list[str] = []
     for paragraph in text.split("\n\n"):
@@ -48,13 +48,13 @@ def drawn(text: str, *, letter: int = 24, width: int = 900, ink: str = "black", 
 
 
 def saved(image: Image.Image, kind: str = "PNG", **options: Any) -> bytes:
-    """The bytes of an image's file."""
+    """Return an image encoded as a file."""
     data = io.BytesIO()
     image.save(data, kind, **options)
     return data.getvalue()
 
 
 def recall(text: str, found: str) -> float:
-    """The share of a text's words that were found."""
+    """Return the share of a text's words that were found."""
     wanted, there = (Counter(re.findall(r"\w+", each.lower())) for each in (text, found))
     return (wanted & there).total() / wanted.total()

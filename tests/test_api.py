@@ -1,4 +1,4 @@
-"""The Python API: what programs, the commands and the MCP server ask through."""
+"""Tests of the Python API, which programs, the commands and the MCP server use."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def test_a_program_s_files_of_excerpt_are_private_whatever_its_umask(tmp_path: P
     assert (tmp_path / "own").stat().st_mode & 0o777 == 0o644
 
 
-# --- the commands' answers --------------------------------------------------------------------------------------------
+# --- the commands' results --------------------------------------------------------------------------------------------
 
 ASKED: Sequence[tuple[tuple[str, ...], Callable[[excerpt.Vault], Any]]] = (
     (("search", "sync conflict"), lambda v: v.search("sync conflict").to_dict()),
@@ -230,7 +230,7 @@ def test_the_command_searches_several_vaults_at_once(command: Excerpt, vault: Pa
 
 @pytest.fixture
 def notes(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The guide as ~/notes, and the small vault of the user's work beside it."""
+    """Copy the guide to ~/notes, with a small vault at ~/work."""
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("USERPROFILE", str(tmp_path))
     (tmp_path / "work").mkdir()
@@ -272,7 +272,7 @@ def test_a_vault_is_a_retriever_of_other_libraries(notes: Path) -> None:
     assert found[0]["page_content"] in (notes / "Token budget.md").read_text(encoding="utf-8")
 
 
-# --- what is given empty ----------------------------------------------------------------------------------------------
+# --- empty arguments --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
-"""What lies beside the notes, through the whole engine: found, filtered, packed, checked, remembered and gone stale.
+"""Tests of attachments through the whole engine: search, filters, packs, checks, memories, stale sources.
 
-Notebooks stand for all that has places: they are JSON, so no library is needed to make them.
+Notebooks represent all attachments with locations inside: they are JSON, so no library is needed to write them.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def opened(vault: Path) -> Iterator[excerpt.Vault]:
         yield found
 
 
-# --- found ------------------------------------------------------------------------------------------------------------
+# --- search -----------------------------------------------------------------------------------------------------------
 
 
 def test_a_hit_says_its_kind_and_place(opened: excerpt.Vault) -> None:
@@ -78,7 +78,7 @@ def test_the_places_are_headings_below_those_of_the_file(opened: excerpt.Vault) 
 
 def test_a_filter_chooses_the_kind(opened: excerpt.Vault) -> None:
     paths = {hit.fragment.path for hit in opened.search("kind:canvas").hits}
-    assert paths == set()  # `kind` is a property here
+    assert paths == set()  # without attachments, `kind` is a property
     (opened.folder / "Harbour.md").write_text("# Harbour\n\nBoats wait.\n", encoding="utf-8")
     opened.refresh()
     assert {hit.fragment.path for hit in opened.search("kind:canvas").hits} == {"plan.canvas"}
@@ -120,7 +120,7 @@ def test_notes_have_the_scores_that_they_have_without_what_lies_beside_them(open
     assert len(beside) == 2
 
 
-# --- what is told of them ---------------------------------------------------------------------------------------------
+# --- status -----------------------------------------------------------------------------------------------------------
 
 
 def test_the_status_counts_what_is_read_and_what_is_not(opened: excerpt.Vault) -> None:
@@ -135,7 +135,7 @@ def test_the_status_counts_what_is_read_and_what_is_not(opened: excerpt.Vault) -
 def test_what_could_not_be_read_is_tried_again_when_it_changes(
     opened: excerpt.Vault, vault: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("excerpt.index.changes._TICK_NS", -(10**15))  # files this new are looked at once more
+    monkeypatch.setattr("excerpt.index.changes._TICK_NS", -(10**15))  # treats all files as older than the clock's tick
     opened.load()
     settings, folder = load_settings(), places().index_folder(vault)
     snapshot = Snapshot.open(folder, settings)
@@ -199,7 +199,7 @@ def test_a_script_without_a_guard_is_run_once(vault: Path, tmp_path: Path) -> No
     assert (done.stdout.split(), done.stderr) == (["begun", "tides.ipynb"], "")
 
 
-# --- read, packed, checked --------------------------------------------------------------------------------------------
+# --- reading, packs, checks -------------------------------------------------------------------------------------------
 
 
 def test_a_place_is_read_by_its_address(opened: excerpt.Vault) -> None:
@@ -241,7 +241,7 @@ def test_a_citation_holds_where_the_place_moved_by_lines_alone(opened: excerpt.V
     assert (standing.state.value, standing.place) == ("moved", "cell=3")
 
 
-# --- remembered -------------------------------------------------------------------------------------------------------
+# --- memories ---------------------------------------------------------------------------------------------------------
 
 
 def test_a_memory_keeps_the_place_and_is_stale_when_the_file_changes(opened: excerpt.Vault, vault: Path) -> None:

@@ -1,4 +1,4 @@
-"""Which vaults are known: those opened lately, and those in Obsidian's own lists."""
+"""Tests of the known vaults: recently opened ones, and those in Obsidian's own lists."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_path_that_is_not_utf_8_is_kept_as_it_is(places: Places) -> None:
 
 
 def obsidian(folder: Path, **vaults: tuple[str, int]) -> None:
-    """Obsidian's list as it writes it: paths and times in ms."""
+    """Write Obsidian's list of vaults in its own format, with times in ms."""
     listed = {name: {"path": path, "ts": ts, "open": True} for name, (path, ts) in vaults.items()}
     (folder / "obsidian").mkdir(parents=True)
     (folder / "obsidian" / "obsidian.json").write_text(json.dumps({"vaults": listed, "frame": "native"}))

@@ -1,7 +1,7 @@
-"""No socket is opened to search, to index or to start the app.
+"""Tests that searching, indexing and starting the app open no socket.
 
-A hook in every Python process, children included, writes down each socket of any kind but one, and each look-up of a
-name: asyncio's own pair of connected Unix sockets, by which a loop wakes itself, leads nowhere and is allowed.
+A hook in every Python process, children included, logs each socket and each name look-up. Only asyncio's own pair of
+connected Unix sockets, by which an event loop wakes itself, is allowed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ sys.addaudithook(hook)
 
 @pytest.fixture
 def seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The file that lists what was opened by the processes started in this test."""
+    """Return the file that lists what the processes of this test opened."""
     (tmp_path / "hook").mkdir()
     (tmp_path / "hook" / "sitecustomize.py").write_text(_HOOK, encoding="utf-8")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path / "hook"))

@@ -1,4 +1,4 @@
-"""Places in attachments, as links spell them."""
+"""Tests of locations in attachments as written in links."""
 
 from __future__ import annotations
 

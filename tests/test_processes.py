@@ -1,4 +1,4 @@
-"""Commands that take nothing from the working directory: of Python, and of programs found by PATH."""
+"""Tests that commands load no Python module and run no program from the working directory."""
 
 from __future__ import annotations
 

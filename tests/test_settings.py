@@ -1,4 +1,4 @@
-"""The settings file and the folders that excerpt uses."""
+"""Tests of the settings file and of the folders that excerpt uses."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def file(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def where(tmp_path: Path) -> Places:
-    """Places whose folders of settings are there."""
+    """Return program folders with existing folders for settings."""
     (tmp_path / "config" / "vaults").mkdir(parents=True)
     return Places(tmp_path / "config", tmp_path / "cache", tmp_path / "data", tmp_path / "state")
 
@@ -205,7 +205,7 @@ def test_a_path_no_system_knows_is_told() -> None:
 
 @pytest.fixture
 def unprivileged() -> Iterator[Path]:
-    """A folder of a user who is not root: root's tests become nobody for the time, since root may read everything."""
+    """Yield a folder of an unprivileged user; as root, switch to nobody, since root may read everything."""
     if os.name != "posix":
         pytest.skip("permissions of this kind are POSIX's")
     with tempfile.TemporaryDirectory() as name:

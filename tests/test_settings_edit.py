@@ -1,4 +1,4 @@
-"""A settings file is changed in one place: what else stands in it stays, to the byte."""
+"""Tests of editing a settings file: only one place changes, all other bytes stay."""
 
 from __future__ import annotations
 

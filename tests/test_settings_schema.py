@@ -1,4 +1,4 @@
-"""The schema of excerpt.toml says what excerpt itself takes and refuses."""
+"""Tests that the schema of excerpt.toml accepts and rejects the same values as excerpt."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from excerpt.tui.keymap import bindable
 
 
 def property_of(key: str) -> dict[str, Any]:
-    """What the schema says of a dotted key."""
+    """Return the schema of a dotted key."""
     made = schema(bindable())
     shape: dict[str, Any] = made
     for part in key.split("."):

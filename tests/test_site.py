@@ -1,4 +1,4 @@
-"""The guide as a site: what only a vault has becomes what MkDocs knows, and every note has its place."""
+"""Tests of the guide as a site: vault syntax becomes MkDocs syntax, and every note is in the navigation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The program's own files: written whole, for their owner, and read as any version before wrote them."""
+"""Tests of the program's own files: written atomically, private, and readable from all earlier versions."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_a_file_has_the_mode_that_is_asked_for(tmp_path: Path) -> None:
     assert stat.S_IMODE((tmp_path / "settings.toml").stat().st_mode) == 0o644
 
 
-# --- as they were written before --------------------------------------------------------------------------------------
+# --- earlier formats --------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture

@@ -567,6 +567,7 @@ class StoredVault(Vault):
 
     @property
     def address(self) -> str:
+        """Address of the store, without a password."""
         return self._address.shown
 
     def renew(self) -> bool:
@@ -576,6 +577,7 @@ class StoredVault(Vault):
         return engine.renew().generation != before
 
     def in_one_snapshot(self, answer: Callable[[], Answer]) -> Answer:
+        """Return what `answer` computes by several questions, all answered from the newest pushed snapshot."""
         def renewed() -> Answer:
             self.renew()
             return answer()
@@ -625,6 +627,7 @@ class Memories:
         self._recaller: Recaller | None = None
 
     def close(self) -> None:
+        """Close the index of the memories."""
         recaller, self._recaller = self._recaller, None
         if recaller is not None:
             recaller.close()

@@ -1,5 +1,8 @@
-"""A folder as `--data` names it, so small that every measuring script runs on it in a moment: one vault under the names
-of all, a dozen queries, one judged collection, and stand-ins for the outside scorer and baseline."""
+"""A small `--data` folder on which every benchmark script runs within seconds.
+
+It holds copies of one vault under the names of all, a dozen queries, one judged collection, and stand-ins for the
+external scorer and baseline.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ MESSY = {
     "Plainer.md": "a plain note",
     b"bad-\xff.md".decode("utf-8", "surrogateescape"): "name is not UTF-8",
 }
-"""What kind of case each file is."""
+"""The case that each file stands for."""
 ATTACHMENTS = {
     "page.html": "<html><body><p>Words of a page.</p></body></html>",
     "table.csv": "name,count\nsync,3\n",
@@ -29,7 +32,7 @@ ATTACHMENTS = {
 
 
 def write_small_data(root: Path) -> None:
-    """Write the whole folder."""
+    """Write the whole data folder under `root`."""
     vault = root / "vault"
     vault.mkdir(parents=True)
     for number, subject in enumerate(SUBJECTS):

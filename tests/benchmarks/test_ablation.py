@@ -1,4 +1,4 @@
-"""Variants differ from the shipped ranking in what they say, and the sentences about them are true."""
+"""Tests of the ablation: each variant changes one weight, and the verdicts printed follow from the figures."""
 
 from __future__ import annotations
 

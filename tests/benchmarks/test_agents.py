@@ -1,4 +1,4 @@
-"""Tokens are counted until the answering passage is in an agent's context."""
+"""Tests of the agent benchmark: it counts tokens until the relevant passage is in the agent's context."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures become one that moves by itself: nothing twice, each seen in its time, the last one where nothing moves."""
+"""Tests of animated SVGs: no duplicate frames, each frame shown for its time, the last one without animation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rich.console import Console
 
 
 def picture(*lines: str) -> str:
-    """As the app exports one."""
+    """Return an SVG such as the app exports."""
     console = Console(record=True, width=20, file=StringIO(), force_terminal=True)
     for line in lines:
         console.print(line)

@@ -1,4 +1,4 @@
-"""Candidates asked for once and weighed here give the lists that the engine gives."""
+"""Tests of the cached candidates: reranking them gives the same hits as the engine."""
 
 from __future__ import annotations
 

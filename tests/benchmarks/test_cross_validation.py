@@ -1,4 +1,4 @@
-"""Weights are drawn the same on every run, and chosen where nothing of the tested set was seen."""
+"""Tests of cross-validation: weights are sampled reproducibly and chosen without the test fold."""
 
 from __future__ import annotations
 

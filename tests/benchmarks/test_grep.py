@@ -1,4 +1,4 @@
-"""Files are put in the order in which an agent reads what grep found."""
+"""Tests of the grep baseline: files are sorted in the order in which an agent reads the matches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The evaluation sets are read as the outside scorer reads them, and lists of hits are worth what it says."""
+"""Tests of judgements: the sets are parsed and the hits scored as by the external scorer."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_a_judged_question_has_the_grades_of_notes_named_by_their_documents(tmp_
     assert questions == [Question("one", {"a%2Fb.md": 2})]
 
 
-# --- what a list is worth ---------------------------------------------------------------------------------------------
+# --- scores -----------------------------------------------------------------------------------------------------------
 
 
 def test_the_rank_is_that_of_the_first_note_that_answers() -> None:

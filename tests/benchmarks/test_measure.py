@@ -1,4 +1,4 @@
-"""What a benchmark prints is written to its file too, if it ends without an error."""
+"""Tests that a benchmark also writes its output to its file if it ends without an error."""
 
 from __future__ import annotations
 

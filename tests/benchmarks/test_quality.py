@@ -1,4 +1,4 @@
-"""The measurement reads what the outside scorer prints, and says plainly when the data is not there."""
+"""Tests of the quality benchmark: it parses the external scorer's output and reports missing data."""
 
 from __future__ import annotations
 

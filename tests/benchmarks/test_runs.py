@@ -1,4 +1,4 @@
-"""Every script of `benchmarks/` runs to its end on a small vault, so that nothing it names can be renamed unseen."""
+"""Run every script of `benchmarks/` on a small vault, so that a rename cannot break one unnoticed."""
 
 from __future__ import annotations
 
@@ -56,14 +56,14 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("benchmarks")
     write_small_data(root)
     (root / "room").mkdir()
-    for name in ("benchmarks", "tests"):  # what a script starts with `python -m`, in a process of its own
+    for name in ("benchmarks", "tests"):  # for scripts that start another one with `python -m`
         (root / "room" / name).symlink_to(REPOSITORY / name)
     return root
 
 
 @pytest.fixture(autouse=True)
 def room(data: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Work where a script may write, and take back what a script changes in its process for good."""
+    """Run in a writable folder, and undo what a script changes permanently in its process."""
     monkeypatch.chdir(data / "room")
     monkeypatch.setenv("EXCERPT_HOME", str(data / "room" / "home"))
     monkeypatch.setenv("TZ", "UTC")
@@ -116,7 +116,7 @@ def small(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _main(main: Callable[[], object], *options: str) -> None:
-    """Call what a script begins with, as from the command line."""
+    """Call the entry point of a script as from the command line."""
     sys.argv = ["script", *options]
     assert not main()
 
@@ -152,10 +152,10 @@ RUNS: Mapping[str, Callable[[str], object]] = {
     "settings_page": lambda _data: _main(settings_page.main),
     "soak": lambda data: _main(soak.main, "--data", data),
 }
-"""How each script is run that `python -m` starts."""
+"""How to run each script that is started by `python -m`."""
 
 STARTED = {"bare_app": "paint", "build_parts": "indexing", "memory": "memory", "peers": "indexing"}
-"""Scripts that a piece of `make bench` starts, and which one."""
+"""Scripts that are started by a piece of `make bench`, with the name of that piece."""
 
 
 @pytest.mark.parametrize("name", sorted(RUNS))
@@ -174,7 +174,7 @@ def test_a_piece_of_make_bench_runs_to_its_end(piece: str, data: Path, capsys: p
     assert ": left out" not in printed
 
 
-# --- none is left out -------------------------------------------------------------------------------------------------
+# --- completeness -----------------------------------------------------------------------------------------------------
 
 TEXTS = {file.stem: file.read_text(encoding="utf-8") for file in sorted((REPOSITORY / "benchmarks").glob("*.py"))}
 PIECES = {module.__name__.rpartition(".")[2] for module in bench.PIECES.values()}

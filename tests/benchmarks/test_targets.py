@@ -1,4 +1,4 @@
-"""Each target is said to hold or not, by the figures alone, where it was measured."""
+"""Tests of the targets: each is met or missed by the figures alone, if it was measured."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The watchdog of the event loop: what kept it, on the clock and of CPU."""
+"""Tests of the event loop's watchdog: it measures the wall-clock and CPU time of blocking callbacks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A vault as checks ask it, kept in memory: every note may hold what is asked for, and no word is common."""
+"""An in-memory vault lookup for checks: every note is a candidate, and no word counts as common."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.pack.vaults import Vault
 
 
 class Notes:
-    """Notes by path, as a lookup."""
+    """A lookup over notes given by path."""
 
     def __init__(self, notes: Mapping[str, str]) -> None:
         self.vault = Vault(notes)

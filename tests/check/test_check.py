@@ -1,4 +1,4 @@
-"""What is said of an answer's citations, quotations and sentences."""
+"""Tests of the findings about citations, quotations and uncited sentences in an answer."""
 
 from __future__ import annotations
 

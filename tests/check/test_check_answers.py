@@ -1,4 +1,4 @@
-"""What an answer cites and quotes."""
+"""Tests of parsing citations and quotations out of an answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a check finds in a real index."""
+"""Tests of a check against a real index."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a quotation stands in a text, and in what it may differ."""
+"""Tests of locating a quotation in a text, and of the differences that are ignored."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ def test_what_stands_there_nearly_says_what_differs(quotation: str, differences:
         "devices two change",
         "A conflict arises",
         "able to merge “one”",
-        "one note … A sync conflict",  # the other way round
-        "sync … note … meet",  # single words stand in any text
+        "one note … A sync conflict",  # in reverse order
+        "sync … note … meet",  # single words occur in any text
         "snakecase",
         "",
         "  ",
@@ -108,7 +108,7 @@ def test_marks_within_marks_may_be_others_but_feet_are_no_inches() -> None:
 
 @pytest.mark.parametrize("quotation", ["ync conflict", "two device", "It isn", "5 GB of", "at 1", "empty", "t able to"])
 def test_a_word_is_not_cut(quotation: str) -> None:
-    """ "able to" is not what "unable to" says, nor "5 GB" what "1.5 GB" does."""
+    """Check word boundaries: "able to" does not match in "unable to", nor "5 GB" in "1.5 GB"."""
     assert found(quotation) is None
 
 

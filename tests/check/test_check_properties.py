@@ -1,4 +1,4 @@
-"""What holds of every answer and every pack."""
+"""Property tests of checks, over any answer and any pack."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def check(answer: str, pack: PackFile, notes: dict[str, str]) -> Check:
 
 @st.composite
 def cuts(draw: st.DrawFn) -> tuple[dict[str, str], PackFile, int, list[str]]:
-    """A vault, its pack, the number of a source and three or more words in a row of one of its lines."""
+    """Draw a vault, its pack, a source number and three or more consecutive words of a line of that source."""
     notes = draw(_NOTES)
     notes = {path: f"{text}\n\nOnly in {path}." for path, text in notes.items()}  # no two notes alike
     pack = packed(notes)

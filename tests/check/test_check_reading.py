@@ -1,4 +1,4 @@
-"""A pack that was written is read again, in every form; nothing else is taken for one."""
+"""Tests of parsing a written pack in every format, and of rejecting anything else."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def test_what_is_no_pack_is_said_to_be_none(text: str, said: str) -> None:
 
 
 def test_two_packs_in_one_file_are_refused() -> None:
-    """Which of two sources [1] was meant cannot be told."""
+    """Refuse two packs in one file, as the source meant by [1] is ambiguous."""
     one = written([pack("One.")])["markdown"]
     with pytest.raises(PackUnreadableError, match=r"two sources \[1\]"):
         read_pack(f"{one}\n{one}")

@@ -1,4 +1,4 @@
-"""A home of its own, a small vault, and the command line as a function, for every test of cli/."""
+"""Fixtures of the CLI tests: a separate home, a small vault, and the command line as a function."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NOTES = {
 
 @dataclass(frozen=True)
 class Answer:
-    """What a command left behind."""
+    """The exit code and output of a command."""
 
     code: int
     out: str
@@ -46,7 +46,7 @@ Piped = Callable[[bytes], None]
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """The folder that settings, index, memories and state are kept under, for nobody else, as `main` has it."""
+    """Set EXCERPT_HOME to a new folder, with the umask that `main` sets."""
     folder = tmp_path / "home"
     monkeypatch.setenv("EXCERPT_HOME", str(folder))
     monkeypatch.delenv("EXCERPT_VAULT", raising=False)
@@ -57,7 +57,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 @pytest.fixture
 def excerpt(home: Path, capsys: pytest.CaptureFixture[str]) -> Excerpt:
-    """The command line, run in this process."""
+    """Return a function that runs the command line in this process."""
 
     def call(*argv: str | Path) -> Answer:
         code = run([str(word) for word in argv])
@@ -69,7 +69,7 @@ def excerpt(home: Path, capsys: pytest.CaptureFixture[str]) -> Excerpt:
 
 @pytest.fixture
 def piped(monkeypatch: pytest.MonkeyPatch) -> Piped:
-    """Puts bytes on stdin."""
+    """Return a function that puts bytes on stdin."""
 
     def put(data: bytes) -> None:
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data), encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""What the guide's note on JSON forms says of each field, and where what a command prints is another thing."""
+"""Parser for the guide's note "JSON forms", and a comparison of printed JSON with it."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _GROUP = re.compile(
     r"(?:\[\[#(?P<form>[^]]+)\]\]|(?P<names>`[^`]+`(?:, `[^`]+`)*)(?: (?P<type>int|num|bool))?)"
     r"(?:; |: (?P<said>.*)|$)"
 )
-"""Fields of one type in a row, or those of another form; what is said behind them is of the last ones."""
+"""A run of fields of one type, or a link to another form; the text after the colon describes the last of them."""
 _ELSEWHERE = ("[[#", "same fields", "as of a memory")
-"""Said of a field whose own fields are described in another place."""
+"""Phrases in the description of a field whose own fields are described elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """What is said of a field: `shape` holds `?`, `[]` and `{}` as they follow its name."""
+    """The description of a field; `shape` holds the `?`, `[]` and `{}` that follow its name."""
 
     shape: str
     type: str
@@ -38,7 +38,7 @@ class Field:
 
 
 def form(heading: str) -> dict[str, Field]:
-    """The fields that the list under a heading describes."""
+    """Return the fields described by the list under a heading."""
     page = (DEMO / "JSON forms.md").read_text(encoding="utf-8")
     lines = page.split(f"\n## {heading}\n")[1].split("\n## ")[0].split("\n")
     levels: list[list[dict[str, Field]]] = [[{}]]
@@ -65,7 +65,7 @@ def form(heading: str) -> dict[str, Field]:
 
 
 def paths(fields: Mapping[str, Field], at: str = "") -> Iterator[str]:
-    """Every field with those around it, `[]` for those of a list's objects, `*` for a name of the vault's own."""
+    """Yield the path of every described field: `[]` for objects in a list, `*` for names that the vault defines."""
     for name, one in fields.items():
         yield f"{at}.{name}"
         inner = f"{at}.{name}{one.shape.replace('?', '').replace('{}', '.*')}"
@@ -75,7 +75,7 @@ def paths(fields: Mapping[str, Field], at: str = "") -> Iterator[str]:
 
 
 def printed_paths(value: Any, fields: Mapping[str, Field], at: str = "") -> Iterator[str]:
-    """The same of what was printed; of fields that are told elsewhere, nothing but their names."""
+    """Yield the paths of the printed fields; fields described elsewhere are not descended into."""
     for name, inner in value.items():
         yield f"{at}.{name}"
         if name in fields and not fields[name].is_told_elsewhere:
@@ -95,7 +95,7 @@ def _inner_paths(value: Any, one: Field, at: str, *, by_name: bool) -> Iterator[
 
 
 def wrong(value: Any, fields: Mapping[str, Field], at: str = "") -> Iterator[str]:
-    """What is printed and not described, described and not printed, or of another type."""
+    """Yield a message for each field that is printed but not described, missing, or of another type."""
     for name in value.keys() ^ fields.keys():
         if not (name in fields and fields[name].is_optional):
             yield f"{at}.{name} is {'printed' if name in value else 'described'} alone"

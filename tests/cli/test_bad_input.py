@@ -1,4 +1,4 @@
-"""Notes, indexes and neighbours that are not as they should be: one sentence each, and the rest goes on."""
+"""Tests of invalid notes, indexes and surroundings: one message each, and the command continues."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_any_damaged_file_of_the_index_is_mended_by_the_next_command(
     for name in [file.relative_to(home) for file in index_files(home)]:
         file = home / name
         if not file.exists():
-            continue  # an earlier mending replaced it
+            continue  # already replaced by an earlier repair
         data = file.read_bytes()
         if damage == "deleted":
             file.unlink()
@@ -193,7 +193,7 @@ def test_a_model_that_cannot_be_a_folder_is_named_shortly(
 
 
 class PanicException(BaseException):
-    """As pyo3 makes one of a panic in Rust."""
+    """A stand-in for the exception that pyo3 raises for a panic in Rust."""
 
     __module__ = "pyo3_runtime"
 

@@ -1,4 +1,4 @@
-"""check: an LLM's answer against the pack it was given and the vault."""
+"""Tests of `excerpt check`: an LLM's answer against its pack and the vault."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def form(request: pytest.FixtureRequest) -> str:
 
 
 def packed(excerpt: Excerpt, vault: Path, folder: Path, form: str = "markdown", query: str = "sync conflict") -> Path:
-    """A pack of the one passage about conflicts, in a file."""
+    """Write a pack of the one passage about conflicts to a file and return its path."""
     options = ("--limit", "1", "--expand", "none", "--format", form, "--vault", vault)
     file = folder / "pack"
     file.write_text(excerpt("pack", query, *options).out, encoding="utf-8")

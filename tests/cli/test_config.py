@@ -1,4 +1,4 @@
-"""The settings in effect, and what is wrong with the file."""
+"""Tests of `excerpt config`: the settings in effect, and errors in the file."""
 
 from __future__ import annotations
 
@@ -92,12 +92,12 @@ def test_a_broken_file_is_told_by_key_and_exit_code_2(
         assert answer.err.count("\n") == 1
 
 
-# --- of one vault -----------------------------------------------------------------------------------------------------
+# --- settings of one vault --------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
 def vault_file(excerpt: Excerpt, vault: Path) -> Path:
-    """Where the settings of the vault alone are looked for; its folder is there."""
+    """Return the path of the vault's own settings file, in an existing folder."""
     file = Path(excerpt("config", "--vault", vault, "--path").out.rstrip("\n"))
     file.parent.mkdir(parents=True)
     return file

@@ -1,4 +1,4 @@
-"""`excerpt doctor` from the outside: what it prints, ends with, mends and leaves alone."""
+"""Tests of `excerpt doctor`: its output, exit codes and repairs, and what it leaves unchanged."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ GROUPS = ["vault", "index", "settings", "model", "terminal", "keys", "editor", "
 
 @pytest.fixture
 def indexed(excerpt: Excerpt, vault: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The index folder of the vault; and an editor that is there, whatever is installed."""
+    """Index the vault, set an editor that exists, and return the index folder."""
     monkeypatch.setenv("EDITOR", sys.executable)
     monkeypatch.delenv("VISUAL", raising=False)
     assert excerpt("index", "--vault", vault).code == 0

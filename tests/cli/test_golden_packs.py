@@ -1,6 +1,6 @@
-"""A pack has the same bytes by every way, and the bytes that are kept beside this test.
+"""Tests that every way to build a pack gives the same bytes, equal to the files in golden/.
 
-Delete a file in golden/ to have it written anew by the next run, which then fails once.
+Delete a file in golden/ to have the next run write it again and fail once.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ FILES = {"markdown": "pack.md", "xml": "pack.xml", "json": "pack.json", "plain":
 
 @dataclass(frozen=True)
 class Asked:
-    """Two fragments of an indexed vault whose files have a date, and how to pack them."""
+    """Two fragments of an indexed vault with fixed file dates, and how to pack them."""
 
     vault: Path
     ids: tuple[str, ...]
@@ -56,7 +56,7 @@ class Asked:
     excerpt: Excerpt
 
     def argv(self, form: str) -> list[str]:
-        """The options of every way."""
+        """Return the options that all ways of packing share."""
         options = ["--template", str(self.template)] if form == "template" else ["--format", form]
         return ["pack", "--vault", str(self.vault), "--budget", str(BUDGET), "--expand", "note", "--question", *options]
 
@@ -89,7 +89,7 @@ def test_screen_command_line_and_pipe_give_the_kept_bytes(form: str, asked: Aske
     expected = kept.read_bytes().decode()
     assert built(form, asked) == expected
     assert printed(form, asked) == expected
-    if form == "markdown":  # a pipe carries what is printed, whatever it is
+    if form == "markdown":  # a pipe gets the same output in every format
         assert piped(form, asked) == expected
     assert from_marks(form, asked) == expected
     assert to_a_file(form, asked, tmp_path / "out") == expected
@@ -98,7 +98,7 @@ def test_screen_command_line_and_pipe_give_the_kept_bytes(form: str, asked: Aske
 
 
 def built(form: str, asked: Asked) -> str:
-    """As the app does it."""
+    """Build the pack as the app does."""
     settings = PackSettings(
         budget=BUDGET, scope=Scope.NOTE, format=Format(form), question=True, template=str(asked.template)
     )

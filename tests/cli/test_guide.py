@@ -1,4 +1,4 @@
-"""The guide is true: its links lead somewhere, and what it says of keys, settings and options is so."""
+"""Tests of the guide: its links resolve, and the keys, settings and options it documents exist."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def read(path: str) -> Note:
 
 
 def rows(path: str) -> Iterator[tuple[str, list[str]]]:
-    """The rows of a note's tables, each with the heading it stands under; cells without their `code` marks."""
+    """Yield the rows of a note's tables, each with its heading; cells without `code` marks."""
     heading = ""
     for line in (DEMO / path).read_text(encoding="utf-8").split("\n"):
         if line.startswith("#"):
@@ -44,7 +44,7 @@ def rows(path: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def listed(path: str, heading: str = "") -> list[str]:
-    """What each item of a note's lists begins with, in code marks; of the section under a heading, if one is given."""
+    """Return the code-marked start of each list item of a note, or of one of its sections."""
     text = (DEMO / path).read_text(encoding="utf-8")
     under = text.split(f"\n## {heading}\n")[1].split("\n## ")[0] if heading else text
     return re.findall(r"^- `([^`]+)`", under, re.M)
@@ -148,7 +148,7 @@ def test_every_command_is_described() -> None:
 
 @pytest.mark.parametrize("path", NOTES)
 def test_every_command_that_is_shown_is_one_that_is_understood(path: str) -> None:
-    """Options of commands in shell examples and in running text exist."""
+    """Check that the options of commands in shell examples and in running text exist."""
     text = (DEMO / path).read_text(encoding="utf-8")
     for name, rest in re.findall(r"\bexcerpt ([a-z]+)\b([^\n`|]*)", "\n".join(_code(text))):
         if name not in COMMANDS:

@@ -1,4 +1,4 @@
-"""How a hit is shown to a reader."""
+"""Tests of how a hit is formatted for a reader."""
 
 from __future__ import annotations
 

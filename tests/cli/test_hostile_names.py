@@ -1,4 +1,4 @@
-"""Names that a file system allows and nobody would choose: notes like any other, and shown without being obeyed."""
+"""Tests of hostile file names: such notes are searched like any other, and control characters are not printed."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def vault(tmp_path: Path) -> Path:
 
 
 def on_terminal(monkeypatch: pytest.MonkeyPatch, *argv: str | Path) -> str:
-    """What a command prints on a terminal, its own colours left out."""
+    """Return what a command prints on a terminal, without the program's own colours."""
     screen = Screen()
     with monkeypatch.context() as patched:
         patched.setattr(sys, "stdout", screen)
@@ -124,7 +124,7 @@ FORGED = "  2  Trusted.md:1 · strong"
 
 @pytest.fixture
 def forging(tmp_path: Path) -> Path:
-    """A vault of two notes whose names, titles, tags and properties have FORGED on lines of its own."""
+    """Write two notes whose names, titles, tags and properties contain FORGED on lines of its own."""
     folder = tmp_path / "forging"
     folder.mkdir()
     forged = "Zeppelin" + "".join(f"{end}{FORGED}" for end in ("\n", "\r", "\x85", "\u2028"))

@@ -1,4 +1,4 @@
-"""Times that no clock shows and file systems keep: each file is a note like any other, and nothing else stops."""
+"""Tests of file times outside the usual range: the files are indexed like any other, and nothing fails."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ TIMES = {
     "year 10000": 253_402_300_800,
     "far": 2**55,
 }
-"""Seconds since 1970. Not every file system keeps each of them."""
+"""Seconds since 1970; not every file system can store each of them."""
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[Path]:
-    """A folder in memory where there is one, as Linux keeps any time there."""
+    """Return a folder in /dev/shm where possible, since Linux stores any time there."""
     if not os.access(MEMORY, os.W_OK):
         yield tmp_path
         return
@@ -43,7 +43,7 @@ def set_time(file: Path, seconds: int) -> None:
     try:
         os.utime(file, (seconds, seconds))
     except (OSError, OverflowError):
-        os.utime(file, (2**31 - 1, 2**31 - 1))  # the last that every system takes
+        os.utime(file, (2**31 - 1, 2**31 - 1))  # the latest time that every system accepts
 
 
 @pytest.fixture
@@ -127,5 +127,5 @@ def test_a_memory_is_recalled_whatever_times_its_file_and_its_frontmatter_have(
         assert answer.code in (0, 1), (words, answer.err)
         assert "went wrong" not in answer.err, words
     everything = excerpt("recall", "--limit", "100", "--vault", vault, "--json").json["memories"]
-    # `2300-02-30` is a day that YAML refuses: that file is named as one that cannot be read.
+    # `2300-02-30` is no date in YAML: that file is reported as unreadable.
     assert len(everything) == 1 + len(TIMES) + len(DATES) - 1

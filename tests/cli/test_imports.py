@@ -1,4 +1,4 @@
-"""What a command may import, in interpreters that have imported nothing before."""
+"""Tests of what a command may import, in fresh interpreters."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ sys.stderr.write("\\n".join({name.partition(".")[0] for name in sys.modules}))
 
 
 def imported(home: Path, *argv: str | Path) -> set[str]:
-    """Names of the packages that are imported when the command, or the last of those parted by "--then", has ended."""
+    """Return the packages imported after the command, or after the last of several separated by "--then"."""
     environment = {**os.environ, "EXCERPT_HOME": str(home)}
     command = [sys.executable, "-c", _RUN, *map(str, argv)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, encoding="utf-8", check=True)
@@ -79,7 +79,7 @@ sys.stderr.write("\\n" + "\\n".join(sys.modules))
 
 
 def modules(*argv: str | Path) -> set[str]:
-    """Names of the modules that are imported when the command has ended, where the clock tells every change."""
+    """Return the modules imported after the command, with the clock's tick set to 0."""
     done = subprocess.run(
         [sys.executable, "-c", _AGAIN, *map(str, argv)], capture_output=True, text=True, encoding="utf-8", check=True
     )

@@ -1,4 +1,4 @@
-"""index and status: what is there, and what was skipped."""
+"""Tests of `excerpt index` and `excerpt status`: counts, and skipped files."""
 
 from __future__ import annotations
 

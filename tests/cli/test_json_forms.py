@@ -1,6 +1,6 @@
-"""What every command prints with --json has exactly the fields that the guide's note on JSON forms describes.
+"""Tests that the JSON of every command has exactly the fields that the guide's "JSON forms" describes.
 
-Their order is kept in golden/. Delete the file to have it written anew by the next run, which then fails once.
+Their order is kept in golden/. Delete the file to have the next run write it again and fail once.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _NAMED_BY_VAULT = ("signals", "properties", "attachments")
 
 
 def orders(value: Any, at: str = "") -> Iterator[tuple[str, list[str]]]:
-    """The keys of every object, in their order, with the keys around it."""
+    """Yield the keys of every object in order, with the path to it."""
     if isinstance(value, list):
         for element in value:
             yield from orders(element, f"{at}[]")
@@ -41,7 +41,7 @@ def orders(value: Any, at: str = "") -> Iterator[tuple[str, list[str]]]:
 
 @pytest.fixture(scope="module")
 def printed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[str, Any]]:
-    """What the commands print about one vault, by the name of the form."""
+    """Return what the commands print about one vault, by the name of the form."""
     root = tmp_path_factory.mktemp("forms")
     vault = root / "vault"
     for path, text in NOTES.items():
@@ -95,7 +95,7 @@ def _printed(vault: Path, root: Path) -> Iterator[tuple[str, Any]]:
     yield "read", ask("read", "Swarms#Signs")
     yield "peek", ask("peek", "Swarms")
     yield from _of_memories(vault, ask)
-    yield "check", ask("check", answer, "--pack", pack, "--uncited")  # of a source that has changed since
+    yield "check", ask("check", answer, "--pack", pack, "--uncited")  # whose source has changed since
     yield "status", ask("status")
     yield "doctor", ask("doctor", "--quick")
     UseLog(places().use_file(vault)).record(UseKind.OPEN, [("Bees/Swarms.md", "")], time.time())
@@ -149,7 +149,7 @@ def test_what_is_printed_is_what_is_described(name: str, printed: Mapping[str, A
 
 @pytest.mark.parametrize("heading", sorted({*FORMS.values()}))
 def test_every_field_that_is_described_is_printed(heading: str, printed: Mapping[str, Any]) -> None:
-    """Also in lists and objects that may be empty."""
+    """Check that every described field is printed, also in lists and objects that may be empty."""
     fields = form(heading)
     all_printed = (printed_paths(printed[name], fields) for name in FORMS if FORMS[name] == heading)
     assert set(paths(fields)) == set(chain(*all_printed))
@@ -167,7 +167,7 @@ def test_the_keys_are_printed_in_the_order_that_is_kept(printed: Mapping[str, An
 def test_no_command_is_left_out(printed: Mapping[str, Any]) -> None:
     commands = {name: program.get_command(click.Context(program), name) for name in COMMANDS}
     with_json = {name for name, one in commands.items() if one and any("--json" in each.opts for each in one.params)}
-    assert printed["commands"] == with_json - {"push"}  # which takes a server, see tests/store
+    assert printed["commands"] == with_json - {"push"}  # `push` needs a server: see tests/store
 
 
 def test_the_last_line_of_progress_is_the_report(printed: Mapping[str, Any]) -> None:

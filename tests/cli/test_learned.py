@@ -1,4 +1,4 @@
-"""What was learned from the user's opens and packs, shown and forgotten."""
+"""Tests of `excerpt learned`: showing and forgetting what was learned from opened and packed notes."""
 
 from __future__ import annotations
 

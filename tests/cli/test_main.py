@@ -1,4 +1,4 @@
-"""Which command was meant, and how each way to end is told."""
+"""Tests of choosing the command, and of the exit codes and messages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.cli.conftest import Excerpt
 
 @pytest.fixture
 def opened(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
-    """The vaults that the app was asked to open."""
+    """Return a list that collects the vaults that the app is started with."""
     vaults: list[Path] = []
 
     def note(path: Path, keep_as_last: bool = True, plain: bool = False, accept_all: bool = False) -> None:
@@ -53,7 +53,7 @@ NUMBERS = [
     for name in COMMANDS
     if (command := program.get_command(click.Context(program), name)) is not None
     for option in command.params
-    if isinstance(option.type, click.types.IntParamType | click.types.FloatParamType) and name != "mcp"  # serves on
+    if isinstance(option.type, click.types.IntParamType | click.types.FloatParamType) and name != "mcp"  # no end
 ]
 
 
@@ -131,7 +131,7 @@ def test_nothing_where_no_vault_was_ever_opened_says_what_to_do(excerpt: Excerpt
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What the app was told when it was to ask for a vault, at a terminal."""
+    """Return a list that collects the reasons given to the vault chooser, on a fake terminal."""
     reasons: list[str] = []
 
     def note(said: str, plain: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""`excerpt map`, `excerpt read` and `excerpt peek`, from end to end."""
+"""End-to-end tests of `excerpt map`, `excerpt read` and `excerpt peek`."""
 
 from __future__ import annotations
 

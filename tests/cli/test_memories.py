@@ -1,4 +1,4 @@
-"""remember, recall and forget from the shell."""
+"""Tests of remember, recall and forget from the shell."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_a_broken_memory_file_is_named_and_the_others_are_listed(excerpt: Excerp
 
 
 def sentence(excerpt: Excerpt, vault: Path, *more: str) -> dict[str, Any]:
-    """A memory of a line of the vault."""
+    """Remember a line of the vault and return the memory as JSON."""
     kept = excerpt("remember", "--source", "Colour.md:1", *more, "--vault", vault, "--json")
     assert kept.code == 0
     found: dict[str, Any] = kept.json

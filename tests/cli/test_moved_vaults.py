@@ -1,4 +1,4 @@
-"""A vault that is renamed or moved keeps what the user made for it; a copy of one is asked about."""
+"""Tests that a renamed or moved vault keeps its user's data, and that a copy of a vault needs confirmation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.cli.conftest import Answer, Excerpt
 
 @pytest.fixture
 def old(excerpt: Excerpt, vault: Path) -> Path:
-    """A vault in which something is remembered."""
+    """Return a vault with one memory."""
     assert excerpt("remember", "Lentils keep well.", "--vault", vault).code == 0
     return vault
 

@@ -1,4 +1,4 @@
-"""index --ocr: images are read from now on, which is a setting of the vault and said so."""
+"""Tests of `index --ocr`: it turns on OCR for the vault as a setting and reports it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""overview: what the vault holds about a topic, for a reader and for a program."""
+"""Tests of `excerpt overview` as text and as JSON."""
 
 from __future__ import annotations
 

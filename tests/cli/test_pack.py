@@ -1,4 +1,4 @@
-"""pack: the text for a prompt, and the same as data."""
+"""Tests of `excerpt pack`: the text for a prompt, and the same as JSON."""
 
 from __future__ import annotations
 
@@ -243,7 +243,7 @@ def test_a_template_that_fails_is_named_with_its_line(excerpt: Excerpt, vault: P
     assert "own.j2, line 2: 'sorces' is undefined." in answer.err
 
 
-# --- where it goes ----------------------------------------------------------------------------------------------------
+# --- destinations -----------------------------------------------------------------------------------------------------
 
 
 def test_a_file_gets_what_stdout_would(excerpt: Excerpt, vault: Path, tmp_path: Path) -> None:
@@ -318,13 +318,13 @@ def test_a_reader_that_has_gone_away_is_no_error(excerpt: Excerpt, vault: Path) 
     assert (child.returncode, err) == (141, b"")
 
 
-# --- what it saves ----------------------------------------------------------------------------------------------------
+# --- savings ----------------------------------------------------------------------------------------------------------
 
 
 def test_status_adds_up_what_packs_saved(excerpt: Excerpt, vault: Path) -> None:
     assert excerpt("status", "--vault", vault, "--json").json["savings"] is None
     one = excerpt("pack", "devices", "--vault", vault, "--limit", "1", "--expand", "none")
-    excerpt("pack", "devices", "--vault", vault, "--json")  # data for a program: nothing is pasted
+    excerpt("pack", "devices", "--vault", vault, "--json")  # JSON is for a program and counts as no paste
     status = excerpt("status", "--vault", vault, "--json").json
     savings = status["savings"]
     assert savings["packs"] == 1

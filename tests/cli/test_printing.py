@@ -1,4 +1,4 @@
-"""Narration on stderr, data on stdout."""
+"""Tests that messages go to stderr and data to stdout."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What excerpt keeps is for its user alone, whatever the umask; what it writes where the user says is as the user's."""
+"""Tests of file modes: excerpt's own files are private whatever the umask; exports follow the user's umask."""
 
 from __future__ import annotations
 
@@ -29,15 +29,14 @@ def as_a_process(home: Path, *argv: str | Path) -> subprocess.CompletedProcess[s
 
 
 def open_ones(folder: Path) -> dict[str, str]:
-    """What others have any permission on, and its mode."""
+    """Return the files that other users have any permission on, each with its mode."""
     modes = {path: path.stat().st_mode & 0o777 for path in (folder, *folder.rglob("*"))}
     return {str(path.relative_to(folder)): f"{mode:o}" for path, mode in modes.items() if mode & 0o077}
 
 
 @pytest.fixture(scope="module")
 def used(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home in which something of everything is kept: an index and that of memories, a memory, settings. To be
-    copied."""
+    """Return a home with an index, an index of memories, a memory and settings; tests copy it."""
     home, vault = tmp_path_factory.mktemp("used") / "home", tmp_path_factory.mktemp("notes")
     (vault / "Sync.md").write_text("Notes are synchronised between devices: sync them.\n", encoding="utf-8")
     assert as_a_process(home, "remember", "Lentils keep well.", "--vault", vault).returncode == 0

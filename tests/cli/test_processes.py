@@ -1,4 +1,4 @@
-"""The command line as the shell sees it: exit codes, pipes, signals."""
+"""Tests of the command line as the shell sees it: exit codes, pipes, signals."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ PRINTING = (
 def through_a_shell(
     home: Path, vault: Path, argv: tuple[str, ...], redirection: str, before: str = ""
 ) -> tuple[int, str, str]:
-    """Exit code, stdout and stderr of a command with streams redirected, after what the shell does `before`."""
+    """Return exit code, stdout and stderr of a command with redirected streams, after the shell code `before`."""
     environment = {**os.environ, "EXCERPT_HOME": str(home), "EXCERPT_VAULT": str(vault)}
     line = f"{before} {shlex.join((sys.executable, '-m', 'excerpt', *argv))} {redirection}"
     done = subprocess.run(["/bin/sh", "-c", line], env=environment, capture_output=True, encoding="utf-8", check=False)
@@ -119,7 +119,7 @@ def through_a_shell(
 
 @pytest.fixture
 def environment(home: Path, vault: Path, monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    """Names the vault to commands that are given none."""
+    """Set EXCERPT_VAULT, for commands that name no vault."""
     monkeypatch.setenv("EXCERPT_VAULT", str(vault))
     return monkeypatch
 
@@ -144,7 +144,7 @@ def test_an_output_that_cannot_be_written_is_told(
 def test_no_command_goes_on_where_its_output_cannot_be_written(
     excerpt: Excerpt, environment: pytest.MonkeyPatch, argv: tuple[str, ...], unwritable: tuple[str, str]
 ) -> None:
-    """As Python has a stream of such a process: none where it is closed."""
+    """Check unwritable streams as Python represents them; a closed one is None."""
     with Path("/dev/full").open("w") as full, environment.context() as streams:
         streams.setattr(sys, "stdout", full if unwritable is FULL else None)
         answer = excerpt(*argv)

@@ -1,4 +1,4 @@
-"""related: the nearest notes and why, for a reader and for a program."""
+"""Tests of `excerpt related`: the nearest notes with reasons, as text and as JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""search: one query for a reader or a program, and a file of them."""
+"""Tests of `excerpt search`: one query as text or JSON, and a file of queries."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def test_a_vault_being_indexed_elsewhere_is_searched_as_far_as_it_is(excerpt: Ex
 
 
 class Confident(Engine):
-    """An engine that is as sure of every hit as a test wants it to be."""
+    """An engine that gives every hit the confidence that a test sets."""
 
     sure: ClassVar[Confidence | None] = None
 
@@ -154,7 +154,7 @@ class Confident(Engine):
 
 @pytest.fixture
 def sure(monkeypatch: pytest.MonkeyPatch) -> Callable[[Confidence | None], None]:
-    """Be so sure of every hit from now on."""
+    """Return a function that sets the confidence of every hit."""
     monkeypatch.setattr("excerpt.search.engine.Engine", Confident)
 
     def be(confidence: Confidence | None) -> None:

@@ -1,4 +1,4 @@
-"""The query language from end to end: what `excerpt search` prints for it."""
+"""End-to-end tests of the query language with `excerpt search`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DAY = 86_400
 
 @pytest.fixture
 def library(tmp_path: Path) -> Path:
-    """Three notes, changed today, a week and a year ago."""
+    """Write three notes, changed today, a week ago and a year ago."""
     for age, (path, text) in zip((0, 7, 365), NOTES.items(), strict=True):
         file = tmp_path / "library" / path
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -36,7 +36,7 @@ ALPHA, BETA, DIARY = NOTES
 @pytest.mark.parametrize(
     ("query", "paths"),
     [
-        # Filters alone list the newest first.
+        # Filters alone: the newest note first.
         ("path:/", [ALPHA, BETA, DIARY]),
         ("-tag:draft", [ALPHA, BETA, DIARY]),
         ("tag:project", [ALPHA, BETA]),
@@ -49,12 +49,12 @@ ALPHA, BETA, DIARY = NOTES
         ("from:alpha", [BETA]),
         ("-sync", []),
         ("tag:nowhere ", []),
-        # With words, only what they let through.
+        # Words with filters: only hits that pass the filters.
         ("sync tag:project -status:done", [ALPHA]),
         ("sync path:diary", [DIARY]),
         ("sync -state-of-the-art -hard", [ALPHA]),
         ('sync -"hard today" -title:alpha', [BETA]),
-        # Phrases, and signs that are no tag.
+        # Phrases, and # signs that start no tag.
         ('"sync of beta"', [BETA]),
         ('"nc of be"', [BETA]),
         ('"5 → 7"', [ALPHA]),

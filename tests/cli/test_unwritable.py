@@ -1,4 +1,4 @@
-"""Where the index cannot be written, it is searched as it is; where there is none, that is one clear error."""
+"""Tests of an unwritable index: it is searched as it is; if there is none, that is one clear error."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.index.conftest import full_disk
 
 
 class ReadOnlyLock:
-    """The lock of a folder on a disk that is mounted to be read."""
+    """A lock that fails as on a read-only file system."""
 
     def __init__(self, *_: object, **__: object) -> None:
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))
@@ -28,7 +28,7 @@ def make_unwritable(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = places().index_folder(vault)
     if folder.exists():
         sqlite3.connect(folder / FILE).execute("PRAGMA wal_checkpoint(TRUNCATE)").connection.close()
-        (folder / "catalog.sqlite-shm").mkdir()  # which SQLite cannot make
+        (folder / "catalog.sqlite-shm").mkdir()  # so that SQLite cannot create the file
 
 
 def test_it_is_searched_as_it_is_and_said_so(excerpt: Excerpt, vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:

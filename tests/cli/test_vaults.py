@@ -1,4 +1,4 @@
-"""Which vault is meant where none, one or several are named."""
+"""Tests of which vault a command uses when none, one or several are given."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     "edit": ("x", "--why", "y"),
     "check": ("x", "--pack", "y"),
 }
-"""What else each command needs that takes a vault."""
+"""The further arguments that each command with a vault needs."""
 
 pytestmark = pytest.mark.usefixtures("home")
 

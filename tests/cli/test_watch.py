@@ -1,4 +1,4 @@
-"""excerpt watch as the app starts it, and as people do: a real process beside a real vault."""
+"""Tests of `excerpt watch` as a real process beside a real vault, started as by the app and by users."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from excerpt.index.writer import LOCK
 from excerpt.settings import Places, places
 from tests.cli.conftest import NOTES
 
-PATIENCE = 30.0  # seconds; nothing here waits so long unless it fails
+PATIENCE = 30.0  # seconds; only a failing test waits so long
 Event = dict[str, Any]
 
 
@@ -44,7 +44,7 @@ class Child:
         self.process.stdin.flush()
 
     def until(self, name: str, holds: Callable[[Event], bool] = lambda _: True) -> Event:
-        """The next event of a name for which something holds; those before are passed over."""
+        """Return the next event of this name for which `holds` is true, skipping earlier events."""
         while True:
             event = self._events.get(timeout=PATIENCE)
             assert event is not None, f"it ended before {name}"
@@ -52,7 +52,7 @@ class Child:
                 return event
 
     def names_until(self, name: str) -> list[str]:
-        """The names of the events up to the next one of a name, progress left out."""
+        """Return the names of the events up to the next one of this name, without progress events."""
         names: list[str] = []
         while name not in names:
             event = self._events.get(timeout=PATIENCE)
@@ -61,7 +61,7 @@ class Child:
         return names
 
     def end(self) -> int:
-        """End the commands, as the app does when it ends, and wait; returns the exit code."""
+        """Close stdin, as the app does when it ends, wait, and return the exit code."""
         assert self.process.stdin is not None
         assert self.process.stderr is not None
         self.process.stdin.close()
@@ -78,7 +78,7 @@ class Child:
 
 @pytest.fixture
 def child(home: Path, vault: Path) -> Iterator[Child]:
-    """A child that has caught up and watches."""
+    """Start a watching child that has caught up."""
     child = Child(vault)
     child.until("watching")
     yield child
@@ -92,7 +92,7 @@ def where(home: Path) -> Places:
 
 
 class Killed:
-    """Sees to it that a process that a failing test leaves running does not keep the others waiting."""
+    """A context for `closing` that kills a process which a failing test leaves running."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self.close = process.kill

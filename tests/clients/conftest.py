@@ -1,4 +1,4 @@
-"""A small vault with an index, the server over stdio and over HTTP, and the clients written elsewhere."""
+"""Fixtures: a small vault with an index, the server over stdio and HTTP, and third-party clients."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def clients() -> Clients:
 
 @pytest.fixture(scope="session")
 def stdio(tmp_path_factory: pytest.TempPathFactory) -> Stdio:
-    """The server of the vault of `NOTES`, which has its index already."""
+    """Index the vault of `NOTES` and return its stdio server."""
     home, vault = tmp_path_factory.mktemp("home"), tmp_path_factory.mktemp("notes")
     for path, text in NOTES.items():
         (vault / path).parent.mkdir(exist_ok=True)
@@ -56,20 +56,20 @@ def stdio(tmp_path_factory: pytest.TempPathFactory) -> Stdio:
 
 @pytest.fixture(scope="session")
 def http(stdio: Stdio) -> Iterator[Served]:
-    """The same, as one process for all clients."""
+    """Start the same server over HTTP, as one process for all clients."""
     with Served(stdio) as served:
         yield served
 
 
 @pytest.fixture(scope="session", params=["stdio", "http"])
 def server(request: pytest.FixtureRequest, stdio: Stdio, http: Served) -> Stdio | Served:
-    """It, over the one and over the other."""
+    """Return the server over stdio, then over HTTP."""
     return stdio if request.param == "stdio" else http
 
 
 @pytest.fixture(scope="session")
 def apiary(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A vault of so many notes that its first build takes seconds, each with a number that no other holds."""
+    """Write a vault whose first build takes seconds; each note has a unique number."""
     folder = tmp_path_factory.mktemp("apiary")
     chosen = random.Random(17)
     for number in range(APIARY):

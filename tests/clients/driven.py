@@ -1,9 +1,9 @@
-"""A client written elsewhere, driven by a script of ours in its own language, and so by the same tests as each other.
+"""A third-party client, driven through a script in its own language, so that all clients run the same tests.
 
-A script is given, as JSON in its first argument, how to reach the server: `command` and `environment`, or `url` and
-`token`; and `generation`: "handshake" (2025-11-25 and before) or "stateless" (2026-07-28), for clients that know both.
-It connects, prints a line of JSON about the server, then for each line `{"tool", "arguments"}` on stdin a line
-`{"text", "error", "data"}`. It disconnects and leaves when stdin ends.
+A script gets, as JSON in its first argument, how to reach the server: `command` and `environment`, or `url` and
+`token`; and `generation`: "handshake" (2025-11-25 and before) or "stateless" (2026-07-28), for clients that support
+both. It connects, prints a line of JSON about the server, then for each line `{"tool", "arguments"}` on stdin a line
+`{"text", "error", "data"}`. It disconnects and exits at the end of stdin.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import Any, Self
 
 PATIENCE = 60.0
-"""Seconds that an answer may take on a busy machine."""
+"""Seconds that a reply may take on a busy machine."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hello:
-    """What a client says of the server once it is connected."""
+    """What a client reports about the server once it is connected."""
 
     protocol: str | None
     server: str
@@ -32,7 +32,7 @@ class Hello:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a tool answered."""
+    """The result of a tool call."""
 
     text: str
     error: bool
@@ -65,7 +65,7 @@ class Driven:
         return Answer(**self._told())
 
     def ask(self, tool: str, **arguments: object) -> None:
-        """Call a tool and do not wait for its answer."""
+        """Call a tool without waiting for its result."""
         assert self.process.stdin is not None
         self.process.stdin.write(json.dumps({"tool": tool, "arguments": arguments}) + "\n")
         self.process.stdin.flush()
@@ -79,7 +79,7 @@ class Driven:
         return code
 
     def _told(self) -> Any:
-        """The next line; a client that is silent for too long is killed, and so has none."""
+        """Return the next line as JSON; kill a client that prints none in time, and fail."""
         assert self.process.stdout is not None
         watchdog = threading.Timer(PATIENCE, self.process.kill)
         watchdog.start()

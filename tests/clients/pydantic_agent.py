@@ -1,6 +1,6 @@
-"""An agent of Pydantic AI, run in an environment of its own, whose model calls the tools it is told to and no LLM.
+"""A Pydantic AI agent with a scripted model instead of an LLM, run in its own environment.
 
-Prints what the tools answered, by the tool's name, as JSON.
+The model calls the given tools. The script prints their results by tool name, as JSON.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The official Python SDK as a driver: see driven.py."""
+"""Driver for the official Python SDK: see driven.py."""
 
 from __future__ import annotations
 

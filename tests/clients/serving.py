@@ -1,4 +1,4 @@
-"""`excerpt mcp` as a client starts it, and as a process that serves many."""
+"""`excerpt mcp` over stdio, started by a client, and over HTTP, as one process for many clients."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Stdio:
         return {**ours, "EXCERPT_HOME": str(self.home), "LANG": "C.UTF-8"}
 
     def reached(self) -> dict[str, Any]:
-        """How a driven client reaches it."""
+        """Return how a driven client reaches the server."""
         return {"command": self.command, "environment": self.environment}
 
 
@@ -59,7 +59,7 @@ class Served:
         return int(self.url.split(":")[2].partition("/")[0])
 
     def reached(self) -> dict[str, Any]:
-        """How a driven client reaches it."""
+        """Return how a driven client reaches the server."""
         return {"url": self.url, "token": self.token}
 
     def end(self) -> int:
@@ -67,7 +67,7 @@ class Served:
         return self.process.wait(START)
 
     def _told(self, pattern: str) -> re.Match[str]:
-        """The first match of the pattern in what it says on stderr."""
+        """Return the first match of the pattern in the server's stderr."""
         assert self.process.stderr is not None
         watchdog = threading.Timer(START, self.process.kill)
         watchdog.start()
@@ -80,7 +80,7 @@ class Served:
         raise AssertionError(f"the server ended and never said where it serves:\n{said}")
 
     def _drain(self) -> None:
-        """Read on, so that a server that says much does not wait for us."""
+        """Read stderr to its end, so that the server never blocks on a full pipe."""
         assert self.process.stderr is not None
         for _ in self.process.stderr:
             pass

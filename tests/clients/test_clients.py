@@ -1,4 +1,4 @@
-"""The server as clients see it that nobody here wrote, over stdio and over HTTP: `make clients`."""
+"""Tests of the server with third-party clients, over stdio and over HTTP: `make clients`."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ TOOLS = {"pack", "search", "read", "related", "overview", "remember", "recall", 
 STATELESS, HANDSHAKE = "2026-07-28", "2025-11-25"
 
 BUILD = 60.0
-"""Seconds that the first index of the apiary may take on a busy machine."""
+"""Seconds that the first index of the `apiary` vault may take on a busy machine."""
 
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """One of the clients, in one generation of the protocol."""
+    """A client with one generation of the protocol."""
 
     name: str
     generation: str
     protocol: str
-    """What it and the server agree on."""
+    """The protocol version that client and server negotiate."""
 
     def __str__(self) -> str:
         return f"{self.name}-{self.generation}"
@@ -75,7 +75,7 @@ def driven(
 
 
 def test_they_agree_on_the_generation_of_the_protocol(client: Client, driven: Driven) -> None:
-    said = driven.hello.protocol  # version 1 of the TypeScript SDK does not say over stdio
+    said = driven.hello.protocol  # version 1 of the TypeScript SDK does not report it over stdio
     assert said == client.protocol or (said is None and client.name == "typescript_v1")
 
 

@@ -1,4 +1,4 @@
-"""What a server must bear: clients that are killed, many at once, and strangers at its port."""
+"""Stress tests of the server: killed clients, many concurrent clients, unauthorized requests."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ KILLS = 20
 CLIENTS, CALLS = 8, 1_000
 
 START, LONGEST = 0.7, 5.0
-"""Seconds after its start in which a client is killed: from about when it starts the server, on."""
+"""The range of seconds after its start in which a client is killed; it starts the server at about the first."""
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +47,7 @@ def served(indexed: Stdio, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 @pytest.mark.parametrize("kill", range(KILLS))
 def test_a_killed_client_leaves_no_process(kill: int, apiary: Path, indexed: Stdio, tmp_path: Path) -> None:
-    """Every other one while the index is built for the first time."""
+    """Kill clients; every second one during the first build of the index."""
     server = Stdio(apiary, tmp_path / "home") if kill % 2 else indexed
     reached = {**server.reached(), "generation": "handshake" if kill % 4 < 2 else "stateless"}
     with subprocess.Popen(
@@ -58,7 +58,7 @@ def test_a_killed_client_leaves_no_process(kill: int, apiary: Path, indexed: Std
         text=True,
     ) as client:
         assert client.stdin is not None
-        for number in range(700):  # more than it can ask for until it is killed
+        for number in range(700):  # more than are answered before the kill
             client.stdin.write(json.dumps({"tool": "search", "arguments": {"query": f"hive {number}"}}) + "\n")
         client.stdin.flush()
         with pytest.raises(subprocess.TimeoutExpired):
@@ -85,7 +85,7 @@ async def test_no_call_of_many_clients_at_once_is_lost_and_memory_stays_flat(ser
 
 
 async def _answered_by_many(served: Served, calls: int) -> int:
-    """How many calls of clients of both generations were answered with what was asked for."""
+    """Return how many calls, of concurrent clients of both generations, were answered correctly."""
     share = calls // CLIENTS
     each = (_answered(served, "auto" if one % 2 else "legacy", one * share, share) for one in range(CLIENTS))
     return sum(await asyncio.gather(*each))
@@ -164,7 +164,7 @@ def test_a_page_of_another_site_may_not_even_ask(served: Served) -> None:
 
 
 def _status(served: Served, changed: Mapping[str, str | None]) -> int:
-    """The status of a client's first request with some of its headers changed or (None) left out."""
+    """Return the HTTP status of a first request with some headers replaced or (None) removed."""
     headers = {
         "Host": f"127.0.0.1:{served.port}",
         "Authorization": f"Bearer {served.token}",

@@ -1,4 +1,4 @@
-"""Programs that use a server rather than being asked to: an agent, the Inspector, the conformance suite."""
+"""Tests with programs built on a server: an agent, the MCP Inspector, the conformance suite, pyright."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.clients.test_clients import HANDSHAKE, STATELESS, TOOLS
 pytestmark = pytest.mark.clients
 
 READERS = ("pack", "search", "overview", "recall", "status")
-"""Tools that answer whatever words a model without a mind puts into them."""
+"""Tools that accept whatever arguments a test model generates."""
 
 GENERIC = {
     STATELESS: (
@@ -44,7 +44,7 @@ GENERIC = {
         "dns-rebinding-protection",
     ),
 }
-"""Scenarios of the conformance suite that need no tools of its own; the others call such as `test_simple_text`."""
+"""Scenarios of the conformance suite that need none of its own tools, such as `test_simple_text`."""
 
 
 def test_an_agent_calls_the_tools(clients: Clients, server: Stdio | Served) -> None:
@@ -77,14 +77,14 @@ def _inspected(clients: Clients, server: Stdio | Served, *words: str) -> str:
 
 
 def test_pyright_knows_the_types_of_the_python_api(clients: Clients) -> None:
-    """Programs are checked by it as often as by mypy, which `make lint` runs on the same examples."""
+    """Check the API examples with pyright, as users do; `make lint` runs mypy on them."""
     pyright = clients.modules / "pyright" / "index.js"
     root = Path(__file__).parents[2]
     _said([str(clients.node), str(pyright), "--pythonpath", sys.executable, str(root / "docs" / "examples")])
 
 
 NEED_TOOLS_OF_THE_SUITE = {"sep-2575-server-rejects-undeclared-capability", "sep-2575-missing-capability-http-400"}
-"""The two checks of `server-stateless` that call a tool of the suite's own."""
+"""The two checks of `server-stateless` that call a tool of the suite itself."""
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_it_conforms_to_what_2026_asks_of_a_server_without_sessions(
 
 
 def _checked(clients: Clients, http: Served, revision: str, scenario: str, folder: Path) -> dict[str, str]:
-    """The outcome of each check of a scenario; where one failed, pytest shows what the suite said of it."""
+    """Return the status of each check of a scenario; the output is printed for pytest to show on failure."""
     suite = clients.package("conformance", "dist/index.js")
     command = [str(clients.node), "--import", clients.script("bearer.mjs"), suite, "server", "--url", http.url]
     command += ["--scenario", scenario, "--spec-version", revision, "--output-dir", str(folder)]
@@ -118,7 +118,7 @@ def _checked(clients: Clients, http: Served, revision: str, scenario: str, folde
 
 
 def _said(command: Sequence[str]) -> str:
-    """What a program prints; where it fails, all of what it said."""
+    """Return what a program prints; if it fails, the assertion shows all its output."""
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, f"exit code {done.returncode}:\n{done.stdout[-6_000:]}{done.stderr[-6_000:]}"
     return done.stdout

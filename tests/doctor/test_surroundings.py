@@ -1,4 +1,4 @@
-"""What is around the index: terminal, keys, editor, clipboard, settings, folders, versions."""
+"""Tests of the doctor's checks around the index: terminal, keys, editor, clipboard, settings, versions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ UTF8 = {"TERM": "xterm-256color", "LANG": "en_GB.UTF-8"}
 
 
 def having(*names: str) -> Callable[[str], str | None]:
-    """A PATH with these programs only."""
+    """Return a stand-in for `shutil.which` that finds only these programs."""
     return lambda name: f"/usr/bin/{name}" if name in names else None
 
 

@@ -1,4 +1,4 @@
-"""What the doctor sees of a vault."""
+"""Tests of the doctor's findings about a vault."""
 
 from __future__ import annotations
 

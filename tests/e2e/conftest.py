@@ -1,4 +1,4 @@
-"""The whole program in a pseudo-terminal, which only POSIX has, with a home of its own."""
+"""The whole program in a pseudo-terminal (POSIX only), with a separate home."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ EXCERPT = (sys.executable, "-m", "excerpt")
 
 
 def environment(home: Path) -> dict[str, str]:
-    """What a user's shell would hand over, and nothing of the terminal that the tests run in."""
+    """Return the environment of a user's shell, without the variables of the terminal that runs the tests."""
     kept = {name: os.environ[name] for name in ("PATH", "HOME", "PYTHONPATH") if name in os.environ}
     return {**kept, "EXCERPT_HOME": str(home), "TERM": "xterm-256color", "LANG": "C.UTF-8"}
 
 
 @pytest.fixture(scope="session")
 def indexed_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home in which the demo vault is indexed; not to be written to."""
+    """Index the demo vault in a home that is only read."""
     home = tmp_path_factory.mktemp("indexed")
     command = [*EXCERPT, "index", "--vault", str(DEMO)]
     subprocess.run(command, env=environment(home), check=True, capture_output=True)
@@ -37,7 +37,7 @@ def indexed_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def home(indexed_home: Path, tmp_path: Path) -> Path:
-    """A home of the test's own, the demo vault indexed."""
+    """Return a writable copy of the home with the indexed demo vault."""
     return Path(shutil.copytree(indexed_home, tmp_path / "home"))
 
 

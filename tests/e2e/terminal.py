@@ -1,4 +1,4 @@
-"""A program in a real pseudo-terminal, its screen read by a terminal emulator."""
+"""A program in a real pseudo-terminal, with its screen parsed by a terminal emulator."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from types import TracebackType
 import pyte
 
 PATIENCE = 60.0
-"""Seconds until a wait fails: far more than any step takes, since the machine may be busy with other tests."""
+"""Seconds until a wait fails: far more than any step takes, as other tests may keep the machine busy."""
 
 KEYS = {
     "enter": "\r",
@@ -50,13 +50,13 @@ KEYS = {
     **{f"alt+{letter}": f"\x1b{letter}" for letter in "abcdefghijklmnopqrstuvwxyz"},
 }
 
-_LEFT = b"\x1b[?1049l"  # the screen given back
-_READING = b"\x1b[?2004h"  # pasted text asked for, right after keys are
+_LEFT = b"\x1b[?1049l"  # leaves the alternate screen
+_READING = b"\x1b[?2004h"  # enables bracketed paste, right after the program starts reading keys
 _OSC_52 = re.compile(rb"\x1b\]52;[^;]*;([A-Za-z0-9+/=]*)(?:\x07|\x1b\\)")
 
 
 class Terminal:
-    """`command` in a pseudo-terminal of `columns` x `rows`. Every wait ends by what is on the screen, never by time."""
+    """`command` in a pseudo-terminal of `columns` x `rows`; waits end by what is on the screen, not by time."""
 
     def __init__(
         self,
@@ -93,7 +93,7 @@ class Terminal:
 
     @property
     def lines(self) -> list[str]:
-        """The screen, one string a row, without trailing blanks."""
+        """The screen, one string per row, without trailing blanks."""
         return [line.rstrip() for line in self._screen.display]
 
     @property
@@ -101,15 +101,15 @@ class Terminal:
         return "\n".join(self.lines)
 
     def line_with(self, text: str) -> str:
-        """The first row that holds `text`."""
+        """Return the first row that contains `text`."""
         return self.lines[self.row_of(text)]
 
     def row_of(self, text: str) -> int:
-        """The number, from 0, of the first row that holds `text`."""
+        """Return the number, from 0, of the first row that contains `text`."""
         return next(row for row, line in enumerate(self.lines) if text in line)
 
     def backgrounds(self, row: int) -> tuple[str, ...]:
-        """The background colours of a row, counted from 0: a field that has the focus has others."""
+        """Return the background colours of a row, counted from 0; a focused field has other colours."""
         cells = self._screen.buffer[row]
         return tuple(cells[column].bg for column in range(self._screen.columns))
 
@@ -122,7 +122,7 @@ class Terminal:
             self.type(KEYS[key] if len(key) > 1 else key)
 
     def wait_for(self, *texts: str) -> None:
-        """Until all `texts` are on the screen."""
+        """Wait until all `texts` are on the screen."""
 
         def shown() -> bool:
             now = self.text
@@ -131,11 +131,11 @@ class Terminal:
         self.wait_until(shown, f"to show {texts}")
 
     def wait_gone(self, text: str) -> None:
-        """Until `text` is no longer on the screen."""
+        """Wait until `text` is no longer on the screen."""
         self.wait_until(lambda: text not in self.text, f"to show {text!r} no more")
 
     def wait_until(self, reached: Callable[[], bool], what: str) -> None:
-        """Read what the program prints until `reached()`. Fails, showing the screen, when it does not come to that."""
+        """Read what the program prints until `reached()` is true, or fail and show the screen."""
         deadline = time.monotonic() + PATIENCE
         while not reached():
             left = deadline - time.monotonic()
@@ -143,16 +143,18 @@ class Terminal:
                 raise AssertionError(f"waited in vain for the program {what}; its screen:\n{self.text}")
 
     def wait_back(self) -> None:
-        """Until the program reads keys again, after another one had the terminal. A key pressed before is for the
-        terminal itself, which takes ctrl+s for a halt."""
+        """Wait until the program reads keys again after another one had the terminal.
+
+        A key pressed earlier would go to the terminal driver, which stops output at ctrl+s.
+        """
         self.wait_until(lambda: 0 <= self.output.rfind(_LEFT) < self.output.rfind(_READING), "to read keys again")
 
     def suspend(self) -> None:
-        """As `kill -TSTP` from another terminal."""
+        """Suspend the program, as `kill -TSTP` from another terminal does."""
         os.kill(self._pid, signal.SIGTSTP)
 
     def wait_stopped(self) -> None:
-        """Until the program is suspended. What it drew is gone then, as with a shell's own screen."""
+        """Wait until the program is suspended, then clear the screen, as a shell would overwrite it."""
         deadline = time.monotonic() + PATIENCE
         while not os.WIFSTOPPED(os.waitpid(self._pid, os.WUNTRACED | os.WNOHANG)[1]):
             assert time.monotonic() < deadline, f"waited in vain for the program to stop; its screen:\n{self.text}"
@@ -160,15 +162,15 @@ class Terminal:
         self.clear()
 
     def go_on(self) -> None:
-        """What `fg` does."""
+        """Resume the program, as `fg` does."""
         os.kill(self._pid, signal.SIGCONT)
 
     def clear(self) -> None:
-        """Something else writes over the whole screen."""
+        """Clear the screen, as if another program had written over it."""
         self._screen.reset()
 
     def wait_exit(self) -> int:
-        """Until the program has ended; its exit code."""
+        """Wait until the program has ended, and return its exit code."""
         deadline = time.monotonic() + PATIENCE
         while self._read(deadline - time.monotonic()):
             pass
@@ -177,11 +179,11 @@ class Terminal:
         return self.exit_code
 
     def copied(self) -> list[str]:
-        """Every text sent to the terminal's clipboard by OSC 52, oldest first."""
+        """Return every text sent to the terminal's clipboard by OSC 52, oldest first."""
         return [base64.b64decode(payload).decode() for payload in _OSC_52.findall(self.output)]
 
     def _read(self, seconds: float) -> bool:
-        """Feed the screen what the program printed; False if it ended, or printed nothing for `seconds`."""
+        """Feed the screen what the program printed; return False if it ended or printed nothing for `seconds`."""
         ready, _, _ = select.select([self._terminal], [], [], max(0.0, seconds))
         if not ready:
             return False

@@ -1,4 +1,4 @@
-"""The app on vaults, settings and indexes that are not as they should be."""
+"""Tests of the app with invalid vaults, settings and indexes."""
 
 from __future__ import annotations
 

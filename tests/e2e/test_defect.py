@@ -1,4 +1,4 @@
-"""A defect of our own while the app is open."""
+"""Tests of an internal error while the app is open."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the app imports before its first frame."""
+"""Tests of what the app imports before its first frame."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _IMPORTED = re.compile(rb"^import time: +\d+ \| +\d+ \| +([\w.]+)", re.MULTILINE
 
 
 def test_nothing_of_the_engine_is_imported_before_the_first_frame(shell: Mapping[str, str]) -> None:
-    """Python reports imports on stderr, where Textual draws as well: what comes first was first."""
+    """Compare the order on stderr, where Python logs imports and Textual draws."""
     with Terminal([sys.executable, "-X", "importtime", "-m", "excerpt", "demo"], shell, 140, 45) as app:
         app.wait_until(lambda: b"Search" in app.output, "to paint")
         before = app.output[: app.output.index(b"Search")]

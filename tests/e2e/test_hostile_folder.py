@@ -1,4 +1,4 @@
-"""A vault full of Python files and programs, in which excerpt is started: none of them is imported or run."""
+"""Tests of excerpt started in a vault full of Python files and programs: it must import and run none of them."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ EXCERPT = str(Path(sys.executable).parent / "excerpt")
 MODULES = sorted(
     {*sys.stdlib_module_names, *packages_distributions(), "rapidocr", "onnxruntime", "sitecustomize", "usercustomize"}
 )
-"""What could be imported: of Python, of what is installed, and of what is not."""
+"""Names of modules that could be imported: the standard library, installed packages and missing ones."""
 PROGRAMS = """
     tesseract tmux xclip xsel wl-copy clip.exe pbcopy xdg-open wslview open rundll32.exe mount git sh python python3
     nano vim vi micro emacs zathura okular evince mupdf gcc cc ld ldconfig uname
     """
-"""What could be started."""
+"""Names of programs that could be started."""
 
 WORDS: Mapping[str, Sequence[str]] = {
     "demo": ["--path"],
@@ -57,14 +57,14 @@ WORDS: Mapping[str, Sequence[str]] = {
     "config": [],
     "doctor": [],
 }
-"""What each command is called with."""
+"""The arguments that each command is called with."""
 CODES = {"edit": 3, "forget": 3, "learned": 1, "push": 3}
-"""Their exit codes, where there is no such memory, nothing learned, and no server; 0 for the others."""
+"""Exit codes without such a memory, learned notes or a server; 0 for the other commands."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hostile:
-    """A folder, the environment of a shell in it, and the folder where what runs leaves its name."""
+    """A folder, the environment of a shell in it, and the folder where executed files leave their names."""
 
     folder: Path
     shell: Mapping[str, str]
@@ -82,7 +82,7 @@ class Hostile:
         )
 
     def change(self) -> None:
-        """Leave something to be read by another process: a note of more than 256 kB."""
+        """Write a note of more than 256 kB, which makes a worker process read it."""
         large = self.folder / "Large.md"
         large.write_text(f"# Large {os.urandom(4).hex()}\n\n" + "A walrus is large. \n\n" * 15_000)
 
@@ -93,7 +93,7 @@ class Hostile:
 
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory: pytest.TempPathFactory, tesseract: None) -> Hostile:
-    """The vault, indexed from within, attachments and all."""
+    """Index the vault from inside it, with attachments."""
     base = tmp_path_factory.mktemp("hostile")
     folder, traces, home = base / "vault", base / "traces", base / "home"
     for made in (folder, traces, folder / "excerpt", folder / "multiprocessing", home / "config"):
@@ -198,7 +198,7 @@ def test_an_mcp_server_over_http_runs_nothing(hostile: Hostile) -> None:
 
 
 def searched(port: int, token: str) -> str:
-    """What the server answers to a search once it is up to date."""
+    """Return the server's result of a search once the index is up to date."""
     headers = {
         "Authorization": f"Bearer {token}",
         "Content-Type": "application/json",
@@ -224,7 +224,7 @@ def searched(port: int, token: str) -> str:
 
 
 def test_the_settings_of_an_agent_name_no_python_that_takes_modules_from_there(hostile: Hostile) -> None:
-    """Where the program is not on the PATH."""
+    """Check the printed agent settings when the program is not on the PATH."""
     said = hostile.run("mcp", ".", "--print-config", "claude")
     server = json.loads(said.stdout)["mcpServers"]["excerpt"]
     assert [server["command"], *server["args"][:3]] == [sys.executable, "-P", "-m", "excerpt"]

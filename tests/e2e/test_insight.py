@@ -1,4 +1,4 @@
-"""What the commands about the guide print for programs: overview, related, map, read and peek."""
+"""Tests of the JSON of overview, related, map, read and peek on the guide."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests import commands
 
 
 def printed(shell: Mapping[str, str], *words: str) -> Any:
-    """What a command prints as JSON."""
+    """Return the JSON that a command prints."""
     return json.loads(commands.printed(*words, "--vault", DEMO, "--no-refresh", "--json", environment=shell))
 
 

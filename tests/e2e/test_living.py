@@ -1,4 +1,4 @@
-"""A vault that changes while the program is open, in a terminal: what is written is in the list, and nobody is left."""
+"""Tests of a vault that changes while the app is open: changes appear, and no process remains."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def vault(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def shell(tmp_path: Path) -> Mapping[str, str]:
-    """With an editor that adds a line about parsnips by itself."""
+    """Return a shell environment with an editor that appends a line about parsnips."""
     editor = tmp_path / "editor"
     editor.write_text('#!/bin/sh\nprintf "\\nRoast walrus beside parsnips.\\n" >> "$1"\n')
     editor.chmod(0o755)
@@ -62,7 +62,7 @@ def status(vault: Path, shell: Mapping[str, str]) -> str:
 
 
 def indexers_of(vault: Path) -> list[int]:
-    """The processes that index a vault, where the system can be asked."""
+    """Return the ids of the processes that index a vault; none without /proc."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         try:

@@ -1,5 +1,4 @@
-"""A memory whose source changes, in a terminal of 80 columns; and from the command line kept, found, changed, forgotten
-and taken back."""
+"""Tests of a memory whose source changes, in a terminal of 80 columns, and of memories on the command line."""
 
 from __future__ import annotations
 
@@ -34,7 +33,7 @@ def shell(tmp_path: Path) -> Mapping[str, str]:
 
 @pytest.fixture
 def app(shell: Mapping[str, str], vault: Path) -> Iterator[Terminal]:
-    """The app on the vault, with the answer to a query on the screen."""
+    """Start the app on the vault with the hits of a query on the screen."""
     with Terminal([*EXCERPT, str(vault)], shell, 80, 24) as terminal:
         terminal.wait_for("2 notes · up to date")
         terminal.type("ship march")
@@ -45,12 +44,12 @@ def app(shell: Mapping[str, str], vault: Path) -> Iterator[Terminal]:
 
 
 def run(shell: Mapping[str, str], vault: Path, *words: str) -> Any:
-    """What a command prints as JSON."""
+    """Return the JSON that a command prints."""
     return json.loads(commands.printed(*words, "--vault", vault, "--json", environment=shell))
 
 
 def remember_hit(app: Terminal) -> None:
-    """Keep the selected hit, tagged and with a reason."""
+    """Remember the selected hit, with a tag and a reason."""
     app.press("ctrl+r")
     app.wait_for("Why it matters", "Launch.md, line 3")
     app.type("release")

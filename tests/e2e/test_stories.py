@@ -1,7 +1,7 @@
-"""What people come for, each from the first key to the last, in a small terminal and in a large one.
+"""User stories from the first key to the last, in a small and in a large terminal.
 
-They press what the screen offers at that moment, or what the help says, and end by what is outside of the screen
-wherever there is such a thing: the clipboard, the files in the home, what the editor was started with.
+They press only keys that the screen offers or the help lists. Where possible they check results outside the screen: the
+clipboard, files in the home, the editor's arguments.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ ALMANAC = {
     + "\n"
     for month in range(1, 13)
 }
-"""Far more than a pack of 1,000 tokens holds."""
+"""A vault far larger than a pack of 1,000 tokens."""
 KITCHEN = {"Soup.md": "# Soup\n\nSimmer red lentils with cumin.\n"}
 
 SIZE = (80, 24)
-"""Columns and rows of the terminal, by the fixture `size`."""
+"""Columns and rows of the terminal; the fixture `size` sets them."""
 
 _SIGNS = {"⇥": "tab", "⏎": "enter", "space": " ", "⌫": "backspace"}
-"""Keys that the screen shows by a sign."""
+"""Keys that the screen shows as a symbol."""
 
 _SOURCE = re.compile(r"^From (?P<path>.+\.md):(?P<first>\d+)(?:-(?P<last>\d+))?, modified", re.MULTILINE)
 _FENCED = re.compile(r"^(?P<fence>`{3,})\n(?P<text>.*?)\n(?P=fence)$", re.MULTILINE | re.DOTALL)
@@ -68,7 +68,7 @@ def written(folder: Path, notes: Mapping[str, str]) -> Path:
 
 
 def read(folder: Path) -> dict[str, str]:
-    """All files of a folder, by path."""
+    """Return the text of all files of a folder, by path."""
     files = (file for file in folder.rglob("*") if file.is_file())
     return {file.relative_to(folder).as_posix(): file.read_text(encoding="utf-8") for file in files}
 
@@ -78,7 +78,7 @@ def read(folder: Path) -> dict[str, str]:
     params=[pytest.param((80, 24), id="80x24"), pytest.param((140, 45), id="140x45", marks=pytest.mark.large)],
 )
 def size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every story in both terminals, the larger one by `make stories`."""
+    """Run every story in both terminal sizes; the large one only with `make stories`."""
     monkeypatch.setattr("tests.e2e.test_stories.SIZE", request.param)
 
 
@@ -94,8 +94,10 @@ def home(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def editor(tmp_path: Path) -> Path:
-    """An editor that is told by the file `edit`, beside it, what to replace by what in the file that it opens, and
-    writes its arguments to `arguments`."""
+    """Write a fake editor that replaces text in the file it opens and writes its arguments to `arguments`.
+
+    What to replace by what is read from the file `edit` beside it.
+    """
     program = tmp_path / "bin" / "vim"
     program.parent.mkdir()
     program.write_text(
@@ -117,7 +119,7 @@ def shell(home: Path, editor: Path) -> Mapping[str, str]:
 
 @contextmanager
 def opened(shell: Mapping[str, str], *arguments: str) -> Iterator[Terminal]:
-    """The program, which is left by ctrl+q and gives the terminal back as it was."""
+    """Run the program, quit it with ctrl+q, and check that it restores the terminal."""
     with Terminal([*EXCERPT, *arguments], shell, *SIZE) as app:
         yield app
         app.press("ctrl+q")
@@ -128,7 +130,7 @@ def opened(shell: Mapping[str, str], *arguments: str) -> Iterator[Terminal]:
 
 @contextmanager
 def reading(shell: Mapping[str, str], vault: Path) -> Iterator[Terminal]:
-    """The program on a vault, once all of it is indexed; it leaves the vault as it was."""
+    """Run the program on an indexed vault, and check that it does not change the vault."""
     before = read(vault)
     with opened(shell, str(vault)) as app:
         wait_indexed(app, len(before))
@@ -137,14 +139,14 @@ def reading(shell: Mapping[str, str], vault: Path) -> Iterator[Terminal]:
 
 
 def wait_indexed(app: Terminal, notes: int) -> None:
-    """Until all of a vault is indexed; a machine may have no watches left to tell of changes."""
+    """Wait until the whole vault is indexed; a machine without free inotify watches shows "polled"."""
     states = (f"{notes} note{'' if notes == 1 else 's'} · {state}" for state in ("up to date", "polled"))
     told = tuple(states)
     app.wait_until(lambda: any(each in app.text for each in told), f"to show {told}")
 
 
 def search(app: Terminal, query: str, first: str) -> None:
-    """Type a query and wait until what is to be first is, with the pack."""
+    """Type a query and wait until `first` is the first hit and the pack is built."""
     app.type(query)
     app.wait_for(f"❯ {query}", " hit", " tokens ")
     app.wait_until(lambda: first_hit(app) == first, f"to have {first} first")
@@ -152,13 +154,13 @@ def search(app: Terminal, query: str, first: str) -> None:
 
 
 def first_hit(app: Terminal) -> str:
-    """The first hit of the list: its note and heading, without the sign before."""
+    """Return note and heading of the first hit in the list, without its symbol."""
     row = next((line for line in app.lines if re.match(r"[▌ ] 1 ", line)), "")
     return re.split(r"\s{2,}", row[4:].lstrip("●○◆ "))[0]
 
 
 def press(app: Terminal, *offers: str) -> None:
-    """Press the keys of what the screen offers, such as `^y copy pack`, each once it does."""
+    """Press the keys of offers on the screen such as `^y copy pack`, each once it is shown."""
     for offer in offers:
         app.wait_for(f" {offer}")
         sign = offer.partition(" ")[0].replace("^", "ctrl+")
@@ -166,7 +168,7 @@ def press(app: Terminal, *offers: str) -> None:
 
 
 def key_by_help(app: Terminal, what: str) -> str:
-    """Ask the help for what does something; the key it says."""
+    """Return the key that the help lists for `what`."""
     press(app, "? help" if " ? help" in app.text else "F1 help")
     app.wait_for("A key, or what it does")
     app.type(what)
@@ -181,13 +183,13 @@ def key_by_help(app: Terminal, what: str) -> str:
 
 
 def rows_of_help(app: Terminal, what: str) -> list[str]:
-    """The rows of the help that have a key for something, from the key on."""
+    """Return the rows of the help that list a key for `what`, each from the key on."""
     rows = (line.partition("│ ")[2] for line in app.lines)
     return [row for row in rows if what in row and not row.startswith((" ", what))]
 
 
 def run_by_name(app: Terminal, name: str) -> None:
-    """Have the palette run a command, as the help says."""
+    """Run a command from the palette, opened with the key that the help lists."""
     app.press(key_by_help(app, "Find any command by name").replace("^", "ctrl+"))
     app.wait_for("Search for commands")
     app.type(name)
@@ -197,7 +199,7 @@ def run_by_name(app: Terminal, name: str) -> None:
 
 
 def next_copy(app: Terminal, offer: str) -> str:
-    """Press the key of an offer that copies; what it sent to the clipboard."""
+    """Press the key of an offer that copies, and return the text sent to the clipboard."""
     return copied_by(app, lambda: press(app, offer))
 
 
@@ -209,7 +211,7 @@ def copied_by(app: Terminal, act: Callable[[], object]) -> str:
 
 
 def passages(copied: str) -> list[tuple[str, str]]:
-    """The passages of a pack: where each is from, as path and lines, and its text."""
+    """Return the passages of a pack, each as its source (path and lines) and its text."""
     sources = [match.groupdict() for match in _SOURCE.finditer(copied)]
     texts = [match["text"] for match in _FENCED.finditer(copied)]
     return [
@@ -219,12 +221,12 @@ def passages(copied: str) -> list[tuple[str, str]]:
 
 
 def sources(copied: str) -> list[str]:
-    """The notes that the passages of a pack are from, in order."""
+    """Return the source notes of a pack's passages, in order."""
     return [match["path"] for match in _SOURCE.finditer(copied)]
 
 
 def in_note(place: str) -> str:
-    """The lines of a note of the garden that a source names."""
+    """Return the lines of a `GARDEN` note that a source names."""
     path, _, lines = place.rpartition(":")
     first, last = map(int, lines.split("-"))
     return "\n".join(GARDEN[path].split("\n")[first - 1 : last])
@@ -247,7 +249,7 @@ def test_someone_finds_passages_and_copies_them_for_a_prompt(
         app.wait_for("▌ 2 ")
         app.type(" worms")
         app.wait_for("❯ compost worms", "▌ 1 ", "Compost › Worms", "Compost.md · line 10")
-        for marked, rank in ((1, 2), (2, 4), (3, 3)):  # the fragments of one note stand together
+        for marked, rank in ((1, 2), (2, 4), (3, 3)):  # the fragments of one note are adjacent
             press(app, "⇥ mark")
             app.wait_for(f"{marked} marked", f"▌ {rank} ")
         copied = next_copy(app, "^y copy pack")
@@ -414,7 +416,7 @@ def test_someone_edits_a_note_and_finds_what_it_says_now(shell: Mapping[str, str
         press(app, "⏎ open")
         app.wait_for("never quinces or onions")
         assert arguments_of(editor) == ["+10", str(garden / "Wormery.md")]
-        # At once, as one types: none of it may be lost while the list is still drawn.
+        # Type at once: no key may be lost while the list is still being drawn.
         app.press("ctrl+u")
         search(app, "quinces", "Wormery › Feeding")
         app.press("esc")

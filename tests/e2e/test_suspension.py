@@ -1,4 +1,4 @@
-"""The program is suspended and goes on, as by ctrl+z and fg in a shell."""
+"""Tests of suspending and resuming the program, as by ctrl+z and fg in a shell."""
 
 from __future__ import annotations
 

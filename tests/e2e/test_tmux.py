@@ -1,4 +1,4 @@
-"""The app in tmux: what is copied reaches tmux's buffer and the terminal outside whole, or it is said where it is."""
+"""Tests in tmux: a copied pack reaches tmux and the outer terminal complete, or a message names its file."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ pytestmark = [
 ]
 
 WORDS = 6_000
-"""In a note whose pack is over 60,000 bytes."""
+"""The number of words in a note whose pack exceeds 60,000 bytes."""
 
 
 TOAST_END = 97
-"""The column up to which toasts stand, in a terminal of 100."""
+"""The column where toasts end, in a terminal of 100 columns."""
 
 
 class Tmux:
-    """A terminal in which tmux runs, with a server of the test's own, and the app in that."""
+    """A terminal that runs tmux with its own server, and the app inside it."""
 
     def __init__(self, terminal: Terminal, socket: Path, environment: Mapping[str, str]) -> None:
         self.terminal = terminal
@@ -50,9 +50,11 @@ Start = Callable[..., Tmux]
 
 @pytest.fixture
 def start(tmp_path: Path, shell: Mapping[str, str]) -> Iterator[Start]:
-    """Starts tmux and the app on a vault, with commands for tmux's configuration, in a terminal of the type `term`.
+    """Return a function that starts tmux with the app on a vault.
 
-    `path` is the app's PATH, where it is not the shell's."""
+    It takes commands for tmux's configuration, the terminal type `term`, and `path`, the app's PATH if it differs from
+    the shell's.
+    """
     socket, config = tmp_path / "tmux", tmp_path / "tmux.conf"
 
     with ExitStack() as stack:
@@ -72,7 +74,7 @@ def start(tmp_path: Path, shell: Mapping[str, str]) -> Iterator[Start]:
 
 @pytest.fixture
 def vault(tmp_path: Path) -> Path:
-    """A note that makes a pack of over 60,000 bytes, all of its words different."""
+    """Write a note whose pack exceeds 60,000 bytes, all its words different."""
     folder = tmp_path / "vault"
     folder.mkdir()
     paragraphs = (" ".join(f"naïve{number}" for number in range(at, at + 100)) for at in range(0, WORDS, 100))
@@ -81,7 +83,7 @@ def vault(tmp_path: Path) -> Path:
 
 
 def copy_pack(tmux: Tmux, told: str) -> None:
-    """Copy the whole note as a pack, until that is told."""
+    """Copy the whole note as a pack, and wait until the toast contains `told`."""
     terminal = tmux.terminal
     terminal.wait_for("1 note")
     terminal.type("synchronise")
@@ -100,9 +102,10 @@ def copy_pack(tmux: Tmux, told: str) -> None:
 
 
 def toast(terminal: Terminal) -> str:
-    """What the toast says, without its line ends and blanks.
+    """Return the text of the toast without whitespace.
 
-    Its border is the lowest of its kind: those that mark a passage in the context stand above."""
+    Its border is the last `▎` of a row; borders of passages in the context are further left.
+    """
     lines = [line[:TOAST_END] for line in terminal.lines]
     border = next((line.rindex("▎") for line in reversed(lines) if "▎" in line), TOAST_END)
     return "".join("".join(line[border + 1 :].split()) for line in lines if line[border : border + 1] == "▎")
@@ -117,7 +120,7 @@ def kept_copy(home: Path) -> str:
 
 
 def reached(tmux: Tmux) -> str:
-    """What the terminal outside was given for its clipboard."""
+    """Return the text last sent to the outer terminal's clipboard."""
     tmux.terminal.wait_until(lambda: bool(tmux.terminal.copied()), "to send what was copied")
     return tmux.terminal.copied()[-1]
 

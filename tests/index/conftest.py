@@ -1,4 +1,4 @@
-"""Small real vaults, and small real models: two, as a change of model is a case of its own."""
+"""Small real vaults and two small real models, as a change of model is tested too."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ WORDS = (
 
 
 def make_model(folder: Path, dimensions: int, seed: int) -> Path:
-    """A model2vec folder over a few words."""
+    """Write a model2vec folder with a vocabulary of a few words."""
     folder.mkdir()
     tokenizer = Tokenizer(WordLevel({word: number for number, word in enumerate(["[UNK]", *WORDS])}, "[UNK]"))
     tokenizer.pre_tokenizer = Whitespace()
@@ -53,14 +53,14 @@ def make_model(folder: Path, dimensions: int, seed: int) -> Path:
 
 @pytest.fixture(scope="session")
 def models(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """Two models of different dimensions."""
+    """Return two models of different dimensions."""
     folder = tmp_path_factory.mktemp("models")
     return make_model(folder / "one", 16, 1), make_model(folder / "two", 24, 2)
 
 
 @pytest.fixture
 def settings(models: tuple[Path, Path]) -> Settings:
-    """Settings under which a build of a small vault takes milliseconds."""
+    """Return settings that make a build of a small vault take milliseconds."""
     return Settings(embedding=EmbeddingSettings(str(models[0])), pack=PackSettings(tokenizer="chars/4"))
 
 
@@ -73,13 +73,13 @@ def vault(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def index(tmp_path: Path) -> Path:
-    # A cache folder may be called anything; these characters have a meaning in URIs, globs or SQL.
+    # A cache folder may have any name; these characters are special in URIs, globs or SQL.
     return tmp_path / "cache of [it's] 100%?#é" / "index"
 
 
 @pytest.fixture
 def write(vault: Path) -> WriteNote:
-    """Write a note into the vault."""
+    """Return a function that writes a note into the vault."""
 
     def write_note(path: str, text: str) -> Path:
         file = vault / path
@@ -92,8 +92,7 @@ def write(vault: Path) -> WriteNote:
 
 @pytest.fixture
 def quick_folder(tmp_path: Path) -> Iterator[Path]:
-    """A folder in memory where there is one: that of a process that is killed outlives it as a disk's does, and a
-    sync takes no time."""
+    """Return a folder in /dev/shm where possible: it survives a killed process as on a disk, and syncs cost nothing."""
     if not os.access(MEMORY, os.W_OK):
         yield tmp_path
         return
@@ -103,7 +102,7 @@ def quick_folder(tmp_path: Path) -> Iterator[Path]:
 
 @contextmanager
 def full_disk(room: int = 16) -> Iterator[None]:
-    """Meanwhile no file of this process grows beyond so many bytes. (POSIX; the system gives another reason.)"""
+    """Limit the size of every file this process writes to `room` bytes (POSIX; the errno differs from a full disk)."""
     import resource
 
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)

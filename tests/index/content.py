@@ -1,4 +1,4 @@
-"""All that an index says about its vault, whatever the keys and the order of building: what two are compared by."""
+"""The content of an index independent of its keys and build order, to compare two indexes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _TABLES = {
 
 
 def content(index: Path, settings: Settings) -> dict[str, object]:
-    """Fragments, postings with their places, vectors, texts, and what else the catalog holds of the notes."""
+    """Return fragments, postings with positions, vectors, texts, and the catalog's other data about notes."""
     with closing(Snapshot.open(index, settings)) as snapshot:
         rows = snapshot.table.notes.tolist()
         fragments: list[Fragment] = snapshot.fragments(snapshot.lexical.keys.tolist())
@@ -49,6 +49,6 @@ def places(fragments: list[Fragment], postings: TermPostings) -> list[tuple[str,
 
 
 def tables(index: Path) -> dict[str, list[str]]:
-    """The rows of the newest generation's catalog, without the numbers that notes and fragments have."""
+    """Return the rows of the newest generation's catalog, without the ids of notes and fragments."""
     with closing(Catalog.open_to_read(index)) as catalog:
         return {name: sorted(map(repr, catalog.rows(sql))) for name, sql in _TABLES.items()}

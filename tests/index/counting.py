@@ -1,4 +1,4 @@
-"""Documents as tests write them, counted."""
+"""Inverted lists of documents written out in tests."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from excerpt.text.numbers import Lexicon, Occurrences
 
 
 def invert(documents: Sequence[tuple[Sequence[str], Sequence[int]]]) -> Inverted:
-    """The terms of documents given as (terms, positions), positions ascending."""
+    """Return the terms of documents given as (terms, positions), positions ascending."""
     lexicon = Lexicon()
     terms = [lexicon[term] for words, _ in documents for term in words]
     docs = [number for number, (words, _) in enumerate(documents) for _ in words]

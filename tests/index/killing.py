@@ -1,7 +1,7 @@
-"""Builds that are killed or find no room, one after the other: test_killed.py runs this, and this forks them.
+"""Builds that are killed or run out of disk space, one after the other; test_killed.py runs this script.
 
-A forked build has everything imported, so that it is as quick as that of a process that stays; the parent has no
-threads that a fork could tear apart.
+The script forks each build, so that all modules are loaded, as in a long-running process. The parent has no threads
+that a fork could break.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from tests.index.content import content
 
 _WORDS = ("garden", "soil", "water", "rose", "prune", "winter", "seed", "compost", "tea", "kettle", "leaf", "brew")
 _FIRST_NOTES = 12
-# Seconds that a build of each kind is given at most, to begin with; then a little more after each that was killed, less
-# after one that was done before. So a quarter are done, and the others are killed all over their course, on a busy
-# machine too.
+# Seconds until a build is killed, at most, per kind: starts with _GIVEN, grows a little after each killed build, and
+# shrinks after each that completed before. So about a quarter complete, and the others are killed at moments spread
+# over their whole course, on a busy machine too.
 _GIVEN = 0.05
 _MORE, _LESS = 1.05, 0.87
 _REFUSED = 3
@@ -37,7 +37,7 @@ _SEED = 1
 
 
 def _in_small_steps() -> None:
-    """Let a dozen small notes go through all that a large vault does: several commits, merges, matrices anew."""
+    """Shrink batch sizes so that a dozen small notes cause several commits, merges and new matrices."""
     building._FIRST_NOTES = 3
     building._FIRST_BYTES = 2_000
     building._GROWTH = 1
@@ -47,7 +47,7 @@ def _in_small_steps() -> None:
 
 
 class Vault:
-    """A vault that is edited at random."""
+    """A vault with random edits."""
 
     def __init__(self, root: Path, rng: random.Random) -> None:
         self.root, self._rng, self._count = root, rng, 0
@@ -56,7 +56,7 @@ class Vault:
             self._write(self._new_path())
 
     def edit(self) -> None:
-        """One to four edits."""
+        """Make one to four edits."""
         for _ in range(self._rng.randint(1, 4)):
             kinds = (self._create, self._change, self._change, self._remove, self._rename, self._move_folder)
             self._rng.choice(kinds)()
@@ -98,7 +98,7 @@ class Vault:
 
 
 class Killer:
-    """Kills builds until there were enough, and holds what is left of each to what a clean build makes."""
+    """A test driver that interrupts builds and compares what remains with a clean build."""
 
     def __init__(self, folder: Path, models: tuple[str, str], seed: int) -> None:
         self._rng = random.Random(seed)
@@ -112,7 +112,7 @@ class Killer:
         self.seen: Counter[str] = Counter()
 
     def end_badly(self, how: str, times: int) -> None:
-        """Let builds end that way ("killed", "full") until so many did. Raises AssertionError with what went wrong."""
+        """Interrupt builds by `how` ("killed", "full"), `times` times; raise AssertionError on a fault."""
         end = {"killed": self._kill, "full": self._fill}[how]
         while self.seen[how] < times:
             kind = self._prepare()
@@ -136,13 +136,13 @@ class Killer:
         return kind
 
     def _left(self) -> dict[str, object] | None:
-        """The last generation, which must open and answer; None if there is none yet."""
+        """Return the content of the last generation, which must be readable; None if there is none yet."""
         if not Snapshot.current_generation(self._index):
             return None
         return content(self._index, self._now)
 
     def _kill(self, kind: str) -> bool:
-        """Kill a build at a moment between its begin and its end; False if it was done before."""
+        """Kill a build at a random moment; return False if it had ended before."""
         child = self._begin(kind)
         given = self._given.get(kind, _GIVEN)
         time.sleep(self._rng.random() * given)
@@ -154,18 +154,18 @@ class Killer:
         return killed
 
     def _fill(self, kind: str) -> bool:
-        """Let a build fail where one of its files, SQLite's too, grows beyond some size; False if none did."""
+        """Limit the file size of a build, SQLite's files too; return False if it succeeded."""
         _, status = os.waitpid(self._begin(kind, int(self._largest() * self._rng.random())), 0)
         assert os.WIFEXITED(status), f"a build ({kind}) died of a full disk"
         assert os.WEXITSTATUS(status) in (0, _REFUSED), f"a build ({kind}) did not tell plainly that the disk is full"
         return bool(os.WEXITSTATUS(status))
 
     def _largest(self) -> int:
-        """The size of a catalog, which is the largest file, or a log of it."""
+        """Return the size of the largest catalog, which is the largest file or as large as its log."""
         return max(file.stat().st_size for file in self._folder.glob("*/catalog.sqlite"))
 
     def _begin(self, kind: str, most_bytes: int = 0) -> int:
-        """Begin a build in a process of its own, whose files may have `most_bytes` (0: any size); returns its id."""
+        """Fork a build whose files may have `most_bytes` (0: any size), and return its process id."""
         child = os.fork()
         if child:
             return child
@@ -193,7 +193,7 @@ class Killer:
 
 
 def main(folder: str, one: str, two: str, *ends: str) -> None:
-    """`ends` are like killed=200."""
+    """Run the interruptions given as `ends`, such as killed=200."""
     _in_small_steps()
     killer = Killer(Path(folder), (one, two), _SEED)
     for how, times in (end.split("=") for end in ends):

@@ -1,4 +1,4 @@
-"""Rows of the catalog that hold something else than was written, which is sound for SQLite: never shown as right."""
+"""Tests of altered catalog rows in a database that SQLite finds sound: they are never shown as correct."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ FLIPPED = [
 
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory: pytest.TempPathFactory, models: tuple[Path, Path]) -> Kept:
-    """A vault, its index, to be copied, and its settings."""
+    """Build an index to be copied; return the vault, the index and the settings."""
     folder = tmp_path_factory.mktemp("kept")
     settings = Settings(embedding=EmbeddingSettings(str(models[0])), pack=PackSettings(tokenizer="chars/4"))
     for path, text in NOTES.items():
@@ -59,7 +59,7 @@ def before(kept: Kept) -> dict[str, object]:
 
 
 def _flip(value: str | int | None, chance: random.Random) -> str | int:
-    """Return a value with one bit flipped that leaves a text one."""
+    """Return the value with one bit flipped; a text remains valid text."""
     if isinstance(value, int):
         return value ^ (1 << chance.randrange(3))
     if not value:
@@ -69,7 +69,7 @@ def _flip(value: str | int | None, chance: random.Random) -> str | int:
 
 
 def _alter(index: Path, table: str, column: str, chance: random.Random) -> None:
-    """Flip a bit of one value, in the table and its indexes, as if it had been written so."""
+    """Flip a bit of one value in the table and its indexes, as if it had been written so."""
     key = {"fragments": "key", "notes": "id", "seals": "note"}.get(table)
     where = f"{key} = ?" if key else f"note = ? AND {column} IS ?"
     with closing(sqlite3.connect(index / FILE)) as connection, connection:
@@ -107,7 +107,7 @@ READS: dict[str, Callable[[Snapshot], object]] = {
 
 
 def _answers(index: Path, settings: Settings) -> dict[str, object]:
-    """What each read gives, each by a process of its own, so to say; its error in its place."""
+    """Return the result or the error of each read, each from a newly opened snapshot."""
     found: dict[str, object] = {}
     for name, read in READS.items():
         with closing(Snapshot.open(index, settings)) as snapshot:

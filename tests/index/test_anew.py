@@ -1,4 +1,4 @@
-"""An index that is made anew leaves the one before in its place until it is done."""
+"""Tests that a rebuild keeps the previous index in place until it is done."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.index.content import content
 
 @pytest.fixture
 def built(vault: Path, index: Path, settings: Settings, write: WriteNote) -> Path:
-    """An index of three generations."""
+    """Build an index of three generations."""
     for number in range(3):
         write(f"note {number}.md", f"# Note {number}\n\nBrew tea number {number} in a kettle.\n")
         build(vault, index, settings)

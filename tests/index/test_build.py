@@ -1,4 +1,4 @@
-"""A build shows the vault as it is now, reads no more than what changed, and is stopped by no file."""
+"""Tests of builds: they reflect the current vault, read only changed files, and survive any file."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ AS_OF_5 = (
 
 
 def found(index: Path, settings: Settings, word: str, field: str = "text") -> list[str]:
-    """Paths of the notes that have a word, sorted."""
+    """Return the sorted paths of the notes that contain a word."""
     snapshot = Snapshot.open(index, settings)
     try:
         rows = snapshot.lexical.postings(field, word).rows
@@ -103,7 +103,7 @@ def test_nothing_changed_means_nothing_is_read_embedded_or_committed(
     vault: Path, index: Path, settings: Settings, write: WriteNote, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     os.utime(write("Roses.md", ROSES), (1, 1))
-    monkeypatch.setattr(changes, "_TICK_NS", 0)  # what has just been written is looked at once more
+    monkeypatch.setattr(changes, "_TICK_NS", 0)  # files written just now are read again
     first = build(vault, index, settings)
     told: list[Progress] = []
     second = build(vault, index, settings, told.append)
@@ -124,7 +124,7 @@ def test_a_file_with_another_time_and_the_same_text_stays(
 
 
 def same_size_and_time(note: Path, before: str, after: str) -> None:
-    """Write another text that nothing but the content tells from the one before."""
+    """Replace text in a note without changing its size or modification time."""
     was = note.stat()
     note.write_text(note.read_text().replace(before, after))
     os.utime(note, ns=(was.st_atime_ns, was.st_mtime_ns))
@@ -133,7 +133,7 @@ def same_size_and_time(note: Path, before: str, after: str) -> None:
 
 @pytest.fixture
 def without_ctime(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A system that does not say when anything of a file was last changed."""
+    """Simulate a system without a change time (ctime) for files."""
     monkeypatch.setattr(scan, "_TELLS_CHANGES", False)
 
 
@@ -460,7 +460,7 @@ def test_progress_counts_up_to_the_total(vault: Path, index: Path, settings: Set
     assert [one.notes_done for one in told] == sorted(one.notes_done for one in told)
 
 
-# --- files that cannot be read ----------------------------------------------------------------------------------------
+# --- unreadable files -------------------------------------------------------------------------------------------------
 
 
 def test_files_that_are_no_notes_are_skipped_and_named(
@@ -532,7 +532,7 @@ def test_warnings_of_a_note_are_kept_until_it_changes(
     assert build(vault, index, settings).warnings == ()
 
 
-# --- what else an index depends on ------------------------------------------------------------------------------------
+# --- other inputs of an index -----------------------------------------------------------------------------------------
 
 
 def test_another_model_makes_all_vectors_anew_and_says_so(
@@ -642,10 +642,10 @@ def test_rebuild_starts_from_nothing(vault: Path, index: Path, settings: Setting
     first = build(vault, index, settings)
     report = build(vault, index, settings, rebuild=True)
     assert (report.added, report.embedded) == (1, report.fragments)
-    assert report.generation > first.generation  # so that a reader of the old one knows
+    assert report.generation > first.generation  # so that a reader of the old one notices
 
 
-# --- others at the same time ------------------------------------------------------------------------------------------
+# --- concurrent processes ---------------------------------------------------------------------------------------------
 
 
 def test_a_second_writer_waits_and_then_says_who_holds_the_index(vault: Path, index: Path, settings: Settings) -> None:

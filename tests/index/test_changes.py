@@ -1,4 +1,4 @@
-"""Whether there is anything to build is told without a build, and never otherwise than a build would have it."""
+"""Tests of detecting changes without a build: the result always agrees with what a build would do."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from excerpt.text import fragments
 
 @dataclass(frozen=True)
 class Indexed:
-    """A vault that was indexed, where nothing is so new that it could have changed since within the clock's tick."""
+    """An indexed vault whose files are older than the clock's tick, so that none is checked again."""
 
     vault: Path
     index: Path
@@ -48,8 +48,8 @@ def indexed(vault: Path, index: Path, settings: Settings, monkeypatch: pytest.Mo
     (vault / "beds").mkdir()
     (vault / "beds" / "Roses.md").write_text("# Roses\n\nPrune a rose in winter.\n")
     (vault / "Tea.md").write_text("# Tea\n\nBrew tea in a kettle.\n")
-    (vault / "no text.md").symlink_to("/nowhere.md")  # skipped for what it is, without being read
-    time.sleep(0.02)  # the file system's clock
+    (vault / "no text.md").symlink_to("/nowhere.md")  # skipped by its type, without being read
+    time.sleep(0.02)  # longer than the file system's clock tick
     build(vault, index, settings)
     return Indexed(vault, index, settings)
 

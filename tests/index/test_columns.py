@@ -1,4 +1,4 @@
-"""Columns on disk: what is read back is what was written, whatever the widths, and damage shows when looked at."""
+"""Tests of the columns on disk: they read back as written for all integer widths, and damage is detected."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.index.counting import invert
 
 
 def segment(*documents: dict[str, list[int]]) -> Segment:
-    """Documents given as the positions of their words."""
+    """Return a segment of documents given as the positions of their words."""
     flat = [
         (
             [word for word, places in document.items() for _ in places],

@@ -1,4 +1,4 @@
-"""A build is paused, resumed and cancelled from another thread, and says how long it worked."""
+"""Tests of pausing, resuming and cancelling a build from another thread, and of its working time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.index.conftest import WriteNote
 
 @pytest.fixture
 def thirty(write: WriteNote, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A vault of thirty notes, of which eight make the first batch."""
+    """Write thirty notes, of which the first batch takes eight."""
     monkeypatch.setattr(building, "_FIRST_NOTES", 8)
     for number in range(30):
         write(f"{number:02}.md", f"# Note\n\nText {number}.\n")

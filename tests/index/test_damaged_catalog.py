@@ -1,5 +1,7 @@
-"""A catalog whose tables are not as this version makes them, whose rows are altered, or files in the place of which
-stands something else: right answers, or a sentence, and a sound index after the next build."""
+"""Tests of a catalog with altered tables or rows, or with something else in place of its files.
+
+The result must be correct answers or an error message, and a sound index after the next build.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,7 @@ STATEMENTS = [
 
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory: pytest.TempPathFactory, models: tuple[Path, Path]) -> Kept:
-    """A vault, its index of three generations, to be copied, and its settings."""
+    """Build an index of three generations to be copied; return the vault, the index and the settings."""
     folder = tmp_path_factory.mktemp("kept")
     settings = Settings(embedding=EmbeddingSettings(str(models[0])), pack=PackSettings(tokenizer="chars/4"))
     for path, text in NOTES.items():
@@ -87,14 +89,14 @@ def test_tables_that_this_version_does_not_make_are_noticed_and_made_anew(
     assert build(vault, index, settings).rebuilt == ""
 
 
-# --- what is no file --------------------------------------------------------------------------------------------------
+# --- special files ----------------------------------------------------------------------------------------------------
 
 SECONDS = 60.0
-"""How long it may take to read and mend such an index; what waits for a pipe never ends."""
+"""Seconds allowed for reading and repairing such an index; a read of a pipe would never end."""
 
 
 def _within_time(work: Callable[[], object]) -> None:
-    """Do it in a thread of its own, which is left behind where it waits for ever."""
+    """Run `work` in a daemon thread, and fail if it does not end in time."""
     failures: list[BaseException] = []
 
     def run() -> None:

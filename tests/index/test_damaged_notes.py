@@ -1,4 +1,4 @@
-"""Every way that notes were found to be damaged, in one vault: how each ends, and where its text is found."""
+"""Tests of every known kind of damaged note, in one vault: its warning, and where its text is found."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LAUGHS = "a: &a [x, x]\n" + "".join(
 
 @dataclass(frozen=True)
 class Case:
-    """What a file holds, a part of the warning (or "" for none), and the line of its zeppelin; 0 for none."""
+    """The content of a file, a part of its warning ("" for none), and the line with "zeppelin" (0 for none)."""
 
     content: str | bytes
     warning: str
@@ -86,7 +86,7 @@ DEEP = "/".join(f"d{number}" for number in range(40))
 
 @pytest.fixture(scope="module")
 def damaged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[BuildReport, Snapshot]]:
-    """The index of a vault of all of them, with links that loop and a note under forty folders, built once."""
+    """Build the index of a vault with all cases, links that loop and a note 40 folders deep."""
     vault = tmp_path_factory.mktemp("damaged")
     for name, content in [(name, case.content) for name, case in CASES.items()] + [
         (name, content) for name, (content, _) in SKIPPED.items()

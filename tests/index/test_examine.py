@@ -1,4 +1,4 @@
-"""An index held against its vault: each thing that can be wrong is made wrong for real, found, named, and mended."""
+"""Tests of verifying an index against its vault: every kind of fault is detected, named and repaired."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ Mend = Callable[[Health], str]
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory, models: tuple[Path, Path]) -> Path:
-    """A vault and its index of several generations, with deleted fragments and more than one segment; to be copied."""
+    """Build an index of several generations, segments and deleted fragments, with its vault; tests copy it."""
     folder = tmp_path_factory.mktemp("made")
     vault = folder / "vault"
     settings = Settings(embedding=EmbeddingSettings(str(models[0])), pack=PackSettings(tokenizer="chars/4"))
@@ -77,7 +77,7 @@ def look(built: Path, vault: Path, settings: Settings) -> Look:
 
 @pytest.fixture
 def mend(built: Path, vault: Path, settings: Settings) -> Mend:
-    """What `excerpt doctor --fix` does; returns what was made anew."""
+    """Return a function that repairs as `excerpt doctor --fix` does and returns what was rebuilt."""
 
     def what_was_found(health: Health) -> str:
         schedule_repair(built, health.faults)
@@ -97,7 +97,7 @@ def sql(index: Path, *statements: str) -> None:
 
 
 def record(index: Path, name: str) -> None:
-    """Have the catalog believe a derived file as it is now."""
+    """Record a derived file's current size and checksum in the catalog."""
     file = seal(index, name)
     sql(index, f"UPDATE files SET size = {file.size}, crc = {file.crc} WHERE name = '{name}'")
 
@@ -143,7 +143,7 @@ def test_a_note_that_was_cut_by_other_code_is_not_indexed_yet(look: Look, built:
 
 
 def edited(file: Path) -> None:
-    """Change a text in a way that keeps time and size."""
+    """Change a text without changing its size or modification time."""
     before = file.stat()
     file.write_text(file.read_text().replace("Compost", "Compass"))
     os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
@@ -164,7 +164,7 @@ def test_a_file_with_other_permissions_is_not_a_changed_one(look: Look, vault: P
 
 @pytest.fixture
 def without_ctime(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A system that does not say when anything of a file was last changed."""
+    """Simulate a system without a change time (ctime) for files."""
     monkeypatch.setattr(scan, "_TELLS_CHANGES", False)
 
 
@@ -173,7 +173,7 @@ def test_a_change_that_no_time_tells_of_is_found_by_content_alone(
     look: Look, mend: Mend, built: Path, vault: Path, settings: Settings
 ) -> None:
     file = vault / "garden" / "Soil.md"
-    os.utime(file, (1_700_000_000, 1_700_000_000))  # of a file written a moment ago a build looks at the content
+    os.utime(file, (1_700_000_000, 1_700_000_000))  # a build reads the content of files written just now
     build(vault, built, settings)
     edited(file)
     assert build(vault, built, settings).changed == 0
@@ -286,7 +286,7 @@ def test_a_missing_derived_file_is_named(look: Look, built: Path) -> None:
 
 @pytest.fixture
 def misplaced(built: Path, vault: Path, settings: Settings, write: WriteNote, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A note whose words stand in the index one place further on, in files that are sound."""
+    """Index a note with every word position off by one, in files with correct checksums."""
 
     def shifted(parts: list[Inverted]) -> Segment:
         made = fuse(parts)

@@ -1,4 +1,4 @@
-"""What notes are filtered by, as it is read from the catalog."""
+"""Tests of the values that filters use, as read from the catalog."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""A disk that is full or breaks, whichever write it is: one clear error, the last generation stands, and the next build
-is as a clean one."""
+"""Tests of a full or failing disk, at every single write.
+
+Each gives one clear error, keeps the last generation, and the next build equals a clean one.
+"""
 
 from __future__ import annotations
 
@@ -28,14 +30,14 @@ from excerpt.settings import Settings
 from tests.index.conftest import WriteNote, full_disk
 from tests.index.content import content
 
-# What puts something on the disk, and is not SQLite's own. `open` counts where it makes a file.
+# Calls that write to disk, except in SQLite. `open` counts if it creates a file.
 _OF_FILES = {"write", "truncate", "flush"}
 _OF_THE_SYSTEM = {"fsync", "replace", "rename"}
 _MAKING = {"write_bytes", "create_file"}
 
 
 class Disk:
-    """A disk of which the writes are counted, and one of them fails."""
+    """A disk whose writes are counted and one of which can fail."""
 
     def __init__(self, index: Path) -> None:
         self._index = index
@@ -45,7 +47,7 @@ class Disk:
 
     @contextmanager
     def failing(self, write: int, error: int = errno.ENOSPC) -> Iterator[None]:
-        """Let the write of that number fail; none for 0."""
+        """Let the write with that number fail; 0 for none."""
         self.writes, self._failing, self._error = 0, write, error
         sys.setprofile(self._look)
         try:
@@ -79,7 +81,7 @@ def index(quick_folder: Path) -> Path:
 
 @pytest.fixture
 def disk(index: Path, monkeypatch: pytest.MonkeyPatch) -> Disk:
-    """One that a small vault's builds use as a large one's do: several commits, merges, matrices anew."""
+    """Shrink the sizes so that a small build has several commits, merges and new matrices, as a large one has."""
     monkeypatch.setattr(building, "_FIRST_NOTES", 3)
     monkeypatch.setattr(building, "_FIRST_BYTES", 300)
     monkeypatch.setattr(building, "_GROWTH", 1)
@@ -95,7 +97,7 @@ def note(number: int, words: str) -> str:
 
 @pytest.fixture
 def built(vault: Path, index: Path, settings: Settings, write: WriteNote, disk: Disk) -> Path:
-    """An index with a segment and a block too few to be merged, and a vault with changes that it does not know of."""
+    """Build an index with one unmerged segment and block, then change the vault."""
     for number in range(6):
         write(f"{'deep/' * (number % 2)}note {number}.md", note(number, "rose"))
     build(vault, index, settings)
@@ -112,7 +114,7 @@ Prepare = Callable[[], None]
 
 
 def each_write_fails(disk: Disk, run: Callable[[], object], prepare: Prepare, check: Callable[[], None]) -> int:
-    """Run with each write failing in turn; returns how many there are."""
+    """Run once for each write, with that write failing; return the number of writes."""
     prepare()
     with disk.failing(0):
         run()
@@ -201,7 +203,7 @@ def test_a_reader_finds_what_only_the_log_of_the_catalog_holds(
     write("Tea.md", "# Tea\n\nBrew the leaf.\n")
     build(vault, index, settings)
     kept = tmp_path / "kept"
-    with closing(Snapshot.open(index, settings)):  # while it is open, the log is not copied into the database
+    with closing(Snapshot.open(index, settings)):  # an open reader prevents a checkpoint of the write-ahead log
         write("Soil.md", "# Soil\n\nCompost and water.\n")
         build(vault, index, settings)
         shutil.copytree(index, kept)
@@ -229,7 +231,7 @@ def test_several_readers_do_not_keep_each_other_out_nor_the_next_build(
 
 @pytest.fixture
 def disk_of(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
-    """Mount a disk of that size, or give the one that is mounted another."""
+    """Return a function that mounts a disk of a given size, or resizes it if mounted."""
     mount, folder = shutil.which("mount"), tmp_path / "disk"
     folder.mkdir()
 

@@ -1,5 +1,7 @@
-"""Files of an index that are damaged while it is in use: the process lives, says what is wrong, and goes on after the
-next build."""
+"""Tests of index files damaged while in use.
+
+The process survives, reports the error, and works again after the next build.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +60,7 @@ print(len(read()[0]), build(vault, index, settings).rebuilt)
 
 @pytest.fixture(scope="module")
 def grown(tmp_path_factory: pytest.TempPathFactory, models: tuple[Path, Path]) -> tuple[Path, Path, Path]:
-    """A vault, its index of several segments, and the model; to be copied."""
+    """Build an index of several segments, to be copied; return the vault, the index and the model."""
     folder = tmp_path_factory.mktemp("grown")
     vault, index = folder / "vault", folder / "index"
     vault.mkdir()

@@ -1,5 +1,7 @@
-"""A build may be killed at any moment, or find the disk full: the last generation stands, and the next build makes the
-index whole."""
+"""Tests of builds killed at any moment or stopped by a full disk.
+
+The last generation remains, and the next build completes the index.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ from tests.conftest import THOROUGH
 _ENDS = {"killed": 200, "full": 60} if THOROUGH else {"killed": 40, "full": 15}
 
 
-@pytest.mark.hypothesis  # its edits and moments are drawn, so it is one of `make properties`
+@pytest.mark.hypothesis  # its edits and moments are random, so `make properties` runs it
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="a build is forked to be killed")
 def test_at_whatever_moment_it_ends_the_last_generation_stands_and_the_next_build_is_as_a_clean_one(
     quick_folder: Path, models: tuple[Path, Path]
@@ -28,7 +30,7 @@ def test_at_whatever_moment_it_ends_the_last_generation_stands_and_the_next_buil
     assert done.returncode == 0, done.stderr
     seen = json.loads(done.stdout)
     assert {how: seen[how] for how in _ENDS} == _ENDS
-    # First builds and updates, before, between and after their commits. What is rare may be missing among few; at each
-    # of its steps a commit is killed by test_recovery.py.
+    # Kills hit first builds and updates before, between and after their commits. A short run may miss rare cases;
+    # test_recovery.py kills a commit at each of its steps.
     rare = ("model", "between", "new") if THOROUGH else ()
     assert min(seen[kind] for kind in ("update", "first", "rebuild", "none", "old", *rare)) > 0

@@ -1,4 +1,4 @@
-"""The lexical index: rows are ranks of keys through deletions and merges, Whoosh reads the same, damage shows."""
+"""Tests of the lexical index: rows equal key ranks after deletions and merges, Whoosh agrees, damage is detected."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def inverted(texts: Sequence[str]) -> dict[str, Inverted]:
 
 
 def add(writer: LexicalWriter, first_key: int, *texts: str) -> None:
-    """Fragments of note 7, one a line."""
+    """Add fragments of note 7, one per text."""
     writer.add(placed([(first_key + at, 7, 1 + at) for at in range(len(texts))]), inverted(texts))
 
 
@@ -206,7 +206,7 @@ def test_whoosh_itself_searches_the_index(tmp_path: Path) -> None:
     writer.commit(2)
     with Searcher(open_whoosh_reader(tmp_path)) as searcher:
         assert searcher.doc_count() == 4
-        # By its own BM25F: most often first, and of those with one the shortest. A number counts deleted fragments too.
+        # Ordered by Whoosh's BM25F: highest count first, then the shortest. Document numbers include deleted fragments.
         assert [hit.docnum for hit in searcher.search(Term("text", "honey"))] == [2, 0, 3]
         both = And([Term("text", "honey"), Term("text", "bees")])
         assert [hit.docnum for hit in searcher.search(both)] == [2, 3]

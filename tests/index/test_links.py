@@ -1,4 +1,4 @@
-"""A link means the note that Obsidian would open."""
+"""Tests of link resolution: a link points to the note that Obsidian would open."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The loaded model is kept for the thread that asked for it, and goes to another when that one has ended."""
+"""Tests of the model cache: a loaded model belongs to the thread that asked first, until that thread ends."""
 
 import subprocess
 import sys
@@ -37,7 +37,7 @@ FOLDER = str(resources.files("excerpt") / "embedding")
 
 
 def imported_by(model: str) -> set[str]:
-    """What an interpreter of its own has imported when it has loaded a model."""
+    """Return the modules that a fresh interpreter has imported after loading a model."""
     script = f"import sys; from excerpt.index.embed import open_embedder; open_embedder({model!r}); print(*sys.modules)"
     return set(
         subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()

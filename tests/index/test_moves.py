@@ -1,4 +1,4 @@
-"""A note that was renamed or moved is known by its old path too, whenever and however that happened."""
+"""Tests of renamed and moved notes: their old paths still resolve, however and whenever they moved."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TEA = "# Tea\n\n" + "".join(f"Brew leaf {word} in a warm kettle for {word} minut
 
 
 class Vault:
-    """A vault that is indexed by one new process after the other."""
+    """A vault that is indexed by one new process after another."""
 
     def __init__(self, root: Path, index: Path, settings: Settings) -> None:
         self.root, self.index, self.settings = root, index, settings
@@ -45,7 +45,7 @@ class Vault:
 
 @pytest.fixture
 def notes(vault: Path, index: Path, settings: Settings) -> Vault:
-    """A vault of two notes and an index of it."""
+    """Return an indexed vault of two notes."""
     notes = Vault(vault, index, settings)
     notes.write("garden/Roses.md", ROSES)
     notes.write("Tea.md", TEA)

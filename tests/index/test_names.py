@@ -1,4 +1,4 @@
-"""What notes are called beside their titles, as it is kept."""
+"""Tests of the stored names of notes besides their titles."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from excerpt.index.names import tokenize_names
 
 
 def names_of(found: NameTerms) -> list[list[int]]:
-    """The digests of each name."""
+    """Return the term digests of each name."""
     ends = np.cumsum(np.frombuffer(found.lengths, LENGTH_DTYPE))
     return [part.tolist() for part in np.split(np.frombuffer(found.terms, DIGEST_DTYPE), ends[:-1])]
 

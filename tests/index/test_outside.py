@@ -1,4 +1,4 @@
-"""What happens around an index: its folder goes while it is used, the power fails, another process writes it."""
+"""Tests of outside events: a deleted index folder, a power failure, another process that writes the index."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ def test_a_snapshot_answers_on_when_its_folder_is_deleted_and_the_next_build_mak
     assert content(index, settings) == before
 
 
-# --- the power fails --------------------------------------------------------------------------------------------------
+# --- power failure ----------------------------------------------------------------------------------------------------
 
 
 class Disk:
-    """What was forced to disk: each file as it was then, and the names that each folder had."""
+    """The synced state of a disk: the status of each file and the names in each folder at its last sync."""
 
     def __init__(self, index: Path) -> None:
         self._index = index
@@ -70,7 +70,7 @@ class Disk:
             self._files[status.st_ino] = status.st_size, status.st_mtime_ns
 
     def check(self, catalog: Catalog) -> None:
-        """A commit names only what would be there after a power cut, as it is and by its name."""
+        """Check that a commit names only files that survive a power failure, with their content and name."""
         files = [self._index / file.name for kind in ("words", "vectors") for file in catalog.files(kind)]
         for file in files:
             status = file.stat()

@@ -1,4 +1,4 @@
-"""Counting, joining, dropping: whatever the documents, each word stands where it stood."""
+"""Tests of counting, joining and dropping postings: positions stay correct for any documents."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def expected(documents: list[Document]) -> dict[str, dict[int, list[int]]]:
 
 
 def content(words: Segment) -> Content:
-    """By term, document and field: the positions."""
+    """Return the positions by term, document and field."""
     found: Content = {}
     ends = np.cumsum(words.tf)
     for number, term in enumerate(words.terms):

@@ -1,4 +1,4 @@
-"""One file -> everything that is stored about it."""
+"""Tests of preparing one file: everything that is stored about it."""
 
 from __future__ import annotations
 

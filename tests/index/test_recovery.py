@@ -1,4 +1,4 @@
-"""Whatever happens to an index, a reader is told or unharmed, and the next build makes it whole."""
+"""Tests of damaged indexes: a reader gets an error or correct results, and the next build repairs the index."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NOTES = {
 
 @pytest.fixture
 def built(vault: Path, index: Path, settings: Settings, write: WriteNote) -> Path:
-    """An index of a few notes, of three generations."""
+    """Build an index of a few notes with three generations."""
     for path, text in NOTES.items():
         write(path, text)
         build(vault, index, settings)
@@ -91,7 +91,7 @@ def test_a_catalog_with_a_page_of_garbage_is_made_anew_after_a_reader_met_it(
 ) -> None:
     before = content(built, settings)
     data = (built / FILE).read_bytes()
-    # Every page but the first, which holds the schema: the file opens, its tables do not.
+    # Damage every page but the first, which holds the schema: the file opens, its tables do not.
     (built / FILE).write_bytes(data[:4096] + garbage(data[4096:]))
     with pytest.raises(IndexUnusableError):
         content(built, settings)
@@ -101,7 +101,7 @@ def test_a_catalog_with_a_page_of_garbage_is_made_anew_after_a_reader_met_it(
 
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory: pytest.TempPathFactory, models: tuple[Path, Path]) -> Path:
-    """A vault and its index of three generations; the index is to be copied."""
+    """Build an index of three generations, to be copied; return the folder of vault and index."""
     folder = tmp_path_factory.mktemp("kept")
     settings = Settings(embedding=EmbeddingSettings(str(models[0])), pack=PackSettings(tokenizer="chars/4"))
     for path, text in NOTES.items():
@@ -117,7 +117,7 @@ def change(file: Path, how: str) -> None:
     if file.is_dir():
         shutil.rmtree(file)
     file.unlink(missing_ok=True)
-    at = 0 if file.name == FILE else len(data) // 2  # of the catalog, SQLite has no checksum
+    at = 0 if file.name == FILE else len(data) // 2  # SQLite has no checksum: damage the catalog's start
     match how:
         case "longer":
             file.write_bytes(data + b"more" * 100)
@@ -252,7 +252,7 @@ def test_old_generations_leave_no_files_behind(built: Path, vault: Path, setting
         write("Tea.md", f"# Tea\n\nBrew number {number}.\n")
         build(vault, built, settings)
         counts.append(names())
-    # The current generation and the one before; segments are merged, the matrix is written anew now and then.
+    # Two generations remain; segments are merged and the matrix is rewritten now and then.
     assert max(counts) < 100
 
 
@@ -302,7 +302,7 @@ def test_killed_at_any_step_of_a_commit_the_last_generation_stands_and_the_next_
     builder = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def build_until(step: int) -> str:
-        """In a process of its own; how many steps there were, or that it was killed."""
+        """Build in another process; return the number of steps, or that it was killed."""
         assert builder.stdin is not None
         assert builder.stdout is not None
         builder.stdin.write(f"{step}\n")

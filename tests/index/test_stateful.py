@@ -1,4 +1,4 @@
-"""Whatever happens to a vault and however it is looked at, its index is as a clean build makes it."""
+"""Property tests: after any events in a vault and any reads, its index equals one from a clean build."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from tests.index.content import content
 _STEPS = 25
 _EXAMPLES = 100 if THOROUGH else 10
 _MIN, _MAX = 2, 12
-"""Notes that a vault has."""
+"""The smallest and largest number of notes in a vault."""
 
 _FOLDERS = ("", "a/", "b/", "a/deep/")
 _NAMES = ("One.md", "Two.md", "drei.md", "Ünï cödé.md", "VIER.MD")
@@ -46,7 +46,7 @@ _RULES = st.sampled_from(["", "a/\n", "b/*\n!b/One.md\n", "*.MD\n", "Two.md\ndee
 
 
 class Vault(RuleBasedStateMachine):
-    """A small vault, its index, and one process that keeps the index open over all that happens."""
+    """A small vault with its index, and one process that keeps the index open throughout."""
 
     model: Path
 
@@ -64,7 +64,7 @@ class Vault(RuleBasedStateMachine):
         self.updater.close()
         self._folder.cleanup()
 
-    # --- what happens to the vault ------------------------------------------------------------------------------------
+    # --- events in the vault ------------------------------------------------------------------------------------------
 
     @initialize(texts=st.lists(_TEXTS, min_size=_MIN, max_size=4))
     def begin(self, texts: list[str]) -> None:
@@ -126,13 +126,13 @@ class Vault(RuleBasedStateMachine):
 
     @rule(folder=st.sampled_from(["", "a", "b"]), rules=_RULES)
     def write_ignore_file(self, folder: str, rules: str) -> None:
-        """Rules go to a folder that there is; those of the vault leave it a note."""
+        """Write rules into an existing folder; the possible rules never ignore the whole vault."""
         file = self.root / folder / ".excerptignore"
         if file.parent.is_dir():
             file.write_text(rules)
             self.changed.add(folder)
 
-    # --- what the index is told ---------------------------------------------------------------------------------------
+    # --- notifications to the index -----------------------------------------------------------------------------------
 
     @rule()
     def build_in_another_process(self) -> None:
@@ -161,7 +161,7 @@ class Vault(RuleBasedStateMachine):
     def rebuild(self) -> None:
         self._same_as_clean(lambda: build(self.root, self.index, self.settings, rebuild=True, accept_empty=True))
 
-    # --- what holds ---------------------------------------------------------------------------------------------------
+    # --- invariants ---------------------------------------------------------------------------------------------------
 
     def _same_as_clean(self, bring_up_to_date: Callable[[], object]) -> None:
         bring_up_to_date()
@@ -181,7 +181,7 @@ class Vault(RuleBasedStateMachine):
     def each_step_is_counted(self) -> None:
         STEPS[0] += 1
 
-    # --- how it is done -----------------------------------------------------------------------------------------------
+    # --- helpers ------------------------------------------------------------------------------------------------------
 
     def _notes(self) -> list[str]:
         return sorted(

@@ -1,4 +1,4 @@
-"""One process brings an index up to date again and again: it looks at what it is told of, and checks nothing twice."""
+"""Tests of repeated updates in one process: it reads only reported files and verifies none twice."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.index.conftest import WriteNote
 
 @pytest.fixture
 def updater(vault: Path, index: Path, settings: Settings, write: WriteNote) -> Iterator[Updater]:
-    """An updater that has caught up with a vault of three notes."""
+    """Return an updater that has indexed a vault of three notes."""
     write("Roses.md", "# Roses\n\nPrune in winter.\n")
     write("kitchen/Tea.md", "# Tea\n\nBrew the leaf.\n")
     write("kitchen/Sugar.md", "# Sugar\n\nSugar for tea.\n")
@@ -32,7 +32,7 @@ def updater(vault: Path, index: Path, settings: Settings, write: WriteNote) -> I
 
 @pytest.fixture
 def checked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The names of derived files whose content is checked from now on."""
+    """Return a list that collects the names of derived files whose content is verified."""
     names: list[str] = []
 
     def check_and_note(folder: Path, file: DerivedFile, *, content: bool = True, grows: bool = False) -> None:
@@ -44,7 +44,7 @@ def checked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def texts(index: Path, settings: Settings) -> dict[str, str]:
-    """The text of every note in the index, its fragments one after the other."""
+    """Return the text of every note in the index, its fragments joined by "|"."""
     with closing(Snapshot.open(index, settings)) as snapshot:
         return {
             path: "|".join(fragment.text for fragment in snapshot.note_fragments(path))

@@ -1,4 +1,4 @@
-"""The matrix file grows by blocks, believes only what is recorded, and is written anew when too much of it is dead."""
+"""Tests of the matrix file: it grows by blocks, is read only as far as recorded, and is rewritten when mostly dead."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_similarities_are_the_same_to_the_last_bit_whoever_multiplies(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wide: int
 ) -> None:
     rows = np.random.default_rng(1).normal(size=(CHUNK + 1, wide)).astype(np.float32)
-    rows[0], rows[1] = 1, -1  # the largest sums
+    rows[0], rows[1] = 1, -1  # gives the largest sums
     all_keys = keys(1, len(rows))
     source = MatrixSource(tmp_path, MatrixWriter(tmp_path, None, wide).commit(1, all_keys, all_keys, quantise(rows)))
     matrix = VectorMatrix.read(source, all_keys, wide)

@@ -1,4 +1,4 @@
-"""Tokens taken stretch by stretch are those of the whole text, whatever it holds."""
+"""Tests that tokenizing span by span gives the tokens of the whole text, for any text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tokenizers.pre_tokenizers import Metaspace
 from excerpt.index.embed import SHIPPED_ID, SHIPPED_MEDIAN_LENGTH, WordPieces, open_embedder
 from excerpt.known_vaults import DEMO
 
-# What the tokenizer treats in a way of its own: its names, marks, controls, spaces, scripts, case.
+# What the tokenizer treats specially: its own tokens, punctuation, control characters, spaces, scripts, case.
 PARTS = [
     *("[PAD]", "[UNK]", "[pad]", "don't", "R&D", "std::vector<int>", "café", "cafe\u0301", "=\u0338", "≠", "“so”", "›"),
     *(
@@ -102,7 +102,7 @@ def test_the_vectors_of_every_line_and_note_of_the_guide_are_those_that_the_libr
 
 
 def assert_as_the_library_makes_them(texts: Sequence[str]) -> None:
-    """Bit for bit."""
+    """Compare vectors with those of the model2vec library, bit for bit."""
     theirs = [model().encode([text], max_length=None, normalize=True)[0].tobytes() for text in texts]
     assert [vector.tobytes() for vector in open_embedder("").embed(texts)] == theirs
 

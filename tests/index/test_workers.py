@@ -1,4 +1,4 @@
-"""Many files, prepared in other processes: no file stops or starves the rest, and the order is the one given."""
+"""Tests of preparing files in worker processes: a bad file blocks no other, and the order is kept."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ from excerpt.settings import Settings, VaultSettings
 from excerpt.text.numbers import term_numbers
 
 HASTY = Limits(seconds=1)
-"""For files that would take for ever."""
+"""Limits for files that would never finish."""
 NARROW = Limits(memory=600)
 LARGE = 300_000
-"""A size, as the task states it, that no file may have that is prepared in the build's own process."""
+"""The size that a task states for its file, too large to prepare it in the build's own process."""
 
 
 def prepare_oddly(options: PrepareOptions, tasks: Iterable[Task]) -> Prepared:
-    """`prepare`, but that some files are as bad as their names say. Runs in workers."""
+    """Prepare files as `prepare` does, but misbehave for some file names; runs in workers."""
     return prepare(options, (_be_odd(task) for task in tasks))
 
 
 def _be_odd(task: Task) -> Task:
     if task.path.startswith("hang"):
-        re.match(r"(a|a)*b", "a" * 60)  # ends with the universe, and lets no other thread run
+        re.match(r"(a|a)*b", "a" * 60)  # never ends, and blocks all other threads
     if task.path.startswith("sleep"):
         time.sleep(60)
     if task.path.startswith("grow"):
@@ -70,7 +70,7 @@ def options(tmp_path: Path) -> PrepareOptions:
 
 @pytest.fixture
 def write(tmp_path: Path) -> Callable[..., list[Task]]:
-    """Write a note of each name, and give their tasks, all `size` large."""
+    """Return a function that writes notes of these names and returns their tasks, each with the stated `size`."""
 
     def write_notes(*names: str, size: int = LARGE) -> list[Task]:
         for name in names:
@@ -87,7 +87,7 @@ def odd_workers() -> Iterator[Workers]:
 
 
 def outcome(prepared: Iterable[Prepared]) -> list[tuple[str, str]]:
-    """Path and reason ("" for a note) of all files, in the order they came."""
+    """Return path and reason ("" for a note) of all files, in order of arrival."""
     return [
         found
         for each in prepared
@@ -112,7 +112,7 @@ def test_workers_start_where_the_working_directory_is_gone(
 
 
 def numbered(*bad: str) -> list[str]:
-    """Names of 40 good notes, and in between those of bad ones."""
+    """Return the names of 40 good notes with the bad ones in between."""
     names = [f"{number:02}.md" for number in range(40)]
     for number, name in enumerate(bad):
         names.insert(7 + 9 * number, name)
@@ -245,7 +245,7 @@ def test_a_library_that_a_file_needs_is_imported_to_its_end_before_the_file_is_l
 
 
 class _CutShort(array):  # type: ignore[type-arg] # not at run time before Python 3.12
-    """Numbers to which the alarm allows no other to be added."""
+    """A number array that raises SIGALRM on `append`."""
 
     def append(self, _number: int) -> None:
         signal.raise_signal(signal.SIGALRM)
@@ -372,7 +372,7 @@ def test_workers_end_when_their_build_is_killed(write: Callable[..., list[Task]]
     script = f"""
 import os, signal, time
 from pathlib import Path
-from excerpt.index.prepare import Recipe, Task
+from excerpt.index.prepare import PrepareOptions, Task
 from excerpt.settings import VaultSettings
 from excerpt.index.worker import Limits
 from excerpt.index.pool import Tick, Workers
@@ -380,8 +380,8 @@ from tests.index.test_workers import prepare_oddly
 if __name__ == "__main__":
     workers = Workers(1, Limits(seconds=1), prepare_oddly)
     for path in ("first.md", {name!r}):
-        recipe = Recipe(Path({str(tmp_path)!r}), "chars/4", VaultSettings())
-        run = workers.prepare(recipe, [Task(path, {LARGE}, 1, 1)], ticked)
+        options = PrepareOptions(Path({str(tmp_path)!r}), "chars/4", VaultSettings())
+        run = workers.prepare(options, [Task(path, {LARGE}, 1, 1)], ticked)
         next(run)
 """
     ticked = """
@@ -412,7 +412,7 @@ def is_running(process: int) -> bool:
         os.kill(process, 0)
     except ProcessLookupError:
         return False
-    # A zombie, which nobody in this container may ever collect, does not run any more.
+    # A zombie process counts as ended: in a container it may never be collected.
     stat = Path(f"/proc/{process}/stat")
     return not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] != "Z"
 
@@ -422,7 +422,7 @@ def is_running(process: int) -> bool:
 
 @pytest.fixture
 def odd_builds(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Builds with such workers, and every path that they were asked to prepare."""
+    """Return a list that collects every path that such workers are asked to prepare."""
     asked: list[str] = []
 
     class Asked(Workers):

@@ -1,4 +1,4 @@
-"""A small vault of a beekeeper who also cooks: what is about hives, what only mentions them, and what is neither."""
+"""A small vault of a beekeeper who also cooks: notes about hives, notes that mention them, and others."""
 
 from __future__ import annotations
 
@@ -130,4 +130,4 @@ NOTES: Mapping[str, str] = {
     },
     **_DIARY,
 }
-"""`[[Uncle Tom]]` has no note; `#everyday` is on notes that have nothing to do with bees."""
+"""`[[Uncle Tom]]` is an unresolved link; `#everyday` is also on notes that have nothing to do with bees."""

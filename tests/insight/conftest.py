@@ -15,7 +15,7 @@ from tests.search.library import open_vault
 
 @pytest.fixture(scope="session")
 def bees(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Snapshot]:
-    """The beekeeper's vault, indexed for real."""
+    """Index the beekeeper's vault and return its snapshot."""
     snapshot = open_vault(tmp_path_factory.mktemp("bees"), NOTES)
     yield snapshot
     snapshot.close()

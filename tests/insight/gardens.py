@@ -1,5 +1,7 @@
-"""A small vault of a gardener who sails and cooks: notes that belong together, with and without links, and some that do
-not."""
+"""A small vault of a gardener who sails and cooks.
+
+Some notes are related, with or without links, and some are not.
+"""
 
 from __future__ import annotations
 

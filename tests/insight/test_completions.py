@@ -1,4 +1,4 @@
-"""What a word of a query may be going to be, by what the vault has."""
+"""Tests of completing a query's last word from the vault's terms."""
 
 from __future__ import annotations
 

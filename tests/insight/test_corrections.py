@@ -1,4 +1,4 @@
-"""What a misspelt query may have been meant to be, by what the vault has."""
+"""Tests of spelling corrections for a query, from the vault's terms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Vectors that are alike come into one group."""
+"""Tests of clustering: similar vectors are in one group."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a query's matches are, counted once more: by hand from the files as they are read, and by searching."""
+"""Tests of the map of a query's matches: its counts are compared with the parsed files and with searches."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.conftest import few
 from tests.search.library import MODIFIED, NOTES, TODAY, open_vault
 
 Counted = dict[tuple[str, ...], tuple[int, int]]
-"""Fragments and notes by the folded labels from the top down to a branch."""
+"""Fragments and notes, by the folded labels of the path to a branch."""
 
 
 @pytest.fixture(scope="module")
@@ -39,12 +39,12 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
 
 
 def shown(branches: Sequence[Branch]) -> list[tuple[str, str, int, int]]:
-    """Every branch, what is below it right behind it."""
+    """Return every branch in depth-first order."""
     return [one for b in branches for one in ((b.label, b.filter, b.fragments, b.notes), *shown(b.branches))]
 
 
 def branches_in(found: VaultMap) -> Iterator[Branch]:
-    """Every branch that a filter can name."""
+    """Yield every branch that has a filter."""
     pending = [*found.folders, *found.tags, *found.properties, *found.modified, *found.created]
     while pending:
         branch = pending.pop()
@@ -53,7 +53,7 @@ def branches_in(found: VaultMap) -> Iterator[Branch]:
             yield branch
 
 
-# --- a vault one can count --------------------------------------------------------------------------------------------
+# --- a vault that can be counted by hand ------------------------------------------------------------------------------
 
 
 def test_folders_by_count(engine: Engine) -> None:
@@ -306,7 +306,7 @@ def counted_by_hand(root: Path, vault: list[Written], snapshot: Snapshot, query:
 
 
 def places_of(root: Path, written: Written) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Every branch that a note is in, as its file has it."""
+    """Yield every branch that a note belongs to, according to its file."""
     note = parse_note(written.path, (root / written.path).read_text(encoding="utf-8"))
     yield "", ()
     yield from (("folders", place) for place in beginnings(fold(f"/{note.path}").split("/")[1:-1]))
@@ -322,7 +322,7 @@ def places_of(root: Path, written: Written) -> Iterator[tuple[str, tuple[str, ..
 
 
 def beginnings(parts: list[str]) -> Iterator[tuple[str, ...]]:
-    """`a`, `a` `b` and so on; a part without any sign is none of its own."""
+    """Yield the prefixes `a`, `a` `b` and so on; an empty part adds a "/" to the next one."""
     place: tuple[str, ...] = ()
     passed = ""
     for part in parts:

@@ -1,4 +1,4 @@
-"""Names of notes in the text of others: what counts as one."""
+"""Tests of what counts as a mention of a note in the text of another."""
 
 from __future__ import annotations
 

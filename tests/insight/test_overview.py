@@ -1,4 +1,4 @@
-"""What a vault holds about a topic: every number is counted again, every place is looked up."""
+"""Tests of the overview of a topic: every number is counted independently, every source is looked up."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def fragments_of(snapshot: Snapshot) -> list[Fragment]:
 
 
 def says_hive(fragment: Fragment, snapshot: Snapshot) -> bool:
-    """Whether a fragment has the word, in its text or in the names it stands under."""
+    """Return whether "hive" is in a fragment's text, title, headings or aliases."""
     names = (fragment.title, *fragment.heading_path, *snapshot.note_info(fragment.path).aliases)
     return re.search(r"\bhives?\b", " ".join((fragment.text, *names)).lower()) is not None
 
@@ -54,7 +54,7 @@ def of_vault(root: Path, notes: dict[str, str], topic: str, modified: dict[str, 
         snapshot.close()
 
 
-# --- what is about it -------------------------------------------------------------------------------------------------
+# --- matching notes ---------------------------------------------------------------------------------------------------
 
 
 def test_what_is_about_a_word_is_what_has_it_in_text_or_names(hives: Overview, bees: Snapshot) -> None:
@@ -222,11 +222,11 @@ def test_a_passage_too_long_is_cut(tmp_path: Path) -> None:
     assert len(passage.text) < 400
 
 
-# --- what stands out --------------------------------------------------------------------------------------------------
+# --- standouts --------------------------------------------------------------------------------------------------------
 
 
 def test_g2_is_that_of_the_paper() -> None:
-    """Dunning (1993), table 2: "the swiss" in a text of 31,777 pairs of words."""
+    """Compare with Dunning (1993), table 2: "the swiss" in a text of 31,777 bigrams."""
     assert log_likelihood(110, 2552, 221, 31777) == pytest.approx(270.72, abs=0.01)
 
 
@@ -262,7 +262,7 @@ def test_labels_of_the_same_notes_stand_out_once(tmp_path: Path) -> None:
     assert len(of_vault(tmp_path, notes, "hive").standouts) == 1
 
 
-# --- when -------------------------------------------------------------------------------------------------------------
+# --- dates ------------------------------------------------------------------------------------------------------------
 
 
 def test_a_diary_dates_the_topic_by_its_names(hives: Overview) -> None:
@@ -304,7 +304,7 @@ def test_times_that_a_copy_has_written_date_nothing(tmp_path: Path) -> None:
     assert (timeline.date, timeline.months, timeline.undated) == ("", (), 3)
 
 
-# --- all of it --------------------------------------------------------------------------------------------------------
+# --- the whole overview -----------------------------------------------------------------------------------------------
 
 
 def test_every_place_is_in_the_vault(hives: Overview, bees: Snapshot) -> None:

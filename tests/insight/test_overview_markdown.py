@@ -1,4 +1,4 @@
-"""An overview as Markdown: within its budget, and every line of it leads to a note."""
+"""Tests of an overview as Markdown: it keeps its budget, and every line names a note."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Markdown as a reader takes it in."""
+"""Tests of Markdown converted to plain text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Notes and lines of them by name, and what a note holds in brief."""
+"""Tests of reading notes and lines by name, and of a note's summary."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Related notes: which are nearest, and that what is said of why is so."""
+"""Tests of related notes: their order, and that the stated reasons are true."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def test_an_index_page_connects_less_than_a_note_with_few_links(engine: Engine) 
         note = called(related(engine, path, limit=50), other)
         return next(signal.value for signal in note.signals if signal.name == "common links")
 
-    # Tomatoes and Potatoes are both on the index page only; Tomatoes and Basil both link to the barrel too.
+    # Tomatoes and Potatoes share only the index page; Tomatoes and Basil also both link to the barrel.
     assert by_links("Garden/Tomatoes.md", "Garden/Basil.md") > by_links("Garden/Tomatoes.md", "Garden/Potatoes.md") > 0
 
 
@@ -241,7 +241,7 @@ def test_a_note_of_one_line_without_end_takes_no_time_of_its_length(tmp_path: Pa
     notes = {"Big.md": f"{words} Kettle Drum", "Kettle Drum.md": f"# Kettle Drum\n\n{words[:2000]}", "Tea.md": "Tea.\n"}
     snapshot = open_vault(tmp_path, notes)
     engine = Engine(snapshot, Settings())
-    related(engine, "Tea.md")  # what is loaded once
+    related(engine, "Tea.md")  # loads what is cached
     began = time.process_time()
     assert paths(related(engine, "Big.md")) == ["Kettle Drum.md"]
     assert paths(related(engine, "Kettle Drum.md")) == ["Big.md"]

@@ -1,4 +1,4 @@
-"""Narrower and wider queries: each finds as many as it says, and is what its way says."""
+"""Tests of narrower and wider queries: each finds as many hits as stated and fits its description."""
 
 from __future__ import annotations
 

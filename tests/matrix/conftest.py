@@ -1,4 +1,4 @@
-"""The wheel, built once from the sdist, and the `excerpt` command that it installs, on each Python."""
+"""Fixtures: the wheel, built once from the sdist, and the `excerpt` command installed from it on each Python."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ collect_ignore_glob = [] if os.name == "posix" else ["test_*.py"]  # only POSIX 
 
 @dataclass(frozen=True)
 class Installed:
-    """The installed program on one Python, and the environment that it runs in."""
+    """The installed program on one Python, with its environment."""
 
     version: str
     folder: Path
@@ -40,7 +40,7 @@ class Installed:
 
 
 def run(command: Sequence[str | Path], **options: object) -> str:
-    """What a command prints; where it fails, all of what it said."""
+    """Return what a command prints; if it fails, the assertion shows all its output."""
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False, **options)  # type: ignore[call-overload]
     assert done.returncode == 0, f"{command} exited with {done.returncode}:\n{done.stdout}{done.stderr}"
     return str(done.stdout)
@@ -62,7 +62,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 @pytest.fixture(scope="session")
 def distributions(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the sdist, and in `from-sdist` and `from-tree` the wheel built of each."""
+    """Build a folder with the sdist, and the wheels built from it (`from-sdist`) and from the tree (`from-tree`)."""
     folder = tmp_path_factory.mktemp("distributions")
     run([sys.executable, "-m", "build", "--sdist", "--outdir", folder, ROOT])
     run([sys.executable, "-m", "build", "--wheel", "--outdir", folder / "from-tree", ROOT])
@@ -82,7 +82,7 @@ def wheel(distributions: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def installed(request: pytest.FixtureRequest, wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
-    """The wheel in a fresh environment of one Python, with an empty home."""
+    """Install the wheel in a fresh environment of one Python, with an empty home."""
     version: str = request.param
     folder, home = tmp_path_factory.mktemp(f"python-{version}-"), tmp_path_factory.mktemp("home")
     run([_pythons()[version], "-m", "venv", folder])

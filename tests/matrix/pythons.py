@@ -1,4 +1,4 @@
-"""The Pythons of this machine that excerpt promises to run on."""
+"""The supported Pythons that this machine has."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ PROMISED = ("3.11", "3.12", "3.13", "3.14")
 
 
 def pythons_here() -> dict[str, Path]:
-    """The interpreter of each promised version that there is on PATH or in pyenv's folder, oldest first."""
+    """Return the interpreter of each supported version found on PATH or in pyenv's folder, oldest first."""
     return {
         version: found[-1] for version in PROMISED if (found := [p for p in _candidates(version) if _runs(p, version)])
     }
 
 
 def _candidates(version: str) -> list[Path]:
-    """Where a version may be; the best is the last."""
+    """Return the possible interpreters of a version, the preferred one last."""
     pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
     on_path = shutil.which(f"python{version}")
     return [*([Path(on_path)] if on_path else []), *sorted(pyenv.glob(f"versions/{version}.*/bin/python{version}"))]
 
 
 def _runs(python: Path, version: str) -> bool:
-    # A shim of pyenv is on PATH for each version that it has, and runs only those that are switched on.
+    # pyenv has a shim on PATH for every installed version, but only shims of active versions run.
     told = "import sys, ensurepip, venv; print('%d.%d' % sys.version_info[:2])"
     try:
         answer = subprocess.run([python, "-c", told], capture_output=True, text=True, timeout=60, check=False)

@@ -1,4 +1,4 @@
-"""The installed program on each Python that it promises and the machine has: `make matrix`."""
+"""Tests of the installed program on each supported Python of this machine: `make matrix`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.matrix.pythons import pythons_here
 pytestmark = pytest.mark.matrix
 
 ENGINE = ("text", "vault", "index", "search", "pack", "memory", "insight")
-"""Folders of tests that no Python changes but by its own doing, which are run on the newest."""
+"""Folders of tests that exercise only excerpt's own code; they run on the newest Python."""
 
 
 @pytest.fixture
@@ -111,7 +111,7 @@ def test_the_command_line_finds_packs_and_remembers(installed: Installed, vault:
 def test_the_engines_tests_pass_on_the_newest(installed: Installed, tmp_path: Path) -> None:
     if installed.version != list(pythons_here())[-1]:
         pytest.skip("the newest does it")
-    installed.install("--upgrade", "pip>=25.1")  # that of Python 3.13 and before knows no groups
+    installed.install("--upgrade", "pip>=25.1")  # Python 3.13 and before ship one without dependency groups
     installed.install("--group", f"{ROOT / 'pyproject.toml'}:dev")
     folders = [str(ROOT / "tests" / name) for name in ENGINE]
     command = [

@@ -1,4 +1,4 @@
-"""A small vault with an index, and a client of the server on it, in one process."""
+"""Fixtures: a small indexed vault, and a client of its server in the same process."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NOTES = {
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """An answer of a tool."""
+    """The result of a tool call."""
 
     text: str
     is_error: bool
@@ -65,7 +65,7 @@ def written(folder: Path, notes: dict[str, str]) -> Path:
 
 
 def indexed(*folders: Path) -> ServedVaults:
-    """The vaults as a server has them, with an index of each; nobody watches them."""
+    """Index the vaults and return them as a server has them, without watching their folders."""
     for folder in folders:
         with excerpt.open(folder) as found:
             found.load()
@@ -87,7 +87,7 @@ def failed(error: Exception) -> str:
 
 @pytest.fixture
 def ask(home: Path, vault: Path) -> Iterator[Ask]:
-    """Asks a tool, each time as another client."""
+    """Return a function that calls a tool, each time as a new client."""
     vaults = indexed(vault)
 
     async def ask(tool: str, **arguments: Any) -> Told:

@@ -1,4 +1,4 @@
-"""What the tools answer: within their tokens, with places that can be read, and nothing that a note could forge."""
+"""Tests of the tools' results: within the token limit, with readable sources, safe against forged text in notes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _TOKENS = re.compile(r"([\d,]+) of ([\d,]+) tokens")
 
 
 def said_tokens(text: str) -> tuple[int, int]:
-    """The tokens that an answer says it has, and its limit."""
+    """Return the token count and the limit that a result states."""
     found = _TOKENS.search(text.split("\n", maxsplit=1)[0])
     assert found, text[:200]
     return int(found[1].replace(",", "")), int(found[2].replace(",", ""))
@@ -172,7 +172,7 @@ async def test_status_is_data_of_at_most_three_hundred_tokens(ask: Ask) -> None:
     assert tokens_of(told.text) <= 300
 
 
-# --- what is long -----------------------------------------------------------------------------------------------------
+# --- long results -----------------------------------------------------------------------------------------------------
 
 
 async def test_what_is_left_out_of_a_note_is_read_by_the_place_that_is_named(ask: Ask, vault: Path) -> None:
@@ -222,11 +222,11 @@ async def test_only_the_note_that_was_named_is_asked(home: Path, tmp_path: Path)
     vaults.end()
 
 
-# --- how far the index is ---------------------------------------------------------------------------------------------
+# --- index progress ---------------------------------------------------------------------------------------------------
 
 
 def said_of_a_build(done: int, total: int) -> dict[str, Any]:
-    """A line of the indexing process."""
+    """Return a progress event of the indexing process."""
     return {"event": "progress", "notes_done": done, "notes_total": total}
 
 
@@ -277,7 +277,7 @@ async def test_the_first_line_alarms_only_where_something_failed(
     vaults.end()
 
 
-# --- errors that a model can mend -------------------------------------------------------------------------------------
+# --- errors that a model can correct ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -344,7 +344,7 @@ async def test_an_error_repeats_no_argument_of_any_length(home: Path, vault: Pat
     vaults.end()
 
 
-# --- a query itself ---------------------------------------------------------------------------------------------------
+# --- query syntax -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("tool", ["search", "pack"])
@@ -359,7 +359,7 @@ async def test_what_the_command_says_of_a_query_the_tools_say_too(ask: Ask, vaul
 
 @pytest.fixture
 def searched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The queries that engines were asked."""
+    """Return a list that collects the queries sent to engines."""
     queries: list[str] = []
     search = Engine.search
 
@@ -399,7 +399,7 @@ IDENTITY = re.compile(r"m[0-9a-f]{10}")
 
 
 async def kept(ask: Ask, **arguments: Any) -> str:
-    """Remember, and return the id."""
+    """Remember a text and return its id."""
     found = IDENTITY.search((await ask("remember", **arguments)).text)
     assert found
     return found[0]
@@ -508,7 +508,7 @@ async def test_a_note_cannot_pose_as_the_server(home: Path, tmp_path: Path, tool
 
 
 def _outside_fences(text: str) -> list[str]:
-    """The lines that stand in no fence, as CommonMark reads them."""
+    """Return the lines outside all fences, by CommonMark's rules."""
     fence, outside = "", []
     for line in text.split("\n"):
         run = re.match(r"`{3,}", line)

@@ -1,4 +1,4 @@
-"""Connections over HTTP: who sends no whole request is let go, and keeps nobody out."""
+"""Tests of HTTP connections: a client that sends no complete request is disconnected and blocks no other."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Connection = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 async def app(scope: Any, receive: Callable[[], Awaitable[Any]], send: Callable[[Any], Awaitable[None]]) -> None:
-    """Answers once the body is there, after longer than a request may take."""
+    """Respond to a complete body after longer than a request may take."""
     if scope["type"] != "http":
         return
     while (await receive()).get("more_body"):
@@ -35,7 +35,7 @@ async def app(scope: Any, receive: Callable[[], Awaitable[Any]], send: Callable[
 
 @asynccontextmanager
 async def served() -> AsyncIterator[Callable[[bytes], Awaitable[Connection]]]:
-    """Gives what connects to a server, and sends something."""
+    """Yield a function that connects to a server and sends bytes."""
     listener = socket.create_server(("127.0.0.1", 0))
     config = uvicorn.Config(app, http=TimedProtocol, lifespan="off", log_level="critical", timeout_graceful_shutdown=1)
     server = uvicorn.Server(config)
@@ -60,7 +60,7 @@ def little_time(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def answer_of(connection: Connection) -> bytes:
-    """What a connection gets: its answer's first line, b"" where it is closed without one."""
+    """Return the first line of a connection's response, or b"" if it is closed without one."""
     with suppress(ConnectionError):
         return await connection[0].readline()
     return b""

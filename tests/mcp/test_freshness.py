@@ -1,4 +1,4 @@
-"""What an answer says of how fresh it is holds of the snapshot that it was answered from."""
+"""Tests that the freshness in a result describes the snapshot that the result came from."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from tests.mcp.conftest import Ask, asking, failed, indexed, written
 from tests.mcp.test_serving import started
 
 RUNS = int(os.environ.get("EXCERPT_FIRST_INDEX_RUNS", "2"))
-"""First builds that are watched from outside; 100 were run by hand."""
+"""The number of first builds observed from outside; 100 were run by hand."""
 VAULT = os.environ.get("EXCERPT_FIRST_INDEX_VAULT", "")
-"""A vault to build, in place of one that is made; every note of it should hold "the"."""
+"""A vault to build instead of a generated one; every note should contain "the"."""
 
 
 def progress(done: int, total: int) -> dict[str, object]:
@@ -38,7 +38,7 @@ def freshness(at: ServedSnapshot) -> str:
 
 @pytest.fixture
 def part(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A vault of twenty notes, of which a build that was cancelled has read eight."""
+    """Return a vault of twenty notes with a cancelled build that has read eight."""
     monkeypatch.setattr(building, "_FIRST_NOTES", 8)
     vault = written(
         tmp_path / "large", {f"{number}.md": f"# Hive {number}\n\nIt stands dry.\n" for number in range(20)}
@@ -126,7 +126,7 @@ async def test_no_answer_from_a_part_of_a_first_index_says_that_it_is_up_to_date
 
 
 async def _search(ask: Ask) -> list[tuple[str, int]]:
-    """Return what a search says of its freshness, and the notes that the snapshot has."""
+    """Return the freshness that a search reports, with the number of notes in its snapshot."""
     line = (await ask("search", query="the", group="notes", limit=1, snippet=0)).first_line
     found = re.search(r" of ([\d,]+) notes .* · ([^·]+)$", line)
     return [(found[2], int(found[1].replace(",", "")))] if found else []

@@ -1,4 +1,4 @@
-"""The server as a process: how it begins, what it answers while the index is built, and that it ends."""
+"""Tests of the server as a process: its start, its results during a build, and its end."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ async def test_a_client_starts_it_and_asks_in_either_generation_of_the_protocol(
     async with Client(started(home, vault), mode=mode) as client:
         ask = asking(client)
         told = await ask("search", query="swarm")
-        while "Swarms.md:3" not in told.text:  # until the index that it builds meanwhile has it
+        while "Swarms.md:3" not in told.text:  # until the index being built contains it
             told = await ask("search", query="swarm")
     assert "vault bees" in told.first_line
 
@@ -71,7 +71,7 @@ async def test_it_outlives_an_index_that_is_cut_short_and_answers_when_it_is_men
             os.truncate(file, size)
         while "Swarms.md:3" not in (await ask("search", query="an old queen in May")).text:
             pass
-        # Of the words, what was cut is removed only when nobody reads it any more.
+        # A damaged file of words is removed only when no snapshot reads it any more.
         while not any(file.stat().st_size > size for file in home.glob(f"**/index/*/{pattern}")):
             await ask("search", query="which bees leave")
 
@@ -102,7 +102,7 @@ def is_alive(number: int) -> bool:
 @pytest.mark.skipif(os.name != "posix", reason="looks at processes with ps")
 @pytest.mark.parametrize("ended", ["stdin", "SIGTERM", "SIGKILL"])
 def test_it_ends_with_its_client_and_leaves_no_process(home: Path, tmp_path: Path, ended: str) -> None:
-    """In the midst of the first build."""
+    """End the client during the first build."""
     text = "\n".join(f"## Part {part}\n\nHives and swarms of year {part}.\n" for part in range(40))
     vault = written(tmp_path / "large", {f"{number}.md": text for number in range(300)})
     with process(home, vault) as server:
@@ -140,7 +140,7 @@ def _say(server: subprocess.Popen[bytes], message: dict[str, Any]) -> None:
 
 
 def answers_to(server: subprocess.Popen[bytes], *lines: str) -> dict[Any, dict[str, Any]]:
-    """Return the server's answers to lines of stdin by their ids, up to that to a last ping."""
+    """Return the server's responses to lines on stdin by id, up to the response to a final ping."""
     initialize = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
     _say(server, {"id": "first", "method": "initialize", "params": initialize})
     _say(server, {"method": "notifications/initialized"})
@@ -208,7 +208,7 @@ def test_a_blank_line_a_notification_and_an_answer_are_not_answered(home: Path, 
 
 @pytest.fixture
 def served(home: Path, vault: Path) -> Iterator[tuple[int, str]]:
-    """The port of a server, and its token."""
+    """Start a server and return its port and token."""
     indexed(vault)
     with process(home, vault, "--http", "--port", "0") as server:
         assert server.stderr is not None

@@ -1,4 +1,4 @@
-"""A small vault, and the memories of it, as files and indexes are."""
+"""Fixtures: a small vault and its memories, with real files and indexes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NOTES = {
 
 
 class Vault:
-    """A vault whose notes are written, moved and indexed."""
+    """A vault whose notes can be written, moved and indexed."""
 
     def __init__(self, folder: Path, cache: Path) -> None:
         self.folder, self.cache = folder, cache
@@ -36,7 +36,7 @@ class Vault:
         file.write_text(text, encoding="utf-8")
 
     def snapshot(self) -> Snapshot:
-        """The vault as it is now."""
+        """Index the current vault and return a snapshot."""
         build(self.folder, self.cache, Settings())
         self.snapshots.append(Snapshot.open(self.cache, Settings()))
         return self.snapshots[-1]
@@ -54,7 +54,7 @@ def vault(tmp_path: Path) -> Iterator[Vault]:
 
 @pytest.fixture
 def recaller_in(tmp_path: Path) -> Iterator[Callable[[], Recaller]]:
-    """Makes recallers of the one folder of memories, as processes would."""
+    """Return a function that makes recallers of one memory folder, as several processes would."""
     made: list[Recaller] = []
 
     def another() -> Recaller:

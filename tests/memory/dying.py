@@ -1,4 +1,4 @@
-"""Processes that work on a folder of memories, and die where they are told to."""
+"""Processes that work on a folder of memories and are killed at a given step."""
 
 from __future__ import annotations
 
@@ -17,8 +17,11 @@ _STEPS = {"open", "write", "flush", "fsync", "close", "__exit__", "replace", "re
 
 
 class Child:
-    """A forked process that runs `work`, which says what it has done as JSON lines. SIGKILL ends it before its step
-    number `dies_before`, if it comes so far: a step is a call that opens, writes, syncs, closes or renames a file."""
+    """A forked process that runs `work`, which reports what it has done as JSON lines.
+
+    SIGKILL ends it before step number `dies_before`, if it gets that far. A step is a call that opens, writes, syncs,
+    closes or renames a file.
+    """
 
     def __init__(self, work: Work, dies_before: int | None = None) -> None:
         self._reads, writes = os.pipe()
@@ -35,7 +38,7 @@ class Child:
             os._exit(0)
 
     def said(self) -> tuple[list[object], bool]:
-        """What it said until it ended, and whether it was killed."""
+        """Return what the process reported until it ended, and whether it was killed."""
         with os.fdopen(self._reads, encoding="utf-8") as lines:
             said = [json.loads(line) for line in lines]
         _, status = os.waitpid(self._id, 0)
@@ -47,7 +50,7 @@ def _write(pipe: int, said: object) -> None:
 
 
 def _die_before(step: int) -> None:
-    """Count the steps of this process from now on: Python tells of each call before it is made."""
+    """Kill this process before that step; Python's profiler reports each call before it is made."""
     steps = 0
 
     def seen(_: FrameType, event: str, called: object) -> None:
@@ -61,5 +64,5 @@ def _die_before(step: int) -> None:
 
 
 def files_in(folder: Path) -> Iterator[Path]:
-    """Every file that holds a memory, forgotten and replaced ones too."""
+    """Yield every file with a memory, including forgotten and replaced ones."""
     return (file for file in folder.rglob("*.md") if not file.name.startswith("."))

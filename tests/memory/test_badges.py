@@ -1,4 +1,4 @@
-"""Fragments have the badges of the memories that are about them, wherever both have gone."""
+"""Tests that fragments have the badges of memories about them, after either has moved."""
 
 from __future__ import annotations
 

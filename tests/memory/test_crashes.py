@@ -1,5 +1,7 @@
-"""No sequence of remember, change, forget, restore and edits by hand loses a memory or half of one, whenever a process
-is killed, and however many work at once."""
+"""Property tests: no memory is lost or cut, whatever the order of remember, change, forget, restore and edits.
+
+Processes are killed at any step, and several work at once.
+"""
 
 from __future__ import annotations
 
@@ -24,12 +26,14 @@ from tests.memory.dying import Child, Say, files_in
 
 TEXTS = st.sampled_from(["one", "two words", "---\nid: x\n---", "\n blank around \n\n", "同步"])
 STEPS = st.none() | st.integers(0, 60)
-"""Before which step a process is killed. To remember takes some 40, to change some 60."""
+"""The step before which a process is killed: `remember` takes about 40 steps, `change` about 60."""
 
 
 class Crashes(RuleBasedStateMachine):
-    """`live` and `gone` are what the folder must hold and have in its trash; of what a killed process was about, it is
-    the one or the other."""
+    """A state machine over a memory folder: `live` are its expected memories, `gone` those in its trash.
+
+    What a killed process was working on may be in either state.
+    """
 
     @initialize()
     def start(self) -> None:
@@ -102,7 +106,7 @@ class Crashes(RuleBasedStateMachine):
         assert {broken.path for broken in found.broken} <= {"broken.md"}
         kept = [file.read_text() for file in (self.folder / TRASH).glob("*.md")]
         kept += [f"\n\n{memory.text}\n" for memory in self.live.values()]
-        # What was edited by hand is not copied first by who edits it.
+        # An edit by hand leaves no copy of the earlier text.
         for text in self.written:
             assert (
                 any(each.endswith(f"\n\n{text}\n") for each in kept)
@@ -113,7 +117,7 @@ class Crashes(RuleBasedStateMachine):
             )
 
     def in_a_process(self, act: Callable[[MemoryStore], object], step: int | None) -> bool:
-        """Whether it was killed."""
+        """Run `act` in another process, killed before a step; return whether it was killed."""
         return is_killed(lambda: act(MemoryStore(self.folder)), step)
 
     def teardown(self) -> None:
@@ -125,7 +129,7 @@ TestCrashes.settings = settings(max_examples=few(8), stateful_step_count=15)
 
 
 def is_killed(act: Callable[[], object], step: int | None) -> bool:
-    """Whether a process that does this, and dies before a step, comes to that step."""
+    """Return whether a process that runs `act` reaches that step, before which it is killed."""
 
     def work(say: Say) -> None:
         act()
@@ -137,7 +141,10 @@ def is_killed(act: Callable[[], object], step: int | None) -> bool:
 
 
 def _at_random(folder: Path, who: int, seed: int) -> Callable[[Say], None]:
-    """Fifteen things done to memories, the other process's too; each text is written once, and told once it is."""
+    """Return work that makes 15 random changes, also to the other process's memories.
+
+    Each text is written once, and reported after it was written.
+    """
 
     def work(say: Say) -> None:
         chance, store = random.Random(f"{seed} {who}"), MemoryStore(folder)
@@ -160,7 +167,7 @@ def _at_random(folder: Path, who: int, seed: int) -> Callable[[Say], None]:
                 else:
                     continue
             except MemoryUnusableError:
-                continue  # the other has forgotten or restored it
+                continue  # the other process has forgotten or restored it
             say(text)
 
     return work

@@ -1,4 +1,4 @@
-"""Two texts side by side."""
+"""Tests of the comparison of two texts."""
 
 from __future__ import annotations
 

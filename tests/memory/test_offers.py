@@ -1,4 +1,4 @@
-"""What is remembered already is offered when one remembers again, and can be merged."""
+"""Tests that existing memories are offered when a similar one is made, and can be merged."""
 
 from __future__ import annotations
 

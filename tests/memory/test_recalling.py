@@ -1,4 +1,4 @@
-"""Memories are found by words, meaning, tags, source and date, whatever wrote them and becomes of the index."""
+"""Tests of recall: by words, meaning, tags, source and date, whatever the file's origin or the index's state."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_what_answers_best_comes_first_with_how_sure_that_is(recaller: Recaller)
 
 
 def test_where_none_answers_those_with_a_word_of_the_query_are_told_of_as_such(recaller: Recaller) -> None:
-    # A name made of the time would have a say in what it is near to.
+    # Fixed names: a name made of the current time would affect the similarity.
     for name, text in (
         ("2026-03-01-0930-a1.md", "Sync keeps versions for 12 months"),
         ("2026-03-01-0930-b2.md", "The history shows versions of a note"),
@@ -120,7 +120,7 @@ def test_tags_source_and_date_go_with_words_or_without(three: Recaller) -> None:
 @pytest.mark.parametrize(
     ("query", "found"),
     [
-        # Where it is from is the source's path; its days are those on which it was remembered and changed.
+        # Path filters use the path of the source; date filters use the days of creation and change.
         ("path:recipes/", ["Bake it hot"]),
         ("folder:recipes ", ["Bake it hot"]),
         ("-in:Recipes ", ["End-to-end encryption", "Conflicts are resolved by hand"]),

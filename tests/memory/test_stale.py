@@ -1,4 +1,4 @@
-"""A memory says what became of its source, and the user's decision is what changes it."""
+"""Tests of stale memories: each reports the status of its source, and only the user's decision changes it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def store(recaller: Recaller) -> MemoryStore:
 
 @pytest.fixture
 def conflict(vault: Vault, store: MemoryStore) -> Memory:
-    """Lines 7 to 9 of a note, as they stand there."""
+    """Remember lines 7 to 9 of a note with that source."""
     source, text = from_lines(vault.snapshot(), f"{SYNC}:7-9")
     return store.remember(text, source=source)
 
@@ -138,7 +138,7 @@ def test_a_source_written_by_hand_holds_as_long_as_its_note(vault: Vault) -> Non
     assert not gone.is_stale
 
 
-# --- what the user decides --------------------------------------------------------------------------------------------
+# --- the user's decisions ---------------------------------------------------------------------------------------------
 
 
 def test_updating_takes_the_new_text_and_lines(vault: Vault, store: MemoryStore, conflict: Memory) -> None:

@@ -1,4 +1,4 @@
-"""What a memory store promises: what is remembered stays, as it was, whatever else happens."""
+"""Tests of the memory store: a memory remains unchanged whatever else happens."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.conftest import written_state
 
 SOURCE = Source("Guides/Sync.md", 12, 18, "0c5d9a44e7f1b2a3", ("Sync", "Conflicts"))
 
-# Any text at all: control characters, lone surrogates, line separators, and a good deal of what frontmatter is made of.
+# Any text: control characters, lone surrogates, line separators, and many characters of frontmatter syntax.
 ANY_TEXT = st.text(st.characters(codec=None)) | st.lists(
     st.sampled_from(
         [

@@ -1,4 +1,4 @@
-"""The choice is the best there is: held against trying everything."""
+"""Tests that the selection is optimal, compared with exhaustive search."""
 
 from __future__ import annotations
 

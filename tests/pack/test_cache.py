@@ -1,4 +1,4 @@
-"""Packs that are asked for again."""
+"""Tests of cached packs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TOKENIZER = open_tokenizer("chars/4")
 
 
 class Built:
-    """Builds packs and counts them."""
+    """A pack cache that counts the packs built."""
 
     def __init__(self, most: int = 32) -> None:
         self.count = 0

@@ -1,4 +1,4 @@
-"""What counts as the copy of another text."""
+"""Tests of what counts as a duplicate text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What holds of every pack in every format."""
+"""Property tests of every pack format."""
 
 from __future__ import annotations
 

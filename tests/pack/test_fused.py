@@ -1,4 +1,4 @@
-"""Several queries as one search."""
+"""Tests of searching several queries as one."""
 
 from __future__ import annotations
 

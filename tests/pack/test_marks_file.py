@@ -1,4 +1,4 @@
-"""What is kept of the marks from one session to the next."""
+"""Tests of the file that keeps marks between sessions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Memories in packs: notes of one fragment, beside those of the vault."""
+"""Tests of memories in packs: notes of one fragment, beside the vault's notes."""
 
 from __future__ import annotations
 

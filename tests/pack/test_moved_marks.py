@@ -1,4 +1,4 @@
-"""Marks of a note that was renamed or moved are on the same fragments at its new path."""
+"""Tests that marks follow a renamed or moved note to the same fragments at its new path."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NOTE = f"# Roses\n\n{sentence('prune', 200)}\n\n{TWICE}\n\n{TWICE}\n\n{sentence(
 
 
 class MovedVault(Vault):
-    """A vault that knows which notes have moved."""
+    """A vault with a table of moved notes."""
 
     def __init__(self, notes: Mapping[str, str], moves: Mapping[str, str]) -> None:
         super().__init__(notes)

@@ -1,4 +1,4 @@
-"""Packs, one behaviour at a time."""
+"""Tests of packs, one behaviour at a time."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def packed(
 
 
 def words(result: PackResult) -> list[list[str]]:
-    """The kinds of word in each pack, by their order."""
+    """Return the kinds of words in each pack."""
     kinds = ("open", "sync", "conflict", "merge", "export", "alpha", "beta", "gamma", "delta")
     return [[kind for kind in kinds if f"{kind}0 " in pack.text] for pack in result.packs]
 

@@ -1,4 +1,4 @@
-"""A pack from a real index is the one that its notes give, and a rebuilt index gives the same bytes."""
+"""Tests that a pack from a real index equals one from its notes, and stays the same after a rebuild."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ NOTES = {
 }
 
 
-DAY = 1740787200  # that of the notes in tests.pack.vaults
+DAY = 1740787200  # as the notes in tests.pack.vaults
 
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """A vault and the folder of its index."""
+    """Index a vault; return its folder and the folder of its index."""
     root = tmp_path_factory.mktemp("packs")
     for path, text in NOTES.items():
         file = root / "vault" / path

@@ -1,4 +1,4 @@
-"""What holds of every pack, whatever the vault, the hits and the options."""
+"""Property tests of packs, for any vault, hits and options."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def packed(
     renderer: Renderer = MARKDOWN,
     overrides: Overrides = AS_RANKED,
 ) -> PackResult:
-    """A pack of the case's hits, or of the first `marks` of them marked."""
+    """Build a pack of the case's hits, or of the first `marks` hits as marked ones."""
     return build_pack(
         case.vault,
         case.hits,
@@ -200,7 +200,7 @@ def test_with_room_for_all_the_ranking_is_kept(case: Case, options: PackSettings
 
 @given(cases(), pack_settings)
 def test_the_packs_of_a_limit_are_the_first_of_a_higher_one(case: Case, options: PackSettings) -> None:
-    """But for packs that the next hit joins to one, which then stands where the first of them did."""
+    """Allow for hits that join packs: the joined pack takes the position of the first of them."""
     options = replace(options, budget=PLENTY)
     fewer = packed(case, options)
     more = packed(case, replace(options, limit=options.limit + 1))
@@ -257,7 +257,7 @@ def test_the_same_hits_give_the_same_bytes(case: Case, options: PackSettings, ma
 def test_the_order_in_which_equal_options_were_built_does_not_matter(
     case: Case, options: PackSettings, data: st.DataObject
 ) -> None:
-    """Packs depend on what is asked, never on identity or hashing: equal copies of the hits give the same."""
+    """Use equal copies of the hits: packs must not depend on identity or hashing."""
     copies = tuple(Hit(replace(hit.fragment), hit.score, hit.signals, hit.spans) for hit in case.hits)
     assert packed(replace(case, hits=copies), options) == packed(case, options)
 

@@ -1,4 +1,4 @@
-"""The formats of a pack: what they look like, and that what a note holds is got back from them to the letter."""
+"""Tests of the pack formats: their appearance, and that parsing them gives back the exact text of the notes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ CUT = replace(PACK, line_end=12, text="a < b && c", cut_above=True, cut_below=Tr
 LINKS = Links(Path("/home/me/My notes"))
 
 
-# --- what they look like ----------------------------------------------------------------------------------------------
+# --- appearance -------------------------------------------------------------------------------------------------------
 
 
 def test_markdown() -> None:
@@ -196,19 +196,19 @@ def test_links_are_percent_encoded_whatever_the_name() -> None:
     assert LINKS.file(PACK) == "/home/me/My notes/Guides/Sync.md:12"
 
 
-# --- what is got back -------------------------------------------------------------------------------------------------
+# --- parsing ----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Read:
-    """A source as a reader of the text finds it."""
+    """A source as parsed from the text of a pack."""
 
     number: int
     text: str
 
 
 def read_markdown(text: str) -> list[Read]:
-    """Headings of level 2 name the sources, and fences hold their texts: nothing else stands at the top."""
+    """Parse level-2 headings as sources and fences as their texts; nothing else may be at top level."""
     sources: list[Read] = []
     tokens = MarkdownIt("commonmark").parse(text)
     for token, after in zip(tokens, [*tokens[1:], None], strict=True):
@@ -226,7 +226,7 @@ def read_markdown(text: str) -> list[Read]:
 
 
 def read_plain(text: str) -> list[Read]:
-    """Two lines that name a source, then its text between two equal lines of `=`."""
+    """Parse sources of two header lines and a text between two equal lines of `=`."""
     sources = []
     lines = text.split("\n")
     while lines and lines != [""]:
@@ -320,7 +320,7 @@ def test_a_title_and_a_path_cannot_leave_their_lines() -> None:
     assert text.split("\n")[1] == "From b␊```␛[2J.md:12-14, modified 2025-03-01, digest 0c5d9a"
 
 
-# --- what they cost ---------------------------------------------------------------------------------------------------
+# --- token costs ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("tokenizer", ["o200k", "cl100k", "llama3"])

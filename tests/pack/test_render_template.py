@@ -1,4 +1,4 @@
-"""A template of the user's: what it sees, what it costs, and what it cannot do."""
+"""Tests of user templates: their variables, their cost, and what is forbidden."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def rendered(template: str, *questions: str) -> str:
     return TemplateRenderer("own.j2", template, LINKS, questions).render([PACK, CUT])
 
 
-# --- what it sees -----------------------------------------------------------------------------------------------------
+# --- variables --------------------------------------------------------------------------------------------------------
 
 
 def test_sources_and_the_question() -> None:
@@ -105,7 +105,7 @@ def test_the_guide_lists_what_a_source_has_and_its_example_renders() -> None:
     )
 
 
-# --- what it costs ----------------------------------------------------------------------------------------------------
+# --- cost -------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_the_budget_is_hard_whatever_a_template_does(budget: int, template: str)
     assert result.tokens == tokenizer.count(result.text) <= budget
 
 
-# --- what it cannot do ------------------------------------------------------------------------------------------------
+# --- forbidden --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ def test_a_mistake_is_a_sentence_with_its_line(template: str, said: str) -> None
     ("template", "said"),
     [
         ("{% macro m(n) %}{% if n %}{{ m(n - 1) }}{{ m(n - 1) }}{% endif %}{% endmacro %}{{ m(60) }}", "takes"),
-        ("{{ [1]|batch(999999999, 0)|list|length }}", ""),  # time or memory, whichever ends first
+        ("{{ [1]|batch(999999999, 0)|list|length }}", ""),  # exceeds time or memory, whichever is first
         ('{{ ("a"|center(9000000))|wordwrap(1) }}', ""),
         pytest.param(
             '{{ "x"|center(3000000000)|length }}',
@@ -278,7 +278,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
         read_template(tmp_path / "latin.j2")
 
 
-# --- which renderer ---------------------------------------------------------------------------------------------------
+# --- choice of renderer -----------------------------------------------------------------------------------------------
 
 
 def test_the_settings_choose_the_renderer(tmp_path: Path) -> None:

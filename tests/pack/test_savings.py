@@ -1,4 +1,4 @@
-"""The running total of what packs saved."""
+"""Tests of the running total of tokens saved by packs."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_packs_add_up(file: SavingsFile) -> None:
 
 def test_the_share_saved_is_of_the_notes() -> None:
     assert Savings("", 2, 150, 1500).saved == pytest.approx(0.9)
-    assert Savings("", 1, 150, 100).saved == 0.0  # tiny notes: with its source lines, the pack is longer
+    assert Savings("", 1, 150, 100).saved == 0.0  # tiny notes: with source lines, the pack is longer than they are
     assert Savings("").saved == 0.0
 
 

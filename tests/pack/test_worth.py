@@ -1,4 +1,4 @@
-"""What a hit is worth among others."""
+"""Tests of the value of a hit relative to others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small vaults for pack tests: real notes, really parsed, kept in memory; and hypothesis strategies for them."""
+"""Small in-memory vaults of parsed notes for pack tests, and hypothesis strategies for them."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ class Vault:
         return [fragment for fragments in self.fragments_by_path.values() for fragment in fragments]
 
     def holding(self, words: str) -> Fragment:
-        """The one fragment with `words` in it."""
+        """Return the only fragment that contains `words`."""
         (found,) = (fragment for fragment in self.fragments if words in fragment.text)
         return found
 
     def hit(self, words: str, score: float = 1.0) -> Hit:
-        """The one fragment with `words` in it, as a hit that matched them."""
+        """Return the only fragment that contains `words` as a hit that matched them."""
         fragment = self.holding(words)
         start = fragment.text.index(words)
         return Hit(fragment, score, spans=(Span(start, start + len(words)),))
 
-    # What packs ask for.
+    # The interface that packs need.
 
     def fragment(self, fragment_id: str) -> Fragment | None:
         return next((fragment for fragment in self.fragments if fragment.id == fragment_id), None)
@@ -83,14 +83,14 @@ class Vault:
 
 @dataclass(frozen=True)
 class Case:
-    """A vault and what a search found in it, best first."""
+    """A vault with the hits of a search, best first."""
 
     vault: Vault
     hits: tuple[Hit, ...]
 
 
 def sentence(word: str, count: int) -> str:
-    """`count` different words, `word` among them."""
+    """Return a sentence of `count` different words made of `word` and a number."""
     return " ".join(f"{word}{number}" for number in range(count)) + "."
 
 
@@ -141,12 +141,15 @@ def cases(draw: st.DrawFn) -> Case:
 
 
 def _word_at(text: str, place: float) -> tuple[Span, ...]:
-    """The word that far into a text, if any, as what matched."""
+    """Return the span of the word at that share (0 to 1) of a text, as a match; none at 0."""
     words = [found.span() for found in re.finditer(r"\w+", text)]
     return (Span(*words[int(place * (len(words) - 1))]),) if words and place else ()
 
 
 def tokenizers() -> st.SearchStrategy[Tokenizer]:
-    """Those that are promised, and one whose tokens do not add up: a whole has more than its parts together."""
+    """Return a strategy of the supported tokenizers, and one whose token counts do not add up.
+
+    The whole has more tokens than its parts together.
+    """
     swelling = Tokenizer("swelling", lambda text: int((len(text) / 4) ** 1.2))
     return st.one_of(st.sampled_from(["o200k", "cl100k", "chars/4"]).map(open_tokenizer), st.just(swelling))

@@ -71,7 +71,7 @@ Version 1.0.21 of the tool is written in C++ and shows state-of-the-art R&D. Cal
 
 @pytest.fixture(scope="session")
 def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Snapshot]:
-    """A small vault, indexed for real, with the model that ships."""
+    """Index a small vault with the shipped model and return its snapshot."""
     root = tmp_path_factory.mktemp("search")
     for path, text in NOTES.items():
         file = root / "vault" / path

@@ -1,4 +1,4 @@
-"""A small vault whose notes have what filters look at, and a way to ask it."""
+"""A small vault with everything that filters examine, and a function to query it."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ None is left. #project/closed
     "日记/同步.md": "---\ntags: [笔记/同步]\n状态: 已完成\nupdated: 2025年2月3日\n---\n"
     "# 同步设置\n\n新的保管库在设备之间同步。\n",
 }
-"""Every kind of value that YAML has, dates as people write them, nested tags, names in several scripts."""
+"""Notes with every YAML type, common date formats, nested tags and names in several scripts."""
 
 MODIFIED = {
     "Projects/Alpha.md": date(2025, 3, 14),
@@ -76,7 +76,7 @@ MODIFIED = {
 
 
 def open_vault(root: Path, notes: Mapping[str, str], modified: Mapping[str, date] | None = None) -> Snapshot:
-    """Index a vault of these notes for real. `modified` are the days, at noon, on which they were last changed."""
+    """Index a vault of these notes; `modified` are the days, at noon, of their last change."""
     for path, text in notes.items():
         file = root / "vault" / path
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -97,7 +97,7 @@ def rows_allowed(snapshot: Snapshot, query: Query) -> Flags | None:
 
 
 def notes_allowed(snapshot: Snapshot, typed: str) -> list[str]:
-    """The notes that the first alternative of a query is answered from, newest first, without folder and suffix."""
+    """Return the stems of the notes that pass a query's first alternative, newest first."""
     flags = rows_allowed(snapshot, queries(snapshot, typed)[0])
     assert flags is not None, "nothing was filtered"
     paths = [snapshot.table.paths[note] for note in snapshot.table.notes[newest_first(flags, snapshot)]]

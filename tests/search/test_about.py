@@ -1,5 +1,7 @@
-"""What tells the note that is about the query from those that mention it: its opening, its first heading, and what
-links in other notes call it."""
+"""Tests of the signals that separate a note about the query from notes that mention it.
+
+They are the note's intro, its first heading, and the anchor texts of links to it.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,7 @@ def value(hit: Hit, name: str) -> float:
     return next(signal.value for signal in hit.signals if signal.name == name)
 
 
-# --- the opening ------------------------------------------------------------------------------------------------------
+# --- intro ------------------------------------------------------------------------------------------------------------
 
 
 def test_a_note_that_begins_with_the_query_is_about_it_more_than_one_that_mentions_it(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Confidence: what its word depends on, and on real notes what is strong and what is nothing."""
+"""Tests of confidence: what it depends on, and its values on real notes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The answers of all strategies at once are those of a search under each."""
+"""Tests that searching all strategies at once equals a search with each."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def test_hits_that_are_marked_later_are_as_those_marked_at_once(engine: Engine, 
     assert without_time(engine.all_marked(some)) == at_once
 
 
-# --- what comes first -------------------------------------------------------------------------------------------------
+# --- ranking ----------------------------------------------------------------------------------------------------------
 
 
 def test_the_fragment_that_answers_comes_first(engine: Engine) -> None:
@@ -101,7 +101,7 @@ def test_meaning_finds_what_shares_no_word(engine: Engine) -> None:
     assert "Garden/Tomatoes.md" in paths(found)[:3]
 
 
-# --- how a list is made -----------------------------------------------------------------------------------------------
+# --- building the list of hits ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("query", QUERIES)
@@ -261,7 +261,7 @@ def test_the_words_alone_bring_up_only_what_has_one(engine: Engine) -> None:
         assert "flour" in hit.fragment.text
 
 
-# --- words as they are typed ------------------------------------------------------------------------------------------
+# --- incomplete words -------------------------------------------------------------------------------------------------
 
 
 def test_a_sentence_typed_letter_by_letter_never_comes_up_empty(engine: Engine) -> None:

@@ -1,4 +1,4 @@
-"""What holds for every query: filters only take away, boosts only reorder, what is quoted from a note is found."""
+"""Property tests of searches: filters only remove hits, boosts only reorder, text quoted from a note is found."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_quoting_what_stands_in_a_fragment_never_finds_nothing(
 
 @pytest.fixture
 def log(tmp_path: Path) -> UseLog:
-    """Three of the notes were opened once."""
+    """Return a log in which three of the notes were opened once."""
     log = UseLog(tmp_path / "use.jsonl")
     log.record(UseKind.OPEN, [(path, "") for path in sorted(NOTES)[:3]], now=0.0)
     return log

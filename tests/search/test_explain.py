@@ -1,4 +1,4 @@
-"""Why a hit stands where it stands: every number is the engine's own, and adds up."""
+"""Tests of explained scores: every number is the engine's own, and they add up."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which notes a filter lets through."""
+"""Tests of which notes pass a filter."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def others(*notes: str) -> list[str]:
 @pytest.mark.parametrize(
     ("typed", "notes"),
     [
-        # A tag, and those nested in it; a space ends what is typed.
+        # A tag matches nested tags; a space ends the value.
         ("tag:project ", [ALPHA, BETA]),
         ("tag:project/active ", [ALPHA]),
         ("tag:Project/ACTIVE ", [ALPHA]),
@@ -43,7 +43,7 @@ def others(*notes: str) -> list[str]:
         ("tag:笔记/同步 ", [SYNC]),
         ("tag:active ", []),
         ('tag:"project/active" ', [ALPHA]),
-        # A part of the path, and of the file's name.
+        # Part of the path or file name.
         ("path:projects/ ", [ALPHA, BETA, PROJECTION]),
         ("path:/diary ", [DIARY, NEW_YEAR]),
         ("path:/2025 ", []),
@@ -56,7 +56,7 @@ def others(*notes: str) -> list[str]:
         ("path:diary/*year ", [NEW_YEAR]),
         ("path:year*diary ", []),
         ("path:日记 ", [SYNC]),
-        # Folders by their names, at any depth and with what is within.
+        # Folder names at any depth, with their contents.
         ("folder:projects ", [ALPHA, BETA, PROJECTION]),
         ("in:Projects/ ", [ALPHA, BETA, PROJECTION]),
         ("in:project ", []),
@@ -101,7 +101,7 @@ def test_what_a_note_is_called_and_where_it_stands(library: Snapshot, typed: str
 @pytest.mark.parametrize(
     ("typed", "notes"),
     [
-        # Text: whole words, folded.
+        # Text: whole words, case-folded.
         ("status:done ", [BETA, NEW_YEAR]),
         ("Status:DONE ", [BETA, NEW_YEAR]),
         ("status:do ", []),
@@ -146,7 +146,7 @@ def test_properties(library: Snapshot, typed: str, notes: list[str]) -> None:
 @pytest.mark.parametrize(
     ("typed", "notes"),
     [
-        # The day that a property `date` names, or else that of the last change.
+        # The property `date`, or else the last change.
         ("date:2024-03 ", [BETA]),
         ("date:2025-03 ", [ALPHA, SYNC, PROJECTION]),
         ('date:"5 march 2024" ', [BETA]),
@@ -172,7 +172,7 @@ def test_properties(library: Snapshot, typed: str, notes: list[str]) -> None:
         ("modified:2025-02-28..2025-03-10 ", [PROJECTION, DIARY]),
         ("modified:..2024 ", [NEW_YEAR]),
         ("modified:1500 ", []),
-        # From a property, else from the file's name; else nobody knows, and no period has it.
+        # From a property, else from the file name; a note without either is in no period.
         ("created:2024-06 ", [ALPHA]),
         ("created:2024-03-05 ", [BETA]),
         ("created:2025-02-28 ", [DIARY]),

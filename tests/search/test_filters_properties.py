@@ -1,4 +1,4 @@
-"""Whatever is asked, filters only ever take away, and any value is a value."""
+"""Property tests of filters: they only remove rows, and accept any value."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_one_more_filter_never_adds_a_row(library: Snapshot, query: Query, one: 
 
 @given(TYPED, st.sampled_from(MORE))
 def test_one_more_filter_typed_never_adds_a_row(library: Snapshot, typed: str, one: str) -> None:
-    """In front of a query, and of each of its alternatives."""
+    """Add the filter before each alternative of a query."""
     before = queries(library, typed)
     after = queries(library, " | ".join(f"{one} {part}" for part in typed.split("|") if part.strip()) or one)
     rows = np.any([allowed_rows(library, query) for query in before], axis=0)

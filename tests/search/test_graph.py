@@ -1,4 +1,4 @@
-"""Links from matching notes and times of modification, as shares for each note."""
+"""Tests of the graph signals: links from matching notes and modification times, scaled per note."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NOW = 20_000 * DAY
 def linked(
     links: list[tuple[int, int]], strength_of_rows: dict[int, float] | list[tuple[int, float]], notes: int = 4
 ) -> npt.NDArray[np.float32]:
-    """Backlinks for links between notes, and rows given as their note and strength."""
+    """Return the backlink strengths for these links between notes and rows of (note, strength)."""
     sources, targets = (np.array([link[end] for link in links], np.int32) for end in (0, 1))
     rows = list(strength_of_rows.items()) if isinstance(strength_of_rows, dict) else strength_of_rows
     numbers = np.array([note for note, _ in rows], np.int32)

@@ -1,4 +1,4 @@
-"""What the engine imports, in an interpreter that has imported nothing before."""
+"""Tests of what the engine imports in a fresh interpreter."""
 
 from __future__ import annotations
 

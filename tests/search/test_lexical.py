@@ -17,7 +17,7 @@ def scores(reader: TinyReader, text: str, *, open_word: bool = False) -> list[fl
 def test_a_score_is_bm25_with_lucenes_idf() -> None:
     reader = TinyReader("apple apple pear", "pear plum plum", "plum plum plum")
     idf = np.log(1 + (3 - 1 + 0.5) / (1 + 0.5))
-    # All three texts are of mean length, so that a word's frequency is its count.
+    # All three texts have the mean length, so that the term frequency is the count.
     assert scores(reader, "apple") == pytest.approx([idf * 2 * (K1 + 1) / (2 + K1), 0, 0])
 
 
@@ -48,7 +48,7 @@ def test_every_form_of_a_word_is_found() -> None:
 
 
 def test_exact_counts_more_than_partial_and_partial_more_than_fuzzy() -> None:
-    # Each word alone in a text of its own, of the same length, so that only the kind of match differs.
+    # Each word is alone in a text of equal length, so that only the kind of match differs.
     exact, partial, _ = scores(TinyReader("encrypt", "encryptor", "fig"), "encrypt", open_word=True)
     fuzzy = scores(TinyReader("encrypt", "plum", "fig"), "encrxpt", open_word=True)[0]
     assert exact > partial > fuzzy > 0

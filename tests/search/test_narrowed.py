@@ -1,4 +1,4 @@
-"""One condition more: the query says what it said, and what matches is exactly what the condition holds of it."""
+"""Tests of adding a condition to a query: the rest keeps its meaning, and the rows are filtered exactly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sentences of a fragment that are nearest to a question."""
+"""Tests of splitting a fragment into sentences and of choosing those nearest to a question."""
 
 from __future__ import annotations
 

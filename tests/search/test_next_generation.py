@@ -1,4 +1,4 @@
-"""A generation that shares what the one before has read is no other than one that is opened afresh."""
+"""Tests that a generation opened with data shared from the previous one equals a freshly opened one."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def wanted(models: tuple[Path, Path]) -> Settings:
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sizes at which a few notes fill chunks, merge segments and have the matrix written anew."""
+    """Set sizes at which a few notes fill chunks, merge segments and cause a new matrix."""
     monkeypatch.setattr(vectors, "CHUNK", 4)
     monkeypatch.setattr(lexical, "_MERGE_WIDTH", 2)
     monkeypatch.setattr(vectors, "_MAX_BLOCKS", 3)
@@ -98,7 +98,7 @@ def answers(engine: Engine) -> list[Result]:
 
 
 def assert_same(one: Snapshot, other: Snapshot, wanted: Settings) -> None:
-    """All that is read, and all that is found, to the last bit."""
+    """Check that two snapshots hold the same data and give the same hits, bit for bit."""
     assert one.generation == other.generation
     for name in ("keys", "notes", "lines"):
         assert np.array_equal(getattr(one.lexical, name), getattr(other.lexical, name)), name
@@ -145,7 +145,7 @@ def test_after_any_edits_it_finds_what_a_fresh_one_finds(
 
 
 def rows_read(before: Snapshot, index: Path, wanted: Settings, monkeypatch: pytest.MonkeyPatch) -> int:
-    """How many vectors are read from the file when the next generation is opened."""
+    """Return the number of vectors read from the file when the next generation is opened."""
     read: list[int] = []
     blocks = vectors.MatrixSource.blocks
 
@@ -164,7 +164,7 @@ def rows_read(before: Snapshot, index: Path, wanted: Settings, monkeypatch: pyte
 
 @contextmanager
 def opened(wanted: Settings) -> Iterator[tuple[Path, Path, Snapshot]]:
-    """A vault, its index, and a snapshot that everything was read of."""
+    """Yield a vault, its index, and a snapshot with everything loaded."""
     with folders() as (vault, index):
         edit(vault, [(f"{word}.md", f"{word} {' '.join(WORDS)} [[tea]]") for word in WORDS])
         build(vault, index, wanted)
@@ -188,7 +188,7 @@ def links(snapshot: Snapshot) -> set[tuple[str, str]]:
 def test_links_are_those_of_a_note_that_changed_twice(wanted: Settings) -> None:
     with opened(wanted) as (vault, index, before):
         for target in ("water", "soil", "seed"):
-            # Each time under the number in the catalog that it had before, which was the highest.
+            # Each build gives the note the same catalog id as before, the highest one.
             edit(vault, [("tea.md", f"# Tea\n\n[[{target}]]")])
             build(vault, index, wanted)
             after = Snapshot.open(index, wanted, before=before)
@@ -247,7 +247,7 @@ def test_the_same_generation_opened_twice_after_one_is_the_same_twice(wanted: Se
 
 
 def test_a_closed_snapshot_is_gone_at_once_and_takes_with_it_what_no_other_shares(wanted: Settings) -> None:
-    """Without the collector, which looks through the app's lasting objects never, and others late."""
+    """Check this without the cyclic garbage collector, which skips the app's long-lived objects."""
     with opened(wanted) as (_vault, index, before):
         after = Snapshot.open(index, wanted, before=before)
         gc.disable()

@@ -1,4 +1,4 @@
-"""Quoted phrases over a real index: by words, as they stand, and never lost."""
+"""Tests of quoted phrases in a real index: matched by words or literally."""
 
 from __future__ import annotations
 
@@ -44,17 +44,17 @@ def found(notes: Snapshot, phrase: str) -> list[str]:
 @pytest.mark.parametrize(
     ("phrase", "where"),
     [
-        # As it stands, where it stands so; else by the forms of its words.
+        # Literal matches first, else by word forms.
         ("settled conflict", ["Forms"]),
         ("SETTLED  conflict", ["Forms"]),
         ("settling conflicts", ["Forms › Other"]),
         ("settles conflict", ["Forms", "Forms › Other"]),
-        # Marks and line ends are passed over.
+        # Markup and line ends are ignored.
         ("very long word", ["Marks"]),
         ("word; broken", ["Marks"]),
         ("word broken", ["Marks"]),
         ("cafe, fine", ["Signs"]),
-        # Half words, signs.
+        # Partial words, symbols.
         ("ery lon", ["Marks"]),
         ("ettled confl", ["Forms"]),
         ("->", ["Marks"]),

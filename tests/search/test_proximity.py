@@ -8,7 +8,7 @@ from tests.search.tiny import TinyReader, rows_of
 
 
 def close(query: str, *texts: str) -> list[float]:
-    """The closeness of the words of `query`, all equally rare, in each text."""
+    """Return the proximity score of the words of `query`, all equally rare, in each text."""
     reader = TinyReader(*texts)
     rows = np.arange(len(texts), dtype=np.int32)
     words = query.split()

@@ -1,4 +1,4 @@
-"""What was typed, taken apart."""
+"""Tests of parsing a query."""
 
 from __future__ import annotations
 
@@ -291,7 +291,7 @@ def test_a_leading_mark_forces_a_strategy_for_all_alternatives(typed: str, strat
     assert [(query.words.strip(), query.strategy) for query in queries] == [("sync", strategy), ("devices", strategy)]
 
 
-# --- any name can be asked for ----------------------------------------------------------------------------------------
+# --- unusual names ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -339,7 +339,7 @@ def test_memories_have_filters_of_their_own() -> None:
     assert alternatives("is:fresh", kinds=KINDS_OF_MEMORIES)[0].words == "is:fresh"
 
 
-# --- what is nearly a filter ------------------------------------------------------------------------------------------
+# --- near misses of filters -------------------------------------------------------------------------------------------
 
 
 def offered(typed: str) -> list[str]:
@@ -383,7 +383,7 @@ def test_only_a_few_hints_are_given() -> None:
     assert len(offered("tga:x pth:x fiel:x titel:x headign:x lnik:x")) == 3
 
 
-# --- while it is typed ------------------------------------------------------------------------------------------------
+# --- while typing -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("begun", ["tag:", "-tag:", "#", 'path:"', "file:", "modified:", "modified:2", "created:>"])

@@ -1,4 +1,4 @@
-"""The guide to the query language is true: what it calls an operator is one, and what it calls a word is one."""
+"""Tests of the guide to the query language: its operators are operators, its words are words."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ PROPERTIES = frozenset({"status", "rating", "due", "date-created", "people.lead"
 
 
 def code(heading: str, page: str = PAGE) -> list[str]:
-    """What stands in code marks at the beginning of each item of the list under a heading."""
+    """Return the code spans at the start of each item of the list under a heading."""
     under = page.split(f"## {heading}\n")[1].split("\n## ", maxsplit=1)[0]
     items = re.findall(r"^- ((?:`[^`]+`(?:, | )?)+)(?: …)?:", under, re.MULTILINE)
     return [found for item in items for found in re.findall("`([^`]+)`", item)]
 
 
 def code_in(sentence: str) -> list[str]:
-    """What stands in code marks behind the bold beginning of a sentence, up to the end of its line."""
+    """Return the code spans after the bold start of a sentence, up to the end of its line."""
     return re.findall("`([^`]+)`", PAGE.split(f"**{sentence}**")[1].split("\n")[0])
 
 

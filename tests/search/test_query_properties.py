@@ -1,4 +1,4 @@
-"""Whatever is typed is a query, and read in no time."""
+"""Property tests: any text is a valid query and is parsed quickly."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_every_string_is_a_query(typed: str) -> None:
 
 @given(ANY_TEXT)
 def test_no_letter_is_lost(typed: str) -> None:
-    """What is no operator's own stands in some query, in one place or another."""
+    """Check that every letter of the input, except an operator's own, is somewhere in some query."""
     if typed.lstrip()[:2].lower() in ("!a", "!p", "!s", "!h"):
         return
     kept = "".join(
@@ -97,7 +97,7 @@ def test_a_filter_in_front_changes_nothing_else(typed: str, one: str) -> None:
     before, after = alternatives(typed, PROPERTIES, TAGS), alternatives(f"{one} {typed}", PROPERTIES, TAGS)
     assert len(before) == len(after) == 1
     if one == "-#project" and len(before[0].words.split()) > PROSE:
-        return  # in prose a sign before a word is its writer's
+        return  # in prose, a sign before a word is part of the text
     assert after[0].words.split() == before[0].words.split()
     assert after[0].excluded == before[0].excluded
     assert set(after[0].filters) >= set(before[0].filters)

@@ -1,4 +1,4 @@
-"""How a query was read, as the query bar tells it: its filters, and what cannot be meant so."""
+"""Tests of how the query bar shows a parsed query: its filters and its warnings."""
 
 from __future__ import annotations
 

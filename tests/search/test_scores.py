@@ -1,4 +1,4 @@
-"""Scores of the best rows, found without weighing common words everywhere, are those of all rows."""
+"""Tests that the top scores, found without scoring common words in every row, equal those of a full scan."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SHARES = st.lists(st.sampled_from((1.0, 0.35, 0.1)), min_size=len(WORDS), max_si
 
 @pytest.fixture(autouse=True)
 def every_word_common(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sizes at which a few texts are many."""
+    """Set sizes at which a few texts count as many."""
     monkeypatch.setattr(lexical, "MANY", 0)
     monkeypatch.setattr(evidence, "_STRIPE", 1)
     monkeypatch.setattr(evidence, "_FEW_LEFT", 1)

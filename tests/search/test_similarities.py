@@ -1,4 +1,4 @@
-"""The nearest fragments, found by a rough product with all, are those of the exact one."""
+"""Tests that the nearest fragments found by an approximate product equal those of the exact one."""
 
 from __future__ import annotations
 

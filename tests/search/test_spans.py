@@ -78,7 +78,7 @@ CHARACTERS = ["日", "本", "ノ", "ﾉ", "ｶﾞ", "한", "글", "กา", "น
 
 
 def from_analysis(text: str, data: st.DataObject) -> tuple[frozenset[str], tuple[Span, ...]]:
-    """Some terms of the text, and the marks that its analysis has for them."""
+    """Draw some terms of the text; return them with their spans from the analysis."""
     found = analyze(text, "en")
     terms = frozenset(data.draw(st.lists(st.sampled_from(found.terms), max_size=3)) if found.terms else ())
     pieces = zip(found.terms, found.starts, found.ends, strict=True)

@@ -1,4 +1,4 @@
-"""Why a note is not higher: where it stands is where a search has it, and what it lacks is what the others have."""
+"""Tests of "why not higher": the rank is that of a search, and the missing points are those of other notes."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ def test_a_note_with_no_word_and_not_near_in_meaning_is_told_so(engine: Engine) 
 
 @pytest.fixture(scope="module")
 def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
-    """More fragments of the same words than are put forward; one file that cannot be read, one without text."""
+    """Index more matching fragments than the candidate pool holds, an unreadable file and an empty one."""
     root = tmp_path_factory.mktemp("many")
     (root / "vault").mkdir()
     for number in range(POOL * 2):

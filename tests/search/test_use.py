@@ -1,4 +1,4 @@
-"""What the user opened and packed: kept in a file that nothing breaks, counted with less weight as it ages."""
+"""Tests of the usage log: a crash-safe file of opened and packed notes, weighted by age."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ def test_processes_that_append_at_once_lose_nothing(log: UseLog) -> None:
     assert len(log.events()) == 120
 
 
-# --- what it says -----------------------------------------------------------------------------------------------------
+# --- weights ----------------------------------------------------------------------------------------------------------
 
 
 def test_a_note_that_was_opened_stands_above_one_that_was_not() -> None:

@@ -1,4 +1,4 @@
-"""Why a hit is where it is, in one sentence."""
+"""Tests of the sentence that explains the rank of a hit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A lexical index of a few texts in memory, made by the real analyzer."""
+"""An in-memory lexical index of a few texts, analyzed by the real analyzer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from excerpt.text.words import QueryWord, query_terms, terms_of
 
 
 class TinyReader:
-    """Fragments given as {field: text}; a plain string is the field `text`."""
+    """A reader of fragments given as {field: text}; a plain string is the field `text`."""
 
     def __init__(self, *fragments: str | Mapping[str, str]) -> None:
         self._places: dict[str, dict[str, dict[int, list[int]]]] = {}

@@ -1,4 +1,4 @@
-"""Servers for all tests of the store, and for each a database of its own."""
+"""Fixtures: the servers for all tests of the store, and a separate database for each test."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from excerpt.store.push import push
 from tests.store.server import NoServerError, Servers, servers
 
 _numbers = itertools.count()
-_PATIENCE = 30.0  # seconds; a replica is behind by some milliseconds
+_PATIENCE = 30.0  # seconds; a replica lags by some milliseconds
 
 
 @pytest.fixture(scope="session")
 def running() -> Iterator[Servers]:
-    """A primary and its replica."""
+    """Start a primary and its replica."""
     try:
         with servers() as found:
             yield found
@@ -37,14 +37,14 @@ def running() -> Iterator[Servers]:
 
 @pytest.fixture
 def database(running: Servers) -> Iterator[str]:
-    """The address of a new, empty database on the primary."""
+    """Create an empty database on the primary and return its address."""
     with made_database(running, f"excerpt_test_{os.getpid()}_{next(_numbers)}") as address:
         yield address
 
 
 @pytest.fixture(scope="session")
 def store(running: Servers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of the demo vault in a store."""
+    """Push the demo vault to a store and return its address."""
     home = tmp_path_factory.mktemp("home")
     with pytest.MonkeyPatch.context() as patch, made_database(running, f"excerpt_demo_{os.getpid()}") as database:
         patch.setenv("EXCERPT_HOME", str(home))
@@ -56,20 +56,20 @@ def store(running: Servers, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 
 def index_of(vault: Vault) -> Snapshot:
-    """The index of a folder, which a push reads."""
+    """Return the index of a folder vault, which a push reads."""
     snapshot = vault._snapshot
     assert isinstance(snapshot, Snapshot)
     return snapshot
 
 
 def records_of(vault: Vault) -> Path:
-    """Where a copy of a vault records its pushes."""
+    """Return the folder where a copy of a vault records its pushes."""
     return places().push_folder(vault.folder)
 
 
 @contextmanager
 def made_database(running: Servers, name: str) -> Iterator[str]:
-    """The address of a database that is there as long as the context. The server may be killed meanwhile."""
+    """Yield the address of a database that exists for the context; the server may be killed meanwhile."""
     with psycopg.connect(running.primary, autocommit=True) as maintenance:
         maintenance.execute(f"CREATE DATABASE {name}")
     yield in_database(running.primary, name)
@@ -79,20 +79,20 @@ def made_database(running: Servers, name: str) -> Iterator[str]:
 
 @pytest.fixture
 def both(store: str) -> Iterator[tuple[Vault, Vault]]:
-    """The demo vault as a folder, and in the store."""
+    """Return the demo vault opened from its folder and from the store."""
     with excerpt.open(DEMO, refresh=False) as folder, excerpt.open(store) as stored:
         yield folder, stored
 
 
 def in_database(dsn: str, name: str) -> str:
-    """The address of another database of the same server."""
+    """Return the address of another database of the same server."""
     before, _, _ = dsn.rpartition("/")
     return f"{before}/{name}"
 
 
 @contextmanager
 def closed(database: str) -> Iterator[None]:
-    """As long as the context lasts, a database whose connections are lost, and that takes none."""
+    """Drop a database's connections and refuse new ones, within the context."""
     name = database.rpartition("/")[2]
     with psycopg.connect(in_database(database, "postgres"), autocommit=True) as server:
         server.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false")
@@ -104,10 +104,10 @@ def closed(database: str) -> Iterator[None]:
 
 
 def on_replica(database: str, running: Servers) -> str:
-    """The address of a database on the replica, once this has all that the primary has committed."""
+    """Wait until the replica has all commits of the primary; return the database's address there."""
     with psycopg.connect(running.primary) as primary, psycopg.connect(running.replica, autocommit=True) as replica:
         (written,) = primary.execute("SELECT pg_current_wal_flush_lsn()").fetchall()[0]
-        # There is nothing to wait by but asking.
+        # The only way to wait is to poll.
         ends = time.monotonic() + _PATIENCE
         while not replica.execute("SELECT pg_last_wal_replay_lsn() >= %s::pg_lsn", (written,)).fetchall()[0][0]:
             assert time.monotonic() < ends, "the replica does not follow"

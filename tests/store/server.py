@@ -1,7 +1,7 @@
-"""A real PostgreSQL for the tests: 18 with pgvector and pg_textsearch, from Debian's packages, a primary and a replica.
+"""A real PostgreSQL 18 with pgvector and pg_textsearch for the tests: a primary and a replica.
 
-Nothing is installed on the machine: packages are unpacked into build/team/root, once, and servers run in there. That
-takes root and Debian's apt; elsewhere TEST_DSN (and TEST_REPLICA_DSN) name servers that are there already.
+Nothing is installed on the machine: Debian's packages are unpacked into build/team/root, once, and the servers run in
+there. That needs root and Debian's apt; elsewhere TEST_DSN (and TEST_REPLICA_DSN) name running servers.
 """
 
 from __future__ import annotations
@@ -23,29 +23,31 @@ from pathlib import Path
 FOLDER = Path(__file__).parents[2] / "build" / "team"
 USER = "excerpt"
 
-# Of Debian testing: stable has an older PostgreSQL, and no pg_textsearch.
+# Debian testing, as stable has an older PostgreSQL and no pg_textsearch.
 _RELEASE = "forky"
 _PACKAGES = ("dash", "postgresql-18-pgvector", "postgresql-18-pg-textsearch")
 _NOBODY = 65534
 _PROGRAMS = "/usr/lib/postgresql/18/bin"
 _SETTINGS = (
     *("listen_addresses=127.0.0.1", "unix_socket_directories=", "shared_preload_libraries=pg_textsearch"),
-    # There is no /dev/shm in the folder. What is tested survives the end of a process, not of the machine.
+    # The folder has no /dev/shm. The tests cover the end of a process, not of the machine.
     *("dynamic_shared_memory_type=mmap", "fsync=off", "shared_buffers=256MB", "maintenance_work_mem=256MB"),
-    # A replica goes on after a crash of its primary, which would keep no more of its log than it needs itself.
+    # Lets the replica continue after a crash of its primary, which by itself keeps too little of its log.
     *("wal_keep_size=1GB", "wal_retrieve_retry_interval=200ms"),
 )
 
 
 class NoServerError(Exception):
-    """No server can be started here, and none is named. Says why, and what would help."""
+    """Error if no server can be started here and none is configured; states the reason and a solution."""
 
 
 @dataclass(frozen=True, slots=True)
 class Servers:
-    """Addresses of databases of a primary and of its replica, without a password (PGPASSWORD has it). `replica` is ""
-    where there is none. `crash` kills the primary and starts it again, with other bytes in the file of its data that
-    is named, if one is; None for a server that is not ours to kill."""
+    """Addresses of databases of a primary and of its replica, without a password (PGPASSWORD has it).
+
+    `replica` is "" if there is none. `crash` kills the primary and restarts it, after replacing bytes in the data file
+    given, if any; it is None for a server that the tests must not kill.
+    """
 
     primary: str
     replica: str
@@ -54,15 +56,17 @@ class Servers:
 
 @contextmanager
 def servers() -> Iterator[Servers]:
-    """The servers that TEST_DSN and TEST_REPLICA_DSN name, or else two that run as long as the context. Raises
-    NoServerError."""
+    """Yield the servers of TEST_DSN and TEST_REPLICA_DSN, or two that run for the context.
+
+    Raises NoServerError.
+    """
     if named := os.environ.get("TEST_DSN"):
         yield Servers(named, os.environ.get("TEST_REPLICA_DSN", ""))
         return
     root = _unpacked()
     password, before = secrets.token_urlsafe(24), os.environ.get("PGPASSWORD")
     os.environ["PGPASSWORD"] = password
-    # In the folder that the servers know as their root.
+    # A path inside the servers' root.
     data = Path(tempfile.mkdtemp(prefix="run-", dir=root / "pg"))
     os.chown(data, _NOBODY, _NOBODY)
     try:
@@ -84,7 +88,7 @@ def servers() -> Iterator[Servers]:
 
 
 class _Server:
-    """A server in `root`, on a port of its own, with its data in a folder that does not exist yet."""
+    """A server in `root`, on its own port, with its data in a folder that does not exist yet."""
 
     def __init__(self, root: Path, data: Path) -> None:
         self._root = root
@@ -97,7 +101,7 @@ class _Server:
         return f"postgresql://{USER}@127.0.0.1:{self._port}/postgres"
 
     def make(self, password: str) -> None:
-        """Make the data of a new, empty server."""
+        """Initialize the data of a new, empty server."""
         file = self._log.with_name("password")
         file.write_text(password, encoding="ascii")
         os.chown(file, _NOBODY, _NOBODY)
@@ -108,14 +112,14 @@ class _Server:
         )
 
     def copy(self, primary: _Server) -> None:
-        """Copy the data of another server, and follow it from then on."""
+        """Copy the data of another server and become its replica."""
         self._run(
             *("pg_basebackup", "-D", self._data, "-h", "127.0.0.1", "-p", str(primary._port), "-U", USER),
             *("--write-recovery-conf", "--checkpoint=fast", "--no-sync", "--wal-method=stream"),
         )
 
     def start(self) -> None:
-        """Start it and wait until it answers."""
+        """Start the server and wait until it accepts connections."""
         settings = " ".join(f"-c {setting}" for setting in (*_SETTINGS, f"port={self._port}"))
         log = f"/{self._log.relative_to(self._root)}"
         try:
@@ -125,12 +129,12 @@ class _Server:
             raise NoServerError(f"{error}\n{said[-2000:]}") from error
 
     def stop(self) -> None:
-        """End it with all connections; a server that does not run is left alone."""
+        """Stop the server with all connections, if it runs."""
         command = _in_root(self._root, "pg_ctl", "stop", "--wait", "-D", self._data, "-m", "immediate")
         subprocess.run(command, capture_output=True, check=False)
 
     def crash(self, damaged: str) -> None:
-        """End it as a loss of power would, and start it again once what it started has ended too."""
+        """Kill the server as a power failure would, and restart it once its child processes have ended too."""
         parent = int((self._root / self._data[1:] / "postmaster.pid").read_text(encoding="ascii").split()[0])
         processes = [parent, *_children(parent)]
         os.kill(parent, signal.SIGKILL)
@@ -165,7 +169,7 @@ def _free_port() -> int:
 
 
 def _unpacked() -> Path:
-    """The folder with the unpacked packages, made if it is not there. Raises NoServerError."""
+    """Return the folder of the unpacked packages, creating it if needed. Raises NoServerError."""
     missing = [program for program in ("apt-get", "dpkg", "chroot") if shutil.which(program) is None]
     if missing or os.geteuid() != 0:
         why = f"{', '.join(missing)} not found" if missing else "that takes root"
@@ -188,7 +192,7 @@ def _unpacked() -> Path:
 
 
 def _downloaded() -> list[Path]:
-    """The packages and all that they need, from the machine's own mirror."""
+    """Download the packages and their dependencies from the machine's own mirror; return their files."""
     apt = FOLDER / "apt"
     for folder in (apt / "lists" / "partial", apt / "cache" / "archives" / "partial"):
         folder.mkdir(parents=True, exist_ok=True)
@@ -210,7 +214,7 @@ def _downloaded() -> list[Path]:
 
 
 def _mirror() -> str:
-    """The mirror of Debian's archive that this machine's apt asks. Raises NoServerError."""
+    """Return the Debian mirror that this machine's apt uses. Raises NoServerError."""
     asked = ["apt-get", "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages"]
     for address in _run(asked).splitlines():
         if address.rstrip("/").endswith("/debian"):
@@ -219,7 +223,7 @@ def _mirror() -> str:
 
 
 def _furnish(root: Path) -> None:
-    """What a program expects of its root, beside the packages' files."""
+    """Create the files that programs expect in their root, besides those of the packages."""
     for name in ("bin", "sbin", "lib", "lib64"):
         if not (root / name).exists() and (root / "usr" / name).exists():
             (root / name).symlink_to(f"usr/{name}")
@@ -235,8 +239,8 @@ def _furnish(root: Path) -> None:
 
 
 def _run(command: Sequence[str]) -> str:
-    """Run a program; returns what it printed. Raises NoServerError with what it said."""
-    # To a file: a server that pg_ctl starts keeps a pipe open for as long as it runs.
+    """Run a program and return its output. Raises NoServerError with that output."""
+    # Into a file: a server started by pg_ctl would keep a pipe open as long as it runs.
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as out:
         done = subprocess.run(command, stdout=out, stderr=subprocess.STDOUT, check=False)
         out.seek(0)

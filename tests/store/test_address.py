@@ -1,4 +1,4 @@
-"""Addresses of vaults in a store."""
+"""Tests of the addresses of vaults in a store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The app on a vault in a store: no folder, no index here, and a server that others push to, or that goes away."""
+"""Tests of the app on a vault in a store: no folder, no local index, and a server that changes or disappears."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.store
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A vault of two notes."""
+    """Write a vault of two notes."""
     folder = tmp_path / "notes"
     folder.mkdir()
     (folder / "Bees.md").write_text("# Bees\n\nA colony winters around its honey.\n", encoding="utf-8")
@@ -38,7 +38,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def notes(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Vault]:
-    """That vault, as who pushes it has it open."""
+    """Open and index that vault, as its pusher has it."""
     monkeypatch.setenv("EXCERPT_HOME", str(tmp_path / "home"))
     with excerpt.open(folder) as vault:
         vault.load()
@@ -47,7 +47,7 @@ def notes(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iter
 
 @pytest.fixture
 def address(notes: Vault, database: str) -> str:
-    """Where that vault is in a store."""
+    """Push that vault to a store and return its address there."""
     text = f"{database}?vault=notes"
     push(index_of(notes), read_address(text), records_of(notes))
     return text

@@ -1,4 +1,4 @@
-"""What a push may change is decided by three sides: this copy of a vault, the store, and what the copy last saw."""
+"""Tests of the three-way comparison behind a push: this copy, the store, and the state at the last push."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_what_was_left_in_a_merge_is_not_refused_again() -> None:
     assert again.kept == ("a", "b")
 
 
-# --- what is refused --------------------------------------------------------------------------------------------------
+# --- refused pushes ---------------------------------------------------------------------------------------------------
 
 
 def refused(ours: Digests, theirs: Digests, base: Digests, rules: PushRules = NO_RULES) -> str:
@@ -132,8 +132,11 @@ PATHS = ("a", "b", "c", "d")
 
 
 class Team(RuleBasedStateMachine):
-    """Copies of a vault that change and are pushed in any order. A version of a note may leave the store only by a push
-    from a copy that had this version at its last push, and has it no more: it was changed or deleted there."""
+    """A state machine of copies of a vault that change and are pushed in any order.
+
+    A version of a note may leave the store only by a push from a copy that had it at its last push and no longer has
+    it: it was changed or deleted there.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -170,7 +173,7 @@ class Team(RuleBasedStateMachine):
 
     @rule(name=st.sampled_from(COPIES), merge=st.booleans(), reached=st.integers(0, 9))
     def push(self, name: str, merge: bool, reached: int) -> None:
-        """Push, and be killed after some notes were written; 9 is after all of them, and of the record."""
+        """Push, and stop after some notes were written; 9 is after all of them and the record."""
         rules, ours, before = PushRules(merge=merge), self.folders[name], dict(self.store)
         record = self.records.get(name, PushRecord())
         found = compare(ours, self.store, record, (), rules)

@@ -1,4 +1,4 @@
-"""What a folder tells of a vault, a store tells too: the same tests ask the demo vault in both."""
+"""Tests that a store gives the same results as a folder: the same queries on the demo vault in both."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_overviews(both: tuple[Vault, Vault], topic: str) -> None:
     ]
     wanted, there = ([(one.place, one.text) for one in overview.passages] for overview in (expected, found))
     assert there[:1] == wanted[:1]
-    assert len(set(there) & set(wanted)) >= 0.8 * len(wanted)  # of two that are worth the same, one is taken
+    assert len(set(there) & set(wanted)) >= 0.8 * len(wanted)  # of two with equal value, either may be chosen
 
 
 @pytest.mark.parametrize("note", ["Packs", "Token budget", "Themes", "Searching:20"])

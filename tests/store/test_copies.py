@@ -1,4 +1,4 @@
-"""Several copies of a vault and several installations push to one store, and lose nothing of each other's."""
+"""Tests of several copies and installations that push to one store: none loses the other's changes."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ pytestmark = pytest.mark.store
 
 MERGE, MIRROR = PushRules(merge=True), PushRules(mirror=True)
 LIBRARIES = ("pypdfium2", "pptx", "docx", "python_calamine", "selectolax")
-"""What the extra `attachments` installs."""
+"""Libraries of the extra `attachments`."""
 
 
 @dataclass(frozen=True)
 class Copy:
-    """A copy of a vault, with the program's folders of its owner."""
+    """A copy of a vault, with its owner's program folders."""
 
     folder: Path
     home: Path
@@ -58,7 +58,7 @@ class Copy:
                 return push(index_of(vault), read_address(self.address), records_of(vault), rules=rules, rights=rights)
 
     def refused(self, rules: PushRules = NO_RULES) -> str:
-        """What a push that is refused says; the store is as it was."""
+        """Push, expect a refusal that leaves the store unchanged, and return its message."""
         before = stored(self.address), revision(self.address)
         with pytest.raises(PushRefusedError) as error:
             self.push(rules)
@@ -72,7 +72,7 @@ class Copy:
 
 
 def stored(address: str) -> dict[str, str]:
-    """The texts of the notes of a vault in a store."""
+    """Return the texts of the notes of a vault in a store."""
     to = read_address(address)
     with psycopg.connect(to.conninfo) as connection:
         found = connection.execute(
@@ -91,7 +91,7 @@ def revision(address: str) -> int:
 
 @pytest.fixture
 def copy_of(tmp_path: Path, database: str) -> Callable[[str], Copy]:
-    """Makes a copy of the same notes, with other times of its files, for a user of its own."""
+    """Return a function that makes a copy of the same notes with other file times, for another user."""
 
     def make(name: str, notes: dict[str, str] = NOTES) -> Copy:
         copy = Copy(tmp_path / name, tmp_path / f"{name}-home", f"{database}?vault=notes")
@@ -106,7 +106,7 @@ def copy_of(tmp_path: Path, database: str) -> Callable[[str], Copy]:
 
 @pytest.fixture
 def copies(copy_of: Callable[[str], Copy]) -> tuple[Copy, Copy]:
-    """Two copies of the same notes, both pushed."""
+    """Return two copies of the same notes, both pushed."""
     first, second = copy_of("first"), copy_of("second-copy")
     first.push()
     second.push()
@@ -156,7 +156,7 @@ def test_what_the_other_copy_added_is_kept(copies: tuple[Copy, Copy]) -> None:
     report = first.push(MERGE)
     assert (report.added, report.removed, report.kept) == (1, 0, 1)
     assert {"Mead.md", "Wax.md"} <= stored(first.address).keys()
-    assert first.push().kept == 1  # it is known by now
+    assert first.push().kept == 1  # the conflict is recorded now
 
 
 def test_what_the_other_copy_changed_is_kept(copies: tuple[Copy, Copy]) -> None:
@@ -216,7 +216,7 @@ def test_a_mirror_makes_the_store_as_the_copy(copies: tuple[Copy, Copy]) -> None
 
 
 def clean(copy: Copy) -> object:
-    """What a store counts after a first push of a copy."""
+    """Return the statistics of a store after a first push of a copy."""
     database = copy.address.partition("?")[0]
     Copy(copy.folder, copy.home, f"{database}?vault=clean").push()
     return statistics(database, "clean")
@@ -346,7 +346,7 @@ def test_rights_to_a_folder_hold_for_notes_that_the_copy_does_not_have(
 
 
 def test_no_sequence_of_pushes_loses_what_its_pusher_did_not_delete(tmp_path: Path, database: str) -> None:
-    """As tests/store/test_compare.py, with real indexes and a real store."""
+    """Run the checks of tests/store/test_compare.py with real indexes and a real store."""
     numbers = iter(range(1_000))
 
     class Team(RuleBasedStateMachine):
@@ -370,7 +370,7 @@ def test_no_sequence_of_pushes_loses_what_its_pusher_did_not_delete(tmp_path: Pa
         @rule(number=st.integers(0, 1), path=st.sampled_from(["Same.md", "Other.md"]))
         def delete(self, number: int, path: str) -> None:
             (self.copies[number].folder / path).unlink(missing_ok=True)
-            self.copies[number].write("Kept.md", "# Kept\n")  # an empty folder is another story
+            self.copies[number].write("Kept.md", "# Kept\n")  # an empty folder is a separate case
 
         @rule(number=st.integers(0, 1), merge=st.booleans())
         def push(self, number: int, merge: bool) -> None:
@@ -395,7 +395,7 @@ def test_no_sequence_of_pushes_loses_what_its_pusher_did_not_delete(tmp_path: Pa
 
 @pytest.fixture
 def watchers(copies: tuple[Copy, Copy], monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Child]]:
-    """Starts `watch --to` for a copy."""
+    """Return a function that starts `watch --to` for a copy."""
     begun: list[Child] = []
 
     def start(copy: Copy, *more: str) -> Child:
@@ -451,7 +451,7 @@ def test_a_watch_whose_push_is_refused_says_so_and_goes_on_when_the_user_has_mer
 
 @pytest.fixture(scope="session")
 def second_package(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the program is installed a second time, with other times of all its files."""
+    """Install the program a second time, with other file times, and return its folder."""
     place = tmp_path_factory.mktemp("second")
     package = Path(excerpt.__file__).parent
     shutil.copytree(
@@ -462,7 +462,7 @@ def second_package(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def without_extras(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What, on the path of Python, hides the libraries of the extra `attachments` from it and from its children."""
+    """Return a folder for PYTHONPATH that hides the libraries of the extra `attachments` from Python."""
     place = tmp_path_factory.mktemp("hidden")
     (place / "sitecustomize.py").write_text(
         f"import sys\nsys.modules.update(dict.fromkeys({LIBRARIES!r}))\n", encoding="utf-8"
@@ -471,7 +471,7 @@ def without_extras(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def told_by(copy: Copy, *arguments: str, paths: tuple[Path, ...] = (), code: int = 0) -> str:
-    """What a command in a process of its own prints, by the installation that is first on the path."""
+    """Return what a command prints in another process, from the first installation in `paths`."""
     done = subprocess.run(
         [sys.executable, "-m", "excerpt", *arguments],
         env={**os.environ, "EXCERPT_HOME": str(copy.home), "PYTHONPATH": os.pathsep.join(map(str, paths))},
@@ -557,7 +557,7 @@ def test_ocr_that_is_off_takes_nothing_from_what_others_have_read(
         (copy.folder / "hive.png").write_bytes(white_image())
         copy.write("list.csv", "bee,honey\n1,2\n")
     first.push()
-    with psycopg.connect(database) as connection:  # as if OCR had found something in the list too
+    with psycopg.connect(database) as connection:  # as if OCR had found something in list.csv too
         connection.execute("UPDATE excerpt.notes SET state = replace(state, ' |', '/ocr |') WHERE path = 'list.csv'")
     report = second.push()
     assert (report.added, report.changed, report.removed, report.kept) == (0, 0, 0, 1)
@@ -565,7 +565,7 @@ def test_ocr_that_is_off_takes_nothing_from_what_others_have_read(
 
 
 def white_image() -> bytes:
-    """A PNG of 200 by 100 pixels."""
+    """Return a white PNG of 200 by 100 pixels."""
     rows = zlib.compress(b"".join(b"\0" + b"\xff" * 200 for _ in range(100)))
     parts = ((b"IHDR", struct.pack(">IIBBBBB", 200, 100, 8, 0, 0, 0, 0)), (b"IDAT", rows), (b"IEND", b""))
     chunks = [

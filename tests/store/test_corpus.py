@@ -1,4 +1,4 @@
-"""What a corpus promises, asked of both kinds: the index of a folder, and (marker `store`) a vault in a store."""
+"""Tests of the `Corpus` interface, for the index of a folder and (marker `store`) a vault in a store."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def corpus(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 @pytest.fixture
 def whole(corpus: Corpus) -> Corpus:
-    """The corpus with all fragments at hand."""
+    """Return the corpus with all fragments loaded."""
     return corpus.prefetch(lambda base: [fragments_of_notes(base, base.note_paths(), 100)])
 
 

@@ -1,5 +1,7 @@
-"""A pusher or a server that is killed at any moment leaves nothing lost and nothing twice: the next push makes what a
-clean one does. `make team-soak` kills them 50 times in turn, `make team-test` a few."""
+"""Tests of a pusher or a server killed at any moment: the next push gives what a clean one does.
+
+`make team-soak` kills them 50 times in turn, `make team-test` a few times.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,7 @@ WORDS = (
 
 
 def written(vault: Path, chosen: random.Random) -> None:
-    """Some notes of the vault written anew, some deleted, some added."""
+    """Rewrite some notes of the vault, delete some and add some."""
     for number in chosen.sample(range(NOTES), NOTES // 3):
         note = vault / f"{number:03}.md"
         if chosen.random() < 0.2:
@@ -49,7 +51,7 @@ def written(vault: Path, chosen: random.Random) -> None:
 
 
 def content(database: str, name: str) -> list[list[tuple[object, ...]]]:
-    """All that a store holds of a vault, but for the numbers that it gives."""
+    """Return everything a store holds of a vault, except generated ids."""
     with psycopg.connect(database) as connection:
         ((vault,),) = connection.execute("SELECT id FROM excerpt.vaults WHERE name = %s", (name,)).fetchall()
         return [

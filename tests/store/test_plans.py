@@ -1,5 +1,7 @@
-"""What PostgreSQL tells a reader who sends SQL: no plan of a statement, with what it estimates and what it counts, is
-another for a value that stands in a hidden row than for one that stands in none."""
+"""Tests that query plans in PostgreSQL reveal nothing of hidden rows to a reader who sends SQL.
+
+A plan with its estimates and counts must be the same for a value in a hidden row as for a value in no row.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ SWITCHES = (
     ("enable_indexscan", "enable_indexonlyscan", "enable_bitmapscan"),
     ("enable_sort", "enable_hashagg", "enable_seqscan"),
 )
-"""What a planner is told to do without."""
+"""Planner methods to disable."""
 CONDITIONS = (
     "{column} = {value}",
     "{column} >= {value} AND {column} < {value} || '~'",
@@ -44,20 +46,20 @@ TYPES = ("text", "bytea", "bigint")
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A value of a hidden row and one of no row, as literals. No visible value lies between."""
+    """A value of a hidden row and one of no row, as literals, with no visible value between them."""
 
     hidden: str
     absent: str
 
 
 class Reader:
-    """A connection of a reader, who asks for plans."""
+    """A reader's connection that asks for plans."""
 
     def __init__(self, address: str) -> None:
         self.connection = psycopg.connect(address, autocommit=True)
 
     def plan(self, statement: str) -> object:
-        """The plan of a statement after it was carried out, or why it is not, without times and without values."""
+        """Execute a statement and return its plan or its error, without times and values."""
         try:
             explain = f"EXPLAIN (ANALYZE, VERBOSE, BUFFERS, SETTINGS, WAL, TIMING OFF, FORMAT JSON) {statement}"
             return _told(self.connection.execute(explain).fetchall()[0][0])
@@ -65,10 +67,10 @@ class Reader:
             return type(error).__name__, _LITERAL.sub("VALUE", str(error).partition("\n")[0])
 
     def differs(self, statement: str, pair: Pair) -> str:
-        """How a statement is answered otherwise for the hidden value than for the absent one; "" if it is not."""
+        """Return how a statement's plans for the hidden and the absent value differ; "" if they do not."""
         asked = [statement.format(value=value) for value in (pair.hidden, pair.absent)]
         plans: list[object] = []
-        for _ in range(2):  # the first time, pages that the session had not read yet are counted too
+        for _ in range(2):  # the first run also counts pages that the session had not read yet
             plans = [self.plan(one) for one in asked]
             if plans[0] == plans[1]:
                 return ""
@@ -79,7 +81,7 @@ _LITERAL = re.compile(r"E?'(?:[^']|'')*'", re.DOTALL)
 
 
 def _told(plan: Any) -> Any:
-    """What a plan tells but for times, for what planning took, and for whether a page was at hand."""
+    """Return a plan without times, planning statistics and the distinction of cached and read pages."""
     if isinstance(plan, str):
         return _LITERAL.sub("VALUE", plan)
     if isinstance(plan, list):
@@ -94,7 +96,10 @@ def _told(plan: Any) -> Any:
 
 
 def values(connection: psycopg.Connection[Any], hidden: int) -> dict[tuple[str, str], Pair]:
-    """A pair of values by the name and type of a column. `hidden` is the area of those that have the first."""
+    """Return a pair of values for each column name and type.
+
+    `hidden` is the id of the area that has the first value of each pair.
+    """
     columns = connection.execute(
         "SELECT attname, format_type(atttypid, NULL), array_agg(relname::text ORDER BY relname) FROM pg_attribute"
         " JOIN pg_class c ON c.oid = attrelid WHERE relnamespace = 'excerpt'::regnamespace AND attnum > 0"
@@ -111,7 +116,7 @@ def values(connection: psycopg.Connection[Any], hidden: int) -> dict[tuple[str, 
 
 
 def _pair(connection: psycopg.Connection[Any], rows: str, hidden: int) -> Pair | None:
-    """A value that only hidden rows have, and one that none has, where no row has one between."""
+    """Return a value that only hidden rows have and one that no row has, with no row's value between them."""
     only_hidden = (
         f"SELECT value FROM ({rows}) r WHERE value::text <> '' GROUP BY 1 HAVING bool_and(area = {hidden}) ORDER BY 1"
     )
@@ -125,7 +130,7 @@ def _pair(connection: psycopg.Connection[Any], rows: str, hidden: int) -> Pair |
 
 
 def _beside(value: Any) -> tuple[Any, str]:
-    """A value of the same length, and a condition for values between the two."""
+    """Return a value of the same length, and an SQL condition for values between the two."""
     if isinstance(value, int):
         return value + 1_000_003, ""
     if isinstance(value, bytes):
@@ -142,8 +147,10 @@ def _literal(value: Any) -> str:
 
 
 def relations(reader: psycopg.Connection[Any]) -> Iterator[tuple[str, list[tuple[str, str]]]]:
-    """Every table, view and function of the store that gives rows, whether it may be read or not, with its columns and
-    their types."""
+    """Yield every table, view and row-returning function of the store with its columns and their types.
+
+    This includes those that may not be read.
+    """
     tables = reader.execute(
         "SELECT format('%I.%I', nspname, relname), array_agg(attname::text ORDER BY attnum),"
         " array_agg(format_type(atttypid, atttypmod) ORDER BY attnum) FROM pg_class c"
@@ -162,7 +169,7 @@ def relations(reader: psycopg.Connection[Any]) -> Iterator[tuple[str, list[tuple
 
 
 def statements(relation: str, column: str, kind: str, hidden: int, columns: Sequence[str]) -> Iterator[str]:
-    """Statements that ask a table for a value of a column, with and without the area."""
+    """Yield statements that query a column for a value, with and without a condition on the area."""
     for condition in CONDITIONS if kind == "text" else CONDITIONS[:1]:
         asked = condition.format(column=column, value="{value}")
         yield f"SELECT 1 FROM {relation} WHERE {asked}"
@@ -180,7 +187,7 @@ def switched(reader: Reader, off: Sequence[str]) -> None:
 
 @pytest.fixture
 def hidden(guarded: dict[str, str], database: str) -> int:
-    """The number of the area that the reader may not read, in a store whose planner knows all values."""
+    """Return the id of the area that the reader may not read, in a store with current planner statistics."""
     with psycopg.connect(database, autocommit=True) as connection:
         connection.execute("ANALYZE")
         ((area,),) = connection.execute("SELECT id FROM excerpt.areas WHERE folder = 'staff/'").fetchall()

@@ -1,4 +1,4 @@
-"""A push: what a store holds of a vault afterwards is what its index holds, whatever was there before."""
+"""Tests of a push: the store then holds exactly what the index holds, whatever was there before."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ def vault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def pushed(vault: Path, database: str, name: str = "notes") -> PushReport:
-    """What a push of the vault as it is now says."""
+    """Push the vault as it is now and return the report."""
     with excerpt.open(vault) as opened:
         opened.load()
         return push(index_of(opened), read_address(f"{database}?vault={name}"), records_of(opened))
 
 
 def statistics(database: str, name: str = "notes") -> tuple[list[tuple[object, ...]], list[tuple[str, int, int]]]:
-    """What a store counts of a vault: fragments, lengths, terms."""
+    """Return what a store counts of a vault: fragments, lengths, terms."""
     with psycopg.connect(database) as connection:
         counts = connection.execute(
             "SELECT folder, attached, fragments, lengths, filled FROM excerpt.statistics"
@@ -71,7 +71,7 @@ def statistics(database: str, name: str = "notes") -> tuple[list[tuple[object, .
 
 
 def test_a_database_of_ones_own_is_enough_to_push_and_search(vault: Path, database: str) -> None:
-    """Extensions are there; the pusher is no superuser."""
+    """Push as an owner without superuser rights; the extensions are installed."""
     name = database.rpartition("/")[2]
     with psycopg.connect(database, autocommit=True) as connection:
         connection.execute("CREATE EXTENSION vector")
@@ -176,7 +176,7 @@ def test_a_vault_without_an_index_is_searched_by_its_rows_and_says_so(vault: Pat
 
 
 def looked(address: str) -> list[Finding]:
-    """What the doctor finds in a store."""
+    """Return the doctor's findings about a store."""
     return list(look_at_store(address, Settings()))
 
 
@@ -236,7 +236,7 @@ def test_a_statement_that_takes_too_long_is_asked_once(database: str) -> None:
     backend = connection.rows("SELECT pg_backend_pid()")
     with pytest.raises(StoreUnusableError, match="took more than"):
         connection.rows("SELECT pg_sleep(10)")
-    assert connection.rows("SELECT pg_backend_pid()") == backend  # no other connection took its place
+    assert connection.rows("SELECT pg_backend_pid()") == backend  # the connection was not replaced
     connection.close()
 
 

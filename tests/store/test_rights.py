@@ -1,5 +1,7 @@
-"""Rights of a store: who pushes, who reads, and that whoever may not read a folder is told nothing of it: all commands
-answer as from a store that the folder was never pushed to."""
+"""Tests of the rights in a store: who may push, who may read, and what stays hidden.
+
+For a user who may not read a folder, all commands must give the results of a store without that folder.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,7 @@ pytestmark = pytest.mark.store
 
 @pytest.fixture
 def users(database: str) -> Iterator[dict[str, str]]:
-    """Addresses of a user for each of: the owner of the database, a writer, a reader, and one without any right."""
+    """Return addresses for an owner of the database, a writer, a reader, and a user without rights, by kind."""
     name = database.rpartition("/")[2]
     called = {kind: f"{kind}_{name}" for kind in ("owner", "writer", "reader", "nobody")}
     with psycopg.connect(database, autocommit=True) as connection:
@@ -65,7 +67,7 @@ def with_roles(vault: Path, address: str) -> None:
 
 
 def enrol(database: str, users: dict[str, str]) -> None:
-    """Make the writer and the reader members of the roles, as who keeps the server does."""
+    """Grant the roles to the writer and the reader, as the server's administrator does."""
     with psycopg.connect(database, autocommit=True) as connection:
         for kind in ("writer", "reader"):
             user = users[kind].partition("//")[2].partition("@")[0]
@@ -141,7 +143,10 @@ STAFF = {
     "staff/lists/Bees.md": "# Bees\n\nZanzibar again: a colony winters around its honey, at eighty degrees.\n",
 }
 SECRETS = ("zanzibar", "secretary", "staff/s", "staff/e", "staff/l")
-"""What nobody without the right may see, in any case of letters. (A note that all may read has a link to Salaries.)"""
+"""Strings that a user without the right may never see, in any letter case.
+
+A note that all may read has a link to Salaries.
+"""
 CLOSED = ("vaults", "areas", "rights", "statistics", "remarks", "moves")
 QUERIES = (
     "how does a colony winter",
@@ -166,8 +171,10 @@ QUERIES = (
 
 @pytest.fixture
 def guarded(vault: Path, database: str, users: dict[str, str]) -> dict[str, str]:
-    """Addresses by user of a store with that vault and a folder that the role of `staff` may read, and of one, `bare`,
-    where the vault was pushed without the folder."""
+    """Return addresses by user of a store with a folder that only the role of `staff` may read.
+
+    The vault `bare` in it was pushed without that folder.
+    """
     make_owner_a_maker_of_roles(database, users)
     (vault / "Tar.md").write_text("# Tar\n\nWhat [[Salaries]] and [[staff/Gone|gone]] said of tar.\n", encoding="utf-8")
     with_roles(vault, users["owner"])
@@ -183,12 +190,12 @@ def guarded(vault: Path, database: str, users: dict[str, str]) -> dict[str, str]
 
 
 def name_of(address: str) -> str:
-    """The user of an address."""
+    """Return the user in an address."""
     return address.partition("//")[2].partition("@")[0]
 
 
 def changed(vault: Path, address: str, *, allowed: Sequence[str] = (), forbidden: Sequence[str] = ()) -> PushReport:
-    """What a push that changes rights says."""
+    """Push with changed rights and return the report."""
     rights = Changes(tuple(map(read_right, allowed)), tuple(map(read_right, forbidden)))
     with excerpt.open(vault) as opened:
         opened.load()
@@ -201,7 +208,7 @@ def paths(address: str, query: str = "colony honey") -> set[str]:
 
 
 def asked(capsys: pytest.CaptureFixture[str], *command: str) -> str:
-    """All that a command says, but for what differs from vault to vault and from run to run."""
+    """Return a command's output without what differs between vaults and runs."""
     run([*command])
     told = "".join(capsys.readouterr())
     for name in ("notes", "bare"):
@@ -268,7 +275,7 @@ def test_no_row_of_a_table_or_function_tells_of_it(guarded: dict[str, str], user
             read += 1
             for (row,) in rows:
                 assert not [secret for secret in SECRETS if secret in row.lower()], (statement, row)
-        # Closed are what all areas have in common, what vaults and areas are called, and the tables of the other area.
+        # Refused are the tables shared by all areas, the names of vaults and areas, and the tables of the other area.
         assert refused == len(schema.AREA_TABLES) + len(CLOSED) + len(schema.AREA_TABLES)
         assert read > 2 * len(schema.AREA_TABLES)
 

@@ -1,4 +1,4 @@
-"""A vault in a store answers as the folder does: the same lists, scores, packs and texts."""
+"""Tests that a vault in a store gives the same hits, scores, packs and texts as the folder."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ QUERIES = (
     "token budget",
     "how do I copy passages into a prompt",
     "resolve conflicts in sync",
-    "budgte",  # spelled alike
-    "memor",  # goes on
+    "budgte",  # similar spelling
+    "memor",  # prefix
     '"token budget"',
     "budget -token",
     "search OR memory",
@@ -45,7 +45,7 @@ QUERIES = (
 
 
 def said(result: Result) -> list[tuple[str, int, str]]:
-    """What a reader sees of each hit: where it is, how sure it is."""
+    """Return path, first line and confidence of the first ten hits."""
     return [(hit.fragment.path, hit.fragment.line_start, str(hit.confidence)) for hit in result.hits[:10]]
 
 

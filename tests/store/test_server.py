@@ -1,4 +1,4 @@
-"""What the tests of the store stand on: a primary with both extensions, and a replica that follows it."""
+"""Tests of the test servers: a primary with both extensions, and a replica that follows it."""
 
 from __future__ import annotations
 

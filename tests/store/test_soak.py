@@ -1,5 +1,7 @@
-"""Eight readers and two writers at once: every question is answered, and nobody's memory grows. `make team-soak` lets
-them for ten minutes, `make team-test` for some seconds."""
+"""Stress test of eight readers and two writers: every query is answered, and no process grows in memory.
+
+`make team-soak` runs it for ten minutes, `make team-test` for some seconds.
+"""
 
 from __future__ import annotations
 
@@ -27,12 +29,12 @@ pytestmark = pytest.mark.store
 SECONDS = float(os.environ.get("EXCERPT_SOAK", "8"))
 READERS = 8
 MORE = 1.1
-"""Times the memory of before that is no growth yet."""
+"""The factor up to which more memory does not count as growth."""
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """How often something was done, and memory in MB at first and in the end."""
+    """A number of operations, with the memory in MB at first and in the end."""
 
     times: int
     first: float
@@ -40,19 +42,19 @@ class Done:
 
 
 def memory() -> float:
-    """Resident memory of this process in MB."""
+    """Return the resident memory of this process in MB."""
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
 def middle(found: Sequence[float]) -> Done:
-    """The memory after a quarter of the time, when all is loaded, and in the last quarter."""
+    """Return the median memory of the second and the last quarter of the run; by the second all is loaded."""
     quarter = max(1, len(found) // 4)
     return Done(len(found), statistics.median(found[quarter : 2 * quarter]), statistics.median(found[-quarter:]))
 
 
 def read(address: str, seed: int, ends: float) -> Done:
-    """Ask a vault in a store until a time."""
+    """Search a vault in a store until the time `ends`."""
     chosen = random.Random(seed)
     found: list[float] = []
     with excerpt.open(address) as vault:
@@ -70,7 +72,7 @@ def read(address: str, seed: int, ends: float) -> Done:
 
 
 def write(folder: str, address: str, seed: int, ends: float) -> Done:
-    """Change a note or some and push them, until a time."""
+    """Change one or several notes and push them, until the time `ends`."""
     vault, chosen = Path(folder), random.Random(seed)
     found: list[float] = []
     pusher = Pusher(read_address(address), places().push_folder(vault))

@@ -1,4 +1,4 @@
-"""excerpt watch --to: what changes in the folder is in the store, and on its replica, without a command."""
+"""Tests of `excerpt watch --to`: changes in the folder reach the store and its replica without a command."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.store
 
 @pytest.fixture
 def child(vault: Path, database: str) -> Iterator[Child]:
-    """A child that has pushed the vault and watches."""
+    """Start a child that has pushed the vault and watches it."""
     child = Child(vault, "--to", f"{database}?vault=notes")
     if "watching" not in child.names_until("pushed"):
         child.until("watching")

@@ -1,4 +1,4 @@
-"""Notes for properties: every construct that has ever split, hidden or shifted a line, in any order and nesting."""
+"""Hypothesis strategies for notes: Markdown constructs that once split, hid or shifted lines, in any order."""
 
 from __future__ import annotations
 
@@ -96,4 +96,4 @@ def _piece(draw: st.DrawFn) -> str:
 
 
 NOTES = st.one_of(st.lists(_piece(), max_size=25).map("".join), st.text(max_size=200))
-"""Texts of notes, most of them nasty Markdown, some of them anything."""
+"""Texts of notes: mostly tricky Markdown, sometimes arbitrary text."""

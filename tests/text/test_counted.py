@@ -1,4 +1,4 @@
-"""Numbers of things in what readers, commands and agents are told: one note, two notes."""
+"""Tests of counts in messages, with singular and plural: one note, two notes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PLURAL = re.compile(
     r"|hits|lines|memories|notes|packs|pages|passages|places|queries|rows|sources|tokens|values|vaults|words)\b(?!/)"
 )
 NEVER_ONE = ("vault/readers/", "doctor/checks.py", "index/embed.py", "state_files.py", "search/verdict.py")
-"""Of limits that are large, windows of terminals, and words of which there are two at least."""
+"""Files whose numbers are never 1: large limits, terminal sizes, and counts of at least two."""
 
 
 def test_one_of_a_thing_is_told_in_the_singular() -> None:
@@ -24,7 +24,7 @@ def test_one_of_a_thing_is_told_in_the_singular() -> None:
 
 
 def uncounted(file: Path) -> Iterator[str]:
-    """Return the values in f-strings that stand before a plural, but for constants and what `counted` gives."""
+    """Yield the values in f-strings before a plural, except constants and results of `counted`."""
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         for value, after in zip(node.values, node.values[1:], strict=False) if isinstance(node, ast.JoinedStr) else ():
             if isinstance(value, ast.FormattedValue) and isinstance(after, ast.Constant):

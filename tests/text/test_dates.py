@@ -1,4 +1,4 @@
-"""Dates as they are written in notes, and periods as they are asked for."""
+"""Tests of dates as written in notes, and of periods as written in queries."""
 
 from __future__ import annotations
 

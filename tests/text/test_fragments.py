@@ -137,7 +137,10 @@ def _ids(fragments: tuple[Fragment, ...]) -> list[str]:
 
 
 def _heading_lines(note: Note) -> set[int]:
-    """The lines of all headings, told from the text alone: one, or for a setext heading all down to its underline."""
+    """Return the lines of all headings, found from the text alone.
+
+    An ATX heading has one line; a setext heading extends to its underline.
+    """
     found: set[int] = set()
     for section in note.sections[1:]:
         last = section.line_start

@@ -1,4 +1,4 @@
-"""Twice the text costs about twice the work, whatever the text: what grows faster is a way to stop an indexing."""
+"""Tests that parsing time grows about linearly for any text, so that no note can stall indexing."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from excerpt.text.fragments import fragments_of
 from excerpt.text.markdown import parse_note
 from excerpt.text.words import terms_of
 
-# Four times the text may take up to eight times as long, since memory has its price too; what grows with the square
-# takes sixteen times as long. The size is below that from which a paragraph is not read for links any more.
+# Four times the text may take up to eight times as long, because of memory effects; quadratic growth would take
+# sixteen times as long. SIZE is below the length from which links in a paragraph are no longer parsed.
 SIZE = 16_000
 FACTOR, MAX = 4, 8.0
 ROUNDS = 6
@@ -90,7 +90,7 @@ WHOLE: dict[str, Callable[[int], str]] = {
 
 
 def work(text: str) -> float:
-    """Seconds of processor time that a note with this text takes."""
+    """Return the seconds of CPU time that processing a note with this text takes."""
     began = time.process_time()
     note = parse_note("a.md", text)
     for fragment in fragments_of(note, len):
@@ -101,7 +101,7 @@ def work(text: str) -> float:
 @pytest.mark.parametrize("name", WHOLE)
 def test_the_work_grows_with_the_text(name: str) -> None:
     less, more = WHOLE[name](SIZE // FACTOR), WHOLE[name](SIZE)
-    # The least of several, as whatever else is going on only adds; more of them where it looks bad.
+    # The minimum of several rounds, as other load only adds time; more rounds if the result is bad.
     least, most = work(less), work(more)
     for _ in range(ROUNDS):
         if most <= MAX * max(least, 0.002):

@@ -1,4 +1,4 @@
-"""Spans of inline Markdown."""
+"""Tests of spans of inline Markdown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Terms as numbers are the terms of `terms_of`, of whatever text and together with whatever other."""
+"""Tests that numbered terms equal the terms of `terms_of`, for any text alone or together with others."""
 
 from __future__ import annotations
 

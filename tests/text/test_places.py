@@ -1,4 +1,4 @@
-"""Where copied lines stand in a note that has changed."""
+"""Tests of locating copied lines in a note that has changed."""
 
 from __future__ import annotations
 

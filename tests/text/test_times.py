@@ -1,4 +1,4 @@
-"""Times as a person reads them."""
+"""Tests of times formatted for people."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Vault text is printed, never obeyed."""
+"""Tests that control characters in vault text are made visible and have no effect."""
 
 from __future__ import annotations
 

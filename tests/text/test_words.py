@@ -10,7 +10,7 @@ from tests.text.notes import NOTES
 
 
 def found(text: str, query: str, language: str = "en", languages: tuple[str, ...] = ("en",)) -> bool:
-    """Whether every word of a query, compounds as wholes, stands in a text."""
+    """Return whether a text contains every word of a query, with compounds as wholes."""
     terms = set(terms_of(text, language)[0])
     words = query_terms(query, languages)
     wholes = {(word.start, word.end) for word in words if word.whole}

@@ -1,4 +1,4 @@
-"""An engine, a clock and an event loop for what has no screen: what is asked of them waits until told to go on."""
+"""Controlled stand-ins for engine, clock and event loop, for tests without a screen."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from excerpt.tui.messages import Failure
 from excerpt.tui.request_thread import Answer, Question
 
 PATIENCE = 60.0
-"""Seconds."""
+"""Seconds until a wait fails."""
 
 
 class HeldLoop:
-    """Holds what threads post and have called, in its order, until the test asks for it."""
+    """An event loop that queues messages and calls from threads until the test takes them, in order."""
 
     def __init__(self) -> None:
         self._held: Queue[Message | Callable[[], object]] = Queue()
@@ -37,7 +37,7 @@ class HeldLoop:
         return self._held.empty()
 
     def step(self) -> Message | None:
-        """Wait for a message, and return it, or for a function, and call it."""
+        """Wait for the next item: return a message, or call a function and return None."""
         held = self._held.get(timeout=PATIENCE)
         if isinstance(held, Message):
             return held
@@ -45,14 +45,14 @@ class HeldLoop:
         return None
 
     def next(self) -> Message:
-        """Call functions until a message comes."""
+        """Call functions until a message comes, and return it."""
         while (message := self.step()) is None:
             pass
         return message
 
 
 class HeldEngine:
-    """Holds the newest question of each kind, `asked`, until `answer` is called."""
+    """An engine that keeps the newest question of each kind in `asked` until `answer` is called."""
 
     is_open = True
 
@@ -89,7 +89,7 @@ class HeldEngine:
 
 
 def failing(message: str) -> Callable[..., object]:
-    """Return what is put in the place of a question's `answer` to have it fail."""
+    """Return a stand-in for a question's `answer` that raises an error."""
 
     def fail(*_: object) -> object:
         raise ExcerptError(message, "Wait.")
@@ -99,7 +99,7 @@ def failing(message: str) -> Callable[..., object]:
 
 @dataclass(eq=False)
 class Waiting:
-    """A call to come."""
+    """A scheduled call."""
 
     clock: HeldClock
     seconds: float
@@ -111,7 +111,7 @@ class Waiting:
 
 
 class HeldClock:
-    """Makes a call when `pass_time` goes past its time."""
+    """A clock that makes a scheduled call once `pass_time` reaches its time."""
 
     def __init__(self) -> None:
         self.waiting: list[Waiting] = []
@@ -129,7 +129,7 @@ class HeldClock:
 
 
 def hit(name: str, line: int = 1) -> Hit:
-    """A hit whose fragment has the id `name`."""
+    """Return a hit whose fragment has the id `name`."""
     return Hit(Fragment(name, f"{name}.md", name, (), 0, 0, line, line, name, 10, name), 1.0)
 
 

@@ -1,4 +1,4 @@
-"""A small real vault with its real index, the app on it, and an engine with a script for pictures."""
+"""Fixtures: a small real vault with its index, the app on it, and helpers for its panes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.pane import SearchPane
 
 PATIENCE = 60.0
-"""Seconds until a wait fails: far more than any step takes, since the machine may be busy with other tests."""
+"""Seconds until a wait fails: far more than any step takes, as other tests may keep the machine busy."""
 
 NOTES = {
     "Sync.md": (
@@ -61,7 +61,7 @@ def places_under(home: Path) -> Places:
 
 @pytest.fixture(scope="session")
 def indexed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Places]:
-    """The vault and its built index, made once; tests get copies."""
+    """Build the vault and its index once; tests get copies."""
     root = tmp_path_factory.mktemp("indexed")
     vault = root / "vault"
     write_notes(vault)
@@ -86,7 +86,7 @@ def places(home: Path) -> Places:
 
 @pytest.fixture
 def vault(tmp_path: Path, indexed: tuple[Path, Places], places: Places) -> Path:
-    """A copy of the vault, with a copy of its index where the app looks for it."""
+    """Copy the vault, and its index to where the app looks for it."""
     original, kept = indexed
     folder = tmp_path / "vault"
     shutil.copytree(original, folder)
@@ -96,13 +96,15 @@ def vault(tmp_path: Path, indexed: tuple[Path, Places], places: Places) -> Path:
 
 @pytest.fixture
 def living() -> None:
-    """Asked for by tests of the indexing process: it looks at the vault and follows it, as for a user."""
+    """Mark a test of the indexing process, which then scans and watches the vault as for a user."""
 
 
 @pytest.fixture(autouse=True)
 def unwatched(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Elsewhere no process looks at the vault: when it is done everything is asked again, at a moment that no test
-    knows, and a newer answer takes the place of what the test has put on the screen."""
+    """Start no indexing process, except in tests with `living`.
+
+    It would repeat every query at an unpredictable time, and replace what a test has put on the screen.
+    """
     if "living" not in request.fixturenames:
         monkeypatch.setattr(IndexController, "start", lambda _index: None)
 
@@ -116,7 +118,7 @@ AppPilot = Pilot[None]
 
 
 async def until(pilot: AppPilot, reached: Callable[[], bool], what: str) -> None:
-    """Let the app work until `reached()`."""
+    """Let the app run until `reached()` is true, or fail."""
     deadline = time.monotonic() + PATIENCE
     while not reached():
         if time.monotonic() > deadline:
@@ -126,7 +128,7 @@ async def until(pilot: AppPilot, reached: Callable[[], bool], what: str) -> None
 
 
 def screen_of(app: ExcerptApp) -> MainScreen:
-    """The main screen, whatever dialog stands over it."""
+    """Return the main screen, even below a dialog."""
     screen = app.screen_stack[0]
     assert isinstance(screen, MainScreen)
     return screen
@@ -153,16 +155,18 @@ def titles(app: ExcerptApp) -> list[str]:
 
 
 async def search(pilot: AppPilot, app: ExcerptApp, query: str) -> None:
-    """Type a query at once, as a terminal hands over what is pasted or typed fast, and wait for its hits: a letter at
-    a time would draw a frame for each, which tests of typing look at."""
+    """Type a query in one burst and wait for its hits.
+
+    A terminal delivers pasted or fast text like that; typing single letters would draw a frame for each.
+    """
     await until(pilot, lambda: status_of(app) is not None, "the index")
     at_once(app, *query)
-    await pilot.pause()  # the answer to the same query may stand there from before
+    await pilot.pause()  # an earlier answer to the same query may still be there
     await until(pilot, lambda: (r := pane_of(app).result) is not None and r.query == query, f"the answer to {query}")
 
 
 def at_once(app: App[None], *keys: str) -> None:
-    """Press keys that have all come in before the first is looked at."""
+    """Post all keys before the app handles the first."""
     for key in keys:
         name = _character_to_key(key) if len(key) == 1 and not key.isalnum() else key
         app.post_message(events.Key(name, key if len(key) == 1 else None))
@@ -170,7 +174,7 @@ def at_once(app: App[None], *keys: str) -> None:
 
 @pytest.fixture
 def opened(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The arguments that an editor with a window of its own is started with, once it is."""
+    """Set an editor with its own window, and return the file that will hold its arguments."""
     arguments = tmp_path / "arguments"
     editor = tmp_path / "code"
     editor.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" > "{arguments}.part" && mv "{arguments}.part" "{arguments}"\n')
@@ -181,6 +185,6 @@ def opened(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def quiet_clipboard(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """No clipboard tool is there, so that a test never fills the clipboard of who runs it."""
+    """Hide all clipboard tools, so that a test never changes the user's clipboard."""
     monkeypatch.setattr("excerpt.tui.clipboard.find_program", lambda name: None)
     yield

@@ -1,4 +1,4 @@
-"""What text is drawn on what ground, found in the lines of the widgets, and how far apart two colours are."""
+"""Colour pairs of text and background in the lines that widgets draw, and the contrast of two colours."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from textual.theme import Theme
 from textual.widget import Widget
 
 READABLE = 4.5
-"""The contrast that WCAG 2 asks of text."""
+"""The contrast that WCAG 2 (AA) requires for text."""
 
 Pair = tuple[str, str]
-"""A text's colour and its ground, both as `#rrggbb`."""
+"""The colours of a text and its background, both as `#rrggbb`."""
 
 
 def contrast(one: Color, other: Color) -> float:
@@ -26,13 +26,13 @@ def contrast(one: Color, other: Color) -> float:
 
 
 def _luminance(colour: Color) -> float:
-    """Relative luminance as WCAG 2 defines it."""
+    """Return the relative luminance as WCAG 2 defines it."""
     parts = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in colour.normalized]
     return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
 
 
 def probe(like: Theme) -> tuple[Theme, dict[str, str]]:
-    """A theme in which no two variables have one colour, and the variables by their colours."""
+    """Return a theme in which every variable has a unique colour, and the variables by colour."""
     every = {**like.to_color_system().generate(), **like.variables}
     colours = {name: value for name, value in every.items() if value[:1] == "#"}
     unique = {name: f"#{number % 16 * 16:02x}{number // 16 * 16:02x}7f" for number, name in enumerate(colours)}
@@ -42,8 +42,10 @@ def probe(like: Theme) -> tuple[Theme, dict[str, str]]:
 
 
 def drawn_pairs(screen: Screen[object]) -> Iterator[tuple[Pair, str]]:
-    """Each text of the screen's widgets with its ground, and a word of where it stands; signs and lines, which WCAG
-    asks less of, are left out."""
+    """Yield each text of the screen's widgets as a colour pair, with a description of where it is.
+
+    Symbols and lines are left out, as WCAG requires less of them.
+    """
     for widget in screen.walk_children(Widget):
         if widget.region and widget.visible and not isinstance(widget, ScrollBar):
             for strip in widget.render_lines(Region(0, 0, *widget.outer_size)):

@@ -1,4 +1,4 @@
-"""Notes for pictures of what a note may hold: everything an Obsidian user writes, Chinese, and length."""
+"""Notes for pictures of note content: all Obsidian syntax, Chinese, long text."""
 
 from __future__ import annotations
 
@@ -89,4 +89,4 @@ tags: [日记, 花园]
 """,
     "يوميات/مزامنة.md": "# مزامنة\n\nتُحفظ النسخة الأحدث بعد סנכרון (backup)، والأقدم بجانبها.\n",
 }
-"""Found by `trellis`, `garden`, `菜园` and `סנכרון`, and by no query of other pictures."""
+"""Notes found by `trellis`, `garden`, `菜园` and `סנכרון`, and by no query of other pictures."""

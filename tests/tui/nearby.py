@@ -1,4 +1,4 @@
-"""Related notes and a map with figures made by hand, for pictures and for tests of how they are drawn."""
+"""Related notes and a map with hand-made figures, for pictures and for tests of drawing them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def passage(fragment: Fragment, words: Iterable[str] = _WORDS) -> MatchedFragmen
 
 
 def related_note(here: Fragment, there: Fragment, score: float, linked: Linked = Linked.NO) -> RelatedNote:
-    """A note with every kind of reason; with `linked` NO it is one that lacks a link."""
+    """Return a note with every kind of reason; with `linked` NO it lacks a link."""
     parts = (("words", 0.5), ("meaning", 0.3), ("common links", 0.19), ("tags", 0.01))
     return RelatedNote(
         path=there.path,
@@ -44,7 +44,7 @@ def related_note(here: Fragment, there: Fragment, score: float, linked: Linked =
 
 
 def related_of(fragments: Iterable[Fragment], path: str, line: int | None) -> Related:
-    """The first fragment of each other note is near, the first notes most."""
+    """Return related notes: the first fragment of each other note, the first notes most related."""
     every = list(fragments)
     of_note = [each for each in every if each.path == path] or every[:1]
     here = next((each for each in of_note if line is not None and each.line_start <= line <= each.line_end), of_note[0])

@@ -1,4 +1,4 @@
-"""An overview made by hand, of the notes that the pictures are drawn from."""
+"""A hand-made overview of the notes used in pictures."""
 
 from __future__ import annotations
 
@@ -102,4 +102,4 @@ OVERVIEW = Overview(
     ),
     timeline=Timeline("created", MONTHS, 2),
 )
-"""Every kind of line, names that a terminal or Textual could take for orders, a share too small to be seen."""
+"""An overview with every kind of line, markup and escape codes in names, and a share too small to show."""

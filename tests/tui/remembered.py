@@ -1,4 +1,4 @@
-"""How memories stand to the notes of a vault that is only spoken of, for pictures."""
+"""The status of memories against the notes of a fictitious vault, for pictures."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def badges_of(memories: Sequence[Memory], fragments: Sequence[Fragment]) -> dict
 
 
 def _standing(memory: Memory, notes: Vault) -> SourceCheck:
-    """Whether the lines say the same; there is no looking for them elsewhere."""
+    """Return the status of a memory's source; moved lines are not searched for."""
     source = memory.source
     if source is None:
         return SourceCheck(SourceStatus.NONE, memory)

@@ -1,4 +1,4 @@
-"""The app with an engine that follows a script, for pictures: same notes, same hits, same figures at every run."""
+"""The app with a scripted engine, for pictures: same notes, hits and figures at every run."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ Binary files cannot be merged: the sync keeps the newest.
     "Kitchen.md": "# Kitchen\n\nSimmer red lentils with cumin until they are soft.\n",
 }
 TAGS = {"sync": 12, "howto": 3, "[bold]同步": 1}
-"""Tags that are completed, and how many notes have each."""
+"""Tags offered for completion, with the number of notes of each."""
 
 _PARTS = (
     (0.42, 0.12, 0.20, 0.15, 0.05, 0.06),
@@ -148,23 +148,23 @@ _PARTS = (
     (0.12, 0.00, 0.18, 0.00, 0.03, 0.03),
 )
 _DAY = 24 * 3600
-"""Seconds."""
+"""A day in seconds."""
 _SURE = (Confidence.STRONG, Confidence.LIKELY, Confidence.WEAK)
 _NAMES = ("words", "proximity", "meaning", "title", "heading", "coverage")
 
 
 class AnsweredAtOnce(RequestThread):
-    """Answers each request when it is made, without a thread."""
+    """A request thread that answers each request at once, without a thread."""
 
     def _put(self, asked: Numbered) -> None:
         self._do(asked)
 
     def _let_draw(self, asked: Numbered) -> None:
-        """Nothing waits."""
+        """Do nothing: no request waits."""
 
 
 class ScriptedEngine(EngineWorker):
-    """Answers at once, from no index: finds the fragments that hold words of the query, those with most first."""
+    """An engine without an index: it finds the fragments with words of the query, those with most matches first."""
 
     def __init__(self, vault: Path, places: Places, loop: EventLoop) -> None:
         super().__init__(vault, places, Settings(), loop)
@@ -173,14 +173,14 @@ class ScriptedEngine(EngineWorker):
         self.topic = ""
 
     def start(self) -> None:
-        """There is no thread."""
+        """Do nothing, as there is no thread."""
 
     @property
     def is_open(self) -> bool:
         return True
 
     def open(self, anew: bool = False) -> None:
-        """The picture says what is known of the index."""
+        """Do nothing; the picture's messages state what is known of the index."""
 
     def found(self, query: str, strategy: Strategy) -> Result:
         words = [word for word in query.casefold().split() if ":" not in word]
@@ -203,7 +203,7 @@ class ScriptedEngine(EngineWorker):
         self._requests.ask(Request(question.kind, question.priority, run, on_answer, on_failure, is_interim))
 
     def _answer_to(self, question: Question[Engine, object]) -> Any:  # what the questions below are answered with  # noqa: PLR0911, PLR0912 - one for each question
-        """Of a hit that is asked about as of the second one; no note that is named is in a list."""
+        """Return the scripted answer: a hit is explained as the second one, and a note by name is never found."""
         match question:
             case AskSearch(query=query, strategy=strategy):
                 return self.found(query, strategy)
@@ -254,7 +254,7 @@ class ScriptedEngine(EngineWorker):
                 return query.replace("konflict", "conflict") if "konflict" in query else ""
             case AskStrategies(query=query):
                 found = [self.found(query, strategy) for strategy in Strategy]
-                # Each begins one hit later, so that all move.
+                # Rotate the hits of each, so that all move.
                 return tuple(replace(one, hits=one.hits[at:] + one.hits[:at]) for at, one in enumerate(found))
             case AskWhy(query=query, asked=asked, about=str(about)):
                 reason = f"“{query}” is in no passage of {about}.md, and none is near it in meaning."
@@ -289,13 +289,13 @@ def _hit(fragment: Fragment, spans: tuple[Span, ...], rank: int, known: bool) ->
     sure = _SURE[min(rank, len(_SURE) - 1)] if known else Confidence.NOTHING
     wanted = [fragment.text[span.start : span.end].casefold() for span in spans]
     named = tuple(_spans(name.casefold(), wanted) for name in (fragment.title, *fragment.heading_path))
-    # The same all day, so that two looks at one hit are alike.
+    # The same during a day, so that two views of one hit are equal.
     modified = (int(time.time()) // _DAY - (3 + 40 * rank)) * _DAY
     return Hit(fragment, sum(parts), signals, spans, sure, named, modified)
 
 
 def _window_of(question: AskWindow, notes: Vault) -> NoteWindow | None:
-    """With the words of the query marked in all of the note, and its first sentence as near to it."""
+    """Return the note with the query's words marked, and the first sentence as the nearest."""
     fragment = notes.fragment(question.location.fragment_id)
     if fragment is None:
         return None
@@ -339,7 +339,7 @@ def _told(query: str, asked: Strategy, hit: Hit) -> NoteExplanation:
 
 
 class StillScreen(MainScreen):
-    """Indexes nothing; `say` puts what a thread or process would have said."""
+    """A main screen that indexes nothing; `say` posts messages of a thread or process."""
 
     def __init__(
         self,
@@ -360,7 +360,7 @@ class StillScreen(MainScreen):
 
 
 class StillApp(ExcerptApp):
-    """The app on a vault that is only spoken of; memories are real files under `data`."""
+    """The app on a fictitious vault; memories are real files under `data`."""
 
     def __init__(self, data: Path, settings: Settings) -> None:
         places = Places(data / "config", VAULT.parent / ".cache/excerpt", data, data / "state")
@@ -372,7 +372,7 @@ class StillApp(ExcerptApp):
 
     @property
     def still(self) -> StillScreen:
-        """The main screen, whatever dialog stands over it."""
+        """The main screen, even below a dialog."""
         screen = self.screen_stack[0]
         assert isinstance(screen, StillScreen)
         return screen

@@ -1,4 +1,4 @@
-"""The app on a terminal that is read cell by cell: what it wrote there, and what it should show."""
+"""The app on an emulated terminal: the cells it wrote, and those it should show."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Cells = list[list[pyte.screens.Char]]
 
 
 class TerminalDriver(HeadlessDriver):
-    """A driver without input that draws as on a terminal, which the app it is of holds."""
+    """A driver without input that writes to the app's emulated terminal."""
 
     @property
     def is_headless(self) -> bool:
@@ -32,7 +32,7 @@ class TerminalDriver(HeadlessDriver):
         self._app.write(data)
 
     def flush(self) -> None:
-        """Everything is written already."""
+        """Do nothing: everything is written already."""
 
 
 class TerminalApp(StillApp):
@@ -56,7 +56,7 @@ class TerminalApp(StillApp):
         self._stream.feed(data)
 
     def resize_seen(self, size: tuple[int, int]) -> None:
-        """Make the terminal larger or smaller, of which the app is to be told."""
+        """Resize the terminal; the app must still be notified."""
         self.size_now = size
         self.seen.resize(size[1], size[0])
 
@@ -65,12 +65,12 @@ class TerminalApp(StillApp):
         return _cells(self.seen)
 
     def whole(self) -> list[dict[int, Strip | None]]:
-        """Return the screen as Textual's own compositor draws it, by line and by where each part begins."""
+        """Return the screen as Textual's compositor draws it: for each line the parts by start column."""
         region = Region(0, 0, *self.size_now)
         return [dict(line) for line in Compositor._render_chops(self.screen._compositor, region, lambda y: True)]
 
     def expected_cells(self) -> Cells:
-        """Return what a terminal shows to which all of the screen is written, each piece of text with all its codes."""
+        """Return the cells of a terminal to which the whole screen is written, each text with all its codes."""
         colours = self.console._color_system or ColorSystem.TRUECOLOR
         written = []
         for y, line in enumerate(self.whole()):
@@ -87,7 +87,7 @@ def _cells(seen: pyte.Screen) -> Cells:
 
 
 def differences(seen: Cells, expected: Cells) -> list[str]:
-    """Return where two screens differ, a line each for the first ten cells."""
+    """Return the first ten differing cells of two screens, one line each."""
     found = [
         f"line {y} column {x}: {one} in place of {other}"
         for y, (left, right) in enumerate(zip(seen, expected, strict=True))

@@ -1,4 +1,4 @@
-"""Opening the app: only on a vault, only in a terminal."""
+"""Tests of opening the app: only on a vault, only in a terminal."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Keys at random, many at once, everywhere: nothing breaks, no text is lost, and escape always leads back; and the
-terminal shows what the app would draw as a whole.
+"""Random keys in bursts on all screens: nothing fails, no text is lost, and escape always leads back.
 
-EXCERPT_FUZZ is how many keys a run has; `make fuzz` sets it. A run that fails says its seed and its last keys.
+The terminal must also show what a full redraw would. EXCERPT_FUZZ is the number of keys in a run; `make fuzz` sets it.
+A failing run prints its seed and its last keys.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from tests.tui.terminal import TerminalApp, differences
 
 KEYS = int(os.environ.get("EXCERPT_FUZZ", "300"))
 LONG = 10_000
-"""Keys that lead to every dialog."""
+"""A number of keys that is enough to open every dialog."""
 SEEDS = (1, 2, 3) if "EXCERPT_FUZZ" in os.environ else (1,)
 
 PRESSED = sorted({key for rows in PLACES.values() for row in rows for key in keys_of(row, {})} | {*"abcz 1:#é"})
@@ -56,7 +56,7 @@ FROM_PALETTE: tuple[Callable[[StillApp], object], ...] = (
     lambda app: app.still.query_one(SearchPane).action_why_not(),
     lambda app: app.push_screen(Confirm("Rebuild the index?", "It is made anew.", "Rebuild")),
 )
-"""Dialogs that no key opens, as their row of the palette or their button does."""
+"""Dialogs that no key opens, opened as by the palette or a button."""
 DIALOGS: frozenset[type[object]] = frozenset(
     (BudgetDialog, Confirm, Help, IndexDialog, Palette, Remember, StrategiesScreen, ThemePicker, VaultChooser, WhyNot)
 )
@@ -71,13 +71,15 @@ LOOKS = (
 )
 """Sizes of the terminal with its colours and a theme."""
 DRAWN_KEYS = KEYS // 80 if KEYS >= LONG else 0
-"""Keys at random in each of them, besides those that every screen and dialog is opened and used with: each burst takes
-some 0.3 s, of which most is reading the terminal twice."""
+"""The number of random keys for each look, after the keys that open and use every screen and dialog.
+
+Each burst takes some 0.3 s, mostly for reading the terminal twice.
+"""
 DRAWN_WITHIN = 100
-"""Looks at the terminal, 0.02 s apart at least, until all that was pressed is to be drawn."""
+"""The number of comparisons, at least 0.02 s apart, until everything must be drawn."""
 VIEWS = ("f2", "unbound-related", "unbound-map", "f3", "f4")
 MAX_ESCAPES = 12
-"""Layers that there can be, with the menu, a panel, and a field to be cleared."""
+"""The largest number of layers, with the menu, a panel, and a field to be cleared."""
 
 
 @pytest.fixture(autouse=True)
@@ -91,7 +93,7 @@ def nothing_is_started_or_left(monkeypatch: pytest.MonkeyPatch, quiet_clipboard:
 
 @pytest.fixture
 def data(tmp_path: Path, home: Path) -> Path:
-    """A folder of the app with two memories."""
+    """Return a data folder of the app with two memories."""
     places = Places(tmp_path / "config", tmp_path, tmp_path, tmp_path)
     store = MemoryStore(places.memory_folder(Path("/home/ada/notes")))
     store.remember("Soup keeps for three days.", tags=["kitchen"], why="plan the shopping")
@@ -101,13 +103,15 @@ def data(tmp_path: Path, home: Path) -> Path:
 
 @pytest.fixture
 def still(data: Path) -> StillApp:
-    """On the notes that are only spoken of."""
+    """Return the app on the fictitious notes."""
     return StillApp(data, Settings())
 
 
 def bursts(random: Random, keys: int) -> Iterator[list[str]]:
-    """Some `keys` keys: of a tab and mostly of a dialog, then at random, in bursts of one to eight, half of them pairs
-    that are pressed again at once."""
+    """Yield about `keys` keys in bursts: mostly a tab or dialog first, then one to eight random keys.
+
+    Half of the random parts are pairs that are repeated at once.
+    """
     pressed = 0
     while pressed < keys:
         burst = [random.choice(TABS)] if random.random() < 0.2 else []
@@ -168,7 +172,7 @@ async def test_no_burst_of_keys_breaks_the_app_loses_text_or_leads_nowhere(still
 
 
 def view_of(app: StillApp) -> str:
-    """Return what of the main screen is open: its tab; of the Search tab the pack's panel, or the side panel's view."""
+    """Return what is open on the main screen: a tab, or in the Search tab the pack or a side panel view."""
     tab, pane = app.still.query_one(TabBar).active, app.still.query_one(SearchPane)
     if tab != "search":
         return tab
@@ -185,7 +189,7 @@ def test_every_dialog_there_is_is_among_those_that_are_opened() -> None:
 
 
 async def expect_drawn(pilot: AppPilot, app: TerminalApp, after: object) -> None:
-    """Fail if the terminal does not come to show what the app would draw as a whole."""
+    """Fail if the terminal does not soon show what a full redraw would."""
     found: list[str] = []
     for _ in range(DRAWN_WITHIN):
         await pilot.pause(0.02)

@@ -1,4 +1,4 @@
-"""Keys that have all come in before the first is looked at: a slow line, a key held down, somebody fast."""
+"""Tests of keys that arrive before the first is handled: a slow line, a key held down, a fast typist."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ async def begun(pilot: AppPilot, app: ExcerptApp) -> None:
 
 
 def value_of(app: ExcerptApp, field: str) -> str:
-    """Return what stands in a field of the screen in front; "" where it is not there yet."""
+    """Return the text of a field of the front screen; "" if the field does not exist yet."""
     for found in app.screen.query(field):
         if isinstance(found, Input | TextArea):
             return found.value if isinstance(found, Input) else found.text
     return ""
 
 
-# --- dialogs go once --------------------------------------------------------------------------------------------------
+# --- dialogs close once -----------------------------------------------------------------------------------------------
 
 
 async def test_enter_pressed_twice_opens_a_vault_once(app: ExcerptApp, tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ async def test_escape_and_what_is_typed_behind_it_leave_a_dialog_for_the_query(s
             await pilot.press("ctrl+u")
 
 
-# --- what is typed is not lost ----------------------------------------------------------------------------------------
+# --- typed text is not lost -------------------------------------------------------------------------------------------
 
 
 async def test_what_is_typed_right_behind_the_key_of_a_dialog_goes_into_its_field(still: StillApp) -> None:
@@ -147,7 +147,7 @@ TAKEN_BY_DIALOG: Mapping[str, tuple[tuple[str, ...], str]] = {
     "a budget": (("unbound-budget",), "Input"),
     "why not": (("unbound-why-not",), "#note"),
 }
-"""Keys that lead to each dialog with a field."""
+"""Keys that open each dialog with a field."""
 
 
 @pytest.fixture
@@ -264,7 +264,7 @@ async def test_keys_are_let_go_of_when_what_was_asked_for_does_not_come(
         await until(pilot, lambda: value_of(still, "#query") == "abc", "the text in the query")
 
 
-# --- panes that are not laid out yet ----------------------------------------------------------------------------------
+# --- panes before their first layout ----------------------------------------------------------------------------------
 
 
 async def test_the_next_pane_right_behind_the_key_of_a_tab(still: StillApp) -> None:
@@ -315,7 +315,7 @@ async def test_enter_pressed_twice_in_the_palette_runs_one_command(still: StillA
         assert still.screen_stack == [still.still]
 
 
-# --- what is typed is asked first -------------------------------------------------------------------------------------
+# --- pending queries run first ----------------------------------------------------------------------------------------
 
 
 async def test_enter_right_behind_the_last_letter_opens_the_best_hit_of_the_whole_query(
@@ -387,7 +387,7 @@ async def test_clearing_the_filter_of_the_memories_takes_nothing_back(tmp_path: 
         assert value_of(app, "#filter") == ""
 
 
-# --- the place in a list ----------------------------------------------------------------------------------------------
+# --- the position in a list -------------------------------------------------------------------------------------------
 
 
 async def test_a_selection_nobody_made_stays_on_the_best_hit_while_the_index_grows(app: ExcerptApp) -> None:

@@ -1,4 +1,4 @@
-"""The editor's command line: the file, at the line, in each editor's own way."""
+"""Tests of the editor's command line: the file and the line in each editor's syntax."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FILE = Path("/vault/a note.md")
 
 
 def everything(name: str) -> str | None:
-    """Every program there may be; a command line with options is none."""
+    """Find every program, but not a command line with options."""
     return f"/usr/bin/{name}" if " " not in name else None
 
 

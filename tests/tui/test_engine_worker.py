@@ -1,4 +1,4 @@
-"""The engine in its thread: what it answers, and how it goes from one generation of the index to the next."""
+"""Tests of the engine in its thread: its answers, and the change to the next generation of the index."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from tests.tui.conftest import places_under
 
 
 class Worker(EngineWorker):
-    """Its answers and messages are held until a test takes them; the thread can be held up."""
+    """An engine worker whose answers and messages wait for the test, and whose thread can be blocked."""
 
     def __init__(self, vault: Path, places: Places) -> None:
         self.loop = HeldLoop()
         super().__init__(vault, places, Settings(), self.loop)
 
     def next(self) -> Message:
-        """Hand over answers until a message comes."""
+        """Deliver answers until a message comes, and return it."""
         return self.loop.next()
 
     def answer_to(self, question: Question[Engine, Answer]) -> Answer:
@@ -51,7 +51,7 @@ class Worker(EngineWorker):
         return self.answer_to(AskSearch(query, Strategy.AUTO, None, in_sight))
 
     def hold(self) -> threading.Event:
-        """Keep the thread busy until the event is set."""
+        """Keep the thread busy until the returned event is set."""
         started, release = threading.Event(), threading.Event()
 
         def busy() -> None:
@@ -160,13 +160,13 @@ def test_a_pack_asked_for_before_the_index_is_open_is_no_trouble(worker: Worker,
     request = PackRequest("", Strategy.AUTO, (), (mark,), PackSettings())
     worker.ask(AskPack(packer, request), print)
     worker.ask(AskCost(packer, request, mark), print)
-    time.sleep(0.3)  # both can wait for a search that may come
+    time.sleep(0.3)  # both would wait for a search
     worker.open()
     assert isinstance(worker.next(), IndexOpened)
 
 
 class SlowPreparing:
-    """Keeps every generation after the first from being ready until it is let."""
+    """A patch that delays the preparation of every later generation until `go_on` is set."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.begun, self.go_on, self.prepared = threading.Event(), threading.Event(), 0
@@ -189,7 +189,7 @@ def commit(indexed: tuple[Path, Places], text: str) -> None:
 
 @pytest.fixture
 def indexed_alone(indexed: tuple[Path, Places], tmp_path: Path) -> tuple[Path, Places]:
-    """A copy, to be changed."""
+    """Return a copy that the test may change."""
     vault = tmp_path / "vault"
     shutil.copytree(indexed[0], vault)
     places = places_under(tmp_path / "home")

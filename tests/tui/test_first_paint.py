@@ -1,4 +1,4 @@
-"""The first frame is out before anything heavy is imported."""
+"""Tests that the first frame is drawn before anything heavy is imported."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ VALUES = {
     "excerpt.insight",
     "excerpt.insight.overview_parts",
 }
-"""Of the engine's packages, those that import nothing of it."""
+"""Packages of the engine that import nothing else of it."""
 
 AFTER = {
     *NEXT,
@@ -41,10 +41,10 @@ AFTER = {
     "excerpt.tui.search.note_window",
     "excerpt.tui.palette",
 }
-"""What is for hits, notes and packs, of which there are none yet."""
+"""Modules for hits, notes and packs, which do not exist yet."""
 
 MAX = 100
-"""Modules of ours before the first frame: each takes a millisecond or more of it, so that one more is to be weighed."""
+"""The number of own modules before the first frame: each costs a millisecond or more, so think before adding one."""
 
 _PROBE = """
 import json, sys

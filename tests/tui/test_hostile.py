@@ -1,4 +1,4 @@
-"""Whatever a vault holds, the screen keeps its structure: real notes, really indexed, walked through on every tab."""
+"""Tests that no vault content breaks the screen's layout: real indexed notes, shown on every tab."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from excerpt.tui.memory.pane import MemoryList
 from tests.tui.conftest import pane_of, places_under, screen_of, until
 
 WORD = "zebra"
-"""Stands in every note, so that one query finds them all."""
+"""A word in every note, so that one query finds them all."""
 
 PIECES = (
     "[bold]", "[/]", "[/red]", "[@click=app.quit]leave[/]", "[link=https://example.org]x[/link]", "\\[", "$accent",
@@ -43,7 +43,7 @@ hostile = st.lists(st.sampled_from(PIECES) | st.text(max_size=12), min_size=1, m
 
 @st.composite
 def notes(draw: st.DrawFn) -> dict[str, str]:
-    """Notes whose names, properties, headings and lines are hostile; one has a line of more than 10,000 columns."""
+    """Draw notes with hostile names, properties, headings and lines; one line has over 10,000 columns."""
     made: dict[str, str] = {}
     for number in range(draw(st.integers(2, 4))):
         name = "".join(c for c in draw(hostile) if c not in "/\0" and not "\ud800" <= c <= "\udfff")[:40]
@@ -58,17 +58,17 @@ def notes(draw: st.DrawFn) -> dict[str, str]:
 def write(vault: Path, texts: dict[str, str]) -> None:
     vault.mkdir()
     for name, text in texts.items():
-        # As a disk may hold it: what is no Unicode is bytes that are no UTF-8.
+        # As on a disk: lone surrogates become bytes that are not UTF-8.
         (vault / name).write_bytes(text.encode("utf-8", "surrogatepass"))
 
 
 def landmarks(app: ExcerptApp) -> dict[str, object]:
-    """Where what is on the screen stands."""
+    """Return the region of every widget on the screen."""
     return {f"{type(widget).__name__}#{widget.id}": widget.region for widget in app.screen.walk_children(Widget)}
 
 
 def assert_sound(app: ExcerptApp, standing: dict[str, object] | None = None) -> None:
-    """Every line is as wide as the screen, and nothing on it could move the cursor, colour or reorder anything."""
+    """Check that every line has the screen's width and no control or bidirectional characters."""
     strips = app.screen._compositor.render_strips()
     assert len(strips) == app.size.height
     for strip in strips:
@@ -145,7 +145,7 @@ async def look_through_hits(pilot: Pilot[None], app: ExcerptApp) -> None:
 
 
 async def complete_filters(pilot: Pilot[None], app: ExcerptApp) -> None:
-    """The menu of each filter's values, and the first of them put in."""
+    """Open the menu of each filter's values, and insert the first one."""
     for typed in FILTERS:
         await pilot.press("ctrl+w", "escape", "escape", "escape", *typed)
         await pilot.pause(0.1)
@@ -157,7 +157,7 @@ async def complete_filters(pilot: Pilot[None], app: ExcerptApp) -> None:
 @settings(
     max_examples=1,
     derandomize=True,
-    phases=[Phase.generate],  # an example takes seconds: none is looked for that is simpler
+    phases=[Phase.generate],  # an example takes seconds, so it is not shrunk
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(texts=notes(), thought=hostile)

@@ -1,4 +1,4 @@
-"""The keys: one table, changed by a keymap, listed by the help."""
+"""Tests of the keys: one table, changed by a keymap, listed by the help."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_at_most_twenty_actions_have_keys_while_typing() -> None:
 
 
 def characters(row: Row) -> set[str]:
-    """Its keys that a field takes as characters."""
+    """Return the keys of a row that a field would take as characters."""
     return {key for key in keys_of(row, {}) if is_typed(key)}
 
 
@@ -112,8 +112,7 @@ SAID_OTHERWISE: dict[str, set[str]] = {
     "shift+down": {"later", "pick"},
     "shift+up": {"earlier", "pick"},
 }
-"""Keys whose one meaning has another word where it is done to something else: what the field of a tab is called, and
-what is marked, dropped, kept, copied or gone back from."""
+"""Keys with one meaning but several labels, as the label names what they act on."""
 
 
 def test_a_key_has_one_meaning_in_every_list() -> None:
@@ -137,7 +136,7 @@ OVERRIDDEN = {
     ("x", "drop-earlier", "pack-drop"),
     ("space", "mark", "map-filter"),
 }
-"""Keys that do something of their own in an inner place: key, row of the place around it, row of the inner place."""
+"""Keys that an inner place overrides: key, row of the outer place, row of the inner place."""
 
 
 def test_the_keys_of_a_place_around_are_bound_again_only_where_they_do_something_else() -> None:
@@ -151,7 +150,7 @@ def test_the_keys_of_a_place_around_are_bound_again_only_where_they_do_something
 
 
 HELP_TWICE = {"app.help"}
-"""F1 works while typing and in dialogs, ? in the tabs alone."""
+"""Actions that the help lists twice: F1 works while typing and in dialogs, ? only in the tabs."""
 
 
 def test_the_table_has_one_row_for_each_action_in_places_that_work_together() -> None:
@@ -289,7 +288,7 @@ def test_every_key_that_is_named_somewhere_is_in_the_table() -> None:
 
 
 def said_in(file: Path) -> list[str]:
-    """The strings of a module, but for what is said to its readers."""
+    """Return the strings of a module, except docstrings."""
     tree = ast.parse(file.read_text("utf-8"))
     told = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     every = (node for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in told)
@@ -325,7 +324,7 @@ async def test_the_help_lists_the_keys_of_a_field_and_no_tab_has_one_of_those_th
 
 
 def fields_keys(app: StillApp) -> dict[str, str]:
-    """Those that delete, with what F1 says of each."""
+    """Return the deleting keys of a field that the help lists, each with its disabled reason."""
     help_shown = top_screen(app)
     assert isinstance(help_shown, Help)
     (group,) = [each for each in help_shown._groups if each.title == "Any field" and each.here]
@@ -397,7 +396,7 @@ async def test_the_palette_runs_any_action_by_name(app: ExcerptApp) -> None:
 
 
 def sent_for(key: str) -> str:
-    """What a terminal without a protocol of its own for keys sends."""
+    """Return what a terminal without a keyboard protocol sends for a key."""
     *modifiers, last = key.split("+")
     if last in ARROWS and modifiers:
         return f"\x1b[1;{1 + sum(MODIFIERS[each] for each in modifiers)}{ARROWS[last]}"
@@ -411,7 +410,7 @@ def sent_for(key: str) -> str:
 
 
 def test_what_a_terminal_sends_for_the_keys_as_they_come_is_read_as_these_keys() -> None:
-    # What most terminals send for ctrl+space is ctrl+@, which is bound with it.
+    # For ctrl+space most terminals send ctrl+@, which is bound too.
     keys = sorted({key for binding in EVERY for key in keys_of(binding, {})} - {"ctrl+space"})
     parsers = [XTermParser() for _ in keys]
     read = [list(parser.feed(sent_for(key))) for key, parser in zip(keys, parsers, strict=True)]

@@ -1,4 +1,4 @@
-"""Names by which Textual calls: each of ours is reached, and none hides a member of Textual by accident."""
+"""Tests of names that Textual looks up: each of ours is called, and none hides a Textual member by accident."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ EXTENSION_POINTS = frozenset(
         "theme",
     ]
 )
-"""Members of Textual's classes that are there to be overridden or assigned."""
+"""Members of Textual's classes that are meant to be overridden or assigned."""
 
 PATCHED = {
     ("App", "_check_bindings"),
@@ -74,7 +74,7 @@ PATCHED = {
     ("Screen", "_update_timer"),
     ("Widget", "vertical_scrollbar"),
 }
-"""Members overridden on purpose, by the nearest class of Textual's: docs/design/screen.md has the reasons."""
+"""Members overridden on purpose, by Textual's nearest class; docs/design/screen.md has the reasons."""
 
 _MADE_BY_TEXTUAL = frozenset(
     [
@@ -114,7 +114,7 @@ def _textual_bases(cls: type) -> list[type]:
 
 
 def _names(cls: type) -> set[str]:
-    """Return the names that a class defines: of its body, and of what its methods assign to `self`."""
+    """Return the names that a class defines in its body or assigns to `self` in its methods."""
     names = set(vars(cls))
     for node in ast.walk(ast.parse(textwrap.dedent(inspect.getsource(cls)))):
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and isinstance(node.value, ast.Name):
@@ -138,7 +138,7 @@ KEY_ACTIONS = {name for keys in PLACES.values() for key in keys for name in re.f
 
 
 def _is_called(action: str) -> bool:
-    """Return whether the screen names an action other than by defining it: in a link, a click, or a call."""
+    """Return whether the source names an action outside its definition: in a link, a click, or a call."""
     calls = re.findall(rf"(?<!def )\baction_{action}\b", SOURCE)
     links = re.findall(rf"""["'](?:\w+\.)?{action}(?:\(|["'])""", SOURCE)
     return bool(calls or links)

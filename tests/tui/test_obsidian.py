@@ -1,4 +1,4 @@
-"""Links of Obsidian's, and what opens them where."""
+"""Tests of Obsidian links, and of the program that opens them on each system."""
 
 from __future__ import annotations
 

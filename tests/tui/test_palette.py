@@ -1,4 +1,4 @@
-"""The palette: every action by name, what works here first."""
+"""Tests of the palette: every action by name, those available here first."""
 
 from __future__ import annotations
 

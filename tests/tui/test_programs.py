@@ -1,4 +1,4 @@
-"""Other programs on a vault's files, without a screen: real ones, which write down what they were given."""
+"""Tests of starting other programs on a vault's files, without a screen: real ones that record their arguments."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.tui.conftest import pane_of, screen_of, until
 
 
 class Case:
-    """Programs on a vault with one note. `told` are the notices, `done` what happened to the terminal and the file."""
+    """Programs on a vault with one note. `told` are the notices, `done` what happened to terminal and file."""
 
     def __init__(self, folder: Path) -> None:
         self.vault = folder / "vault"
@@ -53,7 +53,7 @@ def case(tmp_path: Path) -> Case:
 
 
 def editor(folder: Path, name: str, code: int = 0) -> str:
-    """The path of an editor of that name, which ends with that code."""
+    """Write an editor of that name that exits with that code, and return its path."""
     file = folder / name
     file.write_text(f"#!/bin/sh\nexit {code}\n")
     file.chmod(0o755)

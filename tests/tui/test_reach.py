@@ -1,4 +1,4 @@
-"""At 80x24, what has no key while typing is reached in both ways there are: by a letter of the list, by its name."""
+"""Tests that at 80x24 actions without a typing key are reachable by a letter in the list and by name."""
 
 from __future__ import annotations
 
@@ -24,8 +24,10 @@ from tests.tui.still import StillApp
 
 @dataclass(frozen=True)
 class Reached:
-    """Letters of the list, and names as they are typed into the palette; `is_there` is told of the pane and of the
-    files that were opened in Obsidian or written as a copy."""
+    """Letters of the list and names for the palette that lead to one action.
+
+    `is_there` gets the pane and the files that were opened in Obsidian or written as a copy.
+    """
 
     letters: str
     names: Sequence[str]
@@ -33,7 +35,7 @@ class Reached:
 
 
 def is_view(view: PanelView) -> Callable[[SearchPane, object], bool]:
-    """Whether the side panel is in sight with that view."""
+    """Return a check that the side panel is visible with that view."""
     return lambda pane, _: bool(pane.side.region) and pane.side.view is view
 
 
@@ -58,7 +60,7 @@ def still(tmp_path: Path, home: Path) -> StillApp:
 
 @pytest.fixture
 def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, quiet_clipboard: None) -> Callable[[], Sequence[Path]]:
-    """Those that were opened in Obsidian or written as a copy."""
+    """Return a function that gives the files opened in Obsidian or written as a copy."""
     opened: list[Path] = []
 
     async def open_in_obsidian(_: Programs, file: Path, *__: object) -> bool:
@@ -111,7 +113,7 @@ async def test_queries_asked_before_are_reached_from_the_palette(still: StillApp
 
 
 async def found(pilot: AppPilot, app: StillApp) -> SearchPane:
-    """Have more hits than there is room for beside a preview."""
+    """Show more hits than fit beside a preview."""
     pane = app.still.query_one(SearchPane)
     await pilot.press("e")
     await until(pilot, lambda: pane.query_one(HitList).row_count > 12 and pane.asked_all_answered, "the hits")
@@ -119,7 +121,7 @@ async def found(pilot: AppPilot, app: StillApp) -> SearchPane:
 
 
 async def run_by_name(pilot: AppPilot, app: StillApp, name: str) -> None:
-    """Take the first of what the palette finds."""
+    """Run the first command that the palette finds."""
     await pilot.press("ctrl+g", *("space" if letter == " " else letter for letter in name))
     await until(pilot, lambda: isinstance(app.screen, CommandPalette), "the palette")
     await pilot.pause(0.5)

@@ -1,4 +1,4 @@
-"""Requests to a thread: the newest of a kind is answered, the most urgent first, and no failure is silent."""
+"""Tests of the request thread: newest request of a kind, most urgent kind first, every failure reported."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.tui.asked import PATIENCE, HeldLoop
 
 
 def question_kinds() -> dict[str, Priority]:
-    """Return the kinds of all questions of the screen, wherever they are defined, with their priorities."""
+    """Return the kinds of all questions of the screen with their priorities."""
     kinds: dict[str, tuple[str, Priority]] = {}
     for module in pkgutil.walk_packages(excerpt.tui.__path__, "excerpt.tui."):
         for each in vars(importlib.import_module(module.name)).values():
@@ -34,7 +34,7 @@ KINDS = question_kinds()
 
 
 class Bench:
-    """A thread whose answers a test takes by hand, on the event loop as it were."""
+    """A request thread whose answers the test delivers, as the event loop does."""
 
     def __init__(self) -> None:
         self.loop = HeldLoop()
@@ -49,7 +49,7 @@ class Bench:
         self.thread.ask(Request(kind, priority, run, self.answers.append, self.failures.append, is_interim))
 
     def begin(self, kind: str, answer: str, *, is_interim: bool = False) -> threading.Event:
-        """Have a request under way, which is answered when the event is set."""
+        """Start a request that is answered when the returned event is set."""
         begun, release = threading.Event(), threading.Event()
 
         def run() -> str:
@@ -62,7 +62,7 @@ class Bench:
         return release
 
     def hold(self) -> threading.Event:
-        """Keep the thread busy until the event is set."""
+        """Keep the thread busy until the returned event is set."""
         begun, release = threading.Event(), threading.Event()
 
         def wait() -> None:

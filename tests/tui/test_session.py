@@ -1,4 +1,4 @@
-"""Where the user was is there again at the next start, and never stands in the way."""
+"""Tests of the session: the next start restores it, and an error in it never blocks the app."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def session_file(data: Path) -> Path:
 
 
 async def opened(pilot: AppPilot, app: StillApp) -> None:
-    """Until all is there, and something answers."""
+    """Wait until all tabs exist and the index is open."""
     await until(pilot, lambda: bool(app.still.query("#memory")), "all tabs")
     app.still.say(IndexOpened(STATUS))
     await until(pilot, lambda: app.still.index.state.status is not None, "the index")
@@ -155,7 +155,7 @@ async def test_a_tab_that_was_gone_to_while_the_app_began_stays(
     app = StillApp(tmp_path, Settings())
     async with app.run_test(size=(120, 30)) as pilot:
         bar = app.still.query_one(TabBar)
-        async with asyncio.timeout(30):  # the screen takes no messages meanwhile, so that a pilot would wait for it
+        async with asyncio.timeout(30):  # the screen is blocked, so that a pilot would wait for it
             await begins.wait()
             at_once(app, "f4")
             while bar.active != "memory":

@@ -1,4 +1,4 @@
-"""What goes past Textual: drawing what changed alone comes to what it would draw as a whole, and asks for no more."""
+"""Tests of the drawing patch: updates of changed cells give the same screen as a full redraw."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ async def test_frame_by_frame_it_comes_to_what_textual_draws_as_a_whole(tmp_path
             def is_drawn() -> bool:
                 return not differences(app.cells(), app.expected_cells())
 
-            await until(pilot, is_drawn, f"all that {key} changed")  # an answer may come just now
+            await until(pilot, is_drawn, f"all that {key} changed")  # an answer may have just arrived
             compositor, whole = app.screen._compositor, app.whole()
             assert [[part for strip in line.values() if strip for part in strip] for line in whole] == [
                 [part for strip in line.values() if strip for part in strip]
@@ -75,7 +75,7 @@ def _line(*segments: tuple[str, Style]) -> Strip:
 
 
 def _sent(*frames: Strip) -> list[str]:
-    """What is written for each of those lines, drawn one after the other in the same place."""
+    """Return what is written for each of those lines, drawn one after the other in the same place."""
     sent = SentParts()
     updates = (ChopsUpdate([{0: line}], [(0, 0, line.cell_length)], [[line.cell_length]]) for line in frames)
     return [ChangedCells(update, sent).render_segments(COLOURS) for update in updates]

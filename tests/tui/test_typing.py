@@ -1,4 +1,4 @@
-"""A sentence typed letter by letter: between two letters that both have results, the list is never empty."""
+"""Tests of typing letter by letter: between two letters with results, the list is never empty."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ SENTENCES = [
 
 @dataclass
 class Seen:
-    """Everything that a reader could have seen in the list's place, in order: (query answered, rows in sight)."""
+    """The visible states of the list in order, each as (query answered, visible rows)."""
 
     states: list[tuple[str, int]] = field(default_factory=list)
 
     def flickers(self) -> list[str]:
-        """Queries at which the list was empty though it had rows before and after."""
+        """Return the queries at which the list was empty though it had rows before and after."""
         filled = [at for at, (_, rows) in enumerate(self.states) if rows]
         return [query for query, rows in self.states[filled[0] : filled[-1]] if not rows] if filled else []
 
 
 @pytest.fixture
 def seen(monkeypatch: pytest.MonkeyPatch) -> Iterator[Seen]:
-    """What the list and the pane around it go through: noted at every change of either, not at every frame."""
+    """Record the states of the list at every change of it or its pane, not at every frame."""
     kept = Seen()
     show_result, show_hits = SearchPane._show_result, HitList.show
 
@@ -59,7 +59,7 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> Iterator[Seen]:
 
 
 async def typed(pilot: AppPilot, app: ExcerptApp, sentence: str, *, wait: bool) -> None:
-    """Type it, after each letter waiting for its answer or not; in the end, all is answered."""
+    """Type a sentence, optionally wait for the answer after each letter, and always for the last."""
     await until(pilot, lambda: status_of(app) is not None, "the index")
     for end, letter in enumerate(sentence, 1):
         await pilot.press("space" if letter == " " else letter)

@@ -1,4 +1,4 @@
-"""What is opened and copied in the app is kept for ranking, and only there."""
+"""Tests that notes opened and copied in the app are logged for ranking, and only there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The app without a vault, and from one vault to another."""
+"""Tests of the app without a vault, and of switching vaults."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.tui.conftest import AppPilot, pane_of, screen_of, search, until
 
 @pytest.fixture
 def user(tmp_path: Path, vault: Path) -> Path:
-    """A user's home folder with a vault, another that is not indexed, and one in Obsidian's list that is gone."""
+    """Return a home folder with a vault, an unindexed one, and a missing one in Obsidian's list."""
     assert vault == tmp_path / "vault"
     (tmp_path / "garden").mkdir()
     listed = {"a": {"path": str(tmp_path / "gone"), "ts": 1}}
@@ -38,7 +38,7 @@ def app_on(vault: Path | None, user: Path, places: Places) -> ExcerptApp:
 
 
 async def chooser_of(pilot: AppPilot, app: ExcerptApp) -> VaultChooser:
-    """The chooser, when it lists what is known."""
+    """Return the chooser once it lists the known vaults."""
     await until(pilot, lambda: isinstance(app.screen, VaultChooser) and app.screen.is_mounted, "the chooser")
     assert isinstance(app.screen, VaultChooser)
     chooser = app.screen
@@ -51,7 +51,10 @@ async def told(pilot: AppPilot, chooser: VaultChooser, words: str) -> None:
 
 
 async def opened(pilot: AppPilot, app: ExcerptApp, vault: Path) -> None:
-    """Until that vault is on the screen, and the one before it gone with its mode: Textual ends no app in between."""
+    """Wait until that vault is on the screen and the previous vault's mode is removed.
+
+    Textual cannot end an app in between.
+    """
     await until(pilot, lambda: isinstance(s := app.screen, MainScreen) and s.vault == vault, f"{vault} to open")
     await until(pilot, lambda: len(app._screen_stacks) == 1, "the mode of before to go")
 

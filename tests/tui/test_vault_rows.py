@@ -1,4 +1,4 @@
-"""What the chooser of vaults lists."""
+"""Tests of the rows of the vault chooser."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ignore files rule out what they do for git, byte for byte, as what they rule out must not be read."""
+"""Tests that ignore files match as in git, byte for byte, since ignored files must not be read."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ NEEDS_GIT = pytest.mark.skipif(shutil.which("git") is None, reason="the table ho
 
 
 def is_ruled_out(lines: bytes, path: str) -> bool:
-    """Whether an ignore file rules out a file, or a folder that it is in."""
+    """Return whether an ignore file excludes a file or a folder above it."""
     patterns = Patterns.read(lines_of(lines))
     above = [path[:at] for at, letter in enumerate(path) if letter == "/"]
     return any(patterns.verdict(folder, True) for folder in above) or patterns.verdict(path, False) is True
 
 
-# What git 2.39 says of a file: whether these lines rule it out.
+# Whether git 2.39 ignores a file by these lines.
 TABLE = [
     (b"secret[[:digit:]]/", "secret1/a.md", True),
     (b"secret[[:digit:]]/", "secretx/a.md", False),
@@ -163,7 +163,7 @@ TREES = 300
 
 
 def some_pattern(chance: random.Random, tree: Sequence[str]) -> str:
-    """Return a pattern made of signs, or of a part of a path with signs in it."""
+    """Return a random pattern of special characters, or a part of a path with some inserted."""
     if chance.random() < 0.5:
         names = chance.choice(tree).split("/")[1:]
         part = "/".join(names[: chance.randint(1, len(names))] if chance.random() < 0.5 else names[-1:])
@@ -187,7 +187,7 @@ def some_path(chance: random.Random) -> str:
 
 
 def some_trees(chance: random.Random) -> tuple[dict[str, bytes], list[str]]:
-    """Return ignore files by their folders, and paths. Each tree is in a folder of its own, below its own rules."""
+    """Return ignore files by folder, and paths; each tree is in its own folder with its own rules."""
     lists: dict[str, bytes] = {}
     paths: list[str] = []
     for number in range(TREES):
@@ -201,7 +201,7 @@ def some_trees(chance: random.Random) -> tuple[dict[str, bytes], list[str]]:
 
 
 def by_git(folder: Path, lists: dict[str, bytes], paths: Sequence[str], *, any_case: bool = False) -> set[str]:
-    """Return what git ignores of these files, which are made in `folder` with the ignore files."""
+    """Return the files that git ignores, after creating them and the ignore files in `folder`."""
     for path in paths:
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text("x")
@@ -232,10 +232,10 @@ def test_a_vault_holds_the_notes_that_git_does_not_ignore(monkeypatch: pytest.Mo
         found = {file.path for file in scan(folder, DEFAULTS).files}
     differing = {path.partition("/")[0] for path in found ^ (set(paths) - ignored)}
     assert {place: lines for place, lines in lists.items() if place.partition("/")[0] in differing} == {}
-    assert 0.1 < len(ignored) / len(paths) < 0.9  # or little was tried
+    assert 0.1 < len(ignored) / len(paths) < 0.9  # otherwise the test covers too little
 
 
-# --- no pattern -------------------------------------------------------------------------------------------------------
+# --- lines that are no patterns ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Which file systems tell of the changes that others make."""
+"""Tests of which file systems report changes made by other machines."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MOUNTINFO = """\
         ("/home/me/My notes 2", False),
         ("/mnt/c/Users", True),
         ("/home/me/remote", True),
-        ("/home/me", True),  # a part of it is elsewhere
+        ("/home/me", True),  # a part of it is on another file system
         ("/", True),
     ],
 )

@@ -16,7 +16,7 @@ DEFAULTS = VaultSettings()
 
 @pytest.fixture
 def write(tmp_path: Path) -> Callable[..., Path]:
-    """Writes files into a vault, given as path=text or as paths alone; returns the vault."""
+    """Return a function that writes files given as path=text or as paths alone, and returns the vault."""
 
     def write(*paths: str, **texts: str) -> Path:
         for path, text in [*((path, "text") for path in paths), *texts.items()]:

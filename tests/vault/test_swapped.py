@@ -1,4 +1,4 @@
-"""A folder or a file of the vault that becomes a link while it is read: nothing from outside comes in."""
+"""Tests of folders and files that become links while being read: nothing outside the vault is read."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TIMES = 3_000
 
 @pytest.fixture
 def outside(tmp_path: Path) -> Path:
-    """A folder beside the vault, with a note of the name that one in the vault has, and one that none has."""
+    """Write a folder beside the vault with a note named as one in the vault, and one named as none."""
     folder = tmp_path / "outside"
     folder.mkdir()
     (folder / "a.md").write_text("outside")
@@ -45,7 +45,7 @@ def vault(tmp_path: Path) -> Path:
 
 
 def swap(folder: Path, target: Path) -> None:
-    """Put a link to `target` in the place of a folder."""
+    """Replace a folder by a link to `target`."""
     folder.rename(folder.with_name(f".{folder.name}"))
     folder.symlink_to(target)
 
@@ -57,7 +57,7 @@ def swap_back(folder: Path) -> None:
 
 @contextmanager
 def swapping(folder: Path, target: Path) -> Iterator[None]:
-    """Meanwhile a folder is swapped for a link and back, all the time."""
+    """Swap a folder for a link and back continuously within the context."""
     stop = threading.Event()
 
     def work() -> None:
@@ -75,7 +75,7 @@ def swapping(folder: Path, target: Path) -> Iterator[None]:
 
 
 def do_after_listing(monkeypatch: pytest.MonkeyPatch, folder: int, action: Callable[[], None]) -> None:
-    """Do something once the system has listed the first, second or third folder of a scan."""
+    """Run `action` after a scan has listed its first, second or third folder."""
     listed: list[object] = []
     scandir = os.scandir
 
@@ -107,7 +107,7 @@ def test_an_attachment_whose_folder_became_a_link_is_read_once_it_is_back(vault:
     swap(vault / "x" / "sub", outside)
     away = prepare(PrepareOptions(vault, "o200k", DEFAULTS), [task])
     assert not away.notes
-    assert not away.given_up  # nothing was learnt of its content, and its own times are as they were
+    assert not away.given_up  # to be tried again: its content was not read, and its times did not change
     swap_back(vault / "x" / "sub")
     assert [note.path for note in prepare(PrepareOptions(vault, "o200k", DEFAULTS), [task]).notes] == ["x/sub/b.csv"]
 
@@ -149,7 +149,7 @@ def test_a_path_that_is_none_of_a_vault_is_not_opened(vault: Path, outside: Path
 
 
 def test_a_file_too_large_is_not_read(vault: Path) -> None:
-    """A sparse file: 100 GB of zeros that take no room."""
+    """Use a sparse file of 100 GB that takes no disk space."""
     with (vault / "huge.md").open("wb") as file:
         file.truncate(100 * 10**9)
     with pytest.raises(ReadError, match="larger than"):
@@ -164,7 +164,7 @@ def test_a_folder_in_the_place_of_a_file_is_no_file(vault: Path) -> None:
 def test_a_vault_on_a_system_that_opens_no_folders_is_read_by_the_paths_of_what_was_opened(
     vault: Path, outside: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As on Windows."""
+    """Simulate Windows, where a folder cannot be opened."""
     monkeypatch.setattr(vault_files, "_OPENS_FOLDERS", False)
     monkeypatch.setattr(vault_files, "_NO_LINK", 0)
     assert [file.path for file in scan(vault, DEFAULTS).files] == ["x/sub/a.md", "x/sub/b.csv"]

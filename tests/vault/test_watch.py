@@ -1,4 +1,4 @@
-"""What changes in a vault is told of in batches, whatever way it changes, and nothing else is."""
+"""Tests of watching a vault: every kind of change is reported in batches, and nothing else."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from excerpt.settings import VaultSettings
 from excerpt.vault import watch as watching
 from excerpt.vault.watch import Batch, VaultWatch
 
-PATIENCE = 60.0  # seconds; nothing here waits so long unless it fails
+PATIENCE = 60.0  # seconds; only a failing test waits so long
 
 
 class Watched:
-    """A vault, and the batches that come from it."""
+    """A watched vault with its batches of changes."""
 
     def __init__(self, vault: Path, *, poll: bool = False) -> None:
         self.vault = vault
@@ -38,7 +38,7 @@ class Watched:
         return file
 
     def until(self, *paths: str) -> set[str]:
-        """What is told until all of the paths are; fails if anything may have changed."""
+        """Return the paths reported until all of `paths` are; fail if anything may have changed."""
         told: set[str] = set()
         while not told.issuperset(paths):
             batch = self.batches.get(timeout=PATIENCE)
@@ -47,13 +47,16 @@ class Watched:
         return told
 
     def until_anything(self) -> None:
-        """Wait until it is told that anything may have changed."""
+        """Wait for the report that anything may have changed."""
         while self.batches.get(timeout=PATIENCE) is not None:
             pass
 
     def until_followed(self, path: str) -> set[str]:
-        """What is told of a file that is written again for as long as anything may have changed: how often that is
-        said of one going and coming back depends on where it met the watcher."""
+        """Write a file until it is reported, and return that batch.
+
+        It is written again as long as anything may have changed: how often that is reported for a folder that
+        disappears and returns depends on timing.
+        """
         for again in itertools.count():
             self.write(path, f"text {again}")
             batch = self.batches.get(timeout=PATIENCE)
@@ -85,7 +88,7 @@ def vault(tmp_path: Path) -> Path:
 
 @pytest.fixture(params=["events", "polling"])
 def watched(vault: Path, request: pytest.FixtureRequest) -> Iterator[Watched]:
-    """The vault, watched by events and by polling."""
+    """Watch the vault, by events and by polling."""
     watched = Watched(vault, poll=request.param == "polling")
     assert watched.watch.polling == (request.param == "polling")
     yield watched

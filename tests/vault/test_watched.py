@@ -1,4 +1,4 @@
-"""Who watches is known as long as it lives, however it ends."""
+"""Tests that a watching process is known as long as it lives, however it ends."""
 
 from __future__ import annotations
 

@@ -65,9 +65,11 @@ class VaultOrCommand(click.Group):
     """A group that treats its first word as a command if one has that name, and as a vault otherwise."""
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
+        """Return the names of all commands."""
         return list(COMMANDS)
 
     def get_command(self, _ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the module of a command and return the command; None if there is no such command."""
         if cmd_name not in COMMANDS:
             return None
         gc.set_threshold(*_COLLECT_AT)
@@ -79,6 +81,7 @@ class VaultOrCommand(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command that `args` begin with, and its arguments."""
         word = args[0]
         if word in COMMANDS or word.startswith("-"):
             return super().resolve_command(ctx, args)

@@ -60,10 +60,12 @@ class Control:
 
     @property
     def paused(self) -> bool:
+        """Whether the build is paused."""
         return not self._may_go.is_set()
 
     @property
     def cancelled(self) -> bool:
+        """Whether the current build is to end."""
         return self._cancelled.is_set()
 
     @property
@@ -72,9 +74,11 @@ class Control:
         return self._waited
 
     def pause(self) -> None:
+        """Pause the build before its next file."""
         self._may_go.clear()
 
     def resume(self) -> None:
+        """Continue a paused build."""
         self._may_go.set()
 
     def cancel(self) -> None:
@@ -124,7 +128,7 @@ class ProgressReporter:
         self.notes_done = self.notes_total = self.bytes_done = self.bytes_total = self.skipped = self.generation = 0
         self._began = time.monotonic()
         self._paused_before = self._control.seconds_paused
-        self._told = 0.0
+        self._reported = 0.0
         self._current, self._current_since = "", self._began
 
     @property
@@ -142,11 +146,12 @@ class ProgressReporter:
         self._control.wait()
         if path != self._current:
             self._current, self._current_since = path, time.monotonic()
-        if time.monotonic() - self._told >= _EVERY:
-            self.tell(path)
+        if time.monotonic() - self._reported >= _EVERY:
+            self.report(path)
 
-    def tell(self, path: str = "") -> None:
-        self._told = time.monotonic()
+    def report(self, path: str = "") -> None:
+        """Report the progress now; `path` is the file in work, "" for none."""
+        self._reported = time.monotonic()
         if self._on_progress is not None:
             self._on_progress(
                 Progress(
@@ -159,7 +164,7 @@ class ProgressReporter:
                     generation=self.committed_generation or self.generation,
                     skipped=self.skipped,
                     seconds=self.seconds,
-                    current_seconds=self._told - self._current_since if path else 0.0,
+                    current_seconds=self._reported - self._current_since if path else 0.0,
                 )
             )
 
@@ -248,9 +253,9 @@ class _Update:
     """One update: commits the difference between a scan and what `writer` knows."""
 
     def __init__(
-        self, writer: IndexWriter, options: PrepareOptions, workers: Workers, telling: ProgressReporter
+        self, writer: IndexWriter, options: PrepareOptions, workers: Workers, reporter: ProgressReporter
     ) -> None:
-        self._writer, self._options, self._workers, self._progress = writer, options, workers, telling
+        self._writer, self._options, self._workers, self._progress = writer, options, workers, reporter
         self._added = self._changed = 0
         self._is_part = False
         self._skipped: list[Skipped] = []
@@ -258,12 +263,12 @@ class _Update:
 
     def run(self, found: Found) -> BuildReport:
         """Commit what the scan shows. Raises VaultEmptiedError, having changed nothing, and BuildCancelled."""
-        telling, catalog = self._progress, self._writer.catalog
-        telling.generation = catalog.generation
+        reporter, catalog = self._progress, self._writer.catalog
+        reporter.generation = catalog.generation
         known = catalog.known_notes(found.only)
         if not found.scan.files and known and not found.accept_empty and len(known) == catalog.counts()[0]:
             raise VaultEmptiedError(str(self._options.vault), len(known))
-        telling.phase = "mending"
+        reporter.phase = "mending"
         self._writer.mend()
         # What was never looked at stays unread by a build of some paths.
         self._is_part = found.only is not None and catalog.is_unfinished
@@ -272,8 +277,8 @@ class _Update:
         if found.only is None:
             self._writer.catalog.set_unread_files(found.scan.unread)
         self._remember_when(found)
-        telling.phase = "done"
-        telling.tell()
+        reporter.phase = "done"
+        reporter.report()
         return self._report(removed)
 
     def _remember_when(self, found: Found) -> None:
@@ -296,9 +301,9 @@ class _Update:
         there = {file.path for file in found.files}
         gone = [path for path in known if path not in there]
         self._skipped += found.skipped
-        telling = self._progress
-        telling.notes_total, telling.bytes_total = len(tasks), sum(task.size for task in tasks)
-        telling.phase = "reading"
+        reporter = self._progress
+        reporter.notes_total, reporter.bytes_total = len(tasks), sum(task.size for task in tasks)
+        reporter.phase = "reading"
         notes, attachments = ([one for one in tasks if bool(one.kind) is kind] for kind in (False, True))
         # What is read of notes is searchable before any attachment is opened, and that before OCR begins.
         for batch in chain(self._batches(notes), self._batches(attachments)):
@@ -311,7 +316,7 @@ class _Update:
         if unreadable:
             self._commit([], unreadable, known)
         self._read_images(found)
-        telling.notes_done = telling.notes_total  # also where a file was gone before it was read
+        reporter.notes_done = reporter.notes_total  # also where a file was gone before it was read
         if self._writer.catalog.is_unfinished and not self._is_part:
             self._commit([], [], known)
         return len(known.keys() - there) + len(unreadable)
@@ -386,7 +391,7 @@ class _Update:
         self._changed += len(changed)
         self._added += len(paths) - len(changed)
         self._progress.generation = self._writer.catalog.generation
-        self._progress.tell()
+        self._progress.report()
 
     def _report(self, removed: int) -> BuildReport:
         catalog = self._writer.catalog

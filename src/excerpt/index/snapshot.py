@@ -297,6 +297,7 @@ class Snapshot(NoteReader):
                 raise DamagedRowError("a fragment that is lost")
 
     def status(self) -> Status:
+        """Return counts, skipped files and the settings that the index was built with."""
         from excerpt.vault.readers.registry import unread_of
 
         files, fragments = self._catalog.counts()

@@ -98,6 +98,7 @@ class Contents:
 
     @cached_property
     def found(self) -> LoadedMemories:
+        """All memories, with the files that cannot be read and the copies."""
         memories = tuple(kept.memory for _, kept in self.ids.values())
         broken = sorted((name, kept.reason) for name, kept in self.files.items() if isinstance(kept, UnreadableFile))
         stated = {name: kept.memory.id for name, kept in self.files.items() if isinstance(kept, LoadedFile)}
@@ -157,6 +158,7 @@ class MemoryStore:
         return tuple(sorted(counted.items(), key=lambda item: (-item[1], item[0])))
 
     def get(self, memory_id: str) -> Memory:
+        """Return the memory with this id. Raises MemoryUnusableError if there is none."""
         return self._find(memory_id)[1].memory
 
     def update(self, memory: Memory) -> Memory:

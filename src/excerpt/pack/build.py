@@ -383,6 +383,7 @@ class PackCache(Generic[Options]):
     def __call__(
         self, source: NoteSource, hits: Sequence[Hit], *args: Options.args, **kwargs: Options.kwargs
     ) -> PackResult:
+        """Return the pack built earlier from the same source, hits and options, or build it."""
         if self._source() is not source:
             self._kept.clear()
             self._source = weakref.ref(source)

@@ -146,6 +146,7 @@ class Pusher:
             raise
 
     def close(self) -> None:
+        """Close the connection."""
         self._connection.close()
 
     def push(

@@ -1,4 +1,4 @@
-"""What all dialogs share."""
+"""Tests of what all dialogs share."""
 
 from __future__ import annotations
 

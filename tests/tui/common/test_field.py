@@ -1,4 +1,4 @@
-"""Fields for text: alike wherever one types."""
+"""Tests of text fields: they behave the same everywhere."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ EDITED = (
     (("ctrl+w",), "one two ", 8),
     (("alt+backspace",), "one two ", 8),
 )
-"""Keys pressed behind the line, and what it is then, with the place of the cursor."""
+"""Keys pressed at the end of the line, with the resulting line and cursor position."""
 
 
 async def test_the_keys_of_readline_edit_each_field_and_nothing_else(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The last look at lines on their way to the terminal."""
+"""Tests of the last filter for lines before the terminal."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from excerpt.tui.common.line_filters import Harmless
 
 @cache
 def obeyed() -> list[str]:
-    """What is shown otherwise, of all characters."""
+    """Return all characters that are shown as something else."""
     every = "".join(map(chr, range(sys.maxunicode + 1)))
     return [c for c, shown in zip(every, visible_line(every), strict=True) if shown != c]
 

@@ -1,4 +1,4 @@
-"""Cutting and wrapping to a width in cells."""
+"""Tests of cutting and wrapping lines to a width in cells."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The panes of the running app: keys, the mouse, rows of one line, and what a row tells."""
+"""Tests of the panes of the running app: keys, mouse, one-line rows and their content."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lines of a note drawn for the eye: marks taken away, inks laid, matches kept in place, nothing obeyed."""
+"""Tests of drawing a note's lines: markup is removed, styles applied, matches kept in place, no controls obeyed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def drawn(text: str, context: Context = Context.PROSE, *matches: tuple[int, int]
 
 
 def inked(text: str, ink: Ink, context: Context = Context.PROSE, *matches: tuple[int, int]) -> list[str]:
-    """The stretches of a line that have an ink."""
+    """Return the runs of a line that have a style."""
     return [run.text for run in draw_line(1, text, Around(context), matches).runs if ink in run.ink]
 
 

@@ -1,4 +1,4 @@
-"""Lists and contexts are drawn past what Textual does for any widget; what is seen is what it would draw."""
+"""Tests of lists and contexts, which bypass Textual's drawing: they look as Textual would draw them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.tui.conftest import AppPilot, screen_of, search, until
 
 
 def seen(strip: Strip, width: int) -> Iterator[tuple[object, ...]]:
-    """What a person sees of each cell, and what the mouse does there: of a blank, no colour but the one behind it."""
+    """Yield what a person sees of each cell and its mouse actions; a blank has only a background."""
     for text, style, _ in strip.crop(0, width):
         assert style is not None
         for character in text:
@@ -81,4 +81,4 @@ async def test_lines_of_the_list_and_the_context_go_past_what_textual_does(
         monkeypatch.setattr(Widget, "render_lines", render_lines)
         for view in (screen_of(app).query_one(HitList), screen_of(app).query_one("#preview")):
             view.render_lines(view.region.reset_offset)
-        assert [crop.height for crop in asked] == [1]  # the context's upper border
+        assert [crop.height for crop in asked] == [1]  # the upper border of the context

@@ -1,4 +1,4 @@
-"""A call to come that a newer one replaces."""
+"""Tests of a delayed call that a newer one replaces."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from excerpt.tui.common.pause import Pause
 
 
 class Over:
-    """A timer of Textual's that is over: stopped to no effect, as its call waits in the queue of messages."""
+    """A timer whose call is already queued, so that `stop` has no effect."""
 
     def stop(self) -> None:
         pass

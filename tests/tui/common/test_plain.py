@@ -1,4 +1,4 @@
-"""The plain mode: no sign is drawn that a screen reader cannot say, and nothing moves."""
+"""Tests of the plain mode: every symbol drawn is one that a screen reader can read, and nothing is animated."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PLAIN = replace(Settings(), screen=ScreenSettings(plain=True))
 
 
 def literals(file: Path) -> Iterator[str]:
-    """The strings of a module that may be drawn: all but docstrings."""
+    """Yield the strings of a module that may be drawn: all except docstrings."""
     tree = ast.parse(file.read_text(encoding="utf-8"))
     told = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
@@ -33,7 +33,7 @@ def literals(file: Path) -> Iterator[str]:
 
 
 def is_letter(sign: str) -> bool:
-    """Pictures, from U+2B00 on, are drawn only of notes."""
+    """Return whether a character needs no plain form; pictographs from U+2B00 on occur only in notes."""
     return sign >= "\u2b00" or sign.isascii() or sign in PUNCTUATION or unicodedata.category(sign)[0] in "LMNZC"
 
 

@@ -1,4 +1,4 @@
-"""Title and headings of a row, in the room there is."""
+"""Tests of fitting a row's title and headings into a width."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one line of a fragment that its row shows."""
+"""Tests of the one-line snippet of a fragment in its row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the panes of a tab stand, at every size."""
+"""Tests of the layout of a tab's panes at every size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lines fitted to cells: never wider than told, whatever the script, and the same in every terminal."""
+"""Tests of lines fitted to cells: never too wide in any script, and the same in every terminal."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ NO_STYLE = Style.null()
 
 
 def width(text: str) -> int:
-    """As a terminal counts that knows of no joined emoji and no variants: character by character."""
+    """Return the width by a terminal that counts single characters, without joined emoji or variants."""
     return sum(cell_len(character) for character in text)
 
 

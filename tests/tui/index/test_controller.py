@@ -1,4 +1,4 @@
-"""What is asked of the engine and of the indexing process, and what is told, without a screen."""
+"""Tests of the index controller without a screen: its calls to engine and indexing process, and its notices."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Process(IndexingProcess):
 
 
 class Engine(EngineWorker):
-    """Counts how often it opens the newest generation."""
+    """An engine that counts how often it opens the newest generation."""
 
     opens = 0
 
@@ -52,7 +52,7 @@ class Engine(EngineWorker):
 
 
 class Case:
-    """A controller with a process and an engine that only note what they are told; `told` are the notices."""
+    """A controller with a process and an engine that only record calls; `told` are the notices."""
 
     def __init__(self, folder: Path) -> None:
         places = Places(folder / "config", folder / "cache", folder / "data", folder / "state")

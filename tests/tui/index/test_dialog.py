@@ -1,4 +1,4 @@
-"""The index behind the screen, and the dialog on it: built by a child process, followed, mended, told about."""
+"""Tests of the index dialog and of the indexing by a child process: progress, watching, repairs, messages."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ pytestmark = pytest.mark.usefixtures("living")
 
 
 def bar(app: ExcerptApp) -> str:
-    """How the index stands, as the tab bar has it."""
+    """Return the state of the index in the tab bar."""
     return screen_of(app).query_one(TabBar).state
 
 
 async def index_opened(pilot: AppPilot, app: ExcerptApp) -> IndexDialog:
-    """The dialog, as the palette opens it."""
+    """Open the dialog as the palette does, and return it."""
     await until(pilot, lambda: screen_of(app).is_furnished, "the screen")
     await app.run_action("open_index", screen_of(app))
     await until(pilot, lambda: isinstance(top_screen(app), IndexDialog) and top_screen(app).is_mounted, "the dialog")
@@ -56,7 +56,7 @@ async def index_opened(pilot: AppPilot, app: ExcerptApp) -> IndexDialog:
 
 
 async def pressed(pilot: AppPilot, dialog: IndexDialog, button: str) -> None:
-    """That button, by the keys of any dialog."""
+    """Press that button with keys."""
     there = dialog.query_one(f"#{button}", Button)
     await until(pilot, lambda: not there.has_class("-active"), "the press before: Textual drops one within .2 s of it")
     there.focus()
@@ -74,13 +74,13 @@ def toasts(app: ExcerptApp) -> list[str]:
 
 
 def shown(preview: Preview) -> str:
-    """The text in the context."""
+    """Return the text in the context."""
     window = preview.window
     return "\n".join(run.text for line in window.lines for run in line.runs) if window is not None else ""
 
 
 async def watched(pilot: AppPilot, app: ExcerptApp) -> None:
-    """The vault was looked at, and changes are seen from now on."""
+    """Wait until the vault was scanned and is being watched."""
     await until(pilot, lambda: bar(app).endswith("up to date"), "the first look")
 
 

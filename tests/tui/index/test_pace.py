@@ -1,4 +1,4 @@
-"""How fast a build goes, and how long it will take: nothing is told that is not known."""
+"""Tests of the speed of a build and its remaining time: nothing is shown until it is known."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def after(*steps: Progress) -> Pace:
 
 
 def steadily(seconds: int, notes: int = 10, size: int = MB) -> list[Progress]:
-    """That many notes and bytes done in each second."""
+    """Return the progress of a build that does that many notes and bytes in each second."""
     return [at(float(second), second * notes, second * size) for second in range(seconds + 1)]
 
 
@@ -52,7 +52,7 @@ def test_another_build_begins_anew() -> None:
 
 
 def test_a_pause_is_no_part_of_the_rate() -> None:
-    """The seconds of a build are those of work, so there is nothing to see of it in them."""
+    """Leave pauses out, since the seconds of a build are its working time."""
     steps = steadily(8)
     assert after(*steps, steps[-1], *[at(9.0, 90, 9 * MB)]).rate == Rate(10.0, MB)
 

@@ -1,4 +1,4 @@
-"""The indexing process: what it says becomes messages, it does what it is told, it does not outlive the app."""
+"""Tests of the indexing process: its output becomes messages, it obeys commands and ends with the app."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ print(json.dumps({"event": "watching", "polling": False}), flush=True)
 for line in sys.stdin:
     print(json.dumps({"event": "error", "title": "told", "message": json.loads(line)["do"]}), flush=True)
 """
-"""Says that it watches, then what it is told, until nobody tells it anything."""
+"""A script that reports "watching", then repeats each command until its input ends."""
 
 
 def line(event: str, **values: object) -> bytes:
@@ -45,7 +45,7 @@ def line(event: str, **values: object) -> bytes:
 
 
 class Run:
-    """An indexing process that is a Python script, and what it posts."""
+    """An indexing process that runs a Python script, and the messages it posts."""
 
     def __init__(self, vault: Path) -> None:
         self._posted: queue.Queue[Message] = queue.Queue()

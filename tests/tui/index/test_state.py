@@ -1,4 +1,4 @@
-"""What the screen knows of the index after each thing that is said of it."""
+"""Tests of the state of the index on the screen after each message about it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is related and where the matches are, without a screen: asked for, followed, filtered."""
+"""Tests of related notes and the map of matches without a screen: queries, following, filters."""
 
 from __future__ import annotations
 

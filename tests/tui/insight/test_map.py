@@ -1,4 +1,4 @@
-"""The map in the side panel: where the matches are, and filters put into the query and taken off."""
+"""Tests of the map in the side panel: where matches are, and adding and removing filters."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ async def opened_on(pilot: AppPilot, app: ExcerptApp, query: str) -> None:
 
 
 async def put(pilot: AppPilot, app: ExcerptApp, label: str) -> None:
-    """Select the branch of that label, and press the key for its filter."""
+    """Select the branch with that label, and press the key for its filter."""
     at = next(place for place, row in enumerate(panel_of(app).rows) if row.label == label)
     await press(pilot, app, "g", *("j",) * at)
     before = field_of(app).value

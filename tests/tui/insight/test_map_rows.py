@@ -1,4 +1,4 @@
-"""The map as rows, and its filters in a query."""
+"""Tests of the rows of the map, and of its filters in a query."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An overview as lines: which there are, which fit, where they lead, and what a search for each asks."""
+"""Tests of an overview as rows: which exist and fit, their targets, and the query for each."""
 
 from __future__ import annotations
 

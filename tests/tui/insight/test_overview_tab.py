@@ -1,4 +1,4 @@
-"""The Overview tab: a topic, what the vault holds about it, and what can be done with each line."""
+"""Tests of the Overview tab: a topic, what the vault holds about it, and the actions on each line."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def bee_notes() -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def bees(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Places]:
-    """A vault of which a third is about bees, and its index."""
+    """Build a vault of which a third is about bees, with its index."""
     root = tmp_path_factory.mktemp("bees")
     vault, places = root / "vault", places_under(root / "home")
     for path, text in bee_notes().items():
@@ -111,7 +111,7 @@ def parts_shown(app: ExcerptApp) -> list[str]:
 
 
 async def answered(pilot: AppPilot, app: ExcerptApp, topic: str) -> Overview:
-    """Once the overview of that topic stands, with the passage of the selected line."""
+    """Wait for the overview of that topic and the passage of the selected line."""
 
     def there() -> bool:
         shown = pane_of(app).overview
@@ -124,7 +124,7 @@ async def answered(pilot: AppPilot, app: ExcerptApp, topic: str) -> Overview:
 
 
 async def overview_of(pilot: AppPilot, app: ExcerptApp, topic: str) -> Overview:
-    """Go to the tab, and type a topic."""
+    """Open the tab and type a topic."""
     await until(pilot, lambda: status_of(app) is not None, "the index")
     await pilot.press("f3")
     await until(pilot, lambda: topic_of(app).has_focus, "the tab")
@@ -133,7 +133,7 @@ async def overview_of(pilot: AppPilot, app: ExcerptApp, topic: str) -> Overview:
 
 
 async def select(pilot: AppPilot, app: ExcerptApp, part: str) -> None:
-    """Put the cursor on the first line of a part."""
+    """Move the cursor to the first line of a part."""
     lines_of(app).cursor = next(at for at, row in enumerate(lines_of(app).rows) if row.part == part)
     await pilot.pause()
     await until(pilot, lambda: pane_of(app).answered, "the passage")
@@ -211,7 +211,7 @@ async def test_where_nothing_is_about_the_topic_it_says_so(app: ExcerptApp) -> N
 async def test_what_fails_is_said_where_the_lines_would_stand(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
         await overview_of(pilot, app, "bees")
-        # Looked at before anything else is done: a newer index would be asked again, and answer.
+        # Check this first: a newer index would repeat the query and show its overview.
         pane_of(app)._overview_failed(Failure("overview", "The index cannot be used", "It is damaged.", "Wait."))
         notice = pane_of(app).query_one("#overview-notice", Notice)
         assert (notice.display, notice.said.title, notice.said.serious) == (True, "The index cannot be used", True)

@@ -1,4 +1,4 @@
-"""The related notes in the side panel: why they are near, and going on from one to the next."""
+"""Tests of related notes in the side panel: their reasons, and following them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why a note is related, in lines."""
+"""Tests of the lines that explain why a note is related."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The forms that a memory is written in, and what comes of them, without a screen."""
+"""Tests of the forms for memories and their results, without a screen."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.tui.test_session import hit_at
 
 
 class Case:
-    """A controller on memories in real files; what their thread says is in `said`."""
+    """A controller of memories in real files; `said` waits for the next message of its thread."""
 
     def __init__(self, vault: Path, places: Places) -> None:
         self._loop = HeldLoop()

@@ -1,4 +1,4 @@
-"""Memories in the Search tab, without a screen: asked for, listed, marked."""
+"""Tests of memories in the Search tab without a screen: queries, lists, marks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ A = hit("a")
 
 
 class HeldMemories:
-    """Holds what is asked."""
+    """A memory source that records queries without answering them."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []

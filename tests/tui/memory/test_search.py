@@ -1,4 +1,4 @@
-"""Memories in the Search tab: among the hits, as badges on fragments, in the pack."""
+"""Tests of memories in the Search tab: among the hits, as badges of fragments, in the pack."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def app_with(memory: MemorySettings, vault: Path, places: Places) -> ExcerptApp:
 
 
 async def answered(pilot: AppPilot, app: ExcerptApp, query: str) -> HitList:
-    """The list, once hits and memories of that query are there."""
+    """Search, and return the list with the hits and memories of that query."""
     await search(pilot, app, query)
     pane = pane_of(app)
     await until(pilot, lambda: pane.memories.is_answered and pane.asked_all_answered, "the memories")
@@ -247,7 +247,7 @@ async def go_to_memory(pilot: AppPilot, rows: HitList) -> None:
         await pilot.press("down" if rows.cursor < row else "up")
 
 
-# --- where they stand -------------------------------------------------------------------------------------------------
+# --- position in the list ---------------------------------------------------------------------------------------------
 
 
 def hit(name: str, sure: Confidence | None) -> Hit:

@@ -1,4 +1,4 @@
-"""The Memory tab on real files: remember, filter, open, forget, take back."""
+"""Tests of the Memory tab on real files: remember, filter, open, forget, undo."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from tests.tui.conftest import AppPilot, at_once, screen_of, search, until
 
 @pytest.fixture
 def store(vault: Path, places: Places) -> MemoryStore:
-    """The user's memories, as files."""
+    """Write two memories of the user."""
     store = MemoryStore(places.memory_folder(vault))
     store.remember("Soup keeps for three days.", tags=["kitchen"], why="shopping")
     store.remember("Merge by hand.", tags=["sync"], why="it loses nothing")
@@ -294,7 +294,7 @@ def test_in_a_filter_only_what_follows_a_hash_is_completed() -> None:
 
 
 async def memory_tab(pilot: AppPilot, app: ExcerptApp, count: int) -> MemoryList:
-    """The tab, once it shows that many memories and how they stand to their sources."""
+    """Open the tab, wait for that many memories and the status of their sources, and return the list."""
     await until(pilot, lambda: screen_of(app).index.state.status is not None, "the index")
     await pilot.press("f4")
     pane, rows = screen_of(app).query_one(MemoryPane), screen_of(app).query_one(MemoryList)
@@ -359,7 +359,7 @@ async def test_tags_in_use_are_named_and_completed_in_the_form(app: ExcerptApp, 
     assert store.all().memories[0].tags == ("kitchen",)
 
 
-# --- what is found ----------------------------------------------------------------------------------------------------
+# --- filters ----------------------------------------------------------------------------------------------------------
 
 
 async def test_the_memory_that_answers_best_is_first_not_the_newest(app: ExcerptApp, store: MemoryStore) -> None:
@@ -387,13 +387,13 @@ async def test_a_file_that_cannot_be_read_is_shown_with_its_reason_and_opened(
         assert opened.read_text().splitlines()[-1] == f"{store.folder / 'broken.md'}:1"
 
 
-# --- what became of the source ----------------------------------------------------------------------------------------
+# --- status of the source ---------------------------------------------------------------------------------------------
 
 SOUP = "Simmer red lentils with cumin until they are soft."
 
 
 def remembered_soup(vault: Path, places: Places, note: str) -> MemoryStore:
-    """A memory of the soup, whose note then says `note`."""
+    """Remember a line about soup whose note then changes to `note`."""
     store = MemoryStore(places.memory_folder(vault))
     store.remember(SOUP, source=Source("Cooking/Lentil soup.md", 3, 3, digest_of_text(SOUP)))
     (vault / "Cooking/Lentil soup.md").write_text(note)

@@ -1,4 +1,4 @@
-"""The window of a note around a fragment: true lines, true places of matches."""
+"""Tests of the window of a note around a fragment: exact line numbers and match positions."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_code_and_frontmatter_are_known_from_the_lines_before(note: str, number:
 
 
 def shown(note: str, *, aligned: bool = True) -> list[str]:
-    """The lines of a note as they are drawn where there is room for all of its columns."""
+    """Return the lines of a note as drawn with room for all its columns."""
     lines = window_around(note, fragment_of(note, 1, 1), ()).lines
     return ["".join(run.text for run in (aligned and line.aligned) or line.runs) for line in lines]
 

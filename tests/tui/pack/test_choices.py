@@ -1,4 +1,4 @@
-"""Decisions by hand about packs, as values; and taking them back."""
+"""Tests of the user's choices for packs as values, and of undoing them."""
 
 from __future__ import annotations
 

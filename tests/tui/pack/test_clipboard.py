@@ -1,4 +1,4 @@
-"""Copying: which routes are tried where, and what is told of them."""
+"""Tests of copying: which clipboard routes are tried in which environment, and the messages about them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 
 
 def having(*names: str) -> Callable[[str], str | None]:
-    """A PATH with these programs only."""
+    """Return a stand-in for `shutil.which` that finds only these programs."""
     return lambda name: f"/usr/bin/{name}" if name in names else None
 
 
@@ -140,7 +140,7 @@ def test_each_way_gets_every_byte_with_the_arguments_of_its_manual(
     text = "naïve 日本 👩\u200d💻\r\n" * 5_000
     tool = tmp_path / "bin" / route
     tool.parent.mkdir()
-    # A program is asked twice of tmux: for the text, then for what the terminal outside can do.
+    # tmux is called twice: to load the text, and to query what the outer terminal supports.
     tool.write_text(
         f'#!/bin/sh\n[ "$1" = display-message ] && exit\necho "$@" > {tmp_path}/said\ncat > {tmp_path}/taken\n'
     )

@@ -1,4 +1,4 @@
-"""What goes into the pack, without a screen: marked, asked for, counted, copied."""
+"""Tests of the pack controller without a screen: marks, queries, counts, copying."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def pack_of_one(fragment_id: str) -> Pack:
 
 @dataclass
 class Bench:
-    """A controller, with what it is told and says."""
+    """A controller with a controlled engine and clock, and the callbacks it made in `said`."""
 
     engine: HeldEngine = field(default_factory=HeldEngine)
     clock: HeldClock = field(default_factory=HeldClock)

@@ -1,4 +1,4 @@
-"""Marks are kept from one session to the next, and never stand in the way."""
+"""Tests of marks kept between sessions; errors in their file never block the app."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ async def test_the_question_of_a_pack_of_marks_is_the_last_one_asked(app: Excerp
 
 
 async def marked_sync(pilot: AppPilot, app: ExcerptApp) -> None:
-    """Mark the best fragment on conflicts, and wait for the pack of it."""
+    """Mark the best fragment on conflicts, and wait for its pack."""
     await search(pilot, app, "conflict")
     await pilot.press("tab")
     await until(pilot, lambda: pane_of(app).asked_all_answered and bool(pane_of(app).pack.choices.marks), "the pack")

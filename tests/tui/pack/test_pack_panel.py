@@ -1,4 +1,4 @@
-"""The pack panel: what is in the pack and what is not, and shaping it by hand."""
+"""Tests of the pack panel: included and excluded passages, and changes by hand."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ def row_texts(app: ExcerptApp) -> list[str]:
 
 
 WAYS_TO = {"list": ("escape",), "side panel": ("escape", "v", "v", "v"), "pack": ("ctrl+o",)}
-"""Keys from the query to where each has the focus."""
+"""Keys from the query to each focusable place."""
 
 
 async def press(pilot: AppPilot, app: ExcerptApp, *keys: str) -> None:
-    """Press keys, and let the pack follow each."""
+    """Press keys, and wait for the pack after each."""
     for key in keys:
         await pilot.press(key)
         await until(pilot, lambda: pane_of(app).asked_all_answered, "the pack")
@@ -63,7 +63,7 @@ async def opened_on(pilot: AppPilot, app: ExcerptApp, query: str) -> None:
     await until(pilot, lambda: pane_of(app).asked_all_answered, "the pack")
     await press(
         pilot, app, "unbound-scope", "unbound-scope", "unbound-scope", "ctrl+o"
-    )  # scope none: each hit a pack of its own
+    )  # scope none: each hit is a separate pack
 
 
 async def test_it_lists_the_packs_in_order_with_lines_scope_reason_and_tokens(app: ExcerptApp) -> None:

@@ -1,4 +1,4 @@
-"""The screen and the command line give the same bytes for the same marks or query, and the same options."""
+"""Tests that app and command line give the same bytes for the same marks or query, and the same options."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TEMPLATE = "{{ question }}\n{% for s in sources %}({{ s.number }}) {{ s.place }}
 
 @pytest.fixture
 def clipboard(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A file that stands for the clipboard."""
+    """Install a fake clipboard tool, and return the file that it writes."""
     taken, tools = tmp_path / "clipboard", tmp_path / "tools"
     tools.mkdir()
     tool = tools / "wl-copy"
@@ -48,7 +48,7 @@ def app_with(form: Format, vault: Path, places: Places, template: Path) -> Excer
 
 
 def printed(form: Format, vault: Path, template: Path, *words: str) -> bytes:
-    """What `excerpt pack` gives a pipe."""
+    """Return what `excerpt pack` prints to a pipe."""
     given = ["--template", str(template)] if form is Format.TEMPLATE else ["--format", form]
     options = ["--vault", str(vault), "--budget", "900", "--expand", "section", "--question", *given]
     return commands.printed("pack", *options, *words).encode()
@@ -95,7 +95,7 @@ async def test_marked_memories(form: Format, vault: Path, places: Places, templa
 
 @pytest.mark.parametrize("form", [Format.MARKDOWN, Format.TEMPLATE])
 async def test_top_hits(form: Format, vault: Path, places: Places, template: Path, clipboard: Path) -> None:
-    before = printed(form, vault, template, "sync conflict")  # a copied pack counts for its notes in later rankings
+    before = printed(form, vault, template, "sync conflict")  # before a copied pack raises its notes in the ranking
     app = app_with(form, vault, places, template)
     async with app.run_test() as pilot:
         await search(pilot, app, "sync conflict")

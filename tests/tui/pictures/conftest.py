@@ -1,6 +1,6 @@
-"""Pictures of the whole app at two sizes, compared with those that were looked at.
+"""Pictures of the whole app at two sizes, compared with approved ones.
 
-After a change: `make pictures` records them anew; look at each that changed before it is taken.
+After a change, `make pictures` records them again; look at each changed picture before you commit it.
 """
 
 from __future__ import annotations
@@ -27,15 +27,17 @@ LARGE = ((140, 45),)
 BOTH = (*SMALL, *LARGE)
 
 _SETTLED = 0.3
-"""Seconds after which what marking a fragment would cost is no longer guessed but counted."""
+"""Seconds after which the cost of marking a fragment is counted instead of estimated."""
 
 Pictures = Callable[..., Awaitable[None]]
 
 
 @pytest.fixture
 def pictures(snapshot: SnapshotAssertion) -> Pictures:
-    """Takes the app to a state by `steps`, and compares it at each of `sizes`: one app for all of them, since starting
-    it takes longer than a picture, and a window may be made larger and smaller at any time."""
+    """Return a function that runs `steps` in an app and compares a picture at each of `sizes`.
+
+    One app serves all sizes, as starting it takes longer than a picture, and it can be resized at any time.
+    """
     compared = snapshot.use_extension(SVGImageExtension)
 
     async def take(app: ExcerptApp, steps: Steps, sizes: Sequence[tuple[int, int]] = BOTH) -> None:
@@ -57,14 +59,14 @@ def pictures(snapshot: SnapshotAssertion) -> Pictures:
 
 @pytest.fixture(autouse=True)
 def steady_cursors(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A blinking cursor would be there in one picture and not in the next."""
+    """Disable cursor blinking, which would make pictures differ."""
     monkeypatch.setattr(Input, "cursor_blink", False)
     monkeypatch.setattr(TextArea, "cursor_blink", False)
 
 
 @pytest.fixture(autouse=True)
 def greenwich(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Local time is UTC, whatever the machine's."""
+    """Set local time to UTC."""
     monkeypatch.setenv("TZ", "UTC")
     time.tzset()
     yield
@@ -74,7 +76,7 @@ def greenwich(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture
 def begun(tmp_path: Path) -> Path:
-    """A data folder of somebody who has opened a vault before."""
+    """Return a data folder of a user who has opened a vault before."""
     (tmp_path / "state").mkdir()
     (tmp_path / "state" / "begun").touch()
     return tmp_path
@@ -82,7 +84,7 @@ def begun(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def memories(begun: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A data folder with two memories of fixed times."""
+    """Return a data folder with two memories of fixed times."""
     store = MemoryStore(Places(begun, begun, begun, begun).memory_folder(VAULT))
     numbers = count(1)  # ids count in the tokens of a pack
     monkeypatch.setattr("excerpt.memory.store.secrets.token_hex", lambda size: f"{next(numbers):0{2 * size}x}")

@@ -1,4 +1,4 @@
-"""How the app comes to the states that pictures are taken of, with an engine that follows a script."""
+"""Steps that bring the app, with a scripted engine, to the states shown in pictures."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ BUILDING = tuple(
     )
     for done, seconds, in_work in ((12, 0.5, 0.0), (412, 4.0, 0.1), (812, 8.0, 2.6))
 )
-"""A build that goes on steadily, and then stays at one file for a while."""
+"""A build that progresses steadily, and then stays at one file for a while."""
 
 
 def app_on(data: Path, theme: str = "excerpt-dark") -> StillApp:
@@ -41,7 +41,7 @@ def still(pilot: Pilot[None]) -> StillApp:
 
 
 async def settled(pilot: Pilot[None]) -> None:
-    """All that was asked is answered, and drawn."""
+    """Wait until everything is answered and drawn."""
     screen = still(pilot).still
     pane, rows, preview = screen.query_one(SearchPane), screen.query_one(HitList), screen.query_one("#preview", Preview)
 
@@ -62,7 +62,7 @@ async def typed(pilot: Pilot[None], query: str) -> None:
 
 
 async def said(pilot: Pilot[None], *messages: Message) -> None:
-    """Once the screen listens, let it hear `messages`."""
+    """Post `messages` to the screen once its tabs exist."""
     screen = still(pilot).still
     await until(pilot, lambda: bool(screen.query(MemoryPane)), "the tabs")
     screen.say(*messages)
@@ -79,7 +79,7 @@ async def results(pilot: Pilot[None]) -> None:
 
 
 async def panel_shown(pilot: Pilot[None], *keys: str) -> None:
-    """Press keys, and let the panel that is open follow."""
+    """Press keys, and wait for the open panel."""
     await pilot.press(*keys)
     pane = still(pilot).still.query_one(SearchPane)
     await until(pilot, lambda: pane.side.is_answered, "the panel")
@@ -92,5 +92,5 @@ async def known_tags(pilot: Pilot[None]) -> None:
 
 
 async def building(pilot: Pilot[None]) -> None:
-    for progress in BUILDING:  # of those that wait only the last would be heard
+    for progress in BUILDING:  # of several queued ones only the last would be handled
         await said(pilot, progress)

@@ -1,4 +1,4 @@
-"""Pictures of what stands over the tabs: questions, forms, the index, the keys, the choice of a vault."""
+"""Pictures of dialogs: questions, forms, the index, the keys, the choice of a vault."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ async def opened(pilot: Pilot[None], kind: type[Screen[Any]]) -> None:
 
 
 async def keys_listed(pilot: Pilot[None]) -> None:
-    """Those that work in the list go first."""
+    """Open the help from the list, whose keys come first."""
     await results(pilot)
     await pilot.press("escape", "question_mark")
     await opened(pilot, Help)
@@ -57,7 +57,7 @@ async def palette(pilot: Pilot[None]) -> None:
     await opened(pilot, Palette)
     commands = pilot.app.screen.query_one(OptionList)
     await until(pilot, lambda: bool(commands.option_count), "the commands")
-    await pilot.pause(0.5)  # they come in bits
+    await pilot.pause(0.5)  # the results arrive in parts
 
 
 async def why_not(pilot: Pilot[None]) -> None:
@@ -81,7 +81,7 @@ async def theme_picker(pilot: Pilot[None]) -> None:
 
 
 async def index(pilot: Pilot[None]) -> None:
-    """A file was skipped, and one has a warning."""
+    """Open the index dialog, with a skipped file and one with a warning."""
     await ready(pilot)
     await pilot.app.run_action("open_index", still(pilot).still)
     await opened(pilot, IndexDialog)
@@ -119,7 +119,7 @@ SMALL_ONES: list[Steps] = [
     rebuild,
     emptied,
 ]
-"""Those that hardly change in a larger window."""
+"""Dialogs that hardly change in a larger window."""
 
 
 @pytest.mark.parametrize("steps", [palette, compared, index], ids=lambda steps: steps.__name__)
@@ -133,7 +133,7 @@ async def test_dialog_at_one_size(pictures: Pictures, begun: Path, steps: Steps)
 
 
 async def test_remembering_what_is_remembered(pictures: Pictures, memories: Path) -> None:
-    """The form offers the memory that it may be merged with."""
+    """Remember a passage again: the form offers to merge it with the existing memory."""
 
     async def steps(pilot: Pilot[None]) -> None:
         await results(pilot)
@@ -148,24 +148,24 @@ async def test_remembering_what_is_remembered(pictures: Pictures, memories: Path
     await pictures(app_on(memories), steps)
 
 
-# --- which vault ------------------------------------------------------------------------------------------------------
+# --- choosing a vault -------------------------------------------------------------------------------------------------
 
 HOUR = 3_600
 NAMES = {"notes": HOUR, "Work/wiki": 5 * HOUR, "日记": 30 * HOUR, "[bold]x": 24 * 40 * HOUR}
-"""Vaults opened lately, by their path in the home folder, and how many seconds ago."""
+"""Recently opened vaults, by their path in the home folder, and how many seconds ago."""
 GONE = "Documents/Projects/2024/A name that is longer than most windows are wide/Archive/old notes"
 
 
 @pytest.fixture
 def user(tmp_path: Path) -> Path:
-    """A home folder with nothing in it."""
+    """Return an empty home folder."""
     (tmp_path / "ada").mkdir()
     return tmp_path / "ada"
 
 
 @pytest.fixture
 def known(user: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home folder with vaults that were opened, and some that Obsidian knows."""
+    """Return a home folder with recently opened vaults, and some from Obsidian's list."""
     now = time.time()
     for name, ago in NAMES.items():
         (user / name).mkdir(parents=True)
@@ -190,7 +190,7 @@ def fresh(user: Path) -> ExcerptApp:
 
 
 async def chooser(pilot: Pilot[None]) -> VaultChooser:
-    """What is known is listed, and it is known what of it is missing."""
+    """Wait until the chooser lists the known vaults and marks the missing ones."""
     await opened(pilot, VaultChooser)
     shown = pilot.app.screen
     assert isinstance(shown, VaultChooser)

@@ -1,4 +1,4 @@
-"""Pictures of the pack: marks, its panel, decisions made by hand."""
+"""Pictures of the pack: marks, its panel, choices by hand."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from tests.tui.pictures.steps import Steps, app_on, ready, results, settled, typ
 
 
 async def marked(pilot: Pilot[None]) -> None:
-    """Two rows marked, so that no other is in the pack."""
+    """Mark two rows, so that no other is in the pack."""
     await results(pilot)
     await pilot.press("tab", "tab")
     await settled(pilot)
 
 
 async def marked_before(pilot: Pilot[None]) -> None:
-    """What was marked is not in the list of the next query."""
+    """Mark rows that are not among the hits of the next query."""
     await ready(pilot)
     await typed(pilot, "litres")
     await pilot.press("tab", "tab", "ctrl+u")
@@ -29,7 +29,7 @@ async def marked_before(pilot: Pilot[None]) -> None:
 
 
 async def decided(pilot: Pilot[None]) -> None:
-    """One passage is dropped, one moved, one has a scope of its own."""
+    """Drop one passage, move one, and set the scope of one."""
     await results(pilot)
     await pilot.press("ctrl+o")
     for key in ("shift+down", "s", "down", "x"):
@@ -38,7 +38,7 @@ async def decided(pilot: Pilot[None]) -> None:
 
 
 async def left_out(pilot: Pilot[None]) -> None:
-    """A budget that holds two of the passages."""
+    """Set a budget that fits two of the passages."""
     await results(pilot)
     await pilot.press("escape", "b")
     await until(pilot, lambda: isinstance(pilot.app.screen, BudgetDialog), "the dialog")

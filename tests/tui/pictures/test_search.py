@@ -1,4 +1,4 @@
-"""Pictures of the Search tab: what is found and what is not, the query bar, the four views beside the list."""
+"""Pictures of the Search tab: hits and empty states, the query bar, the four views of the side panel."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ async def broken(pilot: Pilot[None]) -> None:
 
 
 async def grouped(pilot: Pilot[None]) -> None:
-    """Thirty fragments of one note: two below the best, the others folded."""
+    """Show thirty fragments of one note: two below the best, the others folded."""
     await ready(pilot)
     await typed(pilot, "litres")
 
@@ -52,13 +52,13 @@ async def unfolded(pilot: Pilot[None]) -> None:
 
 
 async def meant_otherwise(pilot: Pilot[None]) -> None:
-    """Nothing is found, but for a word spelled nearly so."""
+    """Show no hits, but a suggestion with a similar spelling."""
     await ready(pilot)
     await typed(pilot, "konflict")
 
 
 async def weak(pilot: Pilot[None]) -> None:
-    """There are hits, and none is likely to answer."""
+    """Show hits of which none is likely to answer the query."""
     await ready(pilot)
     await typed(pilot, "conflict of interest")
 
@@ -69,7 +69,7 @@ async def hostile(pilot: Pilot[None]) -> None:
 
 
 async def chinese(pilot: Pilot[None]) -> None:
-    """Emoji, half and full width, combining characters; the second row selected."""
+    """Show emoji, half and full width and combining characters, with the second row selected."""
     await ready(pilot)
     await typed(pilot, "菜园")
     await pilot.press("down")
@@ -89,7 +89,7 @@ async def chips_and_doubt(pilot: Pilot[None]) -> None:
 
 
 async def passage(pilot: Pilot[None]) -> None:
-    """Frontmatter, a folded callout with a quotation in it, highlights; the cursor is on a link."""
+    """Show frontmatter, a folded callout with a quotation, and highlights, with the cursor on a link."""
     await ready(pilot)
     await typed(pilot, "water main garden")
     await pilot.press("escape", "l")
@@ -97,7 +97,7 @@ async def passage(pilot: Pilot[None]) -> None:
 
 
 async def passage_scrolled(pilot: Pilot[None]) -> None:
-    """Lists, a table, embeds, code, a formula, a footnote, picked lines."""
+    """Show lists, a table, embeds, code, a formula, a footnote and picked lines."""
     await ready(pilot)
     await typed(pilot, "wires trellis")
     await pilot.press("escape", "l", "G", *["k"] * 14, "shift+down", "shift+down")
@@ -110,13 +110,13 @@ async def why(pilot: Pilot[None]) -> None:
 
 
 async def related(pilot: Pilot[None]) -> None:
-    """The note at the top lacks a link; the one below it is selected."""
+    """Show related notes: the first lacks a link, the second is selected."""
     await results(pilot)
     await panel_shown(pilot, "unbound-related", "down")
 
 
 async def mapped(pilot: Pilot[None]) -> None:
-    """One branch is open, and the cursor is in it."""
+    """Show the map with an open branch and the cursor in it."""
     await results(pilot)
     await panel_shown(pilot, "unbound-map", "down", "down", "right", "right")
 
@@ -154,7 +154,7 @@ async def test_the_first_run(pictures: Pictures, tmp_path: Path) -> None:
 
 
 async def test_hits_with_marks_and_memories(pictures: Pictures, memories: Path) -> None:
-    """One row marked, the others in the pack unasked, one remembered, a memory among them."""
+    """Show one marked row, others in the pack automatically, a remembered one, and a memory."""
 
     async def steps(pilot: Pilot[None]) -> None:
         await results(pilot)
@@ -164,7 +164,7 @@ async def test_hits_with_marks_and_memories(pictures: Pictures, memories: Path) 
 
 
 async def completed(pilot: Pilot[None]) -> None:
-    """The menu behind a filter's beginning, with hits below it."""
+    """Show the menu after the start of a filter, with hits below it."""
     await ready(pilot)
     await typed(pilot, "merge tag:")
     bar = still(pilot).still.query_one(QueryBar)
@@ -172,7 +172,7 @@ async def completed(pilot: Pilot[None]) -> None:
 
 
 async def suggested(pilot: Pilot[None]) -> None:
-    """Narrower and wider queries."""
+    """Show narrower and wider queries."""
     await results(pilot)
     await pilot.press("unbound-suggest")
     bar = still(pilot).still.query_one(QueryBar)
@@ -188,7 +188,7 @@ async def asked_before(pilot: Pilot[None]) -> None:
 
 @pytest.mark.parametrize("steps", [completed, suggested, asked_before], ids=lambda steps: steps.__name__)
 async def test_menu(pictures: Pictures, begun: Path, steps: Steps) -> None:
-    """At one size, as a menu closes when the window gets another."""
+    """Compare at one size, as a menu closes when the window is resized."""
     file = Places(begun, begun, begun, begun / "state").history_file(VAULT)
     for query in (
         "how do I keep what two devices wrote into one note",

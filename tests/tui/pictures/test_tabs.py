@@ -20,13 +20,13 @@ async def no_topic(pilot: Pilot[None]) -> None:
 
 
 async def overview(pilot: Pilot[None]) -> None:
-    """Of the query that was searched, with its second line selected."""
+    """Show the overview of the last query, with its second line selected."""
     await results(pilot)
     await pilot.press("f3", "down")
 
 
 async def overview_of_all_lines(pilot: Pilot[None]) -> None:
-    """The last ones in sight, with the passage where there is room only for one of both."""
+    """Show all lines, scrolled to the last, or the passage if only one of both fits."""
     await overview(pilot)
     await pilot.press("unbound-overview-all", "escape", "G", "v")
 
@@ -60,7 +60,7 @@ async def listed(pilot: Pilot[None]) -> MemoryList:
 
 
 async def changed(pilot: Pilot[None]) -> None:
-    """The source of the first says something else by now: both texts side by side."""
+    """Show both texts of a memory whose source has changed."""
     await listed(pilot)
 
 
@@ -77,7 +77,7 @@ async def none_matches(pilot: Pilot[None]) -> None:
 
 
 async def hinted(pilot: Pilot[None]) -> None:
-    """What is written looks like a filter that is close to a known one."""
+    """Show a hint for text that resembles a known filter."""
     await listed(pilot)
     pane = still(pilot).still.query_one(MemoryPane)
     hint = pane.query_one("#filter-hint", Static)

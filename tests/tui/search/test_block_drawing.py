@@ -1,4 +1,4 @@
-"""Whatever is done on the screen, no turn of its event loop computes for long: keys would hang meanwhile."""
+"""Tests that no callback of the screen's event loop computes for long, since keys would wait meanwhile."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from excerpt.tui.startup import prefer_the_screen
 from tests.tui.still import StillApp
 
 WARM = [*"con", "down", "tab", "unbound-related", "unbound-related", "escape", "ctrl+u"]
-"""What is imported and laid out for the first time is no part of what every key costs."""
+"""Keys typed first, as the first imports and layouts are not part of the cost of every key."""
 MAX = 2 * BLOCK
-"""Here the engine answers on the loop itself, on a machine that other tests share."""
+"""Seconds allowed: here the engine runs on the event loop, on a machine shared with other tests."""
 TYPED = [
     *"sync conflict",
     "down",

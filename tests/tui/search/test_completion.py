@@ -1,4 +1,4 @@
-"""Which word of a query is being typed, and the query with it completed."""
+"""Tests of finding the word being typed in a query, and of completing it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from excerpt.tui.search.query_word import begun_at, completed, is_typed, without
 
 
 def at_bar(text: str) -> tuple[str, int]:
-    """A text with a bar for the cursor."""
+    """Return a text and its cursor position, marked by a bar."""
     return text.replace("▏", ""), text.index("▏")
 
 

@@ -1,4 +1,4 @@
-"""Why something cannot be done now: said when its key is pressed, and the footer leaves it out."""
+"""Tests of disabled actions: the footer hides them, and their keys show the reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Queries asked before: what is kept of them, how one walks back, and their file."""
+"""Tests of the query history: what it keeps, moving back in it, and its file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ranked list: which rows hits become, what is selected, and what a row tells."""
+"""Tests of the ranked list: rows of hits, the selection, and the content of a row."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def memory() -> Hit:
 
 
 def listed(rows: Sequence[HitRow]) -> list[str]:
-    """Rank, path and line of each row; indented, and with how many are folded."""
+    """Return rank, path and line of each row, indented below another, with the count of folded rows."""
     return [
         f"{'  ' if row.below else ''}{row.rank} {row.hit.fragment.path}:{row.hit.fragment.line_start}"
         + (f" +{row.more}" if row.more else "")
@@ -110,7 +110,7 @@ def test_stop_words_are_those_of_the_notes_language_too() -> None:
     assert stop_words_of([matching(text, "die", "Geräte")]) == {"die"}
 
 
-# --- what is selected when the same query is answered anew, since the vault has changed -------------------------------
+# --- the selection when the vault has changed and the query is repeated -----------------------------------------------
 
 
 def test_the_same_fragment_stays_selected_wherever_it_ranks_now() -> None:
@@ -150,7 +150,7 @@ def lines_of(app: StillApp) -> list[str]:
 
 
 async def show(pilot: Pilot[None], app: StillApp, hits: Sequence[Hit], matched: int = 0) -> HitList:
-    """Have these hits be the answer to a query."""
+    """Show these hits as the result of a query."""
     await pilot.press("s")
     await pilot.pause()
     pane_of(app).result = Result("x", Strategy.AUTO, Strategy.AUTO, tuple(hits), max(matched, len(hits)), 1.0, 1)
@@ -280,7 +280,7 @@ async def test_a_selected_row_keeps_its_place_on_the_screen_when_rows_come_befor
 
 
 def limits_asked_for(still: StillApp, monkeypatch: pytest.MonkeyPatch) -> list[int | None]:
-    """Return the list that gets the limit of each search from now on."""
+    """Return a list that collects the limit of each search."""
     limits: list[int | None] = []
 
     def ask(question: object, *_: object, **__: object) -> None:

@@ -1,4 +1,4 @@
-"""The rows of the context: what stands on which, and how links are named by letters."""
+"""Tests of the rows of the context: their content, and the letters for links."""
 
 from __future__ import annotations
 

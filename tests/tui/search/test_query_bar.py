@@ -1,4 +1,4 @@
-"""The query bar: chips, completion, history, what it says of a query."""
+"""Tests of the query bar: chips, completion, history, messages about a query."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ async def test_control_characters_in_a_query_are_shown_and_not_sent(still: Still
         assert "\u202e" not in drawn(still)
 
 
-# --- what it says -----------------------------------------------------------------------------------------------------
+# --- messages ---------------------------------------------------------------------------------------------------------
 
 
 async def test_what_does_not_do_what_it_looks_like_is_said_when_the_query_stands(

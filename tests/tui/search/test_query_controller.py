@@ -1,4 +1,4 @@
-"""What helps with a query, without a screen: read, remembered, completed."""
+"""Tests of the query controller without a screen: parsing, history, completion."""
 
 from __future__ import annotations
 

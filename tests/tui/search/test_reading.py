@@ -1,4 +1,4 @@
-"""Reading on from the selected fragment: links, the way back, the whole note, lines picked."""
+"""Tests of reading from the selected fragment: links, back, the whole note, picked lines."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def window(app: ExcerptApp) -> NoteWindow:
 
 
 async def found(pilot: AppPilot, app: ExcerptApp) -> str:
-    """Look for a note with a link to another; the id of its fragment."""
+    """Search for a note with a link to another; return the id of its fragment."""
     await search(pilot, app, "two devices change")
     await until(pilot, lambda: context(app).window is not None, "the passage")
     await pilot.pause()

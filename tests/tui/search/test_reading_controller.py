@@ -1,4 +1,4 @@
-"""What the passage view shows, without a screen: asked for, gone on from by a link, come back to."""
+"""Tests of the passage view's controller without a screen: loading, following links, going back."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ class Bench:
         return self.reading.window.fragment.id if self.reading.window is not None else ""
 
     def look(self, *hits: Hit) -> None:
-        """Look at one after the other."""
+        """View these hits one after the other."""
         for each in hits:
             self.reading.look_at(Location.of(each), "sync")
             self.answer(each)
 
     def go(self, there: Hit) -> None:
-        """Go where a link led."""
+        """Go to a hit as by a link."""
         self.reading.go_to(Location.of(there))
         self.answer(there)
 

@@ -1,4 +1,4 @@
-"""Queries under names: found, never lost."""
+"""Tests of saved queries: found by name, never lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The side panel: four views of what is selected, one in sight, each in the place where it was left."""
+"""Tests of the side panel: four views of the selection, one visible, each keeping its scroll position."""
 
 from __future__ import annotations
 

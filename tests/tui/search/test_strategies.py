@@ -1,4 +1,4 @@
-"""Where the strategies differ for one query."""
+"""Tests of the comparison of strategies for one query."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.tui.still import StillApp
 
 
 def result(strategy: Strategy, ids: str) -> Result:
-    """Hits that are called by one letter each."""
+    """Return a result whose hits have one-letter ids."""
     fragments = [Fragment(one, f"{one}.md", one.upper(), (), 0, 0, 1, 1, one, 1, "") for one in ids]
     return Result("query", strategy, strategy, tuple(Hit(fragment, 1.0) for fragment in fragments), len(ids), 1.0, 7)
 

@@ -1,4 +1,4 @@
-"""The Search tab on a real vault: find, look, mark, pack, copy."""
+"""Tests of the Search tab on a real vault: search, read, mark, pack, copy."""
 
 from __future__ import annotations
 
@@ -390,7 +390,7 @@ async def test_hostile_names_and_text_are_shown_not_obeyed(app: ExcerptApp, size
 async def test_a_search_that_fails_says_so_where_the_hits_would_stand_and_in_one_toast(
     app: ExcerptApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # A build that ends has everything asked again, and its answer would take the error's place.
+    # The end of a build repeats the query, and its answer would replace the error.
     monkeypatch.setattr(IndexController, "start", lambda _index: None)
     async with app.run_test() as pilot:
         await search(pilot, app, "lentil")

@@ -1,4 +1,4 @@
-"""The score as a waterfall."""
+"""Tests of the score as a waterfall chart."""
 
 from __future__ import annotations
 

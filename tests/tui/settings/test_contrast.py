@@ -1,4 +1,4 @@
-"""Every text can be read on its ground, in every theme: looked for in what the widgets draw."""
+"""Tests of the contrast of every text drawn by the widgets, in every theme."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.tui.still import StillApp
 SHIPPED = {name: load_theme(file) for name, file in theme_files(Path("no own ones")).items()}
 SAFE = ("contrast-dark", "contrast-light")
 ENHANCED = 7.0
-"""The contrast that WCAG 2 asks of text for readers who see little."""
+"""The contrast that WCAG 2 (AAA) requires for text."""
 
 
 def test_the_contrast_is_that_of_the_definition() -> None:
@@ -39,7 +39,7 @@ def test_the_line_above_the_pane_that_has_the_focus_is_told_from_others_without_
 
 
 class Looker:
-    """Collects which variables of the theme are drawn on which, and where each pair was seen first."""
+    """A collector of the theme's colour pairs drawn on the screen, each with the place where it was first found."""
 
     def __init__(self, app: StillApp) -> None:
         self.app = app
@@ -68,7 +68,7 @@ async def asked(pilot: Pilot[None], query: str) -> None:
 
 
 async def show_everything(pilot: Pilot[None], looker: Looker) -> None:
-    """Lists, context, panels, dialogs, tabs, toasts: all that has colours of its own."""
+    """Show lists, context, panels, dialogs, tabs and toasts: everything with its own colours."""
     await ready(pilot)
     await asked(pilot, "sync conflict")
     looker.look()
@@ -101,7 +101,7 @@ async def show_everything(pilot: Pilot[None], looker: Looker) -> None:
 
 
 async def look_at_query(pilot: Pilot[None], looker: Looker) -> None:
-    """A chip, a doubt, and the menu."""
+    """Show a chip, a warning and the menu."""
     bar = pilot.app.screen.query_one(QueryBar)
     query = bar.field.value
     bar.put("tag:sync conflict")
@@ -127,7 +127,7 @@ async def test_whatever_is_drawn_can_be_read_in_every_theme(tmp_path: Path) -> N
         colours = {**theme.to_color_system().generate(), **theme.variables}
         wanted = ENHANCED if name in SAFE else READABLE
         for (front, back), where in looker.seen.items():
-            # A colour that is no variable of the theme is a blend, and no theme can answer for it.
+            # A colour that is no variable of the theme is blended, which no theme can control.
             pair = [colours.get(one) for one in (front, back)]
             if None in pair or contrast(*(Color.parse(str(one)) for one in pair)) < wanted:
                 told.append(f"{name}: {front} on {back}, of {where}")

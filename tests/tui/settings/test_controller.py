@@ -1,4 +1,4 @@
-"""The settings in effect, and what the files say of them, without a screen."""
+"""Tests of the settings in effect and of messages about the files, without a screen."""
 
 from __future__ import annotations
 

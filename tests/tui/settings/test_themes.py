@@ -1,4 +1,4 @@
-"""Theme files: those that ship can be read by everyone, those of the user are checked."""
+"""Tests of theme files: shipped ones are readable for everyone, the user's are validated."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ async def test_a_broken_or_unknown_theme_falls_back_and_is_told_in_one_toast(vau
 
 
 def shaded(tmp_path: Path, **own: str) -> StillApp:
-    """An app with settings below `tmp_path`, and themes of the user's own by their text."""
+    """Return an app with settings under `tmp_path`, and user themes given by name and text."""
     (tmp_path / "config/themes").mkdir(parents=True)
     for name, text in own.items():
         (tmp_path / f"config/themes/{name}.toml").write_text(text)
@@ -158,7 +158,7 @@ _MACHADO = {
     "deutan": ((0.367, 0.861, -0.228), (0.280, 0.673, 0.047), (-0.012, 0.043, 0.969)),
     "tritan": ((1.256, -0.077, -0.179), (-0.078, 0.931, 0.148), (0.005, 0.691, 0.304)),
 }
-"""What is left of linear RGB without one kind of cone: Machado, Oliveira and Fernandes 2009, severity 1."""
+"""Matrices of linear RGB without one kind of cone: Machado, Oliveira and Fernandes 2009, severity 1."""
 
 
 def seen_by(kind: str, colour: Color) -> Color:

@@ -1,4 +1,4 @@
-"""Documents of known text: one sentence in each place that stands nowhere else, and words that all places share."""
+"""Documents of known text: each location has one unique sentence, and all share some words."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FILLER = (
 
 
 def printed(folder: Path, html: str) -> bytes:
-    """A page as Chromium prints it to a PDF."""
+    """Return a page as a PDF printed by Chromium."""
     browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if browser is None:
         pytest.fail("These tests print PDFs by Chromium: install it (apt install chromium).")
@@ -46,7 +46,7 @@ def printed(folder: Path, html: str) -> bytes:
 
 
 def words_found(text: str, note: Note) -> float:
-    """The share of the words of a text that a note has, each as often."""
+    """Return the share of a text's words that a note has, counted with repetitions."""
     wanted, found = text.split(), list(note.text.split())
     missing = 0
     for word in wanted:
@@ -58,7 +58,7 @@ def words_found(text: str, note: Note) -> float:
 
 
 def at_their_places(sentences: Sequence[str], note: Note, place: str) -> float:
-    """The share of sentences that stand in the section of their own place, `place` with their number for the sign."""
+    """Return the share of sentences found in their own section, whose location is `place` with its number."""
     sections = {
         section.place: "\n".join(note.lines[section.line_start - 1 : section.line_end]) for section in note.sections
     }

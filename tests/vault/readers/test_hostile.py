@@ -1,4 +1,4 @@
-"""Files that are not what they say, or were damaged: each ends as a note or as a state with a sentence."""
+"""Tests of damaged files and files of the wrong type: each gives a note or an error message."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PACKED = ["pptx", "docx", "xlsx", "ods", "epub"]
 DAMAGES = 200
 SECONDS = 120
 
-# One process for each kind: what is in C may take the process with it, and then the last line names the damage.
+# One process for each kind: a crash in C may kill the process, and the last line then names the damage.
 _CHILD = """
 import resource, sys
 from pathlib import Path
@@ -53,7 +53,10 @@ for seed in range(DAMAGES):
 
 
 def damaged(data: bytes, seed: int) -> bytes:
-    """A copy with some bytes changed, or without its end; of an archive, every second time within one of its parts."""
+    """Return a copy with some bytes changed or its end cut.
+
+    Of an archive, every second damage is inside one of its parts.
+    """
     chance = random.Random(seed)
     if seed % 2 and data.startswith(b"PK"):
         return _damaged_within(data, chance)
@@ -97,7 +100,7 @@ def real_files() -> Iterator[tuple[str, bytes]]:
 
 
 def ends(data: bytes, ending: str) -> str:
-    """The sentence that a file ends with, "" if it was read."""
+    """Return the error message of reading a file, "" if it was read."""
     try:
         reader_for(f"a.{ending}", VaultSettings()).read(data, f"a.{ending}", ReadOptions(language="en"))
     except ReadError as error:

@@ -1,4 +1,4 @@
-"""Images beside the notes: found by what is written in them once OCR is on, and otherwise a state and a count."""
+"""Tests of images: with OCR they are found by their text, otherwise they are counted as unread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OCR: what tesseract makes of pages and screenshots whose text is known, and how its lines become prose."""
+"""Tests of OCR: tesseract on pages and screenshots of known text, and joining its lines into prose."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_each_format_is_read(kind: str) -> None:
     assert recognise(saved(drawn("Turn the compost heap"), kind), Ocr.AUTO, "").text == "Turn the compost heap"
 
 
-# --- no program, or one that fails ------------------------------------------------------------------------------------
+# --- missing or failing program ---------------------------------------------------------------------------------------
 
 
 def test_without_a_program_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -64,7 +64,10 @@ Program = Callable[[str], None]
 
 @pytest.fixture
 def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Program:
-    """Puts a shell script in the place of tesseract: it says that it knows English, and then does what it is told."""
+    """Return a function that replaces tesseract by a shell script.
+
+    The script lists English as a language, and then runs the given commands.
+    """
 
     def put(script: str) -> None:
         file = tmp_path / "tesseract"
@@ -124,7 +127,7 @@ def test_images_are_read_in_the_languages_of_the_vault_that_there_is_data_for(
 
 
 def lines(*texts: str) -> list[Line]:
-    """Lines in letters of 10 by 20 pixels."""
+    """Return lines in letters of 10 by 20 pixels."""
     return [
         Line(tuple(text.split()), 0, 10 * len(text), 30 * number, 30 * number + 20) for number, text in enumerate(texts)
     ]

@@ -1,4 +1,4 @@
-"""Slides and documents, written by the libraries that others write them with."""
+"""Tests of slides and documents written by common libraries."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def text_at(note: Note, number: int) -> str:
 
 @pytest.fixture(scope="module")
 def slides() -> Note:
-    """Of a talk of three slides: bullets and notes, a table, and a group of boxes without a title."""
+    """Return the note of a talk of three slides: bullets and notes, a table, and grouped boxes without a title."""
     talk = pptx.Presentation()
     talk.core_properties.title = "PowerPoint Presentation"
     first = talk.slides.add_slide(talk.slide_layouts[1])

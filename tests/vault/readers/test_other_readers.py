@@ -1,4 +1,4 @@
-"""Readers that other packages bring: the one that the guide shows, installed as a package would be."""
+"""Tests of readers from other packages: the guide's example, installed as a package."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ENTRY_POINTS = "[excerpt.readers]\nsrt = subtitles:SubtitleReader\nodd = not_the
 
 @pytest.fixture
 def installed(tmp_path: Path) -> Path:
-    """A folder of packages with the reader of the guide, and one that cannot be loaded."""
+    """Return a folder of packages with the guide's reader and one that cannot be loaded."""
     page = (DEMO / "Attachments.md").read_text(encoding="utf-8")
     (code,) = re.findall(r"^```python\n(.*?)^```", page, re.M | re.S)
     packages = tmp_path / "packages"

@@ -1,4 +1,4 @@
-"""PDFs, printed by a browser from known text."""
+"""Tests of PDFs printed by a browser from known text."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def test_a_question_about_a_page_finds_that_page_first(data: bytes, tmp_path: Pa
     assert right >= 0.95 * len(asked)
 
 
-# --- what is no text --------------------------------------------------------------------------------------------------
+# --- PDFs without text ------------------------------------------------------------------------------------------------
 
 
 def scan(*texts: str) -> bytes:

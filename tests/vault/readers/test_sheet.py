@@ -1,4 +1,4 @@
-"""Spreadsheets and tables of values: ranges of rows that begin with the table's header."""
+"""Tests of spreadsheets and CSV files: ranges of rows that begin with the table's header."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ENGLISH = ReadOptions(language="en")
 
 
 def workbook(**sheets: list[list[object]]) -> bytes:
-    """The bytes of an .xlsx file; None leaves a cell out."""
+    """Return an .xlsx file as bytes; None leaves a cell out."""
     data = BytesIO()
     with xlsxwriter.Workbook(data) as book:
         day = book.add_format({"num_format": "yyyy-mm-dd"})

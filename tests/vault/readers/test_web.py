@@ -1,4 +1,4 @@
-"""Web pages and books made of them."""
+"""Tests of web pages and EPUB books."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ OPF = """<package xmlns="http://www.idpf.org/2007/opf" xmlns:dc="http://purl.org
 
 
 def book(**more: str) -> bytes:
-    """The bytes of a book of two chapters; `more` are the texts of other files in it, `_` for a slash."""
+    """Return an EPUB of two chapters as bytes; `more` are texts of other files, `_` for a slash."""
     data = BytesIO()
     with ZipFile(data, "w") as archive:
         archive.writestr("mimetype", "application/epub+zip")
