@@ -578,6 +578,7 @@ class StoredVault(Vault):
 
     def in_one_snapshot(self, answer: Callable[[], Answer]) -> Answer:
         """Return what `answer` computes by several questions, all answered from the newest pushed snapshot."""
+
         def renewed() -> Answer:
             self.renew()
             return answer()
