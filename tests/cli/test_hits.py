@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from excerpt.cli.hits import print_hits
 from excerpt.kinds import Strategy
 from excerpt.model import Fragment, Hit, Result, Span
-from excerpt.text.columns import snippet, wrapped
+from excerpt.text.columns import wrapped
 from excerpt.text.display import title_and_headings
 
 
@@ -62,31 +62,6 @@ def test_matches_are_set_off_on_a_terminal_with_colours(monkeypatch: pytest.Monk
     monkeypatch.setenv("TERM", "xterm")
     print_hits(result(fragment("one two three"), Span(4, 7)).hits)
     assert "one \x1b[33m\x1b[1mtwo\x1b[0m three" in screen.getvalue()
-
-
-def test_a_snippet_begins_where_the_matches_are_dense() -> None:
-    text = "filler " * 100 + "here the matches stand together " + "filler " * 100
-    start = text.index("matches")
-    shown, spans = snippet(text, [Span(start, start + 7), Span(start + 8, start + 13)], 60)
-    assert [shown[s.start : s.end] for s in spans] == ["matches", "stand"]
-    assert shown.startswith("…")
-    assert shown.endswith("…")
-
-
-def test_a_snippet_whose_matches_stand_at_the_beginning_begins_there() -> None:
-    shown, _ = snippet("words " * 100, [Span(0, 5), Span(12, 17)], 60)
-    assert shown.startswith("words")
-
-
-@given(st.text(), st.lists(st.tuples(st.integers(0, 30), st.integers(1, 5))), st.integers(10, 80))
-def test_marked_stretches_of_a_snippet_are_those_of_the_text(
-    text: str, places: list[tuple[int, int]], columns: int
-) -> None:
-    spans = [Span(a, a + n) for a, n in sorted(places) if a + n <= len(text)]
-    shown, moved = snippet(text, spans, columns)
-    wanted = {" ".join(text[s.start : s.end].split()) for s in spans}
-    assert {" ".join(shown[s.start : s.end].split()) for s in moved} <= wanted
-    assert "\n" not in shown
 
 
 @given(st.text(alphabet=st.sampled_from("ab 日")), st.integers(2, 20))

@@ -11,9 +11,9 @@ import click
 
 from excerpt.cli.printing import put
 from excerpt.kinds import Confidence
-from excerpt.model import Hit, Span
+from excerpt.model import Hit
 from excerpt.places import called
-from excerpt.text.columns import GAIN, LOSS, snippet, wrapped
+from excerpt.text.columns import GAIN, LOSS, cut, wrapped
 from excerpt.text.display import counted, location, percent, title_and_headings, visible_line
 
 INDENT = " " * 5
@@ -35,6 +35,8 @@ def print_hits(hits: Sequence[Hit], explain: Callable[[int], None] | None = None
     `explain` is called with the index of each hit and prints what belongs below it. `vaults` are the names of the hits'
     vaults if there are several.
     """
+    from excerpt.text.snippet import snippet
+
     width = min(shutil.get_terminal_size((_WIDEST, 24)).columns, _WIDEST) - len(INDENT)
     for rank, hit in enumerate(hits, 1):
         fragment = hit.fragment
@@ -48,10 +50,11 @@ def print_hits(hits: Sequence[Hit], explain: Callable[[int], None] | None = None
         kind = f" · {called(fragment.kind, fragment.place)}" if fragment.kind else ""
         size = counted(fragment.tokens, "token")
         put(f"{INDENT}{paint(lines, fg='green')}{kind} · {size} · score {hit.score:.3f}{sure}")
-        text, spans = snippet(fragment.text, hit.spans, width * _SNIPPET_LINES - 10)
-        text = visible_line(text)
+        room = width * _SNIPPET_LINES - 10
+        text, matches = snippet(fragment.text, hit.spans, room)
+        text = cut(text, room)
         for start, end in wrapped(text, width):
-            put(f"{INDENT}{_marked(text, start, end, spans)}")
+            put(f"{INDENT}{_marked(text, start, end, matches)}")
         if explain is not None:
             explain(rank - 1)
 
@@ -73,11 +76,11 @@ def paint(text: str, fg: str | None = None, bold: bool | None = None, dim: bool 
     return click.style(text, fg=fg, bold=bold, dim=dim)
 
 
-def _marked(text: str, start: int, end: int, spans: Sequence[Span]) -> str:
-    """Return `text[start:end]` with its matches highlighted."""
+def _marked(text: str, start: int, end: int, matches: Sequence[tuple[int, int]]) -> str:
+    """Return `text[start:end]` with its matches (start, end) highlighted."""
     out, at = [], start
-    for span in spans:
-        first, last = max(span.start, at), min(span.end, end)
+    for match_start, match_end in matches:
+        first, last = max(match_start, at), min(match_end, end)
         if first < last:
             out += [text[at:first], paint(text[first:last], fg="yellow", bold=True)]
             at = last

@@ -15,7 +15,7 @@ from excerpt.cli.hits import INDENT, bar, paint
 from excerpt.cli.printing import for_stdout, narrate, print_json, put
 from excerpt.cli.vaults import opened, refresh_option, vault_option
 from excerpt.settings import MAX
-from excerpt.text.columns import columns_of, cut, snippet
+from excerpt.text.columns import columns_of, cut
 from excerpt.text.display import counted, line_range, location, visible, visible_line
 
 if TYPE_CHECKING:
@@ -142,10 +142,12 @@ def _reasons(note: RelatedNote) -> Iterator[tuple[str, str]]:
 
 
 def _passage(passage: MatchedFragment, columns: int) -> str:
+    from excerpt.text.snippet import snippet
+
     fragment = passage.fragment
     lines = f"{line_range(fragment.line_start, fragment.line_end)} "
     text, _ = snippet(fragment.text, passage.spans, columns - len(lines))
-    return lines + cut(visible_line(text), columns - len(lines))
+    return lines + cut(text, columns - len(lines))
 
 
 # --- map --------------------------------------------------------------------------------------------------------------

@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from excerpt.text.columns import cut, snippet
+from excerpt.text.columns import cut
 from excerpt.text.display import counted, line_range, location, longer, title_and_headings, visible_line
+from excerpt.text.snippet import snippet
 from excerpt.text.tokens import open_tokenizer
 
 if TYPE_CHECKING:  # they import the engine, which is loaded later, while the client connects
@@ -142,7 +143,7 @@ def hit_part(number: int, hit: Hit, characters: int, vault: str = "") -> str:
 def quoted(text: str, spans: Sequence[Span], characters: int) -> str:
     """Return a snippet of about `characters` characters in quotation marks on one line, around the most matches."""
     shown, _ = snippet(text, spans, characters)
-    return f'"{visible_line(shown)}"'
+    return f'"{cut(shown, characters)}"'
 
 
 def passage_part(path: str, first: int, last: int, under: str, text: str) -> str:

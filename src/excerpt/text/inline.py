@@ -7,7 +7,7 @@ link. Its tokens have no positions, so the parser for spans records where each r
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterable, Iterator
 from enum import Enum, auto
 from functools import cache
 from typing import NamedTuple
@@ -19,6 +19,8 @@ from markdown_it.rules_inline import StateInline, image, link
 from markdown_it.rules_inline.state_inline import Delimiter
 from markdown_it.token import Token
 from mdit_py_plugins.dollarmath import dollarmath_plugin
+
+from excerpt.text.display import visible, visible_line
 
 # --- spans ------------------------------------------------------------------------------------------------------------
 
@@ -72,6 +74,64 @@ def inline_spans(text: str) -> list[InlineSpan]:
     spans = list(_spans(parser.inline.parse(text, parser, {}, []), text, 0))
     spans.sort(key=_by_start)
     return spans
+
+
+INLINE_MARKS = re.compile(r"[*_`\[<>#=~%^|\\&]|https?:")
+"""Without a match no part of a line is drawn in another way than the rest."""
+
+_EMBEDS = (SpanKind.IMAGE, SpanKind.EMBED)
+_LINKS = (SpanKind.LINK, SpanKind.WIKILINK, SpanKind.URL, *_EMBEDS)
+_MARKED = (SpanKind.CODE, SpanKind.EMPHASIS, SpanKind.STRONG, SpanKind.STRIKE, SpanKind.HIGHLIGHT)
+_IMAGE_SIZE = re.compile(r"(?:^|\|)\s*\d+(?:x\d+)?\s*$")
+_FILE = re.compile(r"[^/]\.[A-Za-z][A-Za-z0-9]{1,4}$")
+
+
+def replacements(text: str, spans: Iterable[InlineSpan]) -> Iterator[tuple[int, int, str]]:
+    """Yield what a reader sees in place of marks (start, end, replacement): nothing, or a sign for an embed."""
+    for span in spans:
+        if span.kind in _LINKS:
+            start, end = _visible_range(text, span)
+            yield span.start, start, "▣ " if span.kind in _EMBEDS else ""
+            yield end, span.end, ""
+        elif span.kind in _MARKED:
+            yield span.start, span.text_start, ""
+            yield span.text_end, span.end, ""
+        elif span.kind in (SpanKind.ESCAPE, SpanKind.ENTITY):
+            yield span.start, span.end, visible_line(span.value)
+
+
+def _visible_range(text: str, span: InlineSpan) -> tuple[int, int]:
+    """Return the visible part of a link: its label, else its target.
+
+    Of an embed neither the size nor the folders or the site of its file are visible.
+    """
+    is_embed = span.kind in _EMBEDS
+    start, end = span.text_start, span.text_end
+    size = _IMAGE_SIZE.search(text[start:end]) if is_embed else None
+    if size is not None:
+        end = start + size.start()
+    if start < end:
+        return start, end
+    start, end = span.value_start, span.value_end
+    address = text[start:end]
+    return start + (address.rfind("/") + 1 if is_embed and _FILE.search(address) else 0), end
+
+
+def visible_characters(text: str) -> list[str]:
+    """Return what each character of a line of prose is shown as: itself, a replacement, or "" if it is hidden.
+
+    Hidden are marks, and a comment that begins in this line.
+    """
+    clean = visible(text)
+    if not INLINE_MARKS.search(text):
+        return list(clean)
+    shown = list(clean)
+    spans = inline_spans(text)
+    comments = ((span.start, span.end, "") for span in spans if span.kind is SpanKind.COMMENT)
+    for start, end, replacement in (*replacements(text, spans), *comments):
+        if start < end:
+            shown[start:end] = [replacement, *[""] * (end - start - 1)]
+    return shown
 
 
 def _by_start(span: InlineSpan) -> tuple[int, int]:

@@ -37,7 +37,7 @@ NEXT = (
     "excerpt.tui.questions",
     "excerpt.tui.note.requests",
     "excerpt.tui.insight.map",
-    "excerpt.tui.common.snippet",
+    "excerpt.text.snippet",
     "excerpt.tui.pack.panel",
     "excerpt.tui.search.preview",
     "excerpt.tui.search.side_panel",

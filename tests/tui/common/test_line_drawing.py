@@ -9,16 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from excerpt.kinds import LinkKind
-from excerpt.tui.common.line_drawing import LONGEST, Around, Context, Ink, LinkTo, draw_line, drawn_characters
+from excerpt.text.inline import visible_characters
+from excerpt.text.line_context import Context, LineContext
+from excerpt.tui.common.line_drawing import LONGEST, Ink, LinkTo, draw_line
 
 
 def drawn(text: str, context: Context = Context.PROSE, *matches: tuple[int, int]) -> str:
-    return "".join(run.text for run in draw_line(1, text, Around(context), matches).runs)
+    return "".join(run.text for run in draw_line(1, text, LineContext(context), matches).runs)
 
 
 def inked(text: str, ink: Ink, context: Context = Context.PROSE, *matches: tuple[int, int]) -> list[str]:
     """Return the runs of a line that have a style."""
-    return [run.text for run in draw_line(1, text, Around(context), matches).runs if ink in run.ink]
+    return [run.text for run in draw_line(1, text, LineContext(context), matches).runs if ink in run.ink]
 
 
 @pytest.mark.parametrize(
@@ -112,7 +114,7 @@ def test_no_text_is_obeyed_or_refused(text: str, context: Context) -> None:
 @given(hostile)
 def test_every_character_of_a_line_has_its_drawing(text: str) -> None:
     line = text.replace("\n", " ")
-    assert len(drawn_characters(line)) == len(line)
+    assert len(visible_characters(line)) == len(line)
 
 
 @given(st.text(alphabet=st.characters(categories=["L", "Nd"]), min_size=1))

@@ -6,15 +6,15 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from enum import Flag, IntEnum, auto
+from enum import Flag, auto
 from functools import cache, lru_cache
-from typing import NamedTuple
 
 from rich.cells import cell_len
 
 from excerpt.kinds import LinkKind
-from excerpt.text.display import counted, visible, visible_line
-from excerpt.text.inline import InlineSpan, SpanKind, inline_spans
+from excerpt.text.display import counted, visible
+from excerpt.text.inline import INLINE_MARKS, InlineSpan, SpanKind, inline_spans, replacements
+from excerpt.text.line_context import CALLOUT, PROSE, QUOTE_MARKS, TABLE_RULE, Context, LineContext
 
 _TAB = "    "
 
@@ -306,33 +306,6 @@ Preview {
 """Styles that could be confused without colours differ in `text-style`; the others in signs or words."""
 
 
-class Context(IntEnum):
-    """The kind of block that a line belongs to."""
-
-    PROSE = auto()
-    PLAIN = auto()
-    PROPERTIES = auto()
-    CODE = auto()
-    CODE_EDGE = auto()
-    QUOTED_CODE = auto()
-
-
-class Around(NamedTuple):
-    """The context of a line: the kind of its block, the style of its callout, and the language of its fence.
-
-    `block` is the row (from 0) on which the fence or the frontmatter begins.
-    """
-
-    context: Context
-    callout: Ink = Ink.PLAIN
-    language: str = ""
-    block: int = -1
-
-
-PROSE = Around(Context.PROSE)
-PLAIN = Around(Context.PLAIN)
-"""Context of a text that is not Markdown: every line is shown verbatim."""
-
 CALLOUT_INKS = {
     kind: ink
     for ink, kinds in {
@@ -345,51 +318,6 @@ CALLOUT_INKS = {
     for kind in kinds.split()
 }
 """Styles of Obsidian's kinds of callouts, with the colours they have there; any other kind is drawn as a note."""
-
-CALLOUT = re.compile(r"\[!([\w-]+)(?:\|[^\]]*)?\][+-]?")
-QUOTE_MARKS = re.compile(r"^\s*((?:>\s?)+)")
-_FENCE = re.compile(r"^(?:[ \t]|[-*+>]|\d+[.)])*(`{3,}|~{3,})[ \t]*\{?\.?([\w+#.-]*)")
-
-
-def contexts_of(lines: Sequence[str]) -> list[Around]:
-    """Return the context of each line of a note; `lines` begin with the note's first."""
-    found: list[Around] = []
-    fence: Around | None = None
-    mark, callout = "", Ink.PLAIN
-    properties = bool(lines) and lines[0].rstrip() == "---"
-    for row, line in enumerate(lines):
-        if properties:
-            found.append(Around(Context.PROPERTIES, block=0))
-            properties = row == 0 or line.rstrip() not in ("---", "...")
-            continue
-        callout = _callout(line, callout)
-        if fence is not None and fence.context is Context.QUOTED_CODE and not line.lstrip().startswith(">"):
-            fence = None
-        opens = _FENCE.match(line)
-        if fence is not None:
-            closes = opens is not None and opens[1].startswith(mark) and not line[opens.end(1) :].strip()
-            found.append(fence._replace(context=Context.CODE_EDGE) if closes else fence)
-            fence = None if closes else fence
-        elif opens:
-            quoted = ">" in line[: opens.start(1)]
-            mark = opens[1]
-            fence = Around(Context.QUOTED_CODE if quoted else Context.CODE, callout, opens[2].lower(), row)
-            found.append(fence._replace(context=Context.CODE_EDGE))
-        else:
-            found.append(PROSE if callout is Ink.PLAIN else Around(Context.PROSE, callout))
-    return found
-
-
-def _callout(line: str, before: Ink) -> Ink:
-    """Return the style of the callout that a line is in; `before` is that of the line before."""
-    if ">" not in line[:4]:
-        return Ink.PLAIN
-    quote = QUOTE_MARKS.match(line)
-    if quote is None:
-        return Ink.PLAIN
-    opens = CALLOUT.match(line, quote.end())
-    return CALLOUT_INKS.get(opens[1].lower(), Ink.CALLOUT) if opens else before
-
 
 LONGEST = 2_000
 """Maximum characters drawn of one line; a longer one ends with the number of missing characters."""
@@ -404,9 +332,6 @@ _TASK = re.compile(r"^(\s*(?:>\s?)*)([-*+]|\d+[.)])\s\[(.)\]\s")
 _BULLET = re.compile(r"^(\s*(?:>\s?)*)([-*+])\s")
 _NUMBERED = re.compile(r"^\s*(?:>\s?)*\d+[.)]\s")
 _RULE = re.compile(r"^\s*(?:[-*_]\s*){3,}$")
-TABLE_RULE = re.compile(r"^\s*(?:>\s?)*\|?[\s:|-]*-[\s:|-]*$")
-INLINE_MARKS = re.compile(r"[*_`\[<>#=~%^|\\&]|https?:")
-"""Without a match no part of a line is drawn in another way than the rest."""
 _MARKS = re.compile(rf"{INLINE_MARKS.pattern}|^\s*(?:[-+]|\d+[.)])")
 """Without a match a line is shown verbatim."""
 _SIGNS = {Ink.CALLOUT: "◆", Ink.TIP: "✦", Ink.WARNING: "▲", Ink.DANGER: "✖", Ink.QUOTE: "❝"}
@@ -415,7 +340,7 @@ _SIGNS = {Ink.CALLOUT: "◆", Ink.TIP: "✦", Ink.WARNING: "▲", Ink.DANGER: "�
 def draw_line(
     number: int,
     text: str,
-    around: Around = PROSE,
+    around: LineContext = PROSE,
     matches: Iterable[Columns] = (),
     *,
     near: Iterable[Columns] = (),
@@ -443,7 +368,7 @@ def with_rest(runs: tuple[StyledRun, ...], cut: int) -> tuple[StyledRun, ...]:
     return (*runs, StyledRun(f" … {counted(cut, 'more character')}", Ink.FAINT)) if cut > 0 else runs
 
 
-def ink_line(line: InkedLine, around: Around, code: Sequence[tuple[int, int, Ink]] = ()) -> int:
+def ink_line(line: InkedLine, around: LineContext, code: Sequence[tuple[int, int, Ink]] = ()) -> int:
     """Style a line by its context, and return the indent of its continuation rows."""
     if around.context is Context.PLAIN:
         return 0
@@ -452,15 +377,19 @@ def ink_line(line: InkedLine, around: Around, code: Sequence[tuple[int, int, Ink
         return 0
     if not _MARKS.search(line.text):
         return 0
-    hang = _draw_start(line, around.callout)
+    hang = _draw_start(line, _callout_ink(around.callout))
     draw_inline(line)
     return hang
 
 
-def _draw_code(line: InkedLine, around: Around, code: Sequence[tuple[int, int, Ink]]) -> None:
+def _callout_ink(kind: str) -> Ink:
+    return CALLOUT_INKS.get(kind, Ink.CALLOUT) if kind else Ink.PLAIN
+
+
+def _draw_code(line: InkedLine, around: LineContext, code: Sequence[tuple[int, int, Ink]]) -> None:
     quote = None if around.context is Context.CODE else QUOTE_MARKS.match(line.text)
     if quote:
-        _draw_quote_marks(line, quote, around.callout)
+        _draw_quote_marks(line, quote, _callout_ink(around.callout))
     ink = Ink.CODE | Ink.FAINT if around.context is Context.CODE_EDGE else Ink.CODE
     line.ink(quote.end() if quote else 0, len(line.text), ink)
     for start, end, more in code:
@@ -519,26 +448,12 @@ def _draw_quote(line: InkedLine, quote: re.Match[str], ink: Ink) -> None:
     line.ink(callout.start(), len(line.text), ink | Ink.BOLD)
 
 
-def drawn_characters(text: str) -> list[str]:
-    """Return what each character of one line of prose is shown as: itself, another, or "" if it is hidden.
-
-    Hidden are marks, and a comment that begins in this line.
-    """
-    clean = visible(text)
-    if not INLINE_MARKS.search(text):
-        return list(clean)
-    line = InkedLine(text)
-    draw_inline(line, with_comments=False)
-    return [clean[at] if shown is None else shown for at, shown in enumerate(line.shown)]
-
-
-_IMAGE_SIZE = re.compile(r"(?:^|\|)\s*\d+(?:x\d+)?\s*$")
-_FILE = re.compile(r"[^/]\.[A-Za-z][A-Za-z0-9]{1,4}$")
 _LINK_KINDS = {
     SpanKind.LINK: LinkKind.MARKDOWN,
     SpanKind.WIKILINK: LinkKind.WIKILINK,
     SpanKind.IMAGE: LinkKind.EMBED,
     SpanKind.EMBED: LinkKind.EMBED,
+    SpanKind.URL: LinkKind.MARKDOWN,
 }
 _SPAN_INKS = {
     SpanKind.CODE: Ink.CODE,
@@ -551,43 +466,22 @@ _SPAN_INKS = {
 _FAINT_KINDS = (SpanKind.COMMENT, SpanKind.HTML, SpanKind.BLOCK_ID)
 
 
-def draw_inline(line: InkedLine, *, with_comments: bool = True) -> None:
+def draw_inline(line: InkedLine) -> None:
     """Style links, code and emphasis, and hide their marks."""
-    for span in inline_spans(line.text):
-        if span.kind in _LINK_KINDS or span.kind is SpanKind.URL:
-            draw_link(line, span)
+    spans = inline_spans(line.text)
+    for replacement in replacements(line.text, spans):
+        line.replace(*replacement)
+    for span in spans:
+        if span.kind in _LINK_KINDS:
+            line.link(span.start, span.end, LinkTo(_LINK_KINDS[span.kind], span.value))
         elif (ink := _SPAN_INKS.get(span.kind)) is not None:
-            line.hide(span.start, span.text_start)
-            line.hide(span.text_end, span.end)
             line.ink(span.text_start, span.text_end, ink)
         elif span.kind in _FAINT_KINDS:
             line.ink(span.start, span.end, Ink.FAINT)
-            if span.kind is SpanKind.COMMENT and not with_comments:
-                line.hide(span.start, span.end)
-        elif span.kind in (SpanKind.ESCAPE, SpanKind.ENTITY):
-            line.replace(span.start, span.end, visible_line(span.value))
 
 
 def draw_link(line: InkedLine, span: InlineSpan) -> None:
     """Draw the label of a link, or else its target; an embed gets a sign."""
-    is_embed = _LINK_KINDS.get(span.kind) is LinkKind.EMBED
-    start, end = _shown_of(span, line.text, is_embed=is_embed)
-    line.replace(span.start, start, "▣ " if is_embed else "")
-    line.hide(end, span.end)
-    line.link(span.start, span.end, LinkTo(_LINK_KINDS.get(span.kind, LinkKind.MARKDOWN), span.value))
-
-
-def _shown_of(span: InlineSpan, text: str, *, is_embed: bool) -> Columns:
-    """Return what is shown of a link: its label, else its target.
-
-    Of an embed neither the size nor the folders or the site of its file are shown.
-    """
-    start, end = span.text_start, span.text_end
-    size = _IMAGE_SIZE.search(text[start:end]) if is_embed else None
-    if size is not None:
-        end = start + size.start()
-    if start < end:
-        return start, end
-    start, end = span.value_start, span.value_end
-    address = text[start:end]
-    return start + (address.rfind("/") + 1 if is_embed and _FILE.search(address) else 0), end
+    for replacement in replacements(line.text, (span,)):
+        line.replace(*replacement)
+    line.link(span.start, span.end, LinkTo(_LINK_KINDS[span.kind], span.value))

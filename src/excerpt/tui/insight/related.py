@@ -18,12 +18,12 @@ from textual.strip import Strip
 from excerpt.model import Fragment, Span
 from excerpt.places import spoken
 from excerpt.text.display import line_range, visible_line
+from excerpt.text.snippet import snippet
 from excerpt.tui.bindings import bindings
 from excerpt.tui.common.line_drawing import Ink, StyledRun, wrap
 from excerpt.tui.common.line_view import LineView
 from excerpt.tui.common.notice import Notice, Said
 from excerpt.tui.common.row_list import RowList
-from excerpt.tui.common.snippet import snippet
 from excerpt.tui.common.strips import Part, fit, line, share_bar
 from excerpt.tui.insight.controller import InsightController
 from excerpt.tui.messages import Location

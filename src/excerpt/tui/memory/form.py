@@ -20,12 +20,12 @@ from textual.widgets import Label, Static, TextArea
 
 from excerpt.model import Memory
 from excerpt.text.display import local_day, percent, visible, visible_line
+from excerpt.text.snippet import snippet
 from excerpt.tui.bindings import bindings
 from excerpt.tui.common.dialog import Dialog
 from excerpt.tui.common.field import Field
 from excerpt.tui.common.pause import Pause
 from excerpt.tui.common.row_list import RowList
-from excerpt.tui.common.snippet import snippet
 from excerpt.tui.common.strips import Part, line
 from excerpt.tui.keymap import key_sign, shown_key
 from excerpt.tui.memory.decisions import MemoryDraft

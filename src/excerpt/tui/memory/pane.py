@@ -19,11 +19,11 @@ from textual.widgets import Input, Static
 
 from excerpt.model import Memory, Skipped, Span
 from excerpt.text.display import local_day, visible_line
+from excerpt.text.snippet import snippet
 from excerpt.tui.bindings import bindings
 from excerpt.tui.common.field import Field
 from excerpt.tui.common.notice import Notice, Said
 from excerpt.tui.common.row_list import RowList
-from excerpt.tui.common.snippet import snippet
 from excerpt.tui.common.split import Split
 from excerpt.tui.common.strips import Part, line, parts_with_matches
 from excerpt.tui.engine_worker import EngineWorker

@@ -12,17 +12,13 @@ from dataclasses import dataclass
 
 from excerpt.model import Fragment, Section, Span
 from excerpt.places import number_of
+from excerpt.text.line_context import PLAIN, TABLE_RULE, Context, LineContext, contexts_of
 from excerpt.tui.common.line_drawing import (
     LONGEST,
-    PLAIN,
-    TABLE_RULE,
-    Around,
     Columns,
-    Context,
     DrawnLine,
     Ink,
     InkedLine,
-    contexts_of,
     draw_line,
     ink_line,
     lay_over,
@@ -172,7 +168,7 @@ class _ShownLines:
     """
 
     lines: Sequence[str]
-    contexts: Sequence[Around]
+    contexts: Sequence[LineContext]
     first: int
     matches: Mapping[int, list[Columns]]
     near: Mapping[int, list[Columns]]

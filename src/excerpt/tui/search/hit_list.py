@@ -407,6 +407,6 @@ def _of_memory(fragment: Fragment) -> str:
 
 
 def _snippet(hit: Hit, spans: Sequence[Span], cells: int) -> tuple[str, list[tuple[int, int]]]:
-    from excerpt.tui.common.snippet import snippet  # imports the Markdown reader, which an empty list does not need
+    from excerpt.text.snippet import snippet  # imports the Markdown reader, which an empty list does not need
 
     return snippet(hit.fragment.text, spans, cells)

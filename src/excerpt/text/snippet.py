@@ -1,4 +1,4 @@
-"""The snippet of a text in a row of a list: one line, from the beginning of its best sentence."""
+"""The snippet of a text: one line, from the beginning of its best sentence, without Markdown."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
-from rich.cells import cell_len
-
 from excerpt.model import Span
+from excerpt.text.columns import columns_of
 from excerpt.text.display import visible_line
-from excerpt.tui.common.line_drawing import INLINE_MARKS, TABLE_RULE, Around, Context, contexts_of, drawn_characters
+from excerpt.text.inline import INLINE_MARKS, visible_characters
+from excerpt.text.line_context import TABLE_RULE, Context, LineContext, contexts_of
 
 _HEADING = re.compile(r"\s*(?:#{1,6}\s[^\n]*\n+)?\s*")
 _LINE_START = re.compile(
@@ -50,7 +50,7 @@ def snippet(text: str, spans: Sequence[Span], width: int) -> tuple[str, list[tup
     found = [(row.place(span.start), row.place(span.end)) for span in ordered if span.end > row.start]
     shown = visible_line("".join(row.shown).rstrip())
     found = [(a, min(b, len(shown))) for a, b in found]
-    if row.has_more and cell_len(shown) <= width:
+    if row.has_more and columns_of(shown) <= width:
         shown += " …"
     return shown, [(a, b) for a, b in found if a < b]
 
@@ -89,7 +89,7 @@ class _SnippetRow:
             if INLINE_MARKS.search(text, base, stop):
                 stop = min(end, stop + _BEHIND)
             context = next(contexts, Context.PROSE)
-            drawn = list(text[base:stop]) if context in _CODE else drawn_characters(text[base:stop])
+            drawn = list(text[base:stop]) if context in _CODE else visible_characters(text[base:stop])
             self._take(drawn, base, base == line_start, context, width)
             if self._at < end:
                 return
@@ -137,10 +137,10 @@ class _SnippetRow:
             self.shown.append(" ")
 
     def _cells(self) -> int:
-        return len(self.shown) if self._is_plain else cell_len("".join(self.shown))
+        return len(self.shown) if self._is_plain else columns_of("".join(self.shown))
 
 
-def _contexts(text: str) -> list[Around]:
+def _contexts(text: str) -> list[LineContext]:
     lines = text.split("\n")
     if lines[0].rstrip() == "---":
         lines[0] = ""  # not frontmatter, since this is a fragment and not a note
@@ -162,7 +162,7 @@ def _characters_in(cells: int, text: str) -> int:
     if text.isascii():
         return cells
     sample = text[:_SAMPLE]
-    return cells * len(sample) // max(1, cell_len(sample))
+    return cells * len(sample) // max(1, columns_of(sample))
 
 
 def _body_start(text: str) -> int:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from excerpt.model import Span
-from excerpt.tui.common.snippet import snippet
+from excerpt.text.snippet import snippet
 from excerpt.tui.common.strips import fit
 
 

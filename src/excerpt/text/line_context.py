@@ -1,0 +1,81 @@
+"""The context of each line of a note: frontmatter, code, callout or prose."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from enum import IntEnum, auto
+from typing import NamedTuple
+
+
+class Context(IntEnum):
+    """The kind of block that a line belongs to."""
+
+    PROSE = auto()
+    PLAIN = auto()
+    PROPERTIES = auto()
+    CODE = auto()
+    CODE_EDGE = auto()
+    QUOTED_CODE = auto()
+
+
+class LineContext(NamedTuple):
+    """The kind of a line's block, the kind of the callout around it ("" for none), and the language of its fence.
+
+    `block` is the row (from 0) on which the fence or the frontmatter begins.
+    """
+
+    context: Context
+    callout: str = ""
+    language: str = ""
+    block: int = -1
+
+
+PROSE = LineContext(Context.PROSE)
+PLAIN = LineContext(Context.PLAIN)
+"""Context of a text that is not Markdown: every line is shown verbatim."""
+
+CALLOUT = re.compile(r"\[!([\w-]+)(?:\|[^\]]*)?\][+-]?")
+QUOTE_MARKS = re.compile(r"^\s*((?:>\s?)+)")
+TABLE_RULE = re.compile(r"^\s*(?:>\s?)*\|?[\s:|-]*-[\s:|-]*$")
+_FENCE = re.compile(r"^(?:[ \t]|[-*+>]|\d+[.)])*(`{3,}|~{3,})[ \t]*\{?\.?([\w+#.-]*)")
+
+
+def contexts_of(lines: Sequence[str]) -> list[LineContext]:
+    """Return the context of each line of a note; `lines` begin with the note's first."""
+    found: list[LineContext] = []
+    fence: LineContext | None = None
+    mark = callout = ""
+    properties = bool(lines) and lines[0].rstrip() == "---"
+    for row, line in enumerate(lines):
+        if properties:
+            found.append(LineContext(Context.PROPERTIES, block=0))
+            properties = row == 0 or line.rstrip() not in ("---", "...")
+            continue
+        callout = _callout(line, callout)
+        if fence is not None and fence.context is Context.QUOTED_CODE and not line.lstrip().startswith(">"):
+            fence = None
+        opens = _FENCE.match(line)
+        if fence is not None:
+            closes = opens is not None and opens[1].startswith(mark) and not line[opens.end(1) :].strip()
+            found.append(fence._replace(context=Context.CODE_EDGE) if closes else fence)
+            fence = None if closes else fence
+        elif opens:
+            quoted = ">" in line[: opens.start(1)]
+            mark = opens[1]
+            fence = LineContext(Context.QUOTED_CODE if quoted else Context.CODE, callout, opens[2].lower(), row)
+            found.append(fence._replace(context=Context.CODE_EDGE))
+        else:
+            found.append(PROSE if not callout else LineContext(Context.PROSE, callout))
+    return found
+
+
+def _callout(line: str, before: str) -> str:
+    """Return the kind of the callout that a line is in; `before` is that of the line before."""
+    if ">" not in line[:4]:
+        return ""
+    quote = QUOTE_MARKS.match(line)
+    if quote is None:
+        return ""
+    opens = CALLOUT.match(line, quote.end())
+    return opens[1].lower() if opens else before
