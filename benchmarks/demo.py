@@ -71,7 +71,7 @@ async def frames(vault: Path) -> list[Frame]:
 
 async def settled(pilot: Pilot[None]) -> None:
     pane = screen_of(pilot).query_one(SearchPane)
-    await until(pilot, lambda: pane.asked_all_answered)
+    await until(pilot, lambda: pane.is_up_to_date)
     await pilot.pause(0.6)
 
 

@@ -252,7 +252,7 @@ class Typist:
         """Type a query and wait until it is answered and packed, so that the engine is open and warm."""
         for end in range(len(query)):
             await self.time_to_answer(query[: end + 1], query[end])
-        while not self._pane.asked_all_answered:
+        while not self._pane.is_up_to_date:
             await asyncio.sleep(0.05)
 
     async def clear(self) -> None:

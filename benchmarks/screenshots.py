@@ -75,7 +75,7 @@ async def search(pilot: Pilot[None], query: str = "pack hits within a token budg
 async def settled(pilot: Pilot[None]) -> None:
     pane = screen_of(pilot).query_one(SearchPane)
     context = pane.query_one("#preview", Preview)
-    await until(pilot, lambda: pane.asked_all_answered and context.window is not None)
+    await until(pilot, lambda: pane.is_up_to_date and context.window is not None)
     await pilot.pause(0.3)
 
 
@@ -125,7 +125,7 @@ async def memory(pilot: Pilot[None]) -> None:
     await search(pilot, "token budget")
     await pilot.press("f4")
     pane, rows = screen_of(pilot).query_one(MemoryPane), screen_of(pilot).query_one(MemoryList)
-    await until(pilot, lambda: len(rows.memories) == 3 and pane.all_known)
+    await until(pilot, lambda: len(rows.memories) == 3 and pane.is_complete)
 
 
 async def found(pilot: Pilot[None]) -> None:

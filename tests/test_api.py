@@ -195,8 +195,8 @@ def test_an_answer_is_checked_against_its_pack(opened: excerpt.Vault) -> None:
 def test_a_memory_is_kept_found_changed_and_forgotten(opened: excerpt.Vault) -> None:
     kept = opened.memories.remember(source="Sync:9", tags=["sync"]).memory
     assert kept.text.startswith("A sync conflict arises")
-    found = opened.memories.recall("conflict", standings=True)
-    assert [(each.memory.id, each.standing and each.standing.kind) for each in found] == [(kept.id, "fresh")]
+    found = opened.memories.recall("conflict", check_sources=True)
+    assert [(each.memory.id, each.source_check and each.source_check.kind) for each in found] == [(kept.id, "fresh")]
     assert opened.memories.edit(kept.id, why="asked").why == "asked"
     opened.memories.forget(kept.id)
     assert not opened.memories.recall()
@@ -299,7 +299,7 @@ def test_an_empty_name_of_a_note_is_an_error(opened: excerpt.Vault, ask: str) ->
         getattr(opened, ask)("")
 
 
-@pytest.mark.parametrize("ask", ["edit", "standing", "follow", "update", "keep", "forget", "restore"])
+@pytest.mark.parametrize("ask", ["edit", "check_source", "follow", "update", "keep", "forget", "restore"])
 def test_an_empty_id_of_a_memory_is_an_error(opened: excerpt.Vault, ask: str) -> None:
     with pytest.raises(excerpt.MemoryUnusableError, match="There is no memory ''"):
         getattr(opened.memories, ask)("")

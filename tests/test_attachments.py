@@ -234,11 +234,11 @@ def test_a_citation_holds_where_the_place_moved_by_lines_alone(opened: excerpt.V
     longer = f"{TIDES[0]}\n\nAnd the sun pulls too."
     (vault / "tides.ipynb").write_text(notebook(longer, *TIDES[1:]), encoding="utf-8")
     opened.refresh()
-    assert opened.check("It is so [1].", pack).standings[0].state.value == "stands"
+    assert opened.check("It is so [1].", pack).comparisons[0].state.value == "stands"
     (vault / "tides.ipynb").write_text(notebook(TIDES[0], "Something else.", TIDES[1]), encoding="utf-8")
     opened.refresh()
-    (standing,) = opened.check("It is so [1].", pack).standings
-    assert (standing.state.value, standing.place) == ("moved", "cell=3")
+    (check_source,) = opened.check("It is so [1].", pack).comparisons
+    assert (check_source.state.value, check_source.place) == ("moved", "cell=3")
 
 
 # --- memories ---------------------------------------------------------------------------------------------------------
@@ -250,12 +250,12 @@ def test_a_memory_keeps_the_place_and_is_stale_when_the_file_changes(opened: exc
     assert memory.source is not None
     assert memory.source.place == "cell=3"
     assert opened.memories.all().memories[0].source == memory.source
-    assert opened.memories.standing(memory.id).kind.value == "fresh"
+    assert opened.memories.check_source(memory.id).kind.value == "fresh"
     (vault / "tides.ipynb").write_text(
         notebook(*TIDES[:2], "Neap tides are much higher: sun and moon pull at right angles."), encoding="utf-8"
     )
     opened.refresh()
-    standing = opened.memories.standing(memory.id)
-    assert standing.is_stale
-    assert standing.source is not None
-    assert standing.source.place == "cell=3"
+    check_source = opened.memories.check_source(memory.id)
+    assert check_source.is_stale
+    assert check_source.source is not None
+    assert check_source.source.place == "cell=3"

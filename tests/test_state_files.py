@@ -19,7 +19,7 @@ from excerpt.settings import Places
 from excerpt.state_files import append_lines, load_value, read_lines, read_value, replace_file, write_value
 from excerpt.tui.search.query_history import read_history
 from excerpt.tui.search.saved_queries import SavedQueries, read_saved
-from excerpt.tui.session import NEW, SelectedPlace, Session, read_session
+from excerpt.tui.session import NEW, SelectedPosition, Session, read_session
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ def test_the_session_of_before_is_read(file: Path) -> None:
         b'{"tab": "search", "query": "sync", "place": {"fragment": "aaaaaaaaaaaa", "path": "Notes/A [x].md", "line": '
         b'12}, "strategy": "semantic", "scope": "note", "budget": 8000, "form": "xml", "share": 0.61}\n'
     )
-    place = SelectedPlace("aaaaaaaaaaaa", "Notes/A [x].md", 12)
+    place = SelectedPosition("aaaaaaaaaaaa", "Notes/A [x].md", 12)
     assert read_session(file) == Session("search", "sync", place, Strategy.SEMANTIC, Scope.NOTE, 8000, Format.XML, 0.61)
     file.write_bytes(
         b'{"tab": "search", "query": "", "place": null, "strategy": null, "scope": null, "budget": null, "form": null, '

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 OnProgress = Callable[[Progress], None]
 OnNotice = Callable[[str], None]
 
-_PATIENCE = 1.0  # seconds to wait for another process that writes the index, before what is there is taken
+_LOCK_SECONDS = 1.0  # seconds to wait for another process that writes the index, before what is there is taken
 
 Choice = TypeVar("Choice", Strategy, Scope, Format)
 Asked = ParamSpec("Asked")
@@ -282,7 +282,7 @@ class Vault:
 
         check_breadth(self.folder, self._where)
         self._keep_to_owner()
-        report = build(self.folder, self._index, self.settings, on_progress, wait=_PATIENCE)
+        report = build(self.folder, self._index, self.settings, on_progress, wait=_LOCK_SECONDS)
         if report.rebuilt:
             self._notice(f"made anew: {report.rebuilt}")
         return report
@@ -686,19 +686,19 @@ class Memories:
         source: str = "",
         since: str = "",
         limit: int | None = None,
-        standings: bool = False,
+        check_sources: bool = False,
         stale: bool | None = None,
     ) -> tuple[Recalled, ...]:
         """Find memories by words and meaning, best first; without words all, newest first.
 
         `tags` must all be present, `source` is a note or folder, `since` a day (2025-03-01) or an age (7d). With
-        `standings` each has the status of its source; `stale` keeps only those whose source has changed or is gone, or
-        with False only the others.
+        `check_sources` each has the status of its source; `stale` keeps only those whose source has changed or is gone,
+        or with False only the others.
         """
-        from excerpt.memory.stale import standing
-        from excerpt.memory.words import standing_asked
+        from excerpt.memory.stale import check_source
+        from excerpt.memory.words import stale_filter
 
-        query, asked = standing_asked(words)
+        query, asked = stale_filter(words)
         stale = asked if stale is None else stale
         recaller = self._recalling()
         found = recaller.recall(query, tags, source, since, limit if stale is None else None)
@@ -706,11 +706,11 @@ class Memories:
             self._notice(hint.said)
         if recaller.unranked:
             self._notice(f"memories were looked for by words alone: {recaller.unranked}")
-        if not (standings or stale is not None) or not found:
+        if not (check_sources or stale is not None) or not found:
             return tuple(found)
         snapshot = self._snapshot()
-        stood = [(each, standing(each.memory, snapshot)) for each in found]
-        kept = [replace(each, standing=stands) for each, stands in stood if stale in (None, stands.is_stale)]
+        stood = [(each, check_source(each.memory, snapshot)) for each in found]
+        kept = [replace(each, source_check=stands) for each, stands in stood if stale in (None, stands.is_stale)]
         return tuple(kept if stale is None else kept[:limit])
 
     def get(self, memory_id: str) -> Memory:
@@ -750,29 +750,29 @@ class Memories:
             ),
         )
 
-    def standing(self, memory_id: str) -> SourceCheck:
+    def check_source(self, memory_id: str) -> SourceCheck:
         """Return whether the source of a memory is unchanged in the vault."""
-        from excerpt.memory.stale import standing
+        from excerpt.memory.stale import check_source
 
-        return standing(self._store.get(memory_id), self._snapshot())
+        return check_source(self._store.get(memory_id), self._snapshot())
 
     def follow(self, memory_id: str) -> Memory:
         """Let the link of a memory follow its source, where that has moved."""
         from excerpt.memory.stale import follow
 
-        return follow(self._store, self.standing(memory_id))
+        return follow(self._store, self.check_source(memory_id))
 
     def update(self, memory_id: str) -> Memory:
         """Take the text that is there now for that of a memory, where its source has changed."""
         from excerpt.memory.stale import update
 
-        return update(self._store, self.standing(memory_id))
+        return update(self._store, self.check_source(memory_id))
 
     def keep(self, memory_id: str) -> Memory:
         """Leave a memory as it is, and do not call it stale, where its source has changed or gone."""
         from excerpt.memory.stale import keep
 
-        return keep(self._store, self.standing(memory_id))
+        return keep(self._store, self.check_source(memory_id))
 
     def forget(self, memory_id: str) -> Memory:
         """Move a memory to the trash folder; returns the one forgotten."""

@@ -54,8 +54,8 @@ def quotation(answer: str, notes: Mapping[str, str] = NOTES) -> CheckedQuotation
 def test_a_source_whose_lines_are_as_they_were_stands() -> None:
     found = citation("So it is [1].")
     assert found.state is State.STANDS
-    assert found.standing is not None
-    assert (found.standing.path, found.standing.line_start, found.standing.line_end) == ("Sync.md", 3, 5)
+    assert found.comparison is not None
+    assert (found.comparison.path, found.comparison.line_start, found.comparison.line_end) == ("Sync.md", 3, 5)
 
 
 def test_a_number_that_the_pack_does_not_have_is_unknown() -> None:
@@ -78,8 +78,8 @@ def test_a_number_that_does_not_hold_comes_once_with_how_often_it_is_cited() -> 
 def test_a_text_on_other_lines_of_its_note_has_moved() -> None:
     found = citation("So it is [1].", {**NOTES, "Sync.md": f"New.\n\nMore.\n\n{SYNC}"})
     assert found.state is State.MOVED
-    assert found.standing is not None
-    assert (found.standing.path, found.standing.line_start) == ("Sync.md", 7)
+    assert found.comparison is not None
+    assert (found.comparison.path, found.comparison.line_start) == ("Sync.md", 7)
     assert found.holds
 
 
@@ -87,8 +87,8 @@ def test_a_text_in_another_note_has_moved_there() -> None:
     notes = {"Archive/Old.md": f"# Old\n\n{SYNC}", "Soup.md": SOUP}
     found = citation("So it is [1].", notes)
     assert found.state is State.MOVED
-    assert found.standing is not None
-    assert (found.standing.path, found.standing.line_start) == ("Archive/Old.md", 5)
+    assert found.comparison is not None
+    assert (found.comparison.path, found.comparison.line_start) == ("Archive/Old.md", 5)
 
 
 def test_a_part_of_a_line_stands_where_it_was_cut_and_nowhere_else() -> None:
@@ -109,23 +109,23 @@ def test_a_changed_text_comes_with_what_is_there_now() -> None:
     found = citation("So it is [1].", {**NOTES, "Sync.md": edited})
     assert found.state is State.CHANGED
     assert not found.holds
-    assert found.standing is not None
-    assert (found.standing.line_start, found.standing.line_end) == (5, 7)
-    assert found.standing.text.startswith("A sync conflict arises when three devices")
+    assert found.comparison is not None
+    assert (found.comparison.line_start, found.comparison.line_end) == (5, 7)
+    assert found.comparison.text.startswith("A sync conflict arises when three devices")
 
 
 def test_of_a_text_with_nothing_left_of_it_the_same_lines_are_shown() -> None:
     found = citation("So it is [1].", {**NOTES, "Sync.md": "All\nnew\nhere\nand\nnow\nlonger"})
-    assert found.standing is not None
-    assert (found.standing.state, found.standing.text) == (State.CHANGED, "here\nand\nnow")
+    assert found.comparison is not None
+    assert (found.comparison.state, found.comparison.text) == (State.CHANGED, "here\nand\nnow")
 
 
 def test_a_text_that_grew_in_its_middle_is_shown_whole() -> None:
     grown = SYNC.replace("note.\n\nEach", "note.\n\nOr three.\n\nOr four.\n\nEach")
     found = citation("So it is [1].", {**NOTES, "Sync.md": grown})
-    assert found.standing is not None
-    assert found.standing.text.split("\n\n")[1:3] == ["Or three.", "Or four."]
-    assert found.standing.text.endswith("own history.")
+    assert found.comparison is not None
+    assert found.comparison.text.split("\n\n")[1:3] == ["Or three.", "Or four."]
+    assert found.comparison.text.endswith("own history.")
 
 
 def test_a_note_that_is_no_more_is_gone() -> None:

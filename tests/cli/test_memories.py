@@ -213,11 +213,11 @@ def test_a_source_that_changed_is_shown_and_updated(excerpt: Excerpt, vault: Pat
     assert shown.code == 0
     assert "- The colour of a banana tells" in shown.out
     assert "+ The colour of an apple tells" in shown.out
-    standing = excerpt("recall", "--stale", "--vault", vault, "--json").json["memories"][0]["standing"]
-    assert (standing["kind"], standing["stale"]) == ("changed", True)
-    assert standing["now"] == "The colour of an apple tells how ripe it is."
+    comparison = excerpt("recall", "--stale", "--vault", vault, "--json").json["memories"][0]["source_check"]
+    assert (comparison["kind"], comparison["stale"]) == ("changed", True)
+    assert comparison["now"] == "The colour of an apple tells how ripe it is."
     updated = excerpt("edit", memory["id"], "--update", "--vault", vault, "--json").json
-    assert updated["text"] == standing["now"]
+    assert updated["text"] == comparison["now"]
     assert excerpt("recall", "--stale", "--vault", vault).code == 1
 
 

@@ -301,9 +301,9 @@ class TestWhy:
         told = excerpt("search", "sync conflict", "--vault", vault, "--why", "Colour", "--json").json
         assert list(told) == [
             *("query", "strategy", "note", "path", "absence", "from_limit"),
-            *("standings", "compared", "gaps", "lacking", "hit"),
+            *("ranks", "compared", "gaps", "missing", "hit"),
         ]
-        assert [list(one) for one in told["standings"]] == [["strategy", "led", "rank", "score", "line"]] * 6
+        assert [list(one) for one in told["ranks"]] == [["strategy", "primary", "rank", "score", "line"]] * 6
         assert told["path"] == "Colour.md"
         gone = excerpt("search", "sync", "--vault", vault, "--why", "Color", "--json").json
         assert (gone["hit"], gone["path"], gone["absence"]["kind"]) == (None, None, "unknown")

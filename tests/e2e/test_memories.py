@@ -82,10 +82,10 @@ def test_a_memory_is_kept_found_changed_forgotten_and_taken_back(shell: Mapping[
     other = run(shell, vault, "remember", _PAYS)
     (vault / "Launch.md").write_text(f"# Launch\n\nIt is late.\n\n{_SHIPS.replace('12th', '13th')}\n")
     best = run(shell, vault, "recall", "ship on the 12th", "--sources")["memories"][0]
-    assert (best["id"], best["standing"]["kind"]) == (kept["id"], "changed")
-    assert best["standing"]["now"] == _SHIPS.replace("12th", "13th")
+    assert (best["id"], best["source_check"]["kind"]) == (kept["id"], "changed")
+    assert best["source_check"]["now"] == _SHIPS.replace("12th", "13th")
     updated = run(shell, vault, "edit", kept["id"], "--update", "--tag", "sure")
-    assert (updated["text"], updated["tags"]) == (best["standing"]["now"], ["release", "sure"])
+    assert (updated["text"], updated["tags"]) == (best["source_check"]["now"], ["release", "sure"])
     assert updated["source"]["line_start"] == 5
     assert run(shell, vault, "forget", other["id"])["id"] == other["id"]
     assert [memory["id"] for memory in run(shell, vault, "recall")["memories"]] == [kept["id"]]

@@ -9,7 +9,7 @@ import pytest
 from excerpt.errors import MemoryUnusableError
 from excerpt.memory import stale
 from excerpt.memory.recall import Recaller
-from excerpt.memory.stale import SourceStatus, from_fragment, from_lines, standing
+from excerpt.memory.stale import SourceStatus, check_source, from_fragment, from_lines
 from excerpt.memory.store import MemoryStore
 from excerpt.model import Memory, Source
 from tests.memory.conftest import NOTES, Vault
@@ -54,27 +54,27 @@ def test_lines_that_are_not_there_are_told(vault: Vault, place: str) -> None:
 
 
 def test_a_thought_has_no_source(vault: Vault, store: MemoryStore) -> None:
-    assert standing(store.remember("a thought"), vault.snapshot()).kind is SourceStatus.NONE
+    assert check_source(store.remember("a thought"), vault.snapshot()).kind is SourceStatus.NONE
 
 
 def test_what_stands_as_it_did_is_fresh(vault: Vault, conflict: Memory) -> None:
-    found = standing(conflict, vault.snapshot())
+    found = check_source(conflict, vault.snapshot())
     assert (found.kind, found.source, found.now) == (SourceStatus.FRESH, conflict.source, conflict.text)
 
 
 def test_lines_that_moved_down_are_followed(vault: Vault, store: MemoryStore, conflict: Memory) -> None:
     rewritten(vault, "# Sync\n", "# Sync\n\nA new beginning.\n")
-    found = standing(conflict, vault.snapshot())
+    found = check_source(conflict, vault.snapshot())
     assert found.kind is SourceStatus.MOVED
     assert found.source is not None
     assert (found.source.line_start, found.source.line_end) == (9, 11)
     assert stale.follow(store, found).source == found.source
-    assert standing(store.get(conflict.id), vault.snapshot()).kind is SourceStatus.FRESH
+    assert check_source(store.get(conflict.id), vault.snapshot()).kind is SourceStatus.FRESH
 
 
 def test_a_note_that_was_renamed_is_followed(vault: Vault, conflict: Memory) -> None:
     (vault.folder / SYNC).rename(vault.folder / "Renamed.md")
-    found = standing(conflict, vault.snapshot())
+    found = check_source(conflict, vault.snapshot())
     assert found.kind is SourceStatus.MOVED
     assert found.source is not None
     assert found.source.path == "Renamed.md"
@@ -83,16 +83,16 @@ def test_a_note_that_was_renamed_is_followed(vault: Vault, conflict: Memory) -> 
 def test_a_text_that_went_to_another_note_is_followed(vault: Vault, conflict: Memory) -> None:
     rewritten(vault, conflict.text, "See elsewhere.")
     vault.write("Elsewhere.md", f"# Elsewhere\n\n{conflict.text}\n")
-    found = standing(conflict, vault.snapshot())
+    found = check_source(conflict, vault.snapshot())
     assert found.kind is SourceStatus.MOVED
     assert found.source is not None
     assert (found.source.path, found.source.line_start) == ("Elsewhere.md", 3)
-    assert standing(conflict, vault.snapshot(), elsewhere=False).kind is not SourceStatus.MOVED
+    assert check_source(conflict, vault.snapshot(), elsewhere=False).kind is not SourceStatus.MOVED
 
 
 def test_a_line_that_changed_is_shown_as_it_is_now(vault: Vault, conflict: Memory) -> None:
     rewritten(vault, "The newer version wins.", "The longer version wins.")
-    found = standing(conflict, vault.snapshot())
+    found = check_source(conflict, vault.snapshot())
     assert found.kind is SourceStatus.CHANGED
     assert found.is_stale
     assert found.now == conflict.text.replace("newer", "longer")
@@ -103,16 +103,16 @@ def test_a_lone_line_that_was_reworded_is_changed_and_not_gone(vault: Vault, sto
     source, text = from_lines(vault.snapshot(), "Soup:3")
     memory = store.remember(text, source=source)
     vault.write("Soup.md", "# Lentil soup\n\nServe hot.\n\nSimmer brown lentils with salt until they are very soft.\n")
-    found = standing(memory, vault.snapshot())
+    found = check_source(memory, vault.snapshot())
     assert (found.kind, found.now) == (SourceStatus.CHANGED, "Simmer brown lentils with salt until they are very soft.")
 
 
 def test_what_nothing_is_left_of_is_gone_and_the_memory_has_its_text(vault: Vault, conflict: Memory) -> None:
     vault.write(SYNC, "# Sync\n\n42\n")
-    found = standing(conflict, vault.snapshot())
+    found = check_source(conflict, vault.snapshot())
     assert (found.kind, found.source, found.now) == (SourceStatus.GONE, None, "")
     (vault.folder / SYNC).unlink()
-    found = standing(conflict, vault.snapshot())
+    found = check_source(conflict, vault.snapshot())
     assert found.kind is SourceStatus.GONE
     assert found.is_stale
     assert found.memory.text == conflict.text
@@ -122,18 +122,18 @@ def test_a_memory_in_the_users_own_words_is_held_to_its_lines(
     vault: Vault, store: MemoryStore, conflict: Memory
 ) -> None:
     own = store.change(conflict.id, lambda memory: replace(memory, text="newest wins"))
-    assert standing(own, vault.snapshot()).kind is SourceStatus.FRESH
+    assert check_source(own, vault.snapshot()).kind is SourceStatus.FRESH
     rewritten(vault, "# Sync\n", "# Sync\n\nA new beginning.\n")
-    assert standing(own, vault.snapshot()).kind is SourceStatus.MOVED
+    assert check_source(own, vault.snapshot()).kind is SourceStatus.MOVED
     rewritten(vault, "The newer version wins.", "The longer version wins.")
-    found = standing(own, vault.snapshot())
+    found = check_source(own, vault.snapshot())
     assert (found.kind, found.now) == (SourceStatus.CHANGED, conflict.text.replace("newer", "longer"))
 
 
 def test_a_source_written_by_hand_holds_as_long_as_its_note(vault: Vault) -> None:
     memory = Memory("m1", "a thought", (), "", "", "", Source("Soup.md", 0, 0, ""))
-    assert standing(memory, vault.snapshot()).kind is SourceStatus.FRESH
-    gone = standing(replace(memory, source=Source("No.md", 1, 2, "")), vault.snapshot())
+    assert check_source(memory, vault.snapshot()).kind is SourceStatus.FRESH
+    gone = check_source(replace(memory, source=Source("No.md", 1, 2, "")), vault.snapshot())
     assert gone.kind is SourceStatus.GONE
     assert not gone.is_stale
 
@@ -143,26 +143,26 @@ def test_a_source_written_by_hand_holds_as_long_as_its_note(vault: Vault) -> Non
 
 def test_updating_takes_the_new_text_and_lines(vault: Vault, store: MemoryStore, conflict: Memory) -> None:
     rewritten(vault, "The newer version wins.", "The longer version wins.")
-    updated = stale.update(store, standing(conflict, vault.snapshot()))
+    updated = stale.update(store, check_source(conflict, vault.snapshot()))
     assert updated.text == conflict.text.replace("newer", "longer")
-    assert standing(updated, vault.snapshot()).kind is SourceStatus.FRESH
+    assert check_source(updated, vault.snapshot()).kind is SourceStatus.FRESH
 
 
 def test_keeping_leaves_the_text_until_the_source_changes_again(
     vault: Vault, store: MemoryStore, conflict: Memory
 ) -> None:
     rewritten(vault, "The newer version wins.", "The longer version wins.")
-    kept = stale.keep(store, standing(conflict, vault.snapshot()))
+    kept = stale.keep(store, check_source(conflict, vault.snapshot()))
     assert kept.text == conflict.text
-    assert standing(kept, vault.snapshot()).kind is SourceStatus.FRESH
+    assert check_source(kept, vault.snapshot()).kind is SourceStatus.FRESH
     rewritten(vault, "The newer version wins.", "The shorter version wins.")
-    assert standing(kept, vault.snapshot()).kind is SourceStatus.CHANGED
+    assert check_source(kept, vault.snapshot()).kind is SourceStatus.CHANGED
 
 
 def test_what_is_gone_and_kept_is_not_stale_any_more(vault: Vault, store: MemoryStore, conflict: Memory) -> None:
     (vault.folder / SYNC).unlink()
-    kept = stale.keep(store, standing(conflict, vault.snapshot()))
-    found = standing(kept, vault.snapshot())
+    kept = stale.keep(store, check_source(conflict, vault.snapshot()))
+    found = check_source(kept, vault.snapshot())
     assert (found.kind, found.is_stale, kept.text) == (SourceStatus.GONE, False, conflict.text)
 
 
@@ -171,14 +171,14 @@ def test_nothing_is_decided_of_what_is_fresh(
     vault: Vault, store: MemoryStore, conflict: Memory, decide: object
 ) -> None:
     assert callable(decide)
-    assert decide(store, standing(conflict, vault.snapshot())) == conflict
+    assert decide(store, check_source(conflict, vault.snapshot())) == conflict
 
 
 def test_a_decision_about_what_was_edited_meanwhile_is_refused(
     vault: Vault, store: MemoryStore, conflict: Memory
 ) -> None:
     rewritten(vault, "The newer version wins.", "The longer version wins.")
-    found = standing(conflict, vault.snapshot())
+    found = check_source(conflict, vault.snapshot())
     edited = store.change(conflict.id, lambda memory: replace(memory, text="edited by another"))
     with pytest.raises(MemoryUnusableError, match="changed meanwhile"):
         stale.update(store, found)

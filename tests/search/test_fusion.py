@@ -28,10 +28,10 @@ def test_the_lead_goes_by_the_number_of_words(words: int, leader: Strategy) -> N
     [(Strategy.ADAPTIVE, "words"), (Strategy.PROXIMITY, "proximity"), (Strategy.SEMANTIC, "meaning")],
 )
 def test_under_auto_the_leaders_own_signal_counts_more_and_all_others_as_in_hybrid(leader: Strategy, own: str) -> None:
-    hybrid, led = asdict(WEIGHTS[Strategy.HYBRID]), asdict(weights_for(leader))
-    assert all(led.values())
-    assert {name for name in led if led[name] > hybrid[name]} == {own}
-    assert {name for name in led if led[name] == hybrid[name]} == set(SIGNALS) - {own}
+    hybrid, primary = asdict(WEIGHTS[Strategy.HYBRID]), asdict(weights_for(leader))
+    assert all(primary.values())
+    assert {name for name in primary if primary[name] > hybrid[name]} == {own}
+    assert {name for name in primary if primary[name] == hybrid[name]} == set(SIGNALS) - {own}
 
 
 def test_a_strategy_that_finds_nothing_gives_way_to_the_next() -> None:

@@ -37,7 +37,7 @@ def rank_in(hits: tuple[Hit, ...], path: str) -> int | None:
 
 
 def standing(told: NoteExplanation, strategy: str) -> StrategyRank:
-    return next(one for one in told.standings if one.strategy == strategy)
+    return next(one for one in told.ranks if one.strategy == strategy)
 
 
 @pytest.mark.parametrize("name", ["Sync/Conflicts.md", "conflicts", "CONFLICTS.MD", "Merge trouble", "Sync/Conflicts"])
@@ -55,11 +55,11 @@ def test_its_rank_and_score_are_those_of_a_search_under_every_strategy(engine: E
         result = engine.search(query, strategy, 1000)
         rank = rank_in(result.hits, path)
         found = standing(told, strategy)
-        assert (found.rank, found.led) == (rank, result.strategy)
+        assert (found.rank, found.primary) == (rank, result.strategy)
         if rank is not None:
             hit = result.hits[rank - 1]
             assert (found.score, found.line) == (hit.score, hit.fragment.line_start)
-    assert standing(told, "rrf").led == "rrf"
+    assert standing(told, "rrf").primary == "rrf"
 
 
 def test_its_highest_fragment_is_taken_apart_as_the_hit_is(engine: Engine) -> None:

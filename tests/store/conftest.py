@@ -22,7 +22,7 @@ from excerpt.store.push import push
 from tests.store.server import NoServerError, Servers, servers
 
 _numbers = itertools.count()
-_PATIENCE = 30.0  # seconds; a replica lags by some milliseconds
+_LOCK_SECONDS = 30.0  # seconds; a replica lags by some milliseconds
 
 
 @pytest.fixture(scope="session")
@@ -108,7 +108,7 @@ def on_replica(database: str, running: Servers) -> str:
     with psycopg.connect(running.primary) as primary, psycopg.connect(running.replica, autocommit=True) as replica:
         (written,) = primary.execute("SELECT pg_current_wal_flush_lsn()").fetchall()[0]
         # The only way to wait is to poll.
-        ends = time.monotonic() + _PATIENCE
+        ends = time.monotonic() + _LOCK_SECONDS
         while not replica.execute("SELECT pg_last_wal_replay_lsn() >= %s::pg_lsn", (written,)).fetchall()[0][0]:
             assert time.monotonic() < ends, "the replica does not follow"
     return in_database(running.replica, database.rpartition("/")[2])

@@ -18,8 +18,8 @@ def test_why_a_note_is_not_higher(both: tuple[Vault, Vault], query: str, note: s
     expected, found = (vault.why_not(query, note) for vault in both)
     assert found.path == expected.path
     assert found.absence == expected.absence
-    assert [one.strategy for one in found.standings] == [one.strategy for one in expected.standings]
-    for one, other in zip(found.standings, expected.standings, strict=True):
+    assert [one.strategy for one in found.ranks] == [one.strategy for one in expected.ranks]
+    for one, other in zip(found.ranks, expected.ranks, strict=True):
         assert one.rank == other.rank or abs((one.rank or 0) - (other.rank or 0)) == 1  # vectors of 16 bits are rounded
 
 

@@ -11,7 +11,7 @@ from excerpt.model import Fragment, Memory
 from tests.pack.vaults import Vault
 
 
-def standings_of(memories: Sequence[Memory], notes: Vault) -> dict[str, SourceCheck]:
+def source_checks_of(memories: Sequence[Memory], notes: Vault) -> dict[str, SourceCheck]:
     return {memory.id: _standing(memory, notes) for memory in memories}
 
 

@@ -56,7 +56,7 @@ from tests.pack.vaults import Vault
 from tests.tui.garden import GARDEN
 from tests.tui.nearby import map_of, related_of
 from tests.tui.overviews import OVERVIEW
-from tests.tui.remembered import badges_of, standings_of
+from tests.tui.remembered import badges_of, source_checks_of
 
 VAULT = Path("/home/ada/notes")
 STATUS = Status(
@@ -179,7 +179,7 @@ class ScriptedEngine(EngineWorker):
     def is_open(self) -> bool:
         return True
 
-    def open(self, anew: bool = False) -> None:
+    def open(self, is_repeat: bool = False) -> None:
         """Do nothing; the picture's messages state what is known of the index."""
 
     def found(self, query: str, strategy: Strategy) -> Result:
@@ -188,8 +188,8 @@ class ScriptedEngine(EngineWorker):
         held = sorted((one for one in found if one[1]), key=lambda one: -len(one[1]))
         known = any(all(word in fragment.text.casefold() for word in words) for fragment, _ in held)
         hits = [_hit(fragment, spans, rank, known) for rank, (fragment, spans) in enumerate(held)]
-        led = Strategy.PROXIMITY if strategy is Strategy.AUTO else strategy
-        return Result(query, strategy, led, tuple(hits), len(hits), 6.2, STATUS.generation)
+        primary = Strategy.PROXIMITY if strategy is Strategy.AUTO else strategy
+        return Result(query, strategy, primary, tuple(hits), len(hits), 6.2, STATUS.generation)
 
     def ask(
         self,
@@ -225,7 +225,7 @@ class ScriptedEngine(EngineWorker):
             case AskBadges(memories=memories, fragments=fragments):
                 return badges_of(memories, fragments)
             case AskStandings(memories=memories):
-                return standings_of(memories, self.notes)
+                return source_checks_of(memories, self.notes)
             case AskOverview(topic=topic):
                 self.topic = topic
                 made = OVERVIEW if "sync" in topic else Overview("", 800, "o200k", 7, None, 0, 0, 0, 1_204, 171)
@@ -324,13 +324,13 @@ def _told(query: str, asked: Strategy, hit: Hit) -> NoteExplanation:
         WordPart("[/red]同步", (), 0, 0.0, 1.0, (), (), 0.0),
     )
     gaps = (Gap("words", 0.6, 0.84, 0.12), Gap("title", 0.0, 0.3, 0.15), Gap("meaning", 0.44, 0.4, -0.02))
-    standings = (StrategyRank("auto", "proximity", 2, 0.76, 8), StrategyRank("adaptive", "adaptive", 1_041, 0.5, 8))
+    ranks = (StrategyRank("auto", "proximity", 2, 0.76, 8), StrategyRank("adaptive", "adaptive", 1_041, 0.5, 8))
     return NoteExplanation(
         query=query,
         asked=asked,
         note=hit.fragment.path,
         path=hit.fragment.path,
-        standings=(*standings, StrategyRank("semantic", "semantic")),
+        ranks=(*ranks, StrategyRank("semantic", "semantic")),
         explanation=Explanation(hit, 2, hit.score, words),
         gaps=tuple(sorted(gaps, key=lambda gap: -gap.cost)),
         compared=1,

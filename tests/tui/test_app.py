@@ -70,14 +70,14 @@ async def test_what_a_thread_says_is_handed_on_in_the_event_loop(
     app: ExcerptApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     handed_on_in: list[int] = []
-    hear = IndexController.hear
+    handle = IndexController.handle
 
     def noted(index: IndexController, message: Message) -> None:
         if isinstance(message, IndexWatched):
             handed_on_in.append(threading.get_ident())
-        hear(index, message)
+        handle(index, message)
 
-    monkeypatch.setattr(IndexController, "hear", noted)
+    monkeypatch.setattr(IndexController, "handle", noted)
     async with app.run_test() as pilot:
         await asyncio.to_thread(screen_of(app).post_from_thread, IndexWatched(polling=False))
         await until(pilot, lambda: screen_of(app).index.state.watch is Watch.EVENTS, "the message")

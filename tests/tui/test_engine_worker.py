@@ -89,7 +89,7 @@ def test_other_settings_hold_from_the_next_answer_on(opened: Worker) -> None:
     opened.use(Settings(search=SearchSettings(limit=1)))
     told = opened.next()
     assert isinstance(told, IndexOpened)
-    assert told.anew
+    assert told.is_repeat
     assert len(opened.search("conflict").hits) == 1
 
 

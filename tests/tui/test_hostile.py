@@ -67,7 +67,7 @@ def landmarks(app: ExcerptApp) -> dict[str, object]:
     return {f"{type(widget).__name__}#{widget.id}": widget.region for widget in app.screen.walk_children(Widget)}
 
 
-def assert_sound(app: ExcerptApp, standing: dict[str, object] | None = None) -> None:
+def assert_sound(app: ExcerptApp, source_check: dict[str, object] | None = None) -> None:
     """Check that every line has the screen's width and no control or bidirectional characters."""
     strips = app.screen._compositor.render_strips()
     assert len(strips) == app.size.height
@@ -76,8 +76,8 @@ def assert_sound(app: ExcerptApp, standing: dict[str, object] | None = None) -> 
         assert not [c for c in strip.text if unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") or bidi(c)]
         for segment in strip:
             assert segment.style is None or (segment.style.link is None and "leave" not in str(segment.style.meta))
-    if standing is not None:
-        assert landmarks(app) == standing
+    if source_check is not None:
+        assert landmarks(app) == source_check
 
 
 def bidi(character: str) -> bool:
@@ -134,14 +134,14 @@ async def walk_through(app: ExcerptApp, thought: str) -> None:
 async def look_through_hits(pilot: Pilot[None], app: ExcerptApp) -> None:
     await pilot.press(*WORD)
     pane = pane_of(app)
-    await until(pilot, lambda: pane.asked_all_answered and pane.result is not None, "the hits")
+    await until(pilot, lambda: pane.is_up_to_date and pane.result is not None, "the hits")
     await pilot.pause()
     assert pane.result is not None and pane.result.hits
-    standing = landmarks(app)
+    source_check = landmarks(app)
     for _ in pane.result.hits[:8]:
         await pilot.press("down")
         await pilot.pause(0.02)
-        assert_sound(app, standing)
+        assert_sound(app, source_check)
 
 
 async def complete_filters(pilot: Pilot[None], app: ExcerptApp) -> None:

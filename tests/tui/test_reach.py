@@ -116,7 +116,7 @@ async def found(pilot: AppPilot, app: StillApp) -> SearchPane:
     """Show more hits than fit beside a preview."""
     pane = app.still.query_one(SearchPane)
     await pilot.press("e")
-    await until(pilot, lambda: pane.query_one(HitList).row_count > 12 and pane.asked_all_answered, "the hits")
+    await until(pilot, lambda: pane.query_one(HitList).row_count > 12 and pane.is_up_to_date, "the hits")
     return pane
 
 

@@ -18,12 +18,12 @@ from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.pane import SearchPane
 from excerpt.tui.session import (
     NEW,
-    SelectedPlace,
+    SelectedPosition,
     Session,
     SessionController,
-    changed_by_hand,
     read_session,
     row_of,
+    user_overrides,
     write_session,
 )
 from tests.tui.conftest import AppPilot, at_once, pane_of, until
@@ -32,7 +32,7 @@ from tests.tui.still import STATUS, StillApp
 KEPT = Session(
     "search",
     "sync",
-    SelectedPlace("a" * 12, "Notes/A [x].md", 12),
+    SelectedPosition("a" * 12, "Notes/A [x].md", 12),
     Strategy.SEMANTIC,
     Scope.NOTE,
     8000,
@@ -65,13 +65,16 @@ def test_a_query_longer_than_anyone_wants_back_is_a_new_session(tmp_path: Path) 
 
 def test_what_was_selected_is_found_by_its_id_else_nearby_in_its_note() -> None:
     hits = [hit_at("a", "A.md", 1), hit_at("b", "B.md", 9), hit_at("c", "B.md", 30)]
-    assert row_of(SelectedPlace("c", "B.md", 9), hits) == 2
-    assert row_of(SelectedPlace("gone", "B.md", 22), hits) == 2
-    assert row_of(SelectedPlace("gone", "Gone.md", 1), hits) is None
+    assert row_of(SelectedPosition("c", "B.md", 9), hits) == 2
+    assert row_of(SelectedPosition("gone", "B.md", 22), hits) == 2
+    assert row_of(SelectedPosition("gone", "Gone.md", 1), hits) is None
 
 
 def test_what_was_selected_is_looked_for_in_the_first_answer_to_its_query_alone(tmp_path: Path) -> None:
-    before, hits = replace(KEPT, place=SelectedPlace("b", "B.md", 9)), [hit_at("a", "A.md", 1), hit_at("b", "B.md", 9)]
+    before, hits = (
+        replace(KEPT, place=SelectedPosition("b", "B.md", 9)),
+        [hit_at("a", "A.md", 1), hit_at("b", "B.md", 9)],
+    )
     session = SessionController(tmp_path / "session.json", before, print)
     assert session.row_to_select("sync", hits) == 1
     assert session.row_to_select("sync", hits) is None
@@ -82,8 +85,8 @@ def test_what_is_as_the_settings_say_is_no_change_by_hand() -> None:
     settings = Settings()
     search, pack = settings.search, settings.pack
     as_set = Session("memory", "sync", None, search.strategy, pack.scope, pack.budget, pack.format, SHARE)
-    assert changed_by_hand(as_set, settings) == Session("memory", "sync")
-    assert changed_by_hand(replace(as_set, budget=8000), settings).budget == 8000
+    assert user_overrides(as_set, settings) == Session("memory", "sync")
+    assert user_overrides(replace(as_set, budget=8000), settings).budget == 8000
 
 
 async def test_nothing_is_written_before_it_is_known_what_the_file_holds(tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ async def test_copying_a_pack_is_one_act_shared_by_its_notes(
     async with app.run_test() as pilot:
         await search(pilot, app, "conflict")
         bar = screen_of(app).query_one(PackBar)
-        await until(pilot, lambda: pane_of(app).asked_all_answered, "the pack")
+        await until(pilot, lambda: pane_of(app).is_up_to_date, "the pack")
         assert bar.pack is not None
         notes = {one.path for one in bar.pack.packs}
         await pilot.press("ctrl+y")

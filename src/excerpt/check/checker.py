@@ -39,7 +39,7 @@ def check_answer(answer: CitedAnswer, pack: PackFile, lookup: Lookup) -> Check:
     ]
     return Check(
         pack,
-        tuple(checker.standings.values()),
+        tuple(checker.comparisons.values()),
         tuple(checker.citations(own, cited)),
         tuple(quotations),
         tuple(sentences),
@@ -85,7 +85,7 @@ class _Checker:
     _turned: CheckedQuotation | None = None  # where the quotation at hand stands but for what turns its meaning
 
     @cached_property
-    def standings(self) -> dict[int, SourceComparison]:
+    def comparisons(self) -> dict[int, SourceComparison]:
         return {source.number: compare_source(source, self.lookup) for source in self.pack.sources}
 
     # --- citations ----------------------------------------------------------------------------------------------------
@@ -96,9 +96,9 @@ class _Checker:
         room = MAX_CITATIONS
         for citation in citations:
             for number in citation.numbers:
-                if number not in unseen and (room <= 0 or number not in self.standings):
+                if number not in unseen and (room <= 0 or number not in self.comparisons):
                     continue
-                checked = CheckedCitation(citation, number, self.standings.get(number))
+                checked = CheckedCitation(citation, number, self.comparisons.get(number))
                 if checked.holds:
                     room -= 1
                     yield checked
@@ -168,13 +168,17 @@ class _Checker:
 
     def _now(self, reading: str, source: PackSource, place: SourceLines) -> SourceLines | None:
         """Return where a passage found in a source is in the vault now."""
-        standing = self.standings[source.number]
-        if standing.state in (State.STANDS, State.MOVED):
-            moved = standing.line_start - source.line_start
-            return SourceLines(standing.path, place.line_start + moved, place.line_end + moved, place.passage)
-        if standing.state is State.CHANGED and (passage := find(reading, standing.text)):
-            return None if passage.turned_by else _place_in(standing.text, passage, standing.path, standing.line_start)
-        found = self._found_in_vault(reading, standing.path)
+        comparison = self.comparisons[source.number]
+        if comparison.state in (State.STANDS, State.MOVED):
+            moved = comparison.line_start - source.line_start
+            return SourceLines(comparison.path, place.line_start + moved, place.line_end + moved, place.passage)
+        if comparison.state is State.CHANGED and (passage := find(reading, comparison.text)):
+            return (
+                None
+                if passage.turned_by
+                else _place_in(comparison.text, passage, comparison.path, comparison.line_start)
+            )
+        found = self._found_in_vault(reading, comparison.path)
         return found[0] if found and not found[1].turned_by else None
 
     def _keep_turned(self, quotation: Quotation, place: SourceLines, passage: QuotedSpan) -> None:

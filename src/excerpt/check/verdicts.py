@@ -51,19 +51,19 @@ class SourceLines:
 
 @dataclass(frozen=True, slots=True)
 class CheckedCitation:
-    """One number of a citation; `standing` is None if the pack has no such source.
+    """One number of a citation; `comparison` is None if the pack has no such source.
 
     A number that does not hold is listed once, with its first citation, and is cited `times` in all.
     """
 
     citation: Citation
     number: int
-    standing: SourceComparison | None
+    comparison: SourceComparison | None
     times: int = 1
 
     @property
     def state(self) -> State:
-        return State.UNKNOWN if self.standing is None else self.standing.state
+        return State.UNKNOWN if self.comparison is None else self.comparison.state
 
     @property
     def holds(self) -> bool:
@@ -114,13 +114,13 @@ class CheckedSentence:
 class Check:
     """The result of checking an answer.
 
-    `standings` are those of the pack's sources, in order; `cited` counts the citations of each number, including those
-    beyond the limit of `citations`; `uncited` are the sentences without a citation or quotation; `unchecked` is what
-    may or may not be a quotation.
+    `comparisons` are those of the pack's sources, in order; `cited` counts the citations of each number, including
+    those beyond the limit of `citations`; `uncited` are the sentences without a citation or quotation; `unchecked` is
+    what may or may not be a quotation.
     """
 
     pack: PackFile
-    standings: tuple[SourceComparison, ...]
+    comparisons: tuple[SourceComparison, ...]
     citations: tuple[CheckedCitation, ...]
     quotations: tuple[CheckedQuotation, ...]
     sentences: tuple[CheckedSentence, ...]
@@ -141,8 +141,8 @@ class Check:
         return {
             "true": self.holds,
             "sources": [
-                _source(source, standing, self.cited.get(source.number, 0))
-                for source, standing in zip(self.pack.sources, self.standings, strict=True)
+                _source(source, comparison, self.cited.get(source.number, 0))
+                for source, comparison in zip(self.pack.sources, self.comparisons, strict=True)
             ],
             "citations": [
                 {**picked(each.citation, "line", "text"), **picked(each, "number", "state", "times")}
@@ -191,15 +191,15 @@ def rarest_first(found: Sequence[Told]) -> Sequence[Told]:
     return [found[number] for number in sorted(first)]
 
 
-def _source(source: PackSource, standing: SourceComparison, cited: int) -> dict[str, Any]:
-    gone = standing.state is State.GONE
+def _source(source: PackSource, comparison: SourceComparison, cited: int) -> dict[str, Any]:
+    gone = comparison.state is State.GONE
     return {
         **picked(source, "number", "path", "line_start", "line_end"),
         **({"place": place_to_dict(source.place)} if source.place else {}),
         "cited": cited,
-        "state": standing.state,
+        "state": comparison.state,
         "intact": source.intact,
-        "now": None if gone else picked(standing, "path", "line_start", "line_end", "text"),
+        "now": None if gone else picked(comparison, "path", "line_start", "line_end", "text"),
     }
 
 

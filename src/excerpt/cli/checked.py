@@ -40,8 +40,8 @@ _ENDS = " .,;:!?。，"
 def print_check(check: Check, uncited: bool = False) -> None:
     """Print the findings of a check by line of the answer; with `uncited`, also sentences without a citation."""
     sources = {source.number: source for source in check.pack.sources}
-    rows = [_citation_row(each, sources) for each in check.citations if each.standing]
-    rows += _unknown_rows([each for each in check.citations if not each.standing], sources)
+    rows = [_citation_row(each, sources) for each in check.citations if each.comparison]
+    rows += _unknown_rows([each for each in check.citations if not each.comparison], sources)
     rows += map(_quotation_row, check.quotations)
     rows += map(_sentence_row, check.sentences)
     rows += [
@@ -111,18 +111,20 @@ def _unknown_rows(citations: Sequence[CheckedCitation], sources: Iterable[int]) 
 
 
 def _citation_row(checked: CheckedCitation, sources: dict[int, PackSource]) -> _TableRow:
-    line, state, standing = checked.citation.line, checked.state.value, checked.standing
+    line, state, comparison = checked.citation.line, checked.state.value, checked.comparison
     colour = "green" if checked.holds else "red"
-    assert standing
+    assert comparison
     source = sources[checked.number]
     said = f"[{checked.number}] {location(source.path, source.line_start, source.line_end, source.place)}"
     below = [] if source.intact else ["the pack's text is not the one that its digest was made of"]
-    if standing.state is State.MOVED:
-        below.append(f"now {location(standing.path, standing.line_start, standing.line_end, standing.place)}")
-    elif standing.state is State.CHANGED:
-        below.append(f"now at {location(standing.path, standing.line_start, standing.line_end, standing.place)}:")
-        below += _differences(source.text, standing.text)
-    elif standing.state is State.GONE:
+    if comparison.state is State.MOVED:
+        below.append(f"now {location(comparison.path, comparison.line_start, comparison.line_end, comparison.place)}")
+    elif comparison.state is State.CHANGED:
+        below.append(
+            f"now at {location(comparison.path, comparison.line_start, comparison.line_end, comparison.place)}:"
+        )
+        below += _differences(source.text, comparison.text)
+    elif comparison.state is State.GONE:
         below.append("neither the note nor the text is in the vault")
     return _TableRow(line, state, said, tuple(below), colour, checked.times)
 

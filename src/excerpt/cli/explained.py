@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from excerpt.cli.hits import INDENT, bar, paint, said_of, share_of
+from excerpt.cli.hits import INDENT, bar, confidence_label, paint, share_of
 from excerpt.cli.printing import put
 from excerpt.model import Signal
 from excerpt.text.columns import columns_of, cut, wrapped
@@ -33,7 +33,9 @@ def print_explanation(told: Explanation, indent: str = INDENT) -> None:
     for line in _sum_of(told.hit.signals, _WIDTH - len(indent)):
         put(f"{indent}{line}")
     score = f"{'score':<{_NAME}}{'':>17}{told.hit.score:>8.3f}"
-    rest = " · ".join(said for said in (f"{share_of(told.share)} of the first hit's", said_of(told.hit)) if said)
+    rest = " · ".join(
+        said for said in (f"{share_of(told.share)} of the first hit's", confidence_label(told.hit)) if said
+    )
     put(f"{indent}{paint(score, bold=True)}  {rest}")
     if told.words:
         put("")
@@ -92,10 +94,10 @@ def print_note(told: NoteExplanation, usual_limit: int) -> None:
         said = visible_line(told.verdict)
         for start, end in wrapped(said, _WIDTH - len(INDENT)):
             put(f"{INDENT}{said[start:end]}")
-    if any(standing.rank is not None for standing in told.standings):
+    if any(standing.rank is not None for standing in told.ranks):
         put("")
         put(_faint(f"{INDENT}{'strategy':<{_NAME}}{'rank':>7}{'score':>9}{'line':>8}"))
-        for standing in told.standings:
+        for standing in told.ranks:
             put(f"{INDENT}{_standing(standing)}")
     if explained is None:
         return
@@ -116,8 +118,8 @@ def _standing(standing: StrategyRank) -> str:
         figures = f"{'–':>7}{'–':>9}{'–':>8}"
     else:
         figures = f"{standing.rank:>7,}{standing.score:>9.3f}{standing.line:>8,}"
-    led = "" if standing.led == standing.strategy else f"  ▸ {standing.led}"
-    return f"{standing.strategy:<{_NAME}}{figures}{led}"
+    primary = "" if standing.primary == standing.strategy else f"  ▸ {standing.primary}"
+    return f"{standing.strategy:<{_NAME}}{figures}{primary}"
 
 
 def _above(compared: int) -> str:

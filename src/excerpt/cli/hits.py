@@ -22,7 +22,7 @@ _SNIPPET_LINES = 2
 _WIDEST = 120
 
 
-def said_of(hit: Hit) -> str:
+def confidence_label(hit: Hit) -> str:
     """Return the word for a hit's confidence; "" if there is none."""
     if hit.confidence is Confidence.NOTHING:
         return "no answer"
@@ -46,7 +46,7 @@ def print_hits(hits: Sequence[Hit], explain: Callable[[int], None] | None = None
         place = f"{vaults[rank - 1]}: {named}" if vaults else named
         put(f"{paint(f'{rank:>3}', fg='cyan')}  {paint(visible_line(place), bold=True)}")
         lines = location(fragment.path, fragment.line_start, fragment.line_end, fragment.place)
-        sure = f" · {said}" if (said := said_of(hit)) else ""
+        sure = f" · {said}" if (said := confidence_label(hit)) else ""
         kind = f" · {called(fragment.kind, fragment.place)}" if fragment.kind else ""
         size = counted(fragment.tokens, "token")
         put(f"{INDENT}{paint(lines, fg='green')}{kind} · {size} · score {hit.score:.3f}{sure}")

@@ -52,7 +52,7 @@ def index_command(
     that images that are added later are read too.
     """
     if progress:
-        return _index_telling(vault, rebuild, accept_empty, accept_all, ocr)
+        return _index_with_progress(vault, rebuild, accept_empty, accept_all, ocr)
     where = places()
     chosen = chosen_vault(vault)
     settings = _with_ocr(chosen, where) if ocr else settings_of(chosen, where)
@@ -74,7 +74,7 @@ def _with_ocr(vault: Path, where: Places) -> Settings:
     return settings_of(vault, where)
 
 
-def _index_telling(vault: Path | None, rebuild: bool, accept_empty: bool, accept_all: bool, ocr: bool) -> int:
+def _index_with_progress(vault: Path | None, rebuild: bool, accept_empty: bool, accept_all: bool, ocr: bool) -> int:
     """Index for a program that reads stdout: progress and every outcome are JSON lines. Returns the exit code."""
     try:
         from excerpt.index.build import build
@@ -85,7 +85,7 @@ def _index_telling(vault: Path | None, rebuild: bool, accept_empty: bool, accept
             check_breadth(chosen, where)
         settings = _with_ocr(chosen, where) if ocr else settings_of(chosen, where)
         folder = where.index_folder(chosen)
-        report = build(chosen, folder, settings, _tell, rebuild=rebuild, accept_empty=accept_empty)
+        report = build(chosen, folder, settings, _report, rebuild=rebuild, accept_empty=accept_empty)
     except ExcerptError as error:
         print_json({"event": "error", "title": error.title, "message": error.message, "hint": error.hint})
         return error.exit_code
@@ -93,7 +93,7 @@ def _index_telling(vault: Path | None, rebuild: bool, accept_empty: bool, accept
     return 0
 
 
-def _tell(progress: Progress) -> None:
+def _report(progress: Progress) -> None:
     print_json({"event": "progress", **as_data(progress)})
 
 

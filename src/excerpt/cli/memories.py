@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _BEGINNING = 60
 
 
-def _tell_odd_files(vault: Vault) -> None:
+def _show_unreadable_files(vault: Vault) -> None:
     """Print on stderr which memory files cannot be read and which are copies."""
     everything = vault.memories.all()
     for broken in everything.broken:
@@ -40,31 +40,31 @@ def beginning_of(memory: Memory) -> str:
     return line if len(line) <= _BEGINNING else f"{line[:_BEGINNING].rstrip()}…"
 
 
-def shown(memory: Memory, standing: SourceCheck | None = None) -> str:
-    """Return a memory as text, with the status of its source if `standing` is given."""
+def shown(memory: Memory, source_check: SourceCheck | None = None) -> str:
+    """Return a memory as text, with the status of its source if `source_check` is given."""
     head = [memory.id, memory.created, *(f"#{tag}" for tag in memory.tags)]
     lines = [visible_line(" · ".join(head))]
     if memory.source:
         lines.append(visible_line(f"from {_place(memory.source)}"))
-    if standing is not None:
-        lines += _told(standing)
+    if source_check is not None:
+        lines += _told(source_check)
     if memory.why:
         lines.append(visible_line(f"why: {memory.why}"))
     return "\n".join((*lines, for_stdout(memory.text)))
 
 
-def _told(standing: SourceCheck) -> list[str]:
+def _told(source_check: SourceCheck) -> list[str]:
     """Return the status of a memory's source in one line, followed by the lines that differ if it has changed."""
     from excerpt import SourceStatus
 
-    source = standing.source
-    if standing.kind is SourceStatus.GONE:
+    source = source_check.source
+    if source_check.kind is SourceStatus.GONE:
         return ["gone: its source is not in the vault any more"]
-    if source is None or standing.kind is SourceStatus.FRESH:
+    if source is None or source_check.kind is SourceStatus.FRESH:
         return []
-    if standing.kind is SourceStatus.MOVED:
+    if source_check.kind is SourceStatus.MOVED:
         return [visible_line(f"moved: now at {_place(source)}")]
-    rows = standing.changed_lines
+    rows = source_check.changed_lines
     before = [f"- {row.before}" for row in rows if row.before is not None]
     after = [f"+ {row.after}" for row in rows if row.after is not None]
     return [visible_line(line) for line in (f"changed: see {_place(source)}", *before, *after)]
@@ -111,7 +111,7 @@ def remember_command(
         raise click.UsageError("Give a TEXT, or where it is to be taken from: --fragment or --source.")
     said = read_input("-", "text") if text == "-" else text
     with opened(vault, refresh=not no_refresh) as found:
-        _tell_odd_files(found)
+        _show_unreadable_files(found)
         kept = found.memories.remember(
             said,
             tags=tags,
@@ -183,14 +183,14 @@ def recall_command(
     newest first.
     """
     with opened(vault, refresh=not no_refresh, offer=True) as notes:
-        _tell_odd_files(notes)
+        _show_unreadable_files(notes)
         found = notes.memories.recall(
             " ".join(words),
             tags=tags,
             source=source,
             since=since,
             limit=limit,
-            standings=sources,
+            check_sources=sources,
             stale=True if stale else None,
         )
     if as_json:
@@ -198,7 +198,7 @@ def recall_command(
     elif found:
         if not any(each.answers for each in found):
             narrate(NO_ANSWER)
-        put("\n\n".join(shown(each.memory, each.standing) for each in found))
+        put("\n\n".join(shown(each.memory, each.source_check) for each in found))
     else:
         narrate(_nothing(asked=bool(words or tags or source or since), stale=stale))
     return 0 if found else 1

@@ -20,7 +20,7 @@ from excerpt.store.rights import Changes, Right, read_right
 from excerpt.text.display import counted, visible_line
 
 if TYPE_CHECKING:
-    from excerpt.cli.watching import Crash, Tell
+    from excerpt.cli.watching import Crash, Report
     from excerpt.store.address import Address
     from excerpt.store.compare import PushRules
 
@@ -50,15 +50,15 @@ class Pushing:
     used, or the rules refuse a push, one `error` event is sent and the push is retried every few seconds.
     """
 
-    def __init__(self, vault: Path, address: Address, tell: Tell, crash: Crash, rules: PushRules) -> None:
-        self._vault, self._address, self._tell, self._crash, self._rules = vault, address, tell, crash, rules
+    def __init__(self, vault: Path, address: Address, tell: Report, crash: Crash, rules: PushRules) -> None:
+        self._vault, self._address, self._report, self._crash, self._rules = vault, address, tell, crash, rules
         self._changed = threading.Event()
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="push", daemon=True)
         self._thread.start()
 
     def __call__(self, event: str, fields: dict[str, Any]) -> None:
-        self._tell(event, fields)
+        self._report(event, fields)
         if event == "done":
             self._changed.set()
 
@@ -90,12 +90,12 @@ class Pushing:
                 if before is not None:
                     before.close()
                 pusher = pusher or Pusher(self._address, where.push_folder(self._vault))
-                self._tell("pushed", as_data(pusher.push(snapshot, rules=self._rules)))
+                self._report("pushed", as_data(pusher.push(snapshot, rules=self._rules)))
                 told = ""
             except ExcerptError as error:
                 if error.message != told:
                     told = error.message
-                    self._tell("error", {"title": error.title, "message": error.message, "hint": error.hint})
+                    self._report("error", {"title": error.title, "message": error.message, "hint": error.hint})
                 if isinstance(error, PushRefusedError):
                     seconds = _REFUSED_SECONDS
                     continue
@@ -106,7 +106,7 @@ class Pushing:
                 self._ended.wait(_AGAIN)
             except Exception as error:  # a bug in excerpt: nothing else catches it in a thread
                 said = {"title": "Nothing is pushed any more", "message": self._crash(error), "hint": "Start it again."}
-                self._tell("error", said)
+                self._report("error", said)
                 break
         for one in (pusher, snapshot):
             if one is not None:

@@ -28,7 +28,7 @@ from excerpt.text.display import visible_line
 from excerpt.vault.watched import marked_as_watched
 
 if TYPE_CHECKING:
-    from excerpt.cli.watching import Tell, Watching
+    from excerpt.cli.watching import Report, Watching
 
 
 @click.command()
@@ -71,7 +71,7 @@ def watch_command(vault: Path | None, poll: bool, progress: bool, address: str |
 
 
 @contextlib.contextmanager
-def _pushing(vault: Path, to: tuple[Address, PushRules] | None, tell: Tell) -> Iterator[Tell]:
+def _pushing(vault: Path, to: tuple[Address, PushRules] | None, tell: Report) -> Iterator[Report]:
     """Yield the event handler: one that also pushes changes to the store `to`, or `tell` itself without a store."""
     if to is None:
         yield tell
@@ -88,7 +88,7 @@ def _crash(error: Exception) -> str:
     return crash_report(error, sys.argv[1:])
 
 
-def _watching(vault: Path, tell: Tell) -> Watching:
+def _watching(vault: Path, tell: Report) -> Watching:
     from excerpt.cli.watching import Watching
 
     where = places()
@@ -129,7 +129,7 @@ def _nothing() -> None:
     """Do nothing; the default of `_EventLines.gone`."""
 
 
-def _obey(lines: Iterable[bytes], watching: Watching, tell: Tell) -> None:
+def _obey(lines: Iterable[bytes], watching: Watching, tell: Report) -> None:
     """Run the command in each line; end watching when the lines end or cannot be read."""
     with contextlib.suppress(OSError):
         for line in lines:

@@ -19,7 +19,7 @@ from excerpt.model import Progress
 from excerpt.settings import Settings
 from excerpt.vault.watch import Batch, VaultWatch
 
-Tell = Callable[[str, dict[str, Any]], None]
+Report = Callable[[str, dict[str, Any]], None]
 """Receives the name of an event and its fields; may be called from any thread."""
 
 Crash = Callable[[Exception], str]
@@ -56,10 +56,10 @@ class Watching:
     `do` and `end` may be called from any thread, `run` only from the main one.
     """
 
-    def __init__(self, vault: Path, folder: Path, settings: Settings, tell: Tell, crash: Crash) -> None:
-        self._vault, self._folder, self._settings, self._tell, self._crash = vault, folder, settings, tell, crash
+    def __init__(self, vault: Path, folder: Path, settings: Settings, tell: Report, crash: Crash) -> None:
+        self._vault, self._folder, self._settings, self._report, self._crash = vault, folder, settings, tell, crash
         self._control = Control()
-        self._updater = Updater(vault, folder, settings, self._tell_progress, self._control)
+        self._updater = Updater(vault, folder, settings, self._report_progress, self._control)
         self._changed = threading.Condition()
         self._stop = threading.Event()
         self._work = _Work(set(), everything=True)
@@ -82,7 +82,7 @@ class Watching:
                 done = self._build(work)
                 if done and not begun and not self._stop.is_set():
                     begun = True
-                    self._tell("watching", {"polling": watch.polling})
+                    self._report("watching", {"polling": watch.polling})
                     self._warm()
         finally:
             self.end()
@@ -128,10 +128,10 @@ class Watching:
 
     def _pause(self) -> None:
         self._control.pause()
-        self._tell("paused", {})
+        self._report("paused", {})
 
     def _resume(self) -> None:
-        self._tell("resumed", {})
+        self._report("resumed", {})
         with self._changed:
             self._control.resume()
             self._changed.notify_all()
@@ -142,14 +142,14 @@ class Watching:
             if self._building:
                 self._control.cancel()
                 return
-        self._tell("cancelled", {})
+        self._report("cancelled", {})
 
     def _watch(self, watch: VaultWatch) -> None:
         try:
             for batch in watch.batches():
                 self._add(_work_of(batch))
         except Exception as error:  # a bug in excerpt; without changes watching is pointless
-            self._tell_error("Changes are not seen any more", self._crash(error), "Start it again.")
+            self._report_error("Changes are not seen any more", self._crash(error), "Start it again.")
             self.end()
 
     # --- building -----------------------------------------------------------------------------------------------------
@@ -185,19 +185,19 @@ class Watching:
             pass
         except IndexBusyError as error:
             waiting = True
-            self._tell_error_once(error)
+            self._report_error_once(error)
         except VaultEmptiedError as emptied:
             self._failed = work
-            self._tell_emptied(emptied)
+            self._report_emptied(emptied)
         except ExcerptError as error:
             self._failed = work
-            self._tell_error_once(error) if isinstance(error, VaultError) else self._tell_error_of(error)
+            self._report_error_once(error) if isinstance(error, VaultError) else self._report_error_of(error)
         except Exception as error:  # a bug in excerpt must not end watching; the next change retries
             self._failed = work
-            self._tell_error("excerpt cannot go on", self._crash(error), "The next change is tried again.")
+            self._report_error("excerpt cannot go on", self._crash(error), "The next change is tried again.")
         else:
             self._told = ""
-            self._tell("done", as_data(report))
+            self._report("done", as_data(report))
         self._conclude(work if waiting else None)
         return not waiting
 
@@ -210,35 +210,35 @@ class Watching:
             elif waiting is not None:
                 self._work.take_in(waiting)
         if cancelled:
-            self._tell("cancelled", {})
+            self._report("cancelled", {})
 
     def _warm(self) -> None:
         try:
             self._updater.warm()
         except ExcerptError as error:
-            self._tell_error_of(error)
+            self._report_error_of(error)
 
     # --- telling ------------------------------------------------------------------------------------------------------
 
-    def _tell_progress(self, progress: Progress) -> None:
-        self._tell("progress", as_data(progress))
+    def _report_progress(self, progress: Progress) -> None:
+        self._report("progress", as_data(progress))
 
-    def _tell_emptied(self, emptied: VaultEmptiedError) -> None:
+    def _report_emptied(self, emptied: VaultEmptiedError) -> None:
         if self._told != emptied.message:
             self._told = emptied.message
-            self._tell("emptied", {"notes": emptied.notes, "message": emptied.message, "hint": emptied.hint})
+            self._report("emptied", {"notes": emptied.notes, "message": emptied.message, "hint": emptied.hint})
 
-    def _tell_error_once(self, error: ExcerptError) -> None:
+    def _report_error_once(self, error: ExcerptError) -> None:
         """Report a lasting error only when it first occurs."""
         if self._told != error.message:
             self._told = error.message
-            self._tell_error_of(error)
+            self._report_error_of(error)
 
-    def _tell_error_of(self, error: ExcerptError) -> None:
-        self._tell_error(error.title, error.message, error.hint)
+    def _report_error_of(self, error: ExcerptError) -> None:
+        self._report_error(error.title, error.message, error.hint)
 
-    def _tell_error(self, title: str, message: str, hint: str) -> None:
-        self._tell("error", {"title": title, "message": message, "hint": hint})
+    def _report_error(self, title: str, message: str, hint: str) -> None:
+        self._report("error", {"title": title, "message": message, "hint": hint})
 
 
 def _work_of(batch: Batch) -> _Work:

@@ -508,12 +508,12 @@ def _tmux(ask: Ask) -> Iterator[Finding]:
 # --- clipboard, keys, editor ------------------------------------------------------------------------------------------
 # The clipboard, the user's key bindings and the editor.
 
-Which = Callable[[str], str | None]
+FindProgram = Callable[[str], str | None]
 
 _TOOLS = "Install a tool that fills the clipboard (wl-clipboard, xclip or xsel)"
 
 
-def clipboard(environment: Mapping[str, str], which: Which, platform: str, copies: Path) -> Iterator[Finding]:
+def clipboard(environment: Mapping[str, str], which: FindProgram, platform: str, copies: Path) -> Iterator[Finding]:
     """Check how copies reach the clipboard, up to which size, and where they are saved in any case."""
     chosen = plan(environment, which, platform, 0)
     remote = "SSH_CONNECTION" in environment or "SSH_TTY" in environment
@@ -545,7 +545,7 @@ def keys(screen: ScreenSettings) -> Iterator[Finding]:
         yield ok(f"Keys: {changed}, none taken twice")
 
 
-def editor(setting: str, environment: Mapping[str, str], which: Which) -> Iterator[Finding]:
+def editor(setting: str, environment: Mapping[str, str], which: FindProgram) -> Iterator[Finding]:
     """Check which command opens a note, and whether it is given the line."""
     try:
         first, second = (editor_command(setting, environment, which, Path("note.md"), line) for line in (1, 2))

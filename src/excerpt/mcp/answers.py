@@ -258,23 +258,25 @@ def memory_part(found: Recalled) -> str:
     tags = "".join(f" #{tag}" for tag in memory.tags)
     head = f"{memory.id} · {memory.created[:10]}{visible_line(tags)}"
     if memory.source is not None:
-        head += f" · from {source_place(memory.source)}{_standing(found.standing)}"
+        head += f" · from {source_place(memory.source)}{_source_status(found.source_check)}"
     why = f"\nwhy: {cut(visible_line(memory.why), _LONGEST_NAME)}" if memory.why else ""
     text = memory.text if len(memory.text) <= _LONGEST_MEMORY else f"{memory.text[:_LONGEST_MEMORY]} {_CUT}"
     fence = longer(_FENCE, text)
     return f"{head}{why}\n{fence}\n{text}\n{fence}"
 
 
-def _standing(standing: SourceCheck | None) -> str:
+def _source_status(source_check: SourceCheck | None) -> str:
     """Return the status of a memory's source if it moved, changed or is gone, else ""."""
-    if standing is None:
+    if source_check is None:
         return ""
-    now = f" {source_place(standing.source)}" if standing.source is not None else ""
-    if standing.kind == "moved":
+    now = f" {source_place(source_check.source)}" if source_check.source is not None else ""
+    if source_check.kind == "moved":
         return f" · its source has moved: now at{now}"
-    if not standing.is_stale:
+    if not source_check.is_stale:
         return ""
-    return " · STALE: its source is gone" if standing.kind == "gone" else f" · STALE: its source has changed, see{now}"
+    return (
+        " · STALE: its source is gone" if source_check.kind == "gone" else f" · STALE: its source has changed, see{now}"
+    )
 
 
 def packed_within(

@@ -245,7 +245,7 @@ class Tools:
 
         def ask(at: ServedSnapshot) -> str:
             _refuse_untags(tags, "Ask with the query -tag:x for memories without a tag.")
-            every = at.vault.memories.recall(query, tags=tags, standings=True)
+            every = at.vault.memories.recall(query, tags=tags, check_sources=True)
             kept = every[:limit]
             notices = "".join(f"{visible_line(notice)[:_LONGEST_HINT]} " for notice in at.notices[:_MAX_HINTS])
             hint = "`read` the source of one before you rely on it; `remember` with id changes it." if kept else ""
@@ -509,7 +509,7 @@ def _takes_off(tag: str) -> bool:
 
 def _decide(memories: excerpt.Memories, memory_id: str, decision: str) -> None:
     """Follow, update or keep a memory. Raises ExcerptError if the status of its source does not allow that."""
-    status = memories.standing(memory_id).kind
+    status = memories.check_source(memory_id).kind
     if status not in _DECISIONS[decision]:
         fitting = [name for name, statuses in _DECISIONS.items() if status in statuses]
         hint = f"It takes stale={' or '.join(fitting)}." if fitting else "Leave stale out."

@@ -21,7 +21,7 @@ from excerpt.index.snapshot import Snapshot
 from excerpt.json_forms import picked
 from excerpt.kinds import Confidence
 from excerpt.memory.memory_file import normalise_tags
-from excerpt.memory.stale import SourceCheck, standing
+from excerpt.memory.stale import SourceCheck, check_source
 from excerpt.memory.store import TRASH, Contents, MemoryStore
 from excerpt.model import Hint, Hit, Memory, Source, Span
 from excerpt.search.engine import Engine, Ranking
@@ -74,7 +74,7 @@ class Badges:
         if path not in self._of_note:
             return ()
         if path not in self._placed:
-            found = [standing(memory, self._snapshot, elsewhere=False) for memory in self._of_note[path]]
+            found = [check_source(memory, self._snapshot, elsewhere=False) for memory in self._of_note[path]]
             self._placed[path] = tuple((each.source, each.memory) for each in found)
         return tuple(memory for source, memory in self._placed[path] if _is_about(source, path, line_start, line_end))
 
@@ -99,7 +99,7 @@ class Recalled:
     """A memory that was found.
 
     `spans` are what matched in its text; `confidence` is None for a query without words and where only words were
-    compared. If no memory `answers`, those with a word of the query are listed. `standing` is set if sources were
+    compared. If no memory `answers`, those with a word of the query are listed. `source_check` is set if sources were
     checked.
     """
 
@@ -108,7 +108,7 @@ class Recalled:
     confidence: Confidence | None = None
     spans: tuple[Span, ...] = ()
     answers: bool = True
-    standing: SourceCheck | None = None
+    source_check: SourceCheck | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form of `excerpt recall`: the memory's fields with those of the match."""
@@ -116,7 +116,7 @@ class Recalled:
             **self.memory.to_dict(),
             "score": round(self.score, 6),
             **picked(self, "confidence", "answers"),
-            **({} if self.standing is None else {"standing": self.standing.to_dict()}),
+            **({} if self.source_check is None else {"source_check": self.source_check.to_dict()}),
         }
 
 

@@ -136,7 +136,7 @@ _ALIKE = 50.0
 lines of one note that have nothing to do with each other have 25 to 40."""
 
 
-def standing(memory: Memory, snapshot: Corpus, *, elsewhere: bool = True) -> SourceCheck:
+def check_source(memory: Memory, snapshot: Corpus, *, elsewhere: bool = True) -> SourceCheck:
     """Return the state of the source of `memory` in the vault as indexed.
 
     The note is searched at its path and where it is known to have moved to; if `elsewhere`, which reads all texts once

@@ -11,7 +11,7 @@ from excerpt.search.query import KINDS_OF_MEMORIES, FilterKind, conditions
 from excerpt.text.words import QueryWord, detect_language, query_terms, terms_of
 
 
-def standing_asked(query: str) -> tuple[str, bool | None]:
+def stale_filter(query: str) -> tuple[str, bool | None]:
     """Return a query without `is:stale`, and what that asks for: True for stale memories, False for others, None.
 
     It applies to all alternatives.

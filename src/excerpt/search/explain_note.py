@@ -33,7 +33,7 @@ from excerpt.search.verdict import verdict
 COMPARED = 10
 """Hits above a note that it is compared with, the first ones: those a reader looks at."""
 RRF = "rrf"
-"""Reciprocal rank fusion, beside the strategies in `NoteExplanation.standings`."""
+"""Reciprocal rank fusion, beside the strategies in `NoteExplanation.ranks`."""
 _NO_SIGNAL = Signal("", 0.0, 0.0, 0.0)
 
 
@@ -41,11 +41,11 @@ _NO_SIGNAL = Signal("", 0.0, 0.0, 0.0)
 class StrategyRank:
     """The rank of a note under one strategy, by its best fragment, which begins at `line`.
 
-    `led` is the strategy that answered. `rank`, `score` and `line` are None if no fragment of the note is listed.
+    `primary` is the strategy that answered. `rank`, `score` and `line` are None if no fragment of the note is listed.
     """
 
     strategy: str
-    led: str
+    primary: str
     rank: int | None = None
     score: float | None = None
     line: int | None = None
@@ -87,7 +87,7 @@ class NoteExplanation:
     note: str
     path: str | None = None
     absence: Absence | None = None
-    standings: tuple[StrategyRank, ...] = ()
+    ranks: tuple[StrategyRank, ...] = ()
     explanation: Explanation | None = None
     gaps: tuple[Gap, ...] = ()
     compared: int = 0
@@ -106,8 +106,8 @@ class NoteExplanation:
         return {
             "query": self.query,
             "strategy": self.asked,
-            **picked(self, "note", "path", "absence", "from_limit", "standings", "compared", "gaps"),
-            "lacking": [] if found is None else [word.word for word in found.missing_words],
+            **picked(self, "note", "path", "absence", "from_limit", "ranks", "compared", "gaps"),
+            "missing": [] if found is None else [word.word for word in found.missing_words],
             "hit": None if found is None else {**found.hit.to_dict(), "explanation": found.to_dict()},
         }
 
@@ -151,7 +151,7 @@ def _stands(engine: Engine, told: NoteExplanation, queries: Sequence[Query], row
         found = [engine.candidates(query, pool) for query in queries]
     grounds = [_Ground(query, *one, pool) for query, one in zip(queries, found, strict=True)]
     ranking = _ranking(engine, grounds, told.asked)
-    told = replace(told, standings=tuple(_standings(engine, grounds, rows)))
+    told = replace(told, ranks=tuple(_ranks_of(engine, grounds, rows)))
     places = np.flatnonzero(np.isin(ranking.rows, rows))
     if not len(places):
         return replace(told, absence=_absence(engine, queries, ranking.answers, told.path or "", rows))
@@ -210,12 +210,12 @@ def _gaps(own: Hit, above: Sequence[Hit]) -> tuple[Gap, ...]:
     return tuple(sorted(gaps, key=lambda gap: -gap.cost))
 
 
-def _standings(engine: Engine, grounds: Sequence[_Ground], rows: Rows) -> Iterator[StrategyRank]:
+def _ranks_of(engine: Engine, grounds: Sequence[_Ground], rows: Rows) -> Iterator[StrategyRank]:
     """Under every strategy, and as reciprocal rank fusion of the same lists would have it."""
     for strategy in Strategy:
         ranking = _ranking(engine, grounds, strategy)
-        yield _standing(engine, strategy, ranking.answers[0].strategy, ranking, rows)
-    yield _standing(engine, RRF, RRF, engine.ranking([_reciprocal(engine, ground) for ground in grounds]), rows)
+        yield _rank_under(engine, strategy, ranking.answers[0].strategy, ranking, rows)
+    yield _rank_under(engine, RRF, RRF, engine.ranking([_reciprocal(engine, ground) for ground in grounds]), rows)
 
 
 def _reciprocal(engine: Engine, ground: _Ground) -> Answer:
@@ -227,13 +227,13 @@ def _reciprocal(engine: Engine, ground: _Ground) -> Answer:
     return replace(answer, scored=add_name(scored, found.named, engine.snapshot.table.notes[found.rows]))
 
 
-def _standing(engine: Engine, strategy: str, led: str, ranking: Ranking, rows: Rows) -> StrategyRank:
+def _rank_under(engine: Engine, strategy: str, primary: str, ranking: Ranking, rows: Rows) -> StrategyRank:
     places = np.flatnonzero(np.isin(ranking.rows, rows))
     if not len(places):
-        return StrategyRank(str(strategy), str(led))
+        return StrategyRank(str(strategy), str(primary))
     at = int(places[0])
     line = int(engine.snapshot.table.lines[ranking.rows[at]])
-    return StrategyRank(str(strategy), str(led), at + 1, float(ranking.scores[at]), line)
+    return StrategyRank(str(strategy), str(primary), at + 1, float(ranking.scores[at]), line)
 
 
 # --- a note that is not there -----------------------------------------------------------------------------------------

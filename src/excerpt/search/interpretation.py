@@ -40,10 +40,10 @@ class QueryWarning:
 
 @dataclass(frozen=True, slots=True)
 class QueryReading:
-    """`conditions` are what chooses among notes, in order; `doubts` what does not."""
+    """`conditions` are what chooses among notes, in order; `warnings` what does not."""
 
     conditions: tuple[Condition, ...] = ()
-    doubts: tuple[QueryWarning, ...] = ()
+    warnings: tuple[QueryWarning, ...] = ()
 
 
 def read_query(snapshot: Corpus, text: str, today: date, *, thoroughly: bool) -> QueryReading:
@@ -55,8 +55,12 @@ def read_query(snapshot: Corpus, text: str, today: date, *, thoroughly: bool) ->
     found = conditions(text, facets.properties, facets.tags)
     if not thoroughly:
         return QueryReading(found)
-    doubts = (*_of_signs(snapshot, text), *_of_words(snapshot, text, found), *_of_filters(snapshot, text, found, today))
-    return QueryReading(found, tuple(sorted(doubts, key=lambda doubt: doubt.start)))
+    warnings = (
+        *_of_signs(snapshot, text),
+        *_of_words(snapshot, text, found),
+        *_of_filters(snapshot, text, found, today),
+    )
+    return QueryReading(found, tuple(sorted(warnings, key=lambda doubt: doubt.start)))
 
 
 _FORCING = re.compile(r"\s*(![a-z])(?=\s)", re.IGNORECASE)

@@ -37,10 +37,10 @@ from excerpt.tui.bindings import (
     OpensDialogs,
     Waiting,
     action_target,
+    active_places,
     bindings,
     disabled_reason,
-    places_here,
-    reasons_here,
+    disabled_reasons,
     row_id,
     textual_keymap,
 )
@@ -271,10 +271,10 @@ class ExcerptApp(App[None], inherit_bindings=False):
         for theme in themes:
             self.register_theme(theme)
         self._problems += [problem for problem in problems if problem not in self._problems]
-        self._tell_problems()
+        self._show_problems()
         self.set_interval(_LOOK_AT_THEME, self.look_at_theme)
 
-    def _tell_problems(self) -> None:
+    def _show_problems(self) -> None:
         if self._problems:
             self.notify("\n".join(self._problems), title="Settings", severity="warning", timeout=12, markup=False)
         self._problems = []
@@ -358,7 +358,7 @@ class ExcerptApp(App[None], inherit_bindings=False):
             self.set_keymap(textual_keymap(keymap))
             use_keys(keymap)
             self._problems += problems
-            self._tell_problems()
+            self._show_problems()
         if before.theme != now.theme and now.theme in self.available_themes:
             self.theme = now.theme
         elif before.theme != now.theme:
@@ -380,7 +380,7 @@ class ExcerptApp(App[None], inherit_bindings=False):
         """
         if not self._is_open(default_namespace):
             return True
-        early = isinstance(self.screen, MainScreen) and not self.screen.is_furnished
+        early = isinstance(self.screen, MainScreen) and not self.screen.is_populated
         if early and not isinstance(default_namespace, Input):  # editing must keep its order among typed letters
             self._late_actions += 1
             self.set_timer(_SOON, partial(self._run_late, action, default_namespace, namespaces))
@@ -519,7 +519,7 @@ class ExcerptApp(App[None], inherit_bindings=False):
             # A field reads letters in their order; in a list an earlier key may move the focus.
             return () if isinstance(focused, Input) else (focused,)
         # The focused node comes twice: a field that reads a letter first posts a message to itself.
-        return (focused, *(around if screen.is_furnished else around[:-1]))
+        return (focused, *(around if screen.is_populated else around[:-1]))
 
     def _display(self, screen: Screen[object], renderable: RenderableType | None) -> None:
         if isinstance(renderable, ChopsUpdate | LayoutUpdate):
@@ -549,7 +549,7 @@ class ExcerptApp(App[None], inherit_bindings=False):
             self.screen.dismiss()
         else:
             screen = self.screen
-            self.push_screen(Help(places_here(screen), reasons_here(screen)))
+            self.push_screen(Help(active_places(screen), disabled_reasons(screen)))
 
 
 def check_terminal(environment: Mapping[str, str]) -> None:

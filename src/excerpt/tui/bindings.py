@@ -154,7 +154,7 @@ def working_keys(screen: Screen[object]) -> dict[str, tuple[str, ...]]:
     return {id_: tuple(keys) for id_, keys in found.items()}
 
 
-def reasons_here(screen: Screen[object]) -> dict[str, str]:
+def disabled_reasons(screen: Screen[object]) -> dict[str, str]:
     """Return why bindings that belong to the current focus cannot be run now, by row id."""
     found = {row_id(each.binding): disabled_reason(each.node, each.binding.action) for each in active(screen)}
     if any(key.id in found for key in FIELD):
@@ -164,7 +164,7 @@ def reasons_here(screen: Screen[object]) -> dict[str, str]:
     return {id_: reason for id_, reason in found.items() if reason}
 
 
-def places_here(screen: Screen[object]) -> list[str]:
+def active_places(screen: Screen[object]) -> list[str]:
     """Return the places whose keys work now, from the focus outward; those of a field come last."""
     places = dict.fromkeys((*(_PLACE_OF_ID[row_id(each.binding)] for each in active(screen)), "Always"))
     return sorted(places, key=lambda place: PLACES[place] is FIELD)

@@ -73,10 +73,10 @@ class CopyOutcome:
     too_long: bool
 
 
-Which = Callable[[str], str | None]
+FindProgram = Callable[[str], str | None]
 
 
-def plan(environment: Mapping[str, str], which: Which, platform: str, size: int) -> Plan:
+def plan(environment: Mapping[str, str], which: FindProgram, platform: str, size: int) -> Plan:
     """Return the routes for `size` bytes of text on `platform` (as `sys.platform`); `which` finds programs.
 
     Over ssh the system's tools would fill the clipboard of the wrong machine, so only tmux and the terminal are used.
@@ -94,7 +94,7 @@ def plan(environment: Mapping[str, str], which: Which, platform: str, size: int)
     return Plan(tuple(tools), "" if tools or too_long else around, too_long)
 
 
-def _system_tool(environment: Mapping[str, str], which: Which, platform: str) -> Tool | None:
+def _system_tool(environment: Mapping[str, str], which: FindProgram, platform: str) -> Tool | None:
     candidates: list[Tool] = []
     if platform == "darwin":
         candidates.append(Tool("pbcopy", ("pbcopy",)))
@@ -200,7 +200,7 @@ def write_file(text: str, folder: Path, name: str) -> Path | None:
     return file
 
 
-def told(copied: CopyOutcome, what: str, tokens: int | None) -> str:
+def copy_toast(copied: CopyOutcome, what: str, tokens: int | None) -> str:
     """Return the toast of a copy: what was copied by which routes, and the file.
 
     Two short lines, because the toast covers what is read. The size is in tokens, or in bytes if `tokens` is None.
@@ -222,7 +222,7 @@ def _short(file: Path) -> str:
     return f"~/{file.relative_to(home)}" if file.is_relative_to(home) else str(file)
 
 
-def told_file(file: Path | None, size: int, what: str, tokens: int | None) -> str:
+def file_toast(file: Path | None, size: int, what: str, tokens: int | None) -> str:
     """Return the toast of a copy that was written only to a file."""
     where = f", written\n{_short(file)}" if file else ". No file could be written."
     return _size(what, tokens, size) + where
@@ -260,13 +260,13 @@ class Copier:
         if wanted.to_file:
             name = f"pack-{stamp(now)}{wanted.suffix}"
             file = await asyncio.to_thread(write_file, wanted.text, self._folder, name)
-            done = CopyReport(told_file(file, size, wanted.what, wanted.tokens), file is not None)
+            done = CopyReport(file_toast(file, size, wanted.what, wanted.tokens), file is not None)
         else:
             planned = plan(self._environment, find_program, sys.platform, size)
             copied = await asyncio.to_thread(copy, wanted.text, planned, self._folder, now, wanted.suffix)
             if planned.osc:
                 self._send(osc_sequence(wanted.text, planned.osc))
-            done = CopyReport(told(copied, wanted.what, wanted.tokens), bool(copied.routes))
+            done = CopyReport(copy_toast(copied, wanted.what, wanted.tokens), bool(copied.routes))
         if wanted.pack is not None and wanted.pack.format is not Format.JSON:
             await asyncio.to_thread(_count, self._savings_file, wanted.pack)
         return done

@@ -217,12 +217,12 @@ class EngineWorker:
             self._use = UseLog(self._places.use_file(self._vault))
         old = self._engine.snapshot if self._engine is not None else None
         with self._changed:
-            anew, self._other_settings = self._other_settings, False
+            is_repeat, self._other_settings = self._other_settings, False
         snapshot = self._opened(old)
         try:
             # A build may note skipped files without a new generation.
             status = snapshot.status()
-            like = old is not None and snapshot.edition == old.edition and not anew
+            like = old is not None and snapshot.edition == old.edition and not is_repeat
             engine = None if like else Engine(snapshot, self._settings, self._use)
             if engine is not None and old is not None:
                 engine.prepare()
@@ -234,19 +234,19 @@ class EngineWorker:
             if is_next:
                 self._next = engine
         if is_next:
-            self._requests.ask_for_itself("exchange", Priority.INDEX, lambda: self._exchange(status, anew))
+            self._requests.ask_for_itself("exchange", Priority.INDEX, lambda: self._exchange(status, is_repeat))
             return
         snapshot.close()
         self._loop.post_from_thread(IndexOpened(status))
 
-    def _exchange(self, status: Status, anew: bool) -> None:
+    def _exchange(self, status: Status, is_repeat: bool) -> None:
         with self._changed:
             old, self._engine, self._next = self._engine, self._next, None
             self._changed.notify_all()
         # The next engine is prepared already.
         self._requests.replace("warm", lambda: self._warm(()))
         self._generation, self._lost = status.generation, False
-        self._loop.post_from_thread(IndexOpened(status, anew))
+        self._loop.post_from_thread(IndexOpened(status, is_repeat))
         if old is not None:
             old.snapshot.close()
         elif self._engine is not None:

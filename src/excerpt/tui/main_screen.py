@@ -56,12 +56,12 @@ from excerpt.tui.search.pane import SearchPane
 from excerpt.tui.search.query_history import QueryStore
 from excerpt.tui.session import (
     NEW,
-    SelectedPlace,
+    SelectedPosition,
     Session,
     SessionController,
     StateKeeper,
     UseRecorder,
-    changed_by_hand,
+    user_overrides,
 )
 from excerpt.tui.settings.controller import SettingsController
 from excerpt.tui.startup import LATER, NEXT, import_all
@@ -82,7 +82,7 @@ _LOADING = 0.5
 
 Meanwhile the modules that a query needs are loaded. Both at once would make the first query take half as long again.
 """
-_LOOK = 2.0
+_POLL_SECONDS = 2.0
 """Seconds between periodic checks.
 
 They save the session, of which a crash or a closed terminal loses at most this much, and look for changed settings
@@ -169,7 +169,7 @@ class MainScreen(PromptScreen):
         self._begun = False
         self._is_first = vault == DEMO
         """Whether first steps are explained: in the demo, and once in a vault of the user's own."""
-        self.is_furnished = False
+        self.is_populated = False
         """Whether the first tab is complete; parts that the first frame does not show are mounted right after it."""
 
     def compose(self) -> ComposeResult:
@@ -188,24 +188,24 @@ class MainScreen(PromptScreen):
     def on_mount(self) -> None:
         self.query_one(TabBar).vault = self.vault.name
         self._resume_session()
-        self.call_after_refresh(self._begin_when_drawn)
+        self.call_after_refresh(self._start_when_drawn)
 
-    def _begin_when_drawn(self) -> None:
-        """Call `_begin` when the first frame is drawn.
+    def _start_when_drawn(self) -> None:
+        """Call `_start` when the first frame is drawn.
 
         Textual draws nothing until the app's own messages at the start are handled, although it has refreshed.
         """
         if self.app._batch_count:
-            self.set_timer(FRAME, self._begin_when_drawn)
+            self.set_timer(FRAME, self._start_when_drawn)
         else:
             self.refresh(layout=True)
-            self.call_after_refresh(self._begin)
+            self.call_after_refresh(self._start)
 
-    async def _begin(self) -> None:
+    async def _start(self) -> None:
         """Do everything that takes time after the first frame: the other tabs, the engine, the index."""
         await asyncio.to_thread(import_all, NEXT)
         await self._search.mount_panels()
-        self.is_furnished = True
+        self.is_populated = True
         await asyncio.to_thread(import_all, LATER)
         from excerpt.tui.insight.overview_pane import OverviewPane
         from excerpt.tui.memory.pane import MemoryPane
@@ -221,12 +221,12 @@ class MainScreen(PromptScreen):
             split.share = self._search.share
         self.show_index()
         self.index.open()
-        self.set_interval(_LOOK, self._look_for_newer)
+        self.set_interval(_POLL_SECONDS, self._open_newer)
         await self._search.keep_queries(self._queries)
         self._resume_tab()
         self._search.restore(await self._marks.read())
         await self._settings.begin()
-        self.set_interval(_LOOK, self._look_at_settings)
+        self.set_interval(_POLL_SECONDS, self._look_at_settings)
 
     async def keep_all(self) -> None:
         """Save everything that is restored when this vault is opened again."""
@@ -285,7 +285,7 @@ class MainScreen(PromptScreen):
             for overview in self._overview_panes():
                 overview.index_changed()
         else:
-            self._search.look_for_gone()
+            self._search.refresh_missing_marks()
         if first:
             self.set_timer(_LOADING, self.index.start_unless_ended)
 
@@ -294,23 +294,23 @@ class MainScreen(PromptScreen):
     @on(IndexPaused)
     @on(IndexCancelled)
     @on(IndexEnded)
-    def _index_told(self, message: Message) -> None:
-        self.index.hear(message)
+    def _handle_index_message(self, message: Message) -> None:
+        self.index.handle(message)
 
     @on(IndexBuilt)
     def _index_built(self, message: IndexBuilt) -> None:
-        self.index.hear(message)
+        self.index.handle(message)
         if self._emptied is not None:
             self._emptied.dismiss(False)
 
     @on(IndexEmptied)
     def _index_emptied(self, message: IndexEmptied) -> None:
-        self.index.hear(message)
+        self.index.handle(message)
         self._ask_about_emptied()
 
     @on(Failure)
-    def _failure_came(self, message: Failure) -> None:
-        self.index.hear(message)
+    def _handle_failure(self, message: Failure) -> None:
+        self.index.handle(message)
 
     @on(MemoryChanged)
     def _memory_changed(self, message: MemoryChanged) -> None:
@@ -330,8 +330,8 @@ class MainScreen(PromptScreen):
         if self._index_dialog is not None:
             self._index_dialog.state = state
 
-    def _look_for_newer(self) -> None:
-        self.run_worker(self.index.look_for_newer(), group="look", exclusive=True)
+    def _open_newer(self) -> None:
+        self.run_worker(self.index.open_newer(), group="look", exclusive=True)
 
     @on(TabBar.StatePicked)
     def action_open_index(self) -> None:
@@ -429,7 +429,7 @@ class MainScreen(PromptScreen):
         if tab == "memory":
             self.query_one(MemoryPane).reload()
         elif tab == "overview":
-            self.query_one(OverviewPane).come_up(self._search.query_text)
+            self.query_one(OverviewPane).activate(self._search.query_text)
 
     @on(TabBar.Picked)
     def _tab_picked(self, event: TabBar.Picked) -> None:
@@ -500,18 +500,18 @@ class MainScreen(PromptScreen):
             self.action_show_tab(session.tab)
         if self.settings.screen.restore:
             self._session.begin()
-            self.set_interval(_LOOK, self.keep_session)
+            self.set_interval(_POLL_SECONDS, self.keep_session)
 
     def keep_session(self) -> None:
         """Save the session soon. Called while all widgets exist."""
         if self._session.is_kept:
-            self._session.keep(changed_by_hand(self._session_now(), self.settings))
+            self._session.keep(user_overrides(self._session_now(), self.settings))
 
     def _session_now(self) -> Session:
         pane, place = self._search, self._session.awaited
         hit = pane.selected
         if place is None and hit is not None:
-            place = SelectedPlace(hit.fragment.id, hit.fragment.path, hit.fragment.line_start)
+            place = SelectedPosition(hit.fragment.id, hit.fragment.path, hit.fragment.line_start)
         tab = self.query_one(TabBar).active
         return Session(tab, pane.query_text, place, pane.strategy, pane.scope, pane.budget, pane.form, pane.share)
 
@@ -619,10 +619,10 @@ class MainScreen(PromptScreen):
         return said is None
 
     def _edit(self, file: Path, line: int) -> bool:
-        by_itself = self.index.state.changes_are_seen
+        by_itself = self.index.state.detects_changes
         seen = "What you save is found at once." if by_itself else "“Update the index” takes in what you save."
         editor = self.settings.screen.editor
-        return self._programs.edit(editor, file, line, seen=seen, edited=self.index.take_in_edit)
+        return self._programs.edit(editor, file, line, seen=seen, edited=self.index.update_after_edit)
 
     @on(ObsidianRequested)
     def _obsidian_requested(self, message: ObsidianRequested) -> None:

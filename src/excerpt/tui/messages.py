@@ -40,10 +40,10 @@ class Location:
 
 @dataclass
 class IndexOpened(Message):
-    """The engine now reads this generation. `anew`: it answers with other settings than before."""
+    """The engine now reads this generation. `is_repeat`: it answers with other settings than before."""
 
     status: Status
-    anew: bool = False
+    is_repeat: bool = False
 
 
 @dataclass

@@ -101,7 +101,7 @@ _Budget = Annotated[int, msgspec.Meta(ge=1)]
 
 
 @dataclass(frozen=True, slots=True)
-class SelectedPlace:
+class SelectedPosition:
     """The selected fragment: its id, and its line, by which it is found again after an edit."""
 
     fragment: str
@@ -115,7 +115,7 @@ class Session:
 
     tab: str = "search"
     query: str = ""
-    place: SelectedPlace | None = None
+    place: SelectedPosition | None = None
     strategy: Strategy | None = None
     scope: Scope | None = None
     budget: _Budget | None = None
@@ -142,7 +142,7 @@ def write_session(file: Path, session: Session) -> None:
     write_value(file, session)
 
 
-def row_of(place: SelectedPlace, hits: Sequence[Hit]) -> int | None:
+def row_of(place: SelectedPosition, hits: Sequence[Hit]) -> int | None:
     """Return the row of the selected fragment, else of the nearest one in its note; None if there is none.
 
     `hits` answer the same query.
@@ -156,7 +156,7 @@ def row_of(place: SelectedPlace, hits: Sequence[Hit]) -> int | None:
     return min(of_note)[1] if of_note else None
 
 
-def changed_by_hand(session: Session, settings: Settings) -> Session:
+def user_overrides(session: Session, settings: Settings) -> Session:
     """Return a session without the values that equal the settings."""
     return replace(
         session,

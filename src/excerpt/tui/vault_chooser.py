@@ -296,11 +296,11 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
 
     def on_mount(self) -> None:
         self.query_one(Field).focus()
-        self._aside(self._read_known, self._known_read)
+        self._run_in_thread(self._read_known, self._known_read)
 
     # --- in threads ---------------------------------------------------------------------------------------------------
 
-    def _aside(self, work: Callable[[], Found], then: Callable[[Found], None]) -> None:
+    def _run_in_thread(self, work: Callable[[], Found], then: Callable[[Found], None]) -> None:
         """Run `work` in a thread, then `then` with its result on the event loop."""
         threading.Thread(target=lambda: self.call_later(then, work()), name="vaults", daemon=True).start()
 
@@ -346,7 +346,7 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
     def _known_read(self, rows: tuple[VaultRow, ...]) -> None:
         self._known = rows
         self._show_known()
-        self._aside(partial(missing, rows), self._looked)
+        self._run_in_thread(partial(missing, rows), self._looked)
 
     def _looked(self, gone: frozenset[Path]) -> None:
         self.missing = gone
@@ -390,7 +390,7 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
         width = max(map(len, told), default=0)
         options.set_options(self._line(row, f"{said:<{width}}") for row, said in zip(rows, told, strict=True))
         options.highlighted = min(cursor, len(rows) - 1) if rows else None
-        self._say_if_none()
+        self._show_if_none()
 
     def _line(self, row: VaultRow, told: str) -> Content:
         gone = row.path in self.missing
@@ -405,9 +405,9 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
         failure = self.query_one("#trouble", Static)
         failure.update(Content(visible(told)))
         failure.display = bool(told)
-        self._say_if_none()
+        self._show_if_none()
 
-    def _say_if_none(self) -> None:
+    def _show_if_none(self) -> None:
         """Show the explanation of an empty list, unless an error is shown."""
         none = self.query_one("#none", Static)
         none.display = bool(self._typed) and not self.rows and not self.query_one("#trouble").display
@@ -432,7 +432,7 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
         self._tell("")
         if is_path(self._typed):
             typed = self._typed
-            self._aside(partial(self._find, typed), partial(self._folders_found, typed))
+            self._run_in_thread(partial(self._find, typed), partial(self._folders_found, typed))
         else:
             self._show_known()
 
@@ -491,7 +491,7 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
                 return
             self._tell("")
             self._wanted = wanted
-            self._aside(partial(self._open, wanted), partial(self._opened, wanted))
+            self._run_in_thread(partial(self._open, wanted), partial(self._opened, wanted))
 
     def action_forget(self) -> None:
         """Remove the selected vault from the list of recent vaults."""

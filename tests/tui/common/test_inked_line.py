@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.style import Style
 
-from excerpt.tui.common.line_drawing import Ink, StyledRun, wrap
+from excerpt.tui.common.line_drawing import StyledRun, TextStyle, wrap
 from excerpt.tui.common.strips import fit, fit_parts, line
 
 PLAIN = Style.null()
@@ -17,8 +17,8 @@ PLAIN = Style.null()
 words = st.text(alphabet=st.one_of(st.characters(categories=["L", "Nd", "P", "Zs"]), st.sampled_from("日本語 ")))
 
 
-def rows(text: str, width: int, hang: int = 0) -> list[str]:
-    return ["".join(run.text for run in row) for row in wrap([StyledRun(text, Ink.PLAIN)], width, hang)]
+def rows(text: str, width: int, hanging_indent: int = 0) -> list[str]:
+    return ["".join(run.text for run in row) for row in wrap([StyledRun(text, TextStyle.PLAIN)], width, hanging_indent)]
 
 
 def test_it_wraps_at_spaces() -> None:
@@ -66,7 +66,7 @@ def test_wide_characters_count_as_two_and_may_be_parted_anywhere() -> None:
 
 
 def test_continuation_rows_leave_room_for_their_hang() -> None:
-    assert rows("- one two three", 9, hang=2) == ["- one two", "three"]
+    assert rows("- one two three", 9, hanging_indent=2) == ["- one two", "three"]
 
 
 def test_an_empty_line_is_one_row() -> None:
@@ -74,8 +74,10 @@ def test_an_empty_line_is_one_row() -> None:
 
 
 @given(words, st.integers(1, 40), st.integers(0, 10))
-def test_no_row_is_wider_than_the_line_and_nothing_but_spaces_is_lost(text: str, width: int, hang: int) -> None:
-    wrapped = rows(text, max(width, 2), hang)
+def test_no_row_is_wider_than_the_line_and_nothing_but_spaces_is_lost(
+    text: str, width: int, hanging_indent: int
+) -> None:
+    wrapped = rows(text, max(width, 2), hanging_indent)
     assert all(cell_len(row) <= max(width, 2) for row in wrapped)
     assert "".join(wrapped).replace(" ", "") == text.replace(" ", "")
 

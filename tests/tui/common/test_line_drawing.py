@@ -11,16 +11,16 @@ from hypothesis import strategies as st
 from excerpt.kinds import LinkKind
 from excerpt.text.inline import visible_characters
 from excerpt.text.line_context import Context, LineContext
-from excerpt.tui.common.line_drawing import LONGEST, Ink, LinkTo, draw_line
+from excerpt.tui.common.line_drawing import LONGEST, LinkTo, TextStyle, draw_line
 
 
 def drawn(text: str, context: Context = Context.PROSE, *matches: tuple[int, int]) -> str:
     return "".join(run.text for run in draw_line(1, text, LineContext(context), matches).runs)
 
 
-def inked(text: str, ink: Ink, context: Context = Context.PROSE, *matches: tuple[int, int]) -> list[str]:
+def inked(text: str, text_style: TextStyle, context: Context = Context.PROSE, *matches: tuple[int, int]) -> list[str]:
     """Return the runs of a line that have a style."""
-    return [run.text for run in draw_line(1, text, LineContext(context), matches).runs if ink in run.ink]
+    return [run.text for run in draw_line(1, text, LineContext(context), matches).runs if text_style in run.text_style]
 
 
 @pytest.mark.parametrize(
@@ -53,23 +53,23 @@ def test_markdown_marks_are_taken_away_or_drawn(text: str, shown: str) -> None:
 
 def test_a_heading_keeps_its_marks_faint_so_that_its_level_shows_without_colours() -> None:
     assert drawn("## Title") == "## Title"
-    assert inked("## Title", Ink.FAINT) == ["##"]
-    assert inked("## Title", Ink.HEADING) == ["##", " Title"]
+    assert inked("## Title", TextStyle.FAINT) == ["##"]
+    assert inked("## Title", TextStyle.HEADING) == ["##", " Title"]
 
 
 def test_tags_are_inked_and_headings_or_anchors_are_not_tags() -> None:
-    assert inked("see #sync/mobile, not #1 nor a#b", Ink.TAG) == ["#sync/mobile"]
+    assert inked("see #sync/mobile, not #1 nor a#b", TextStyle.TAG) == ["#sync/mobile"]
 
 
 def test_a_done_task_is_inked_as_done() -> None:
-    assert inked("- [x] write it", Ink.DONE) == ["write it"]
-    assert inked("- [ ] write it", Ink.DONE) == []
+    assert inked("- [x] write it", TextStyle.DONE) == ["write it"]
+    assert inked("- [ ] write it", TextStyle.DONE) == []
 
 
 def test_a_link_knows_where_it_leads() -> None:
     line = draw_line(1, "[[Note#Part|a *name*]] and [text](a/b.md#c) at https://example.org.")
-    led = [(run.text, run.to) for run in line.runs if run.to]
-    assert led == [
+    primary = [(run.text, run.to) for run in line.runs if run.to]
+    assert primary == [
         ("a *name*", LinkTo(LinkKind.WIKILINK, "Note#Part")),
         ("text", LinkTo(LinkKind.MARKDOWN, "a/b.md#c")),
         ("https://example.org", LinkTo(LinkKind.MARKDOWN, "https://example.org")),
@@ -86,8 +86,8 @@ def test_code_in_a_quote_keeps_the_bar_of_the_quote() -> None:
 
 
 def test_a_match_is_inked_where_its_characters_went() -> None:
-    assert inked("a **sync** b", Ink.MATCH, Context.PROSE, (4, 8)) == ["sync"]
-    assert inked("[[Some target|sync it]]", Ink.MATCH, Context.PROSE, (14, 18)) == ["sync"]
+    assert inked("a **sync** b", TextStyle.MATCH, Context.PROSE, (4, 8)) == ["sync"]
+    assert inked("[[Some target|sync it]]", TextStyle.MATCH, Context.PROSE, (14, 18)) == ["sync"]
 
 
 def test_a_line_too_long_to_draw_says_how_much_is_missing() -> None:
@@ -95,10 +95,10 @@ def test_a_line_too_long_to_draw_says_how_much_is_missing() -> None:
 
 
 def test_continuation_lines_hang_under_the_text_of_their_item() -> None:
-    assert draw_line(1, "- item").hang == 2
-    assert draw_line(1, "- [ ] task").hang == 2
-    assert draw_line(1, "10. item").hang == 4
-    assert draw_line(1, "plain").hang == 0
+    assert draw_line(1, "- item").hanging_indent == 2
+    assert draw_line(1, "- [ ] task").hanging_indent == 2
+    assert draw_line(1, "10. item").hanging_indent == 4
+    assert draw_line(1, "plain").hanging_indent == 0
 
 
 hostile = st.text(alphabet=st.one_of(st.sampled_from("*_=`~[]()!|#<>%-+ \\\t\x1b\x07\u202e\u200b"), st.characters()))

@@ -72,39 +72,39 @@ def case(tmp_path: Path) -> Case:
 def test_what_fails_at_every_key_is_told_once_until_the_index_is_another(case: Case) -> None:
     failure = Failure("pack", "No tokenizer", "The tokenizer is gone.", "Choose another.")
     for _ in range(3):
-        case.index.hear(failure)
+        case.index.handle(failure)
     assert case.told == ["The tokenizer is gone. Choose another."]
     case.index.opened(IndexOpened(STATUS))
-    case.index.hear(failure)
+    case.index.handle(failure)
     assert len(case.told) == 2
 
 
 def test_a_damaged_index_is_mended_once_a_generation(case: Case) -> None:
     for _ in range(3):
-        case.index.hear(DAMAGED)
+        case.index.handle(DAMAGED)
     assert case.process.sent == ["update"]
     case.index.opened(IndexOpened(STATUS))
-    case.index.hear(DAMAGED)
+    case.index.handle(DAMAGED)
     assert case.process.sent == ["update", "update"]
 
 
 def test_an_index_that_cannot_be_opened_is_trouble_and_has_the_process_make_it(case: Case) -> None:
     case.process.is_running = False
     case.index.state = replace(case.index.state, watch=Watch.EVENTS)
-    case.index.hear(Failure("open", "The index cannot be used", "It is gone."))
+    case.index.handle(Failure("open", "The index cannot be used", "It is gone."))
     assert case.process.is_running
 
 
 def test_a_generation_is_opened_once_however_often_it_is_told(case: Case) -> None:
     progress = replace(PROGRESS, generation=8)
     for _ in range(3):
-        case.index.hear(IndexProgressed(progress))
+        case.index.handle(IndexProgressed(progress))
     assert case.engine.opens == 1
 
 
 def test_the_generation_in_use_is_not_opened_again(case: Case) -> None:
     case.index.opened(IndexOpened(STATUS))
-    case.index.hear(IndexProgressed(replace(PROGRESS, generation=STATUS.generation)))
+    case.index.handle(IndexProgressed(replace(PROGRESS, generation=STATUS.generation)))
     assert case.engine.opens == 0
 
 
@@ -112,7 +112,7 @@ def test_the_generation_in_use_is_not_opened_again(case: Case) -> None:
     ("message", "otherwise"),
     [
         (IndexOpened(STATUS), False),
-        (IndexOpened(STATUS, anew=True), True),
+        (IndexOpened(STATUS, is_repeat=True), True),
         (IndexOpened(replace(STATUS, generation=8)), True),
     ],
 )
@@ -124,7 +124,7 @@ def test_everything_is_asked_again_only_where_it_may_be_answered_otherwise(
 
 
 def test_an_update_asked_for_while_paused_says_when_it_begins(case: Case) -> None:
-    case.index.hear(IndexPaused(paused=True))
+    case.index.handle(IndexPaused(paused=True))
     case.told.clear()
     case.index.ask("update")
     assert case.process.sent == ["update"]
@@ -132,32 +132,32 @@ def test_an_update_asked_for_while_paused_says_when_it_begins(case: Case) -> Non
 
 
 def test_the_end_of_a_process_that_was_started_again_meanwhile_is_not_heard(case: Case) -> None:
-    case.index.hear(IndexWatched(polling=False))
-    case.index.hear(IndexEnded())
+    case.index.handle(IndexWatched(polling=False))
+    case.index.handle(IndexEnded())
     assert case.index.state.watch is Watch.EVENTS
 
 
 def test_the_end_of_the_process_is_heard(case: Case) -> None:
     case.process.is_running = False
-    case.index.hear(IndexEnded())
+    case.index.handle(IndexEnded())
     assert case.index.state.watch is Watch.ENDED
 
 
 def test_a_process_that_has_ended_is_started_by_the_user_alone(case: Case) -> None:
     case.process.is_running = False
-    case.index.hear(IndexEnded())
-    case.index.take_in_edit()
+    case.index.handle(IndexEnded())
+    case.index.update_after_edit()
     assert not case.process.is_running
     case.index.ask("update")
     assert case.process.is_running
 
 
 def test_an_edit_is_looked_for_where_changes_are_not_seen(case: Case) -> None:
-    case.index.hear(IndexWatched(polling=False))
-    case.index.take_in_edit()
+    case.index.handle(IndexWatched(polling=False))
+    case.index.update_after_edit()
     assert case.process.sent == []
-    case.index.hear(IndexWatched(polling=True))
-    case.index.take_in_edit()
+    case.index.handle(IndexWatched(polling=True))
+    case.index.update_after_edit()
     assert case.process.sent == ["update"]
 
 

@@ -17,7 +17,7 @@ from excerpt.settings import Places, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.bars import TabBar
 from excerpt.tui.common.dialog import Confirm
-from excerpt.tui.common.notice import Notice, Said
+from excerpt.tui.common.notice import EmptyState, Notice
 from excerpt.tui.index.controller import Watch
 from excerpt.tui.index.dialog import IndexDialog
 from excerpt.tui.search.hit_list import HitList
@@ -47,7 +47,7 @@ def bar(app: ExcerptApp) -> str:
 
 async def index_opened(pilot: AppPilot, app: ExcerptApp) -> IndexDialog:
     """Open the dialog as the palette does, and return it."""
-    await until(pilot, lambda: screen_of(app).is_furnished, "the screen")
+    await until(pilot, lambda: screen_of(app).is_populated, "the screen")
     await app.run_action("open_index", screen_of(app))
     await until(pilot, lambda: isinstance(top_screen(app), IndexDialog) and top_screen(app).is_mounted, "the dialog")
     dialog = top_screen(app)
@@ -198,7 +198,9 @@ async def test_all_buttons_are_in_sight_at_any_size(app: ExcerptApp, vault: Path
         await until(pilot, lambda: "30 skipped" in bar(app), "the skipped files")
         dialog = await index_opened(pilot, app)
         state = dialog.state
-        failure = Said("The indexing process ended early", "It was killed.", "Update starts it again.", serious=True)
+        failure = EmptyState(
+            "The indexing process ended early", "It was killed.", "Update starts it again.", serious=True
+        )
         dialog.state = replace(state, failure=failure, progress=PROGRESS, unfinished=True)
         for size in ((60, 15), (80, 24), (140, 45)):
             await pilot.resize_terminal(*size)

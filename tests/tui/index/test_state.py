@@ -34,7 +34,7 @@ BUSY = Failure("index", IndexBusyError.title, "Another excerpt is indexing.")
 def known(*messages: Message) -> IndexState:
     state = IndexState()
     for message in messages:
-        state = state.heard(message)
+        state = state.with_message(message)
     return state
 
 
@@ -66,8 +66,8 @@ def test_the_first_build_is_shown_at_once() -> None:
 
 def test_trouble_stays_until_a_build_succeeds() -> None:
     failed = known(OPENED, WATCHED, Failure("index", "Title", "No space left.", "Make room."))
-    assert failed.heard(IndexProgressed(PROGRESS)).failure == failed.failure
-    assert failed.heard(IndexBuilt(REPORT)).failure is None
+    assert failed.with_message(IndexProgressed(PROGRESS)).failure == failed.failure
+    assert failed.with_message(IndexBuilt(REPORT)).failure is None
 
 
 def test_another_excerpt_that_indexes_is_forgotten_when_this_one_has_its_turn() -> None:
@@ -80,16 +80,16 @@ def test_a_cancelled_build_is_remembered_until_the_rest_was_asked_for_and_read()
     cancelled = known(OPENED, WATCHED, IndexProgressed(PROGRESS), IndexCancelled())
     assert cancelled.progress is None
     assert "Update reads the rest" in dict(status_facts(cancelled))["unfinished"]
-    assert cancelled.heard(IndexBuilt(REPORT)).unfinished
-    assert not replace(cancelled, asked=True).heard(IndexBuilt(REPORT)).unfinished
+    assert cancelled.with_message(IndexBuilt(REPORT)).unfinished
+    assert not replace(cancelled, asked=True).with_message(IndexBuilt(REPORT)).unfinished
 
 
 def test_an_emptied_vault_is_trouble_until_notes_are_back_or_agreed_to_be_gone() -> None:
     emptied = known(OPENED, WATCHED, IndexEmptied(171, "No note is left."))
     assert emptied.failure is not None
     assert emptied.failure.sentence == "No note is left."
-    assert not emptied.heard(IndexBuilt(REPORT)).emptied
-    assert emptied.heard(IndexBuilt(REPORT)).failure is None
+    assert not emptied.with_message(IndexBuilt(REPORT)).emptied
+    assert emptied.with_message(IndexBuilt(REPORT)).failure is None
 
 
 def test_the_file_in_work_is_told_with_its_time_only_when_it_takes_long() -> None:

@@ -91,6 +91,6 @@ def test_the_filter_put_last_that_still_stands_is_taken_off_first() -> None:
         bench.insight.toggle_filter(condition)
         bench.engine.answer("narrow", f"{condition} {bench.query}")
     bench.query = "tag:work sync"
-    assert bench.insight.take_filter()
+    assert bench.insight.pop_filter()
     assert bench.query == "sync"
-    assert not bench.insight.take_filter()
+    assert not bench.insight.pop_filter()

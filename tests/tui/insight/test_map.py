@@ -41,7 +41,7 @@ async def settled(pilot: AppPilot, app: ExcerptApp) -> None:
     def known() -> bool:
         shown = panel_of(app).vault_map
         query = pane.result.query if pane.result is not None else field_of(app).value
-        return pane.asked_all_answered and pane.side.is_answered and (shown is None or shown.query == query)
+        return pane.is_up_to_date and pane.side.is_answered and (shown is None or shown.query == query)
 
     await until(pilot, known, "the map")
     await pilot.pause()

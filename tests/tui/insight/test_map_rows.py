@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from excerpt.tui.insight.controller import stands_in, without
+from excerpt.tui.insight.controller import has_filter, without
 from excerpt.tui.insight.map import OPEN_AT_FIRST, MapRow, rows_of
 from tests.tui.nearby import map_of
 
@@ -66,15 +66,15 @@ def test_closed_years_show_each_year_between_and_a_year_its_twelve_months() -> N
     ],
 )
 def test_a_filter_is_taken_off_wherever_it_stands(query: str, condition: str, rest: str) -> None:
-    assert stands_in(query, condition)
+    assert has_filter(query, condition)
     assert without(query, condition) == rest
 
 
 @pytest.mark.parametrize("query", ["-tag:x sync", "tag:xy sync", "mytag:x", ""])
 def test_another_word_that_holds_the_filter_is_not_the_filter(query: str) -> None:
-    assert not stands_in(query, "tag:x")
+    assert not has_filter(query, "tag:x")
     assert without(query, "tag:x") == query
 
 
 def test_a_branch_that_no_filter_leads_to_stands_in_no_query() -> None:
-    assert not stands_in("sync", "")
+    assert not has_filter("sync", "")

@@ -19,7 +19,7 @@ from excerpt.search.engine import Engine
 from excerpt.settings import Places, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.bars import TabBar
-from excerpt.tui.common.line_drawing import Ink
+from excerpt.tui.common.line_drawing import TextStyle
 from excerpt.tui.common.notice import Notice
 from excerpt.tui.insight.overview_list import OverviewList
 from excerpt.tui.insight.overview_pane import OverviewPane, TopicStatus, in_overview
@@ -322,7 +322,7 @@ async def test_the_passage_of_the_selected_line_stands_beside_with_the_topic_mar
         await select(pilot, app, "main notes")
         window = preview.window
         assert window is not None
-        marked = [run.text for line in window.lines for run in line.runs if "MATCH" in str(run.ink)]
+        marked = [run.text for line in window.lines for run in line.runs if "MATCH" in str(run.text_style)]
         assert {text.casefold() for text in marked} == {"bees"}
 
 
@@ -368,7 +368,7 @@ async def test_stop_words_of_a_topic_are_not_marked_in_its_passages(bees: tuple[
     topic = "the queen in the hive"
     window = AskPassage(Place("Bees/Queen.md", "Queen", 7, 11), topic, engine.marks(topic)).answer(engine)
     assert window is not None
-    marked = {run.text.casefold() for line in window.lines for run in line.runs if Ink.MATCH in run.ink}
+    marked = {run.text.casefold() for line in window.lines for run in line.runs if TextStyle.MATCH in run.text_style}
     assert marked == {"queen", "hive"}
     snapshot.close()
 

@@ -42,7 +42,7 @@ def why_of(app: ExcerptApp) -> list[str]:
 async def press(pilot: AppPilot, app: ExcerptApp, *keys: str) -> None:
     for key in keys:
         await pilot.press(key)
-    await until(pilot, lambda: pane_of(app).side.is_answered and pane_of(app).asked_all_answered, "the answers")
+    await until(pilot, lambda: pane_of(app).side.is_answered and pane_of(app).is_up_to_date, "the answers")
     await pilot.pause()
 
 
@@ -176,7 +176,7 @@ async def test_a_note_that_is_gone_and_what_goes_wrong_are_told(
     async with app.run_test(size=(80, 24)) as pilot:
         await opened_on(pilot, app, "conflict")
         pane, notice = pane_of(app), panel_of(app).query_one(Notice)
-        pane.side._related_came(None)
+        pane.side._related_loaded(None)
         await until(pilot, lambda: notice.said.title == "That note is not in the index any more", "the notice")
         monkeypatch.setattr(AskRelated, "answer", failing("[x] cannot be read."))
         pane.search()

@@ -44,7 +44,7 @@ async def answered(pilot: AppPilot, app: ExcerptApp, query: str) -> HitList:
     """Search, and return the list with the hits and memories of that query."""
     await search(pilot, app, query)
     pane = pane_of(app)
-    await until(pilot, lambda: pane.memories.is_answered and pane.asked_all_answered, "the memories")
+    await until(pilot, lambda: pane.memories.is_answered and pane.is_up_to_date, "the memories")
     return screen_of(app).query_one(HitList)
 
 
@@ -157,7 +157,7 @@ async def test_a_marked_memory_is_in_the_pack_with_a_source_line_of_its_own(
         await go_to_memory(pilot, rows)
         await pilot.press("tab")
         pane = pane_of(app)
-        await until(pilot, lambda: pane.asked_all_answered and pane.pack.packed is not None, "the pack")
+        await until(pilot, lambda: pane.is_up_to_date and pane.pack.packed is not None, "the pack")
         assert pane.pack.packed is not None
         (pack,) = pane.pack.packed.result.packs
         assert (pack.path, pack.text) == (name_of(memory.id), THOUGHT)
@@ -174,13 +174,13 @@ async def test_a_marked_memory_is_in_the_pack_again_when_the_marks_of_before_are
     async with first.run_test() as pilot:
         await go_to_memory(pilot, await answered(pilot, first, "red lentils with cumin"))
         await pilot.press("tab")
-        await until(pilot, lambda: pane_of(first).asked_all_answered, "the pack")
+        await until(pilot, lambda: pane_of(first).is_up_to_date, "the pack")
     again = app_with(MemorySettings(), vault, places)
     async with again.run_test() as pilot:
         await until(pilot, lambda: bool(pane_of(again).pack.earlier), "the line of the mark")
         await pilot.press("unbound-show-earlier")
         await until(
-            pilot, lambda: len(pane_of(again).pack.choices.marks) == 1 and pane_of(again).asked_all_answered, "the pack"
+            pilot, lambda: len(pane_of(again).pack.choices.marks) == 1 and pane_of(again).is_up_to_date, "the pack"
         )
         packed = pane_of(again).pack.packed
         assert packed is not None

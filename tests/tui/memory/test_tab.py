@@ -298,7 +298,7 @@ async def memory_tab(pilot: AppPilot, app: ExcerptApp, count: int) -> MemoryList
     await until(pilot, lambda: screen_of(app).index.state.status is not None, "the index")
     await pilot.press("f4")
     pane, rows = screen_of(app).query_one(MemoryPane), screen_of(app).query_one(MemoryList)
-    await until(pilot, lambda: len(rows.memories) == count and pane.all_known, f"{count} memories")
+    await until(pilot, lambda: len(rows.memories) == count and pane.is_complete, f"{count} memories")
     return rows
 
 
@@ -423,7 +423,7 @@ async def test_a_changed_source_is_shown_beside_the_memory(app: ExcerptApp, vaul
     remembered_soup(vault, places, "# Lentil soup\n\nSimmer green lentils with cumin until they are soft.\n")
     async with app.run_test(size=(140, 45)) as pilot:
         rows = await memory_tab(pilot, app, 1)
-        assert rows.standings[rows.memories[0].id].kind == "changed"
+        assert rows.source_checks[rows.memories[0].id].kind == "changed"
         sides = [line.split("│") for line in view_of(app).splitlines() if "│" in line]
         assert [side.strip() for side in sides[0]] == ["as remembered", "as it is now"]
         assert "red" in sides[1][0]
@@ -437,7 +437,7 @@ async def test_the_new_text_of_a_source_is_taken(app: ExcerptApp, vault: Path, p
         rows = await memory_tab(pilot, app, 1)
         await pilot.press("escape", "t")
         await until(pilot, lambda: rows.memories[0].text == new, "the new text")
-        await until(pilot, lambda: rows.standings[rows.memories[0].id].kind == "fresh", "a source that agrees")
+        await until(pilot, lambda: rows.source_checks[rows.memories[0].id].kind == "fresh", "a source that agrees")
         await pilot.press("u")
         await until(pilot, lambda: rows.memories[0].text == SOUP, "the text as it was")
     assert store.all().memories[0].source == store_source(3)
@@ -531,4 +531,4 @@ def test_memories_and_their_sources_say_what_is_missing() -> None:
     assert in_memory("redo", kept) == "There is nothing to do again."
     assert in_memory("stale", MemoryViewState()) == "Nothing is remembered yet."
     assert in_memory("stale", kept) == "There is nothing to look at: every source is as it was."
-    assert in_memory("stale", MemoryViewState(total=1, to_look_at=True)) == ""
+    assert in_memory("stale", MemoryViewState(total=1, needs_review=True)) == ""

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from excerpt.model import Fragment, Section, Span
-from excerpt.tui.common.line_drawing import Ink
+from excerpt.tui.common.line_drawing import TextStyle
 from excerpt.tui.note.requests import set_off
 from excerpt.tui.note.window import REACH, WHOLE_REACH, NoteView, NoteWindow, spans_by_line, window_around
 
@@ -24,7 +24,7 @@ def text_of(window: NoteWindow, number: int) -> str:
 
 
 def matches(window: NoteWindow) -> list[tuple[int, str]]:
-    return [(line.number, run.text) for line in window.lines for run in line.runs if Ink.MATCH in run.ink]
+    return [(line.number, run.text) for line in window.lines for run in line.runs if TextStyle.MATCH in run.text_style]
 
 
 def test_a_short_note_is_shown_whole_with_its_own_line_numbers() -> None:
@@ -91,9 +91,9 @@ def shown(note: str, *, aligned: bool = True) -> list[str]:
     return ["".join(run.text for run in (aligned and line.aligned) or line.runs) for line in lines]
 
 
-def inked(note: str, ink: Ink) -> list[str]:
+def inked(note: str, text_style: TextStyle) -> list[str]:
     runs = (run for line in window_around(note, fragment_of(note, 1, 1), ()).lines for run in line.runs)
-    return [run.text for run in runs if ink in run.ink]
+    return [run.text for run in runs if text_style in run.text_style]
 
 
 def test_frontmatter_is_a_block_of_names_and_values_without_the_signs_of_yaml() -> None:
@@ -109,8 +109,8 @@ def test_frontmatter_is_a_block_of_names_and_values_without_the_signs_of_yaml() 
         "",
         "Text",
     ]
-    assert inked(note, Ink.TAG) == ["a, b/c"]
-    assert inked(note, Ink.LINK) == ["it"]
+    assert inked(note, TextStyle.TAG) == ["a, b/c"]
+    assert inked(note, TextStyle.LINK) == ["it"]
 
 
 def test_frontmatter_that_is_no_simple_list_of_values_stays_as_it_is() -> None:
@@ -129,18 +129,19 @@ def test_a_table_without_outer_bars_is_aligned_too_and_one_too_wide_is_left() ->
 
 
 def test_code_has_the_inks_of_its_language_where_it_names_one() -> None:
-    assert inked("```python\ndef f(): # why\n```", Ink.COMMENT) == ["# why"]
-    assert inked("```python\ndef f(): # why\n```", Ink.KEYWORD) == ["def"]
-    assert inked("```\ndef f(): # why\n```", Ink.KEYWORD) == []
-    assert inked("```no-such-language\ndef f()\n```", Ink.KEYWORD) == []
+    assert inked("```python\ndef f(): # why\n```", TextStyle.COMMENT) == ["# why"]
+    assert inked("```python\ndef f(): # why\n```", TextStyle.KEYWORD) == ["def"]
+    assert inked("```\ndef f(): # why\n```", TextStyle.KEYWORD) == []
+    assert inked("```no-such-language\ndef f()\n```", TextStyle.KEYWORD) == []
 
 
 @pytest.mark.parametrize(
-    ("kind", "ink"), [("note", Ink.CALLOUT), ("TIP", Ink.TIP), ("bug", Ink.DANGER), ("faq", Ink.WARNING)]
+    ("kind", "text_style"),
+    [("note", TextStyle.CALLOUT), ("TIP", TextStyle.TIP), ("bug", TextStyle.DANGER), ("faq", TextStyle.WARNING)],
 )
-def test_the_bar_of_a_callout_has_the_colour_of_its_kind_to_its_last_line(kind: str, ink: Ink) -> None:
+def test_the_bar_of_a_callout_has_the_colour_of_its_kind_to_its_last_line(kind: str, text_style: TextStyle) -> None:
     note = f"> [!{kind}] Title\n> body\n\n> quote"
-    assert [text for text in inked(note, ink) if text.startswith("▎")] == ["▎ ", "▎ "]
+    assert [text for text in inked(note, text_style) if text.startswith("▎")] == ["▎ ", "▎ "]
 
 
 def test_a_whole_note_is_shown_around_the_line_that_is_wanted_and_the_rest_counted() -> None:

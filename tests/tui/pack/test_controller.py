@@ -99,7 +99,7 @@ def test_without_marks_and_hits_there_is_no_pack_and_nothing_is_awaited() -> Non
 def test_a_pack_with_marked_memories_waits_until_they_are_read() -> None:
     bench = Bench(memories=None)
     bench.pack.restore(SavedMarks("sync", (Mark("memory:1", "memory:1"),)))
-    bench.pack.take_up()
+    bench.pack.restore_marks()
     bench.pack.ask(None, Strategy.AUTO)
     assert (bench.engine.asked, bench.pack.is_answered) == ({}, False)
     bench.memories = (Memory("1", "thought", (), "", "", ""),)
@@ -142,7 +142,7 @@ def test_marks_that_are_gone_are_told_once() -> None:
     bench.pack.toggle(mark_of(A))
     bench.pack.ask(None, Strategy.AUTO)
     bench.answer("first", mark_of(A))
-    assert [bench.pack.newly_gone(), bench.pack.newly_gone()] == [1, 0]
+    assert [bench.pack.newly_missing(), bench.pack.newly_missing()] == [1, 0]
 
 
 def test_an_empty_pack_is_not_copied() -> None:
@@ -178,7 +178,7 @@ def test_after_a_restart_the_pack_is_of_the_best_hits_until_the_marks_are_taken_
     bench.pack.ask(found("other", A), Strategy.AUTO)
     assert bench.engine.asked["pack"].request.marks == ()
     assert bench.pack.earlier == (mark_of(B),)
-    bench.pack.take_up()
+    bench.pack.restore_marks()
     bench.pack.ask(found("other", A), Strategy.AUTO)
     assert bench.engine.asked["pack"].request.marks == (mark_of(B),)
 

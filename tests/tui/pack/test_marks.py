@@ -76,7 +76,7 @@ async def test_marks_and_what_is_wished_for_them_are_one_line_at_the_next_start_
     async with app.run_test() as pilot:
         await search(pilot, app, "conflict")
         await pilot.press("tab", "ctrl+o", "s")
-        await until(pilot, lambda: pane_of(app).asked_all_answered, "the pack")
+        await until(pilot, lambda: pane_of(app).is_up_to_date, "the pack")
         marks, overrides = pane_of(app).pack.choices.marks, pane_of(app).pack.choices.of_marks
     assert read_marks(places.marks_file(vault)) == SavedMarks("conflict", marks, overrides)
     again = ExcerptApp(vault, Settings(), places)
@@ -88,7 +88,7 @@ async def test_marks_and_what_is_wished_for_them_are_one_line_at_the_next_start_
         line = screen_of(again).query_one("#before")
         assert (line.display, "1 marked before" in str(line.render())) == (True, True)
         await pilot.press("escape", "o")
-        await until(pilot, lambda: bar.marked == 1 and pane_of(again).asked_all_answered, "the pack of the marks")
+        await until(pilot, lambda: bar.marked == 1 and pane_of(again).is_up_to_date, "the pack of the marks")
         assert bar.pack is not None
         assert bar.pack.query == "conflict"
         assert {mark.fragment for mark in marks} <= {each for one in bar.pack.packs for each in one.fragment_ids}
@@ -111,7 +111,7 @@ async def test_the_question_of_a_pack_of_marks_is_the_last_one_asked(app: Excerp
         await search(pilot, app, "conflict")
         await pilot.press("tab", "ctrl+u")
         bar = screen_of(app).query_one(PackBar)
-        await until(pilot, lambda: pane_of(app).result is None and pane_of(app).asked_all_answered, "the pack")
+        await until(pilot, lambda: pane_of(app).result is None and pane_of(app).is_up_to_date, "the pack")
         assert bar.pack is not None
         assert bar.pack.query == "conflict"
 
@@ -120,7 +120,7 @@ async def marked_sync(pilot: AppPilot, app: ExcerptApp) -> None:
     """Mark the best fragment on conflicts, and wait for its pack."""
     await search(pilot, app, "conflict")
     await pilot.press("tab")
-    await until(pilot, lambda: pane_of(app).asked_all_answered and bool(pane_of(app).pack.choices.marks), "the pack")
+    await until(pilot, lambda: pane_of(app).is_up_to_date and bool(pane_of(app).pack.choices.marks), "the pack")
 
 
 def packed_paths(app: ExcerptApp) -> list[str]:

@@ -53,14 +53,14 @@ async def press(pilot: AppPilot, app: ExcerptApp, *keys: str) -> None:
     """Press keys, and wait for the pack after each."""
     for key in keys:
         await pilot.press(key)
-        await until(pilot, lambda: pane_of(app).asked_all_answered, "the pack")
+        await until(pilot, lambda: pane_of(app).is_up_to_date, "the pack")
     await pilot.pause()
 
 
 async def opened_on(pilot: AppPilot, app: ExcerptApp, query: str) -> None:
     """Search, and open the panel."""
     await search(pilot, app, query)
-    await until(pilot, lambda: pane_of(app).asked_all_answered, "the pack")
+    await until(pilot, lambda: pane_of(app).is_up_to_date, "the pack")
     await press(
         pilot, app, "unbound-scope", "unbound-scope", "unbound-scope", "ctrl+o"
     )  # scope none: each hit is a separate pack
@@ -240,11 +240,11 @@ async def test_the_panel_follows_the_query_and_the_budget(app: ExcerptApp) -> No
         await press(pilot, app, "slash", "ctrl+u")
         assert packs_of(app) == []
         await search(pilot, app, "lentil")
-        await until(pilot, lambda: pane_of(app).asked_all_answered, "the pack")
+        await until(pilot, lambda: pane_of(app).is_up_to_date, "the pack")
         assert packs_of(app)[0].title == "Lentil soup"
         pane_of(app).budget = 10
         await press(pilot, app)
-        await until(pilot, lambda: pane_of(app).asked_all_answered, "the pack")
+        await until(pilot, lambda: pane_of(app).is_up_to_date, "the pack")
         assert packs_of(app) == []
         assert {left.reason for left in left_of(app)} == {"too large"}
 
@@ -343,7 +343,7 @@ async def test_the_cost_of_the_selected_fragment_is_told_before_it_is_marked(app
 async def test_at_once_the_cost_is_the_stored_size_and_marked_as_a_guess(app: ExcerptApp) -> None:
     async with app.run_test(size=(140, 30)) as pilot:
         await search(pilot, app, "conflict")
-        await until(pilot, lambda: pane_of(app).asked_all_answered, "the pack")
+        await until(pilot, lambda: pane_of(app).is_up_to_date, "the pack")
         rows, bar = screen_of(app).query_one(HitList), screen_of(app).query_one(PackBar)
         rows.cursor = 1
         pane_of(app).show_cost()
@@ -359,10 +359,10 @@ async def test_a_fragment_that_has_no_room_is_said_to_have_none(app: ExcerptApp)
         assert pane.pack.packed is not None
         bar = screen_of(app).query_one(PackBar)
         pane.budget = pane.pack.packed.result.tokens
-        await until(pilot, lambda: pane.asked_all_answered and pane.pack.cost_is_known, "the cost")
+        await until(pilot, lambda: pane.is_up_to_date and pane.pack.cost_is_known, "the cost")
         assert " · marking this: too large · " in str(bar.render())
         pane.budget = pane.pack.packed.result.tokens + 40
-        await until(pilot, lambda: pane.asked_all_answered and pane.pack.cost_is_known, "the cost")
+        await until(pilot, lambda: pane.is_up_to_date and pane.pack.cost_is_known, "the cost")
         assert bar.cost is not None
         assert bar.cost.reason in {"out of budget", INSTEAD}
 
@@ -434,7 +434,7 @@ async def test_the_bar_says_that_only_the_best_hits_were_looked_at(vault: Path, 
     app = ExcerptApp(vault, Settings(pack=PackSettings(limit=1)), places)
     async with app.run_test(size=(80, 24)) as pilot:
         await search(pilot, app, "conflict")
-        await until(pilot, lambda: pane_of(app).asked_all_answered, "the pack")
+        await until(pilot, lambda: pane_of(app).is_up_to_date, "the pack")
         await pilot.pause()
         assert " · the best hit" in str(screen_of(app).query_one(PackBar).render())
 
@@ -486,7 +486,7 @@ async def test_marks_of_another_query_are_told_above_the_list_and_dropped_from_t
         assert not line.display
         await press(pilot, app, "ctrl+u")
         await search(pilot, app, "lentil")
-        await until(pilot, lambda: pane_of(app).asked_all_answered, "the pack")
+        await until(pilot, lambda: pane_of(app).is_up_to_date, "the pack")
         assert "● 1 marked before: o shows, x drops" in str(line.render())
         assert packs_of_bar(app) == 1
         await press(pilot, app, "escape", "x")

@@ -55,7 +55,7 @@ def printed(form: Format, vault: Path, template: Path, *words: str) -> bytes:
 
 
 async def copied(pilot: AppPilot, app: ExcerptApp, clipboard: Path) -> bytes:
-    await until(pilot, lambda: pane_of(app).asked_all_answered, "the pack")
+    await until(pilot, lambda: pane_of(app).is_up_to_date, "the pack")
     await pilot.press("ctrl+y")
     await until(pilot, clipboard.exists, "the copy")
     return clipboard.read_bytes()
@@ -70,7 +70,7 @@ async def test_marks_shaped_by_hand(form: Format, vault: Path, places: Places, t
         await search(pilot, app, "sync conflict")
         await pilot.press("tab", "tab", "tab", "ctrl+o")
         for key in ("shift+down", "s", "G", "x"):
-            await until(pilot, lambda: pane_of(app).asked_all_answered, "the pack")
+            await until(pilot, lambda: pane_of(app).is_up_to_date, "the pack")
             await pilot.press(key)
         text = await copied(pilot, app, clipboard)
     assert text

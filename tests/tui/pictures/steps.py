@@ -49,7 +49,7 @@ async def settled(pilot: Pilot[None]) -> None:
         hit, window = rows.selected, preview.window
         same = (hit and hit.fragment.id) == (window and window.fragment.id)
         known = pane.pack.cost_is_known and pane.memories.is_answered
-        return same and pane.asked_all_answered and known
+        return same and pane.is_up_to_date and known
 
     await until(pilot, shown, "the answers")
     await pilot.pause()

@@ -85,7 +85,7 @@ async def chips_and_doubt(pilot: Pilot[None]) -> None:
     await ready(pilot)
     await typed(pilot, 'tag:sync -path:Archive "line by')
     status = still(pilot).still.query_one("#search QueryStatus", QueryStatus)
-    await until(pilot, lambda: bool(status.doubt), "the doubt")
+    await until(pilot, lambda: bool(status.warning), "the doubt")
 
 
 async def passage(pilot: Pilot[None]) -> None:

@@ -55,7 +55,7 @@ async def listed(pilot: Pilot[None]) -> MemoryList:
     await ready(pilot)
     await pilot.press("f4")
     rows, pane = still(pilot).still.query_one(MemoryList), still(pilot).still.query_one(MemoryPane)
-    await until(pilot, lambda: rows.row_count > 1 and pane.all_known, "the memories")
+    await until(pilot, lambda: rows.row_count > 1 and pane.is_complete, "the memories")
     return rows
 
 
@@ -73,7 +73,7 @@ async def none_matches(pilot: Pilot[None]) -> None:
     rows = await listed(pilot)
     pane = still(pilot).still.query_one(MemoryPane)
     await pilot.press(*"source:Nowhere")
-    await until(pilot, lambda: not rows.row_count and pane.all_known, "no memory")
+    await until(pilot, lambda: not rows.row_count and pane.is_complete, "no memory")
 
 
 async def hinted(pilot: Pilot[None]) -> None:
@@ -82,7 +82,7 @@ async def hinted(pilot: Pilot[None]) -> None:
     pane = still(pilot).still.query_one(MemoryPane)
     hint = pane.query_one("#filter-hint", Static)
     await pilot.press(*"tga:kitchen")
-    await until(pilot, lambda: bool(str(hint.content)) and pane.all_known, "the hint")
+    await until(pilot, lambda: bool(str(hint.content)) and pane.is_complete, "the hint")
 
 
 @pytest.mark.parametrize("steps", [changed, own_thought], ids=lambda steps: steps.__name__)

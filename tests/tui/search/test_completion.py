@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from excerpt.tui.search.query_word import begun_at, completed, is_typed, without
+from excerpt.tui.search.query_word import completed, is_typed, token_at, without
 
 
 def at_bar(text: str) -> tuple[str, int]:
@@ -33,14 +33,14 @@ def at_bar(text: str) -> tuple[str, int]:
     ],
 )
 def test_the_word_at_the_cursor_is_taken_apart(text: str, operator: str, value: str) -> None:
-    begun = begun_at(*at_bar(text))
-    assert begun is not None
-    assert (begun.operator, begun.value) == (operator, value)
+    cursor_token = token_at(*at_bar(text))
+    assert cursor_token is not None
+    assert (cursor_token.operator, cursor_token.value) == (operator, value)
 
 
 @pytest.mark.parametrize("text", ['"two dev▏', '"two devices"▏', 'path:"my notes"▏'])
 def test_a_phrase_and_what_is_closed_are_not_completed(text: str) -> None:
-    assert begun_at(*at_bar(text)) is None
+    assert token_at(*at_bar(text)) is None
 
 
 @pytest.mark.parametrize(
@@ -55,9 +55,9 @@ def test_a_phrase_and_what_is_closed_are_not_completed(text: str) -> None:
 )
 def test_a_completion_takes_the_place_of_the_whole_word(text: str, by: str, expected: str) -> None:
     before, cursor = at_bar(text)
-    begun = begun_at(before, cursor)
-    assert begun is not None
-    assert completed(before, begun, by) == at_bar(expected)
+    cursor_token = token_at(before, cursor)
+    assert cursor_token is not None
+    assert completed(before, cursor_token, by) == at_bar(expected)
 
 
 def test_what_is_typed_is_told_from_what_is_put() -> None:
@@ -89,10 +89,10 @@ QUERIES = st.text(st.sampled_from('ab:#"-| \u540c/'), max_size=24)
 @given(QUERIES, st.integers(0, 24))
 def test_whatever_is_typed_only_the_word_at_the_cursor_is_replaced(text: str, place: int) -> None:
     cursor = min(place, len(text))
-    begun = begun_at(text, cursor)
-    if begun is not None:
-        assert begun.start <= cursor <= begun.end
-        query, at = completed(text, begun, "tag:x")
-        assert query.startswith(text[: begun.start])
-        assert query.endswith(text[begun.end :].lstrip())
+    cursor_token = token_at(text, cursor)
+    if cursor_token is not None:
+        assert cursor_token.start <= cursor <= cursor_token.end
+        query, at = completed(text, cursor_token, "tag:x")
+        assert query.startswith(text[: cursor_token.start])
+        assert query.endswith(text[cursor_token.end :].lstrip())
         assert query[:at].endswith("tag:x ")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from excerpt.tui.search import query_history
-from excerpt.tui.search.query_history import QueryHistory, Walk, add_query, forget_query, read_history
+from excerpt.tui.search.query_history import HistoryCursor, QueryHistory, add_query, forget_query, read_history
 
 
 def test_each_query_stands_once_the_newest_first() -> None:
@@ -28,14 +28,14 @@ def test_history_is_looked_through_by_words_in_any_order_and_case() -> None:
 
 
 def test_a_walk_goes_to_older_queries_and_back_and_ends_past_either_end() -> None:
-    walk = Walk(QueryHistory.of(["first", "second"])).moved(1)
-    assert walk is not None
-    assert walk.query == "second"
-    older = walk.moved(1)
+    step_history = HistoryCursor(QueryHistory.of(["first", "second"])).moved(1)
+    assert step_history is not None
+    assert step_history.query == "second"
+    older = step_history.moved(1)
     assert older is not None
     assert older.query == "first"
     assert older.moved(1) is None
-    assert walk.moved(-1) is None
+    assert step_history.moved(-1) is None
 
 
 def test_what_is_added_is_read_back_and_only_its_owner_may_read_it(tmp_path: Path) -> None:

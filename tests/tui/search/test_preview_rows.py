@@ -70,7 +70,7 @@ async def test_what_matched_stays_in_sight_when_the_terminal_gets_another_size(
             await pilot.pause()
             if not preview.region:
                 continue
-            await until(pilot, lambda: pane_of(app).asked_all_answered, "the answers")
+            await until(pilot, lambda: pane_of(app).is_up_to_date, "the answers")
             await pilot.pause()
             shown = [strip.text for strip in preview.render_lines(preview.region.reset_offset)]
             assert any("zeppelin" in row for row in shown), (size, shown)

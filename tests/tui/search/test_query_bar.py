@@ -156,11 +156,11 @@ async def test_what_does_not_do_what_it_looks_like_is_said_when_the_query_stands
     async with still.run_test(size=(80, 24)) as pilot:
         await typed(pilot, 'sync "two')
         status = screen_of(still).query_one(QueryStatus)
-        await until(pilot, lambda: bool(status.doubt), "the doubt")
+        await until(pilot, lambda: bool(status.warning), "the doubt")
         assert 'a " is still open' in status.render().plain
         assert screen_of(still).query_one(HitList).hits
         await typed(pilot, '"')
-        assert status.doubt == ""
+        assert status.warning == ""
 
 
 # --- history ----------------------------------------------------------------------------------------------------------

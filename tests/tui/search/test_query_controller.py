@@ -58,22 +58,22 @@ def test_how_another_query_was_read_is_not_told() -> None:
 def test_up_goes_back_through_the_history_from_an_empty_bar_alone() -> None:
     bench = Bench("typed")
     bench.queries.history = QueryHistory(("newest", "oldest"))
-    assert bench.queries.walk(-1, as_put=False) == (None, False)
+    assert bench.queries.step_history(-1, as_put=False) == (None, False)
     bench.text = ""
     for wanted in ("newest", "oldest"):
-        query, taken = bench.queries.walk(-1, as_put=True)
+        query, taken = bench.queries.step_history(-1, as_put=True)
         assert (query, taken) == (wanted, True)
         bench.text = wanted
-    assert bench.queries.walk(-1, as_put=True) == (None, True)
-    assert bench.queries.walk(1, as_put=True) == ("newest", True)
+    assert bench.queries.step_history(-1, as_put=True) == (None, True)
+    assert bench.queries.step_history(1, as_put=True) == ("newest", True)
 
 
 def test_past_the_newest_query_the_list_is_moved_again() -> None:
     bench = Bench()
     bench.queries.history = QueryHistory(("newest",))
-    bench.queries.walk(-1, as_put=True)
+    bench.queries.step_history(-1, as_put=True)
     bench.text = "newest"
-    assert bench.queries.walk(1, as_put=True) == (None, False)
+    assert bench.queries.step_history(1, as_put=True) == (None, False)
     assert not bench.queries.walks
 
 

@@ -62,13 +62,13 @@ async def linked_to(pilot: AppPilot, app: ExcerptApp) -> None:
 
 async def test_a_link_is_gone_to_by_a_letter_and_followed_by_enter_and_one_comes_back(app: ExcerptApp) -> None:
     async with app.run_test(size=(120, 30)) as pilot:
-        begun = await found(pilot, app)
+        cursor_token = await found(pilot, app)
         context(app).focus()
         await pilot.press("l", "enter")
         await linked_to(pilot, app)
         assert "⌫ back" in str(context(app).border_title)
         await pilot.press("backspace")
-        await until(pilot, lambda: window(app).fragment.id == begun, "the fragment it was followed from")
+        await until(pilot, lambda: window(app).fragment.id == cursor_token, "the fragment it was followed from")
         assert "⌫ back" not in str(context(app).border_title)
 
 

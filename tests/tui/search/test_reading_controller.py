@@ -80,8 +80,8 @@ def test_a_memory_is_no_note_to_read_on_in() -> None:
 def test_links_lead_away_from_what_is_selected_and_one_comes_back_to_where_it_was_scrolled() -> None:
     bench = Bench()
     bench.look(A)
-    heard: list[LinkFound] = []
-    bench.reading.ask_link(LinkTo(LinkKind.WIKILINK, "b"), heard.append)
+    after: list[LinkFound] = []
+    bench.reading.ask_link(LinkTo(LinkKind.WIKILINK, "b"), after.append)
     assert bench.engine.asked["link"].source == "a.md"
     bench.go(B)
     bench.go(C)

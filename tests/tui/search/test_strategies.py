@@ -96,7 +96,7 @@ async def test_a_long_title_is_shown_whole(tmp_path: Path) -> None:
         found = [result(Strategy.AUTO, "a"), result(Strategy.ADAPTIVE, "b")]
         long = "A title of many words that is far too long for the one line that there is, [bold]to its end"
         hit = replace(found[0].hits[0], fragment=replace(found[0].hits[0].fragment, title=long))
-        dialog.hear([replace(found[0], hits=(hit,)), found[1]])
+        dialog.handle([replace(found[0], hits=(hit,)), found[1]])
         await pilot.pause()
         drawn = " ".join(" ".join(strip.text for strip in app.screen._compositor.render_strips()).split())
         assert all(word in drawn for word in long.split())

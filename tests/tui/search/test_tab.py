@@ -26,7 +26,7 @@ from tests.tui.conftest import AppPilot, at_once, pane_of, screen_of, search, st
 
 
 async def packed(pilot: AppPilot, app: ExcerptApp) -> PackBar:
-    await until(pilot, lambda: pane_of(app).asked_all_answered, "the pack")
+    await until(pilot, lambda: pane_of(app).is_up_to_date, "the pack")
     return screen_of(app).query_one(PackBar)
 
 
@@ -240,8 +240,8 @@ async def test_a_strategy_that_took_over_from_the_one_asked_for_is_named(app: Ex
         result = pane_of(app).result
         assert result is not None
         status = screen_of(app).query_one(QueryStatus)
-        led = "" if result.strategy is Strategy.ADAPTIVE else f" ▸ {result.strategy}"
-        assert str(status.render()).startswith(f"adaptive{led} · ")
+        primary = "" if result.strategy is Strategy.ADAPTIVE else f" ▸ {result.strategy}"
+        assert str(status.render()).startswith(f"adaptive{primary} · ")
         status.answer = AnswerStatus(Strategy.SEMANTIC, 4)
         assert str(status.render()) == "adaptive ▸ semantic · 4 hits"
 
@@ -399,7 +399,7 @@ async def test_a_search_that_fails_says_so_where_the_hits_would_stand_and_in_one
             broken.setattr(AskSearch, "answer", failing("A part of it is missing."))
             for _ in range(3):
                 pane_of(app).search()
-                await until(pilot, lambda: pane_of(app).asked_all_answered, "an answer")
+                await until(pilot, lambda: pane_of(app).is_up_to_date, "an answer")
         await until(pilot, lambda: notice.display and notice.said.serious, "the error")
         assert notice.said.sentence == "A part of it is missing."
         toasts = [toast.message for toast in app._notifications]

@@ -19,7 +19,7 @@ from excerpt.text.line_context import CALLOUT, PROSE, QUOTE_MARKS, TABLE_RULE, C
 _TAB = "    "
 
 
-class Ink(Flag):
+class TextStyle(Flag):
     """Styles of a run of text; several at once."""
 
     PLAIN = 0
@@ -61,7 +61,7 @@ class StyledRun:
     """A span of a drawn line in one style, with its target if it is a link."""
 
     text: str
-    ink: Ink
+    text_style: TextStyle
     to: LinkTo | None = None
 
 
@@ -69,34 +69,34 @@ class StyledRun:
 class DrawnLine:
     """One drawn line of the note.
 
-    `hang` is the indent, in characters, of continuation rows when it is wrapped. `aligned` is the line with its columns
-    aligned with those of its neighbours, for a width that it fits into; empty if it has no columns.
+    `hanging_indent` is the indent, in characters, of continuation rows when it is wrapped. `aligned` is the line with
+    its columns aligned with those of its neighbours, for a width that it fits into; empty if it has no columns.
     """
 
     number: int
     runs: tuple[StyledRun, ...]
-    hang: int = 0
+    hanging_indent: int = 0
     aligned: tuple[StyledRun, ...] = ()
 
 
-class InkedLine:
+class StyledLine:
     """A line being drawn: the style of each character, and what it is shown as (None: itself, "": nothing)."""
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.inks = [Ink.PLAIN] * len(text)
+        self.text_styles = [TextStyle.PLAIN] * len(text)
         self.shown: list[str | None] = [None] * len(text)
         self.links: dict[int, tuple[int, LinkTo]] = {}
         self._as_it_stands = True
 
-    def ink(self, start: int, end: int, ink: Ink) -> None:
+    def text_style(self, start: int, end: int, text_style: TextStyle) -> None:
         self._as_it_stands = False
-        inks = self.inks
-        before, both = Ink.PLAIN, _both(Ink.PLAIN, ink)
-        for at in range(start, min(end, len(inks))):
-            if inks[at] is not before:
-                before, both = inks[at], _both(inks[at], ink)
-            inks[at] = both
+        text_styles = self.text_styles
+        before, both = TextStyle.PLAIN, _both(TextStyle.PLAIN, text_style)
+        for at in range(start, min(end, len(text_styles))):
+            if text_styles[at] is not before:
+                before, both = text_styles[at], _both(text_styles[at], text_style)
+            text_styles[at] = both
 
     def replace(self, start: int, end: int, shown: str) -> None:
         """Show `shown` in place of start..end."""
@@ -110,7 +110,7 @@ class InkedLine:
 
     def link(self, start: int, end: int, to: LinkTo) -> None:
         """Style a link, and keep its target."""
-        self.ink(start, end, Ink.LINK)
+        self.text_style(start, end, TextStyle.LINK)
         self.links[start] = (end, to)
 
     def drawn(self, start: int = 0, end: int | None = None) -> str:
@@ -120,9 +120,9 @@ class InkedLine:
 
     def runs(self) -> tuple[StyledRun, ...]:
         if self._as_it_stands:
-            return (StyledRun(visible(self.text).replace("\t", _TAB), Ink.PLAIN),) if self.text else ()
+            return (StyledRun(visible(self.text).replace("\t", _TAB), TextStyle.PLAIN),) if self.text else ()
         runs: list[StyledRun] = []
-        text, current, leads = "", Ink.PLAIN, None
+        text, current, leads = "", TextStyle.PLAIN, None
         to: LinkTo | None = None
         ends = -1
         for at, character in enumerate(visible(self.text)):
@@ -133,11 +133,11 @@ class InkedLine:
             piece = _piece(character, self.shown[at])
             if not piece:
                 continue
-            ink = self.inks[at]
-            if text and (ink is not current or to is not leads):
+            text_style = self.text_styles[at]
+            if text and (text_style is not current or to is not leads):
                 runs.append(StyledRun(text, current, leads))
                 text = ""
-            current, leads = ink, to
+            current, leads = text_style, to
             text += piece
         if text:
             runs.append(StyledRun(text, current, leads))
@@ -151,7 +151,7 @@ def _piece(character: str, shown: str | None) -> str:
 
 
 @cache
-def _both(one: Ink, other: Ink) -> Ink:
+def _both(one: TextStyle, other: TextStyle) -> TextStyle:
     """Return a union of styles, cached: the enum's constructor takes most of the time of drawing a line."""
     return one | other
 
@@ -159,19 +159,19 @@ def _both(one: Ink, other: Ink) -> Ink:
 # --- wrapping ---------------------------------------------------------------------------------------------------------
 
 
-def wrap(runs: Sequence[StyledRun], width: int, hang: int) -> list[list[StyledRun]]:
-    """Return the rows that `runs` fill, indented by `hang` cells after the first. At least one row."""
+def wrap(runs: Sequence[StyledRun], width: int, hanging_indent: int) -> list[list[StyledRun]]:
+    """Return the rows that `runs` fill, indented by `hanging_indent` cells after the first. At least one row."""
     text = "".join(run.text for run in runs)
     if len(text) <= width and text.isascii():
         return [list(runs)]
-    hang = min(hang, width // 2)
+    hanging_indent = min(hanging_indent, width // 2)
     rows: list[list[StyledRun]] = []
-    for start, end in _cuts(text, width, hang):
+    for start, end in _cuts(text, width, hanging_indent):
         rows.append(_slice(runs, start, end))
     return rows or [[]]
 
 
-def _cuts(text: str, width: int, hang: int) -> list[tuple[int, int]]:
+def _cuts(text: str, width: int, hanging_indent: int) -> list[tuple[int, int]]:
     cuts: list[tuple[int, int]] = []
     start, room = 0, max(1, width)
     while start < len(text):
@@ -182,7 +182,7 @@ def _cuts(text: str, width: int, hang: int) -> list[tuple[int, int]]:
         start = end
         while start < len(text) and text[start] == " ":
             start += 1
-        room = max(1, width - hang)
+        room = max(1, width - hanging_indent)
     return cuts
 
 
@@ -240,7 +240,7 @@ def _slice(runs: Sequence[StyledRun], start: int, end: int) -> list[StyledRun]:
     for run in runs:
         left, right = max(start - at, 0), min(end - at, len(run.text))
         if left < right:
-            cut.append(StyledRun(run.text[left:right], run.ink, run.to))
+            cut.append(StyledRun(run.text[left:right], run.text_style, run.to))
         at += len(run.text)
         if at >= end:
             break
@@ -249,34 +249,34 @@ def _slice(runs: Sequence[StyledRun], start: int, end: int) -> list[StyledRun]:
 
 # --- how inks look ----------------------------------------------------------------------------------------------------
 
-INKS = {
-    Ink.NEAR: "ink--near",
-    Ink.PROPERTY: "ink--property",
-    Ink.QUOTE: "ink--quote",
-    Ink.HEADING: "ink--heading",
-    Ink.CALLOUT: "ink--callout",
-    Ink.TIP: "ink--tip",
-    Ink.WARNING: "ink--warning",
-    Ink.DANGER: "ink--danger",
-    Ink.CODE: "ink--code",
-    Ink.KEYWORD: "ink--keyword",
-    Ink.STRING: "ink--string",
-    Ink.NUMBER: "ink--number",
-    Ink.NAME: "ink--name",
-    Ink.COMMENT: "ink--comment",
-    Ink.LINK: "ink--link",
-    Ink.TAG: "ink--tag",
-    Ink.BOLD: "ink--bold",
-    Ink.ITALIC: "ink--italic",
-    Ink.STRIKE: "ink--strike",
-    Ink.DONE: "ink--done",
-    Ink.FAINT: "ink--faint",
-    Ink.HIGHLIGHT: "ink--highlight",
-    Ink.MATCH: "ink--match",
+TEXT_STYLES = {
+    TextStyle.NEAR: "ink--near",
+    TextStyle.PROPERTY: "ink--property",
+    TextStyle.QUOTE: "ink--quote",
+    TextStyle.HEADING: "ink--heading",
+    TextStyle.CALLOUT: "ink--callout",
+    TextStyle.TIP: "ink--tip",
+    TextStyle.WARNING: "ink--warning",
+    TextStyle.DANGER: "ink--danger",
+    TextStyle.CODE: "ink--code",
+    TextStyle.KEYWORD: "ink--keyword",
+    TextStyle.STRING: "ink--string",
+    TextStyle.NUMBER: "ink--number",
+    TextStyle.NAME: "ink--name",
+    TextStyle.COMMENT: "ink--comment",
+    TextStyle.LINK: "ink--link",
+    TextStyle.TAG: "ink--tag",
+    TextStyle.BOLD: "ink--bold",
+    TextStyle.ITALIC: "ink--italic",
+    TextStyle.STRIKE: "ink--strike",
+    TextStyle.DONE: "ink--done",
+    TextStyle.FAINT: "ink--faint",
+    TextStyle.HIGHLIGHT: "ink--highlight",
+    TextStyle.MATCH: "ink--match",
 }
 """Component class of each style; of several on one run, a later one overrides an earlier one."""
 
-INK_CSS = """
+TEXT_STYLE_CSS = """
 Preview {
     & > .ink--near { background: $surface-active; }
     & > .ink--property { color: $primary; }
@@ -306,14 +306,14 @@ Preview {
 """Styles that could be confused without colours differ in `text-style`; the others in signs or words."""
 
 
-CALLOUT_INKS = {
-    kind: ink
-    for ink, kinds in {
-        Ink.CALLOUT: "note abstract summary tldr info todo example",
-        Ink.TIP: "tip hint important success check done",
-        Ink.WARNING: "question help faq warning caution attention",
-        Ink.DANGER: "failure fail missing danger error bug",
-        Ink.QUOTE: "quote cite",
+CALLOUT_STYLES = {
+    kind: text_style
+    for text_style, kinds in {
+        TextStyle.CALLOUT: "note abstract summary tldr info todo example",
+        TextStyle.TIP: "tip hint important success check done",
+        TextStyle.WARNING: "question help faq warning caution attention",
+        TextStyle.DANGER: "failure fail missing danger error bug",
+        TextStyle.QUOTE: "quote cite",
     }.items()
     for kind in kinds.split()
 }
@@ -334,7 +334,13 @@ _NUMBERED = re.compile(r"^\s*(?:>\s?)*\d+[.)]\s")
 _RULE = re.compile(r"^\s*(?:[-*_]\s*){3,}$")
 _MARKS = re.compile(rf"{INLINE_MARKS.pattern}|^\s*(?:[-+]|\d+[.)])")
 """Without a match a line is shown verbatim."""
-_SIGNS = {Ink.CALLOUT: "◆", Ink.TIP: "✦", Ink.WARNING: "▲", Ink.DANGER: "✖", Ink.QUOTE: "❝"}
+_SIGNS = {
+    TextStyle.CALLOUT: "◆",
+    TextStyle.TIP: "✦",
+    TextStyle.WARNING: "▲",
+    TextStyle.DANGER: "✖",
+    TextStyle.QUOTE: "❝",
+}
 
 
 def draw_line(
@@ -344,31 +350,31 @@ def draw_line(
     matches: Iterable[Columns] = (),
     *,
     near: Iterable[Columns] = (),
-    code: Sequence[tuple[int, int, Ink]] = (),
+    code: Sequence[tuple[int, int, TextStyle]] = (),
 ) -> DrawnLine:
     """Return one line as runs.
 
     `matches` and `near` (what is nearest in meaning) are columns, `code` are columns with styles.
     """
-    line = InkedLine(text[:LONGEST])
-    hang = ink_line(line, around, code)
-    lay_over(line, matches, near)
-    return DrawnLine(number, with_rest(line.runs(), len(text) - LONGEST), hang)
+    line = StyledLine(text[:LONGEST])
+    hanging_indent = style_line(line, around, code)
+    apply_highlights(line, matches, near)
+    return DrawnLine(number, with_rest(line.runs(), len(text) - LONGEST), hanging_indent)
 
 
-def lay_over(line: InkedLine, matches: Iterable[Columns], near: Iterable[Columns]) -> None:
+def apply_highlights(line: StyledLine, matches: Iterable[Columns], near: Iterable[Columns]) -> None:
     for start, end in near:
-        line.ink(start, end, Ink.NEAR)
+        line.text_style(start, end, TextStyle.NEAR)
     for start, end in matches:
-        line.ink(start, end, Ink.MATCH)
+        line.text_style(start, end, TextStyle.MATCH)
 
 
 def with_rest(runs: tuple[StyledRun, ...], cut: int) -> tuple[StyledRun, ...]:
     """Return `runs`, with the number of characters of their line that are not drawn, if any."""
-    return (*runs, StyledRun(f" … {counted(cut, 'more character')}", Ink.FAINT)) if cut > 0 else runs
+    return (*runs, StyledRun(f" … {counted(cut, 'more character')}", TextStyle.FAINT)) if cut > 0 else runs
 
 
-def ink_line(line: InkedLine, around: LineContext, code: Sequence[tuple[int, int, Ink]] = ()) -> int:
+def style_line(line: StyledLine, around: LineContext, code: Sequence[tuple[int, int, TextStyle]] = ()) -> int:
     """Style a line by its context, and return the indent of its continuation rows."""
     if around.context is Context.PLAIN:
         return 0
@@ -377,75 +383,75 @@ def ink_line(line: InkedLine, around: LineContext, code: Sequence[tuple[int, int
         return 0
     if not _MARKS.search(line.text):
         return 0
-    hang = _draw_start(line, _callout_ink(around.callout))
+    hanging_indent = _draw_start(line, _callout_style(around.callout))
     draw_inline(line)
-    return hang
+    return hanging_indent
 
 
-def _callout_ink(kind: str) -> Ink:
-    return CALLOUT_INKS.get(kind, Ink.CALLOUT) if kind else Ink.PLAIN
+def _callout_style(kind: str) -> TextStyle:
+    return CALLOUT_STYLES.get(kind, TextStyle.CALLOUT) if kind else TextStyle.PLAIN
 
 
-def _draw_code(line: InkedLine, around: LineContext, code: Sequence[tuple[int, int, Ink]]) -> None:
+def _draw_code(line: StyledLine, around: LineContext, code: Sequence[tuple[int, int, TextStyle]]) -> None:
     quote = None if around.context is Context.CODE else QUOTE_MARKS.match(line.text)
     if quote:
-        _draw_quote_marks(line, quote, _callout_ink(around.callout))
-    ink = Ink.CODE | Ink.FAINT if around.context is Context.CODE_EDGE else Ink.CODE
-    line.ink(quote.end() if quote else 0, len(line.text), ink)
+        _draw_quote_marks(line, quote, _callout_style(around.callout))
+    text_style = TextStyle.CODE | TextStyle.FAINT if around.context is Context.CODE_EDGE else TextStyle.CODE
+    line.text_style(quote.end() if quote else 0, len(line.text), text_style)
     for start, end, more in code:
-        line.ink(start, end, more)
+        line.text_style(start, end, more)
 
 
-def _draw_start(line: InkedLine, callout: Ink) -> int:
+def _draw_start(line: StyledLine, callout: TextStyle) -> int:
     """Style a line by its Markdown block mark, and return the indent of its continuation rows."""
     text = line.text
     if heading := _HEADING.match(text):
-        line.ink(0, len(text), Ink.HEADING)
-        line.ink(*heading.span(1), Ink.FAINT)
+        line.text_style(0, len(text), TextStyle.HEADING)
+        line.text_style(*heading.span(1), TextStyle.FAINT)
         return heading.end()
     if _RULE.match(text) or ("|" in text and TABLE_RULE.match(text)):
-        line.ink(0, len(text), Ink.FAINT)
+        line.text_style(0, len(text), TextStyle.FAINT)
         return 0
-    hang = 0
+    hanging_indent = 0
     if quote := QUOTE_MARKS.match(text):
-        hang = quote.end()
+        hanging_indent = quote.end()
         _draw_quote(line, quote, callout)
     if task := _TASK.match(text):
         done = task[3] not in " >/?!"
         line.replace(task.start(2), task.end() - 1, "☑" if done else "☐")
         if done:
-            line.ink(task.end(), len(text), Ink.DONE)
-        hang = task.start(2) + 2
+            line.text_style(task.end(), len(text), TextStyle.DONE)
+        hanging_indent = task.start(2) + 2
     elif bullet := _BULLET.match(text):
         line.replace(bullet.start(2), bullet.end(2), "•")
-        hang = bullet.end()
+        hanging_indent = bullet.end()
     elif numbered := _NUMBERED.match(text):
-        hang = numbered.end()
-    return hang + text[:hang].count("\t") * (_TAB_CELLS - 1)
+        hanging_indent = numbered.end()
+    return hanging_indent + text[:hanging_indent].count("\t") * (_TAB_CELLS - 1)
 
 
-def _draw_quote_marks(line: InkedLine, quote: re.Match[str], callout: Ink) -> None:
+def _draw_quote_marks(line: StyledLine, quote: re.Match[str], callout: TextStyle) -> None:
     for at in range(quote.start(1), quote.end(1)):
         if line.text[at] == ">":
             line.replace(at, at + 1, "▎")
-    line.ink(quote.start(1), quote.end(1), callout or Ink.FAINT)
+    line.text_style(quote.start(1), quote.end(1), callout or TextStyle.FAINT)
 
 
-def _draw_quote(line: InkedLine, quote: re.Match[str], ink: Ink) -> None:
-    _draw_quote_marks(line, quote, ink)
+def _draw_quote(line: StyledLine, quote: re.Match[str], text_style: TextStyle) -> None:
+    _draw_quote_marks(line, quote, text_style)
     callout = CALLOUT.match(line.text, quote.end())
     if callout is None:
-        if ink in (Ink.PLAIN, Ink.QUOTE):
-            line.ink(quote.end(), len(line.text), Ink.QUOTE)
+        if text_style in (TextStyle.PLAIN, TextStyle.QUOTE):
+            line.text_style(quote.end(), len(line.text), TextStyle.QUOTE)
         return
-    ink = ink or Ink.CALLOUT
+    text_style = text_style or TextStyle.CALLOUT
     kind = callout[1].replace("-", " ").capitalize()
     title = line.text[callout.end() :].strip()
-    told = f"{_SIGNS.get(ink, '◆')} {kind}"
+    told = f"{_SIGNS.get(text_style, '◆')} {kind}"
     line.replace(*callout.span(), told if not title or title.casefold() == kind.casefold() else f"{told} ·")
     if title.casefold() == kind.casefold():
         line.hide(callout.end(), len(line.text))
-    line.ink(callout.start(), len(line.text), ink | Ink.BOLD)
+    line.text_style(callout.start(), len(line.text), text_style | TextStyle.BOLD)
 
 
 _LINK_KINDS = {
@@ -455,18 +461,18 @@ _LINK_KINDS = {
     SpanKind.EMBED: LinkKind.EMBED,
     SpanKind.URL: LinkKind.MARKDOWN,
 }
-_SPAN_INKS = {
-    SpanKind.CODE: Ink.CODE,
-    SpanKind.EMPHASIS: Ink.ITALIC,
-    SpanKind.STRONG: Ink.BOLD,
-    SpanKind.STRIKE: Ink.STRIKE,
-    SpanKind.HIGHLIGHT: Ink.HIGHLIGHT,
-    SpanKind.TAG: Ink.TAG,
+_SPAN_STYLES = {
+    SpanKind.CODE: TextStyle.CODE,
+    SpanKind.EMPHASIS: TextStyle.ITALIC,
+    SpanKind.STRONG: TextStyle.BOLD,
+    SpanKind.STRIKE: TextStyle.STRIKE,
+    SpanKind.HIGHLIGHT: TextStyle.HIGHLIGHT,
+    SpanKind.TAG: TextStyle.TAG,
 }
 _FAINT_KINDS = (SpanKind.COMMENT, SpanKind.HTML, SpanKind.BLOCK_ID)
 
 
-def draw_inline(line: InkedLine) -> None:
+def draw_inline(line: StyledLine) -> None:
     """Style links, code and emphasis, and hide their marks."""
     spans = inline_spans(line.text)
     for replacement in replacements(line.text, spans):
@@ -474,13 +480,13 @@ def draw_inline(line: InkedLine) -> None:
     for span in spans:
         if span.kind in _LINK_KINDS:
             line.link(span.start, span.end, LinkTo(_LINK_KINDS[span.kind], span.value))
-        elif (ink := _SPAN_INKS.get(span.kind)) is not None:
-            line.ink(span.text_start, span.text_end, ink)
+        elif (text_style := _SPAN_STYLES.get(span.kind)) is not None:
+            line.text_style(span.text_start, span.text_end, text_style)
         elif span.kind in _FAINT_KINDS:
-            line.ink(span.start, span.end, Ink.FAINT)
+            line.text_style(span.start, span.end, TextStyle.FAINT)
 
 
-def draw_link(line: InkedLine, span: InlineSpan) -> None:
+def draw_link(line: StyledLine, span: InlineSpan) -> None:
     """Draw the label of a link, or else its target; an embed gets a sign."""
     for replacement in replacements(line.text, (span,)):
         line.replace(*replacement)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class EmptyState:
     """The content of a notice. `serious` draws it as an error."""
 
     title: str
@@ -25,9 +25,9 @@ class Said:
     serious: bool = False
 
     @staticmethod
-    def of_failure(failure: Failure) -> Said:
+    def of_failure(failure: Failure) -> EmptyState:
         """Return the notice for a failure."""
-        return Said(failure.title, failure.message, failure.hint, serious=True)
+        return EmptyState(failure.title, failure.message, failure.hint, serious=True)
 
 
 class Notice(Widget):
@@ -45,7 +45,7 @@ class Notice(Widget):
     }
     """
 
-    said: reactive[Said] = reactive(Said(""), layout=True)
+    said: reactive[EmptyState] = reactive(EmptyState(""), layout=True)
 
     def render(self) -> Text:
         said = self.said

@@ -21,7 +21,7 @@ from excerpt.kinds import Strategy
 from excerpt.settings import Places, Settings
 from excerpt.store.address import Address
 from excerpt.text.display import counted
-from excerpt.tui.common.notice import Said
+from excerpt.tui.common.notice import EmptyState
 from excerpt.tui.engine_worker import EngineWorker
 from excerpt.tui.index.process import posting_process
 from excerpt.tui.messages import (
@@ -44,10 +44,10 @@ _SHOWN_AFTER = 0.5
 """Seconds of work before a build is shown: an edit is indexed sooner and would only flicker."""
 
 # A build commits for a second or two between files; over a shorter window the rate would jump.
-_WINDOW = 10.0  # seconds of work
+_RATE_SECONDS = 10.0  # seconds of work
 _FIRST = 1.0  # seconds of work before a rate is shown
-_STEADY = 4.0  # seconds of work before a time left is shown
-_SWING = 2.0  # maximum factor between the rates of the window's halves for which a time left is shown
+_ESTIMATE_AFTER_SECONDS = 4.0  # seconds of work before a time left is shown
+_MAX_RATE_RATIO = 2.0  # maximum factor between the rates of the window's halves for which a time left is shown
 
 
 class Watch(Enum):
@@ -91,7 +91,7 @@ class Pace:
         now = Sample(progress.seconds, progress.notes_done, progress.bytes_done)
         if self.samples and (now.seconds < self.samples[-1].seconds or now.notes < self.samples[-1].notes):
             return Pace((now,))
-        return Pace((*(one for one in self.samples if one.seconds > now.seconds - _WINDOW), now))
+        return Pace((*(one for one in self.samples if one.seconds > now.seconds - _RATE_SECONDS), now))
 
     @property
     def rate(self) -> Rate | None:
@@ -103,12 +103,12 @@ class Pace:
     def seconds_left(self, progress: Progress) -> float | None:
         """Return the seconds left; None until the rate is steady enough for an estimate."""
         rate = self.rate
-        if rate is None or self._span < _STEADY or not rate.bytes:
+        if rate is None or self._span < _ESTIMATE_AFTER_SECONDS or not rate.bytes:
             return None
         first, last = self.samples[0], self.samples[-1]
         middle = min(self.samples[1:-1], key=lambda one: abs(one.seconds - (first.seconds + last.seconds) / 2))
         slower, faster = sorted((_between(first, middle).bytes, _between(middle, last).bytes))
-        return (progress.bytes_total - progress.bytes_done) / rate.bytes if faster <= _SWING * slower else None
+        return (progress.bytes_total - progress.bytes_done) / rate.bytes if faster <= _MAX_RATE_RATIO * slower else None
 
     @property
     def _span(self) -> float:
@@ -128,7 +128,7 @@ class IndexState:
     status: Status | None = None
     progress: Progress | None = None
     pace: Pace = field(default_factory=Pace)
-    failure: Said | None = None
+    failure: EmptyState | None = None
     watch: Watch = Watch.NOT_YET
     paused: bool = False
     elsewhere: bool = False
@@ -142,7 +142,7 @@ class IndexState:
         return self.progress is not None or self.watch is Watch.NOT_YET
 
     @property
-    def changes_are_seen(self) -> bool:
+    def detects_changes(self) -> bool:
         """Whether saved files are detected within a moment."""
         return self.watch is Watch.STORE or (self.watch is Watch.EVENTS and not self.paused)
 
@@ -154,7 +154,7 @@ class IndexState:
         """Return the state when the process has just been started."""
         return replace(self, watch=Watch.NOT_YET, failure=None, elsewhere=False, emptied=0, paused=False)
 
-    def heard(self, message: Message) -> IndexState:
+    def with_message(self, message: Message) -> IndexState:
         """Return the state after a message of a thread or process."""
         after = self
         match message:
@@ -173,13 +173,15 @@ class IndexState:
             case IndexCancelled():
                 after = replace(self._at_rest(), unfinished=True, asked=False)
             case IndexEmptied(notes=notes, message=told):
-                said = Said(VaultEmptiedError.title, told, "Update looks again, and asks what to do.", serious=True)
+                said = EmptyState(
+                    VaultEmptiedError.title, told, "Update looks again, and asks what to do.", serious=True
+                )
                 after = replace(self._at_rest(), failure=said, emptied=notes, asked=False)
             case IndexEnded():
                 after = replace(self._at_rest(), watch=Watch.ENDED, paused=False, asked=False)
             case Failure(asked="index"):
                 busy = message.title == IndexBusyError.title
-                said = Said.of_failure(message)
+                said = EmptyState.of_failure(message)
                 after = replace(self._at_rest(), failure=said, elsewhere=busy, asked=self.asked and busy)
         return after
 
@@ -272,29 +274,29 @@ class IndexController:
         if self.state.watch is Watch.ENDED or not self.process.is_running:
             self.start()
         if command in ("update", "rebuild"):
-            self._say_if_later(command)
+            self._show_if_later(command)
             self.state = replace(self.state, asked=True)
         self.process.send(command)
         self._show()
 
-    def _say_if_later(self, command: Command) -> None:
+    def _show_if_later(self, command: Command) -> None:
         if self.state.paused:
             self._notify("It begins when you go on.", title="Paused")
         elif self.state.progress is not None and command == "update":
             self._notify("The vault is being read; it is looked at once more after that.")
 
-    def take_in_edit(self) -> None:
+    def update_after_edit(self) -> None:
         """Update the index after an edit, if changes are not detected automatically."""
-        if not self.state.changes_are_seen:
+        if not self.state.detects_changes:
             self.start_unless_ended()
             self.process.send("update")
 
-    async def look_for_newer(self) -> None:
+    async def open_newer(self) -> None:
         """Open what another process has committed or pushed."""
         if self._is_stored:
             self.engine.look()
             return
-        self._take_up(await asyncio.to_thread(newest_generation, self._folder))
+        self._open_generation(await asyncio.to_thread(newest_generation, self._folder))
 
     # --- what the process and the engine say --------------------------------------------------------------------------
 
@@ -305,9 +307,9 @@ class IndexController:
         if changed:
             self._reported = ""
         self._take(message)
-        return changed or message.anew
+        return changed or message.is_repeat
 
-    def hear(self, message: Message) -> None:
+    def handle(self, message: Message) -> None:
         """Handle a message: update the state, act on it, and notify the user of the result."""
         if isinstance(message, Failure):
             self._failed(message)
@@ -320,7 +322,7 @@ class IndexController:
             case IndexBuilt(report=report):
                 self._built(report, asked=asked)
             case IndexProgressed(progress=progress):
-                self._take_up(progress.generation)
+                self._open_generation(progress.generation)
             case IndexPaused(paused=True):
                 self._notify("Nothing is read until you go on; changes are kept till then.", title="Paused")
             case IndexPaused():
@@ -329,7 +331,7 @@ class IndexController:
                 self._notify("What was read stays and is searched. Update reads the rest.", title="Cancelled")
 
     def _take(self, message: Message) -> None:
-        self.state = self.state.heard(message)
+        self.state = self.state.with_message(message)
         self._show()
 
     def _built(self, report: BuildReport, *, asked: bool) -> None:
@@ -345,16 +347,16 @@ class IndexController:
         if message.asked == "open":
             self._wanted = 0
             if not self.state.at_work and not self.state.elsewhere:
-                said = Said.of_failure(message)
+                said = EmptyState.of_failure(message)
                 self.state = replace(self.state, failure=said)
                 self._mend(message)
             self.start_unless_ended()
         elif message.asked == "index":
-            self.state = self.state.heard(message)
+            self.state = self.state.with_message(message)
             self.engine.open()
         else:
             if message.title == StoreUnusableError.title:  # shown until the store answers again
-                said = Said.of_failure(message)
+                said = EmptyState.of_failure(message)
                 self.state = replace(self.state, failure=said)
             # Once, not at every key: the next query would fail for the same reason.
             if message.message != self._reported:
@@ -369,7 +371,7 @@ class IndexController:
             self._mended = self.state.generation
             self.process.send("update")
 
-    def _take_up(self, generation: int) -> None:
+    def _open_generation(self, generation: int) -> None:
         """Open a committed generation, once."""
         if generation and generation not in (self.state.generation, self._wanted):
             self._wanted = generation

@@ -79,7 +79,7 @@ class InsightController:
         self._turned()
         return True
 
-    def begin_again(self) -> None:
+    def clear_trail(self) -> None:
         """Clear the trail, because another fragment is selected."""
         self._followed.clear()
 
@@ -125,12 +125,12 @@ class InsightController:
     def has_filtered(self) -> bool:
         """Whether the query contains a filter that was set in the map."""
         query = self._query()
-        return any(stands_in(query, each) for each in self._filters)
+        return any(has_filter(query, each) for each in self._filters)
 
     def toggle_filter(self, condition: str) -> None:
         """Add a filter to the query, or remove it if it is there."""
         query = self._query()
-        if stands_in(query, condition):
+        if has_filter(query, condition):
             self._put(without(query, condition))
             return
         from excerpt.tui.questions import AskNarrowed
@@ -142,18 +142,18 @@ class InsightController:
             self._filters.append(condition)
             self._put(narrowed)
 
-    def take_filter(self) -> bool:
+    def pop_filter(self) -> bool:
         """Remove the filter that was set last and is still in the query; return False if there is none."""
         query = self._query()
         while self._filters:
             condition = self._filters.pop()
-            if stands_in(query, condition):
+            if has_filter(query, condition):
                 self._put(without(query, condition))
                 return True
         return False
 
 
-def stands_in(query: str, condition: str) -> bool:
+def has_filter(query: str, condition: str) -> bool:
     """Return whether the query contains the filter as it is written in the map."""
     return bool(condition) and _places(condition).search(query) is not None
 

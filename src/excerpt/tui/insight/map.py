@@ -15,7 +15,7 @@ from excerpt.text.display import counted, visible_line
 from excerpt.tui.bindings import bindings
 from excerpt.tui.common.row_list import RowList
 from excerpt.tui.common.strips import Part, fit, line, share_bar, sparkline
-from excerpt.tui.insight.controller import InsightController, stands_in
+from excerpt.tui.insight.controller import InsightController, has_filter
 
 if TYPE_CHECKING:
     from excerpt.insight.facet_map import Branch, VaultMap
@@ -109,7 +109,7 @@ class MapPanel(RowList):
 
     def action_take_filter(self) -> None:
         """Remove the filter that was set last and is still in the query."""
-        self._insight.take_filter()
+        self._insight.pop_filter()
 
     def toggle(self) -> None:
         """Open or close the selected branch."""
@@ -159,7 +159,7 @@ class MapPanel(RowList):
         elif shown.branch is None:
             left.append((f"{shown.label:<11}", self.style_of("map--kind")))
         else:
-            put = self.vault_map is not None and stands_in(self.vault_map.query, shown.branch.filter)
+            put = self.vault_map is not None and has_filter(self.vault_map.query, shown.branch.filter)
             left.append(("● " if put else "", self.style_of("map--put")))
             left.append((visible_line(shown.label), self.style_of("map--put") if put else Style.null()))
         told = f"  {visible_line(shown.told)}" if shown.told else ""

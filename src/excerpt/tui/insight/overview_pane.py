@@ -19,7 +19,7 @@ from excerpt.insight.overview_parts import Overview, Place
 from excerpt.model import Fragment, Hit
 from excerpt.text.display import counted
 from excerpt.tui.bindings import bindings
-from excerpt.tui.common.notice import Notice, Said
+from excerpt.tui.common.notice import EmptyState, Notice
 from excerpt.tui.common.pause import Pause
 from excerpt.tui.common.row_list import RowList
 from excerpt.tui.common.split import Split
@@ -41,18 +41,18 @@ if TYPE_CHECKING:
     from excerpt.search.highlight import Marks
     from excerpt.tui.note.window import NoteWindow
 
-_PATIENCE = 0.5
+_BUSY_AFTER_SECONDS = 0.5
 """Seconds before the status shows that a request is running."""
 
 _EXTRA = 0.1
 """Added to the share of the list in the window: its lines are longer than the rows of other lists."""
 
-_NO_TOPIC = Said(
+_NO_TOPIC = EmptyState(
     "What does the vault hold about …",
     "A topic gives its main notes, sections, key passages, themes, tags, related notes, names and dates.",
     "Type a topic; what stands in the Search tab is taken over.",
 )
-_LOOKING = Said("Looking through the vault", "A moment.")
+_LOOKING = EmptyState("Looking through the vault", "A moment.")
 
 
 class TopicStatus(Widget):
@@ -102,7 +102,7 @@ class OverviewPane(Vertical):
         self._by_hand = False
         self._taken_over = ""
         self._outdated = False
-        self._failed: Said | None = None
+        self._failed: EmptyState | None = None
         self._scene = (False, False, False)
         self._copy_waits = False
         self._waits_for_passage: Callable[[Fragment], object] | None = None
@@ -137,7 +137,7 @@ class OverviewPane(Vertical):
 
     # --- the topic ----------------------------------------------------------------------------------------------------
 
-    def come_up(self, query: str) -> None:
+    def activate(self, query: str) -> None:
         """Activate the tab: the query of the Search tab becomes the topic, unless one was typed here."""
         field, query = self.query_one("#topic", Input), query.strip()
         if query and query != self.topic and not self._by_hand:
@@ -169,10 +169,10 @@ class OverviewPane(Vertical):
         else:
             self._engine.ask(AskOverview(self.topic), self._overview_found, self._overview_failed)
             if not self._patience.waits:
-                self._patience.begin(_PATIENCE, self._say_busy)
+                self._patience.begin(_BUSY_AFTER_SECONDS, self._show_busy)
         self._show()
 
-    def _say_busy(self) -> None:
+    def _show_busy(self) -> None:
         self.query_one(TopicStatus).told = "looking…"
 
     def _stop_waiting(self) -> None:
@@ -195,7 +195,7 @@ class OverviewPane(Vertical):
         self._copy_waits = False
         self._waits_for_passage = None
         self.overview = None
-        self._failed = Said.of_failure(failure)
+        self._failed = EmptyState.of_failure(failure)
         self._show()
 
     def watch_overview(self) -> None:
@@ -380,8 +380,8 @@ class OverviewPane(Vertical):
             self.screen.set_focus(self._lines)
 
 
-def _nothing_about(overview: Overview) -> Said:
-    return Said(
+def _nothing_about(overview: Overview) -> EmptyState:
+    return EmptyState(
         f"Nothing here is about {overview.topic}",
         f"None of {counted(overview.vault_fragments, 'fragment')} has most of it, and none is likely to answer it.",
         f"Fewer or other words may find more; the Search tab ({key_sign('show-search')}) shows what comes nearest.",

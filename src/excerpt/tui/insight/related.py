@@ -20,9 +20,9 @@ from excerpt.places import spoken
 from excerpt.text.display import line_range, visible_line
 from excerpt.text.snippet import snippet
 from excerpt.tui.bindings import bindings
-from excerpt.tui.common.line_drawing import Ink, StyledRun, wrap
+from excerpt.tui.common.line_drawing import StyledRun, TextStyle, wrap
 from excerpt.tui.common.line_view import LineView
-from excerpt.tui.common.notice import Notice, Said
+from excerpt.tui.common.notice import EmptyState, Notice
 from excerpt.tui.common.row_list import RowList
 from excerpt.tui.common.strips import Part, fit, line, share_bar
 from excerpt.tui.insight.controller import InsightController
@@ -176,7 +176,7 @@ class RelatedPanel(Vertical):
     BINDINGS: ClassVar[list[BindingType]] = bindings("Search, with related notes focused", moves=False)
 
     related: var[Related | None] = var(None, init=False)
-    said = Said("Related notes")
+    said = EmptyState("Related notes")
     """Message shown in place of the list if there is none."""
 
     def __init__(self, insight: InsightController, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's name
@@ -257,7 +257,7 @@ class RelatedPanel(Vertical):
         self._show()
         self.refresh_bindings()
 
-    def say(self, said: Said) -> None:
+    def say(self, said: EmptyState) -> None:
         """Show a message in place of the list."""
         self.said, self.related = said, None
         self._show()
@@ -272,7 +272,7 @@ class RelatedPanel(Vertical):
     def _show(self) -> None:
         notice, shown = self.query_one("#related-notice", Notice), self.related is not None and bool(self.related.notes)
         if self.related is not None and not shown:
-            notice.said = Said("Nothing near", "No other note shares words, meaning or links with this.")
+            notice.said = EmptyState("Nothing near", "No other note shares words, meaning or links with this.")
         else:
             notice.said = self.said
         notice.display, self.why.display = not shown, shown
@@ -475,11 +475,12 @@ def _rows(passage: MatchedFragment, width: int, most: int) -> list[tuple[Piece, 
     at = 0
     for start, end in matches:
         first = max(start, at)
-        runs += [StyledRun(text[at:first], Ink.PLAIN), StyledRun(text[first:end], Ink.MATCH)]
+        runs += [StyledRun(text[at:first], TextStyle.PLAIN), StyledRun(text[first:end], TextStyle.MATCH)]
         at = max(at, end)
-    rows = wrap([*runs, StyledRun(text[at:], Ink.PLAIN)], width, 0)
+    rows = wrap([*runs, StyledRun(text[at:], TextStyle.PLAIN)], width, 0)
     shown = [
-        tuple((run.text, "match" if run.ink is Ink.MATCH else "text") for run in row if run.text) for row in rows[:most]
+        tuple((run.text, "match" if run.text_style is TextStyle.MATCH else "text") for run in row if run.text)
+        for row in rows[:most]
     ]
     if len(rows) > most and shown[-1]:
         *before, (last, style) = shown[-1]

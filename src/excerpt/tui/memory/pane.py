@@ -22,7 +22,7 @@ from excerpt.text.display import local_day, visible_line
 from excerpt.text.snippet import snippet
 from excerpt.tui.bindings import bindings
 from excerpt.tui.common.field import Field
-from excerpt.tui.common.notice import Notice, Said
+from excerpt.tui.common.notice import EmptyState, Notice
 from excerpt.tui.common.row_list import RowList
 from excerpt.tui.common.split import Split
 from excerpt.tui.common.strips import Part, line, parts_with_matches
@@ -69,7 +69,7 @@ class MemoryList(RowList):
 
     found: reactive[tuple[Recalled, ...]] = reactive((), init=False)
     broken: reactive[tuple[Skipped, ...]] = reactive((), init=False)
-    standings: reactive[Mapping[str, SourceCheck]] = reactive({}, init=False)
+    source_checks: reactive[Mapping[str, SourceCheck]] = reactive({}, init=False)
     """States of the sources by memory id, as far as they are known."""
 
     @property
@@ -110,7 +110,7 @@ class MemoryList(RowList):
         stays = ids.index(selected) if selected in ids else self.cursor
         self.rows_changed(ids.index(wanted) if wanted in ids else 0 if is_new else stays)
 
-    def watch_standings(self, old: Mapping[str, SourceCheck], new: Mapping[str, SourceCheck]) -> None:
+    def watch_source_checks(self, old: Mapping[str, SourceCheck], new: Mapping[str, SourceCheck]) -> None:
         for row, one in enumerate(self.found):
             if old.get(one.memory.id) is not new.get(one.memory.id):
                 self.redraw_row(row)
@@ -132,7 +132,7 @@ class MemoryList(RowList):
         return line(first, when, width, base), line(second, (), width, base)
 
     def _stale(self, memory: Memory) -> str:
-        found = self.standings.get(memory.id)
+        found = self.source_checks.get(memory.id)
         if found is None or found.kind in ("fresh", "none") or (found.kind == "gone" and found.is_seen):
             return ""
         return f"source {found.kind}"
@@ -167,11 +167,11 @@ def read_filter(written: str) -> MemoryFilter:
     """Parse a filter such as `words #tag in:Meetings since:7d is:stale`. Unfinished parts are left out."""
     if not written.strip():
         return MemoryFilter()
-    from excerpt.memory.words import standing_asked  # slow to import, and this runs before the first paint
+    from excerpt.memory.words import stale_filter  # slow to import, and this runs before the first paint
     from excerpt.search.query import KINDS_OF_MEMORIES, without_unfinished_filter
 
     # The dash stands for a word: an unfinished filter on its own would not be left out.
-    query, stale = standing_asked(without_unfinished_filter(f"- {written}", KINDS_OF_MEMORIES)[2:])
+    query, stale = stale_filter(without_unfinished_filter(f"- {written}", KINDS_OF_MEMORIES)[2:])
     return MemoryFilter(query, stale)
 
 
@@ -187,14 +187,14 @@ def toggling_stale(written: str) -> str:
 class AskStandings:
     """Engine question: the states of the sources of these memories in the current index, by memory id."""
 
-    kind: ClassVar[str] = "standings"
+    kind: ClassVar[str] = "source_checks"
     priority: ClassVar[Priority] = Priority.BADGES
     memories: Sequence[Memory]
 
     def answer(self, engine: Engine) -> dict[str, SourceCheck]:
-        from excerpt.memory.stale import standing
+        from excerpt.memory.stale import check_source
 
-        return {one.id: standing(one, engine.snapshot) for one in self.memories}
+        return {one.id: check_source(one, engine.snapshot) for one in self.memories}
 
 
 class MemoryPane(Vertical):
@@ -232,7 +232,7 @@ class MemoryPane(Vertical):
         self._query = ""
         self._wanted = ""
         self._listed: Listed | None = None
-        self._standings: dict[str, SourceCheck] = {}
+        self._source_checks: dict[str, SourceCheck] = {}
         self._looked_at: set[str] = set()
         self._waiting: list[Memory] = []
 
@@ -265,7 +265,7 @@ class MemoryPane(Vertical):
         return read_filter(self.query_one("#filter", Field).value)
 
     @property
-    def all_known(self) -> bool:
+    def is_complete(self) -> bool:
         """Whether the pane shows the complete answer to the current filter, with the states of the sources."""
         return not (self._worker.waits("list") or self._waiting)
 
@@ -284,11 +284,11 @@ class MemoryPane(Vertical):
         assert isinstance(suggester, TagSuggester)
         suggester.tags = listed.tags
         same = {one.memory.id: one.memory for one in listed.found}
-        self._standings = {
-            memory_id: found for memory_id, found in self._standings.items() if same.get(memory_id) == found.memory
+        self._source_checks = {
+            memory_id: found for memory_id, found in self._source_checks.items() if same.get(memory_id) == found.memory
         }
-        self._looked_at &= self._standings.keys()
-        self.look_at_sources()
+        self._looked_at &= self._source_checks.keys()
+        self.check_sources()
         wanted, self._wanted = self._wanted, ""
         before, self._query = self._query, query
         self._show(is_new=query not in ("", before), wanted=wanted)
@@ -297,9 +297,9 @@ class MemoryPane(Vertical):
         listed, rows = self._listed, self._list
         found: tuple[Recalled, ...] = listed.found if listed is not None else ()
         if (stale := self._filter.stale) is not None:
-            found = tuple(one for one in found if _is_stale(self._standings.get(one.memory.id)) is stale)
+            found = tuple(one for one in found if _is_stale(self._source_checks.get(one.memory.id)) is stale)
         unfiltered = self._filter == MemoryFilter()
-        rows.set_reactive(MemoryList.standings, self._standings)
+        rows.set_reactive(MemoryList.source_checks, self._source_checks)
         rows.show(found, listed.broken if listed is not None and unfiltered else (), is_new=is_new, wanted=wanted)
         # An empty list is hidden but keeps the focus, so that its keys can undo what emptied it.
         rows.set_class(not rows.row_count, "-empty")
@@ -312,20 +312,22 @@ class MemoryPane(Vertical):
             box.border_title = title
         self._show_selected()
 
-    def _none_left(self) -> Said:
+    def _none_left(self) -> EmptyState:
         written = self.query_one("#filter", Field).value.strip()
         if self._filter.stale and self._waiting:
-            return Said("Looking at the sources", "What has changed since it was remembered shows up here.")
+            return EmptyState("Looking at the sources", "What has changed since it was remembered shows up here.")
         if self._filter == MemoryFilter(stale=True):
-            return Said("Every memory says what its source says", "", f"{key_sign('field-clear')} shows all of them.")
-        return Said(f"No memory matches {written}", "", f"{key_sign('field-clear')} clears the filter.")
+            return EmptyState(
+                "Every memory says what its source says", "", f"{key_sign('field-clear')} shows all of them."
+            )
+        return EmptyState(f"No memory matches {written}", "", f"{key_sign('field-clear')} clears the filter.")
 
     def _title(self, shown: int) -> str:
         listed = self._listed
         if listed is None or not (listed.total or listed.broken):
             return "memories"
         title = f"memories · {shown:,}" + (f" of {listed.total:,}" if shown < listed.total else "")
-        stale = sum(map(_is_stale, self._standings.values()))
+        stale = sum(map(_is_stale, self._source_checks.values()))
         title += f" · {stale:,} to look at ({_CHANGED})" if stale and not self._filter.stale else ""
         unanswered = shown and not any(one.answers for one in listed.found)
         title += " · none answers, these share a word" if unanswered else ""
@@ -334,28 +336,28 @@ class MemoryPane(Vertical):
 
     # --- the states of the sources ------------------------------------------------------------------------------------
 
-    def look_at_sources(self) -> None:
+    def check_sources(self) -> None:
         """Request the states of the sources that were not checked in this index."""
         found = [one.memory for one in self._listed.found] if self._listed is not None else []
         unknown = [each for each in found if each.source is not None and each.id not in self._looked_at]
         self._waiting = unknown if self._filter.stale is not None else unknown[:_MAX_LOOKED_AT]
-        self._engine.forget("standings")
+        self._engine.forget("source_checks")
         self._look()
 
     def vault_changed(self) -> None:
         """Check all sources again, in a newer index. Until then, the previous states are shown."""
         self._looked_at = set()
-        self.look_at_sources()
+        self.check_sources()
 
     def _look(self) -> None:
         if self._waiting:
-            self._engine.ask(AskStandings(tuple(self._waiting[:_AT_ONCE])), self._standings_found)
+            self._engine.ask(AskStandings(tuple(self._waiting[:_AT_ONCE])), self._store_source_checks)
 
-    def _standings_found(self, standings: dict[str, SourceCheck]) -> None:
+    def _store_source_checks(self, source_checks: dict[str, SourceCheck]) -> None:
         """Store some of the states and request the next, so that searches can run in between."""
-        self._standings = {**self._standings, **standings}
-        self._looked_at |= standings.keys()
-        self._waiting = [memory for memory in self._waiting if memory.id not in standings]
+        self._source_checks = {**self._source_checks, **source_checks}
+        self._looked_at |= source_checks.keys()
+        self._waiting = [memory for memory in self._waiting if memory.id not in source_checks]
         self._look()
         self._show()
 
@@ -364,7 +366,7 @@ class MemoryPane(Vertical):
         memory, file = rows.selected, rows.selected_file
         shown: Shown | None = None
         if memory is not None:
-            shown = Shown(memory, rows.spans, self._standings.get(memory.id))
+            shown = Shown(memory, rows.spans, self._source_checks.get(memory.id))
         elif file is not None:
             shown = Shown(file)
         self.query_one(MemoryView).shown = shown
@@ -383,7 +385,7 @@ class MemoryPane(Vertical):
     # --- actions ------------------------------------------------------------------------------------------------------
 
     def disabled_reason(self, action: str, parameters: tuple[object, ...]) -> str:  # noqa: ARG002 - `Reasoned`'s name
-        rows, found = self._list, self._selected_standing()
+        rows, found = self._list, self._selected_source_check()
         memory = rows.selected
         scene = MemoryViewState(
             total=self._listed.total if self._listed is not None else 0,
@@ -394,21 +396,21 @@ class MemoryPane(Vertical):
             stale=found is not None and found.is_stale,
             decided=self._worker.has_decided,
             undone=self._worker.has_undone,
-            to_look_at=action == "stale" and self._may_be_stale(),
+            needs_review=action == "stale" and self._may_be_stale(),
         )
         return in_memory(action, scene)
 
     def _may_be_stale(self) -> bool:
         """Return whether a source is stale or not checked yet, or the filter has `is:stale`."""
         found = self._listed.found if self._listed is not None else ()
-        unknown = (one.memory.source is not None and one.memory.id not in self._standings for one in found)
-        return self._filter.stale or any(map(_is_stale, self._standings.values())) or any(unknown)
+        unknown = (one.memory.source is not None and one.memory.id not in self._source_checks for one in found)
+        return self._filter.stale or any(map(_is_stale, self._source_checks.values())) or any(unknown)
 
-    def _selected_standing(self) -> SourceCheck | None:
+    def _selected_source_check(self) -> SourceCheck | None:
         if not self.is_mounted:
             return None
         memory = self._list.selected
-        return self._standings.get(memory.id) if memory is not None else None
+        return self._source_checks.get(memory.id) if memory is not None else None
 
     def action_move(self, rows: int) -> None:
         self._list.move(rows)
@@ -433,7 +435,7 @@ class MemoryPane(Vertical):
         elif memory is not None and memory.source is None:
             self.notify("This memory is a thought of your own; it has no source to open.")
         elif memory is not None:
-            found = self._standings.get(memory.id)
+            found = self._source_checks.get(memory.id)
             source = found.source if found is not None and found.source is not None else memory.source
             assert source is not None
             self.post_message(EditRequested(source.path, max(source.line_start, 1), place=source.place))
@@ -458,7 +460,7 @@ class MemoryPane(Vertical):
         self._decide(keeping)
 
     def _decide(self, decision: Callable[[SourceCheck], Decision]) -> None:
-        found = self._selected_standing()
+        found = self._selected_source_check()
         if found is not None:
             self._worker.decide(decision(found))
 
@@ -488,8 +490,8 @@ class MemoryPane(Vertical):
         self.screen.set_focus(self._list)
 
 
-def _none_yet() -> Said:
-    return Said(
+def _none_yet() -> EmptyState:
+    return EmptyState(
         "No memories yet",
         "A memory is a finding you keep: a passage or a thought, with tags and why it matters.",
         f"In the Search tab {key_sign('remember')} keeps the selected fragment; here {key_sign('memory-new')} writes "
@@ -510,7 +512,7 @@ class MemoryViewState:
 
     `total` counts all memories. `on_file`: an unreadable file is selected. `own`: the selected memory has no source.
     `kind` is the status of its source, "" if that was not checked yet; `stale`: there is something to decide about it.
-    `decided`: something can be undone. `undone`: something can be redone. `to_look_at`: a source is stale or not
+    `decided`: something can be undone. `undone`: something can be redone. `needs_review`: a source is stale or not
     checked yet, or only such memories are shown.
     """
 
@@ -522,7 +524,7 @@ class MemoryViewState:
     stale: bool = False
     decided: bool = False
     undone: bool = False
-    to_look_at: bool = False
+    needs_review: bool = False
 
 
 _OF_SOURCE = frozenset({"edit", "follow", "update", "keep"})
@@ -538,7 +540,7 @@ def in_memory(action: str, scene: MemoryViewState) -> str:
     if action in needed:
         there, otherwise = needed[action]
         return "" if there else otherwise
-    if action == "stale" and not scene.to_look_at:
+    if action == "stale" and not scene.needs_review:
         return "There is nothing to look at: every source is as it was." if scene.total else _NONE_YET
     if action not in ("change", "copy", "forget", *_OF_SOURCE) or (action == "edit" and scene.on_file):
         return ""

@@ -15,7 +15,7 @@ from textual.strip import Strip
 from excerpt.model import Memory, Skipped, Source, Span
 from excerpt.places import spoken
 from excerpt.text.display import local_time, visible, visible_line
-from excerpt.tui.common.line_drawing import Ink, StyledRun, wrap
+from excerpt.tui.common.line_drawing import StyledRun, TextStyle, wrap
 from excerpt.tui.common.line_view import LineView
 from excerpt.tui.common.strips import Part, line
 from excerpt.tui.keymap import key_sign
@@ -33,12 +33,12 @@ _SIDES = 56
 class Shown:
     """What the view shows: a memory with its matches and the state of its source, or an unreadable file.
 
-    `standing` is None until it is known.
+    `source_check` is None until it is known.
     """
 
     memory: Memory | Skipped
     spans: tuple[Span, ...] = ()
-    standing: SourceCheck | None = None
+    source_check: SourceCheck | None = None
 
 
 class MemoryView(LineView, can_focus=False):
@@ -107,8 +107,8 @@ class MemoryView(LineView, can_focus=False):
             yield from self._told("reason", memory.reason, width, self._ink("warning"))
             yield from self._told("", f"It is left alone. {key_sign('memory-edit')} opens it in your editor.", width)
             return
-        found = shown.standing
-        if found is not None and (told := told_of(found)):
+        found = shown.source_check
+        if found is not None and (told := source_sentence(found)):
             yield from self._told("", told, width, self._ink("warning"), indent=0)
             yield ()
         changed = found is not None and found.kind == "changed"
@@ -157,23 +157,28 @@ class MemoryView(LineView, can_focus=False):
                 for span in spans
                 if span.start < at + len(each) and span.end > at
             ]
-            rows = runs_of(each, inside, Ink.MATCH, width)
+            rows = runs_of(each, inside, TextStyle.MATCH, width)
             yield from (self._parts(runs) for runs in rows)
             at += len(each) + 1
 
     def _told(
         self, name: str, value: str, width: int, style: Style | None = None, indent: int = _NAME
     ) -> Iterator[Sequence[Part]]:
-        for row, runs in enumerate(runs_of(visible_line(value), (), Ink.PLAIN, width - indent)):
+        for row, runs in enumerate(runs_of(visible_line(value), (), TextStyle.PLAIN, width - indent)):
             left: Part = (f"{name if row == 0 else '':<{indent}}", self._ink("name"))
             yield [left, *((run.text, style or Style.null()) for run in runs)]
 
     def _parts(self, runs: Sequence[StyledRun]) -> list[Part]:
-        return [(run.text, self._style(run.ink)) for run in runs]
+        return [(run.text, self._style(run.text_style)) for run in runs]
 
-    def _style(self, ink: Ink) -> Style:
-        names = {Ink.MATCH: "match", Ink.STRIKE: "before", Ink.HIGHLIGHT: "after", Ink.FAINT: "faint"}
-        return self._ink(names[ink]) if ink in names else Style.null()
+    def _style(self, text_style: TextStyle) -> Style:
+        names = {
+            TextStyle.MATCH: "match",
+            TextStyle.STRIKE: "before",
+            TextStyle.HIGHLIGHT: "after",
+            TextStyle.FAINT: "faint",
+        }
+        return self._ink(names[text_style]) if text_style in names else Style.null()
 
 
 def place_of(source: Source) -> str:
@@ -183,7 +188,7 @@ def place_of(source: Source) -> str:
     return f"{source.path}, {spoken(source.place, source.line_start, source.line_end, '–')}"
 
 
-def told_of(found: SourceCheck) -> str:
+def source_sentence(found: SourceCheck) -> str:
     """Return a sentence about the state of a memory's source; "" if nothing has changed."""
     keep, forget = key_sign("memory-keep"), key_sign("memory-forget")
     if found.kind == "moved" and found.source is not None:
@@ -210,8 +215,8 @@ Pair = tuple[Sequence[StyledRun], Sequence[StyledRun]]
 def beside(rows: Iterable[DiffRow], width: int) -> Iterator[Pair]:
     """Yield the lines of both texts side by side. Each side is at most `width` cells wide."""
     for row in rows:
-        left = runs_of(row.before, row.before_spans, Ink.STRIKE, width)
-        right = runs_of(row.after, row.after_spans, Ink.HIGHLIGHT, width)
+        left = runs_of(row.before, row.before_spans, TextStyle.STRIKE, width)
+        right = runs_of(row.after, row.after_spans, TextStyle.HIGHLIGHT, width)
         yield from zip_longest(left, right, fillvalue=())
 
 
@@ -222,18 +227,20 @@ def below(rows: Iterable[DiffRow], width: int) -> Iterator[Sequence[StyledRun]]:
     """
     for row in rows:
         if row.is_same:
-            yield from ((StyledRun("  ", Ink.PLAIN), *runs) for runs in runs_of(row.after, (), Ink.PLAIN, width - 2))
+            yield from (
+                (StyledRun("  ", TextStyle.PLAIN), *runs) for runs in runs_of(row.after, (), TextStyle.PLAIN, width - 2)
+            )
             continue
         if row.before is not None:
-            for runs in runs_of(row.before, row.before_spans, Ink.STRIKE, width - 2):
-                yield (StyledRun("- ", Ink.FAINT), *runs)
+            for runs in runs_of(row.before, row.before_spans, TextStyle.STRIKE, width - 2):
+                yield (StyledRun("- ", TextStyle.FAINT), *runs)
         if row.after is not None:
-            for runs in runs_of(row.after, row.after_spans, Ink.HIGHLIGHT, width - 2):
-                yield (StyledRun("+ ", Ink.FAINT), *runs)
+            for runs in runs_of(row.after, row.after_spans, TextStyle.HIGHLIGHT, width - 2):
+                yield (StyledRun("+ ", TextStyle.FAINT), *runs)
 
 
-def runs_of(text: str | None, spans: Sequence[Span], ink: Ink, width: int) -> list[list[StyledRun]]:
-    """Return a line wrapped to `width` cells, with the spans in the style `ink`; no rows if `text` is None."""
+def runs_of(text: str | None, spans: Sequence[Span], text_style: TextStyle, width: int) -> list[list[StyledRun]]:
+    """Return a line wrapped to `width` cells, with the spans in the style `text_style`; no rows if `text` is None."""
     if text is None:
         return []
     shown = visible(text).replace("\t", " ")
@@ -241,7 +248,7 @@ def runs_of(text: str | None, spans: Sequence[Span], ink: Ink, width: int) -> li
     at = 0
     for span in sorted(spans, key=lambda span: span.start):
         start = max(span.start, at)
-        runs += [StyledRun(shown[at:start], Ink.PLAIN), StyledRun(shown[start : span.end], ink)]
+        runs += [StyledRun(shown[at:start], TextStyle.PLAIN), StyledRun(shown[start : span.end], text_style)]
         at = max(at, span.end)
-    runs.append(StyledRun(shown[at:], Ink.PLAIN))
+    runs.append(StyledRun(shown[at:], TextStyle.PLAIN))
     return wrap([run for run in runs if run.text], max(1, width), 0)

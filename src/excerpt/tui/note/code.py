@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from excerpt.tui.common.line_drawing import Ink
+from excerpt.tui.common.line_drawing import TextStyle
 
 if TYPE_CHECKING:
     from pygments.lexer import Lexer
@@ -15,27 +15,27 @@ if TYPE_CHECKING:
 MAX = 30_000
 """Most characters of code highlighted in one window; Pygments takes about 1.2 us for each."""
 
-Inked = tuple[int, int, Ink]
+StyledRange = tuple[int, int, TextStyle]
 
 
-def code_inks(lines: Sequence[str], language: str) -> list[list[Inked]]:
+def code_styles(lines: Sequence[str], language: str) -> list[list[StyledRange]]:
     """Return for each line of code its styled ranges as (start column, end column, style).
 
     All lists are empty if Pygments does not know the language.
     """
-    found: list[list[Inked]] = [[] for _ in lines]
+    found: list[list[StyledRange]] = [[] for _ in lines]
     lexer = _lexer(language)
     if lexer is None:
         return found
     kinds = _kinds()
     row, column = 0, 0
     for _, kind, text in lexer.get_tokens_unprocessed("\n".join(lines)):
-        ink = next((ink for of, ink in kinds if kind in of), None)
+        text_style = next((text_style for of, text_style in kinds if kind in of), None)
         for part, piece in enumerate(text.split("\n")):
             if part:
                 row, column = row + 1, 0
-            if ink is not None and piece.strip():
-                found[row].append((column, column + len(piece), ink))
+            if text_style is not None and piece.strip():
+                found[row].append((column, column + len(piece), text_style))
             column += len(piece)
     return found
 
@@ -54,19 +54,19 @@ def _lexer(language: str) -> Lexer | None:
 
 
 @lru_cache(maxsize=1)
-def _kinds() -> tuple[tuple[Any, Ink], ...]:
+def _kinds() -> tuple[tuple[Any, TextStyle], ...]:
     from pygments.token import Comment, Keyword, Name, Number, Operator, String
 
     return (
-        (Comment, Ink.COMMENT),
-        (String, Ink.STRING),
-        (Number, Ink.NUMBER),
-        (Keyword, Ink.KEYWORD),
-        (Operator.Word, Ink.KEYWORD),
-        (Name.Tag, Ink.KEYWORD),
-        (Name.Function, Ink.NAME),
-        (Name.Class, Ink.NAME),
-        (Name.Builtin, Ink.NAME),
-        (Name.Decorator, Ink.NAME),
-        (Name.Attribute, Ink.NAME),
+        (Comment, TextStyle.COMMENT),
+        (String, TextStyle.STRING),
+        (Number, TextStyle.NUMBER),
+        (Keyword, TextStyle.KEYWORD),
+        (Operator.Word, TextStyle.KEYWORD),
+        (Name.Tag, TextStyle.KEYWORD),
+        (Name.Function, TextStyle.NAME),
+        (Name.Class, TextStyle.NAME),
+        (Name.Builtin, TextStyle.NAME),
+        (Name.Decorator, TextStyle.NAME),
+        (Name.Attribute, TextStyle.NAME),
     )

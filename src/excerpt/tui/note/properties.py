@@ -9,7 +9,7 @@ from rich.cells import cell_len
 
 from excerpt.text.display import visible
 from excerpt.text.inline import SpanKind, inline_spans
-from excerpt.tui.common.line_drawing import Ink, InkedLine, draw_link
+from excerpt.tui.common.line_drawing import StyledLine, TextStyle, draw_link
 
 _WIDEST_NAME = 20
 """Longest name, in cells, that the name column is sized for; the value of a longer name follows it directly."""
@@ -22,7 +22,7 @@ _TAGS = frozenset({"tags", "tag", "keywords"})
 _BOXES = {"true": "☑", "false": "☐"}
 
 
-def property_lines(texts: Sequence[str]) -> list[tuple[InkedLine, int]]:
+def property_lines(texts: Sequence[str]) -> list[tuple[StyledLine, int]]:
     """Return the drawn lines of a note's frontmatter, `---` included, each with its hanging indent.
 
     Only simple names, values and lists are redrawn; other YAML stays as written.
@@ -30,17 +30,17 @@ def property_lines(texts: Sequence[str]) -> list[tuple[InkedLine, int]]:
     named = [_NAMED.match(text) for text in texts]
     widths = [cell_len(visible(found[1])) for found in named if found]
     column = max((width for width in widths if width <= _WIDEST_NAME), default=0) + 2
-    lines: list[tuple[InkedLine, int]] = []
+    lines: list[tuple[StyledLine, int]] = []
     name = ""
     for row, (text, found) in enumerate(zip(texts, named, strict=True)):
-        line = InkedLine(text)
+        line = StyledLine(text)
         lines.append((line, column))
         if text.rstrip() in ("---", "...") and row in (0, len(texts) - 1):
             line.replace(0, len(text), f"{_RULE} properties" if row == 0 else _RULE)
-            line.ink(0, len(text), Ink.FAINT)
+            line.text_style(0, len(text), TextStyle.FAINT)
         elif found:
             name = found[1].casefold()
-            line.ink(0, found.end(1), Ink.PROPERTY)
+            line.text_style(0, found.end(1), TextStyle.PROPERTY)
             gap = " " * max(1, column - cell_len(visible(found[1])))
             line.replace(found.start(2), max(found.end(), found.end(2)), gap)
             _draw_value(line, found.end(), name)
@@ -50,12 +50,12 @@ def property_lines(texts: Sequence[str]) -> list[tuple[InkedLine, int]]:
     return lines
 
 
-def _draw_value(line: InkedLine, start: int, name: str) -> None:
+def _draw_value(line: StyledLine, start: int, name: str) -> None:
     """Draw the value that begins at `start`: hide quotation marks and brackets, style links and tags."""
     text = line.text
     value = text[start:].rstrip()
     if name in _TAGS:
-        line.ink(start, len(text), Ink.TAG)
+        line.text_style(start, len(text), TextStyle.TAG)
     if value in _BOXES:
         line.replace(start, start + len(value), _BOXES[value])
         return

@@ -127,7 +127,7 @@ class AskLink:
             return LinkFound(address=self.to.address)
         path = snapshot.facets.targets.resolve(link.target, self.source)
         if path is None:
-            return LinkFound(told=_leads_nowhere(link))
+            return LinkFound(told=_missing_target(link))
         wanted = line_of(snapshot.note_text(path), snapshot.sections(path), link)
         fragment = _fragment_at(snapshot, path, wanted or 1)
         if fragment is None:
@@ -136,7 +136,7 @@ class AskLink:
         return LinkFound(Location(fragment.id, path, wanted or fragment.line_start), told=missing)
 
 
-def _leads_nowhere(link: Link) -> str:
+def _missing_target(link: Link) -> str:
     from excerpt.corpus.links import names_other_file
 
     if names_other_file(link.target):

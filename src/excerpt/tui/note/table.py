@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from rich.cells import cell_len
 
-from excerpt.tui.common.line_drawing import InkedLine
+from excerpt.tui.common.line_drawing import StyledLine
 
 _BAR = re.compile(r"(?<!\\)\|")
 _IN_CODE = re.compile(r"`[^`\n]*`")
@@ -15,7 +15,7 @@ _WIDEST_TABLE = 200
 """Widest table, in cells, whose columns are aligned: no window shows a wider one side by side."""
 
 
-def align(rows: Sequence[InkedLine], rule: int) -> bool:
+def align(rows: Sequence[StyledLine], rule: int) -> bool:
     """Pad the cells of drawn `rows` to the width of their column, and draw row `rule` as a line.
 
     Returns False if the table is empty or wider than `_WIDEST_TABLE`; it is then left as it is. A bar inside inline
@@ -49,11 +49,11 @@ def _edges(text: str, bars: Sequence[int]) -> Iterator[tuple[int, int]]:
             yield start, end
 
 
-def _cell(row: InkedLine, start: int, end: int) -> str:
+def _cell(row: StyledLine, start: int, end: int) -> str:
     return row.drawn(start, end).strip()
 
 
-def _pad(row: InkedLine, bars: Sequence[int], cells: Sequence[str], widths: Sequence[int], *, is_rule: bool) -> None:
+def _pad(row: StyledLine, bars: Sequence[int], cells: Sequence[str], widths: Sequence[int], *, is_rule: bool) -> None:
     """Hide the blanks of the cells, and draw each bar with the blanks that pad the cell before it."""
     text = row.text
     edges = list(_edges(text, bars))[: len(widths)]

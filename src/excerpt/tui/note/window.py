@@ -17,14 +17,14 @@ from excerpt.tui.common.line_drawing import (
     LONGEST,
     Columns,
     DrawnLine,
-    Ink,
-    InkedLine,
+    StyledLine,
+    TextStyle,
+    apply_highlights,
     draw_line,
-    ink_line,
-    lay_over,
+    style_line,
     with_rest,
 )
-from excerpt.tui.note.code import MAX, Inked, code_inks
+from excerpt.tui.note.code import MAX, StyledRange, code_styles
 from excerpt.tui.note.properties import property_lines
 from excerpt.tui.note.table import align
 
@@ -173,8 +173,8 @@ class _ShownLines:
     matches: Mapping[int, list[Columns]]
     near: Mapping[int, list[Columns]]
 
-    def lay_over(self, line: InkedLine, number: int) -> None:
-        lay_over(line, self.matches.get(number, ()), self.near.get(number, ()))
+    def apply_highlights(self, line: StyledLine, number: int) -> None:
+        apply_highlights(line, self.matches.get(number, ()), self.near.get(number, ()))
 
 
 def _drawn(shown: _ShownLines) -> Iterator[DrawnLine]:
@@ -187,7 +187,7 @@ def _drawn(shown: _ShownLines) -> Iterator[DrawnLine]:
         marked, near = shown.matches.get(number, ()), shown.near.get(number, ())
         line = draw_line(number, shown.lines[row], shown.contexts[row], marked, near=near, code=code.get(row, ()))
         columns = aligned.get(row)
-        yield line if columns is None else DrawnLine(number, line.runs, line.hang, columns.runs())
+        yield line if columns is None else DrawnLine(number, line.runs, line.hanging_indent, columns.runs())
 
 
 def _properties(shown: _ShownLines) -> list[DrawnLine]:
@@ -197,20 +197,20 @@ def _properties(shown: _ShownLines) -> list[DrawnLine]:
     if shown.first > end:
         return []
     drawn: list[DrawnLine] = []
-    for row, (line, hang) in enumerate(property_lines([text[:LONGEST] for text in shown.lines[:end]])):
-        shown.lay_over(line, row + 1)
-        drawn.append(DrawnLine(row + 1, with_rest(line.runs(), len(shown.lines[row]) - LONGEST), hang))
+    for row, (line, hanging_indent) in enumerate(property_lines([text[:LONGEST] for text in shown.lines[:end]])):
+        shown.apply_highlights(line, row + 1)
+        drawn.append(DrawnLine(row + 1, with_rest(line.runs(), len(shown.lines[row]) - LONGEST), hanging_indent))
     return drawn[shown.first - 1 :]
 
 
-def _code(shown: _ShownLines) -> dict[int, list[Inked]]:
+def _code(shown: _ShownLines) -> dict[int, list[StyledRange]]:
     """Return the syntax highlighting of the code in the window, by row, up to `MAX` characters.
 
     The highlighting stops before the first block that exceeds the limit.
     """
     contexts = shown.contexts
     fences = Counter(one.block for one in contexts[shown.first - 1 :] if one.context is Context.CODE and one.language)
-    found: dict[int, list[Inked]] = {}
+    found: dict[int, list[StyledRange]] = {}
     left = MAX
     for block in fences:
         end = block + 1
@@ -220,11 +220,11 @@ def _code(shown: _ShownLines) -> dict[int, list[Inked]]:
         left -= sum(map(len, texts)) + len(texts)
         if left < 0:
             break
-        found.update(enumerate(code_inks(texts, contexts[block].language), block + 1))
+        found.update(enumerate(code_styles(texts, contexts[block].language), block + 1))
     return found
 
 
-def _aligned(shown: _ShownLines) -> Iterator[tuple[int, InkedLine]]:
+def _aligned(shown: _ShownLines) -> Iterator[tuple[int, StyledLine]]:
     """Yield (row, line with aligned columns) for each row of the tables that begin in the window."""
     row = shown.first - 1
     while row + 1 < len(shown.contexts):
@@ -234,11 +234,11 @@ def _aligned(shown: _ShownLines) -> Iterator[tuple[int, InkedLine]]:
         begin = row
         while row < len(shown.contexts) and _is_table(shown, row):
             row += 1
-        table = [InkedLine(shown.lines[at][:LONGEST]) for at in range(begin, row)]
+        table = [StyledLine(shown.lines[at][:LONGEST]) for at in range(begin, row)]
         for at, line in enumerate(table, begin):
-            ink_line(line, shown.contexts[at])
-            shown.lay_over(line, at + 1)
-        table[0].ink(0, len(table[0].text), Ink.BOLD)
+            style_line(line, shown.contexts[at])
+            shown.apply_highlights(line, at + 1)
+        table[0].text_style(0, len(table[0].text), TextStyle.BOLD)
         if align(table, 1):
             yield from enumerate(table, begin)
 

@@ -62,7 +62,7 @@ class PackBar(Widget):
 
     def _text(self, brevity: int) -> Text:
         """Return the bar at a brevity from 0, everything, to `_BRIEFEST`, only passages and tokens."""
-        strong, full, empty, ghost = map(self._ink, ("strong", "full", "empty", "ghost"))
+        strong, full, empty, ghost = map(self._style, ("strong", "full", "empty", "ghost"))
         pack = self.pack
         tokens = pack.tokens if pack else 0
         passages = len(pack.packs) if pack else 0
@@ -75,14 +75,14 @@ class PackBar(Widget):
             filled, more = self._cells(tokens, gauge)
             text.append(" ").append("▓" * filled, full).append("▒" * more, ghost)
             text.append("░" * (gauge - filled - more), empty)
-        if told := self._told_cost(brevity):
+        if told := self._cost_label(brevity):
             text.append(" · ").append(told, ghost)
-        if told := self._told_stop(brevity):
-            text.append(" · ").append(told, self._ink("over") if told.startswith("full") else "")
+        if told := self._source_label(brevity):
+            text.append(" · ").append(told, self._style("over") if told.startswith("full") else "")
         text.append("".join(f" · {each}" for each in self._wanted(brevity)))
         return text
 
-    def _told_stop(self, brevity: int) -> str:
+    def _source_label(self, brevity: int) -> str:
         """Return what the pack is built from, or why it has no more passages."""
         pack = self.pack
         if pack is None or brevity == _BRIEFEST:
@@ -100,7 +100,7 @@ class PackBar(Widget):
         parts = (form if brevity < 4 else "", self.order if brevity < 5 else "", str(self.wanted.scope) * (brevity < 2))
         return [each for each in parts if each]
 
-    def _told_cost(self, brevity: int) -> str:
+    def _cost_label(self, brevity: int) -> str:
         """Return what marking the selected fragment does to the tokens. The first mark replaces the best hits."""
         cost = self.cost
         if cost is None or brevity > (2 if cost.alone else 4):
@@ -124,5 +124,5 @@ class PackBar(Widget):
         more = cost.tokens if cost is not None and not cost.alone and not cost.reason else 0
         return filled, max(cells(tokens + more) - filled, 0)
 
-    def _ink(self, name: str) -> Style:
+    def _style(self, name: str) -> Style:
         return self.get_component_rich_style(f"pack--{name}", partial=True)

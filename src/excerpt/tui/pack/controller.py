@@ -273,7 +273,7 @@ class PackController:
             *(mark for mark in elsewhere if memory_id_of(mark.path) is None),
         )
 
-    def take_up(self) -> bool:
+    def restore_marks(self) -> bool:
         """Mark again what an earlier session had marked; return False if nothing changed."""
         self.query = self.query or self.choices.before.query
         return self.decide(self.choices.taking_up())
@@ -341,7 +341,7 @@ class PackController:
         entries.insert(to, entries.pop(at))
         return self.decide(self.choices.ordering(self.query, entries))
 
-    def next_own_scope(self, pack: Pack) -> bool:
+    def next_scope_of(self, pack: Pack) -> bool:
         """Use the next scope for this pack alone."""
         own = dict(self.choices.overrides(self.query).scopes).get(pack.entry.fragment_id, self.wanted.scope)
         return self.decide(self.choices.growing(self.query, pack.fragment_ids, next_of(list(Scope), own)))
@@ -425,7 +425,7 @@ class PackController:
             ranked=self.choices.ranked,
             memories=memories,
         )
-        self._engine.ask(AskPack(self._packer, self._request), self._pack_came, self._pack_failed)
+        self._engine.ask(AskPack(self._packer, self._request), self._pack_loaded, self._pack_failed)
 
     @property
     def lacks_memories(self) -> bool:
@@ -437,7 +437,7 @@ class PackController:
         self._take(None)
         self._failed()
 
-    def _pack_came(self, packed: Packed) -> None:
+    def _pack_loaded(self, packed: Packed) -> None:
         if packed.moves:
             self._history.move(packed.moves)
             self.keep()
@@ -451,7 +451,7 @@ class PackController:
             self.show_cost()
             self._changed()
 
-    def newly_gone(self) -> int:
+    def newly_missing(self) -> int:
         """Return how many more marked fragments are gone from the vault than at the last call."""
         gone = frozenset(mark.fragment for mark in self.packed.gone) if self.packed is not None else frozenset()
         new, self._told_gone = gone - self._told_gone, gone
@@ -482,9 +482,9 @@ class PackController:
             mark = mark_of(hit)
             memories = self._memories((*self.choices.marks, mark))
             request = replace(self._request, memories=memories or ())
-            self._engine.ask(AskCost(self._packer, request, mark), self._cost_came)
+            self._engine.ask(AskCost(self._packer, request, mark), self._cost_loaded)
 
-    def _cost_came(self, cost: Cost) -> None:
+    def _cost_loaded(self, cost: Cost) -> None:
         self.cost = cost
         self._changed()
 

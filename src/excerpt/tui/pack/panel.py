@@ -36,7 +36,7 @@ _MIN_NAME = 18
 _EMPTY = "The pack is empty. Type a query: its best hits go in, or only what you mark."
 
 
-_INKS = ("row--faint", "pack--heading", "pack--why")
+_STYLES = ("row--faint", "pack--heading", "pack--why")
 """Styles of the columns: lines, scope and reason."""
 
 
@@ -150,7 +150,7 @@ class PackPanel(RowList):
     def action_own_scope(self) -> None:
         """Use the next scope for the selected passage alone."""
         pack = self.selected_pack
-        self._decided(pack is not None and self._controller.next_own_scope(pack))
+        self._decided(pack is not None and self._controller.next_scope_of(pack))
 
     # --- drawing ------------------------------------------------------------------------------------------------------
 
@@ -186,7 +186,7 @@ class PackPanel(RowList):
         path = path_below(pack.title, pack.heading_path)
         left.append((f" › {path}" if path else "", self.style_of("pack--heading")))
         right: list[Part] = []
-        for text, cells, ink in zip(self._told(pack), self._columns(width), _INKS, strict=True):
+        for text, cells, ink in zip(self._told(pack), self._columns(width), _STYLES, strict=True):
             if cells:
                 pad = " " * (cells - cell_len(text))
                 right.append((f"  {pad}{text}" if ink == "row--faint" else f"  {text}{pad}", self.style_of(ink)))

@@ -9,7 +9,7 @@ from textual.markup import escape
 
 from excerpt.kinds import Confidence, Strategy
 from excerpt.text.display import counted, visible_line
-from excerpt.tui.common.notice import Said
+from excerpt.tui.common.notice import EmptyState
 from excerpt.tui.index.controller import IndexState, Watch, rate_words, share_done
 from excerpt.tui.keymap import key_sign
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 _GAUGE = 30
 
 
-_NO_INDEX = Said("Opening the index", "A moment.")
+_NO_INDEX = EmptyState("Opening the index", "A moment.")
 
 
-def search_notice(index: IndexState, vault: Path, *, first: bool = False) -> Said:
+def search_notice(index: IndexState, vault: Path, *, first: bool = False) -> EmptyState:
     """Return the text shown in place of the list while there is no query.
 
     `first` adds instructions for a user who has not opened a vault of their own before.
@@ -31,31 +31,31 @@ def search_notice(index: IndexState, vault: Path, *, first: bool = False) -> Sai
         title = f"Search {counted(index.status.notes, 'note')}"
         keys = f"{key_sign('help')} lists the keys, {key_sign('palette')} finds any command by name."
         if first:
-            return Said(
+            return EmptyState(
                 title,
                 "Type a few words or a question: the best passages come as you type.\n"
                 f"{key_sign('mark')} marks one for the pack, {key_sign('copy-pack')} copies the pack for a prompt.\n"
                 f"{keys}",
             )
-        return Said(title, "Filters such as tag:work, path:trips or title:plan narrow it.", keys)
+        return EmptyState(title, "Filters such as tag:work, path:trips or title:plan narrow it.", keys)
     if index.progress is not None:
         return _reading(index)
     if index.failure is not None and not index.elsewhere:
         return index.failure
     if index.elsewhere:
-        return Said("Another excerpt is indexing this vault", "What it has done so far shows up here by itself.")
+        return EmptyState("Another excerpt is indexing this vault", "What it has done so far shows up here by itself.")
     return _NO_INDEX if index.status is None or index.watch is Watch.NOT_YET else _no_notes(vault)
 
 
-def _no_notes(vault: Path) -> Said:
-    return Said(
+def _no_notes(vault: Path) -> EmptyState:
+    return EmptyState(
         "No notes here",
         f"{vault} holds no Markdown file that excerpt may read.",
         "Notes end in .md or .markdown; hidden folders and what .gitignore names are left out.",
     )
 
 
-def _reading(index: IndexState) -> Said:
+def _reading(index: IndexState) -> EmptyState:
     progress = index.progress
     assert progress is not None
     full = round(share_done(progress) * _GAUGE)
@@ -63,9 +63,9 @@ def _reading(index: IndexState) -> Said:
     files = f"{progress.notes_done:,} of {counted(progress.notes_total, 'file')}"
     if index.paused:
         goes_on = f"“The index” among the commands ({key_sign('palette')}) has it go on."
-        return Said("Reading the vault is paused", f"{gauge}\n{files}", goes_on)
+        return EmptyState("Reading the vault is paused", f"{gauge}\n{files}", goes_on)
     told = " · ".join(part for part in (files, rate_words(index.pace, progress)) if part)
-    return Said("Reading the vault", f"{gauge}\n{told}", "You can type already: what is read is searched.")
+    return EmptyState("Reading the vault", f"{gauge}\n{told}", "You can type already: what is read is searched.")
 
 
 def is_unanswered(result: Result | None) -> bool:
@@ -90,7 +90,7 @@ def list_title(result: Result | None, meant: str, *, is_least: bool = False) -> 
     return f"{title} · {result.asked} found nothing" if took_over else title
 
 
-def nothing_found(result: Result, building: str, meant: str) -> Said:
+def nothing_found(result: Result, building: str, meant: str) -> EmptyState:
     """Return the text shown in place of the list if a search found nothing.
 
     `building` is the progress of an index build, or "". `meant` is the suggested query, or "".
@@ -103,5 +103,5 @@ def nothing_found(result: Result, building: str, meant: str) -> Said:
         hint = f"“Narrower and wider queries” among the commands ({key_sign('palette')}) has some without it."
     nothing = f"Nothing found for {result.query}"
     if meant:
-        return Said(f"Did you mean {meant}? {key_sign('edit')} takes it.", f"{nothing}. {tried}{still}", hint)
-    return Said(nothing, tried + still, hint)
+        return EmptyState(f"Did you mean {meant}? {key_sign('edit')} takes it.", f"{nothing}. {tried}{still}", hint)
+    return EmptyState(nothing, tried + still, hint)

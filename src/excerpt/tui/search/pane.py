@@ -18,7 +18,7 @@ from excerpt.pack.selection import SavedMarks
 from excerpt.settings import Settings
 from excerpt.text.display import lines_named
 from excerpt.tui.bindings import bindings
-from excerpt.tui.common.notice import Notice, Said
+from excerpt.tui.common.notice import EmptyState, Notice
 from excerpt.tui.common.pause import Pause
 from excerpt.tui.common.row_list import RowList
 from excerpt.tui.common.split import SHARE, Split
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
 _AWAIT_HITS = ABOUT_HIT | {"move", "remember", "show_view"}
 """Actions on hits: pressed right after a letter, they wait for the answer to the whole query."""
-_PATIENCE = 0.5
+_BUSY_AFTER_SECONDS = 0.5
 """Seconds before a pending search is shown as such."""
 
 _OF_LIST = frozenset({"copy_fragment", "obsidian", "next_view", "enter_side"})
@@ -104,14 +104,14 @@ class SearchPane(Vertical):
 
     strategy: var[Strategy] = var(Strategy.AUTO, init=False)
     result: var[Result | None] = var(None, init=False)
-    said: var[Said] = var(Said("Type to search."), init=False)
+    said: var[EmptyState] = var(EmptyState("Type to search."), init=False)
     """Text shown in place of the list while there is no query."""
     share = SHARE
     """The list's share of the body, the same in all tabs."""
     progress: var[str] = var("", init=False)
     """Progress of the index build; "" while none is running."""
 
-    is_furnished = False
+    is_populated = False
     """Whether the panels are mounted, which happens after the first frame."""
     side: SidePanel
     pack_panel: PackPanel
@@ -152,7 +152,7 @@ class SearchPane(Vertical):
         self._engine = engine
         self._limit = settings.search.limit
         self._early: list[Callable[[], Awaitable[object]]] = []
-        self._failed: Said | None = None
+        self._failed: EmptyState | None = None
         self._busy = Pause(self.set_timer)
         self._to_select = ""
         self._meant = ""
@@ -184,7 +184,7 @@ class SearchPane(Vertical):
         self.pack_panel = PackPanel(self.pack, self._decide, id="packed", classes="panel")
         await self.query_one("#aside").mount(self.side, self.pack_panel)
         self.query_one(Split).show_context()
-        self.is_furnished = True
+        self.is_populated = True
         self._show_choices()
         self.search()
 
@@ -214,7 +214,7 @@ class SearchPane(Vertical):
     @property
     def _acted_on(self) -> Hit | None:
         """The hit that keys apply to: the passage in the side panel while that has the focus, else the selected hit."""
-        return self.side.passage if self.is_furnished and self.side.has_focus_within else self.selected
+        return self.side.passage if self.is_populated and self.side.has_focus_within else self.selected
 
     @property
     def _memory_acted_on(self) -> Memory | None:
@@ -226,7 +226,7 @@ class SearchPane(Vertical):
         return self.result.query if self.result is not None else ""
 
     @property
-    def asked_all_answered(self) -> bool:
+    def is_up_to_date(self) -> bool:
         """Whether list and pack are up to date with the last requests."""
         return not self._is_answering and self.pack.is_answered
 
@@ -258,7 +258,7 @@ class SearchPane(Vertical):
         elif self.pack.choices.marks:
             self._ask_pack()
 
-    def look_for_gone(self) -> None:
+    def refresh_missing_marks(self) -> None:
         """Request marked fragments again that were missing: they may have been found elsewhere."""
         if self.pack.packed is not None and self.pack.packed.gone:
             self._ask_pack()
@@ -312,7 +312,7 @@ class SearchPane(Vertical):
 
     def search(self) -> None:
         """Search for the current query; called again when there is a newer index."""
-        if not self.is_furnished:
+        if not self.is_populated:
             return
         query = self.query_text.strip()
         if not query:
@@ -328,16 +328,16 @@ class SearchPane(Vertical):
         question = AskSearch(query, self.strategy, self._limit, in_sight)
         self._engine.ask(question, partial(self._search_done, in_sight), self._search_failed, is_interim=True)
         if not self._busy.waits and not self._bar.status.busy:
-            self._busy.begin(_PATIENCE, self._say_busy)
+            self._busy.begin(_BUSY_AFTER_SECONDS, self._show_busy)
 
-    def _say_busy(self) -> None:
+    def _show_busy(self) -> None:
         self._bar.status.busy = "searching…"
 
     def _stop_waiting(self) -> None:
         self._busy.stop()
         self._bar.status.busy = ""
 
-    def _end_search(self, failed: Said | None = None) -> None:
+    def _end_search(self, failed: EmptyState | None = None) -> None:
         self._stop_waiting()
         self._early.clear()
         self._failed = failed
@@ -358,7 +358,7 @@ class SearchPane(Vertical):
 
     def _search_failed(self, failure: Failure) -> None:
         """Show the error in place of the hits."""
-        self._end_search(Said.of_failure(failure))
+        self._end_search(EmptyState.of_failure(failure))
         self.result = None
         self._show_result()
 
@@ -444,16 +444,16 @@ class SearchPane(Vertical):
             bar.status.answer = None
             notice.said = self._failed or self.said
             return
-        led = None if result.confidence is None else result.strategy
+        primary = None if result.confidence is None else result.strategy
         bar.status.answer = AnswerStatus(
-            led, max(result.matched, len(result.hits)), result.confidence, is_least=not self._has_files
+            primary, max(result.matched, len(result.hits)), result.confidence, is_least=not self._has_files
         )
         if not result.hits:
             notice.said = nothing_found(result, self.progress, self._meant)
 
     def _show_side(self) -> None:
         """Show the side panel if it has content; a map needs no query."""
-        asked_for_map = self.is_furnished and self.side.view == "map" and self._split.context
+        asked_for_map = self.is_populated and self.side.view == "map" and self._split.context
         self._split.context = bool(self._listed) or asked_for_map
 
     @property
@@ -482,13 +482,13 @@ class SearchPane(Vertical):
         if event.control is self._hits:
             event.stop()
             self._selection_changed()
-        elif self.is_furnished and event.control is self.pack_panel:
+        elif self.is_populated and event.control is self.pack_panel:
             event.stop()
             self._refresh_keys()
 
     def _selection_changed(self, *, again: bool = False) -> None:
         """Update what depends on the selected hit; `again` says that the same query was answered again."""
-        if self.is_furnished:
+        if self.is_populated:
             self._select_beside(again=again)
         self.show_cost()
         self._refresh_keys()
@@ -537,7 +537,7 @@ class SearchPane(Vertical):
         self._hits.marked = choices.marked
         self._hits.packed = self.pack.packed_fragments
         self._show_earlier()
-        if self.is_furnished:
+        if self.is_populated:
             self.side.related.rows.marked = choices.marked
         bar.wanted, bar.marked, bar.order = self.pack.wanted, len(choices.marks), self.pack.order
 
@@ -561,7 +561,7 @@ class SearchPane(Vertical):
         packed, bar = self.pack.packed, self.query_one(PackBar)
         self._show_choices()
         bar.pack, bar.cost = packed.result if packed is not None else None, self.pack.cost
-        if self.is_furnished:
+        if self.is_populated:
             packs = packed.result.packs if packed is not None else ()
             self.side.show_packed(tuple((one.path, one.line_start, one.line_end) for one in packs))
             if self.pack_panel.display:
@@ -581,7 +581,7 @@ class SearchPane(Vertical):
     def _pack_built(self) -> None:
         if self._copy_waits is not None and not self._is_answering:
             self._copy(to_file=self._copy_waits)
-        if new := self.pack.newly_gone():
+        if new := self.pack.newly_missing():
             self.notify(f"{new} marked fragment{' is' if new == 1 else 's are'} no longer in the vault.")
 
     def _pack_failed(self) -> None:
@@ -625,7 +625,7 @@ class SearchPane(Vertical):
         if not self.pack.earlier:
             self.notify("Nothing was marked before that is not in the list.")
             return
-        self._decide(self.pack.take_up())
+        self._decide(self.pack.restore_marks())
         if not self.pack_panel.has_focus:
             self.action_panel()
 
@@ -666,7 +666,7 @@ class SearchPane(Vertical):
         self._copy(to_file=True)
 
     def _copy(self, *, to_file: bool) -> None:
-        self._copy_waits = None if self.asked_all_answered else to_file
+        self._copy_waits = None if self.is_up_to_date else to_file
         if self._copy_waits is not None:
             return
         wanted = self.pack.to_copy(to_file=to_file)
@@ -813,7 +813,7 @@ class SearchPane(Vertical):
     def action_copy_fragment(self) -> None:
         """Copy the current passage, or the lines picked in it."""
         hit = self._acted_on
-        lines = self.side.take_lines() if self.side.has_focus_within else None
+        lines = self.side.pop_picked_lines() if self.side.has_focus_within else None
         if lines is not None and hit is not None:
             named = lines_named(lines.line_start, lines.line_end, "–").capitalize()
             self.post_message(CopyRequested(lines.text, named, None, ((lines.path, hit.fragment.id),)))
@@ -858,7 +858,7 @@ class SearchPane(Vertical):
         else:
             from excerpt.model import Hit
 
-            lines = self.side.take_lines() if self.side.has_focus_within else None
+            lines = self.side.pop_picked_lines() if self.side.has_focus_within else None
             hit = Hit(lines, 0.0) if lines is not None else self._acted_on
             self.post_message(RememberRequested(hit, self.query_text.strip()))
 
@@ -974,7 +974,7 @@ class SearchPane(Vertical):
         """Return False for actions whose keys belong to the open query menu, or do not apply to the focused widget."""
         if action in _TAKEN_BY_MENU and any(menu.is_open for menu in self.query(QueryMenu)):
             return False
-        if action in _OF_LIST and self.is_furnished:
+        if action in _OF_LIST and self.is_populated:
             return not (
                 self.screen.focused is self.pack_panel or (action == "enter_side" and self.side.has_focus_within)
             )
@@ -993,7 +993,7 @@ class SearchPane(Vertical):
 
     def _state_now(self) -> SearchState:
         typed = bool(self.query_text.strip())
-        if not self.is_furnished:
+        if not self.is_populated:
             return SearchState(typed=typed, has_files=self._has_files)
         hit, panel = self._acted_on, self.pack_panel
         on_name = self.side.has_focus_within and self.side.view == "related" and self.side.related.reason is not None
@@ -1005,7 +1005,7 @@ class SearchPane(Vertical):
             on_name=on_name and hit is None,
             row=SelectedRow.NOTHING if hit is None else SelectedRow.MEMORY if is_memory(hit) else SelectedRow.FRAGMENT,
             marked=bool(self.pack.choices.marks),
-            packed=not self.asked_all_answered or not self.pack.is_empty,
+            packed=not self.is_up_to_date or not self.pack.is_empty,
             decided=self.pack.can_undo,
             taken_back=self.pack.can_redo,
             earlier=bool(self.pack.earlier),

@@ -21,7 +21,7 @@ from excerpt.pack.memory_fragment import memory_id_of
 from excerpt.places import spoken
 from excerpt.text.display import counted, lines_named, visible_line
 from excerpt.tui.bindings import bindings
-from excerpt.tui.common.line_drawing import INK_CSS, INKS, DrawnLine, Ink, LinkTo, StyledRun, wrap
+from excerpt.tui.common.line_drawing import TEXT_STYLE_CSS, TEXT_STYLES, DrawnLine, LinkTo, StyledRun, TextStyle, wrap
 from excerpt.tui.common.line_view import LineView
 from excerpt.tui.common.strips import fit
 from excerpt.tui.keymap import key_sign
@@ -51,7 +51,7 @@ class Preview(LineView):
         "line--neighbour",
         "line--picked",
         "line--link",
-        *INKS.values(),
+        *TEXT_STYLES.values(),
     }
 
     DEFAULT_CSS = f"""
@@ -63,7 +63,7 @@ class Preview(LineView):
         & > .line--picked {{ background: $surface-active; }}
         & > .line--link {{ color: $background; background: $accent; text-style: bold; }}
     }}
-    {INK_CSS}
+    {TEXT_STYLE_CSS}
     """
 
     window: reactive[NoteWindow | None] = reactive(None, init=False)
@@ -392,7 +392,7 @@ class Preview(LineView):
         number = drawn.line.number
         inside = window.fragment.line_start <= number <= window.fragment.line_end
         picked = self.picked is not None and self.picked.first <= number <= self.picked.last
-        near = any(Ink.NEAR in run.ink for run in drawn.runs)
+        near = any(TextStyle.NEAR in run.text_style for run in drawn.runs)
         told = window.numbered(number) if drawn.part == 0 else ""
         told = f"{told:>{self._gutter - 4}}"
         sign = "›" if row == self._match else "≈" if near else " "
@@ -403,22 +403,24 @@ class Preview(LineView):
             Segment(sign, self.get_component_rich_style("line--margin")),
             Segment("┃" if packed else " ", self.get_component_rich_style("line--packed")),
             Segment(bar, self.get_component_rich_style("line--margin")),
-            Segment(" " * (1 + drawn.indent), self._style_for(Ink.PLAIN, inside, picked)),
+            Segment(" " * (1 + drawn.indent), self._style_for(TextStyle.PLAIN, inside, picked)),
         ]
         bright = inside or window.whole
         link = self.link.to if self.link is not None else None
         chosen = self.get_component_rich_style("line--link")
         for run in drawn.runs:
             under_cursor = link is not None and run.to is link
-            segments.append(Segment(run.text, chosen if under_cursor else self._style_for(run.ink, bright, picked)))
+            segments.append(
+                Segment(run.text, chosen if under_cursor else self._style_for(run.text_style, bright, picked))
+            )
         strip = Strip(segments, sum(cell_len(segment.text) for segment in segments))
-        return strip.adjust_cell_length(width, self._style_for(Ink.PLAIN, inside, picked))
+        return strip.adjust_cell_length(width, self._style_for(TextStyle.PLAIN, inside, picked))
 
     def _note_rest(self, text: str, width: int) -> Strip:
         style = self.get_component_rich_style("line--number")
         return Strip([Segment(" " * self._gutter + text, style)]).adjust_cell_length(width, self.base_style)
 
-    def _combined_style(self, ink: Ink, bright: bool, picked: bool) -> Style:
+    def _combined_style(self, text_style: TextStyle, bright: bool, picked: bool) -> Style:
         """Return the style of a run of text.
 
         A `bright` run, one in the fragment or in a note shown whole, has its colours. Elsewhere a run has only
@@ -427,10 +429,10 @@ class Preview(LineView):
         style = self.base_style if bright else self.get_component_rich_style("line--neighbour")
         if picked:
             style += Style(bgcolor=self.get_component_rich_style("line--picked").bgcolor)
-        for one, name in INKS.items():
-            if one in ink:
+        for one, name in TEXT_STYLES.items():
+            if one in text_style:
                 colours = self.get_component_rich_style(name, partial=True)
-                style += colours if bright or one is Ink.MATCH else colours.without_color
+                style += colours if bright or one is TextStyle.MATCH else colours.without_color
         return style
 
 
@@ -444,7 +446,7 @@ class ContextRow(NamedTuple):
 
     @property
     def has_match(self) -> bool:
-        return any(Ink.MATCH in run.ink for run in self.runs)
+        return any(TextStyle.MATCH in run.text_style for run in self.runs)
 
 
 def rows_of(lines: Iterable[DrawnLine], width: int) -> list[ContextRow]:
@@ -452,10 +454,10 @@ def rows_of(lines: Iterable[DrawnLine], width: int) -> list[ContextRow]:
     rows: list[ContextRow] = []
     for line in lines:
         fits = bool(line.aligned) and sum(cell_len(run.text) for run in line.aligned) <= width
-        hang = 0 if fits else line.hang
-        indent = min(hang, width // 2)
+        hanging_indent = 0 if fits else line.hanging_indent
+        indent = min(hanging_indent, width // 2)
         bars = _bars(line.runs, indent)
-        for part, runs in enumerate(wrap(line.aligned if fits else line.runs, width, hang)):
+        for part, runs in enumerate(wrap(line.aligned if fits else line.runs, width, hanging_indent)):
             rows.append(
                 ContextRow(line, part, 0, (*bars, *runs))
                 if part and bars
@@ -470,7 +472,7 @@ def _bars(runs: Sequence[StyledRun], indent: int) -> tuple[StyledRun, ...]:
         return ()
     begin = runs[0].text[:indent]
     kept = "".join(character if character == "▎" else " " for character in begin)
-    return (StyledRun(f"{kept:<{indent}}", runs[0].ink & ~Ink.MATCH),)
+    return (StyledRun(f"{kept:<{indent}}", runs[0].text_style & ~TextStyle.MATCH),)
 
 
 @dataclass(frozen=True, slots=True)

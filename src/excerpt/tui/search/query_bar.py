@@ -34,7 +34,7 @@ from excerpt.tui.common.strips import Part, line, parts_with_matches
 from excerpt.tui.engine_worker import Asks
 from excerpt.tui.keymap import key_sign
 from excerpt.tui.search.query_controller import QueryController
-from excerpt.tui.search.query_word import begun_at, completed, without
+from excerpt.tui.search.query_word import completed, token_at, without
 
 if TYPE_CHECKING:
     from excerpt.insight.suggest import Completion, Suggestion
@@ -170,12 +170,12 @@ class QueryMenu(RowList, can_focus=False):
 class AnswerStatus:
     """The status of the newest search shown.
 
-    `led` is the strategy that ranked the hits, or None for a query of filters alone, which is not ranked. A
+    `primary` is the strategy that ranked the hits, or None for a query of filters alone, which is not ranked. A
     `confidence` of None is not shown. With `is_least` more fragments may match, because not all of a store are
     examined.
     """
 
-    led: Strategy | None
+    primary: Strategy | None
     matched: int
     confidence: Confidence | None = None
     is_least: bool = False
@@ -197,7 +197,7 @@ _SURE = {
 
 @dataclass(frozen=True, slots=True)
 class QuerySpan:
-    """A span of the query that is highlighted: a filter, or a part with a warning (`doubtful`).
+    """A span of the query that is highlighted: a filter, or a part with a warning (`is_doubtful`).
 
     `text` is the text of the span at the time it was read.
     """
@@ -205,7 +205,7 @@ class QuerySpan:
     start: int
     end: int
     text: str
-    doubtful: bool = False
+    is_doubtful: bool = False
 
 
 class QueryStatus(Widget):
@@ -230,16 +230,16 @@ class QueryStatus(Widget):
     answer: reactive[AnswerStatus | None] = reactive(None)
     busy: reactive[str] = reactive("")
     """The operation in progress, once it has taken half a second."""
-    doubt: reactive[str] = reactive("")
+    warning: reactive[str] = reactive("")
     """A short warning that a part of the query does not do what it looks like."""
 
     def render(self) -> Text:
         parts = [Text(str(self.strategy))]
         answer = self.answer
-        if answer is not None and answer.led is not self.strategy:
-            parts[0] = Text(f"{self.strategy} ▸ {answer.led}" if answer.led else "newest first")
-        if self.doubt:
-            parts[0] = Text(self.doubt, self.get_component_rich_style("status--unsure", partial=True))
+        if answer is not None and answer.primary is not self.strategy:
+            parts[0] = Text(f"{self.strategy} ▸ {answer.primary}" if answer.primary else "newest first")
+        if self.warning:
+            parts[0] = Text(self.warning, self.get_component_rich_style("status--unsure", partial=True))
         if self.busy:
             parts.append(Text(self.busy))
         elif answer is not None:
@@ -259,7 +259,7 @@ class QueryStatus(Widget):
         """Join the first parts that fit; in little room the hits are dropped last."""
         room = self.content_size.width or _STATUS
         kept = [parts[:count] for count in range(len(parts), 0, -1)]
-        if room < _TIGHT and not self.doubt:
+        if room < _TIGHT and not self.warning:
             kept = [*(parts[first:] for first in range(len(parts))), parts[:1]]
         for some in kept:
             text = Text(" · ", no_wrap=True, justify="right").join(some)
@@ -285,7 +285,7 @@ class QueryInput(Field):
     }
     """
 
-    class TakenOff(Message):
+    class FilterRemoved(Message):
         """Sent when the cross of a filter is clicked, or the filter is deleted as a whole."""
 
         def __init__(self, stretch: QuerySpan) -> None:
@@ -299,7 +299,7 @@ class QueryInput(Field):
     @property
     def chips(self) -> list[QuerySpan]:
         """The filters in the query, in order."""
-        return [one for one in self._current if not one.doubtful]
+        return [one for one in self._current if not one.is_doubtful]
 
     @property
     def _value(self) -> Text:
@@ -313,7 +313,7 @@ class QueryInput(Field):
             if shown[chip.end : chip.end + 1] == "✕":
                 text.stylize(self.get_component_rich_style("query--cross", partial=True), chip.end, chip.end + 1)
         for one in self._current:
-            if one.doubtful:
+            if one.is_doubtful:
                 text.stylize(self.get_component_rich_style("query--doubtful", partial=True), one.start, one.end)
         return text
 
@@ -323,12 +323,12 @@ class QueryInput(Field):
         if chip is not None:
             event.prevent_default()
             event.stop()
-            self.post_message(self.TakenOff(chip))
+            self.post_message(self.FilterRemoved(chip))
 
     def action_delete_left(self) -> None:
         """Delete to the left; at the very beginning, remove the last filter instead."""
         if self.cursor_at_start and self.selection.is_empty and (chips := self.chips):
-            self.post_message(self.TakenOff(chips[-1]))
+            self.post_message(self.FilterRemoved(chips[-1]))
         else:
             super().action_delete_left()
 
@@ -337,7 +337,7 @@ class QueryInput(Field):
         before = len(self.value[: self.cursor_position].rstrip())
         chip = next((one for one in self.chips if one.end == before), None)
         if chip is not None and self.selection.is_empty:
-            self.post_message(self.TakenOff(chip))
+            self.post_message(self.FilterRemoved(chip))
         else:
             super().action_delete_left_word()
 
@@ -372,7 +372,7 @@ class QueryBar(Horizontal):
         yield QueryMenu()
 
     def on_mount(self) -> None:
-        self.watch(self.query_one(QueryStatus), "doubt", self._share_line, init=False)
+        self.watch(self.query_one(QueryStatus), "warning", self._share_line, init=False)
 
     def on_resize(self) -> None:
         self.menu.close()
@@ -383,7 +383,7 @@ class QueryBar(Horizontal):
         """Give the query the room of the status if needed, unless the status is a warning; lay out only on a change."""
         width = self.size.width
         room = width - 3 - min(_STATUS, int(width * _SHARE))
-        self.set_class(self.field.content_width > room and not self.query_one(QueryStatus).doubt, "-tight")
+        self.set_class(self.field.content_width > room and not self.query_one(QueryStatus).warning, "-tight")
 
     @on(Input.Changed)
     def _query_changed(self, event: Input.Changed) -> None:
@@ -399,7 +399,7 @@ class QueryBar(Horizontal):
 
     def read(self) -> None:
         """Request the interpretation of the query, because the query or the vault has changed."""
-        self.status.doubt = ""
+        self.status.warning = ""
         if not self.text.strip():
             self.field.stretches = ()
         self.queries.read(self._show_reading, lambda: self.menu.is_open and self.menu.kind == "complete", self._stood)
@@ -409,9 +409,9 @@ class QueryBar(Horizontal):
         # A condition that is still being typed at the end is not drawn as a filter yet.
         ended = [one for one in reading.conditions if not (one.open and self.queries.is_typing)]
         filters = [QuerySpan(one.start, one.end, query[one.start : one.end]) for one in ended]
-        doubts = [QuerySpan(d.start, d.end, query[d.start : d.end], doubtful=True) for d in reading.doubts]
-        self.field.stretches = (*filters, *doubts)
-        self.status.doubt = visible_line(reading.doubts[0].said) if reading.doubts else ""
+        warnings = [QuerySpan(d.start, d.end, query[d.start : d.end], is_doubtful=True) for d in reading.warnings]
+        self.field.stretches = (*filters, *warnings)
+        self.status.warning = visible_line(reading.warnings[0].said) if reading.warnings else ""
 
     @property
     def text(self) -> str:
@@ -468,7 +468,7 @@ class QueryBar(Horizontal):
         if not field.has_focus:
             return False
         walked = self.queries.walks
-        query, taken = self.queries.walk(rows, as_put=field.selection == Selection(0, len(field.value)))
+        query, taken = self.queries.step_history(rows, as_put=field.selection == Selection(0, len(field.value)))
         if query is not None:
             self.put(query)
             # Selected, so that typing replaces it.
@@ -517,24 +517,28 @@ class QueryBar(Horizontal):
             menu.close()
 
     def _show_completions(self, completions: Sequence[Completion], *, by_key: bool = False) -> None:
-        begun = self.queries.begun
-        if begun is None or not self.field.has_focus:
+        cursor_token = self.queries.cursor_token
+        if cursor_token is None or not self.field.has_focus:
             return
         choices = [
             MenuChoice(
                 one.label,
-                *completed(self.text, begun, one.text),
+                *completed(self.text, cursor_token, one.text),
                 beside=counted(one.count, one.unit) if one.count else "",
-                typed=begun.value,
+                typed=cursor_token.value,
             )
             for one in completions
         ]
-        if [choice.label.casefold() for choice in choices] == [begun.value.casefold()]:
+        if [choice.label.casefold() for choice in choices] == [cursor_token.value.casefold()]:
             choices = []
         if by_key and not choices:
             self.notify("Nothing in the vault completes this.", markup=False)
-        title = f"{begun.operator}:" if begun.operator not in ("", "#") else begun.operator or "Words and filters"
-        self.menu.open("complete", visible_line(title), _taking(), choices, self._at(begun.start))
+        title = (
+            f"{cursor_token.operator}:"
+            if cursor_token.operator not in ("", "#")
+            else cursor_token.operator or "Words and filters"
+        )
+        self.menu.open("complete", visible_line(title), _taking(), choices, self._at(cursor_token.start))
 
     # --- suggestions and saved queries --------------------------------------------------------------------------------
 
@@ -606,7 +610,7 @@ class QueryBar(Horizontal):
         self.menu.close()
         self.put(choice.query, choice.cursor)
         if kind == "complete" and choice.query[: choice.cursor].endswith(":"):
-            self.queries.complete(begun_at(choice.query, choice.cursor), self._show_completions)
+            self.queries.complete(token_at(choice.query, choice.cursor), self._show_completions)
 
     async def action_menu_forget(self) -> None:
         choice, cursor = self.menu.chosen, self.menu.cursor
@@ -628,8 +632,8 @@ class QueryBar(Horizontal):
     def _blurred(self) -> None:
         self.menu.close()
 
-    @on(QueryInput.TakenOff)
-    def _taken_off(self, event: QueryInput.TakenOff) -> None:
+    @on(QueryInput.FilterRemoved)
+    def _filter_removed(self, event: QueryInput.FilterRemoved) -> None:
         event.stop()
         stretch, value = event.stretch, self.field.value
         if value[stretch.start : stretch.end] == stretch.text:

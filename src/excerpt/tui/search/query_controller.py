@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from excerpt.tui.common.pause import After, Pause
 from excerpt.tui.engine_worker import Asks
-from excerpt.tui.search.query_history import QueryHistory, QueryStore, Walk
-from excerpt.tui.search.query_word import Begun, begun_at, is_typed
+from excerpt.tui.search.query_history import HistoryCursor, QueryHistory, QueryStore
+from excerpt.tui.search.query_word import CursorToken, is_typed, token_at
 
 if TYPE_CHECKING:
     from excerpt.insight.suggest import Completion, Suggestion
@@ -34,14 +34,14 @@ class QueryController:
         """Stores asked and saved queries; None until their location is known."""
         self.is_typing = False
         """Whether the last change of the query typed or deleted one letter."""
-        self.begun: Begun | None = None
+        self.cursor_token: CursorToken | None = None
         """The word being completed."""
         self._engine = engine
         self._query = query
         self._before = ""
-        self._walk: Walk | None = None
+        self._walk: HistoryCursor | None = None
         self._left_at = -1
-        self._doubting = Pause(after)
+        self._warning_timer = Pause(after)
         self._standing = Pause(after)
 
     # --- interpretation -----------------------------------------------------------------------------------------------
@@ -58,20 +58,20 @@ class QueryController:
         Warnings wait while `is_shown` returns true: the completion menu is open, and shows what is missing anyway.
         `on_stood` is called once the query has not changed for `_ASKED` seconds, long enough to add it to the history.
         """
-        self._doubting.stop()
+        self._warning_timer.stop()
         self._standing.stop()
         if not self._query().strip():
             self._engine.forget("reading")
             return
         self._ask_reading(on_read, thoroughly=False)
 
-        def doubt() -> None:
+        def warning() -> None:
             if is_shown():
-                self._doubting.begin(_TYPED, doubt)
+                self._warning_timer.begin(_TYPED, warning)
             else:
                 self._ask_reading(on_read, thoroughly=True)
 
-        self._doubting.begin(_TYPED, doubt)
+        self._warning_timer.begin(_TYPED, warning)
         self._standing.begin(_ASKED, on_stood)
 
     def _ask_reading(self, on_read: Callable[[QueryReading], object], *, thoroughly: bool) -> None:
@@ -111,24 +111,24 @@ class QueryController:
         self.history = self.history.without(query)
         return self.keeper.forget(query) if self.keeper is not None else None
 
-    def walk(self, rows: int, *, as_put: bool) -> tuple[str | None, bool]:
+    def step_history(self, rows: int, *, as_put: bool) -> tuple[str | None, bool]:
         """Step through the history from an empty bar, up (older) for negative `rows`.
 
         `as_put` says that the query from the history is still selected as a whole. Returns the query to put into the
         bar, or None, and whether the key is handled; if not, it moves in the list.
         """
         query = self._query()
-        walk = self._walk if self._walk is not None and query and query == self._walk.query and as_put else None
-        if walk is None and (query or rows > 0):
+        step_history = self._walk if self._walk is not None and query and query == self._walk.query and as_put else None
+        if step_history is None and (query or rows > 0):
             return None, False
-        moved = (walk or Walk(self.history)).moved(-rows)
+        moved = (step_history or HistoryCursor(self.history)).moved(-rows)
         if moved is not None:
             self._walk = moved
             return moved.query, True
-        if walk is not None and rows > 0:
+        if step_history is not None and rows > 0:
             self._walk = None
             return None, False
-        return None, walk is not None
+        return None, step_history is not None
 
     @property
     def walks(self) -> bool:
@@ -140,17 +140,17 @@ class QueryController:
     def complete_here(self, cursor: int, on_found: Callable[[Sequence[Completion]], object]) -> None:
         """Request completions of the word at the cursor, even if the menu was closed for it."""
         self._left_at = -1
-        self.complete(begun_at(self._query(), cursor), on_found)
+        self.complete(token_at(self._query(), cursor), on_found)
 
-    def complete(self, begun: Begun | None, on_found: Callable[[Sequence[Completion]], object]) -> None:
+    def complete(self, cursor_token: CursorToken | None, on_found: Callable[[Sequence[Completion]], object]) -> None:
         """Request completions of a word; None cancels the request."""
-        self.begun = begun
-        if begun is None:
+        self.cursor_token = cursor_token
+        if cursor_token is None:
             self._engine.forget("complete")
             return
         from excerpt.tui.questions import AskCompletions
 
-        self._engine.ask(AskCompletions(begun.operator, begun.value), on_found)
+        self._engine.ask(AskCompletions(cursor_token.operator, cursor_token.value), on_found)
 
     def follow_typing(
         self, cursor: int, on_found: Callable[[Sequence[Completion]], object], *, completes: bool
@@ -159,12 +159,16 @@ class QueryController:
 
         Returns False if the menu is to be closed. A word for which it was closed is not completed again.
         """
-        begun = begun_at(self._query(), cursor)
-        if begun is None or begun.start != self._left_at:
+        cursor_token = token_at(self._query(), cursor)
+        if cursor_token is None or cursor_token.start != self._left_at:
             self._left_at = -1
-        follows = completes and self.begun is not None and begun is not None
-        if begun is not None and (begun.operator or (follows and begun.value)) and self._left_at < 0:
-            self.complete(begun, on_found)
+        follows = completes and self.cursor_token is not None and cursor_token is not None
+        if (
+            cursor_token is not None
+            and (cursor_token.operator or (follows and cursor_token.value))
+            and self._left_at < 0
+        ):
+            self.complete(cursor_token, on_found)
             return True
         self._engine.forget("complete")
         return False
@@ -172,7 +176,7 @@ class QueryController:
     def leave_completion(self) -> None:
         """Stop completing this word."""
         self._engine.forget("complete")
-        self._left_at = self.begun.start if self.begun is not None else -1
+        self._left_at = self.cursor_token.start if self.cursor_token is not None else -1
 
     def suggest(self, on_found: Callable[[Sequence[Suggestion]], object]) -> None:
         """Request narrower and wider queries."""

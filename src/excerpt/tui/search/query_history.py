@@ -53,7 +53,7 @@ class QueryHistory:
 
 
 @dataclass(frozen=True, slots=True)
-class Walk:
+class HistoryCursor:
     """A position in the history: 0 is the newest query, -1 the empty bar before it."""
 
     history: QueryHistory
@@ -63,10 +63,10 @@ class Walk:
     def query(self) -> str:
         return self.history.queries[self.at] if 0 <= self.at < len(self.history.queries) else ""
 
-    def moved(self, older: int) -> Walk | None:
+    def moved(self, older: int) -> HistoryCursor | None:
         """Return the position `older` queries further back; None past either end."""
         at = self.at + older
-        return Walk(self.history, at) if 0 <= at < len(self.history.queries) else None
+        return HistoryCursor(self.history, at) if 0 <= at < len(self.history.queries) else None
 
 
 _COMPACT_BYTES = 200_000

@@ -10,7 +10,7 @@ _KEYED = re.compile(r'([^\s":]{1,100}):(?![:/\\\s])"?(.*)', re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
+class CursorToken:
     """The word of a query at the cursor, from `start` to `end` (exclusive).
 
     `operator` is the part of a filter before the colon, or "#"; "" for a plain word. `value` is the rest of the word up
@@ -24,24 +24,24 @@ class Begun:
     negated: bool = False
 
 
-def begun_at(text: str, cursor: int) -> Begun | None:
+def token_at(text: str, cursor: int) -> CursorToken | None:
     """Return the word at the cursor, to complete it; None within a phrase."""
     found = next((token for token in _TOKEN.finditer(text) if token.start() < cursor <= token.end()), None)
     if found is None:
-        return Begun(cursor, cursor, "", "")
+        return CursorToken(cursor, cursor, "", "")
     typed = text[found.start() : cursor]
     negated = typed.startswith("-")
     bare = typed[1:] if negated else typed
     if bare.startswith('"') or (bare.count('"') == 2 and bare.endswith('"')):
         return None
     if bare.startswith("#"):
-        return Begun(found.start(), found.end(), "#", bare[1:], negated)
+        return CursorToken(found.start(), found.end(), "#", bare[1:], negated)
     if keyed := _KEYED.fullmatch(bare):
-        return Begun(found.start(), found.end(), keyed[1], keyed[2], negated)
-    return Begun(found.start(), found.end(), "", bare, negated)
+        return CursorToken(found.start(), found.end(), keyed[1], keyed[2], negated)
+    return CursorToken(found.start(), found.end(), "", bare, negated)
 
 
-def completed(text: str, begun: Begun, by: str) -> tuple[str, int]:
+def completed(text: str, begun: CursorToken, by: str) -> tuple[str, int]:
     """Return the query with the word `begun` replaced by `by`, and the new cursor position.
 
     A space follows the word, so that the next word can be typed, unless `by` ends in a colon: then a value follows.

@@ -65,7 +65,7 @@ class ReadingController:
         from excerpt.tui.note.window import NoteView
 
         view = NoteView(whole=bool(self._whole), line=line)
-        self._engine.ask(AskWindow(self.location, self._query, view), self._window_came)
+        self._engine.ask(AskWindow(self.location, self._query, view), self._window_loaded)
 
     def toggle_whole(self) -> bool:
         """Switch between the whole note and the lines around the fragment; return False if no note is shown."""
@@ -75,7 +75,7 @@ class ReadingController:
         self.ask()
         return True
 
-    def _window_came(self, window: NoteWindow | None) -> None:
+    def _window_loaded(self, window: NoteWindow | None) -> None:
         if window is None:
             return
         self.window, fragment = window, window.fragment

@@ -20,7 +20,7 @@ from excerpt.model import Fragment, Hit, Result
 from excerpt.text.display import visible_line
 from excerpt.text.fragments import digest_of_text
 from excerpt.tui.bindings import working_keys
-from excerpt.tui.common.notice import Said
+from excerpt.tui.common.notice import EmptyState
 from excerpt.tui.common.row_list import RowList
 from excerpt.tui.common.strips import fit, line
 from excerpt.tui.engine_worker import Asks
@@ -42,12 +42,12 @@ if TYPE_CHECKING:
 _ADDRESS = 80
 """Most cells of an address shown in a message."""
 
-_NOTHING_SELECTED = Said("Nothing is selected", "What is related to the selected fragment stands here.")
-_MEMORY_SELECTED = Said("A memory is selected", "Select a fragment of a note to see what is related to it.")
-_NOT_SELECTED = Said("Nothing is selected", "Why the selected fragment stands where it stands is told here.")
-_NOT_RANKED = Said("A memory is selected", "It is found by itself, and is no part of the ranking.")
-_LOOKING = Said("Looking for related notes")
-_GONE = Said("That note is not in the index any more")
+_NOTHING_SELECTED = EmptyState("Nothing is selected", "What is related to the selected fragment stands here.")
+_MEMORY_SELECTED = EmptyState("A memory is selected", "Select a fragment of a note to see what is related to it.")
+_NOT_SELECTED = EmptyState("Nothing is selected", "Why the selected fragment stands where it stands is told here.")
+_NOT_RANKED = EmptyState("A memory is selected", "It is found by itself, and is no part of the ranking.")
+_LOOKING = EmptyState("Looking for related notes")
+_GONE = EmptyState("That note is not in the index any more")
 
 
 class PanelView(StrEnum):
@@ -178,7 +178,7 @@ class SidePanel(Vertical):
             self.reading.show(memory)
         else:
             self.reading.look_at(Location.of(hit), self._answered_query)
-        self.insight.begin_again()
+        self.insight.clear_trail()
         self._outdate()
 
     def show_location(self, location: Location) -> None:
@@ -261,24 +261,24 @@ class SidePanel(Vertical):
             self._explain()
         elif self.view is PanelView.MAP:
             query = self._result.query if self._result is not None else self._query()
-            self.insight.ask_map(query, self._map_came, self._map_failed)
+            self.insight.ask_map(query, self._map_loaded, self._map_failed)
         elif self.view is PanelView.RELATED:
-            if not self.insight.ask_related(self._hit, self._related_came, self._related_failed):
+            if not self.insight.ask_related(self._hit, self._related_loaded, self._related_failed):
                 self.related.say(_NOTHING_SELECTED if self._hit is None else _MEMORY_SELECTED)
             elif self.related.related is None:
                 self.related.say(_LOOKING)
 
-    def _related_came(self, related: Related | None) -> None:
+    def _related_loaded(self, related: Related | None) -> None:
         if related is None:
             self.related.say(_GONE)
         else:
             self.related.related = related
 
-    def _map_came(self, vault_map: VaultMap) -> None:
+    def _map_loaded(self, vault_map: VaultMap) -> None:
         self.map.vault_map = vault_map
 
     def _related_failed(self, failure: Failure) -> None:
-        self.related.say(Said.of_failure(failure))
+        self.related.say(EmptyState.of_failure(failure))
 
     def _map_failed(self, failure: Failure) -> None:
         self.map.said = failure.message
@@ -314,7 +314,7 @@ class SidePanel(Vertical):
             return Hit(window.fragment, 0.0, spans=location.spans)
         return self._hit
 
-    def take_lines(self) -> Fragment | None:
+    def pop_picked_lines(self) -> Fragment | None:
         """Return the picked lines as a fragment, and unpick them; None if no lines are picked."""
         window, picked = self.reading.window, self.preview.picked
         if self.view is not PanelView.PASSAGE or window is None or picked is None:

@@ -147,7 +147,7 @@ class StrategiesScreen(Dialog[Choice]):
             yield DataTable[Text](cursor_type="row")
 
     def on_mount(self) -> None:
-        self._ask(AskStrategies(self._query), self.hear)
+        self._ask(AskStrategies(self._query), self.handle)
 
     @property
     def is_opening(self) -> bool:
@@ -157,7 +157,7 @@ class StrategiesScreen(Dialog[Choice]):
     def on_resize(self) -> None:
         self._fill()
 
-    def hear(self, results: Sequence[Result]) -> None:
+    def handle(self, results: Sequence[Result]) -> None:
         """Show the differences between the answers, if the dialog is still open."""
         if not self.is_attached:
             return

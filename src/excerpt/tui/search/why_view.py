@@ -28,7 +28,7 @@ from excerpt.text.columns import GAIN, LOSS
 from excerpt.text.display import counted, percent, visible, visible_line
 from excerpt.tui.common.dialog import Box, Dialog
 from excerpt.tui.common.field import Field
-from excerpt.tui.common.notice import Said
+from excerpt.tui.common.notice import EmptyState
 from excerpt.tui.keymap import key_sign, shown_key
 from excerpt.tui.request_thread import Priority
 
@@ -107,7 +107,7 @@ class WhyView(VerticalScroll):
         self.app.theme_changed_signal.subscribe(self, lambda _: self._draw())
         self._draw()
 
-    def say(self, said: Said) -> None:
+    def say(self, said: EmptyState) -> None:
         """Show a text when there is nothing to explain."""
         self._about = ""
         lines = Text("\n\n".join(visible(line) for line in (said.title, said.sentence, said.hint) if line))
@@ -120,9 +120,9 @@ class WhyView(VerticalScroll):
             rank, top = result.hits.index(about) + 1, result.hits[0].score
             first = Text(f"{ordinal(rank)}.\n", "bold")
             self._show(lambda colours: Group(first, *hit_sum(about, about.score / top if top > 0 else 0.0, colours)))
-        self._ask(AskWhy(result.query, result.asked, about), self._hear)
+        self._ask(AskWhy(result.query, result.asked, about), self._handle_answer)
 
-    def _hear(self, told: NoteExplanation) -> None:
+    def _handle_answer(self, told: NoteExplanation) -> None:
         if self.is_attached and self._about:
             self._show(lambda colours: explained(told, colours))
             self.post_message(self.Told(told))
@@ -150,8 +150,8 @@ def explained(told: NoteExplanation, colours: Colours) -> RenderableType:
             parts += [Text(), _words(found.words, colours)]
     if told.gaps:
         parts += [Text(), _gaps(told, colours)]
-    if any(standing.rank is not None for standing in told.standings):
-        parts += [Text(), _standings(told.standings, colours)]
+    if any(standing.rank is not None for standing in told.ranks):
+        parts += [Text(), _ranks_table(told.ranks, colours)]
     if found is not None:
         parts += [Text(), _legend(found.hit.signals, colours)]
     return Group(*parts)
@@ -164,8 +164,8 @@ def hit_sum(hit: Hit, share: float, colours: Colours) -> Iterator[RenderableType
     yield Text(f"{visible_line(fragment.path)}, {lines}\n", soft)
     table = _table(("signal", 10), ("value", -5), ("×", -5), ("= part", -6), ("", 0), colours=colours)
     given = [signal for signal in sorted(hit.signals, key=lambda signal: -signal.part) if signal.part]
-    inks = (colours["primary"], colours["warning"])
-    for signal, step in zip(given, steps_of([signal.part for signal in given], inks), strict=True):
+    text_styles = (colours["primary"], colours["warning"])
+    for signal, step in zip(given, steps_of([signal.part for signal in given], text_styles), strict=True):
         table.add_row(signal.name, f"{signal.value:.2f}", f"{signal.weight:.2f}", f"{signal.part:.3f}", step)
     strong = f"bold {colours['foreground']}"
     table.add_row(Text("score", strong), "", "", Text(f"{hit.score:.3f}", strong), Step(0.0, 1.0, colours["accent"]))
@@ -192,17 +192,17 @@ def _gaps(told: NoteExplanation, colours: Colours) -> RenderableType:
     above = "the hit above it" if told.compared == 1 else f"the mean of the {told.compared} best above it"
     table = _table(("signal", 10), ("here", -5), ("above", -5), ("costs", -6), ("", 0), colours=colours)
     gaps = [gap for gap in told.gaps if round(gap.cost, 3)]
-    inks = (colours["warning"], colours["success"])
-    for gap, step in zip(gaps, steps_of([gap.cost for gap in gaps], inks, are_costs=True), strict=True):
+    text_styles = (colours["warning"], colours["success"])
+    for gap, step in zip(gaps, steps_of([gap.cost for gap in gaps], text_styles, are_costs=True), strict=True):
         table.add_row(gap.signal, f"{gap.value:.2f}", f"{gap.above:.2f}", f"{gap.cost:+.3f}", step)
     strong = f"bold {colours['foreground']}"
     table.add_row(Text("behind by", strong), "", "", Text(f"{sum(gap.cost for gap in gaps):.3f}", strong))
     return Group(Text(f"Why not higher, beside {above}:"), table)
 
 
-def _standings(standings: Sequence[StrategyRank], colours: Colours) -> Text:
+def _ranks_table(ranks: Sequence[StrategyRank], colours: Colours) -> Text:
     text = Text("Rank by strategy: ", colours["text-soft"])
-    for number, standing in enumerate(standings):
+    for number, standing in enumerate(ranks):
         text.append(" · " if number else "")
         text.append(f"{standing.strategy} ")
         text.append("–" if standing.rank is None else f"{standing.rank:,}", colours["foreground"])
@@ -237,7 +237,7 @@ class Step:
 
     start: float
     end: float
-    ink: str
+    text_style: str
     is_loss: bool = False
 
     def cells(self, width: int) -> str:
@@ -246,23 +246,24 @@ class Step:
         return " " * first + (LOSS if self.is_loss else GAIN) * max(1, round(self.end * width) - first)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        yield Text(self.cells(max(1, min(options.max_width, _WIDEST))), self.ink, no_wrap=True, overflow="crop")
+        yield Text(self.cells(max(1, min(options.max_width, _WIDEST))), self.text_style, no_wrap=True, overflow="crop")
 
     def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
         return Measurement(1, min(options.max_width, _WIDEST))
 
 
-def steps_of(parts: Sequence[float], inks: tuple[str, str], *, are_costs: bool = False) -> list[Step]:
+def steps_of(parts: Sequence[float], text_styles: tuple[str, str], *, are_costs: bool = False) -> list[Step]:
     """Return the bars of a waterfall chart of `parts`: each begins where the one before ends.
 
-    `inks` are the colours of positive and negative parts. A negative part is a loss; with `are_costs`, a positive one.
+    `text_styles` are the colours of positive and negative parts. A negative part is a loss; with `are_costs`, a
+    positive one.
     """
     ends = list(accumulate(parts))
     lowest, highest = min((0.0, *ends)), max((0.0, *ends))
     whole = highest - lowest or 1.0
     places = [(end - lowest) / whole for end in (0.0, *ends)]
     return [
-        Step(min(before, after), max(before, after), inks[part < 0], (part < 0) != are_costs)
+        Step(min(before, after), max(before, after), text_styles[part < 0], (part < 0) != are_costs)
         for part, before, after in zip(parts, places, places[1:], strict=False)
     ]
 
@@ -301,7 +302,7 @@ class WhyNot(Dialog[None]):
 
     def on_mount(self) -> None:
         self.add_class("-brief")
-        self.query_one(WhyView).say(Said("Name the note that you miss, or would have higher."))
+        self.query_one(WhyView).say(EmptyState("Name the note that you miss, or would have higher."))
 
     def on_descendant_focus(self) -> None:
         if not self.query_one(Field).has_focus:
