@@ -70,7 +70,7 @@ def test_a_name_that_is_not_public_is_an_attribute_error() -> None:
 
 
 def test_a_folder_that_is_not_there_is_told_when_it_is_opened(home: Path, tmp_path: Path) -> None:
-    with pytest.raises(excerpt.VaultError, match="no folder at"):
+    with pytest.raises(excerpt.VaultError, match=re.escape(str(tmp_path / "none"))):
         excerpt.open(tmp_path / "none")
 
 
@@ -112,7 +112,7 @@ def test_a_damaged_index_is_made_anew_and_told(home: Path, vault: Path) -> None:
     told: list[str] = []
     with excerpt.open(vault, on_notice=told.append) as found:
         assert found.search("lentil soup").hits
-    assert any("made anew" in sentence for sentence in told)
+    assert any("catalog" in sentence for sentence in told)
 
 
 def test_a_closed_vault_opens_again_with_the_next_question(opened: excerpt.Vault) -> None:
@@ -170,7 +170,7 @@ def test_a_pack_is_the_text_of_the_command(command: Excerpt, vault: Path) -> Non
 
 
 def test_a_strategy_that_there_is_not_is_told_with_those_there_are(opened: excerpt.Vault) -> None:
-    with pytest.raises(excerpt.ExcerptError, match=r"no strategy best\. There are: auto, adaptive"):
+    with pytest.raises(excerpt.ExcerptError, match=r"best.*auto, adaptive"):
         opened.search("sync", strategy="best")
 
 
@@ -247,7 +247,7 @@ def test_what_the_guide_shows_runs_as_it_stands(notes: Path, capsys: pytest.Capt
     for block in re.findall(r"^```python\n(.*?)^```", page, re.M | re.S):
         exec(compile(block, "guide", "exec"), names)
     assert names["check"].holds
-    assert "No note here is called No such note." in capsys.readouterr().out
+    assert "No such note." in capsys.readouterr().out
 
 
 def example(name: str) -> ModuleType:
@@ -276,30 +276,30 @@ def test_a_vault_is_a_retriever_of_other_libraries(notes: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("given", "fact"),
     [
-        ({"format": ""}, "There is no format ''."),
-        ({"scope": ""}, "There is no scope ''."),
-        ({"strategy": ""}, "There is no strategy ''."),
-        ({"tokenizer": ""}, "There is no tokenizer ''."),
-        ({"template": ""}, "The template has no name."),
+        ({"format": ""}, "format ''"),
+        ({"scope": ""}, "scope ''"),
+        ({"strategy": ""}, "strategy ''"),
+        ({"tokenizer": ""}, "tokenizer ''"),
+        ({"template": ""}, "template"),
     ],
 )
 def test_an_empty_choice_of_a_pack_is_an_error_that_names_it(
-    opened: excerpt.Vault, given: dict[str, Any], message: str
+    opened: excerpt.Vault, given: dict[str, Any], fact: str
 ) -> None:
     with pytest.raises(excerpt.SettingsError) as error:
         opened.pack("sync", **given)
-    assert error.value.message.startswith(message)
+    assert fact in error.value.message
 
 
 @pytest.mark.parametrize("ask", ["read", "peek", "related", "fragments"])
 def test_an_empty_name_of_a_note_is_an_error(opened: excerpt.Vault, ask: str) -> None:
-    with pytest.raises(excerpt.NotFoundError, match="No note here is called ''"):
+    with pytest.raises(excerpt.NotFoundError, match="''"):
         getattr(opened, ask)("")
 
 
 @pytest.mark.parametrize("ask", ["edit", "check_source", "follow", "update", "keep", "forget", "restore"])
 def test_an_empty_id_of_a_memory_is_an_error(opened: excerpt.Vault, ask: str) -> None:
-    with pytest.raises(excerpt.MemoryUnusableError, match="There is no memory ''"):
+    with pytest.raises(excerpt.MemoryUnusableError, match="''"):
         getattr(opened.memories, ask)("")

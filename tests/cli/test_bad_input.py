@@ -151,21 +151,22 @@ ZERO = Path("/dev/zero")
 
 @ENDLESS
 @pytest.mark.parametrize(
-    ("argv", "code", "message"),
+    ("argv", "code", "fact"),
     [
-        (("pack", "sync", "--template", ZERO), 2, "The template /dev/zero cannot be read: it is larger than 1,000,000"),
-        (("search", "--json", "--batch", ZERO, "--vault", "."), 2, "The batch /dev/zero is larger than 64 MB."),
-        (("check", ZERO, "--pack", ZERO), 2, "The answer /dev/zero is larger than 4 MB."),
-        (("mcp", ".", "--http", "--token-file", ZERO), 2, "The token in /dev/zero cannot be sent in a header."),
-        (("search", "sync", "--vault", ZERO), 3, "/dev/zero is a file, not a folder."),
+        (("pack", "sync", "--template", ZERO), 2, "1,000,000 bytes"),
+        (("search", "--json", "--batch", ZERO, "--vault", "."), 2, "64 MB"),
+        (("check", ZERO, "--pack", ZERO), 2, "4 MB"),
+        (("mcp", ".", "--http", "--token-file", ZERO), 2, "token"),
+        (("search", "sync", "--vault", ZERO), 3, "is a file"),
     ],
 )
 def test_a_file_without_an_end_is_not_read_to_its_end(
-    excerpt: Excerpt, vault: Path, argv: tuple[str | Path, ...], code: int, message: str
+    excerpt: Excerpt, vault: Path, argv: tuple[str | Path, ...], code: int, fact: str
 ) -> None:
     answer = excerpt(*argv, *(("--vault", vault) if argv[0] in ("pack", "check") else ()))
     assert (answer.code, answer.out) == (code, "")
-    assert message in answer.err
+    assert str(ZERO) in answer.err
+    assert fact in answer.err
 
 
 @ENDLESS
@@ -177,7 +178,8 @@ def test_settings_that_are_a_link_to_a_file_without_an_end_are_named(
     (home / "config" / "excerpt.toml").symlink_to(ZERO)
     answer = excerpt(*argv, *(() if argv[0] == "config" else ("--vault", vault)))
     assert answer.code == 2
-    assert "excerpt.toml cannot be read: it is larger than 1,000,000 bytes." in answer.err
+    assert "excerpt.toml" in answer.err
+    assert "1,000,000 bytes" in answer.err
 
 
 @pytest.mark.parametrize("model", ["x" * 5000, "a/" + "x" * 5000, "~nobody-here/model", "a\\u0000b"])
@@ -188,7 +190,7 @@ def test_a_model_that_cannot_be_a_folder_is_named_shortly(
     (home / "config" / "excerpt.toml").write_text(f'[embedding]\nmodel = "{model}"\n')
     answer = excerpt("search", "sync", "--vault", vault)
     assert answer.code == 3
-    assert answer.err.startswith("excerpt: There is no embedding model at ")
+    assert "embedding model" in answer.err
     assert len(answer.err) < 400
 
 
@@ -215,7 +217,7 @@ def test_too_little_memory_is_said_as_that(
     monkeypatch.setattr("excerpt.api.Vault.search", fail)
     answer = excerpt("search", "sync", "--vault", vault)
     assert (answer.code, answer.out) == (3, "")
-    assert answer.err.startswith("excerpt: There is not enough memory. ")
+    assert "not enough memory" in answer.err
     assert "inside excerpt" not in answer.err
 
 
@@ -228,4 +230,4 @@ def test_another_panic_of_a_library_is_a_sentence_too(
     monkeypatch.setattr("excerpt.api.Vault.search", fail)
     answer = excerpt("search", "sync", "--vault", vault)
     assert answer.code == 3
-    assert "something went wrong inside excerpt (PanicException: index out of bounds)" in answer.err
+    assert "PanicException: index out of bounds" in answer.err

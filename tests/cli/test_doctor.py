@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -47,10 +48,8 @@ def test_where_all_is_well_it_says_what_it_looked_at_and_ends_with_0(excerpt: Ex
     assert lines(answer, "problem") == []
     said = lines(answer, "ok")
     assert any(line.startswith(f"3 notes (0 kB) in 2 folders: {vault}") for line in said)
-    assert any("line ranges of 5 fragments hold their text" in line for line in said)
-    assert any("postings and all lengths are those of the text" in line for line in said)
-    assert any("5 vectors in the catalog and the same in the matrix, as the model makes them" in line for line in said)
-    assert "Nobody is writing it" in said
+    for fact in ("5 fragments hold", " postings ", "5 vectors"):
+        assert any(fact in line for line in said), fact
     for group in GROUPS:
         assert f"\n{group}\n" in f"\n{answer.out}"
     assert answer.out.splitlines()[-1].startswith("0 problems, ")
@@ -60,7 +59,7 @@ def test_where_all_is_well_it_says_what_it_looked_at_and_ends_with_0(excerpt: Ex
 def test_quick_says_what_it_left_out(excerpt: Excerpt, vault: Path) -> None:
     said = lines(excerpt("doctor", "--vault", vault, "--quick"), "ok")
     assert any("(--quick)" in line for line in said)
-    assert not any("counted once more" in line for line in said)
+    assert not any(" postings " in line for line in said)
 
 
 def test_a_damaged_file_is_named_mended_on_request_and_well_the_next_time(
@@ -70,22 +69,23 @@ def test_a_damaged_file_is_named_mended_on_request_and_well_the_next_time(
     flip(file)
     found = excerpt("doctor", "--vault", vault)
     assert found.code == 3
-    assert lines(found, "problem") == [
-        f"words/{file.name}: It is altered. Run `excerpt doctor --fix`: the words are made anew from the catalog."
-    ]
+    (problem,) = lines(found, "problem")
+    assert problem.startswith(f"words/{file.name}: ")
+    assert "`excerpt doctor --fix`" in problem
     mended = excerpt("doctor", "--vault", vault, "--fix")
     assert mended.code == 0
-    assert lines(mended, "done") == [f"Made anew: the lexical index, from the catalog: words/{file.name} is altered."]
+    (done,) = lines(mended, "done")
+    assert f"words/{file.name}" in done
     again = excerpt("doctor", "--vault", vault, "--fix")
-    assert (again.code, lines(again, "problem")) == (0, [])
-    assert "Nothing was to be mended" in lines(again, "ok")
+    assert (again.code, lines(again, "problem"), lines(again, "done"), lines(again, "left")) == (0, [], [], [])
 
 
 def test_a_catalog_that_is_no_database_is_mended_from_the_vault(excerpt: Excerpt, vault: Path, indexed: Path) -> None:
     (indexed / "catalog.sqlite").write_bytes(b"garbage" * 1000)
     found = excerpt("doctor", "--vault", vault)
     assert found.code == 3
-    assert lines(found, "problem")[0].startswith("catalog.sqlite: It cannot be read: file is not a database.")
+    assert lines(found, "problem")[0].startswith("catalog.sqlite: ")
+    assert "not a database" in lines(found, "problem")[0]
     assert excerpt("doctor", "--vault", vault, "--fix").code == 0
 
 
@@ -94,11 +94,12 @@ def test_notes_that_are_not_indexed_yet_are_a_warning_and_fix_indexes_them(excer
     (vault / "Colour.md").rename(vault / "Hue.md")
     found = excerpt("doctor", "--vault", vault)
     assert found.code == 0
-    assert any(line.startswith("Not indexed yet, new: 1 note (Hue.md).") for line in lines(found, "warning"))
-    assert any(line.startswith("Not indexed yet, gone: 1 note (Colour.md).") for line in lines(found, "warning"))
+    assert any("new: 1 note (Hue.md)" in line for line in lines(found, "warning"))
+    assert any("gone: 1 note (Colour.md)" in line for line in lines(found, "warning"))
     mended = excerpt("doctor", "--vault", vault, "--fix")
-    assert lines(mended, "done") == ["Brought up to date: 1 added, 1 removed; 3 notes now."]
-    assert not any("Not indexed yet" in line for line in lines(mended, "warning"))
+    (done,) = lines(mended, "done")
+    assert re.findall(r"\d+ \w+", done) == ["1 added", "1 removed", "3 notes"]
+    assert not any("Hue.md" in line or "Colour.md" in line for line in lines(mended, "warning"))
 
 
 def test_leftovers_of_a_killed_build_are_removed(excerpt: Excerpt, vault: Path, indexed: Path) -> None:
@@ -132,8 +133,9 @@ def test_a_broken_settings_file_is_a_problem_and_the_index_is_not_made_by_other_
     before = files(indexed / "words")
     answer = excerpt("doctor", "--vault", vault, "--fix")
     assert answer.code == 3
-    assert any("is not valid TOML" in line for line in lines(answer, "problem"))
-    assert lines(answer, "left") == ["The index is left as it is: the settings, by which it is made, are not valid."]
+    assert any("excerpt.toml" in line and "TOML" in line for line in lines(answer, "problem"))
+    (left,) = lines(answer, "left")
+    assert "settings" in left
     assert files(indexed / "words") == before
 
 
@@ -142,8 +144,8 @@ def test_a_vault_that_is_gone_is_a_problem_and_its_index_is_left(excerpt: Excerp
     vault.rename(vault.with_name("elsewhere"))
     answer = excerpt("doctor", "--vault", vault, "--fix")
     assert answer.code == 3
-    assert any(line.startswith(f"There is no folder at {vault}.") for line in lines(answer, "problem"))
-    assert any("line ranges of 5 fragments" in line for line in lines(answer, "ok"))
+    assert any(str(vault) in line for line in lines(answer, "problem"))
+    assert any("5 fragments" in line for line in lines(answer, "ok"))
 
 
 @pytest.mark.usefixtures("indexed")
@@ -151,22 +153,23 @@ def test_a_vault_that_lost_all_notes_keeps_its_index(excerpt: Excerpt, vault: Pa
     for file in vault.rglob("*.md"):
         file.unlink()
     answer = excerpt("doctor", "--vault", vault, "--fix")
-    assert any("the index was left as it is" in line for line in lines(answer, "left"))
+    (left,) = lines(answer, "left")
+    assert str(vault) in left
+    assert "--accept-empty" in left
     assert any("3 notes, 5 fragments" in line for line in lines(answer, "ok"))
 
 
 def test_without_any_vault_the_rest_is_looked_at(excerpt: Excerpt) -> None:
     answer = excerpt("doctor")
-    assert any(line.startswith("No vault is named, and none has been opened yet.") for line in lines(answer, "warning"))
+    assert any("`excerpt doctor --vault" in line for line in lines(answer, "warning"))
     assert "\nversions\n" in answer.out
 
 
 def test_before_the_first_index_it_says_so_and_fix_makes_it(excerpt: Excerpt, vault: Path) -> None:
-    assert any(
-        line.startswith("There is no index yet") for line in lines(excerpt("doctor", "--vault", vault), "warning")
-    )
+    assert any("no index" in line for line in lines(excerpt("doctor", "--vault", vault), "warning"))
     mended = excerpt("doctor", "--vault", vault, "--fix")
-    assert lines(mended, "done") == ["Brought up to date: 3 added; 3 notes now."]
+    (done,) = lines(mended, "done")
+    assert re.findall(r"\d+ \w+", done) == ["3 added", "3 notes"]
 
 
 def test_a_home_that_cannot_be_told_is_one_sentence(
@@ -175,7 +178,7 @@ def test_a_home_that_cannot_be_told_is_one_sentence(
     monkeypatch.setenv("EXCERPT_HOME", "~no-such-user-here/x")
     answer = excerpt("doctor", "--vault", vault)
     assert (answer.code, answer.out) == (3, "")
-    assert answer.err.startswith("excerpt: There is no home folder to keep files in.")
+    assert "EXCERPT_HOME" in answer.err
 
 
 def test_a_file_in_the_place_of_the_index_folders_is_a_problem_that_fix_leaves(
@@ -185,8 +188,8 @@ def test_a_file_in_the_place_of_the_index_folders_is_a_problem_that_fix_leaves(
     (home / "cache").write_text("")
     answer = excerpt("doctor", "--vault", vault, "--fix")
     assert answer.code == 3
-    assert any(f"{home / 'cache'} is a file, not a folder." in line for line in lines(answer, "problem"))
-    assert lines(answer, "left")[0].startswith("The index is left as it is: ")
+    assert any(f"{home / 'cache'} is a file" in line for line in lines(answer, "problem"))
+    assert "index" in lines(answer, "left")[0]
 
 
 def test_as_data_it_has_every_finding_with_level_and_advice(excerpt: Excerpt, vault: Path, indexed: Path) -> None:
@@ -198,8 +201,8 @@ def test_as_data_it_has_every_finding_with_level_and_advice(excerpt: Excerpt, va
     assert (found["vault"], found["problems"]) == (str(vault), 1)
     of_index = next(group["findings"] for group in found["groups"] if group["name"] == "index")
     (wrong,) = [finding for finding in of_index if finding["level"] == "problem"]
-    assert wrong["what"].endswith(": It is altered.")
-    assert wrong["todo"].startswith("Run `excerpt doctor --fix`")
+    assert wrong["what"].startswith("vectors-")
+    assert "`excerpt doctor --fix`" in wrong["todo"]
 
 
 def test_names_of_the_vault_cannot_reach_the_terminal_as_commands(excerpt: Excerpt, tmp_path: Path) -> None:
@@ -228,7 +231,7 @@ def test_who_is_writing_the_index_is_named(excerpt: Excerpt, vault: Path, indexe
         holder.stdout.readline()
         answer = excerpt("doctor", "--vault", vault, "--quick")
         holder.communicate()
-    assert any(line.startswith(f"It is being written by process {holder.pid} (") for line in lines(answer, "ok"))
+    assert any(f"process {holder.pid} (" in line for line in lines(answer, "ok"))
 
 
 def test_an_unknown_option_is_wrong_usage(excerpt: Excerpt) -> None:

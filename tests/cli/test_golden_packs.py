@@ -1,6 +1,6 @@
 """Tests that every way to build a pack gives the same bytes, equal to the files in golden/.
 
-Delete a file in golden/ to have the next run write it again and fail once.
+To rewrite the files, run with EXCERPT_WRITE_GOLDEN=1 (see tests/golden.py).
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from excerpt.pack.selection import Mark, SavedMarks, write_marks
 from excerpt.settings import PackSettings, Settings, places
 from excerpt.text.tokens import open_tokenizer
 from tests.cli.conftest import Excerpt
+from tests.golden import read_golden
 
 GOLDEN = Path(__file__).with_name("golden")
 MODIFIED = 1_740_830_400  # 2025-03-01, 12:00 UTC
@@ -81,12 +82,7 @@ def asked(vault: Path, excerpt: Excerpt, tmp_path: Path) -> Asked:
 
 @pytest.mark.parametrize("form", FILES)
 def test_screen_command_line_and_pipe_give_the_kept_bytes(form: str, asked: Asked, tmp_path: Path) -> None:
-    kept = GOLDEN / FILES[form]
-    if not kept.exists():
-        GOLDEN.mkdir(exist_ok=True)
-        kept.write_bytes(built(form, asked).encode())
-        pytest.fail(f"{kept} was missing and has been written: look at it")
-    expected = kept.read_bytes().decode()
+    expected = read_golden(GOLDEN / FILES[form], built(form, asked))
     assert built(form, asked) == expected
     assert printed(form, asked) == expected
     if form == "markdown":  # a pipe gets the same output in every format

@@ -64,8 +64,8 @@ def test_skipped_ones_are_listed_on_a_line_each_through_a_pipe_too(
     excerpt: Excerpt, vault: Path, command: tuple[str, ...]
 ) -> None:
     out = excerpt(*command, "--vault", vault).out
-    assert "  ␛]0;skipped␇␊.md: It is a link out of the vault.\n" in out
-    assert "  caf�.md: Its name is not valid UTF-8.\n" in out
+    assert re.search(r"^  ␛\]0;skipped␇␊\.md: .*link", out, re.M)
+    assert re.search(r"^  caf�\.md: .*UTF-8", out, re.M)
     assert OBEYED.findall(out) == []
 
 

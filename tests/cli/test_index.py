@@ -6,6 +6,7 @@ import json
 import shutil
 from pathlib import Path
 
+from excerpt.errors import VaultError
 from excerpt.settings import places
 from tests.cli.conftest import NOTES, Excerpt
 
@@ -46,8 +47,8 @@ def test_progress_ends_with_the_error_where_there_is_one(excerpt: Excerpt, tmp_p
     answer = excerpt("index", "--vault", tmp_path / "nowhere", "--progress")
     assert answer.code == 3
     assert answer.json["event"] == "error"
-    assert answer.json["title"] == "The vault cannot be opened"
-    assert "There is no folder" in answer.json["message"]
+    assert answer.json["title"] == VaultError.title
+    assert str(tmp_path / "nowhere") in answer.json["message"]
     assert answer.json["hint"]
 
 
@@ -105,7 +106,8 @@ def test_a_search_in_a_vault_that_lost_all_notes_says_so_and_uses_the_index_as_i
     answer = excerpt("search", "lentils", "--vault", vault, "--json")
     assert answer.code == 0
     assert answer.json["hits"][0]["path"] == "Cooking/Lentil soup.md"
-    assert answer.err.startswith("excerpt: No note is left in ")
+    assert str(vault) in answer.err
+    assert "--accept-empty" in answer.err
 
 
 def test_a_damaged_index_is_mended_by_the_next_search_which_says_so(excerpt: Excerpt, vault: Path) -> None:
@@ -115,8 +117,8 @@ def test_a_damaged_index_is_mended_by_the_next_search_which_says_so(excerpt: Exc
     postings.write_bytes(postings.read_bytes() + b"more")
     refused = excerpt(*asked, "--no-refresh")
     assert (refused.code, refused.out) == (3, "")
-    assert refused.err.endswith("Run `excerpt index`: it will be made anew.\n")
+    assert "`excerpt index`" in refused.err
     mended = excerpt(*asked)
     assert (mended.code, mended.out) == (0, before.out)
-    assert mended.err.startswith("excerpt: made anew: the lexical index, from the catalog: words/")
-    assert "made anew" not in excerpt(*asked).err
+    assert f"words/{postings.name}" in mended.err
+    assert "words/" not in excerpt(*asked).err

@@ -1,6 +1,6 @@
 """Tests that the JSON of every command has exactly the fields that the guide's "JSON forms" describes.
 
-Their order is kept in golden/. Delete the file to have the next run write it again and fail once.
+Their order is kept in golden/. To rewrite it, run with EXCERPT_WRITE_GOLDEN=1 (see tests/golden.py).
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from excerpt.cli.main import COMMANDS, program, run
 from excerpt.search.usage import UseKind, UseLog
 from excerpt.settings import places
 from tests.cli.json_forms import form, paths, printed_paths, wrong
+from tests.golden import read_golden
 from tests.insight.bees import NOTES
 
 ORDER = Path(__file__).with_name("golden") / "json_order.txt"
@@ -158,10 +159,7 @@ def test_every_field_that_is_described_is_printed(heading: str, printed: Mapping
 def test_the_keys_are_printed_in_the_order_that_is_kept(printed: Mapping[str, Any]) -> None:
     now = {f"{name}{at}": keys for name in FORMS for at, keys in orders(printed[name])}
     text = "".join(f"{at}: {' '.join(keys)}\n" for at, keys in now.items())
-    if not ORDER.exists():
-        ORDER.write_text(text, encoding="utf-8")
-        pytest.fail(f"{ORDER} was written: look at it, and run again")
-    assert text == ORDER.read_text(encoding="utf-8")
+    assert text == read_golden(ORDER, text)
 
 
 def test_no_command_is_left_out(printed: Mapping[str, Any]) -> None:

@@ -97,7 +97,7 @@ def test_a_vault_named_like_a_command_opens_as_a_path(
 def test_a_misspelt_command_is_guessed(excerpt: Excerpt) -> None:
     answer = excerpt("serach", "words")
     assert answer.code == 2
-    assert "Did you mean search?" in answer.err
+    assert "search?" in answer.err
 
 
 def test_a_folder_with_a_name_like_a_command_is_opened(
@@ -153,7 +153,7 @@ def test_at_a_terminal_a_last_vault_that_is_gone_is_said_and_another_asked_for(
     remember_vault(places(), tmp_path / "gone")
     assert excerpt().code == 0
     (said,) = asked
-    assert said.startswith(f"There is no folder at {tmp_path / 'gone'}.")
+    assert str(tmp_path / "gone") in said
 
 
 def test_a_vault_of_the_environment_that_is_not_there_is_told_and_no_other_asked_for(
@@ -162,13 +162,13 @@ def test_a_vault_of_the_environment_that_is_not_there_is_told_and_no_other_asked
     monkeypatch.setenv("EXCERPT_VAULT", str(tmp_path / "gone"))
     answer = excerpt()
     assert (answer.code, asked) == (3, [])
-    assert "There is no folder at" in answer.err
+    assert str(tmp_path / "gone") in answer.err
 
 
 def test_the_app_without_a_terminal_says_what_to_use_instead(excerpt: Excerpt, vault: Path) -> None:
     answer = excerpt(vault)
     assert answer.code == 3
-    assert "needs a terminal" in answer.err
+    assert "terminal" in answer.err
     assert "excerpt search" in answer.err
 
 
@@ -199,7 +199,7 @@ def test_a_log_that_cannot_be_written_is_said_too(
     home.write_text("a file where the folder should be")
     answer = excerpt(vault)
     assert answer.code == 3
-    assert "could not be written" in answer.err
+    assert str(home / "state") in answer.err
 
 
 def test_an_interrupt_ends_quietly(excerpt: Excerpt, vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -224,7 +224,7 @@ def test_a_word_that_begins_with_a_dash_is_told_where_it_goes(
 ) -> None:
     answer = excerpt(*argv)
     assert answer.code == 2
-    assert f"What begins with '-' and is no option goes behind '--': {hint}\n" in answer.err
+    assert answer.err.endswith(f": {hint}\n")
 
 
 @pytest.mark.parametrize("argv", [("search", "x", "--limt", "3"), ("status", "-x"), ("-x",), ("./notes", "-x")])
@@ -234,4 +234,4 @@ def test_a_misspelt_option_and_one_of_a_command_without_words_get_no_such_hint(
     answer = excerpt(*argv)
     assert answer.code == 2
     assert "No such option" in answer.err
-    assert "behind '--'" not in answer.err
+    assert " -- " not in answer.err

@@ -51,7 +51,7 @@ def test_a_forgotten_memory_is_gone_and_its_file_is_kept(excerpt: Excerpt, home:
 def test_forgetting_what_is_not_there_is_a_sentence(excerpt: Excerpt, vault: Path) -> None:
     answer = excerpt("forget", "m0000000000", "--vault", vault)
     assert answer.code == 3
-    assert answer.err.startswith("excerpt: There is no memory m0000000000.")
+    assert "m0000000000" in answer.err
 
 
 @pytest.mark.parametrize("data", ["from a pipe\né".encode(), "from a pipe\r\né".encode("utf-16")])
@@ -90,7 +90,7 @@ def test_recall_says_where_no_memory_answers_and_shows_those_that_share_a_word(e
         excerpt("remember", text, "--vault", vault)
     answer = excerpt("recall", "which", "python", "versions", "run", "--vault", vault)
     assert answer.code == 0
-    assert "no memory answers this" in answer.err
+    assert "no memory" in answer.err
     assert "12 months" in answer.out
 
 
@@ -103,7 +103,7 @@ def test_recall_by_source_and_date(excerpt: Excerpt, vault: Path) -> None:
     assert excerpt("recall", "--since", "2999", "--vault", vault).code == 1
     refused = excerpt("recall", "--since", "soon", "--vault", vault)
     assert (refused.code, refused.out) == (2, "")
-    assert "'soon' is no date" in refused.err
+    assert "'soon'" in refused.err
 
 
 def test_recall_understands_the_filters_of_the_memory_tab(excerpt: Excerpt, vault: Path) -> None:
@@ -115,7 +115,8 @@ def test_recall_understands_the_filters_of_the_memory_tab(excerpt: Excerpt, vaul
         found = excerpt("recall", query, "--vault", vault, "--json").json["memories"]
         assert [each["id"] for each in found] == ([memory["id"]] if "-is" not in query else []), query
     answer = excerpt("recall", "thought", "soruce:Colour", "--vault", vault)
-    assert "`soruce:` is no filter; did you mean `source:`?" in answer.err
+    assert "`soruce:`" in answer.err
+    assert "`source:`" in answer.err
 
 
 def test_lines_of_a_note_are_remembered_with_their_place(excerpt: Excerpt, vault: Path) -> None:
@@ -137,13 +138,13 @@ def test_a_fragment_is_remembered_by_the_id_that_a_search_gives(excerpt: Excerpt
 @pytest.mark.parametrize(
     ("asked", "code", "said"),
     [
-        ((), 2, "Give a TEXT"),
-        (("--fragment", "a", "--source", "b"), 2, "either --fragment or --source"),
-        (("--fragment", "nosuch"), 3, "There is no fragment nosuch."),
-        (("--source", "Nowhere:3"), 3, "There is no note Nowhere:3."),
-        (("--source", "Colour:7-9"), 3, "Colour.md has 1 line,"),
-        (("text", "--merge", "mnone"), 3, "There is no memory mnone."),
-        ((" ",), 3, "There is no text to remember."),
+        ((), 2, "TEXT"),
+        (("--fragment", "a", "--source", "b"), 2, "--source"),
+        (("--fragment", "nosuch"), 3, "nosuch"),
+        (("--source", "Nowhere:3"), 3, "Nowhere:3"),
+        (("--source", "Colour:7-9"), 3, "1 line"),
+        (("text", "--merge", "mnone"), 3, "mnone"),
+        ((" ",), 3, "no text"),
     ],
 )
 def test_what_cannot_be_remembered_is_told(
@@ -158,7 +159,7 @@ def test_what_is_remembered_twice_is_told_and_can_be_merged(excerpt: Excerpt, va
     first = excerpt("remember", "The release ships on the 12th of March", "--tag", "a", "--vault", vault, "--json").json
     assert first["similar"] == []
     told = excerpt("remember", "On the 12th of March the release ships", "--tag", "b", "--vault", vault)
-    assert f"{first['id']} says much the same" in told.err
+    assert first["id"] in told.err
     second = excerpt("recall", "--tag", "b", "--vault", vault, "--json").json["memories"][0]
     merged = excerpt("edit", first["id"], "--merge", second["id"], "--vault", vault, "--json").json
     assert merged["tags"] == ["a", "b"]
@@ -250,13 +251,18 @@ def test_a_copy_of_a_memory_is_told_and_stays_when_the_memory_is_forgotten(
     file.with_name("copy.md").write_bytes(file.read_bytes())
     recalled = excerpt("recall", "--vault", vault, "--json")
     (copied,) = {each["id"] for each in recalled.json["memories"]} - {memory}
-    assert recalled.err == f"excerpt: the memory copy.md is a copy of {memory}; it goes by {copied}.\n"
+    assert recalled.err.count("\n") == 1
+    assert all(name in recalled.err for name in ("copy.md", memory, copied))
     forgotten = excerpt("forget", memory, "--vault", vault)
-    assert forgotten.err == f"excerpt: {copied}, a copy of it, is kept.\n"
+    assert forgotten.err.count("\n") == 1
+    assert copied in forgotten.err
+    assert "copy" in forgotten.err
     assert [each["id"] for each in excerpt("recall", "--vault", vault, "--json").json["memories"]] == [copied]
     assert excerpt("forget", "--undo", memory, "--vault", vault).code == 0
     forgotten = excerpt("forget", memory, "--vault", vault)
-    assert forgotten.err == f"excerpt: {copied}, of the same text, is kept.\n"
+    assert forgotten.err.count("\n") == 1
+    assert copied in forgotten.err
+    assert "same text" in forgotten.err
 
 
 def test_a_link_among_the_memories_is_told_and_not_read(
@@ -268,4 +274,5 @@ def test_a_link_among_the_memories_is_told_and_not_read(
     file.with_name("passwd.md").symlink_to(tmp_path / "secret")
     recalled = excerpt("recall", "--vault", vault)
     assert "root" not in recalled.out
-    assert "the memory passwd.md cannot be read: It is a link out of the folder of memories." in recalled.err
+    assert "passwd.md" in recalled.err
+    assert "link" in recalled.err

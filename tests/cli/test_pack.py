@@ -102,8 +102,8 @@ def ids_of(excerpt: Excerpt, vault: Path, query: str) -> list[str]:
 def test_an_empty_pack_says_why(excerpt: Excerpt, vault: Path) -> None:
     answer = excerpt("pack", "lentils", "--budget", "20", "--expand", "none", "--vault", vault)
     assert (answer.code, answer.out) == (1, "")
-    assert "nothing fits into 20 tokens (Cooking/Lentil soup.md:3 has 12 tokens, and its source line" in answer.err
-    assert "nothing was found" in excerpt("pack", '"qxyz"', "--vault", vault).err
+    assert all(fact in answer.err for fact in ("20 tokens", "Cooking/Lentil soup.md:3", "12 tokens"))
+    assert "was found" in excerpt("pack", '"qxyz"', "--vault", vault).err
 
 
 def test_a_paragraph_larger_than_the_budget_is_cut_and_its_part_can_be_checked(
@@ -147,7 +147,7 @@ def test_ids_of_fragments_are_packed_in_their_order(excerpt: Excerpt, vault: Pat
 def test_an_id_that_there_is_not_is_said_so(excerpt: Excerpt, vault: Path) -> None:
     answer = excerpt("pack", "--id", "000000000000", "--vault", vault)
     assert (answer.code, answer.out) == (1, "")
-    assert "no fragment has the id 000000000000" in answer.err
+    assert "000000000000" in answer.err
 
 
 def test_marks_of_the_app_are_packed_with_their_query(excerpt: Excerpt, vault: Path) -> None:
@@ -180,13 +180,13 @@ def test_marks_are_found_in_a_note_that_was_moved_with_its_folder(excerpt: Excer
 def test_without_marks_it_says_how_to_mark(excerpt: Excerpt, vault: Path) -> None:
     answer = excerpt("pack", "--from-marks", "--vault", vault)
     assert (answer.code, answer.out) == (1, "")
-    assert "nothing is marked" in answer.err
+    assert "marked" in answer.err
 
 
 def test_something_must_be_asked_for(excerpt: Excerpt, vault: Path) -> None:
     answer = excerpt("pack", "--vault", vault)
     assert answer.code == 2
-    assert "Give a QUERY, an --id, or --from-marks." in answer.err
+    assert all(word in answer.err for word in ("QUERY", "--id", "--from-marks"))
 
 
 # --- formats ----------------------------------------------------------------------------------------------------------
@@ -221,10 +221,10 @@ def test_the_format_of_the_settings_holds_where_none_is_given(excerpt: Excerpt, 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--format", "xml", "--json"), "--format xml and --json are different formats"),
-        (("--format", "xml", "--template", "x.j2"), "--format xml and --template are different formats"),
-        (("--format", "template"), "The format template needs a file."),
-        (("--template", "missing.j2"), "There is no template at"),
+        (("--format", "xml", "--json"), "--format xml and --json"),
+        (("--format", "xml", "--template", "x.j2"), "--format xml and --template"),
+        (("--format", "template"), "format template"),
+        (("--template", "missing.j2"), "missing.j2"),
         (("--format", "docx"), "docx"),
     ],
 )
@@ -240,7 +240,7 @@ def test_a_template_that_fails_is_named_with_its_line(excerpt: Excerpt, vault: P
     (tmp_path / "own.j2").write_text("one\n{{ sorces }}\n")
     answer = excerpt("pack", "sync", "--vault", vault, "--template", tmp_path / "own.j2")
     assert (answer.code, answer.out) == (2, "")
-    assert "own.j2, line 2: 'sorces' is undefined." in answer.err
+    assert "own.j2, line 2: 'sorces'" in answer.err
 
 
 # --- destinations -----------------------------------------------------------------------------------------------------
@@ -251,7 +251,8 @@ def test_a_file_gets_what_stdout_would(excerpt: Excerpt, vault: Path, tmp_path: 
     answer = excerpt("pack", "sync conflict", "--vault", vault, "-o", tmp_path / "prompt.md")
     assert answer.out == ""
     assert (tmp_path / "prompt.md").read_bytes() == printed.encode()
-    assert f"{tmp_path / 'prompt.md'} has the pack, {len(printed.encode()):,} bytes." in answer.err
+    assert str(tmp_path / "prompt.md") in answer.err
+    assert f"{len(printed.encode()):,} bytes" in answer.err
     assert excerpt("pack", "sync conflict", "--vault", vault, "-o", "-").out == printed
 
 
@@ -268,7 +269,7 @@ def test_no_vault_that_is_known_is_written_to(excerpt: Excerpt, vault: Path, tmp
     for file in (other / "prompt.md", DEMO / "prompt.md"):
         answer = excerpt("pack", "sync", "--vault", vault, "-o", file)
         assert (answer.code, answer.out) == (2, "")
-        assert f"is inside the vault {file.parent}" in answer.err
+        assert f"the vault {file.parent}" in answer.err
         assert not file.exists()
 
 
@@ -285,7 +286,7 @@ def test_no_vault_that_was_only_indexed_is_written_to(
     for file in (other / place, tmp_path / "way in" / place):
         answer = excerpt("pack", "sync", "--vault", vault, "-o", file)
         assert (answer.code, answer.out) == (2, "")
-        assert f"is inside the vault {other}" in answer.err
+        assert f"the vault {other}" in answer.err
     assert list(other.rglob("prompt.md")) == []
 
 
@@ -296,14 +297,14 @@ def test_the_vault_is_never_written_to(excerpt: Excerpt, vault: Path, tmp_path: 
     for file in (vault / place, tmp_path / "way in" / place):
         answer = excerpt("pack", "sync", "--vault", vault, "-o", file)
         assert (answer.code, answer.out) == (2, "")
-        assert "is inside the vault" in answer.err
+        assert f"the vault {vault}" in answer.err
     assert sorted(vault.rglob("*")) == before
 
 
 def test_a_file_that_cannot_be_written_is_named(excerpt: Excerpt, vault: Path, tmp_path: Path) -> None:
     answer = excerpt("pack", "sync", "--vault", vault, "-o", tmp_path / "missing" / "prompt.md")
     assert answer.code == 3
-    assert "cannot be written" in answer.err
+    assert str(tmp_path / "missing" / "prompt.md") in answer.err
     assert excerpt("pack", "sync", "--vault", vault, "-o", tmp_path).code == 2
 
 
@@ -331,7 +332,7 @@ def test_status_adds_up_what_packs_saved(excerpt: Excerpt, vault: Path) -> None:
     assert savings["tokens"] == open_tokenizer("o200k").count(one.out)
     assert savings["source_tokens"] == open_tokenizer("o200k").count((vault / "Sync.md").read_text())
     assert f"1 pack of {savings['tokens']} tokens" in excerpt("status", "--vault", vault).out
-    assert "saved      nothing yet" in excerpt("status", "--vault", vault, "--clear-savings").out
+    assert re.search("^saved +nothing", excerpt("status", "--vault", vault, "--clear-savings").out, re.M)
 
 
 def test_what_is_saved_is_counted_in_the_tokens_of_the_pack(excerpt: Excerpt, vault: Path) -> None:

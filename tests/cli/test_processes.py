@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -128,6 +129,13 @@ FULL = (">/dev/full", "No space left on device")
 CLOSED = (">&-", "it is closed")
 
 
+def unwritten_for(err: str) -> str:
+    """Return the reason in the one line that says that stdout cannot be written."""
+    line = re.fullmatch(r"excerpt: [^:\n]*stdout[^:\n]*: (.*)\.\n", err)
+    assert line, err
+    return line[1]
+
+
 @STREAMS
 @pytest.mark.parametrize(("redirection", "reason"), [FULL, CLOSED])
 @pytest.mark.parametrize("argv", [("--help",), ("search", "sync")], ids=" ".join)
@@ -135,7 +143,7 @@ def test_an_output_that_cannot_be_written_is_told(
     tmp_path: Path, vault: Path, argv: tuple[str, ...], redirection: str, reason: str
 ) -> None:
     code, _, err = through_a_shell(tmp_path, vault, argv, redirection)
-    assert (code, err) == (3, f"excerpt: The output cannot be written to stdout: {reason}.\n")
+    assert (code, unwritten_for(err)) == (3, reason)
 
 
 @STREAMS
@@ -149,7 +157,7 @@ def test_no_command_goes_on_where_its_output_cannot_be_written(
         streams.setattr(sys, "stdout", full if unwritable is FULL else None)
         answer = excerpt(*argv)
         sys.stdout.close()
-    assert (answer.code, answer.err) == (3, f"excerpt: The output cannot be written to stdout: {unwritable[1]}.\n")
+    assert (answer.code, unwritten_for(answer.err)) == (3, unwritable[1])
 
 
 @STREAMS
@@ -159,7 +167,7 @@ def test_an_output_that_cannot_be_written_is_told_where_python_writes_through(
     monkeypatch.setenv("PYTHONUNBUFFERED", "1")
     for argv in (("--help",), ("search", "sync", "--json")):
         code, _, err = through_a_shell(tmp_path, vault, argv, ">/dev/full")
-        assert (code, err) == (3, "excerpt: The output cannot be written to stdout: No space left on device.\n")
+        assert (code, unwritten_for(err)) == (3, FULL[1])
 
 
 @STREAMS
@@ -173,7 +181,7 @@ def test_watching_ends_where_its_events_cannot_be_written(tmp_path: Path, vault:
         assert child.stderr is not None
         err = child.stderr.read()
     assert child.returncode == 3
-    assert err == b"excerpt: The output cannot be written to stdout: No space left on device.\n"
+    assert unwritten_for(err.decode()) == FULL[1]
 
 
 @STREAMS
@@ -189,7 +197,9 @@ def test_watching_ends_where_its_events_cannot_be_written(tmp_path: Path, vault:
 def test_an_input_that_is_closed_is_told(tmp_path: Path, vault: Path, argv: tuple[str, ...], what: str) -> None:
     code, out, err = through_a_shell(tmp_path, vault, argv, "<&-")
     assert (code, out) == (3, "")
-    assert err == f"excerpt: The {what} on stdin cannot be read: it is closed.\n"
+    assert err.count("\n") == 1
+    assert f"The {what} on stdin" in err
+    assert CLOSED[1] in err
 
 
 @STREAMS
@@ -219,9 +229,9 @@ def test_what_fails_ends_as_ever_where_nothing_can_be_said(
 @pytest.mark.parametrize(
     ("argv", "code", "said"),
     [
-        (("search", "sync", "--vault", "."), 3, "There is no folder at ."),
-        ((".",), 3, "There is no folder at ."),
-        (("pack", "sync", "--template", "t.j2"), 2, "The template t.j2 cannot be found: No such file or directory."),
+        (("search", "sync", "--vault", "."), 3, "folder"),
+        ((".",), 3, "folder"),
+        (("pack", "sync", "--template", "t.j2"), 2, "t.j2"),
         (("search", "sync"), 0, ""),
     ],
 )
@@ -242,4 +252,5 @@ def test_a_working_directory_that_is_gone_is_told_where_it_is_asked_for(
 def test_a_home_folder_that_cannot_be_named_is_told(vault: Path, argv: tuple[str, ...]) -> None:
     code, out, err = through_a_shell(Path("~nobody-of-that-name"), vault, argv, "</dev/null")
     assert (code, out) == (3, "")
-    assert err == "excerpt: There is no home folder to keep files in. Set HOME, or EXCERPT_HOME.\n"
+    assert err.count("\n") == 1
+    assert "EXCERPT_HOME" in err

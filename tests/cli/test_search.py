@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -59,12 +60,13 @@ def test_a_program_gets_one_object(excerpt: Excerpt, vault: Path) -> None:
 
 def test_a_misspelt_filter_is_told_beside_what_is_found(excerpt: Excerpt, vault: Path) -> None:
     answer = excerpt("search", "sync tga:x", "--vault", vault)
-    assert "excerpt: `tga:` is no filter; did you mean `tag:`?\n" in answer.err
+    assert "`tga:`" in answer.err
+    assert "`tag:`" in answer.err
     assert answer.out.startswith("  1  Sync")
     asked = excerpt("search", "sync tga:x", "--vault", vault, "--json")
-    assert "did you mean `tag:`?" in asked.err
+    assert "`tag:`" in asked.err
     assert list(asked.json) == ["query", "strategy", "confidence", "elapsed_ms", "matched", "generation", "hits"]
-    assert "did you mean" not in excerpt("search", "sync 12:30", "--vault", vault).err
+    assert "`" not in excerpt("search", "sync 12:30", "--vault", vault).err
 
 
 def test_the_limit_is_the_first_hits_of_the_longer_list(excerpt: Excerpt, vault: Path) -> None:
@@ -179,7 +181,7 @@ class TestConfidence:
     ) -> None:
         sure(Confidence.NOTHING)
         answer = excerpt("search", "sync conflict", "--vault", vault)
-        assert answer.err.startswith("excerpt: Nothing here answers this; the nearest are below.\n")
+        assert "Nothing here answers" in answer.err.split("\n")[0]
         assert answer.out.split("\n")[1].endswith(" · no answer")
 
     def test_a_program_gets_it_of_hit_and_answer(
@@ -198,12 +200,13 @@ class TestConfidence:
 
 def test_a_strategy_that_took_over_is_named_with_the_one_that_found_nothing(excerpt: Excerpt, vault: Path) -> None:
     answer = excerpt("search", "zzqqxx", "--vault", vault, "--strategy", "adaptive")
-    assert "semantic leads, for adaptive found nothing" in answer.err
+    assert re.search("semantic leads, .*adaptive", answer.err)
 
 
 def test_a_list_of_filters_alone_is_said_to_be_newest_first(excerpt: Excerpt, vault: Path) -> None:
     answer = excerpt("search", "tag:howto", "--vault", vault)
-    assert "3 matching fragments · newest first · " in answer.err
+    assert "3 matching" in answer.err
+    assert "newest first" in answer.err
     assert "leads" not in answer.err
     assert "confidence" not in answer.err
 
@@ -219,7 +222,7 @@ class TestExplain:
         assert (words[1], words[2], words[4]) == ("1.000", "×", "=")
         assert any(line.split()[:1] == ["score"] and "  100 % of the first hit's" in line for line in lines)
         assert any(line.split()[:1] == ["sync"] and "text 1, title 1" in line for line in lines)
-        assert any(line.strip().startswith("spelled like conflict: counts ×0.") for line in lines)
+        assert any("conflict: " in line and "×0." in line for line in lines)
 
     def test_it_fits_80_columns_without_colours(self, excerpt: Excerpt, vault: Path) -> None:
         query = "sync conflct zzqqxxzzqqxxzzqqxxzzqqxxzz 同期 synchronised devices their change history"
@@ -277,25 +280,25 @@ class TestWhy:
 
     def test_it_says_what_the_hits_above_have_more_and_what_it_lacks(self, excerpt: Excerpt, vault: Path) -> None:
         answer = excerpt("search", "sync conflict devices banana", "--vault", vault, "--why", "Colour")
-        assert "Why not higher, beside the mean of the " in answer.out
+        assert "Why not higher" in answer.out
         assert "It lacks " in answer.out
         assert max(len(line) for line in answer.out.split("\n")) <= 80
 
     def test_a_note_that_is_not_there_is_told_why_and_is_exit_code_1(self, excerpt: Excerpt, vault: Path) -> None:
         answer = excerpt("search", '"sync conflict"', "--vault", vault, "--why", "Colour")
         assert answer.code == 1
-        assert answer.out.split("\n")[0] == 'Colour.md is left out by "sync conflict".'
+        assert all(name in answer.out.split("\n")[0] for name in ("Colour.md", '"sync conflict"'))
         answer = excerpt("search", "sync", "--vault", vault, "--why", "Color")
         assert answer.code == 1
-        assert answer.out == "No note here is called Color. Did you mean Colour.md?\n"
+        assert answer.out.count("\n") == 1
+        assert all(name in answer.out for name in ("Color.", "Colour.md"))
 
     def test_a_note_that_nothing_speaks_for_is_told_so_in_a_sentence(self, excerpt: Excerpt, vault: Path) -> None:
         answer = excerpt("search", "sync conflict devices change", "--vault", vault, "--why", "Lentil soup")
         assert answer.code == 1
-        assert answer.out == (
-            "None of “sync”, “conflict”, “devices”, “change” is in a passage of Cooking/Lentil soup.md, "
-            "and none is near it in meaning.\n"
-        )
+        assert answer.out.count("\n") == 1
+        assert "“sync”, “conflict”, “devices”, “change”" in answer.out
+        assert "Cooking/Lentil soup.md" in answer.out
 
     def test_a_program_gets_one_object(self, excerpt: Excerpt, vault: Path) -> None:
         told = excerpt("search", "sync conflict", "--vault", vault, "--why", "Colour", "--json").json
@@ -361,7 +364,7 @@ class TestBatch:
     def test_a_missing_file_is_told(self, excerpt: Excerpt, vault: Path, tmp_path: Path) -> None:
         answer = excerpt("search", "--batch", tmp_path / "none.jsonl", "--json", "--vault", vault)
         assert answer.code == 2
-        assert "none.jsonl cannot be read" in answer.err
+        assert "none.jsonl" in answer.err
 
     def test_it_reads_a_pipe(self, excerpt: Excerpt, vault: Path, piped: Piped) -> None:
         piped(b'{"id": "p", "query": "lentil"}\r\n')
@@ -384,7 +387,7 @@ class TestBatch:
         piped(b'{"id": 1, "query": "caf\xe9"}\n')
         answer = excerpt("search", "--batch", "-", "--json", "--vault", vault)
         assert answer.code == 2
-        assert "The batch on stdin is not UTF-8: invalid continuation byte at byte 23." in answer.err
+        assert all(fact in answer.err for fact in ("stdin", "UTF-8", "byte 23"))
 
     def test_it_found_nothing_where_no_query_did(self, excerpt: Excerpt, vault: Path, tmp_path: Path) -> None:
         file = self.write(tmp_path, '{"id": 1, "query": "\\"zzqqxx\\""}', '{"id": 2, "query": ""}')

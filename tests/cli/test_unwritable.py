@@ -38,7 +38,8 @@ def test_it_is_searched_as_it_is_and_said_so(excerpt: Excerpt, vault: Path, monk
     for command in (("search", "sync conflict"), ("pack", "sync conflict"), ("status",)):
         answer = excerpt(*command, "--vault", vault)
         assert answer.code == 0
-        assert "cannot be written: Read-only file system. Answering from the index of 20" in answer.err
+        assert "Read-only file system" in answer.err
+        assert "the index of 20" in answer.err
     assert excerpt("search", "sync conflict", "--vault", vault).out == before.out
 
 
@@ -47,7 +48,7 @@ def test_without_one_it_is_an_error_with_a_hint(excerpt: Excerpt, vault: Path, m
     for command in (("search", "sync"), ("index",)):
         answer = excerpt(*command, "--vault", vault)
         assert (answer.code, answer.out) == (3, "")
-        assert "cannot be written: Read-only file system." in answer.err
+        assert "Read-only file system" in answer.err
         assert "EXCERPT_HOME" in answer.err
 
 
@@ -81,5 +82,6 @@ def test_where_no_file_can_grow_the_last_index_answers_and_one_line_says_so(exce
     assert [answer.code for answer in (*as_it_is, *refused)] == [0] * 4
     assert not any("full" in answer.err for answer in as_it_is)
     for answer in refused:
-        assert "cannot be written: the disk is full. Answering from the index of 20" in answer.err
+        assert "disk is full" in answer.err
+        assert "the index of 20" in answer.err
     assert "New.md" in excerpt("search", "sync conflict", "--vault", vault).out

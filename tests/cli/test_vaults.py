@@ -45,7 +45,7 @@ def test_a_vault_that_is_named_goes_before_all(vault: Path, tmp_path: Path, monk
 
 
 def test_no_vault_at_all_is_an_error() -> None:
-    with pytest.raises(VaultError, match="none has been opened yet"):
+    with pytest.raises(VaultError):
         chosen_vault(None)
 
 
@@ -60,12 +60,12 @@ class TestEveryCommand:
         answer = excerpt(*command, "--vault", tmp_path / "nowhere")
         assert answer.code == 3
         assert answer.out == ""
-        assert "There is no folder at" in answer.err
+        assert str(tmp_path / "nowhere") in answer.err
 
     def test_tells_a_file(self, excerpt: Excerpt, vault: Path, command: tuple[str, ...]) -> None:
         answer = excerpt(*command, "--vault", vault / "Sync.md")
         assert answer.code == 3
-        assert "is a file, not a folder" in answer.err
+        assert str(vault / "Sync.md") in answer.err
 
 
 def test_the_demo_vault_ships_with_the_program(excerpt: Excerpt) -> None:
@@ -83,7 +83,8 @@ def test_a_home_folder_is_not_indexed_unasked(
     monkeypatch.setenv("HOME", str(vault))
     answer = excerpt(*(word.format(vault) for word in command))
     assert (answer.code, answer.out, home.exists()) == (3, "", False)
-    assert answer.err.startswith(f"excerpt: {vault} is your home folder: every note below it would be indexed.")
+    assert str(vault) in answer.err
+    assert "home folder" in answer.err
     assert "--accept-all" in answer.err
 
 
@@ -103,8 +104,8 @@ def test_folders_of_ours_inside_the_vault_are_refused(
     monkeypatch.setenv("EXCERPT_HOME", str(vault / "of ours"))
     answer = excerpt(*command, "--vault", vault)
     assert (answer.code, answer.out) == (3, "")
-    assert "is inside the vault" in answer.err
-    assert "Set EXCERPT_HOME" in answer.err
+    assert f"the vault {vault}" in answer.err
+    assert "EXCERPT_HOME" in answer.err
     assert sorted(vault.rglob("*")) == before
 
 
@@ -114,7 +115,7 @@ def test_the_app_does_not_open_a_vault_that_holds_folders_of_ours(
     monkeypatch.setenv("EXCERPT_HOME", str(vault))
     answer = excerpt(vault)
     assert answer.code == 3
-    assert "is inside the vault" in answer.err
+    assert f"the vault {vault}" in answer.err
 
 
 def test_memories_may_be_in_the_vault_where_the_user_puts_them(vault: Path, tmp_path: Path) -> None:
@@ -142,7 +143,7 @@ def test_a_name_that_is_empty_is_wrong_usage_and_not_the_working_directory(
 ) -> None:
     answer = excerpt(*(word.format(name) for word in command))
     assert (answer.code, answer.out, home.exists()) == (2, "", False)
-    assert "It is empty: name the folder of your notes." in answer.err
+    assert "empty" in answer.err
 
 
 @pytest.mark.parametrize("command", [(), ("status",), ("search", "x"), ("doctor", "--quick")])
@@ -152,7 +153,7 @@ def test_a_variable_that_is_set_and_empty_is_wrong_usage(
     monkeypatch.setenv("EXCERPT_VAULT", " ")
     answer = excerpt(*command)
     assert (answer.code, answer.out, home.exists()) == (2, "", False)
-    assert "$EXCERPT_VAULT is empty" in answer.err
+    assert "$EXCERPT_VAULT" in answer.err
 
 
 def test_an_empty_variable_does_not_matter_where_a_vault_is_named(
