@@ -19,7 +19,7 @@ from excerpt.search.engine import Engine
 from excerpt.search.explain import Explanation
 from excerpt.text.columns import columns_of
 from tests.cli.conftest import Excerpt, Piped
-from tests.tui.asked import hit
+from tests.tui.examples import make_hit
 
 HIT_KEYS = [
     "path",
@@ -255,7 +255,7 @@ class TestExplain:
         self, capsys: pytest.CaptureFixture[str]
     ) -> None:
         signals = (Signal("words", 1.0, 0.6, 0.6), Signal("attachment", 1.0, -0.3, -0.3))
-        print_explanation(Explanation(replace(hit("Sync"), signals=signals), 1, 1.0, ()))
+        print_explanation(Explanation(replace(make_hit("Sync"), signals=signals), 1, 1.0, ()))
         gain, loss = (line for line in capsys.readouterr().out.splitlines() if line.endswith(("█", "░")))
         assert gain.endswith("0.600  " + "█" * 24)
         assert loss.endswith("-0.300  " + "░" * 12)

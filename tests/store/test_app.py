@@ -18,10 +18,19 @@ from excerpt.tui.app import ExcerptApp
 from excerpt.tui.index.dialog import IndexDialog
 from excerpt.tui.main_screen import MainScreen
 from excerpt.tui.search.disabled import NO_FILES
-from excerpt.tui.search.preview import Preview
 from excerpt.tui.vault_chooser import VaultChooser
 from tests.store.conftest import closed, index_of, records_of
-from tests.tui.conftest import at_once, pane_of, places_under, screen_of, search, status_of, titles, until
+from tests.tui.driver import (
+    pane_of,
+    places_under,
+    post_keys,
+    preview_of,
+    screen_of,
+    search,
+    status_of,
+    titles_of,
+    until,
+)
 
 pytestmark = pytest.mark.store
 
@@ -61,9 +70,9 @@ def app(address: str, tmp_path: Path) -> ExcerptApp:
 
 async def test_hits_and_their_text_are_the_stores(app: ExcerptApp) -> None:
     async with app.run_test(size=(140, 45)) as pilot:
-        await search(pilot, app, "honey")
-        assert titles(app)[0] == "Bees"
-        preview = screen_of(app).query_one("#preview", Preview)
+        await search(pilot, "honey")
+        assert titles_of(app)[0] == "Bees"
+        preview = preview_of(app)
         await until(pilot, lambda: preview.window is not None, "the note")
         assert preview.window is not None
         assert preview.window.text(1, 3) == "# Bees\n\nA colony winters around its honey."
@@ -71,29 +80,29 @@ async def test_hits_and_their_text_are_the_stores(app: ExcerptApp) -> None:
 
 async def test_a_push_is_taken_up_by_itself(app: ExcerptApp, folder: Path, notes: Vault, address: str) -> None:
     async with app.run_test() as pilot:
-        await search(pilot, app, "mead")
+        await search(pilot, "mead")
         (folder / "Mead.md").write_text("# Mead\n\nHoney and water, fermented.\n", encoding="utf-8")
         notes.refresh()
         push(index_of(notes), read_address(address), records_of(notes))
-        await until(pilot, lambda: titles(app)[:1] == ["Mead"], "the note that was pushed")
+        await until(pilot, lambda: titles_of(app)[:1] == ["Mead"], "the note that was pushed")
         assert (status := status_of(app)) is not None
         assert status.notes == 3
 
 
 async def test_a_lost_server_is_said_and_a_query_answered_when_it_is_back(app: ExcerptApp, database: str) -> None:
     async with app.run_test() as pilot:
-        await search(pilot, app, "honey")
+        await search(pilot, "honey")
         index = screen_of(app).index
         with closed(database):
             await until(pilot, lambda: index.state.failure is not None, "the loss to be said")
-            at_once(app, "ctrl+u", *"frames")
+            post_keys(app, "ctrl+u", *"frames")
         await until(pilot, lambda: index.state.failure is None, "the server")
-        await until(pilot, lambda: titles(app)[:1] == ["Frames"], "the answer")
+        await until(pilot, lambda: titles_of(app)[:1] == ["Frames"], "the answer")
 
 
 async def test_what_takes_a_file_or_a_build_says_why_it_cannot_be_done(app: ExcerptApp) -> None:
     async with app.run_test(size=(140, 45)) as pilot:
-        await search(pilot, app, "honey")
+        await search(pilot, "honey")
         assert pane_of(app).disabled_reason("edit", ()) == NO_FILES
         screen_of(app).action_open_index()
         await until(
@@ -109,10 +118,10 @@ async def test_a_vault_of_a_store_is_opened_from_the_list_and_kept_in_it(address
     app = ExcerptApp(None, Settings(), places, {"HOME": str(tmp_path)})
     async with app.run_test() as pilot:
         await until(pilot, lambda: isinstance(app.screen, VaultChooser), "the list")
-        at_once(app, *"notes")
+        post_keys(app, *"notes")
         await pilot.pause()
-        at_once(app, "enter")
+        post_keys(app, "enter")
         await until(pilot, lambda: isinstance(app.screen, MainScreen), "the vault")
-        await search(pilot, app, "honey")
-        assert titles(app)[0] == "Bees"
+        await search(pilot, "honey")
+        assert titles_of(app)[0] == "Bees"
     assert [read_address(one.path).vault for one in recent_vaults(places)] == ["notes"]

@@ -14,7 +14,7 @@ from textual.geometry import Region
 from textual.strip import Strip
 
 from excerpt.settings import Settings
-from tests.tui.still import StillApp
+from tests.tui.driver import ScriptedApp
 
 Cells = list[list[pyte.screens.Char]]
 """Every cell of a terminal by row: its character, colours and attributes."""
@@ -35,7 +35,7 @@ class TerminalDriver(HeadlessDriver):
         """Do nothing: everything is written already."""
 
 
-class TerminalApp(StillApp):
+class TerminalApp(ScriptedApp):
     """The app on a terminal that keeps what was written to it. Run it with `headless=False`."""
 
     def __init__(

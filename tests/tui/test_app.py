@@ -16,7 +16,7 @@ from excerpt.tui.app import ExcerptApp, check_terminal
 from excerpt.tui.index.controller import IndexController, Watch
 from excerpt.tui.messages import IndexWatched
 from excerpt.tui.pack.controller import BUDGETS, next_budget
-from tests.tui.conftest import screen_of, until
+from tests.tui.driver import screen_of, until
 
 
 def test_without_a_terminal_nothing_is_drawn(tmp_path: Path, home: Path) -> None:

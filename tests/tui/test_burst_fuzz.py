@@ -29,13 +29,11 @@ from excerpt.tui.keys import PLACES
 from excerpt.tui.memory.form import Remember
 from excerpt.tui.pack.panel import BudgetDialog
 from excerpt.tui.palette import Palette
-from excerpt.tui.search.pane import SearchPane
 from excerpt.tui.search.strategies import StrategiesScreen
 from excerpt.tui.search.why_view import WhyNot
 from excerpt.tui.settings.theme_picker import ThemePicker
 from excerpt.tui.vault_chooser import VaultChooser
-from tests.tui.conftest import AppPilot, at_once, until
-from tests.tui.still import StillApp
+from tests.tui.driver import AppPilot, ScriptedApp, pane_of, post_keys, screen_of, until, until_tabs
 from tests.tui.terminal import TerminalApp, differences
 
 KEYS = int(os.environ.get("EXCERPT_FUZZ", "300"))
@@ -51,9 +49,9 @@ OPENINGS = (
     *(f"unbound-{command}" for command in ("compare", "history", "saved", "suggest")),
     *(f"unbound-{command}" for command in ("budget", "index", "switch-vault")),
 )
-FROM_PALETTE: tuple[Callable[[StillApp], object], ...] = (
+FROM_PALETTE: tuple[Callable[[ScriptedApp], object], ...] = (
     lambda app: app.action_change_theme(),
-    lambda app: app.still.query_one(SearchPane).action_why_not(),
+    lambda app: pane_of(app).action_why_not(),
     lambda app: app.push_screen(Confirm("Rebuild the index?", "It is made anew.", "Rebuild")),
 )
 """Dialogs that no key opens, opened as by the palette or a button."""
@@ -102,9 +100,9 @@ def data(tmp_path: Path, home: Path) -> Path:
 
 
 @pytest.fixture
-def still(data: Path) -> StillApp:
+def scripted(data: Path) -> ScriptedApp:
     """Return the app on the fictitious notes."""
-    return StillApp(data, Settings())
+    return ScriptedApp(data)
 
 
 def bursts(random: Random, keys: int) -> Iterator[list[str]]:
@@ -123,57 +121,57 @@ def bursts(random: Random, keys: int) -> Iterator[list[str]]:
         yield burst
 
 
-async def lead_out(pilot: AppPilot, app: StillApp) -> bool:
+async def return_to_query(pilot: AppPilot) -> bool:
     """Press escape until the main screen is in front, then go to the query, and empty it."""
     for _ in range(MAX_ESCAPES):
-        field = app.still.query_one("#query", Input)
-        if app.screen is app.still:
+        field = screen_of(pilot.app).query_one("#query", Input)
+        if pilot.app.screen is screen_of(pilot.app):
             await pilot.press("f2", "end", "ctrl+u")
             await pilot.pause()
-            if app.screen is app.still and field.has_focus and not field.value:
+            if pilot.app.screen is screen_of(pilot.app) and field.has_focus and not field.value:
                 return True
         await pilot.press("escape")
         await pilot.pause()
     return False
 
 
-def where(app: StillApp) -> str:
-    field = app.still.query_one("#query", Input)
+def describe_state(app: ScriptedApp) -> str:
+    field = screen_of(app).query_one("#query", Input)
     return f"{app.screen_stack}, {app.focused}, {field.value!r}"
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-async def test_no_burst_of_keys_breaks_the_app_loses_text_or_leads_nowhere(still: StillApp, seed: int) -> None:
+async def test_no_burst_of_keys_breaks_the_app_loses_text_or_leads_nowhere(scripted: ScriptedApp, seed: int) -> None:
     random = Random(seed)
     last: list[list[str]] = []
     seen: set[type[object]] = set()
-    async with still.run_test(size=random.choice([(80, 24), (120, 36), (60, 15)])) as pilot:
-        await until(pilot, lambda: bool(still.still.query("#memory")), "the other tabs")
+    async with scripted.run_test(size=random.choice([(80, 24), (120, 36), (60, 15)])) as pilot:
+        await until_tabs(pilot)
         for number, burst in enumerate(bursts(random, KEYS)):
             last = [*last[-5:], burst]
             if random.random() < 0.05:
-                random.choice(FROM_PALETTE)(still)
-            at_once(still, *burst)
+                random.choice(FROM_PALETTE)(scripted)
+            post_keys(scripted, *burst)
             if number % 3 == 0:
                 await pilot.pause()
-            seen |= {type(screen) for screen in still.screen_stack}
-            if still._exception is not None:
+            seen |= {type(screen) for screen in scripted.screen_stack}
+            if scripted._exception is not None:
                 break
             if number % 10 == 0:
-                assert await lead_out(pilot, still), f"seed {seed}: {where(still)} after {last}"
-                at_once(still, *"sync")
-                text = still.still.query_one("#query", Input)
+                assert await return_to_query(pilot), f"seed {seed}: {describe_state(scripted)} after {last}"
+                post_keys(scripted, *"sync")
+                text = screen_of(scripted).query_one("#query", Input)
                 await until(pilot, lambda t=text: t.value == "sync", f"what was typed after {last}")  # type: ignore[misc]
-                assert still.still.query_one(TabBar).active == "search"
-        if still._exception is None:
-            assert await lead_out(pilot, still), f"seed {seed}: {where(still)} after {last}"
-        assert still._exception is None, f"seed {seed}: {still._exception!r} after {last}"
+                assert screen_of(scripted).query_one(TabBar).active == "search"
+        if scripted._exception is None:
+            assert await return_to_query(pilot), f"seed {seed}: {describe_state(scripted)} after {last}"
+        assert scripted._exception is None, f"seed {seed}: {scripted._exception!r} after {last}"
     assert KEYS < LONG or not DIALOGS - seen, f"seed {seed} saw nothing of {DIALOGS - seen}"
 
 
-def view_of(app: StillApp) -> str:
+def open_view(app: ScriptedApp) -> str:
     """Return what is open on the main screen: a tab, or in the Search tab the pack or a side panel view."""
-    tab, pane = app.still.query_one(TabBar).active, app.still.query_one(SearchPane)
+    tab, pane = screen_of(app).query_one(TabBar).active, pane_of(app)
     if tab != "search":
         return tab
     return "pack" if pane.pack_panel.has_focus else str(pane.side.view)
@@ -208,25 +206,25 @@ async def test_whatever_is_pressed_the_terminal_shows_every_cell_as_it_should_be
     seen: set[type[object]] = set()
     seen_views: set[str] = set()
     async with app.run_test(size=size, headless=False) as pilot:
-        await until(pilot, lambda: bool(app.still.query("#memory")), "the other tabs")
-        views: list[str | Callable[[StillApp], object]] = [*VIEWS, *OPENINGS, *FROM_PALETTE]
+        await until_tabs(pilot)
+        views: list[str | Callable[[ScriptedApp], object]] = [*VIEWS, *OPENINGS, *FROM_PALETTE]
         for view in views:
-            at_once(app, "f2", "end", "ctrl+u", *"sync", "escape")
+            post_keys(app, "f2", "end", "ctrl+u", *"sync", "escape")
             await pilot.pause()
             if isinstance(view, str):
-                at_once(app, view)
+                post_keys(app, view)
             else:
                 view(app)
             await expect_drawn(pilot, app, view)
             seen.add(type(app.screen))
-            seen_views.add(view_of(app))
+            seen_views.add(open_view(app))
             keys = [random.choice(PRESSED) for _ in range(3)]
-            at_once(app, *keys)
+            post_keys(app, *keys)
             await expect_drawn(pilot, app, (view, keys))
-            while app.screen is not app.still:
+            while app.screen is not screen_of(app):
                 await pilot.press("escape")
         for keys in bursts(random, DRAWN_KEYS):
-            at_once(app, *keys)
+            post_keys(app, *keys)
             await expect_drawn(pilot, app, keys)
         for now in (LARGE if size == SMALL else SMALL, size):
             app.resize_seen(now)

@@ -26,21 +26,21 @@ from excerpt.tui.memory.form import OfferList, Remember
 from excerpt.tui.memory.pane import MemoryList
 from excerpt.tui.memory.worker import Offers
 from excerpt.tui.pack.panel import BudgetDialog
-from excerpt.tui.search.hit_list import HitList, rows_of
+from excerpt.tui.search.hit_list import rows_of
 from excerpt.tui.search.pane import SearchPane
 from excerpt.tui.vault_chooser import VaultChooser
-from tests.tui.conftest import AppPilot, at_once, pane_of, screen_of, search, until
-from tests.tui.pictures.steps import results
-from tests.tui.still import StillApp
-
-
-@pytest.fixture
-def still(tmp_path: Path, home: Path) -> StillApp:
-    return StillApp(tmp_path, Settings())
-
-
-async def begun(pilot: AppPilot, app: ExcerptApp) -> None:
-    await until(pilot, lambda: bool(app.screen_stack[0].query("#memory")), "the other tabs")
+from tests.tui.driver import (
+    ScriptedApp,
+    drawn_text,
+    hit_list_of,
+    pane_of,
+    post_keys,
+    screen_of,
+    search,
+    show_results,
+    until,
+    until_tabs,
+)
 
 
 def value_of(app: ExcerptApp, field: str) -> str:
@@ -58,81 +58,81 @@ async def test_enter_pressed_twice_opens_a_vault_once(app: ExcerptApp, tmp_path:
     other = tmp_path / "other"
     other.mkdir()
     async with app.run_test(size=(80, 24)) as pilot:
-        await begun(pilot, app)
+        await until_tabs(pilot)
         await app.run_action("switch_vault")
         await pilot.press(*f"{other}/")
         await until(pilot, lambda: isinstance(s := app.screen, VaultChooser) and bool(s.rows), "the folder")
-        at_once(app, "enter", "enter", "enter")
+        post_keys(app, "enter", "enter", "enter")
         await until(pilot, lambda: isinstance(app.screen, MainScreen) and app.screen.vault == other, "the other vault")
         assert len(app.screen_stack) == 1
 
 
-async def test_a_dialog_takes_what_stands_over_it_along_and_is_dismissed_once(still: StillApp) -> None:
+async def test_a_dialog_takes_what_stands_over_it_along_and_is_dismissed_once(scripted: ScriptedApp) -> None:
     answers: list[object] = []
-    async with still.run_test(size=(80, 24)) as pilot:
+    async with scripted.run_test(size=(80, 24)) as pilot:
         dialog = Remember("text", "")
-        still.push_screen(dialog, answers.append)
+        scripted.push_screen(dialog, answers.append)
         await pilot.press("f1")
-        assert len(still.screen_stack) == 3
+        assert len(scripted.screen_stack) == 3
         dialog.dismiss(None)
         dialog.dismiss(None)
         await pilot.pause()
-        assert still.screen_stack == [still.still]
+        assert scripted.screen_stack == [screen_of(scripted)]
         assert answers == [None]
 
 
-async def test_keys_ahead_of_a_dialog_or_behind_its_end_do_nothing_in_it(still: StillApp) -> None:
-    async with still.run_test(size=(80, 24)) as pilot:
-        await begun(pilot, still)
-        await results(pilot)
+async def test_keys_ahead_of_a_dialog_or_behind_its_end_do_nothing_in_it(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        await until_tabs(pilot)
+        await show_results(pilot)
         for _ in range(3):
-            at_once(still, "unbound-compare", "down", "up", "escape", "down", "enter", "up", "down")
+            post_keys(scripted, "unbound-compare", "down", "up", "escape", "down", "enter", "up", "down")
             await pilot.pause()
             await pilot.press("escape")
-        await until(pilot, lambda: still.screen is still.still, "the end of the dialog")
+        await until(pilot, lambda: scripted.screen is screen_of(scripted), "the end of the dialog")
 
 
-async def test_escape_and_what_is_typed_behind_it_leave_a_dialog_for_the_query(still: StillApp) -> None:
-    async with still.run_test(size=(80, 24)) as pilot:
-        await begun(pilot, still)
+async def test_escape_and_what_is_typed_behind_it_leave_a_dialog_for_the_query(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        await until_tabs(pilot)
         for opening in ("f1", "unbound-switch-vault", "ctrl+g", "unbound-saved", "ctrl+r", "unbound-settings"):
-            at_once(still, opening, "escape", "a", "b")
-            await until(pilot, lambda: value_of(still, "#query") == "ab", f"the query after {opening}")
-            assert still.screen is still.still
+            post_keys(scripted, opening, "escape", "a", "b")
+            await until(pilot, lambda: value_of(scripted, "#query") == "ab", f"the query after {opening}")
+            assert scripted.screen is screen_of(scripted)
             await pilot.press("ctrl+u")
 
 
 # --- typed text is not lost -------------------------------------------------------------------------------------------
 
 
-async def test_what_is_typed_right_behind_the_key_of_a_dialog_goes_into_its_field(still: StillApp) -> None:
-    async with still.run_test(size=(80, 24)) as pilot:
-        await begun(pilot, still)
+async def test_what_is_typed_right_behind_the_key_of_a_dialog_goes_into_its_field(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        await until_tabs(pilot)
         for opening in ("f1", "unbound-switch-vault", "ctrl+g"):
-            at_once(still, opening, *"abc")
-            await until(pilot, lambda: still.screen is not still.still, f"the dialog of {opening}")
-            await until(pilot, lambda: still.screen.query_one(Input).value == "abc", f"the text after {opening}")
+            post_keys(scripted, opening, *"abc")
+            await until(pilot, lambda: scripted.screen is not screen_of(scripted), f"the dialog of {opening}")
+            await until(pilot, lambda: scripted.screen.query_one(Input).value == "abc", f"the text after {opening}")
             await pilot.press("escape", "escape")
-            await until(pilot, lambda: still.screen is still.still, "the main screen")
+            await until(pilot, lambda: scripted.screen is screen_of(scripted), "the main screen")
 
 
-async def test_a_reason_typed_fast_is_kept_with_the_memory(still: StillApp) -> None:
+async def test_a_reason_typed_fast_is_kept_with_the_memory(scripted: ScriptedApp) -> None:
     kept: list[object] = []
-    async with still.run_test(size=(80, 24)) as pilot:
-        await begun(pilot, still)
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        await until_tabs(pilot)
         for key in ("ctrl+s", "enter"):
-            still.push_screen(Remember("text", ""), kept.append)
-            at_once(still, *"sync", "tab", *"because", key)
-            await until(pilot, lambda: still.screen is still.still, f"the form gone by {key}")
+            scripted.push_screen(Remember("text", ""), kept.append)
+            post_keys(scripted, *"sync", "tab", *"because", key)
+            await until(pilot, lambda: scripted.screen is screen_of(scripted), f"the form gone by {key}")
             assert [(one.tags, one.why) for one in kept[-1:]] == [(("sync",), "because")]  # type: ignore[attr-defined]
 
 
-async def test_a_key_that_leads_to_a_field_and_what_is_typed_behind_it(still: StillApp) -> None:
-    async with still.run_test(size=(80, 24)) as pilot:
+async def test_a_key_that_leads_to_a_field_and_what_is_typed_behind_it(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
         await pilot.press(*"sync")
-        await until(pilot, lambda: still.still.query_one(HitList).row_count > 1, "the hits")
-        at_once(still, "escape", "j", "slash", *"ab")
-        await until(pilot, lambda: value_of(still, "#query") == "syncab", "the text")
+        await until(pilot, lambda: hit_list_of(scripted).row_count > 1, "the hits")
+        post_keys(scripted, "escape", "j", "slash", *"ab")
+        await until(pilot, lambda: value_of(scripted, "#query") == "syncab", "the text")
 
 
 TAKEN_BY_DIALOG: Mapping[str, tuple[tuple[str, ...], str]] = {
@@ -158,37 +158,37 @@ def with_memory(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("keys", "field"), TAKEN_BY_DIALOG.values(), ids=TAKEN_BY_DIALOG)
 async def test_text_in_one_read_with_the_key_of_a_dialog_is_the_dialogs(
-    with_memory: None, still: StillApp, keys: tuple[str, ...], field: str
+    with_memory: None, scripted: ScriptedApp, keys: tuple[str, ...], field: str
 ) -> None:
-    async with still.run_test(size=(80, 24)) as pilot:
-        await begun(pilot, still)
-        await results(pilot)
-        query = value_of(still, "#query")
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        await until_tabs(pilot)
+        await show_results(pilot)
+        query = value_of(scripted, "#query")
         if "f4" in keys:
             await pilot.press("f4")
-            await until(pilot, lambda: still.still.query_one(MemoryList).row_count > 0, "the memory")
-        at_once(still, *keys, *"abc", "left", "left", "d")
-        await until(pilot, lambda: still.screen is not still.still, "the dialog")
-        await until(pilot, lambda: value_of(still, field) == "adbc", "the text in the dialog")
-        assert still.still.query_one("#query", Input).value == query
-        assert still.still.query_one("#filter", Input).value == ""
+            await until(pilot, lambda: screen_of(scripted).query_one(MemoryList).row_count > 0, "the memory")
+        post_keys(scripted, *keys, *"abc", "left", "left", "d")
+        await until(pilot, lambda: scripted.screen is not screen_of(scripted), "the dialog")
+        await until(pilot, lambda: value_of(scripted, field) == "adbc", "the text in the dialog")
+        assert screen_of(scripted).query_one("#query", Input).value == query
+        assert screen_of(scripted).query_one("#filter", Input).value == ""
 
 
-async def test_a_paste_right_behind_the_key_of_a_dialog_goes_into_its_field(still: StillApp) -> None:
-    async with still.run_test(size=(80, 24)) as pilot:
-        await begun(pilot, still)
-        await results(pilot)
-        at_once(still, "ctrl+r", "a")
-        still.post_message(events.Paste("sync, plan"))
-        at_once(still, "b")
-        await until(pilot, lambda: isinstance(still.screen, Remember), "the form")
-        await until(pilot, lambda: value_of(still, "#tags") == "async, planb", "the text in the form")
+async def test_a_paste_right_behind_the_key_of_a_dialog_goes_into_its_field(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        await until_tabs(pilot)
+        await show_results(pilot)
+        post_keys(scripted, "ctrl+r", "a")
+        scripted.post_message(events.Paste("sync, plan"))
+        post_keys(scripted, "b")
+        await until(pilot, lambda: isinstance(scripted.screen, Remember), "the form")
+        await until(pilot, lambda: value_of(scripted, "#tags") == "async, planb", "the text in the form")
 
 
 async def test_a_query_the_key_of_the_form_and_its_tags_in_one_read(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
-        await search(pilot, app, "merging")
-        at_once(app, "ctrl+u", *"lentil soup", "ctrl+r", *"kitchen", "tab", *"dinner")
+        await search(pilot, "merging")
+        post_keys(app, "ctrl+u", *"lentil soup", "ctrl+r", *"kitchen", "tab", *"dinner")
         await until(pilot, lambda: isinstance(app.screen, Remember), "the form")
         await until(pilot, lambda: value_of(app, "#why") == "dinner", "the reason")
         assert value_of(app, "#tags") == "kitchen"
@@ -205,77 +205,79 @@ async def test_a_query_the_key_of_the_form_and_its_tags_in_one_read(app: Excerpt
     ],
 )
 async def test_a_command_typed_into_the_palette_with_enter_and_text_in_one_read(
-    still: StillApp, command: str, screen: type[object], field: str, value: str
+    scripted: ScriptedApp, command: str, screen: type[object], field: str, value: str
 ) -> None:
-    async with still.run_test(size=(80, 24)) as pilot:
-        await begun(pilot, still)
-        await results(pilot)
-        query = value_of(still, "#query")
-        at_once(still, "ctrl+g", *command, "enter", *"12")
-        reached = lambda: isinstance(still.screen, screen) and value_of(still, field) == value  # noqa: E731
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        await until_tabs(pilot)
+        await show_results(pilot)
+        query = value_of(scripted, "#query")
+        post_keys(scripted, "ctrl+g", *command, "enter", *"12")
+        reached = lambda: isinstance(scripted.screen, screen) and value_of(scripted, field) == value  # noqa: E731
         await until(pilot, reached, "the text where the command led")
-        assert still.still.query_one("#query", Input).value == query
+        assert screen_of(scripted).query_one("#query", Input).value == query
 
 
 async def test_keys_in_one_read_with_those_of_dialogs_without_a_field(
-    still: StillApp, monkeypatch: pytest.MonkeyPatch
+    scripted: ScriptedApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
     monkeypatch.setattr(IndexController, "ask", lambda _index, command: asked.append(command))
-    async with still.run_test(size=(80, 24)) as pilot:
-        await begun(pilot, still)
-        await results(pilot)
-        query = value_of(still, "#query")
-        before = still.theme
-        at_once(still, "unbound-change-theme", "j", "enter")
-        await until(pilot, lambda: still.theme != before and still.screen is still.still, "the next theme")
-        at_once(still, "unbound-compare", "j", "enter")
-        await until(pilot, lambda: pane_of(still).strategy is not Strategy.AUTO, "a strategy of the second row")
-        at_once(still, "unbound-index", *["tab"] * 3, "enter", "y")
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        await until_tabs(pilot)
+        await show_results(pilot)
+        query = value_of(scripted, "#query")
+        before = scripted.theme
+        post_keys(scripted, "unbound-change-theme", "j", "enter")
+        await until(
+            pilot, lambda: scripted.theme != before and scripted.screen is screen_of(scripted), "the next theme"
+        )
+        post_keys(scripted, "unbound-compare", "j", "enter")
+        await until(pilot, lambda: pane_of(scripted).strategy is not Strategy.AUTO, "a strategy of the second row")
+        post_keys(scripted, "unbound-index", *["tab"] * 3, "enter", "y")
         await until(pilot, lambda: asked == ["rebuild"], "the rebuild, agreed to")
-        assert still.still.query_one("#query", Input).value == query
+        assert screen_of(scripted).query_one("#query", Input).value == query
 
 
 async def test_a_vault_chosen_by_its_path_and_a_query_of_it_in_one_read(app: ExcerptApp, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
     async with app.run_test(size=(80, 24)) as pilot:
-        await begun(pilot, app)
-        at_once(app, "unbound-switch-vault", *f"{other}/", "enter", *"abc")
+        await until_tabs(pilot)
+        post_keys(app, "unbound-switch-vault", *f"{other}/", "enter", *"abc")
         await until(pilot, lambda: screen_of(app).vault == other and value_of(app, "#query") == "abc", "the query")
 
 
-async def test_text_behind_a_key_that_opens_nothing_is_kept_in_its_order(still: StillApp) -> None:
-    async with still.run_test(size=(80, 24)) as pilot:
-        await begun(pilot, still)
-        at_once(still, "unbound-compare", *"abcd", "left", "e")
-        await until(pilot, lambda: value_of(still, "#query") == "abced", "the text in the query")
-        assert still.screen is still.still
+async def test_text_behind_a_key_that_opens_nothing_is_kept_in_its_order(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        await until_tabs(pilot)
+        post_keys(scripted, "unbound-compare", *"abcd", "left", "e")
+        await until(pilot, lambda: value_of(scripted, "#query") == "abced", "the text in the query")
+        assert scripted.screen is screen_of(scripted)
 
 
 async def test_keys_are_let_go_of_when_what_was_asked_for_does_not_come(
-    still: StillApp, monkeypatch: pytest.MonkeyPatch
+    scripted: ScriptedApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("excerpt.tui.app._MAX_HELD", 0.1)
     monkeypatch.setattr(SearchPane, "is_opening", True)
-    async with still.run_test(size=(80, 24)) as pilot:
-        await begun(pilot, still)
-        at_once(still, "unbound-compare", *"abc")
-        await until(pilot, lambda: value_of(still, "#query") == "abc", "the text in the query")
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        await until_tabs(pilot)
+        post_keys(scripted, "unbound-compare", *"abc")
+        await until(pilot, lambda: value_of(scripted, "#query") == "abc", "the text in the query")
 
 
 # --- panes before their first layout ----------------------------------------------------------------------------------
 
 
-async def test_the_next_pane_right_behind_the_key_of_a_tab(still: StillApp) -> None:
-    async with still.run_test(size=(80, 24)) as pilot:
-        await begun(pilot, still)
+async def test_the_next_pane_right_behind_the_key_of_a_tab(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        await until_tabs(pilot)
         await pilot.press(*"sync")
-        await until(pilot, lambda: still.still.query_one(HitList).row_count > 1, "the hits")
+        await until(pilot, lambda: hit_list_of(scripted).row_count > 1, "the hits")
         for tab in ("f3", "f4", "unbound-show-index"):
             await pilot.press(tab)
-            at_once(still, "f2", "shift+tab", "j")
-            rows = still.still.query_one(HitList)
+            post_keys(scripted, "f2", "shift+tab", "j")
+            rows = hit_list_of(scripted)
             await until(pilot, lambda r=rows: r.has_focus and r.cursor == 1, f"the list after {tab}")  # type: ignore[misc]
             await pilot.press("k", "slash")
 
@@ -283,56 +285,56 @@ async def test_the_next_pane_right_behind_the_key_of_a_tab(still: StillApp) -> N
 # --- the palette ------------------------------------------------------------------------------------------------------
 
 
-async def test_the_next_pane_is_the_panel_of_which_another_view_has_just_come_up(still: StillApp) -> None:
-    async with still.run_test(size=(80, 24)) as pilot:
-        await begun(pilot, still)
-        await results(pilot)
+async def test_the_next_pane_is_the_panel_of_which_another_view_has_just_come_up(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        await until_tabs(pilot)
+        await show_results(pilot)
         await pilot.press("escape")
-        at_once(still, "v", "v", "shift+tab")
-        side = pane_of(still).side
+        post_keys(scripted, "v", "v", "shift+tab")
+        side = pane_of(scripted).side
         await until(pilot, lambda: side.view == "related" and side.has_focus_within, "the panel to have the focus")
 
 
-async def test_pages_of_the_palette_are_turned_before_it_is_drawn(still: StillApp) -> None:
-    async with still.run_test(size=(80, 24)) as pilot:
-        await begun(pilot, still)
+async def test_pages_of_the_palette_are_turned_before_it_is_drawn(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        await until_tabs(pilot)
         for key in ("pageup", "pagedown", "up", "down", "home", "end"):
-            at_once(still, "ctrl+g", key, key, key)
-            await until(pilot, lambda: isinstance(still.screen, CommandPalette), "the palette")
-            await until(pilot, lambda: still.screen.query_one(OptionList).option_count > 0, "its lines")
-            at_once(still, key, key, "escape")
-            await until(pilot, lambda: still.screen is still.still, f"the main screen after {key}")
+            post_keys(scripted, "ctrl+g", key, key, key)
+            await until(pilot, lambda: isinstance(scripted.screen, CommandPalette), "the palette")
+            await until(pilot, lambda: scripted.screen.query_one(OptionList).option_count > 0, "its lines")
+            post_keys(scripted, key, key, "escape")
+            await until(pilot, lambda: scripted.screen is screen_of(scripted), f"the main screen after {key}")
 
 
-async def test_enter_pressed_twice_in_the_palette_runs_one_command(still: StillApp) -> None:
-    async with still.run_test(size=(80, 24)) as pilot:
-        await begun(pilot, still)
-        at_once(still, "ctrl+g", *"Go to the Memory tab")
-        await until(pilot, lambda: isinstance(still.screen, CommandPalette), "the palette")
-        await until(pilot, lambda: still.screen.query_one(OptionList).option_count == 1, "its line")
-        at_once(still, "down", "enter", "enter", "enter")
-        await until(pilot, lambda: still.still.query_one(TabBar).active == "memory", "the tab")
-        assert still.screen_stack == [still.still]
+async def test_enter_pressed_twice_in_the_palette_runs_one_command(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        await until_tabs(pilot)
+        post_keys(scripted, "ctrl+g", *"Go to the Memory tab")
+        await until(pilot, lambda: isinstance(scripted.screen, CommandPalette), "the palette")
+        await until(pilot, lambda: scripted.screen.query_one(OptionList).option_count == 1, "its line")
+        post_keys(scripted, "down", "enter", "enter", "enter")
+        await until(pilot, lambda: screen_of(scripted).query_one(TabBar).active == "memory", "the tab")
+        assert scripted.screen_stack == [screen_of(scripted)]
 
 
 # --- pending queries run first ----------------------------------------------------------------------------------------
 
 
 async def test_enter_right_behind_the_last_letter_opens_the_best_hit_of_the_whole_query(
-    opened: Path, app: ExcerptApp
+    editor_arguments: Path, app: ExcerptApp
 ) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
-        await search(pilot, app, "merging")
-        at_once(app, "ctrl+u", *"lentil soup", "enter")
-        await until(pilot, opened.exists, "the editor")
-        assert "Lentil soup.md" in opened.read_text()
+        await search(pilot, "merging")
+        post_keys(app, "ctrl+u", *"lentil soup", "enter")
+        await until(pilot, editor_arguments.exists, "the editor")
+        assert "Lentil soup.md" in editor_arguments.read_text()
 
 
 async def test_a_move_and_a_mark_behind_the_last_letter_are_about_the_answer_to_it(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
-        await search(pilot, app, "soup")
-        at_once(app, "ctrl+u", *"sync conflict", "down", "tab")
-        rows = screen_of(app).query_one(HitList)
+        await search(pilot, "soup")
+        post_keys(app, "ctrl+u", *"sync conflict", "down", "tab")
+        rows = hit_list_of(app)
         await until(pilot, lambda: bool(rows.marked), "the mark")
         assert pane_of(app).query_text == "sync conflict"
         assert rows.marked == {rows_of(rows.hits)[1].hit.fragment.id}
@@ -342,8 +344,8 @@ async def test_the_pack_copied_right_behind_the_last_letter_answers_the_whole_qu
     app: ExcerptApp, places: Places, quiet_clipboard: None
 ) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
-        await search(pilot, app, "merging")
-        at_once(app, "ctrl+u", *"lentil soup", "ctrl+y")
+        await search(pilot, "merging")
+        post_keys(app, "ctrl+u", *"lentil soup", "ctrl+y")
         await until(pilot, lambda: bool(list(places.copies_folder().glob("*.md"))), "the copy")
         (file,) = places.copies_folder().glob("*.md")
         assert "Simmer red lentils" in file.read_text(encoding="utf-8").split("\n## [2]")[0]
@@ -363,7 +365,7 @@ async def test_the_pack_copied_right_behind_the_last_letter_answers_the_whole_qu
         ("aé\x1b[1;3D", [("a", "a"), ("é", "é"), ("alt+left", None)]),
     ],
 )
-def test_a_character_with_alt_is_read_as_that_and_never_typed(still: StillApp, sent: str, read: object) -> None:
+def test_a_character_with_alt_is_read_as_that_and_never_typed(scripted: ScriptedApp, sent: str, read: object) -> None:
     keys = [one for one in XTermParser().feed(sent) if isinstance(one, events.Key)]
     assert [(key.key, key.character) for key in keys] == read
 
@@ -379,12 +381,11 @@ def test_what_a_field_does_with_a_key_is_not_done_to_anything_outside_it() -> No
         assert not edits & taken.keys(), place
 
 
-async def test_clearing_the_filter_of_the_memories_takes_nothing_back(tmp_path: Path, home: Path) -> None:
-    app = StillApp(tmp_path, Settings())
-    async with app.run_test(size=(80, 24)) as pilot:
-        await begun(pilot, app)
+async def test_clearing_the_filter_of_the_memories_takes_nothing_back(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        await until_tabs(pilot)
         await pilot.press("f4", *"soup", "ctrl+u")
-        assert value_of(app, "#filter") == ""
+        assert value_of(scripted, "#filter") == ""
 
 
 # --- the position in a list -------------------------------------------------------------------------------------------
@@ -392,8 +393,8 @@ async def test_clearing_the_filter_of_the_memories_takes_nothing_back(tmp_path: 
 
 async def test_a_selection_nobody_made_stays_on_the_best_hit_while_the_index_grows(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
-        await search(pilot, app, "sync conflict")
-        rows = screen_of(app).query_one(HitList)
+        await search(pilot, "sync conflict")
+        rows = hit_list_of(app)
         hits = rows.hits
         rows.show((*hits[1:], hits[0]), again=True)
         assert rows.cursor == 0
@@ -403,11 +404,11 @@ async def test_a_selection_nobody_made_stays_on_the_best_hit_while_the_index_gro
         assert rows.selected is selected
 
 
-async def test_coming_back_from_another_tab_leaves_the_list_scrolled_as_it_was(still: StillApp) -> None:
-    async with still.run_test(size=(80, 16)) as pilot:
-        await begun(pilot, still)
+async def test_coming_back_from_another_tab_leaves_the_list_scrolled_as_it_was(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 16)) as pilot:
+        await until_tabs(pilot)
         await pilot.press(*"e")
-        rows = still.still.query_one(HitList)
+        rows = hit_list_of(scripted)
         await until(pilot, lambda: rows.row_count > 8, "the hits")
         await pilot.press(*["down"] * 7, "up", "up")
         await pilot.pause()
@@ -427,7 +428,7 @@ async def test_marks_of_before_taken_up_while_the_index_is_not_open_are_packed_w
 ) -> None:
     said: list[str] = []
     async with app.run_test(size=(80, 24)) as pilot:
-        await search(pilot, app, "sync conflict")
+        await search(pilot, "sync conflict")
         await pilot.press("tab")
         await until(pilot, lambda: pane_of(app).pack.packed is not None, "the pack")
     open_index = EngineWorker.open
@@ -446,26 +447,26 @@ async def test_marks_of_before_taken_up_while_the_index_is_not_open_are_packed_w
 # --- a small window ---------------------------------------------------------------------------------------------------
 
 
-async def test_what_was_remembered_already_is_in_sight_in_a_small_window(still: StillApp) -> None:
+async def test_what_was_remembered_already_is_in_sight_in_a_small_window(scripted: ScriptedApp) -> None:
     memory = Memory("a", "The newer one is kept.", (), "", "2026-03-01T14:05:00+00:00", "2026-03-01T14:05:00+00:00")
-    async with still.run_test(size=(60, 20)) as pilot:
-        await begun(pilot, still)
+    async with scripted.run_test(size=(60, 20)) as pilot:
+        await until_tabs(pilot)
         dialog = Remember("The newer one is kept.", "Sync/Conflicts.md › Conflicts, line 8")
-        still.push_screen(dialog)
+        scripted.push_screen(dialog)
         await until(pilot, lambda: dialog.is_mounted, "the form")
         dialog.show_offers(Offers((Offer(memory, False, 0.9), Offer(memory, False, 0.8)), ()))
         await pilot.pause()
         offers = dialog.query_one(OfferList)
         assert dialog.find_widget(offers).visible_region.height >= 1
-        shown = "\n".join(strip.text for strip in still.screen._compositor.render_strips())
+        shown = drawn_text(scripted)
         assert "◆" in shown
 
 
-async def test_offers_that_come_while_the_form_is_being_removed_are_dropped(still: StillApp) -> None:
-    async with still.run_test() as pilot:
-        await begun(pilot, still)
+async def test_offers_that_come_while_the_form_is_being_removed_are_dropped(scripted: ScriptedApp) -> None:
+    async with scripted.run_test() as pilot:
+        await until_tabs(pilot)
         dialog = Remember("The newer one is kept.", "Sync/Conflicts.md › Conflicts, line 8")
-        still.push_screen(dialog)
+        scripted.push_screen(dialog)
         await until(pilot, lambda: dialog.is_mounted, "the form")
         await dialog.query_one(".box").remove()
         dialog.show_offers(Offers((), ("kitchen",)))

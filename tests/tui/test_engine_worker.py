@@ -25,15 +25,14 @@ from excerpt.tui.pack.packer import AskCost, AskPack, Packer, PackRequest
 from excerpt.tui.questions import AskSearch, AskSpans
 from excerpt.tui.request_thread import Answer, Priority, Question
 from excerpt.tui.search.why_view import AskWhy
-from tests.tui.asked import PATIENCE, HeldLoop
-from tests.tui.conftest import places_under
+from tests.tui.driver import TIMEOUT_SECONDS, ManualLoop, places_under
 
 
 class Worker(EngineWorker):
     """An engine worker whose answers and messages wait for the test, and whose thread can be blocked."""
 
     def __init__(self, vault: Path, places: Places) -> None:
-        self.loop = HeldLoop()
+        self.loop = ManualLoop()
         super().__init__(vault, places, Settings(), self.loop)
 
     def next(self) -> Message:
@@ -56,10 +55,10 @@ class Worker(EngineWorker):
 
         def busy() -> None:
             started.set()
-            release.wait(PATIENCE)
+            release.wait(TIMEOUT_SECONDS)
 
         self._requests.ask_for_itself("busy", Priority.INDEX, busy)
-        started.wait(PATIENCE)
+        started.wait(TIMEOUT_SECONDS)
         return release
 
 
@@ -175,7 +174,7 @@ class SlowPreparing:
         def slow(engine: Engine) -> None:
             self.prepared += 1
             self.begun.set()
-            self.go_on.wait(PATIENCE)
+            self.go_on.wait(TIMEOUT_SECONDS)
             prepare(engine)
 
         monkeypatch.setattr(Engine, "prepare", slow)
@@ -207,7 +206,7 @@ def test_a_search_is_answered_while_the_next_generation_is_prepared(
     slow = SlowPreparing(monkeypatch)
     commit(indexed_alone, "zucchini")
     worker.open()
-    assert slow.begun.wait(PATIENCE)
+    assert slow.begun.wait(TIMEOUT_SECONDS)
     assert worker.search("lentils").hits[0].fragment.title == "Lentil soup"
     slow.go_on.set()
     assert isinstance(worker.next(), IndexOpened)
@@ -235,7 +234,7 @@ def test_of_generations_that_are_committed_while_one_is_prepared_only_the_newest
     for number in range(4):
         commit(indexed_alone, f"zucchini {number}")
         worker.open()
-        assert slow.begun.wait(PATIENCE)
+        assert slow.begun.wait(TIMEOUT_SECONDS)
     slow.go_on.set()
     told = [worker.next() for _ in range(2)]
     worker.close()

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from excerpt.tui.startup import LATER, NEXT
-from tests.tui.conftest import write_notes
+from tests.tui.examples import write_notes
 
 HEAVY = {
     "whoosh",

@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 from textual import events
+from textual.app import App
 from textual.pilot import Pilot
 from textual.widget import Widget
 
@@ -23,7 +24,7 @@ from excerpt.settings import Places, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.insight.overview_pane import OverviewPane
 from excerpt.tui.memory.pane import MemoryList
-from tests.tui.conftest import pane_of, places_under, screen_of, until
+from tests.tui.driver import pane_of, places_under, screen_of, until, until_index
 
 WORD = "zebra"
 """A word in every note, so that one query finds them all."""
@@ -62,12 +63,12 @@ def write(vault: Path, texts: dict[str, str]) -> None:
         (vault / name).write_bytes(text.encode("utf-8", "surrogatepass"))
 
 
-def landmarks(app: ExcerptApp) -> dict[str, object]:
+def landmarks(app: App[None]) -> dict[str, object]:
     """Return the region of every widget on the screen."""
     return {f"{type(widget).__name__}#{widget.id}": widget.region for widget in app.screen.walk_children(Widget)}
 
 
-def assert_sound(app: ExcerptApp, source_check: dict[str, object] | None = None) -> None:
+def assert_sound(app: App[None], source_check: dict[str, object] | None = None) -> None:
     """Check that every line has the screen's width and no control or bidirectional characters."""
     strips = app.screen._compositor.render_strips()
     assert len(strips) == app.size.height
@@ -84,11 +85,11 @@ def bidi(character: str) -> bool:
     return unicodedata.bidirectional(character) in ("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI")
 
 
-async def pressed(pilot: Pilot[None], app: ExcerptApp, keys: Iterable[str]) -> None:
+async def press_keys(pilot: Pilot[None], keys: Iterable[str]) -> None:
     for key in keys:
         await pilot.press(key)
         await pilot.pause(0.05)
-        assert_sound(app)
+        assert_sound(pilot.app)
 
 
 PANELS = ("ctrl+o", "down", "ctrl+o", "unbound-related", "down", "unbound-map", "G", "l", "escape", "escape")
@@ -111,46 +112,46 @@ QUERY = (
 FILTERS = ("tag:", "path:", "file:", "title:", "heading:", "state:", "aliases:")
 
 
-async def walk_through(app: ExcerptApp, thought: str) -> None:
+async def walk_through(app: App[None], thought: str) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: screen_of(app).index.state.status is not None, "the index")
-        await look_through_hits(pilot, app)
+        await until_index(pilot)
+        await look_through_hits(pilot)
         for keys in (PANELS, CONTEXT, DIALOGS, QUERY):
-            await pressed(pilot, app, keys)
-        await complete_filters(pilot, app)
+            await press_keys(pilot, keys)
+        await complete_filters(pilot)
         app.screen.post_message(events.Paste(thought))
-        await pressed(pilot, app, ("space", "f3"))
+        await press_keys(pilot, ("space", "f3"))
         overview = screen_of(app).query_one(OverviewPane)
         await until(pilot, lambda: overview.overview is not None, "the overview")
-        await pressed(pilot, app, ("down", "down", "unbound-show-index", "f4"))
+        await press_keys(pilot, ("down", "down", "unbound-show-index", "f4"))
         await until(pilot, lambda: bool(screen_of(app).query_one(MemoryList).memories), "the memory")
-        await pressed(pilot, app, ("down", "unbound-scope", "escape", "f2"))
+        await press_keys(pilot, ("down", "unbound-scope", "escape", "f2"))
         for size in ((140, 45), (60, 15)):
             await pilot.resize_terminal(*size)
             await pilot.pause()
             assert_sound(app)
 
 
-async def look_through_hits(pilot: Pilot[None], app: ExcerptApp) -> None:
+async def look_through_hits(pilot: Pilot[None]) -> None:
     await pilot.press(*WORD)
-    pane = pane_of(app)
+    pane = pane_of(pilot.app)
     await until(pilot, lambda: pane.is_up_to_date and pane.result is not None, "the hits")
     await pilot.pause()
     assert pane.result is not None and pane.result.hits
-    source_check = landmarks(app)
+    source_check = landmarks(pilot.app)
     for _ in pane.result.hits[:8]:
         await pilot.press("down")
         await pilot.pause(0.02)
-        assert_sound(app, source_check)
+        assert_sound(pilot.app, source_check)
 
 
-async def complete_filters(pilot: Pilot[None], app: ExcerptApp) -> None:
+async def complete_filters(pilot: Pilot[None]) -> None:
     """Open the menu of each filter's values, and insert the first one."""
     for typed in FILTERS:
         await pilot.press("ctrl+w", "escape", "escape", "escape", *typed)
         await pilot.pause(0.1)
-        assert_sound(app)
-        await pressed(pilot, app, ("ctrl+@", "down", "tab"))
+        assert_sound(pilot.app)
+        await press_keys(pilot, ("ctrl+@", "down", "tab"))
 
 
 @pytest.mark.usefixtures("home")

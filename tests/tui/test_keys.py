@@ -40,10 +40,17 @@ from excerpt.tui.keymap import (
 )
 from excerpt.tui.keys import PLACES
 from excerpt.tui.keys import Key as Row
-from excerpt.tui.search.hit_list import HitList
-from excerpt.tui.search.pane import SearchPane
-from tests.tui.conftest import screen_of, search, top_screen, until
-from tests.tui.still import StillApp
+from tests.tui.driver import (
+    ScriptedApp,
+    hit_list_of,
+    notices_of,
+    pane_of,
+    screen_of,
+    search,
+    top_screen,
+    until,
+    until_index,
+)
 
 SEQUENCES = {
     str(keys[0].value): sequence
@@ -217,9 +224,9 @@ async def test_a_keymap_changes_the_keys_of_dialogs_too_and_two_keys_may_be_exch
     tmp_path: Path, home: Path
 ) -> None:
     keys = {"dialog-leave": "f6", "strategy": "f9", "scope": "ctrl+s"}
-    app = StillApp(tmp_path, replace(Settings(), screen=ScreenSettings(keys=keys)))
+    app = ScriptedApp(tmp_path, replace(Settings(), screen=ScreenSettings(keys=keys)))
     async with app.run_test() as pilot:
-        pane = app.still.query_one(SearchPane)
+        pane = pane_of(app)
         before = pane.strategy, pane.scope
         await pilot.press("f9")
         assert (pane.strategy != before[0], pane.scope) == (True, before[1])
@@ -229,7 +236,7 @@ async def test_a_keymap_changes_the_keys_of_dialogs_too_and_two_keys_may_be_exch
         await pilot.press("escape")
         assert isinstance(top_screen(app), Help)
         await pilot.press("f6")
-        await until(pilot, lambda: top_screen(app) is app.still, "the end of it")
+        await until(pilot, lambda: top_screen(app) is screen_of(app), "the end of it")
         assert not app._notifications
 
 
@@ -308,22 +315,21 @@ def test_the_help_lists_every_binding_under_the_users_keymap_those_that_work_her
 
 
 async def test_the_help_lists_the_keys_of_a_field_and_no_tab_has_one_of_those_that_delete(
-    tmp_path: Path, home: Path
+    scripted: ScriptedApp,
 ) -> None:
-    app = StillApp(tmp_path, Settings())
-    async with app.run_test() as pilot:
+    async with scripted.run_test() as pilot:
         await pilot.press("f1")
-        await until(pilot, lambda: isinstance(top_screen(app), Help), "the help")
-        assert fields_keys(app) == {"field-word": "", "field-clear": "", "field-rest": ""}
+        await until(pilot, lambda: isinstance(top_screen(scripted), Help), "the help")
+        assert fields_keys(scripted) == {"field-word": "", "field-clear": "", "field-rest": ""}
         await pilot.press("escape", "f4")
-        await until(pilot, lambda: app.focused is not None and app.focused.id == "filter", "the filter")
-        assert not [offer.id for offer in app.still.query_one(KeyBar).shown if offer.id.startswith("field")]
+        await until(pilot, lambda: scripted.focused is not None and scripted.focused.id == "filter", "the filter")
+        assert not [offer.id for offer in screen_of(scripted).query_one(KeyBar).shown if offer.id.startswith("field")]
         await pilot.press("f1")
-        await until(pilot, lambda: isinstance(top_screen(app), Help), "the help")
-        assert fields_keys(app) == {"field-word": "", "field-clear": "", "field-rest": ""}
+        await until(pilot, lambda: isinstance(top_screen(scripted), Help), "the help")
+        assert fields_keys(scripted) == {"field-word": "", "field-clear": "", "field-rest": ""}
 
 
-def fields_keys(app: StillApp) -> dict[str, str]:
+def fields_keys(app: ScriptedApp) -> dict[str, str]:
     """Return the deleting keys of a field that the help lists, each with its disabled reason."""
     help_shown = top_screen(app)
     assert isinstance(help_shown, Help)
@@ -341,53 +347,51 @@ async def test_a_keymap_of_the_settings_changes_a_key(vault: Path, places: Place
     settings = replace(Settings(), screen=ScreenSettings(keys={"down": "f6", "nonsense": "x"}))
     app = ExcerptApp(vault, settings, places)
     async with app.run_test() as pilot:
-        await search(pilot, app, "conflict")
+        await search(pilot, "conflict")
         await pilot.press("f6")
-        assert screen_of(app).query_one(HitList).cursor == 1
+        assert hit_list_of(app).cursor == 1
         await pilot.press("down")
-        assert screen_of(app).query_one(HitList).cursor == 1
-        toasts = [toast.message for toast in app._notifications]
+        assert hit_list_of(app).cursor == 1
+        toasts = notices_of(app)
         assert any("There is no key called nonsense." in toast for toast in toasts)
 
 
-async def test_f1_opens_the_help_which_typing_filters_and_escape_clears_and_closes(tmp_path: Path, home: Path) -> None:
-    app = StillApp(tmp_path, Settings())
-    async with app.run_test() as pilot:
+async def test_f1_opens_the_help_which_typing_filters_and_escape_clears_and_closes(scripted: ScriptedApp) -> None:
+    async with scripted.run_test() as pilot:
         await pilot.press("f1")
-        await until(pilot, lambda: isinstance(top_screen(app), Help), "the help")
+        await until(pilot, lambda: isinstance(top_screen(scripted), Help), "the help")
         await pilot.press(*"undo")
         await pilot.pause()
-        assert "memory-undo" in app.export_screenshot(), "what it is called in the settings"
+        assert "memory-undo" in scripted.export_screenshot(), "what it is called in the settings"
         await pilot.press("escape")
-        assert isinstance(top_screen(app), Help)
+        assert isinstance(top_screen(scripted), Help)
         await pilot.press("escape")
-        await until(pilot, lambda: top_screen(app) is app.still, "the end of it")
+        await until(pilot, lambda: top_screen(scripted) is screen_of(scripted), "the end of it")
         await pilot.press("f1", "f1")
-        await until(pilot, lambda: top_screen(app) is app.still, "f1 closes it too")
+        await until(pilot, lambda: top_screen(scripted) is screen_of(scripted), "f1 closes it too")
 
 
-async def test_the_help_says_what_a_sign_means(tmp_path: Path, home: Path) -> None:
-    app = StillApp(tmp_path, Settings())
-    async with app.run_test() as pilot:
+async def test_the_help_says_what_a_sign_means(scripted: ScriptedApp) -> None:
+    async with scripted.run_test() as pilot:
         await pilot.press("f1")
-        await until(pilot, lambda: isinstance(top_screen(app), Help), "the help")
-        top_screen(app).query_one("#keys-filter", Input).value = "◆"
+        await until(pilot, lambda: isinstance(top_screen(scripted), Help), "the help")
+        top_screen(scripted).query_one("#keys-filter", Input).value = "◆"
         await pilot.pause()
-        shown = app.export_screenshot().replace("&#160;", " ")
+        shown = scripted.export_screenshot().replace("&#160;", " ")
         assert "A memory, or a fragment that one is about" in shown
         assert "undo" not in shown
 
 
 async def test_a_question_mark_is_typed_into_the_query_and_asks_for_help_in_the_list(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
-        await search(pilot, app, "conflict?")
+        await search(pilot, "conflict?")
         await pilot.press("shift+tab", "question_mark")
         assert isinstance(top_screen(app), Help)
 
 
 async def test_the_palette_runs_any_action_by_name(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
-        await until(pilot, lambda: screen_of(app).index.state.status is not None, "the index")
+        await until_index(pilot)
         await pilot.press("ctrl+g")
         await pilot.press(*"Memory tab")
         await pilot.pause(0.5)

@@ -15,7 +15,7 @@ from excerpt.errors import ExcerptError
 from excerpt.settings import Places, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.programs import link_opener, note_link, obsidian_vault, open_link
-from tests.tui.conftest import pane_of, screen_of, search, until
+from tests.tui.driver import pane_of, screen_of, search, until
 
 ROOT = Path("/home/ada/My vault")
 
@@ -108,7 +108,7 @@ async def test_the_fragment_in_sight_is_opened_at_its_heading_and_without_a_desk
     link = f"obsidian://open?vault={vault.name}&file=Sync%23Conflicts"
     app = ExcerptApp(vault, Settings(), places, {"DISPLAY": ":0", "PATH": os.environ["PATH"]})
     async with app.run_test() as pilot:
-        await search(pilot, app, "two devices change one note")
+        await search(pilot, "two devices change one note")
         await app.run_action("obsidian", pane_of(app))
         opened = tmp_path / "opened"
         await until(pilot, lambda: opened.exists() and opened.read_text() == link, "Obsidian")

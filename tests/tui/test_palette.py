@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from textual.widgets import OptionList
 
-from excerpt.settings import Settings
 from excerpt.tui.keys import PLACES
 from excerpt.tui.palette import commands
-from tests.tui.conftest import until
-from tests.tui.still import StillApp
+from tests.tui.driver import ScriptedApp, screen_of, until, until_tabs
 
 
-async def test_every_action_of_the_tabs_is_there_once_and_what_cannot_be_done_says_why(
-    tmp_path: Path, home: Path
-) -> None:
-    app = StillApp(tmp_path, Settings())
-    async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: len(app.still.query("#memories")) > 0, "the other tabs")
-        found = commands(app.screen)
+async def test_every_action_of_the_tabs_is_there_once_and_what_cannot_be_done_says_why(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        await until_tabs(pilot)
+        found = commands(scripted.screen)
         names = [command.what for command in found]
         assert len(set(names)) == len(names)
         tabs = [place for place in PLACES if place.partition(",")[0] in ("Search", "Overview", "Memory")]
@@ -30,27 +23,24 @@ async def test_every_action_of_the_tabs_is_there_once_and_what_cannot_be_done_sa
         assert next(each for each in found if each.what == "Copy the pack").where.startswith("not now: There is noth")
 
 
-async def test_what_can_be_done_now_comes_before_what_cannot(tmp_path: Path, home: Path) -> None:
-    app = StillApp(tmp_path, Settings())
+async def test_what_can_be_done_now_comes_before_what_cannot(scripted: ScriptedApp) -> None:
     moves = {key.what for place in PLACES.values() for key in place if key.moves}
-    async with app.run_test(size=(80, 24)):
-        found = [each for each in commands(app.screen) if each.here and each.what not in moves]
+    async with scripted.run_test(size=(80, 24)):
+        found = [each for each in commands(scripted.screen) if each.here and each.what not in moves]
         refused = [each.where.startswith("not now") for each in found]
         assert True in refused and False in refused
         assert refused == sorted(refused)
 
 
-async def test_a_command_without_a_key_tells_its_place_alone(tmp_path: Path, home: Path) -> None:
-    app = StillApp(tmp_path, Settings())
-    async with app.run_test(size=(80, 24)):
-        assert {each.what: each.where for each in commands(app.screen)}["Type the token budget"] == "here"
+async def test_a_command_without_a_key_tells_its_place_alone(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)):
+        assert {each.what: each.where for each in commands(scripted.screen)}["Type the token budget"] == "here"
 
 
-async def test_a_dialogs_own_keys_are_in_its_palette(tmp_path: Path, home: Path) -> None:
-    app = StillApp(tmp_path, Settings())
-    async with app.run_test(size=(80, 24)) as pilot:
+async def test_a_dialogs_own_keys_are_in_its_palette(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
         await pilot.press("ctrl+r")
-        await until(pilot, lambda: app.screen is not app.still, "the form")
-        assert "Keep it" in [command.what for command in commands(app.screen)]
+        await until(pilot, lambda: scripted.screen is not screen_of(scripted), "the form")
+        assert "Keep it" in [command.what for command in commands(scripted.screen)]
         await pilot.press("ctrl+g")
-        await until(pilot, lambda: any(each.option_count for each in app.screen.query(OptionList)), "its list")
+        await until(pilot, lambda: any(each.option_count for each in scripted.screen.query(OptionList)), "its list")

@@ -13,7 +13,7 @@ from excerpt.settings import Places, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.messages import EditRequested
 from excerpt.tui.programs import Programs
-from tests.tui.conftest import pane_of, screen_of, until
+from tests.tui.driver import pane_of, screen_of, until
 
 
 class Case:
@@ -123,12 +123,12 @@ async def test_an_attachment_that_nothing_here_shows_is_told_by_its_path_and_the
     async with app.run_test() as pilot:
         await until(pilot, lambda: pane_of(app).is_mounted, "the screen")
         screen_of(app).post_message(EditRequested("paper.pdf", 1, "", place="page=3"))
-        await until(pilot, lambda: bool(notices_of(app)), "the message")
+        await until(pilot, lambda: bool(viewer_notices(app)), "the message")
         await pilot.pause()
         await app.workers.wait_for_complete([worker for worker in app.workers if worker.group == "copy"])
-        assert [notice.splitlines()[-1] for notice in notices_of(app)] == [f"It is {vault / 'paper.pdf'}#page=3"]
+        assert [notice.splitlines()[-1] for notice in viewer_notices(app)] == [f"It is {vault / 'paper.pdf'}#page=3"]
     assert list(places.copies_folder().glob("*")) == []
 
 
-def notices_of(app: ExcerptApp) -> list[str]:
+def viewer_notices(app: ExcerptApp) -> list[str]:
     return [notice.message for notice in app._notifications if notice.title == "Nothing here shows it"]

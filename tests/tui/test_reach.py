@@ -11,15 +11,13 @@ from textual.command import CommandPalette
 from textual.widgets import OptionList
 
 from excerpt.kinds import Format, Scope
-from excerpt.settings import Settings
 from excerpt.tui.pack.panel import BudgetDialog
 from excerpt.tui.programs import Programs
 from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.pane import SearchPane
 from excerpt.tui.search.query_bar import QueryMenu
 from excerpt.tui.search.side_panel import PanelView
-from tests.tui.conftest import AppPilot, until
-from tests.tui.still import StillApp
+from tests.tui.driver import AppPilot, ScriptedApp, pane_of, until
 
 
 @dataclass(frozen=True)
@@ -54,11 +52,6 @@ def first_note(pane: SearchPane) -> str:
 
 
 @pytest.fixture
-def still(tmp_path: Path, home: Path) -> StillApp:
-    return StillApp(tmp_path, Settings())
-
-
-@pytest.fixture
 def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, quiet_clipboard: None) -> Callable[[], Sequence[Path]]:
     """Return a function that gives the files opened in Obsidian or written as a copy."""
     opened: list[Path] = []
@@ -72,9 +65,11 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, quiet_clipboard: None
     return lambda: (*opened, *(tmp_path / "state").rglob("copies/*"))
 
 
-async def test_the_preview_is_in_sight_without_a_key_and_comes_back_behind_the_other_views(still: StillApp) -> None:
-    async with still.run_test(size=(80, 24)) as pilot:
-        pane = await found(pilot, still)
+async def test_the_preview_is_in_sight_without_a_key_and_comes_back_behind_the_other_views(
+    scripted: ScriptedApp,
+) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        pane = await list_many_hits(pilot)
         assert is_view(PanelView.PASSAGE)(pane, ())
         await pilot.press("escape")
         for view in (PanelView.WHY, PanelView.RELATED, PanelView.MAP, PanelView.PASSAGE):
@@ -83,10 +78,12 @@ async def test_the_preview_is_in_sight_without_a_key_and_comes_back_behind_the_o
 
 
 @pytest.mark.parametrize("what", REACHED)
-async def test_it_is_reached_from_the_list(what: str, still: StillApp, files: Callable[[], Sequence[Path]]) -> None:
+async def test_it_is_reached_from_the_list(
+    what: str, scripted: ScriptedApp, files: Callable[[], Sequence[Path]]
+) -> None:
     reached = REACHED[what]
-    async with still.run_test(size=(80, 24)) as pilot:
-        pane = await found(pilot, still)
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        pane = await list_many_hits(pilot)
         await pilot.press("escape")
         assert not reached.is_there(pane, files())
         await pilot.press(*reached.letters)
@@ -94,37 +91,39 @@ async def test_it_is_reached_from_the_list(what: str, still: StillApp, files: Ca
 
 
 @pytest.mark.parametrize("what", REACHED)
-async def test_it_is_reached_from_the_palette(what: str, still: StillApp, files: Callable[[], Sequence[Path]]) -> None:
+async def test_it_is_reached_from_the_palette(
+    what: str, scripted: ScriptedApp, files: Callable[[], Sequence[Path]]
+) -> None:
     reached = REACHED[what]
-    async with still.run_test(size=(80, 24)) as pilot:
-        pane = await found(pilot, still)
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        pane = await list_many_hits(pilot)
         assert not reached.is_there(pane, files())
         for name in reached.names:
-            await run_by_name(pilot, still, name)
+            await run_by_name(pilot, name)
         await until(pilot, lambda: reached.is_there(pane, files()), what)
 
 
-async def test_queries_asked_before_are_reached_from_the_palette(still: StillApp) -> None:
-    async with still.run_test(size=(80, 24)) as pilot:
-        pane = await found(pilot, still)
+async def test_queries_asked_before_are_reached_from_the_palette(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        pane = await list_many_hits(pilot)
         await pilot.press("escape", "slash", "ctrl+u")
-        await run_by_name(pilot, still, "history")
+        await run_by_name(pilot, "history")
         await until(pilot, lambda: [one.label for one in pane.query_one(QueryMenu).choices] == ["e"], "the query")
 
 
-async def found(pilot: AppPilot, app: StillApp) -> SearchPane:
+async def list_many_hits(pilot: AppPilot) -> SearchPane:
     """Show more hits than fit beside a preview."""
-    pane = app.still.query_one(SearchPane)
+    pane = pane_of(pilot.app)
     await pilot.press("e")
     await until(pilot, lambda: pane.query_one(HitList).row_count > 12 and pane.is_up_to_date, "the hits")
     return pane
 
 
-async def run_by_name(pilot: AppPilot, app: StillApp, name: str) -> None:
+async def run_by_name(pilot: AppPilot, name: str) -> None:
     """Run the first command that the palette finds."""
     await pilot.press("ctrl+g", *("space" if letter == " " else letter for letter in name))
-    await until(pilot, lambda: isinstance(app.screen, CommandPalette), "the palette")
+    await until(pilot, lambda: isinstance(pilot.app.screen, CommandPalette), "the palette")
     await pilot.pause(0.5)
-    assert app.screen.query_one(OptionList).option_count
+    assert pilot.app.screen.query_one(OptionList).option_count
     await pilot.press("enter")
-    await until(pilot, lambda: not isinstance(app.screen, CommandPalette), "its end")
+    await until(pilot, lambda: not isinstance(pilot.app.screen, CommandPalette), "its end")

@@ -15,7 +15,7 @@ import excerpt.tui
 from excerpt.errors import ExcerptError
 from excerpt.tui.messages import Failure
 from excerpt.tui.request_thread import NotReadyError, Priority, Request, RequestThread
-from tests.tui.asked import PATIENCE, HeldLoop
+from tests.tui.driver import TIMEOUT_SECONDS, ManualLoop
 
 
 def question_kinds() -> dict[str, Priority]:
@@ -37,7 +37,7 @@ class Bench:
     """A request thread whose answers the test delivers, as the event loop does."""
 
     def __init__(self) -> None:
-        self.loop = HeldLoop()
+        self.loop = ManualLoop()
         self.ended = threading.Event()
         self.thread = RequestThread("requests", self.loop, on_end=self.ended.set)
         self.answers: list[object] = []
@@ -54,11 +54,11 @@ class Bench:
 
         def run() -> str:
             begun.set()
-            release.wait(PATIENCE)
+            release.wait(TIMEOUT_SECONDS)
             return answer
 
         self.ask(kind, run, is_interim=is_interim)
-        assert begun.wait(PATIENCE)
+        assert begun.wait(TIMEOUT_SECONDS)
         return release
 
     def hold(self) -> threading.Event:
@@ -67,10 +67,10 @@ class Bench:
 
         def wait() -> None:
             begun.set()
-            release.wait(PATIENCE)
+            release.wait(TIMEOUT_SECONDS)
 
         self.thread.ask_for_itself("busy", Priority.INDEX, wait)
-        assert begun.wait(PATIENCE)
+        assert begun.wait(TIMEOUT_SECONDS)
         return release
 
 
@@ -154,7 +154,7 @@ def test_the_most_urgent_is_answered_first_and_of_equals_the_oldest(bench: Bench
 
 
 def test_hits_are_drawn_before_the_next_request_is_begun(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("excerpt.tui.request_thread._TO_DRAW", PATIENCE)
+    monkeypatch.setattr("excerpt.tui.request_thread._TO_DRAW", TIMEOUT_SECONDS)
     order: list[str] = []
     release = bench.hold()
     bench.ask("search", lambda: order.append("search"), Priority.HITS)
@@ -202,7 +202,7 @@ def test_steps_are_done_in_their_order_before_any_request_and_also_at_the_end(be
     release = bench.hold()
     bench.thread.do(lambda: done.append("last"))
     release.set()
-    bench.thread.close(PATIENCE)
+    bench.thread.close(TIMEOUT_SECONDS)
     assert done[-1] == "last"
     assert bench.ended.is_set()
 
@@ -216,6 +216,6 @@ def test_an_idle_thread_uses_no_cpu(bench: Bench) -> None:
 
 
 def test_nothing_is_started_before_the_first_request() -> None:
-    thread = RequestThread("never asked", HeldLoop())
+    thread = RequestThread("never asked", ManualLoop())
     thread.close()
     assert "never asked" not in {each.name for each in threading.enumerate()}

@@ -9,11 +9,9 @@ from pathlib import Path
 import pytest
 
 from excerpt.kinds import Format, Scope, Strategy
-from excerpt.model import Fragment, Hit
 from excerpt.settings import Places, ScreenSettings, SearchSettings, Settings
 from excerpt.tui.common.bars import TabBar
 from excerpt.tui.common.split import SHARE
-from excerpt.tui.messages import IndexOpened
 from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.pane import SearchPane
 from excerpt.tui.session import (
@@ -26,8 +24,8 @@ from excerpt.tui.session import (
     user_overrides,
     write_session,
 )
-from tests.tui.conftest import AppPilot, at_once, pane_of, until
-from tests.tui.still import STATUS, StillApp
+from tests.tui.driver import ScriptedApp, open_index, pane_of, post_keys, screen_of, until, until_result
+from tests.tui.examples import make_hit
 
 KEPT = Session(
     "search",
@@ -64,7 +62,7 @@ def test_a_query_longer_than_anyone_wants_back_is_a_new_session(tmp_path: Path) 
 
 
 def test_what_was_selected_is_found_by_its_id_else_nearby_in_its_note() -> None:
-    hits = [hit_at("a", "A.md", 1), hit_at("b", "B.md", 9), hit_at("c", "B.md", 30)]
+    hits = [make_hit("a", 1, "A.md"), make_hit("b", 9, "B.md"), make_hit("c", 30, "B.md")]
     assert row_of(SelectedPosition("c", "B.md", 9), hits) == 2
     assert row_of(SelectedPosition("gone", "B.md", 22), hits) == 2
     assert row_of(SelectedPosition("gone", "Gone.md", 1), hits) is None
@@ -73,7 +71,7 @@ def test_what_was_selected_is_found_by_its_id_else_nearby_in_its_note() -> None:
 def test_what_was_selected_is_looked_for_in_the_first_answer_to_its_query_alone(tmp_path: Path) -> None:
     before, hits = (
         replace(KEPT, place=SelectedPosition("b", "B.md", 9)),
-        [hit_at("a", "A.md", 1), hit_at("b", "B.md", 9)],
+        [make_hit("a", 1, "A.md"), make_hit("b", 9, "B.md")],
     )
     session = SessionController(tmp_path / "session.json", before, print)
     assert session.row_to_select("sync", hits) == 1
@@ -100,42 +98,27 @@ async def test_nothing_is_written_before_it_is_known_what_the_file_holds(tmp_pat
     assert read_session(tmp_path / "session.json") == KEPT
 
 
-def hit_at(fragment_id: str, path: str, line: int) -> Hit:
-    return Hit(Fragment(fragment_id, path, "", (), 0, 0, line, line, "text", 1, ""), 1.0)
-
-
 def session_file(data: Path) -> Path:
     return Places(data, data, data, data / "state").session_file(VAULT)
 
 
-async def opened(pilot: AppPilot, app: StillApp) -> None:
-    """Wait until all tabs exist and the index is open."""
-    await until(pilot, lambda: bool(app.still.query("#memory")), "all tabs")
-    app.still.say(IndexOpened(STATUS))
-    await until(pilot, lambda: app.still.index.state.status is not None, "the index")
-
-
-async def answered(pilot: AppPilot, app: StillApp, query: str) -> None:
-    await until(pilot, lambda: (r := pane_of(app).result) is not None and r.query == query, f"the answer to {query}")
-
-
 async def test_query_selection_tab_and_the_way_of_packing_are_there_again(tmp_path: Path) -> None:
-    app = StillApp(tmp_path, Settings())
+    app = ScriptedApp(tmp_path)
     async with app.run_test(size=(120, 30)) as pilot:
-        await opened(pilot, app)
+        await open_index(pilot)
         await pilot.press(*"sync")
-        await answered(pilot, app, "sync")
+        await until_result(pilot, "sync")
         await pilot.press("down", "ctrl+s", "unbound-scope", "unbound-budget-up", "unbound-format")
-        await answered(pilot, app, "sync")
+        await until_result(pilot, "sync")
         before = pane_of(app).selected
         await pilot.press("f4")
-        await until(pilot, lambda: app.still.query_one(TabBar).active == "memory", "the tab")
+        await until(pilot, lambda: screen_of(app).query_one(TabBar).active == "memory", "the tab")
         app.exit()
-    again = StillApp(tmp_path, Settings())
+    again = ScriptedApp(tmp_path)
     async with again.run_test(size=(120, 30)) as pilot:
-        await until(pilot, lambda: again.still.query_one(TabBar).active == "memory", "the tab")
-        await opened(pilot, again)
-        await answered(pilot, again, "sync")
+        await until(pilot, lambda: screen_of(again).query_one(TabBar).active == "memory", "the tab")
+        await open_index(pilot)
+        await until_result(pilot, "sync")
         pane = pane_of(again)
         assert pane.selected is not None and pane.selected == before
         assert pane.selected is not pane.query_one(HitList).hits[0]
@@ -145,7 +128,7 @@ async def test_query_selection_tab_and_the_way_of_packing_are_there_again(tmp_pa
 
 
 async def test_a_tab_that_was_gone_to_while_the_app_began_stays(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    scripted: ScriptedApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begins, may_go_on, resumed = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
@@ -155,12 +138,11 @@ async def test_a_tab_that_was_gone_to_while_the_app_began_stays(
 
     monkeypatch.setattr(SearchPane, "keep_queries", read_slowly)
     monkeypatch.setattr(SearchPane, "restore", lambda *_: resumed.set())
-    app = StillApp(tmp_path, Settings())
-    async with app.run_test(size=(120, 30)) as pilot:
-        bar = app.still.query_one(TabBar)
+    async with scripted.run_test(size=(120, 30)) as pilot:
+        bar = screen_of(scripted).query_one(TabBar)
         async with asyncio.timeout(30):  # the screen is blocked, so that a pilot would wait for it
             await begins.wait()
-            at_once(app, "f4")
+            post_keys(scripted, "f4")
             while bar.active != "memory":
                 await asyncio.sleep(0.01)
         may_go_on.set()
@@ -170,44 +152,44 @@ async def test_a_tab_that_was_gone_to_while_the_app_began_stays(
 
 async def test_the_query_comes_back_selected_so_that_typing_takes_its_place(tmp_path: Path) -> None:
     write_session(session_file(tmp_path), Session(query="merging versions"))
-    app = StillApp(tmp_path, Settings())
+    app = ScriptedApp(tmp_path)
     async with app.run_test() as pilot:
-        await opened(pilot, app)
-        await answered(pilot, app, "merging versions")
+        await open_index(pilot)
+        await until_result(pilot, "merging versions")
         await pilot.press(*"sync")
-        await answered(pilot, app, "sync")
+        await until_result(pilot, "sync")
         assert pane_of(app).query_one(HitList).cursor == 0
 
 
 async def test_what_the_settings_say_holds_unless_it_was_changed_by_hand(tmp_path: Path) -> None:
-    async with StillApp(tmp_path, Settings()).run_test() as pilot:
+    async with ScriptedApp(tmp_path).run_test() as pilot:
         await pilot.press("x", "ctrl+q")
     settings = Settings(search=SearchSettings(strategy=Strategy.SEMANTIC))
-    again = StillApp(tmp_path, settings)
+    again = ScriptedApp(tmp_path, settings)
     async with again.run_test() as pilot:
         assert pane_of(again).query_text == "x"
         assert pane_of(again).strategy is Strategy.SEMANTIC
-        await opened(pilot, again)
+        await open_index(pilot)
 
 
 async def test_without_restore_nothing_comes_back_and_nothing_is_kept(tmp_path: Path) -> None:
     file = session_file(tmp_path)
     write_session(file, Session(query="from before"))
-    app = StillApp(tmp_path, Settings(screen=ScreenSettings(restore=False)))
+    app = ScriptedApp(tmp_path, Settings(screen=ScreenSettings(restore=False)))
     async with app.run_test() as pilot:
-        await opened(pilot, app)
+        await open_index(pilot)
         assert pane_of(app).query_text == ""
         await pilot.press(*"sync")
-        await answered(pilot, app, "sync")
+        await until_result(pilot, "sync")
     assert read_session(file).query == "from before"
 
 
 async def test_a_state_folder_that_cannot_be_written_is_said_and_stops_nothing(tmp_path: Path) -> None:
     (tmp_path / "state").write_text("a file where the folder should be")
-    app = StillApp(tmp_path, Settings())
+    app = ScriptedApp(tmp_path)
     async with app.run_test() as pilot:
-        await opened(pilot, app)
+        await open_index(pilot)
         await pilot.press(*"sync")
-        app.still.keep_session()
+        screen_of(app).keep_session()
         await until(pilot, lambda: any("not kept" in n.message for n in app._notifications), "the notice")
-        await answered(pilot, app, "sync")
+        await until_result(pilot, "sync")

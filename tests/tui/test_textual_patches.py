@@ -15,8 +15,7 @@ from textual.strip import Strip
 from excerpt.settings import Settings
 from excerpt.tui.search.query_bar import QueryInput
 from excerpt.tui.textual_patches import ChangedCells, SentParts, SparingCompositor
-from tests.tui.conftest import until
-from tests.tui.still import StillApp
+from tests.tui.driver import ScriptedApp, until
 from tests.tui.terminal import TerminalApp, differences
 
 SIZE = (100, 30)
@@ -42,13 +41,12 @@ async def test_frame_by_frame_it_comes_to_what_textual_draws_as_a_whole(tmp_path
 
 
 async def test_for_a_line_only_those_are_asked_that_are_seen_in_it(
-    tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+    scripted: ScriptedApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    app = StillApp(tmp_path / "data", Settings())
-    async with app.run_test(size=SIZE) as pilot:
+    async with scripted.run_test(size=SIZE) as pilot:
         await pilot.press(*"sync")
         await pilot.pause()
-        compositor = app.screen._compositor
+        compositor = scripted.screen._compositor
         assert isinstance(compositor, SparingCompositor)
         asked: list[tuple[str, int]] = []
         for widget in compositor.visible_widgets:
@@ -59,7 +57,7 @@ async def test_for_a_line_only_those_are_asked_that_are_seen_in_it(
                 return lines(crop)  # type: ignore[operator]
 
             monkeypatch.setattr(widget, "render_lines", noted)
-        field = app.screen.query_one(QueryInput).region
+        field = scripted.screen.query_one(QueryInput).region
         compositor._render_chops(field, lambda y: y == field.y)
     assert ("QueryInput", 1) in asked
     assert {height for _, height in asked} == {1}

@@ -12,7 +12,7 @@ from excerpt.search.query import without_unfinished_filter
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.pane import SearchPane
-from tests.tui.conftest import AppPilot, pane_of, screen_of, status_of, until
+from tests.tui.driver import AppPilot, hit_list_of, until_index, until_result
 
 SENTENCES = [
     "how do two devices merge one note",
@@ -58,29 +58,21 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> Iterator[Seen]:
     yield kept
 
 
-async def typed(pilot: AppPilot, app: ExcerptApp, sentence: str, *, wait: bool) -> None:
+async def type_letters(pilot: AppPilot, sentence: str, *, wait: bool) -> None:
     """Type a sentence, optionally wait for the answer after each letter, and always for the last."""
-    await until(pilot, lambda: status_of(app) is not None, "the index")
+    await until_index(pilot)
     for end, letter in enumerate(sentence, 1):
         await pilot.press("space" if letter == " " else letter)
         if wait or end == len(sentence):
-            await answered(pilot, app, sentence[:end].strip())
-
-
-async def answered(pilot: AppPilot, app: ExcerptApp, query: str) -> None:
-    def is_shown() -> bool:
-        result = pane_of(app).result
-        return result is not None and result.query == without_unfinished_filter(query)
-
-    await until(pilot, is_shown, f"the answer to {query}")
+            await until_result(pilot, without_unfinished_filter(sentence[:end].strip()))
 
 
 @pytest.mark.parametrize("wait", [True, False], ids=["slowly", "fast"])
 @pytest.mark.parametrize("sentence", SENTENCES)
 async def test_the_list_never_flickers_to_empty(app: ExcerptApp, seen: Seen, sentence: str, wait: bool) -> None:
     async with app.run_test(size=(100, 30)) as pilot:
-        await typed(pilot, app, sentence, wait=wait)
-        rows = screen_of(app).query_one(HitList)
+        await type_letters(pilot, sentence, wait=wait)
+        rows = hit_list_of(app)
         assert rows.row_count > 0
         assert rows.display
     answered = {query for query, _ in seen.states if query}
@@ -95,8 +87,8 @@ async def test_the_list_never_flickers_to_empty(app: ExcerptApp, seen: Seen, sen
 async def test_deleting_it_letter_by_letter_does_not_flicker_either(app: ExcerptApp, seen: Seen) -> None:
     sentence = "sync conflict of notes"
     async with app.run_test(size=(100, 30)) as pilot:
-        await typed(pilot, app, sentence, wait=False)
+        await type_letters(pilot, sentence, wait=False)
         for end in range(len(sentence) - 1, 3, -1):
             await pilot.press("backspace")
-            await answered(pilot, app, sentence[:end].strip())
+            await until_result(pilot, without_unfinished_filter(sentence[:end].strip()))
     assert seen.flickers() == []

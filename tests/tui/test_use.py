@@ -12,8 +12,7 @@ from excerpt.settings import BoostSettings, Places, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.messages import CopyRequested, EditRequested
 from excerpt.tui.pack.bar import PackBar
-from excerpt.tui.search.hit_list import HitList
-from tests.tui.conftest import AppPilot, pane_of, screen_of, search, until
+from tests.tui.driver import AppPilot, hit_list_of, screen_of, search, until, until_answered
 
 
 @pytest.fixture
@@ -25,16 +24,16 @@ def acts(events: tuple[Event, ...]) -> list[tuple[str, str]]:
     return [(event.kind.value, event.path) for event in events]
 
 
-async def copied(pilot: AppPilot, places: Places, count: int) -> None:
+async def until_copied(pilot: AppPilot, places: Places, count: int) -> None:
     await until(pilot, lambda: len(list(places.copies_folder().glob("*.md"))) == count, "the copy")
 
 
 async def test_opening_a_note_is_kept_with_the_fragment_it_was_opened_at(
-    opened: Path, app: ExcerptApp, log: UseLog
+    editor_arguments: Path, app: ExcerptApp, log: UseLog
 ) -> None:
     async with app.run_test() as pilot:
-        await search(pilot, app, "sync conflict")
-        hit = screen_of(app).query_one(HitList).selected
+        await search(pilot, "sync conflict")
+        hit = hit_list_of(app).selected
         assert hit is not None
         await pilot.press("enter")
         await until(pilot, lambda: bool(log.events()), "the event")
@@ -46,9 +45,9 @@ async def test_copying_a_pack_is_one_act_shared_by_its_notes(
     app: ExcerptApp, log: UseLog, quiet_clipboard: None
 ) -> None:
     async with app.run_test() as pilot:
-        await search(pilot, app, "conflict")
+        await search(pilot, "conflict")
         bar = screen_of(app).query_one(PackBar)
-        await until(pilot, lambda: pane_of(app).is_up_to_date, "the pack")
+        await until_answered(pilot)
         assert bar.pack is not None
         notes = {one.path for one in bar.pack.packs}
         await pilot.press("ctrl+y")
@@ -59,7 +58,7 @@ async def test_copying_a_pack_is_one_act_shared_by_its_notes(
 
 async def test_copying_a_fragment_is_kept(app: ExcerptApp, log: UseLog, quiet_clipboard: None) -> None:
     async with app.run_test() as pilot:
-        await search(pilot, app, "lentil")
+        await search(pilot, "lentil")
         await pilot.press("unbound-copy-fragment")
         await until(pilot, lambda: bool(log.events()), "the event")
     assert acts(log.events()) == [("pack", "Cooking/Lentil soup.md")]
@@ -70,14 +69,14 @@ async def test_copying_a_memory_teaches_nothing(
 ) -> None:
     async with app.run_test() as pilot:
         screen_of(app).post_message(CopyRequested("a thought", "Memory", None))
-        await copied(pilot, places, 1)
+        await until_copied(pilot, places, 1)
     assert log.events() == ()
 
 
-async def test_opening_a_file_to_mend_it_teaches_nothing(opened: Path, app: ExcerptApp, log: UseLog) -> None:
+async def test_opening_a_file_to_mend_it_teaches_nothing(editor_arguments: Path, app: ExcerptApp, log: UseLog) -> None:
     async with app.run_test() as pilot:
         screen_of(app).post_message(EditRequested("Sync.md", 1, telling=False))
-        await until(pilot, opened.exists, "the editor")
+        await until(pilot, editor_arguments.exists, "the editor")
     assert log.events() == ()
 
 
@@ -93,9 +92,9 @@ async def test_switched_off_nothing_is_kept(vault: Path, places: Places, log: Us
     settings = replace(settings, search=replace(settings.search, boosts=BoostSettings(use=False)))
     app = ExcerptApp(vault, settings, places)
     async with app.run_test() as pilot:
-        await search(pilot, app, "lentil")
+        await search(pilot, "lentil")
         await pilot.press("unbound-copy-fragment")
-        await copied(pilot, places, 1)
+        await until_copied(pilot, places, 1)
     assert not log.file.parent.exists()
 
 
@@ -104,10 +103,10 @@ async def test_a_log_that_cannot_be_written_is_told_once_and_stops_nothing(
 ) -> None:
     log.file.mkdir(parents=True)
     async with app.run_test() as pilot:
-        await search(pilot, app, "lentil")
+        await search(pilot, "lentil")
         for count in (1, 2):
             await pilot.press("unbound-copy-fragment")
-            await copied(pilot, places, count)
+            await until_copied(pilot, places, count)
         await until(pilot, lambda: any("is not kept" in toast.message for toast in app._notifications), "the toast")
         await pilot.pause()
         told = [toast for toast in app._notifications if "is not kept" in toast.message]

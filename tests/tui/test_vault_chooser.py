@@ -19,7 +19,7 @@ from excerpt.tui.common.dialog import Confirm
 from excerpt.tui.main_screen import MainScreen
 from excerpt.tui.session import read_session
 from excerpt.tui.vault_chooser import VaultChooser
-from tests.tui.conftest import AppPilot, pane_of, screen_of, search, until
+from tests.tui.driver import AppPilot, notices_of, pane_of, screen_of, search, until, until_screen
 
 
 @pytest.fixture
@@ -33,45 +33,43 @@ def user(tmp_path: Path, vault: Path) -> Path:
     return tmp_path
 
 
-def app_on(vault: Path | None, user: Path, places: Places) -> ExcerptApp:
+def app_of_user(vault: Path | None, user: Path, places: Places) -> ExcerptApp:
     return ExcerptApp(vault, Settings(pack=PackSettings(budget=2000)), places, {"HOME": str(user)})
 
 
-async def chooser_of(pilot: AppPilot, app: ExcerptApp) -> VaultChooser:
+async def open_chooser(pilot: AppPilot) -> VaultChooser:
     """Return the chooser once it lists the known vaults."""
-    await until(pilot, lambda: isinstance(app.screen, VaultChooser) and app.screen.is_mounted, "the chooser")
-    assert isinstance(app.screen, VaultChooser)
-    chooser = app.screen
+    chooser = await until_screen(pilot, VaultChooser)
     await until(pilot, lambda: bool(chooser.rows), "the list")
     return chooser
 
 
-async def told(pilot: AppPilot, chooser: VaultChooser, words: str) -> None:
+async def until_trouble(pilot: AppPilot, chooser: VaultChooser, words: str) -> None:
     await until(pilot, lambda: words in str(chooser.query_one("#trouble", Static).content), f"to be told: {words}")
 
 
-async def opened(pilot: AppPilot, app: ExcerptApp, vault: Path) -> None:
+async def until_vault(pilot: AppPilot, vault: Path) -> None:
     """Wait until that vault is on the screen and the previous vault's mode is removed.
 
-    Textual cannot end an app in between.
+    Textual cannot end an pilot.app in between.
     """
-    await until(pilot, lambda: isinstance(s := app.screen, MainScreen) and s.vault == vault, f"{vault} to open")
-    await until(pilot, lambda: len(app._screen_stacks) == 1, "the mode of before to go")
+    await until(pilot, lambda: isinstance(s := pilot.app.screen, MainScreen) and s.vault == vault, f"{vault} to open")
+    await until(pilot, lambda: len(pilot.app._screen_stacks) == 1, "the mode of before to go")
 
 
 async def test_without_a_vault_one_is_asked_for_and_a_path_that_is_completed_opens(
     user: Path, vault: Path, places: Places
 ) -> None:
-    app = app_on(None, user, places)
+    app = app_of_user(None, user, places)
     async with app.run_test() as pilot:
-        chooser = await chooser_of(pilot, app)
+        chooser = await open_chooser(pilot)
         assert [row.path for row in chooser.rows] == [user / "gone", DEMO]
         await until(pilot, lambda: chooser.missing == {user / "gone"}, "what is missing")
         await pilot.press("enter")
-        await told(pilot, chooser, f"There is no folder at {user / 'gone'}.")
+        await until_trouble(pilot, chooser, f"There is no folder at {user / 'gone'}.")
         await pilot.press(*"~/vau", "tab", "enter")
-        await opened(pilot, app, vault)
-        await search(pilot, app, "conflict")
+        await until_vault(pilot, vault)
+        await search(pilot, "conflict")
     assert [each.path for each in recent_vaults(places)] == [str(vault)]
 
 
@@ -80,21 +78,21 @@ async def test_query_and_marks_of_each_vault_are_there_again_when_one_goes_back_
 ) -> None:
     remember_vault(places, user / "garden")
     remember_vault(places, vault)
-    app = app_on(vault, user, places)
+    app = app_of_user(vault, user, places)
     async with app.run_test() as pilot:
-        await search(pilot, app, "conflict")
+        await search(pilot, "conflict")
         await pilot.press("tab")
         await app.run_action("switch_vault")
-        await chooser_of(pilot, app)
+        await open_chooser(pilot)
         await pilot.press("enter")
-        await opened(pilot, app, user / "garden")
+        await until_vault(pilot, user / "garden")
         assert read_session(places.session_file(vault)).query == "conflict"
         assert len(read_marks(places.marks_file(vault)).marks) == 1
         assert pane_of(app).query_text == ""
         await app.run_action("switch_vault")
-        await chooser_of(pilot, app)
+        await open_chooser(pilot)
         await pilot.press("enter")
-        await opened(pilot, app, vault)
+        await until_vault(pilot, vault)
         await until(pilot, lambda: (r := pane_of(app).result) is not None and r.query == "conflict", "the answer")
         await until(pilot, lambda: len(pane_of(app).pack.earlier) == 1, "the line about the mark")
 
@@ -106,28 +104,28 @@ async def test_what_came_along_with_a_vault_that_was_moved_is_told(user: Path, v
     moved = known.read_text().replace(str(vault), str(user / "before"))
     places.known_notes_file(user / "before").write_text(moved)
     known.unlink()
-    app = app_on(user / "garden", user, places)
+    app = app_of_user(user / "garden", user, places)
     async with app.run_test() as pilot:
         await app.run_action("switch_vault")
-        await chooser_of(pilot, app)
+        await open_chooser(pilot)
         await pilot.press(*str(vault), "enter")
-        await opened(pilot, app, vault)
+        await until_vault(pilot, vault)
         said = f"This vault was at {user / 'before'} before: 1 memory came along."
-        await until(pilot, lambda: said in [note.message for note in app._notifications], "to be told")
+        await until(pilot, lambda: said in notices_of(app), "to be told")
     assert [memory.text for memory in MemoryStore(places.memory_folder(vault)).all().memories] == ["one"]
 
 
 async def test_of_the_vault_before_no_screen_and_no_thread_is_left(user: Path, vault: Path, places: Places) -> None:
     remember_vault(places, user / "garden")
-    app = app_on(vault, user, places)
+    app = app_of_user(vault, user, places)
     async with app.run_test() as pilot:
-        await search(pilot, app, "conflict")
+        await search(pilot, "conflict")
         before = [thread for thread in threading.enumerate() if thread.name in ("engine", "generations")]
         screen = app.screen
         await app.run_action("switch_vault")
-        await chooser_of(pilot, app)
+        await open_chooser(pilot)
         await pilot.press("enter")
-        await opened(pilot, app, user / "garden")
+        await until_vault(pilot, user / "garden")
         await until(pilot, lambda: not screen.is_running, "the screen to end")
         assert not [thread for thread in before if thread.is_alive()]
         assert len(app.screen_stack) == 1
@@ -137,21 +135,21 @@ async def test_a_vault_whose_settings_are_not_valid_is_not_opened(user: Path, va
     file = places.vault_settings_file(vault)
     file.parent.mkdir(parents=True)
     file.write_text("[pack]\nbudget = 'much'\n")
-    app = app_on(None, user, places)
+    app = app_of_user(None, user, places)
     async with app.run_test() as pilot:
-        chooser = await chooser_of(pilot, app)
+        chooser = await open_chooser(pilot)
         chooser.query_one(Input).value = str(vault)
         await pilot.press("enter")
-        await told(pilot, chooser, "pack.budget is not valid")
+        await until_trouble(pilot, chooser, "pack.budget is not valid")
         assert app.screen is chooser
 
 
 async def test_words_filter_what_is_known_and_what_is_not_wanted_is_taken_out(user: Path, places: Places) -> None:
     for name in ("Wiki", "Work notes"):
         remember_vault(places, user / name)
-    app = app_on(None, user, places)
+    app = app_of_user(None, user, places)
     async with app.run_test() as pilot:
-        chooser = await chooser_of(pilot, app)
+        chooser = await open_chooser(pilot)
         await pilot.press(*"wiki")
         await until(pilot, lambda: [row.name for row in chooser.rows] == ["Wiki"], "the filtered list")
         await pilot.press("shift+tab", "delete")
@@ -163,9 +161,9 @@ async def test_words_filter_what_is_known_and_what_is_not_wanted_is_taken_out(us
 
 async def test_delete_in_the_field_takes_out_a_letter_and_no_vault(user: Path, places: Places) -> None:
     remember_vault(places, user / "Wiki")
-    app = app_on(None, user, places)
+    app = app_of_user(None, user, places)
     async with app.run_test() as pilot:
-        chooser = await chooser_of(pilot, app)
+        chooser = await open_chooser(pilot)
         await pilot.press(*"wiki", "home", "delete")
         assert chooser.query_one(Input).value == "iki"
         await pilot.press("ctrl+e", "delete")
@@ -174,9 +172,9 @@ async def test_delete_in_the_field_takes_out_a_letter_and_no_vault(user: Path, p
 
 
 async def test_escape_keeps_what_is_typed_and_leaves_only_from_the_list(user: Path, places: Places) -> None:
-    app = app_on(None, user, places)
+    app = app_of_user(None, user, places)
     async with app.run_test() as pilot:
-        chooser = await chooser_of(pilot, app)
+        chooser = await open_chooser(pilot)
         await pilot.press(*"~/gar", "escape")
         assert chooser.query_one(Input).value == "~/gar"
         assert chooser.query_one(OptionList).has_focus
@@ -186,31 +184,31 @@ async def test_escape_keeps_what_is_typed_and_leaves_only_from_the_list(user: Pa
 
 async def test_a_click_on_a_vault_opens_it(user: Path, places: Places) -> None:
     remember_vault(places, user / "garden")
-    app = app_on(None, user, places)
+    app = app_of_user(None, user, places)
     async with app.run_test() as pilot:
-        await chooser_of(pilot, app)
+        await open_chooser(pilot)
         await pilot.click(OptionList, offset=(5, 0))
-        await opened(pilot, app, user / "garden")
+        await until_vault(pilot, user / "garden")
 
 
 async def test_a_home_folder_is_opened_only_after_a_yes(user: Path, places: Places) -> None:
-    app = app_on(None, user, places)
+    app = app_of_user(None, user, places)
     async with app.run_test() as pilot:
-        await chooser_of(pilot, app)
+        await open_chooser(pilot)
         await pilot.press("~", "enter")
         await until(pilot, lambda: isinstance(app.screen, Confirm), "the question")
         await pilot.press("enter")
-        await told(pilot, await chooser_of(pilot, app), "Nothing was opened")
+        await until_trouble(pilot, await open_chooser(pilot), "Nothing was opened")
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.screen, Confirm), "the question")
         await pilot.press("y")
-        await opened(pilot, app, user)
+        await until_vault(pilot, user)
 
 
 async def test_why_a_vault_is_asked_for_is_said(user: Path, places: Places) -> None:
     app = ExcerptApp(None, Settings(), places, {"HOME": str(user)}, said="There is no folder at [/red].")
     async with app.run_test() as pilot:
-        chooser = await chooser_of(pilot, app)
+        chooser = await open_chooser(pilot)
         assert str(chooser.query_one("#said", Static).content) == "There is no folder at [/red]."
 
 
@@ -221,9 +219,9 @@ async def test_whatever_a_folder_is_called_its_row_is_one_line_that_shows_every_
     names = ("deep/" * 30 + "笔记 e\u0301👩\u200d💻", "a\x1b[31m/\u202eb", "[red]x")
     for name in names:
         remember_vault(places, user / name)
-    app = app_on(None, user, places)
+    app = app_of_user(None, user, places)
     async with app.run_test(size=(width, 24)) as pilot:
-        chooser = await chooser_of(pilot, app)
+        chooser = await open_chooser(pilot)
         await until(pilot, lambda: len(chooser.missing) == 4, "what is missing")
         rows = chooser.query_one(OptionList)
         lines = [rows.render_line(y).text for y in range(len(chooser.rows))]
@@ -236,6 +234,6 @@ async def test_the_first_line_tells_vaults_of_one_name_apart(user: Path, places:
     (user / "old" / "garden").mkdir(parents=True)
     remember_vault(places, user / "garden")
     remember_vault(places, user / "old" / "garden")
-    app = app_on(user / "old" / "garden", user, places)
+    app = app_of_user(user / "old" / "garden", user, places)
     async with app.run_test() as pilot:
         await until(pilot, lambda: screen_of(app).query_one(TabBar).vault == "old/garden", "the name")

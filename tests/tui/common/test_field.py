@@ -9,26 +9,22 @@ from textual import events
 from textual._xterm_parser import XTermParser
 
 from excerpt import tui
-from excerpt.settings import Settings
 from excerpt.tui.common.field import Field
-from excerpt.tui.search.hit_list import HitList
-from tests.tui.conftest import at_once, until
-from tests.tui.still import StillApp
+from tests.tui.driver import ScriptedApp, drawn_text, hit_list_of, post_keys, screen_of, until
 
 
 async def test_every_field_takes_all_lines_that_are_pasted_and_shows_every_character(
-    tmp_path: Path,
+    scripted: ScriptedApp,
 ) -> None:
-    app = StillApp(tmp_path, Settings())
-    async with app.run_test(size=(80, 24)) as pilot:
+    async with scripted.run_test(size=(80, 24)) as pilot:
         for opening in ("f1", "unbound-switch-vault", "f4"):
             await pilot.press(opening)
-            await until(pilot, lambda: isinstance(app.focused, Field), f"a field after {opening}")
-            app.screen.post_message(events.Paste("~/My  \x1bNotes\r\n\n  of old\n"))
-            await until(pilot, lambda: "␛Notes of old" in drawn_text(app), "what was pasted")
-            assert isinstance(app.focused, Field)
-            assert app.focused.value == "~/My  \x1bNotes of old"
-            assert app.focused._cursor_offset == len("~/My  ␛Notes of old") + 1
+            await until(pilot, lambda: isinstance(scripted.focused, Field), f"a field after {opening}")
+            scripted.screen.post_message(events.Paste("~/My  \x1bNotes\r\n\n  of old\n"))
+            await until(pilot, lambda: "␛Notes of old" in drawn_text(scripted), "what was pasted")
+            assert isinstance(scripted.focused, Field)
+            assert scripted.focused.value == "~/My  \x1bNotes of old"
+            assert scripted.focused._cursor_offset == len("~/My  ␛Notes of old") + 1
             await pilot.press("ctrl+u", "escape")
 
 
@@ -37,23 +33,16 @@ def test_no_field_is_one_of_another_kind() -> None:
     assert re.findall(r"\w*(?<!class Field\()\bInput\(", "\n".join(sources)) == []
 
 
-def drawn_text(app: StillApp) -> str:
-    return "\n".join(strip.text for strip in app.screen._compositor.render_strips())
-
-
-async def test_what_is_typed_right_behind_a_key_that_moves_the_focus_goes_where_it_moved(
-    tmp_path: Path, home: Path
-) -> None:
-    app = StillApp(tmp_path, Settings())
-    async with app.run_test(size=(80, 24)) as pilot:
+async def test_what_is_typed_right_behind_a_key_that_moves_the_focus_goes_where_it_moved(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
         await pilot.press(*"sync")
-        rows = app.still.query_one(HitList)
+        rows = hit_list_of(scripted)
         await until(pilot, lambda: rows.row_count > 1, "the hits")
-        at_once(app, "escape", "j")
+        post_keys(scripted, "escape", "j")
         await until(pilot, lambda: rows.cursor == 1, "the next row")
-        at_once(app, "f4", "m", "e")
-        await until(pilot, lambda: app.still.query_one("#filter", Field).value == "me", "what was typed")
-        assert app.still.query_one("#query", Field).value == "sync"
+        post_keys(scripted, "f4", "m", "e")
+        await until(pilot, lambda: screen_of(scripted).query_one("#filter", Field).value == "me", "what was typed")
+        assert screen_of(scripted).query_one("#query", Field).value == "sync"
 
 
 LINE = "one two three"
@@ -73,44 +62,43 @@ EDITED = (
 """Keys pressed at the end of the line, with the resulting line and cursor position."""
 
 
-async def test_the_keys_of_readline_edit_each_field_and_nothing_else(tmp_path: Path) -> None:
-    app = StillApp(tmp_path, Settings())
-    async with app.run_test(size=(80, 24)) as pilot:
+async def test_the_keys_of_readline_edit_each_field_and_nothing_else(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
         for opening in ("", "f4", "f1"):
             if opening:
                 await pilot.press(opening)
-            await until(pilot, lambda: isinstance(app.focused, Field) and not app.focused.value, f"field of {opening}")
-            field, screen = app.focused, app.screen
+            await until(
+                pilot, lambda: isinstance(scripted.focused, Field) and not scripted.focused.value, f"field of {opening}"
+            )
+            field, screen = scripted.focused, scripted.screen
             assert isinstance(field, Field)
             for keys, *edited in EDITED:
-                at_once(app, *LINE, *keys)
+                post_keys(scripted, *LINE, *keys)
 
                 def is_edited(field: Field = field, edited: list[object] = edited) -> bool:
                     return [field.value, field.cursor_position] == edited
 
                 await until(pilot, is_edited, f"{keys} in the field of {opening}")
-                assert app.focused is field
-                assert app.screen is screen
+                assert scripted.focused is field
+                assert scripted.screen is screen
                 field.value = ""
 
 
-async def test_ctrl_c_copies_what_is_selected_and_says_how_to_quit_where_nothing_is(tmp_path: Path) -> None:
-    app = StillApp(tmp_path, Settings())
-    async with app.run_test(size=(80, 24)) as pilot:
+async def test_ctrl_c_copies_what_is_selected_and_says_how_to_quit_where_nothing_is(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
         await pilot.press(*"one", "ctrl+c")
-        await until(pilot, lambda: any("quit" in one.message for one in app._notifications), "how to quit")
-        assert app.clipboard == ""
+        await until(pilot, lambda: any("quit" in one.message for one in scripted._notifications), "how to quit")
+        assert scripted.clipboard == ""
         await pilot.press("shift+home", "ctrl+c")
-        await until(pilot, lambda: app.clipboard == "one", "the copy")
+        await until(pilot, lambda: scripted.clipboard == "one", "the copy")
 
 
-async def test_a_letter_with_alt_that_nothing_is_bound_to_types_nothing(tmp_path: Path) -> None:
-    app = StillApp(tmp_path, Settings())
-    async with app.run_test(size=(80, 24)) as pilot:
+async def test_a_letter_with_alt_that_nothing_is_bound_to_types_nothing(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
         await pilot.press("a")
         for key in XTermParser().feed("\x1bx\x1b[C\x1bq"):
-            app.post_message(key)
+            scripted.post_message(key)
         await pilot.press("b")
-        field = app.still.query_one("#query", Field)
+        field = screen_of(scripted).query_one("#query", Field)
         await until(pilot, lambda: "b" in field.value, "the letter behind it")
         assert field.value == "ab"

@@ -2,46 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
-from textual.pilot import Pilot
 
-from excerpt.settings import Settings
 from excerpt.tui.common.split import Splitter
-from excerpt.tui.search.hit_list import HitList
-from excerpt.tui.search.pane import SearchPane
-from excerpt.tui.search.preview import Preview
-from tests.tui.conftest import at_once, until
-from tests.tui.still import StillApp
+from tests.tui.driver import ScriptedApp, hit_list_of, preview_of, screen_of, type_text, until
 
 
-@pytest.fixture
-def still(tmp_path: Path) -> StillApp:
-    return StillApp(tmp_path / "data", Settings())
-
-
-def pane_of(app: StillApp) -> SearchPane:
-    return app.still.query_one(SearchPane)
-
-
-def rows_of(app: StillApp) -> HitList:
-    return pane_of(app).query_one(HitList)
-
-
-def preview_of(app: StillApp) -> Preview:
-    return pane_of(app).query_one(Preview)
-
-
-async def typed(pilot: Pilot[None], text: str) -> None:
-    at_once(pilot.app, *text)
-    await pilot.pause()
-
-
-async def test_the_border_is_dragged_with_the_mouse_beside_and_below(still: StillApp) -> None:
-    async with still.run_test(size=(120, 30)) as pilot:
-        await typed(pilot, "sync")
-        splitter = still.still.query_one("#body Splitter", Splitter)
+async def test_the_border_is_dragged_with_the_mouse_beside_and_below(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(120, 30)) as pilot:
+        await type_text(pilot, "sync")
+        splitter = screen_of(scripted).query_one("#body Splitter", Splitter)
         await until(pilot, lambda: splitter.region.width == 1, "the border")
         await pilot.pause()
         await pilot.mouse_down(offset=(splitter.region.x, 10))
@@ -50,39 +20,39 @@ async def test_the_border_is_dragged_with_the_mouse_beside_and_below(still: Stil
         await until(pilot, lambda: splitter.region.x == 80, "the border where it was dragged to")
         await pilot.resize_terminal(90, 30)
         await pilot.pause()
-        await pilot.mouse_down(offset=(50, preview_of(still).region.y))
+        await pilot.mouse_down(offset=(50, preview_of(scripted).region.y))
         await pilot.hover(offset=(50, 8))
         await pilot.mouse_up(offset=(50, 8))
         await pilot.pause()
-        assert preview_of(still).region.y == 8
+        assert preview_of(scripted).region.y == 8
 
 
 @pytest.mark.parametrize("size", [(60, 15), (80, 24), (120, 30), (200, 60)])
-async def test_nothing_moves_where_hits_give_way_to_other_hits(still: StillApp, size: tuple[int, int]) -> None:
-    async with still.run_test(size=size) as pilot:
-        await typed(pilot, "s")
-        await until(pilot, lambda: bool(rows_of(still).region), "the list to be laid out")
-        stood = rows_of(still).region, preview_of(still).region
+async def test_nothing_moves_where_hits_give_way_to_other_hits(scripted: ScriptedApp, size: tuple[int, int]) -> None:
+    async with scripted.run_test(size=size) as pilot:
+        await type_text(pilot, "s")
+        await until(pilot, lambda: bool(hit_list_of(scripted).region), "the list to be laid out")
+        stood = hit_list_of(scripted).region, preview_of(scripted).region
         for letter in "ync conflict":
-            await typed(pilot, letter)
-            assert (rows_of(still).region, preview_of(still).region) == stood
+            await type_text(pilot, letter)
+            assert (hit_list_of(scripted).region, preview_of(scripted).region) == stood
 
 
-async def test_a_passage_that_has_no_room_any_more_gives_the_focus_away(still: StillApp) -> None:
-    async with still.run_test(size=(120, 30)) as pilot:
-        await typed(pilot, "sync")
-        preview_of(still).focus()
+async def test_a_passage_that_has_no_room_any_more_gives_the_focus_away(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(120, 30)) as pilot:
+        await type_text(pilot, "sync")
+        preview_of(scripted).focus()
         await pilot.pause()
         await pilot.resize_terminal(60, 15)
         await pilot.pause()
-        assert preview_of(still).region.area == 0
-        assert still.focused is not None
-        assert still.focused is not preview_of(still)
+        assert preview_of(scripted).region.area == 0
+        assert scripted.focused is not None
+        assert scripted.focused is not preview_of(scripted)
 
 
-async def test_the_passage_that_takes_the_place_of_the_lines_takes_the_focus_from_them(still: StillApp) -> None:
-    async with still.run_test(size=(60, 15)) as pilot:
-        await typed(pilot, "sync")
+async def test_the_passage_that_takes_the_place_of_the_lines_takes_the_focus_from_them(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(60, 15)) as pilot:
+        await type_text(pilot, "sync")
         await pilot.press("f3", "escape", "v")
         await pilot.pause()
-        assert still.focused is still.still.query_one("#overview-passage")
+        assert scripted.focused is screen_of(scripted).query_one("#overview-passage")

@@ -15,8 +15,7 @@ from excerpt.settings import Places, ScreenSettings, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.line_view import LineView
 from excerpt.tui.memory.pane import MemoryList
-from excerpt.tui.search.hit_list import HitList
-from tests.tui.conftest import AppPilot, screen_of, search, until
+from tests.tui.driver import AppPilot, hit_list_of, screen_of, search, until
 
 
 def seen(strip: Strip, width: int) -> Iterator[tuple[object, ...]]:
@@ -33,11 +32,11 @@ State = Callable[[ExcerptApp, AppPilot], Awaitable[None]]
 
 
 async def found(app: ExcerptApp, pilot: AppPilot) -> None:
-    await search(pilot, app, "sync conflict")
+    await search(pilot, "sync conflict")
 
 
 async def outlined(app: ExcerptApp, pilot: AppPilot) -> None:
-    await search(pilot, app, "sync conflict")
+    await search(pilot, "sync conflict")
     await pilot.press("alt+u")
 
 
@@ -79,6 +78,6 @@ async def test_lines_of_the_list_and_the_context_go_past_what_textual_does(
             return drawn_by_textual(widget, crop)
 
         monkeypatch.setattr(Widget, "render_lines", render_lines)
-        for view in (screen_of(app).query_one(HitList), screen_of(app).query_one("#preview")):
+        for view in (hit_list_of(app), screen_of(app).query_one("#preview")):
             view.render_lines(view.region.reset_offset)
         assert [crop.height for crop in asked] == [1]  # the upper border of the context

@@ -17,7 +17,8 @@ import excerpt.tui
 from excerpt.settings import ScreenSettings, Settings
 from excerpt.tui.common.line_filters import PUNCTUATION, SIGNS, plain_sign, plainly
 from excerpt.tui.messages import IndexOpened
-from tests.tui.still import STATUS, StillApp
+from tests.tui.driver import ScriptedApp, drawn_text, post_messages
+from tests.tui.examples import STATUS
 
 SOURCES = sorted(Path(excerpt.tui.__file__).parent.rglob("*.py"))
 PLAIN = replace(Settings(), screen=ScreenSettings(plain=True))
@@ -60,15 +61,15 @@ def test_the_tree_in_a_note_is_drawn_of_ascii() -> None:
 
 
 async def test_no_line_block_or_arrow_is_on_the_screen(tmp_path: Path) -> None:
-    app = StillApp(tmp_path, PLAIN)
+    app = ScriptedApp(tmp_path, PLAIN)
     async with app.run_test(size=(100, 30)) as pilot:
-        app.still.say(IndexOpened(STATUS))
+        await post_messages(pilot, IndexOpened(STATUS))
         await pilot.press(*"sync conflict", "tab", "unbound-map")
         await pilot.pause(0.3)
-        shown = drawn(app)
+        shown = drawn_text(app)
         await pilot.press("ctrl+t")
         await pilot.pause(0.3)
-        shown += drawn(app)
+        shown += drawn_text(app)
     assert "tab mark" in shown
     assert "Conflicts" in shown
     assert "*" in shown
@@ -76,21 +77,16 @@ async def test_no_line_block_or_arrow_is_on_the_screen(tmp_path: Path) -> None:
     assert app.animation_level == "none"
 
 
-async def test_the_plain_mode_comes_and_goes_while_the_app_is_open(tmp_path: Path) -> None:
-    app = StillApp(tmp_path, Settings())
-    async with app.run_test(size=(80, 24)) as pilot:
+async def test_the_plain_mode_comes_and_goes_while_the_app_is_open(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
         await pilot.press(*"sync")
         await pilot.pause(0.2)
-        fancy = drawn(app)
-        app.plain = True
+        fancy = drawn_text(scripted)
+        scripted.plain = True
         await pilot.pause(0.2)
-        plain = drawn(app)
-        app.plain = False
+        plain = drawn_text(scripted)
+        scripted.plain = False
         await pilot.pause(0.2)
-        assert drawn(app) == fancy
+        assert drawn_text(scripted) == fancy
     assert "❯" in fancy
     assert "❯" not in plain
-
-
-def drawn(app: StillApp) -> str:
-    return "\n".join(strip.text for strip in app.screen._compositor.render_strips())

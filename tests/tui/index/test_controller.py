@@ -15,7 +15,7 @@ from excerpt.settings import Places, SearchSettings, Settings, VaultSettings
 from excerpt.tui.engine_worker import EngineWorker
 from excerpt.tui.index.controller import IndexController, Watch
 from excerpt.tui.messages import Failure, IndexEnded, IndexOpened, IndexPaused, IndexProgressed, IndexWatched
-from tests.tui.asked import HeldLoop
+from tests.tui.driver import ManualLoop
 from tests.tui.index.test_state import PROGRESS, STATUS
 
 pytestmark = pytest.mark.usefixtures("living")
@@ -58,10 +58,10 @@ class Case:
         places = Places(folder / "config", folder / "cache", folder / "data", folder / "state")
         self.told: list[str] = []
         self.index = IndexController(
-            folder, Settings(), places, loop=HeldLoop(), notify=lambda text, **_: self.told.append(text), show=list
+            folder, Settings(), places, loop=ManualLoop(), notify=lambda text, **_: self.told.append(text), show=list
         )
         self.process = self.index.process = Process(folder)
-        self.engine = self.index.engine = Engine(folder, places, Settings(), HeldLoop())
+        self.engine = self.index.engine = Engine(folder, places, Settings(), ManualLoop())
 
 
 @pytest.fixture

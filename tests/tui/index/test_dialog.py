@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from filelock import FileLock
+from textual.app import App
 from textual.widgets import Button, OptionList, Static
 
 from excerpt.index.build import build
@@ -20,42 +21,42 @@ from excerpt.tui.common.dialog import Confirm
 from excerpt.tui.common.notice import EmptyState, Notice
 from excerpt.tui.index.controller import Watch
 from excerpt.tui.index.dialog import IndexDialog
-from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.preview import Preview
-from tests.tui.conftest import (
+from tests.tui.driver import (
     AppPilot,
-    at_once,
+    hit_list_of,
+    notices_of,
     pane_of,
     places_under,
+    post_keys,
+    preview_of,
     screen_of,
     search,
     status_of,
-    titles,
+    titles_of,
     top_screen,
     until,
-    write_notes,
+    until_screen,
 )
+from tests.tui.examples import write_notes
 from tests.tui.index.test_state import PROGRESS
 
 pytestmark = pytest.mark.usefixtures("living")
 
 
-def bar(app: ExcerptApp) -> str:
+def index_state(app: App[None]) -> str:
     """Return the state of the index in the tab bar."""
     return screen_of(app).query_one(TabBar).state
 
 
-async def index_opened(pilot: AppPilot, app: ExcerptApp) -> IndexDialog:
+async def open_index_dialog(pilot: AppPilot) -> IndexDialog:
     """Open the dialog as the palette does, and return it."""
-    await until(pilot, lambda: screen_of(app).is_populated, "the screen")
-    await app.run_action("open_index", screen_of(app))
-    await until(pilot, lambda: isinstance(top_screen(app), IndexDialog) and top_screen(app).is_mounted, "the dialog")
-    dialog = top_screen(app)
-    assert isinstance(dialog, IndexDialog)
-    return dialog
+    await until(pilot, lambda: screen_of(pilot.app).is_populated, "the screen")
+    await pilot.app.run_action("open_index", screen_of(pilot.app))
+    return await until_screen(pilot, IndexDialog)
 
 
-async def pressed(pilot: AppPilot, dialog: IndexDialog, button: str) -> None:
+async def press_button(pilot: AppPilot, dialog: IndexDialog, button: str) -> None:
     """Press that button with keys."""
     there = dialog.query_one(f"#{button}", Button)
     await until(pilot, lambda: not there.has_class("-active"), "the press before: Textual drops one within .2 s of it")
@@ -64,13 +65,9 @@ async def pressed(pilot: AppPilot, dialog: IndexDialog, button: str) -> None:
     await pilot.press("enter")
 
 
-def asked_about_lost_notes(app: ExcerptApp) -> bool:
+def is_asking_about_lost_notes(app: App[None]) -> bool:
     screen = top_screen(app)
     return isinstance(screen, Confirm) and "Where have the notes gone?" in str(screen.query_one(".box").border_title)
-
-
-def toasts(app: ExcerptApp) -> list[str]:
-    return [toast.message for toast in app._notifications]
 
 
 def shown(preview: Preview) -> str:
@@ -79,9 +76,9 @@ def shown(preview: Preview) -> str:
     return "\n".join(run.text for line in window.lines for run in line.runs) if window is not None else ""
 
 
-async def watched(pilot: AppPilot, app: ExcerptApp) -> None:
+async def until_watched(pilot: AppPilot) -> None:
     """Wait until the vault was scanned and is being watched."""
-    await until(pilot, lambda: bar(app).endswith("up to date"), "the first look")
+    await until(pilot, lambda: index_state(pilot.app).endswith("up to date"), "the first look")
 
 
 async def test_a_vault_without_an_index_is_indexed_by_itself(tmp_path: Path, home: Path) -> None:
@@ -89,32 +86,32 @@ async def test_a_vault_without_an_index_is_indexed_by_itself(tmp_path: Path, hom
     write_notes(vault)
     app = ExcerptApp(vault, Settings(), places_under(home))
     async with app.run_test() as pilot:
-        await search(pilot, app, "lentils")
-        assert titles(app)[0] == "Lentil soup"
+        await search(pilot, "lentils")
+        assert titles_of(app)[0] == "Lentil soup"
 
 
 async def test_a_note_changed_while_closed_is_found(app: ExcerptApp, vault: Path) -> None:
     (vault / "Walrus.md").write_text("The walrus swims in the cold sea.\n")
     async with app.run_test() as pilot:
-        await search(pilot, app, "walrus")
-        await until(pilot, lambda: titles(app)[:1] == ["Walrus"], "the new note")
+        await search(pilot, "walrus")
+        await until(pilot, lambda: titles_of(app)[:1] == ["Walrus"], "the new note")
 
 
 async def test_a_change_in_the_vault_comes_into_the_list_by_itself(app: ExcerptApp, vault: Path) -> None:
     async with app.run_test() as pilot:
-        await search(pilot, app, "walrus")
-        await watched(pilot, app)
+        await search(pilot, "walrus")
+        await until_watched(pilot)
         (vault / "Walrus.md").write_text("The walrus swims in the cold sea.\n")
-        await until(pilot, lambda: titles(app)[:1] == ["Walrus"], "the new note")
+        await until(pilot, lambda: titles_of(app)[:1] == ["Walrus"], "the new note")
         (vault / "Walrus.md").rename(vault / "Sea cow.md")
-        await until(pilot, lambda: titles(app)[:1] == ["Sea cow"], "its new name")
+        await until(pilot, lambda: titles_of(app)[:1] == ["Sea cow"], "its new name")
 
 
 async def test_the_selection_stays_in_its_place_when_its_fragment_is_edited(app: ExcerptApp, vault: Path) -> None:
     async with app.run_test(size=(140, 45)) as pilot:
-        await search(pilot, app, "conflict")
-        await watched(pilot, app)
-        rows, preview = screen_of(app).query_one(HitList), screen_of(app).query_one("#preview", Preview)
+        await search(pilot, "conflict")
+        await until_watched(pilot)
+        rows, preview = hit_list_of(app), preview_of(app)
         await pilot.press("down")
         before = rows.selected
         assert before is not None
@@ -132,56 +129,56 @@ async def test_a_better_hit_than_the_best_is_seen_though_nothing_was_selected_by
     for number in range(20):
         (vault / f"Filler {number}.md").write_text(f"# Filler {number}\n\nA quag of sort {number}.\n")
     async with app.run_test() as pilot:
-        await search(pilot, app, "quagga")
-        await watched(pilot, app)
+        await search(pilot, "quagga")
+        await until_watched(pilot)
         (vault / "Quagga.md").write_text("# Quagga\n\nThe quagga is gone; a quagga was half a zebra.\n")
-        await until(pilot, lambda: titles(app)[:1] == ["Quagga"], "the new note")
-        rows = screen_of(app).query_one(HitList)
+        await until(pilot, lambda: titles_of(app)[:1] == ["Quagga"], "the new note")
+        rows = hit_list_of(app)
         assert rows.scroll_offset.y <= rows.cursor * rows.ROW_HEIGHT
         assert rows.scroll_offset.y == 0
 
 
 async def test_what_another_process_commits_is_taken_up(app: ExcerptApp, vault: Path, places: Places) -> None:
     async with app.run_test() as pilot:
-        await search(pilot, app, "walrus")
-        await watched(pilot, app)
-        await pressed(pilot, await index_opened(pilot, app), "pause")
-        await until(pilot, lambda: bar(app).endswith("paused"), "the pause")
+        await search(pilot, "walrus")
+        await until_watched(pilot)
+        await press_button(pilot, await open_index_dialog(pilot), "pause")
+        await until(pilot, lambda: index_state(app).endswith("paused"), "the pause")
         (vault / "Walrus.md").write_text("The walrus swims in the cold sea.\n")
         await asyncio.to_thread(build, vault, places.index_folder(vault), Settings())
-        await until(pilot, lambda: titles(app)[:1] == ["Walrus"], "the new note")
+        await until(pilot, lambda: titles_of(app)[:1] == ["Walrus"], "the new note")
 
 
 async def test_a_pause_keeps_changes_for_later(app: ExcerptApp, vault: Path) -> None:
     async with app.run_test() as pilot:
-        await search(pilot, app, "walrus")
-        await watched(pilot, app)
-        dialog = await index_opened(pilot, app)
-        await pressed(pilot, dialog, "pause")
-        await until(pilot, lambda: bar(app).endswith("paused"), "the pause")
+        await search(pilot, "walrus")
+        await until_watched(pilot)
+        dialog = await open_index_dialog(pilot)
+        await press_button(pilot, dialog, "pause")
+        await until(pilot, lambda: index_state(app).endswith("paused"), "the pause")
         (vault / "Walrus.md").write_text("The walrus swims in the cold sea.\n")
-        await pressed(pilot, dialog, "update")
-        assert "Walrus" not in titles(app)
-        await pressed(pilot, dialog, "pause")
-        await until(pilot, lambda: titles(app)[:1] == ["Walrus"], "the new note")
-        assert bar(app).endswith("up to date")
+        await press_button(pilot, dialog, "update")
+        assert "Walrus" not in titles_of(app)
+        await press_button(pilot, dialog, "pause")
+        await until(pilot, lambda: titles_of(app)[:1] == ["Walrus"], "the new note")
+        assert index_state(app).endswith("up to date")
 
 
 async def test_a_button_that_has_nothing_to_act_on_cannot_be_pressed(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
-        await watched(pilot, app)
-        dialog = await index_opened(pilot, app)
+        await until_watched(pilot)
+        dialog = await open_index_dialog(pilot)
         pause = dialog.query_one("#pause", Button)
         assert dialog.query_one("#update", Button).has_focus
         assert dialog.query_one("#cancel", Button).disabled
         assert str(pause.label) == "Pause"
-        await pressed(pilot, dialog, "pause")
+        await press_button(pilot, dialog, "pause")
         await until(pilot, lambda: str(pause.label) == "Go on", "the other name")
 
 
 async def test_the_state_at_the_top_right_opens_the_index_and_escape_closes_it(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
-        await watched(pilot, app)
+        await until_watched(pilot)
         await pilot.click(TabBar, offset=(75, 0))
         await until(pilot, lambda: isinstance(top_screen(app), IndexDialog), "the dialog")
         await pilot.press("escape")
@@ -195,8 +192,8 @@ async def test_all_buttons_are_in_sight_at_any_size(app: ExcerptApp, vault: Path
         (vault / f"Zeros {number}.md").write_bytes(b"\0" * 100)
     (vault / "screen.png").write_bytes(b"")
     async with app.run_test(size=(60, 15)) as pilot:
-        await until(pilot, lambda: "30 skipped" in bar(app), "the skipped files")
-        dialog = await index_opened(pilot, app)
+        await until(pilot, lambda: "30 skipped" in index_state(app), "the skipped files")
+        dialog = await open_index_dialog(pilot)
         state = dialog.state
         failure = EmptyState(
             "The indexing process ended early", "It was killed.", "Update starts it again.", serious=True
@@ -212,16 +209,16 @@ async def test_all_buttons_are_in_sight_at_any_size(app: ExcerptApp, vault: Path
 
 async def test_an_update_that_was_asked_for_is_answered(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
-        await watched(pilot, app)
+        await until_watched(pilot)
         await app.run_action("update_index", screen_of(app))
-        await until(pilot, lambda: "Nothing had changed." in toasts(app), "the answer")
+        await until(pilot, lambda: "Nothing had changed." in notices_of(app), "the answer")
 
 
 async def test_an_indexing_process_that_dies_is_told_and_started_again(app: ExcerptApp, vault: Path) -> None:
     async with app.run_test() as pilot:
-        await search(pilot, app, "walrus")
-        await watched(pilot, app)
-        dialog = await index_opened(pilot, app)
+        await search(pilot, "walrus")
+        await until_watched(pilot)
+        dialog = await open_index_dialog(pilot)
         process = screen_of(app).index.process._process
         assert process is not None
         process.kill()
@@ -230,39 +227,39 @@ async def test_an_indexing_process_that_dies_is_told_and_started_again(app: Exce
         await pilot.press("escape")
         (vault / "Walrus.md").write_text("The walrus swims in the cold sea.\n")
         await app.run_action("update_index", screen_of(app))
-        await until(pilot, lambda: titles(app)[:1] == ["Walrus"], "the new note")
-        await watched(pilot, app)
+        await until(pilot, lambda: titles_of(app)[:1] == ["Walrus"], "the new note")
+        await until_watched(pilot)
 
 
 async def test_a_vault_that_lost_its_notes_keeps_its_index_unless_told_otherwise(app: ExcerptApp, vault: Path) -> None:
     async with app.run_test() as pilot:
-        await watched(pilot, app)
+        await until_watched(pilot)
         for note in vault.rglob("*.md"):
             note.unlink()
-        await until(pilot, lambda: asked_about_lost_notes(app), "the question")
+        await until(pilot, lambda: is_asking_about_lost_notes(app), "the question")
         await pilot.press("enter")
         assert top_screen(app) is screen_of(app)
-        await search(pilot, app, "lentils")
-        assert titles(app)[0] == "Lentil soup"
-        assert bar(app) == "no notes there"
+        await search(pilot, "lentils")
+        assert titles_of(app)[0] == "Lentil soup"
+        assert index_state(app) == "no notes there"
         await app.run_action("update_index", screen_of(app))
-        await until(pilot, lambda: asked_about_lost_notes(app), "the question, asked for")
+        await until(pilot, lambda: is_asking_about_lost_notes(app), "the question, asked for")
         await pilot.press("y", "n", "tab", "enter")
         await until(pilot, lambda: (status := status_of(app)) is not None and not status.notes, "the empty index")
-        await until(pilot, lambda: titles(app) == [], "the empty list")
+        await until(pilot, lambda: titles_of(app) == [], "the empty list")
 
 
 async def test_the_question_about_lost_notes_goes_when_they_are_back(app: ExcerptApp, vault: Path) -> None:
     async with app.run_test() as pilot:
-        await watched(pilot, app)
+        await until_watched(pilot)
         notes = {note: note.read_text() for note in vault.rglob("*.md")}
         for note in notes:
             note.unlink()
-        await until(pilot, lambda: asked_about_lost_notes(app), "the question")
+        await until(pilot, lambda: is_asking_about_lost_notes(app), "the question")
         for note, text in notes.items():
             note.write_text(text)
         await until(pilot, lambda: top_screen(app) is screen_of(app), "the end of the question")
-        await until(pilot, lambda: bar(app) == "4 notes · up to date", "the state")
+        await until(pilot, lambda: index_state(app) == "4 notes · up to date", "the state")
 
 
 async def test_the_question_about_lost_notes_waits_until_nobody_types(
@@ -270,12 +267,12 @@ async def test_the_question_about_lost_notes_waits_until_nobody_types(
 ) -> None:
     monkeypatch.setattr("excerpt.tui.main_screen._IDLE", 0.2)
     async with app.run_test() as pilot:
-        await watched(pilot, app)
+        await until_watched(pilot)
         for note in vault.rglob("*.md"):
             note.unlink()
         await until(pilot, lambda: bool(screen_of(app).index.state.emptied), "the loss")
-        at_once(app, *"lentil")
-        await until(pilot, lambda: asked_about_lost_notes(app), "the question")
+        post_keys(app, *"lentil")
+        await until(pilot, lambda: is_asking_about_lost_notes(app), "the question")
         assert pane_of(app).query_text.startswith("lent")
 
 
@@ -292,24 +289,24 @@ async def test_skipped_files_are_listed_with_their_reason(vault: Path, places: P
     (vault / "Zeros.md").write_bytes(b"\0" * 100)
     app = ExcerptApp(vault, Settings(), places)
     async with app.run_test() as pilot:
-        files = (await index_opened(pilot, app)).query_one(OptionList)
+        files = (await open_index_dialog(pilot)).query_one(OptionList)
         await until(pilot, lambda: files.option_count == 1, "the skipped file")
         title, reason = str(files.get_option_at_index(0).prompt).splitlines()
         assert title == "skipped  Zeros.md"
         assert reason.strip()
-        assert bar(app) == "4 notes · 1 skipped · up to date"
+        assert index_state(app) == "4 notes · 1 skipped · up to date"
 
 
-async def test_enter_opens_a_skipped_file_in_the_editor(vault: Path, places: Places, opened: Path) -> None:
+async def test_enter_opens_a_skipped_file_in_the_editor(vault: Path, places: Places, editor_arguments: Path) -> None:
     (vault / "Zeros.md").write_bytes(b"\0" * 100)
     app = ExcerptApp(vault, Settings(), places)
     async with app.run_test() as pilot:
-        files = (await index_opened(pilot, app)).query_one(OptionList)
+        files = (await open_index_dialog(pilot)).query_one(OptionList)
         await until(pilot, lambda: files.option_count == 1, "the skipped file")
         files.focus()
         await pilot.press("down", "enter")
-        await until(pilot, opened.exists, "the editor")
-        assert str(vault / "Zeros.md") in opened.read_text()
+        await until(pilot, editor_arguments.exists, "the editor")
+        assert str(vault / "Zeros.md") in editor_arguments.read_text()
 
 
 async def test_a_damaged_index_is_mended_and_the_search_works(vault: Path, places: Places) -> None:
@@ -318,17 +315,17 @@ async def test_a_damaged_index_is_mended_and_the_search_works(vault: Path, place
             file.write_bytes(b"damaged")
     app = ExcerptApp(vault, Settings(), places)
     async with app.run_test() as pilot:
-        await search(pilot, app, "lentils")
-        assert titles(app)[0] == "Lentil soup"
+        await search(pilot, "lentils")
+        assert titles_of(app)[0] == "Lentil soup"
 
 
 async def test_a_rebuild_is_asked_for_and_done(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
         await until(pilot, lambda: status_of(app) is not None and not screen_of(app).index.state.at_work, "the index")
         before = status_of(app)
-        dialog = await index_opened(pilot, app)
+        dialog = await open_index_dialog(pilot)
         for answer in "ny":
-            await pressed(pilot, dialog, "rebuild")
+            await press_button(pilot, dialog, "rebuild")
             await until(pilot, lambda: isinstance(top_screen(app), Confirm), "the question")
             await pilot.press(answer)
             await until(pilot, lambda: top_screen(app) is dialog, "the dialog again")
@@ -342,19 +339,19 @@ async def test_a_vault_that_another_excerpt_indexes_is_read_all_the_same(
 ) -> None:
     async with app.run_test() as pilot:
         with FileLock(places.index_folder(vault) / LOCK):
-            await search(pilot, app, "lentils")
-            assert titles(app)[0] == "Lentil soup"
-            await until(pilot, lambda: bar(app) == "indexed by another excerpt", "the state")
-        await until(pilot, lambda: bar(app) == "4 notes · up to date", "its own turn")
+            await search(pilot, "lentils")
+            assert titles_of(app)[0] == "Lentil soup"
+            await until(pilot, lambda: index_state(app) == "indexed by another excerpt", "the state")
+        await until(pilot, lambda: index_state(app) == "4 notes · up to date", "its own turn")
 
 
 async def test_a_vault_that_vanishes_is_told_without_ending_the_app(app: ExcerptApp, vault: Path) -> None:
     async with app.run_test() as pilot:
-        await search(pilot, app, "lentils")
+        await search(pilot, "lentils")
         await until(pilot, lambda: not screen_of(app).index.state.at_work, "the first look")
         shutil.rmtree(vault)
         await app.run_action("update_index", screen_of(app))
-        dialog = await index_opened(pilot, app)
+        dialog = await open_index_dialog(pilot)
         await until(pilot, lambda: dialog.state.failure is not None, "the trouble")
         assert dialog.state.failure is not None
         assert dialog.state.failure.sentence

@@ -26,7 +26,7 @@ from excerpt.tui.messages import (
     IndexProgressed,
     IndexWatched,
 )
-from tests.tui.conftest import PATIENCE
+from tests.tui.driver import TIMEOUT_SECONDS
 
 PROGRESS = Progress("reading", 1, 2, 10, 20, "Ä note.md", 3, 0, 0.5)
 REPORT = BuildReport(4, 1, 0, 0, 1, 9, 9, (Skipped("a.md", "zeros"),), (), 0.5)
@@ -52,7 +52,7 @@ class Run:
         self.indexing = posting_process(vault, self._posted.put)
 
     def next(self) -> Message:
-        return self._posted.get(timeout=PATIENCE)
+        return self._posted.get(timeout=TIMEOUT_SECONDS)
 
     def nothing_more(self) -> bool:
         return self._posted.empty()
@@ -161,7 +161,7 @@ def test_one_that_does_not_end_by_itself_is_killed(start: Start, monkeypatch: py
     process = run.indexing._process
     assert process is not None
     run.indexing.end()
-    assert process.wait(PATIENCE) != 0
+    assert process.wait(TIMEOUT_SECONDS) != 0
 
 
 @pytest.mark.skipif(os.name != "posix", reason="sessions are POSIX")

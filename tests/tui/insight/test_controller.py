@@ -6,16 +6,17 @@ from dataclasses import dataclass, field
 
 from excerpt.tui.insight.controller import InsightController
 from excerpt.tui.messages import Location
-from tests.tui.asked import HeldClock, HeldEngine, hit
+from tests.tui.driver import ManualClock, ManualEngine
+from tests.tui.examples import make_hit
 
-A, MEMORY = hit("a", 4), hit("memory:20260301-120000-abcd")
+A, MEMORY = make_hit("a", 4), make_hit("memory:20260301-120000-abcd")
 
 
 @dataclass
 class Bench:
     query: str = "sync"
-    engine: HeldEngine = field(default_factory=HeldEngine)
-    clock: HeldClock = field(default_factory=HeldClock)
+    engine: ManualEngine = field(default_factory=ManualEngine)
+    clock: ManualClock = field(default_factory=ManualClock)
     turns: list[Location | None] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -29,7 +30,7 @@ class Bench:
 
     def related_to(self) -> tuple[str, int | None]:
         assert self.insight.ask_related(A, print, print)
-        asked = self.engine.asked["related"]
+        asked = self.engine.questions["related"]
         return asked.path, asked.line
 
 

@@ -6,9 +6,9 @@ import pytest
 
 from excerpt.tui.insight.controller import has_filter, without
 from excerpt.tui.insight.map import OPEN_AT_FIRST, MapRow, rows_of
-from tests.tui.nearby import map_of
+from tests.tui.examples import make_map
 
-MAP = map_of("sync")
+MAP = make_map("sync")
 
 
 def named(rows: tuple[MapRow, ...]) -> list[str]:

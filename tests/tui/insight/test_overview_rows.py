@@ -16,7 +16,7 @@ from excerpt.tui.insight.overview_list import (
     rows_of,
     search_for,
 )
-from tests.tui.overviews import CONFLICTS, MERGING, MONTHS, OVERVIEW, RESOLVE
+from tests.tui.examples import CONFLICTS, MERGING, MONTHS, OVERVIEW, RESOLVE
 
 PARTS = ["main notes", "sections", "passages", "themes", "stands out", "related", "names", "when"]
 

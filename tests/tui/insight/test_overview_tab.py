@@ -8,6 +8,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from textual.app import App
 from textual.widgets import Input, TextArea
 
 from excerpt.index.build import build
@@ -27,7 +28,16 @@ from excerpt.tui.memory.form import Remember
 from excerpt.tui.messages import Failure
 from excerpt.tui.questions import AskPassage
 from excerpt.tui.search.preview import Preview
-from tests.tui.conftest import AppPilot, at_once, places_under, screen_of, search, status_of, top_screen, until
+from tests.tui.driver import (
+    AppPilot,
+    places_under,
+    post_keys,
+    screen_of,
+    search,
+    top_screen,
+    until,
+    until_index,
+)
 
 HIVE = (
     "---\ntags: [bees]\ncreated: 2025-0{month}-11\n---\n# {title}\n\n"
@@ -85,58 +95,58 @@ def vault(tmp_path: Path, bees: tuple[Path, Places], places: Places) -> Path:
     return folder
 
 
-def pane_of(app: ExcerptApp) -> OverviewPane:
+def overview_pane_of(app: App[None]) -> OverviewPane:
     return screen_of(app).query_one(OverviewPane)
 
 
-def lines_of(app: ExcerptApp) -> OverviewList:
-    return pane_of(app).query_one(OverviewList)
+def lines_of(app: App[None]) -> OverviewList:
+    return overview_pane_of(app).query_one(OverviewList)
 
 
-def topic_of(app: ExcerptApp) -> Input:
-    return pane_of(app).query_one("#topic", Input)
+def topic_of(app: App[None]) -> Input:
+    return overview_pane_of(app).query_one("#topic", Input)
 
 
-def query_of(app: ExcerptApp) -> str:
+def query_of(app: App[None]) -> str:
     return screen_of(app).query_one("#query", Input).value
 
 
-def window_path(app: ExcerptApp) -> str:
-    window = pane_of(app).query_one(Preview).window
+def window_path(app: App[None]) -> str:
+    window = overview_pane_of(app).query_one(Preview).window
     return window.fragment.path if window is not None else ""
 
 
-def parts_shown(app: ExcerptApp) -> list[str]:
+def open_parts(app: App[None]) -> list[str]:
     return [row.part for row in lines_of(app).rows if row.opens]
 
 
-async def answered(pilot: AppPilot, app: ExcerptApp, topic: str) -> Overview:
+async def until_overview(pilot: AppPilot, topic: str) -> Overview:
     """Wait for the overview of that topic and the passage of the selected line."""
 
     def there() -> bool:
-        shown = pane_of(app).overview
-        return shown is not None and shown.topic.strip() == topic and pane_of(app).answered
+        shown = overview_pane_of(pilot.app).overview
+        return shown is not None and shown.topic.strip() == topic and overview_pane_of(pilot.app).answered
 
     await until(pilot, there, f"the overview of {topic}")
-    shown = pane_of(app).overview
+    shown = overview_pane_of(pilot.app).overview
     assert shown is not None
     return shown
 
 
-async def overview_of(pilot: AppPilot, app: ExcerptApp, topic: str) -> Overview:
+async def open_overview(pilot: AppPilot, topic: str) -> Overview:
     """Open the tab and type a topic."""
-    await until(pilot, lambda: status_of(app) is not None, "the index")
+    await until_index(pilot)
     await pilot.press("f3")
-    await until(pilot, lambda: topic_of(app).has_focus, "the tab")
-    at_once(app, *topic)
-    return await answered(pilot, app, topic)
+    await until(pilot, lambda: topic_of(pilot.app).has_focus, "the tab")
+    post_keys(pilot.app, *topic)
+    return await until_overview(pilot, topic)
 
 
-async def select(pilot: AppPilot, app: ExcerptApp, part: str) -> None:
+async def select(pilot: AppPilot, part: str) -> None:
     """Move the cursor to the first line of a part."""
-    lines_of(app).cursor = next(at for at, row in enumerate(lines_of(app).rows) if row.part == part)
+    lines_of(pilot.app).cursor = next(at for at, row in enumerate(lines_of(pilot.app).rows) if row.part == part)
     await pilot.pause()
-    await until(pilot, lambda: pane_of(app).answered, "the passage")
+    await until(pilot, lambda: overview_pane_of(pilot.app).answered, "the passage")
 
 
 # --- the topic --------------------------------------------------------------------------------------------------------
@@ -144,10 +154,10 @@ async def select(pilot: AppPilot, app: ExcerptApp, part: str) -> None:
 
 async def test_without_a_topic_it_says_what_to_do(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
-        await until(pilot, lambda: status_of(app) is not None, "the index")
+        await until_index(pilot)
         await pilot.press("f3")
         await pilot.pause()
-        notice = pane_of(app).query_one("#overview-notice", Notice)
+        notice = overview_pane_of(app).query_one("#overview-notice", Notice)
         assert notice.display
         assert "Type a topic" in notice.said.hint
         assert not lines_of(app).display
@@ -155,27 +165,27 @@ async def test_without_a_topic_it_says_what_to_do(app: ExcerptApp) -> None:
 
 async def test_the_query_of_the_search_becomes_the_topic(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
-        await search(pilot, app, "bees")
+        await search(pilot, "bees")
         await pilot.press("f3")
-        shown = await answered(pilot, app, "bees")
+        shown = await until_overview(pilot, "bees")
         assert shown.main_notes[0].place.path.startswith("Bees/")
         assert topic_of(app).value == "bees"
 
 
 async def test_another_query_takes_the_place_of_a_topic_that_was_taken_over(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
-        await search(pilot, app, "bees")
+        await search(pilot, "bees")
         await pilot.press("f3")
-        await answered(pilot, app, "bees")
+        await until_overview(pilot, "bees")
         await pilot.press("f2", "ctrl+u", *"honey", "f3")
-        await answered(pilot, app, "honey")
+        await until_overview(pilot, "honey")
 
 
 async def test_a_topic_typed_by_hand_stays_whatever_is_searched(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
-        await overview_of(pilot, app, "honey")
+        await open_overview(pilot, "honey")
         await pilot.press("f2")
-        await search(pilot, app, "bees")
+        await search(pilot, "bees")
         await pilot.press("f3")
         await pilot.pause()
         assert topic_of(app).value == "honey"
@@ -183,7 +193,7 @@ async def test_a_topic_typed_by_hand_stays_whatever_is_searched(app: ExcerptApp)
 
 async def test_it_is_what_the_engine_says_of_the_topic(app: ExcerptApp, bees: tuple[Path, Places]) -> None:
     async with app.run_test() as pilot:
-        shown = await overview_of(pilot, app, "bees")
+        shown = await open_overview(pilot, "bees")
     vault, places = bees
     snapshot = Snapshot.open(places.index_folder(vault), Settings())
     assert shown == overview(Engine(snapshot, Settings()), "bees")
@@ -192,16 +202,16 @@ async def test_it_is_what_the_engine_says_of_the_topic(app: ExcerptApp, bees: tu
 
 async def test_it_follows_the_topic_while_it_is_typed(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
-        await overview_of(pilot, app, "honey")
+        await open_overview(pilot, "honey")
         await pilot.press("space", *"smoke")
-        shown = await answered(pilot, app, "honey smoke")
+        shown = await until_overview(pilot, "honey smoke")
         assert {note.place.title for note in shown.main_notes} >= {"Honey", "Smoke"}
 
 
 async def test_where_nothing_is_about_the_topic_it_says_so(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
-        await overview_of(pilot, app, "xyzzy")
-        notice = pane_of(app).query_one("#overview-notice", Notice)
+        await open_overview(pilot, "xyzzy")
+        notice = overview_pane_of(app).query_one("#overview-notice", Notice)
         assert notice.display
         assert notice.said.title == "Nothing here is about xyzzy"
         await pilot.press("enter", "ctrl+y", "escape", "tab", "down")
@@ -210,10 +220,12 @@ async def test_where_nothing_is_about_the_topic_it_says_so(app: ExcerptApp) -> N
 
 async def test_what_fails_is_said_where_the_lines_would_stand(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
-        await overview_of(pilot, app, "bees")
+        await open_overview(pilot, "bees")
         # Check this first: a newer index would repeat the query and show its overview.
-        pane_of(app)._overview_failed(Failure("overview", "The index cannot be used", "It is damaged.", "Wait."))
-        notice = pane_of(app).query_one("#overview-notice", Notice)
+        overview_pane_of(app)._overview_failed(
+            Failure("overview", "The index cannot be used", "It is damaged.", "Wait.")
+        )
+        notice = overview_pane_of(app).query_one("#overview-notice", Notice)
         assert (notice.display, notice.said.title, notice.said.serious) == (True, "The index cannot be used", True)
 
 
@@ -221,7 +233,7 @@ async def test_a_changed_vault_gives_another_overview_with_the_same_line_selecte
     app: ExcerptApp, vault: Path, places: Places
 ) -> None:
     async with app.run_test() as pilot:
-        before = await overview_of(pilot, app, "bees")
+        before = await open_overview(pilot, "bees")
         await pilot.press("down")
         row = lines_of(app).selected
         assert row is not None
@@ -229,7 +241,7 @@ async def test_a_changed_vault_gives_another_overview_with_the_same_line_selecte
         await asyncio.to_thread(build, vault, places.index_folder(vault), Settings())
 
         def newer() -> bool:
-            shown = pane_of(app).overview
+            shown = overview_pane_of(app).overview
             return shown is not None and shown.notes == before.notes + 1
 
         await until(pilot, newer, "the newer overview")
@@ -244,20 +256,20 @@ async def test_a_changed_vault_gives_another_overview_with_the_same_line_selecte
 @pytest.mark.parametrize("size", [(80, 24), (140, 45)])
 async def test_every_part_is_on_one_screen(app: ExcerptApp, size: tuple[int, int]) -> None:
     async with app.run_test(size=size) as pilot:
-        shown = await overview_of(pilot, app, "bees")
+        shown = await open_overview(pilot, "bees")
         expected = ["main notes", "sections", "passages", "themes", "stands out", "names", "when"]
         present = [part for part in expected if part != "themes" or shown.themes]
-        assert [part for part in parts_shown(app) if part != "related"] == present
+        assert [part for part in open_parts(app) if part != "related"] == present
         assert lines_of(app).row_count <= lines_of(app).size.height
-        told = pane_of(app).query_one(TopicStatus).told
+        told = overview_pane_of(app).query_one(TopicStatus).told
         assert told == f"{shown.fragments} fragments in {shown.notes} of 17 notes"
 
 
 async def test_all_lines_are_shown_on_a_key_and_the_cursor_stays(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
-        await overview_of(pilot, app, "bees")
+        await open_overview(pilot, "bees")
         lines = lines_of(app)
-        await select(pilot, app, "when")
+        await select(pilot, "when")
         shown, hidden, selected = lines.row_count, lines.hidden, lines.selected
         assert hidden
         await pilot.press("unbound-overview-all")
@@ -271,9 +283,9 @@ async def test_all_lines_are_shown_on_a_key_and_the_cursor_stays(app: ExcerptApp
 
 async def test_all_lines_of_one_part_are_shown_and_those_of_others_stay(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
-        await overview_of(pilot, app, "bees")
+        await open_overview(pilot, "bees")
         lines = lines_of(app)
-        await select(pilot, app, "when")
+        await select(pilot, "when")
         counts = Counter(row.part for row in lines.rows)
         hidden = next(row.hidden for row in reversed(lines.rows) if row.part == "when")
         assert hidden
@@ -285,23 +297,23 @@ async def test_all_lines_of_one_part_are_shown_and_those_of_others_stay(app: Exc
 
 async def test_tab_goes_from_part_to_part_and_round(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
-        await overview_of(pilot, app, "bees")
+        await open_overview(pilot, "bees")
         seen = []
-        for _ in range(len(parts_shown(app)) + 1):
+        for _ in range(len(open_parts(app)) + 1):
             row = lines_of(app).selected
             assert row is not None
             seen.append(row.part)
             await pilot.press("tab")
-        assert seen == [*parts_shown(app), "main notes"]
+        assert seen == [*open_parts(app), "main notes"]
 
 
 async def test_a_smaller_window_shows_fewer_lines_of_each_part(app: ExcerptApp) -> None:
     async with app.run_test(size=(140, 45)) as pilot:
-        await overview_of(pilot, app, "bees")
-        before = parts_shown(app), lines_of(app).row_count
+        await open_overview(pilot, "bees")
+        before = open_parts(app), lines_of(app).row_count
         await pilot.resize_terminal(140, 25)
         await until(pilot, lambda: lines_of(app).row_count < before[1], "the smaller list")
-        assert parts_shown(app) == before[0]
+        assert open_parts(app) == before[0]
 
 
 # --- the passage ------------------------------------------------------------------------------------------------------
@@ -309,17 +321,17 @@ async def test_a_smaller_window_shows_fewer_lines_of_each_part(app: ExcerptApp) 
 
 async def test_the_passage_of_the_selected_line_stands_beside_with_the_topic_marked(app: ExcerptApp) -> None:
     async with app.run_test(size=(140, 45)) as pilot:
-        await overview_of(pilot, app, "bees")
-        preview = pane_of(app).query_one(Preview)
+        await open_overview(pilot, "bees")
+        preview = overview_pane_of(app).query_one(Preview)
         assert preview.display
         for part in ("main notes", "sections", "names"):
-            await select(pilot, app, part)
+            await select(pilot, part)
             row, window = lines_of(app).selected, preview.window
             assert row is not None
             assert window is not None
             assert window.fragment.path == row.place.path
             assert (window.fragment.line_start, window.fragment.line_end) == (row.place.line_start, row.place.line_end)
-        await select(pilot, app, "main notes")
+        await select(pilot, "main notes")
         window = preview.window
         assert window is not None
         marked = [run.text for line in window.lines for run in line.runs if "MATCH" in str(run.text_style)]
@@ -328,8 +340,8 @@ async def test_the_passage_of_the_selected_line_stands_beside_with_the_topic_mar
 
 async def test_in_a_narrow_window_a_key_shows_the_passage_below(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
-        await overview_of(pilot, app, "bees")
-        preview, rows = pane_of(app).query_one(Preview), lines_of(app).rows
+        await open_overview(pilot, "bees")
+        preview, rows = overview_pane_of(app).query_one(Preview), lines_of(app).rows
         assert not preview.size.height
         await pilot.press("escape", "v")
         await pilot.pause()
@@ -343,21 +355,21 @@ async def test_in_a_narrow_window_a_key_shows_the_passage_below(app: ExcerptApp)
 
 async def test_in_a_very_short_window_the_passage_takes_the_place_of_the_lines(app: ExcerptApp) -> None:
     async with app.run_test(size=(60, 15)) as pilot:
-        await overview_of(pilot, app, "bees")
+        await open_overview(pilot, "bees")
         await pilot.press("escape", "v")
         await pilot.pause()
-        assert pane_of(app).query_one(Preview).size.height > 5
+        assert overview_pane_of(app).query_one(Preview).size.height > 5
         assert not lines_of(app).size.height
 
 
 async def test_a_topic_the_key_of_the_form_and_its_tags_in_one_read(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
-        await overview_of(pilot, app, "honey")
-        at_once(app, "ctrl+u", *"smoke", "ctrl+r", *"calm")
+        await open_overview(pilot, "honey")
+        post_keys(app, "ctrl+u", *"smoke", "ctrl+r", *"calm")
         await until(pilot, lambda: isinstance(app.screen, Remember), "the form")
         form = app.screen
         await until(pilot, lambda: form.query_one("#tags", Input).value == "calm", "the tags")
-        assert pane_of(app).topic == "smoke"
+        assert overview_pane_of(app).topic == "smoke"
         assert "smoke" in form.query_one(TextArea).text
 
 
@@ -384,21 +396,21 @@ async def test_a_place_whose_note_is_gone_has_no_passage(bees: tuple[Path, Place
 # --- the keys ---------------------------------------------------------------------------------------------------------
 
 
-async def test_enter_opens_the_note_at_the_line(opened: Path, app: ExcerptApp) -> None:
+async def test_enter_opens_the_note_at_the_line(editor_arguments: Path, app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
-        await overview_of(pilot, app, "bees")
-        await select(pilot, app, "sections")
+        await open_overview(pilot, "bees")
+        await select(pilot, "sections")
         row = lines_of(app).selected
         assert row is not None
         await pilot.press("enter")
-        await until(pilot, opened.exists, "the editor")
-        assert opened.read_text(encoding="utf-8").strip().endswith(f"{row.place.path}:{row.place.line_start}")
+        await until(pilot, editor_arguments.exists, "the editor")
+        assert editor_arguments.read_text(encoding="utf-8").strip().endswith(f"{row.place.path}:{row.place.line_start}")
 
 
 async def test_a_search_for_a_tag_puts_its_filter_into_the_query(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
-        shown = await overview_of(pilot, app, "bees")
-        await select(pilot, app, "stands out")
+        shown = await open_overview(pilot, "bees")
+        await select(pilot, "stands out")
         row = lines_of(app).selected
         assert row is not None
         assert isinstance(row.item, Standout)
@@ -410,7 +422,7 @@ async def test_a_search_for_a_tag_puts_its_filter_into_the_query(app: ExcerptApp
 
 async def test_a_search_for_a_theme_or_a_note_goes_to_the_search_too(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
-        shown = await overview_of(pilot, app, "bees")
+        shown = await open_overview(pilot, "bees")
         await pilot.press("unbound-overview-search")
         await until(pilot, lambda: screen_of(app).query_one(TabBar).active == "search", "the search")
         assert f'path:"/{shown.main_notes[0].place.path}"' in query_of(app)
@@ -418,7 +430,7 @@ async def test_a_search_for_a_theme_or_a_note_goes_to_the_search_too(app: Excerp
 
 async def test_it_is_copied_as_markdown_with_its_tokens(app: ExcerptApp, places: Places, quiet_clipboard: None) -> None:
     async with app.run_test() as pilot:
-        shown = await overview_of(pilot, app, "bees")
+        shown = await open_overview(pilot, "bees")
         await pilot.press("ctrl+y")
         await until(pilot, lambda: bool(list(places.copies_folder().glob("*.md"))), "the copy")
         (file,) = places.copies_folder().glob("*.md")
@@ -430,7 +442,7 @@ async def test_copying_right_after_typing_copies_what_was_typed(
     app: ExcerptApp, places: Places, quiet_clipboard: None
 ) -> None:
     async with app.run_test() as pilot:
-        await overview_of(pilot, app, "bees")
+        await open_overview(pilot, "bees")
         topic_of(app).value = "honey"
         await pilot.press("ctrl+y")
         await until(pilot, lambda: bool(list(places.copies_folder().glob("*.md"))), "the copy")
@@ -442,18 +454,18 @@ async def test_the_passage_of_the_selected_line_is_copied_alone(
     app: ExcerptApp, places: Places, quiet_clipboard: None
 ) -> None:
     async with app.run_test() as pilot:
-        await overview_of(pilot, app, "bees")
+        await open_overview(pilot, "bees")
         await pilot.press("escape", "y")
         await until(pilot, lambda: bool(list(places.copies_folder().glob("*.md"))), "the copy")
         (file,) = places.copies_folder().glob("*.md")
-        window = pane_of(app).query_one(Preview).window
+        window = overview_pane_of(app).query_one(Preview).window
         assert window is not None
         assert file.read_text(encoding="utf-8") == window.fragment.text
 
 
 async def test_the_passage_of_the_selected_line_is_remembered(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
-        await overview_of(pilot, app, "bees")
+        await open_overview(pilot, "bees")
         row = lines_of(app).selected
         await pilot.press("ctrl+r")
         await until(pilot, lambda: isinstance(top_screen(app), Remember), "the form")
@@ -465,15 +477,15 @@ async def test_the_passage_of_the_selected_line_is_remembered(app: ExcerptApp) -
 
 async def test_a_letter_typed_right_after_the_lines_got_the_focus_is_theirs(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
-        await overview_of(pilot, app, "bees")
-        at_once(app, "escape", "j")
+        await open_overview(pilot, "bees")
+        post_keys(app, "escape", "j")
         await until(pilot, lambda: lines_of(app).cursor == 1, "the next line")
         assert topic_of(app).value == "bees"
 
 
 async def test_escape_goes_to_the_lines_and_leaves_the_topic_as_it_is(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
-        await overview_of(pilot, app, "bees")
+        await open_overview(pilot, "bees")
         await pilot.press("escape", "escape")
         assert lines_of(app).has_focus
         assert topic_of(app).value == "bees"

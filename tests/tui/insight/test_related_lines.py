@@ -9,7 +9,7 @@ from excerpt.insight.related import Linked, RelatedNote
 from excerpt.model import Fragment, Signal
 from excerpt.tui.insight.related import SIDE_BY_SIDE, WhyLine, first_reason, reasons_of, why_lines
 from tests.pack.vaults import Vault
-from tests.tui.nearby import related_note
+from tests.tui.examples import make_related_note
 
 FRAGMENTS = Vault(
     {
@@ -20,7 +20,7 @@ FRAGMENTS = Vault(
     "o200k",
 ).fragments
 HERE, THERE, WIDE = (next(each for each in FRAGMENTS if each.path == path) for path in ("Here.md", "There.md", "中.md"))
-MISSING = related_note(HERE, THERE, 0.6)
+MISSING = make_related_note(HERE, THERE, 0.6)
 
 
 def texts(note: RelatedNote, width: int = 80) -> list[str]:
@@ -48,7 +48,7 @@ def test_a_missing_link_is_marked_at_the_line_that_names_the_note() -> None:
 
 
 def test_notes_that_link_to_each_other_say_so_and_lack_nothing() -> None:
-    shown = texts(related_note(HERE, THERE, 0.6, Linked.BOTH))
+    shown = texts(make_related_note(HERE, THERE, 0.6, Linked.BOTH))
     assert "links  They link to each other." in shown
     assert not any("no link yet" in line for line in shown)
 
@@ -91,7 +91,7 @@ def test_what_two_passages_share_is_marked_in_both() -> None:
 @pytest.mark.parametrize("width", [20, 40, SIDE_BY_SIDE, 75, 106])
 @pytest.mark.parametrize("there", [THERE, WIDE], ids=["latin", "wide"])
 def test_passages_keep_within_the_width(width: int, there: Fragment) -> None:
-    note = related_note(HERE, there, 0.6, Linked.BOTH)
+    note = make_related_note(HERE, there, 0.6, Linked.BOTH)
     passages = [line for line in why_lines(note, width) if line.reason is not None]
     assert passages
     assert max(sum(cell_len(text) for text, _ in line.pieces) for line in passages) <= width

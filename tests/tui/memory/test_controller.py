@@ -15,15 +15,15 @@ from excerpt.tui.memory.controller import MemoryController, source_of
 from excerpt.tui.memory.decisions import MemoryDraft
 from excerpt.tui.memory.worker import MemoryChanged
 from excerpt.tui.messages import RememberRequested
-from tests.tui.asked import PATIENCE, HeldLoop
-from tests.tui.test_session import hit_at
+from tests.tui.driver import TIMEOUT_SECONDS, ManualLoop
+from tests.tui.examples import make_hit
 
 
 class Case:
     """A controller of memories in real files; `said` waits for the next message of its thread."""
 
     def __init__(self, vault: Path, places: Places) -> None:
-        self._loop = HeldLoop()
+        self._loop = ManualLoop()
         self.store = MemoryStore(places.memory_folder(vault))
         self.memories = MemoryController(vault, Settings(), places, loop=self._loop)
 
@@ -41,7 +41,7 @@ def case(tmp_path: Path, places: Places) -> Case:
 
 
 def test_a_fragment_is_kept_with_its_source_and_the_query_that_found_it(case: Case) -> None:
-    hit = hit_at("a" * 12, "Sync.md", 7)
+    hit = make_hit("a" * 12, 7, "Sync.md")
     _, answered = case.memories.form_to_remember(RememberRequested(hit, "sync conflict"))
     answered(MemoryDraft("The newer one.", ("sync",), "It came up twice."))
     assert isinstance(case.said, MemoryChanged)
@@ -52,7 +52,7 @@ def test_a_fragment_is_kept_with_its_source_and_the_query_that_found_it(case: Ca
 def test_a_form_that_is_left_keeps_nothing(case: Case) -> None:
     _, answered = case.memories.form_to_remember(RememberRequested(None, "", "A thought."))
     answered(None)
-    case.memories.worker.close(PATIENCE)
+    case.memories.worker.close(TIMEOUT_SECONDS)
     assert case.all() == []
 
 
@@ -69,4 +69,4 @@ def test_a_change_leaves_what_the_form_did_not_change_and_can_be_taken_back(case
 
 
 def test_a_memory_among_the_hits_has_no_source_of_its_own() -> None:
-    assert source_of(hit_at("memory:20260301-aaaa", "Memory", 1)) is None
+    assert source_of(make_hit("memory:20260301-aaaa", 1, "Memory")) is None

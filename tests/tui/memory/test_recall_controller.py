@@ -11,13 +11,14 @@ from excerpt.pack.selection import Mark
 from excerpt.settings import MemorySettings
 from excerpt.tui.memory.controller import RecallController, Showing
 from excerpt.tui.memory.worker import FoundMemories
-from tests.tui.asked import HeldEngine, hit
+from tests.tui.driver import ManualEngine
+from tests.tui.examples import make_hit
 
 THOUGHT = Memory("20260301-120000-abcd", "thought", (), "", "", "")
 OF_NOTE = Memory("20260301-120001-abcd", "from a note", (), "", "", "", Source("a.md", 1, 1, "x", ()))
 FOUND = Hit(as_fragment(THOUGHT, 2), 1.0)
 MARK = Mark(FOUND.fragment.id, FOUND.fragment.path)
-A = hit("a")
+A = make_hit("a")
 
 
 class HeldMemories:
@@ -37,7 +38,7 @@ class HeldMemories:
 
 @dataclass
 class Bench:
-    engine: HeldEngine = field(default_factory=HeldEngine)
+    engine: ManualEngine = field(default_factory=ManualEngine)
     thread: HeldMemories = field(default_factory=HeldMemories)
     changes: int = 0
 
@@ -100,7 +101,7 @@ def test_fragments_have_badges_where_a_memory_has_a_source() -> None:
     bench = Bench()
     bench.take(FoundMemories((), (THOUGHT,)))
     bench.memories.ask_badges((A,))
-    assert bench.engine.asked == {}
+    assert bench.engine.questions == {}
     bench.take(FoundMemories((), (OF_NOTE,)))
     bench.memories.ask_badges((A,))
     bench.engine.answer("badges", {"a": (OF_NOTE,)})

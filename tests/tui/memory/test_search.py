@@ -20,8 +20,16 @@ from excerpt.tui.memory.controller import Showing, among, is_memory, showing_of
 from excerpt.tui.memory.form import Remember
 from excerpt.tui.pack.panel import PackPanel
 from excerpt.tui.search.hit_list import HitList
-from excerpt.tui.search.preview import Preview
-from tests.tui.conftest import AppPilot, pane_of, screen_of, search, until
+from tests.tui.driver import (
+    AppPilot,
+    pane_of,
+    preview_of,
+    screen_of,
+    search_and_wait,
+    until,
+    until_answered,
+    until_index,
+)
 
 SOUP = "Simmer red lentils with cumin until they are soft."
 SOURCE = Source("Cooking/Lentil soup.md", 3, 3, digest_of_text(SOUP))
@@ -40,21 +48,13 @@ def app_with(memory: MemorySettings, vault: Path, places: Places) -> ExcerptApp:
     return ExcerptApp(vault, Settings(pack=PackSettings(budget=2000), memory=memory), places)
 
 
-async def answered(pilot: AppPilot, app: ExcerptApp, query: str) -> HitList:
-    """Search, and return the list with the hits and memories of that query."""
-    await search(pilot, app, query)
-    pane = pane_of(app)
-    await until(pilot, lambda: pane.memories.is_answered and pane.is_up_to_date, "the memories")
-    return screen_of(app).query_one(HitList)
-
-
 def memories_in(rows: HitList) -> list[str]:
     return [hit.fragment.text for hit in rows.hits if is_memory(hit)]
 
 
 async def test_a_memory_that_answers_the_query_stands_among_the_hits(app: ExcerptApp, store: MemoryStore) -> None:
     async with app.run_test() as pilot:
-        rows = await answered(pilot, app, "red lentils with cumin")
+        rows = await search_and_wait(pilot, "red lentils with cumin")
         assert memories_in(rows) == [THOUGHT]
         result = pane_of(app).result
         assert result is not None
@@ -63,14 +63,14 @@ async def test_a_memory_that_answers_the_query_stands_among_the_hits(app: Excerp
 
 async def test_a_query_that_no_memory_answers_has_hits_alone(app: ExcerptApp, store: MemoryStore) -> None:
     async with app.run_test() as pilot:
-        assert memories_in(await answered(pilot, app, "sync conflict")) == []
+        assert memories_in(await search_and_wait(pilot, "sync conflict")) == []
 
 
 async def test_a_fragment_that_a_memory_is_about_has_a_badge_where_it_is_not_in_the_pack(
     app: ExcerptApp, store: MemoryStore
 ) -> None:
     async with app.run_test() as pilot:
-        rows = await answered(pilot, app, "red lentils with cumin")
+        rows = await search_and_wait(pilot, "red lentils with cumin")
         await until(pilot, lambda: bool(rows.badges), "the badge")
         about = [hit.fragment for hit in rows.hits if hit.fragment.id in rows.badges]
         assert [fragment.path for fragment in about] == ["Cooking/Lentil soup.md"]
@@ -86,7 +86,7 @@ async def test_memories_are_not_among_the_hits_where_the_settings_say_so(
 ) -> None:
     app = app_with(MemorySettings(in_search=False), vault, places)
     async with app.run_test() as pilot:
-        rows = await answered(pilot, app, "red lentils with cumin")
+        rows = await search_and_wait(pilot, "red lentils with cumin")
         assert memories_in(rows) == []
         assert not rows.badges
         await pilot.press("unbound-memories")
@@ -98,7 +98,7 @@ async def test_what_was_found_before_stands_first_where_the_settings_say_so(
 ) -> None:
     app = app_with(MemorySettings(recall_first=True), vault, places)
     async with app.run_test() as pilot:
-        rows = await answered(pilot, app, "red lentils with cumin")
+        rows = await search_and_wait(pilot, "red lentils with cumin")
         assert [is_memory(hit) for hit in rows.hits[:2]] == [True, False]
         assert rows.selected is not None
         assert not is_memory(rows.selected), "the cursor stays on the best hit"
@@ -113,11 +113,11 @@ async def test_nothing_of_the_memories_is_touched_before_a_search_is_answered(
         return [thread for thread in threading.enumerate() if thread.name == "memories" and thread not in before]
 
     async with app.run_test() as pilot:
-        await until(pilot, lambda: screen_of(app).index.state.status is not None, "the index")
+        await until_index(pilot)
         await pilot.pause()
         assert not threads()
         assert not places.memory_index_folder(vault).exists()
-        await answered(pilot, app, "red lentils with cumin")
+        await search_and_wait(pilot, "red lentils with cumin")
         assert threads()
         assert places.memory_index_folder(vault).exists()
     assert "excerpt.memory.recall" in sys.modules
@@ -127,9 +127,9 @@ async def test_a_memory_that_is_selected_is_read_in_the_context_and_changed_in_t
     app: ExcerptApp, store: MemoryStore
 ) -> None:
     async with app.run_test() as pilot:
-        rows = await answered(pilot, app, "red lentils with cumin")
+        rows = await search_and_wait(pilot, "red lentils with cumin")
         await go_to_memory(pilot, rows)
-        preview = screen_of(app).query_one("#preview", Preview)
+        preview = preview_of(app)
         assert preview.window is not None
         assert preview.window.fragment.text == THOUGHT
         assert str(preview.border_title) == "Memory › Cooking/Lentil soup.md, line 3 › better"
@@ -139,13 +139,15 @@ async def test_a_memory_that_is_selected_is_read_in_the_context_and_changed_in_t
         await until(pilot, lambda: "lemon" in store.all().memories[1].tags, "the changed memory")
 
 
-async def test_a_memory_opens_its_source(opened: Path, app: ExcerptApp, vault: Path, store: MemoryStore) -> None:
+async def test_a_memory_opens_its_source(
+    editor_arguments: Path, app: ExcerptApp, vault: Path, store: MemoryStore
+) -> None:
     async with app.run_test() as pilot:
-        rows = await answered(pilot, app, "red lentils with cumin")
+        rows = await search_and_wait(pilot, "red lentils with cumin")
         await go_to_memory(pilot, rows)
         await pilot.press("enter")
-        await until(pilot, opened.exists, "the editor")
-        assert opened.read_text().splitlines()[-1] == f"{vault / SOURCE.path}:3"
+        await until(pilot, editor_arguments.exists, "the editor")
+        assert editor_arguments.read_text().splitlines()[-1] == f"{vault / SOURCE.path}:3"
 
 
 async def test_a_marked_memory_is_in_the_pack_with_a_source_line_of_its_own(
@@ -153,7 +155,7 @@ async def test_a_marked_memory_is_in_the_pack_with_a_source_line_of_its_own(
 ) -> None:
     memory = store.all().memories[1]
     async with app.run_test() as pilot:
-        rows = await answered(pilot, app, "red lentils with cumin")
+        rows = await search_and_wait(pilot, "red lentils with cumin")
         await go_to_memory(pilot, rows)
         await pilot.press("tab")
         pane = pane_of(app)
@@ -172,9 +174,9 @@ async def test_a_marked_memory_is_in_the_pack_again_when_the_marks_of_before_are
 ) -> None:
     first = app_with(MemorySettings(), vault, places)
     async with first.run_test() as pilot:
-        await go_to_memory(pilot, await answered(pilot, first, "red lentils with cumin"))
+        await go_to_memory(pilot, await search_and_wait(pilot, "red lentils with cumin"))
         await pilot.press("tab")
-        await until(pilot, lambda: pane_of(first).is_up_to_date, "the pack")
+        await until_answered(pilot)
     again = app_with(MemorySettings(), vault, places)
     async with again.run_test() as pilot:
         await until(pilot, lambda: bool(pane_of(again).pack.earlier), "the line of the mark")
@@ -190,7 +192,7 @@ async def test_a_marked_memory_is_in_the_pack_again_when_the_marks_of_before_are
 
 async def test_a_marked_memory_that_is_changed_is_changed_in_the_pack(app: ExcerptApp, store: MemoryStore) -> None:
     async with app.run_test() as pilot:
-        await go_to_memory(pilot, await answered(pilot, app, "red lentils with cumin"))
+        await go_to_memory(pilot, await search_and_wait(pilot, "red lentils with cumin"))
         await pilot.press("tab", "up", "ctrl+r")
         await until(pilot, lambda: isinstance(app.screen, Remember), "the form")
         await pilot.press("tab", "tab", "end", *" And mint.", "ctrl+s")
@@ -207,7 +209,7 @@ async def test_a_passage_of_the_pack_is_remembered_as_it_was_grown(
     app: ExcerptApp, vault: Path, places: Places
 ) -> None:
     async with app.run_test() as pilot:
-        await answered(pilot, app, "sync conflict")
+        await search_and_wait(pilot, "sync conflict")
         pane = pane_of(app)
         assert pane.pack.packed is not None
         passage = pane.pack.packed.result.packs[0]
@@ -228,7 +230,7 @@ async def test_the_whole_pack_is_remembered_with_its_sources_named(
     app: ExcerptApp, vault: Path, places: Places
 ) -> None:
     async with app.run_test() as pilot:
-        await answered(pilot, app, "sync conflict")
+        await search_and_wait(pilot, "sync conflict")
         packed = pane_of(app).pack.packed
         assert packed is not None
         await pilot.press("ctrl+o", "unbound-remember-pack")

@@ -28,9 +28,17 @@ from excerpt.tui.memory.pane import (
 )
 from excerpt.tui.memory.view import MemoryView
 from excerpt.tui.memory.worker import MemoryWorker
-from excerpt.tui.search.hit_list import HitList
-from tests.tui.asked import HeldLoop
-from tests.tui.conftest import AppPilot, at_once, screen_of, search, until
+from tests.tui.driver import (
+    AppPilot,
+    ManualLoop,
+    drawn_lines,
+    hit_list_of,
+    post_keys,
+    screen_of,
+    search,
+    until,
+    until_index,
+)
 
 
 @pytest.fixture
@@ -46,8 +54,8 @@ async def test_the_selected_fragment_is_remembered_with_tags_and_a_reason(
     app: ExcerptApp, vault: Path, places: Places
 ) -> None:
     async with app.run_test() as pilot:
-        await search(pilot, app, "sync conflict")
-        hit = screen_of(app).query_one(HitList).selected
+        await search(pilot, "sync conflict")
+        hit = hit_list_of(app).selected
         assert hit is not None
         await pilot.press("ctrl+r")
         assert isinstance(app.screen, Remember)
@@ -65,7 +73,7 @@ async def test_control_characters_of_a_fragment_are_kept_though_shown_as_picture
     app: ExcerptApp, vault: Path, places: Places
 ) -> None:
     async with app.run_test() as pilot:
-        await search(pilot, app, "hostile")
+        await search(pilot, "hostile")
         await pilot.press("ctrl+r")
         assert "␛[31m" in app.screen.query_one(TextArea).text
         await pilot.press("enter")
@@ -76,7 +84,7 @@ async def test_control_characters_of_a_fragment_are_kept_though_shown_as_picture
 
 async def test_escape_remembers_nothing(app: ExcerptApp, vault: Path, places: Places) -> None:
     async with app.run_test() as pilot:
-        await search(pilot, app, "sync conflict")
+        await search(pilot, "sync conflict")
         await pilot.press("ctrl+r", "escape")
         await pilot.pause()
         assert app.screen is screen_of(app)
@@ -130,7 +138,7 @@ async def test_a_forgotten_memory_can_be_taken_back(app: ExcerptApp, store: Memo
 
 async def test_what_emptied_the_list_is_taken_back_there(app: ExcerptApp, store: MemoryStore) -> None:
     async with app.run_test() as pilot:
-        rows = await memory_tab(pilot, app, 2)
+        rows = await open_memory_tab(pilot, 2)
         await pilot.press("escape", "x")
         await until(pilot, lambda: len(rows.memories) == 1, "one memory less")
         await pilot.press("x")
@@ -145,7 +153,7 @@ async def test_what_emptied_the_list_is_taken_back_there(app: ExcerptApp, store:
 def test_two_changes_of_one_memory_are_taken_back_one_after_the_other(
     vault: Path, places: Places, store: MemoryStore
 ) -> None:
-    worker = MemoryWorker(vault, places, Settings(), HeldLoop())
+    worker = MemoryWorker(vault, places, Settings(), ManualLoop())
     shown = store.all().memories[0]
     for text in ("Once.", "Twice."):
         worker.decide(editing(shown, MemoryDraft(text, shown.tags, shown.why)))
@@ -155,21 +163,21 @@ def test_two_changes_of_one_memory_are_taken_back_one_after_the_other(
     assert store.get(shown.id).text == shown.text
 
 
-async def test_a_memory_opens_its_source_in_the_editor(opened: Path, app: ExcerptApp, vault: Path) -> None:
+async def test_a_memory_opens_its_source_in_the_editor(editor_arguments: Path, app: ExcerptApp, vault: Path) -> None:
     async with app.run_test() as pilot:
-        await search(pilot, app, "sync conflict")
+        await search(pilot, "sync conflict")
         await pilot.press("ctrl+r", "enter", "f4")
         rows = screen_of(app).query_one(MemoryList)
         await until(pilot, lambda: len(rows.memories) == 1, "the memory")
         await pilot.press("enter")
-        await until(pilot, opened.exists, "the editor")
+        await until(pilot, editor_arguments.exists, "the editor")
         source = rows.memories[0].source
         assert source is not None
-        assert opened.read_text().splitlines() == ["--goto", f"{vault / source.path}:{source.line_start}"]
+        assert editor_arguments.read_text().splitlines() == ["--goto", f"{vault / source.path}:{source.line_start}"]
 
 
 async def test_a_memory_whose_source_lies_outside_the_vault_is_not_opened(
-    opened: Path, app: ExcerptApp, vault: Path, store: MemoryStore
+    editor_arguments: Path, app: ExcerptApp, vault: Path, store: MemoryStore
 ) -> None:
     (vault.parent / "secret.md").write_text("not in the vault")
     store.remember("A trap.", source=Source("../secret.md", 1, 1, ""))
@@ -180,7 +188,7 @@ async def test_a_memory_whose_source_lies_outside_the_vault_is_not_opened(
         await pilot.press("enter")
         await until(pilot, lambda: bool(app._notifications), "the toast")
         assert "not in the vault" in next(iter(app._notifications)).message
-        assert not opened.exists()
+        assert not editor_arguments.exists()
 
 
 async def test_a_thought_without_a_source_is_written_in_the_tab(app: ExcerptApp, vault: Path, places: Places) -> None:
@@ -195,7 +203,7 @@ async def test_a_thought_without_a_source_is_written_in_the_tab(app: ExcerptApp,
 
 async def test_the_text_has_an_undo_of_its_own_and_the_keys_of_a_shell(app: ExcerptApp, store: MemoryStore) -> None:
     async with app.run_test() as pilot:
-        await memory_tab(pilot, app, 2)
+        await open_memory_tab(pilot, 2)
         await pilot.press("ctrl+r")
         text = app.screen.query_one(TextArea)
         await pilot.press(*"idea", "ctrl+u")
@@ -222,20 +230,20 @@ async def test_a_thought_just_written_is_the_one_that_is_selected(app: ExcerptAp
 
 async def test_escape_goes_to_the_list_and_leaves_the_filter_as_it_is(app: ExcerptApp, store: MemoryStore) -> None:
     async with app.run_test() as pilot:
-        rows = await memory_tab(pilot, app, 2)
+        rows = await open_memory_tab(pilot, 2)
         await pilot.press(*"merge")
         await until(pilot, lambda: len(rows.memories) == 1, "the one with the word")
-        at_once(app, "escape", "y", "escape")
+        post_keys(app, "escape", "y", "escape")
         await until(pilot, lambda: rows.has_focus, "the list")
         assert screen_of(app).query_one("#filter", Input).value == "merge"
-        at_once(app, "slash", "d")
+        post_keys(app, "slash", "d")
         await until(pilot, lambda: screen_of(app).query_one("#filter", Input).value == "merged", "the filter again")
 
 
 async def test_keys_that_edit_the_filter_do_nothing_to_a_memory(app: ExcerptApp, store: MemoryStore) -> None:
     before = store.all().memories
     async with app.run_test() as pilot:
-        rows = await memory_tab(pilot, app, 2)
+        rows = await open_memory_tab(pilot, 2)
         await pilot.press("escape", "x")
         await until(pilot, lambda: len(rows.memories) == 1, "one memory less")
         await pilot.press("slash", *"xuta", "ctrl+a", "ctrl+k", "ctrl+w", "ctrl+u", "ctrl+e", "ctrl+f", "ctrl+d")
@@ -246,7 +254,7 @@ async def test_keys_that_edit_the_filter_do_nothing_to_a_memory(app: ExcerptApp,
 
 async def test_a_filter_close_to_a_known_one_is_told_with_that_one(app: ExcerptApp, store: MemoryStore) -> None:
     async with app.run_test() as pilot:
-        await memory_tab(pilot, app, 2)
+        await open_memory_tab(pilot, 2)
         hint = screen_of(app).query_one("#filter-hint", Static)
         await pilot.press(*"tga:sync")
         await until(pilot, lambda: "tag:" in str(hint.content), "the hint")
@@ -293,24 +301,19 @@ def test_in_a_filter_only_what_follows_a_hash_is_completed() -> None:
 # --- changing a memory ------------------------------------------------------------------------------------------------
 
 
-async def memory_tab(pilot: AppPilot, app: ExcerptApp, count: int) -> MemoryList:
+async def open_memory_tab(pilot: AppPilot, count: int) -> MemoryList:
     """Open the tab, wait for that many memories and the status of their sources, and return the list."""
-    await until(pilot, lambda: screen_of(app).index.state.status is not None, "the index")
+    await until_index(pilot)
     await pilot.press("f4")
-    pane, rows = screen_of(app).query_one(MemoryPane), screen_of(app).query_one(MemoryList)
+    pane, rows = screen_of(pilot.app).query_one(MemoryPane), screen_of(pilot.app).query_one(MemoryList)
     await until(pilot, lambda: len(rows.memories) == count and pane.is_complete, f"{count} memories")
     return rows
-
-
-def view_of(app: ExcerptApp) -> str:
-    view = screen_of(app).query_one(MemoryView)
-    return "\n".join(view.render_line(y).text.rstrip() for y in range(view.size.height))
 
 
 async def test_text_tags_and_reason_of_a_memory_are_changed_in_the_form(app: ExcerptApp, store: MemoryStore) -> None:
     before = store.all().memories[0]
     async with app.run_test() as pilot:
-        rows = await memory_tab(pilot, app, 2)
+        rows = await open_memory_tab(pilot, 2)
         await pilot.press("escape", "e")
         form = app.screen
         assert isinstance(form, Remember)
@@ -325,7 +328,7 @@ async def test_text_tags_and_reason_of_a_memory_are_changed_in_the_form(app: Exc
 async def test_a_change_is_taken_back(app: ExcerptApp, store: MemoryStore) -> None:
     before = store.all().memories[0]
     async with app.run_test() as pilot:
-        rows = await memory_tab(pilot, app, 2)
+        rows = await open_memory_tab(pilot, 2)
         await pilot.press("escape", "e", "end", *" new", "enter")
         await until(pilot, lambda: rows.memories[0].tags == (*before.tags, "new"), "the changed memory")
         await pilot.press("u")
@@ -334,7 +337,7 @@ async def test_a_change_is_taken_back(app: ExcerptApp, store: MemoryStore) -> No
 
 async def test_what_was_changed_elsewhere_since_is_not_taken_back(app: ExcerptApp, store: MemoryStore) -> None:
     async with app.run_test() as pilot:
-        rows = await memory_tab(pilot, app, 2)
+        rows = await open_memory_tab(pilot, 2)
         await pilot.press("escape", "e", "end", *" new", "enter")
         await until(pilot, lambda: "new" in rows.memories[0].tags, "the changed memory")
         changed = rows.memories[0]
@@ -346,7 +349,7 @@ async def test_what_was_changed_elsewhere_since_is_not_taken_back(app: ExcerptAp
 
 async def test_tags_in_use_are_named_and_completed_in_the_form(app: ExcerptApp, store: MemoryStore) -> None:
     async with app.run_test() as pilot:
-        await memory_tab(pilot, app, 2)
+        await open_memory_tab(pilot, 2)
         await pilot.press("ctrl+r", *"A thought.", "shift+tab", "shift+tab")
         form = app.screen
         assert isinstance(form, Remember)
@@ -366,25 +369,25 @@ async def test_the_memory_that_answers_best_is_first_not_the_newest(app: Excerpt
     store.remember("Lentil soup simmers with cumin until the lentils are soft.", tags=["kitchen"])
     store.remember("The shopping list names soup plates, of which there are three too few for guests.")
     async with app.run_test() as pilot:
-        rows = await memory_tab(pilot, app, 4)
+        rows = await open_memory_tab(pilot, 4)
         await pilot.press(*"lentil soup")
         await until(pilot, lambda: rows.row_count > 0 and rows.memories[0].text.startswith("Lentil"), "the best one")
         assert rows.spans
 
 
 async def test_a_file_that_cannot_be_read_is_shown_with_its_reason_and_opened(
-    opened: Path, app: ExcerptApp, store: MemoryStore
+    editor_arguments: Path, app: ExcerptApp, store: MemoryStore
 ) -> None:
     (store.folder / "broken.md").write_text("---\ntags: [open\n---\ntext\n")
     async with app.run_test() as pilot:
-        rows = await memory_tab(pilot, app, 2)
+        rows = await open_memory_tab(pilot, 2)
         await pilot.press("down", "down")
         assert rows.selected_file is not None
         assert rows.selected_file.path == "broken.md"
-        assert "YAML" in view_of(app)
+        assert "YAML" in "\n".join(drawn_lines(screen_of(app).query_one(MemoryView)))
         await pilot.press("enter")
-        await until(pilot, opened.exists, "the editor")
-        assert opened.read_text().splitlines()[-1] == f"{store.folder / 'broken.md'}:1"
+        await until(pilot, editor_arguments.exists, "the editor")
+        assert editor_arguments.read_text().splitlines()[-1] == f"{store.folder / 'broken.md'}:1"
 
 
 # --- status of the source ---------------------------------------------------------------------------------------------
@@ -406,8 +409,8 @@ async def test_a_memory_whose_source_has_moved_says_so_and_follows(
 ) -> None:
     store = remembered_soup(vault, places, f"# Lentil soup\n\nFor four.\n\n{SOUP}\n")
     async with app.run_test() as pilot:
-        rows = await memory_tab(pilot, app, 1)
-        assert "moved to Cooking/Lentil soup.md, line 5" in view_of(app)
+        rows = await open_memory_tab(pilot, 1)
+        assert "moved to Cooking/Lentil soup.md, line 5" in "\n".join(drawn_lines(screen_of(app).query_one(MemoryView)))
         await pilot.press("escape", "l")
         await until(pilot, lambda: rows.memories[0].source != store_source(3), "the link that followed")
     source = store.all().memories[0].source
@@ -422,9 +425,13 @@ def store_source(line: int) -> Source:
 async def test_a_changed_source_is_shown_beside_the_memory(app: ExcerptApp, vault: Path, places: Places) -> None:
     remembered_soup(vault, places, "# Lentil soup\n\nSimmer green lentils with cumin until they are soft.\n")
     async with app.run_test(size=(140, 45)) as pilot:
-        rows = await memory_tab(pilot, app, 1)
+        rows = await open_memory_tab(pilot, 1)
         assert rows.source_checks[rows.memories[0].id].kind == "changed"
-        sides = [line.split("│") for line in view_of(app).splitlines() if "│" in line]
+        sides = [
+            line.split("│")
+            for line in "\n".join(drawn_lines(screen_of(app).query_one(MemoryView))).splitlines()
+            if "│" in line
+        ]
         assert [side.strip() for side in sides[0]] == ["as remembered", "as it is now"]
         assert "red" in sides[1][0]
         assert "green" in sides[1][1]
@@ -434,7 +441,7 @@ async def test_the_new_text_of_a_source_is_taken(app: ExcerptApp, vault: Path, p
     new = "Simmer green lentils with cumin until they are soft."
     store = remembered_soup(vault, places, f"# Lentil soup\n\n{new}\n")
     async with app.run_test() as pilot:
-        rows = await memory_tab(pilot, app, 1)
+        rows = await open_memory_tab(pilot, 1)
         await pilot.press("escape", "t")
         await until(pilot, lambda: rows.memories[0].text == new, "the new text")
         await until(pilot, lambda: rows.source_checks[rows.memories[0].id].kind == "fresh", "a source that agrees")
@@ -449,7 +456,7 @@ async def test_the_new_text_is_taken_while_a_newer_index_is_being_looked_at(
     new = "Simmer green lentils with cumin until they are soft."
     store = remembered_soup(vault, places, f"# Lentil soup\n\n{new}\n")
     async with app.run_test() as pilot:
-        await memory_tab(pilot, app, 1)
+        await open_memory_tab(pilot, 1)
         pane = screen_of(app).query_one(MemoryPane)
         pane.vault_changed()
         pane.action_update()
@@ -462,7 +469,7 @@ async def test_a_memory_that_is_kept_is_not_to_be_looked_at_any_more(
     store = remembered_soup(vault, places, "# Lentil soup\n\nSimmer green lentils with cumin until they are soft.\n")
     store.remember("A thought.")
     async with app.run_test() as pilot:
-        rows = await memory_tab(pilot, app, 2)
+        rows = await open_memory_tab(pilot, 2)
         await pilot.press("unbound-memory-stale")
         await until(pilot, lambda: [memory.text for memory in rows.memories] == [SOUP], "only what is to be looked at")
         await pilot.press("escape", "a")
@@ -474,7 +481,7 @@ async def test_a_memory_that_is_kept_is_not_to_be_looked_at_any_more(
 
 async def test_keys_that_have_nothing_to_do_are_not_offered(app: ExcerptApp, store: MemoryStore) -> None:
     async with app.run_test() as pilot:
-        await memory_tab(pilot, app, 2)
+        await open_memory_tab(pilot, 2)
         pane = screen_of(app).query_one(MemoryPane)
         assert all(pane.disabled_reason(each, ()) for each in ("follow", "update", "keep"))
         assert not pane.disabled_reason("forget", ())
@@ -489,7 +496,7 @@ async def test_what_is_remembered_of_the_same_lines_is_offered_and_merged(
     store = MemoryStore(places.memory_folder(vault))
     kept = store.remember("Lentils want time.", tags=["kitchen"], source=store_source(3))
     async with app.run_test() as pilot:
-        await search(pilot, app, "red lentils")
+        await search(pilot, "red lentils")
         await pilot.press("ctrl+r")
         form = app.screen
         assert isinstance(form, Remember)
@@ -508,7 +515,7 @@ async def test_enter_keeps_both(app: ExcerptApp, vault: Path, places: Places) ->
     store = MemoryStore(places.memory_folder(vault))
     store.remember("Lentils want time.", source=store_source(3))
     async with app.run_test() as pilot:
-        await search(pilot, app, "red lentils")
+        await search(pilot, "red lentils")
         await pilot.press("ctrl+r")
         form = app.screen
         await until(pilot, lambda: form.query_one(OfferList).selected is not None, "the offer")

@@ -13,9 +13,10 @@ from excerpt.pack.selection import Mark, SavedMarks
 from excerpt.settings import PackSettings
 from excerpt.tui.pack.controller import PackController, mark_of, typed_budget
 from excerpt.tui.pack.packer import Cost, Packed, Packer
-from tests.tui.asked import HeldClock, HeldEngine, found, hit
+from tests.tui.driver import ManualClock, ManualEngine
+from tests.tui.examples import make_hit, make_result
 
-A, B = hit("a"), hit("b")
+A, B = make_hit("a"), make_hit("b")
 
 
 def pack_of_one(fragment_id: str) -> Pack:
@@ -27,8 +28,8 @@ def pack_of_one(fragment_id: str) -> Pack:
 class Bench:
     """A controller with a controlled engine and clock, and the callbacks it made in `said`."""
 
-    engine: HeldEngine = field(default_factory=HeldEngine)
-    clock: HeldClock = field(default_factory=HeldClock)
+    engine: ManualEngine = field(default_factory=ManualEngine)
+    clock: ManualClock = field(default_factory=ManualClock)
     kept: list[SavedMarks] = field(default_factory=list)
     said: list[str] = field(default_factory=list)
     selected: Hit | None = None
@@ -58,12 +59,12 @@ class Bench:
 
 def test_a_pack_is_asked_of_the_top_hits_until_something_is_marked() -> None:
     bench = Bench()
-    bench.pack.ask(found("sync", A, B), Strategy.SEMANTIC)
-    asked = bench.engine.asked["pack"].request
+    bench.pack.ask(make_result("sync", A, B), Strategy.SEMANTIC)
+    asked = bench.engine.questions["pack"].request
     assert (asked.query, asked.hits, asked.marks, asked.strategy) == ("sync", (A, B), (), Strategy.PROXIMITY)
     bench.pack.toggle(mark_of(B))
-    bench.pack.ask(found("sync", A, B), Strategy.SEMANTIC)
-    asked = bench.engine.asked["pack"].request
+    bench.pack.ask(make_result("sync", A, B), Strategy.SEMANTIC)
+    asked = bench.engine.questions["pack"].request
     assert (asked.marks, asked.strategy) == ((mark_of(B),), Strategy.SEMANTIC)
 
 
@@ -73,23 +74,23 @@ def test_scope_budget_and_format_of_the_keys_hold_until_the_settings_say_otherwi
     assert bench.pack.use(PackSettings(budget=800))
     wanted = bench.pack.wanted
     assert (wanted.scope, wanted.budget, wanted.format) == (Scope.NOTE, 800, Format.XML)
-    bench.pack.ask(found("sync", A), Strategy.AUTO)
-    assert bench.engine.asked["pack"].request.settings == wanted
+    bench.pack.ask(make_result("sync", A), Strategy.AUTO)
+    assert bench.engine.questions["pack"].request.settings == wanted
     assert not bench.pack.want(budget=800)
 
 
 def test_the_question_of_a_pack_of_marks_stays_when_the_query_is_cleared() -> None:
     bench = Bench()
-    bench.pack.ask(found("sync", A), Strategy.AUTO)
+    bench.pack.ask(make_result("sync", A), Strategy.AUTO)
     bench.pack.toggle(mark_of(A))
     bench.pack.ask(None, Strategy.AUTO)
-    assert bench.engine.asked["pack"].request.query == "sync"
+    assert bench.engine.questions["pack"].request.query == "sync"
     assert bench.kept[-1] == SavedMarks("sync", (mark_of(A),))
 
 
 def test_without_marks_and_hits_there_is_no_pack_and_nothing_is_awaited() -> None:
     bench = Bench()
-    bench.pack.ask(found("sync", A), Strategy.AUTO)
+    bench.pack.ask(make_result("sync", A), Strategy.AUTO)
     bench.answer()
     assert bench.said == ["changed", "built"]
     bench.pack.ask(None, Strategy.AUTO)
@@ -101,28 +102,28 @@ def test_a_pack_with_marked_memories_waits_until_they_are_read() -> None:
     bench.pack.restore(SavedMarks("sync", (Mark("memory:1", "memory:1"),)))
     bench.pack.restore_marks()
     bench.pack.ask(None, Strategy.AUTO)
-    assert (bench.engine.asked, bench.pack.is_answered) == ({}, False)
+    assert (bench.engine.questions, bench.pack.is_answered) == ({}, False)
     bench.memories = (Memory("1", "thought", (), "", "", ""),)
     assert bench.pack.lacks_memories
     bench.pack.ask(None, Strategy.AUTO)
-    assert bench.engine.asked["pack"].request.memories == bench.memories
+    assert bench.engine.questions["pack"].request.memories == bench.memories
     assert not bench.pack.lacks_memories
 
 
 def test_a_pack_that_is_the_same_changes_nothing_on_the_screen() -> None:
     bench = Bench()
     for _ in range(2):
-        bench.pack.ask(found("sync", A), Strategy.AUTO)
+        bench.pack.ask(make_result("sync", A), Strategy.AUTO)
         bench.answer()
     assert bench.said == ["changed", "built", "built"]
 
 
 def test_the_cost_of_the_selected_fragment_is_a_guess_until_it_has_stayed_selected() -> None:
     bench = Bench(selected=B)
-    bench.pack.ask(found("sync", A, B), Strategy.AUTO)
+    bench.pack.ask(make_result("sync", A, B), Strategy.AUTO)
     bench.answer()
     assert bench.pack.cost == Cost("b", 10, alone=True)
-    assert ("cost" in bench.engine.asked, bench.pack.cost_is_known) == (False, False)
+    assert ("cost" in bench.engine.questions, bench.pack.cost_is_known) == (False, False)
     bench.clock.pass_time(0.2)
     exact = Cost("b", 31, alone=True, exact=True)
     bench.engine.answer("cost", exact)
@@ -132,7 +133,7 @@ def test_the_cost_of_the_selected_fragment_is_a_guess_until_it_has_stayed_select
 def test_a_marked_fragment_costs_nothing_more() -> None:
     bench = Bench(selected=A)
     bench.pack.toggle(mark_of(A))
-    bench.pack.ask(found("sync", A), Strategy.AUTO)
+    bench.pack.ask(make_result("sync", A), Strategy.AUTO)
     bench.answer()
     assert (bench.pack.cost, bench.pack.cost_is_known) == (None, True)
 
@@ -148,7 +149,7 @@ def test_marks_that_are_gone_are_told_once() -> None:
 def test_an_empty_pack_is_not_copied() -> None:
     bench = Bench()
     assert bench.pack.to_copy(to_file=False) is None
-    bench.pack.ask(found("sync", A), Strategy.AUTO)
+    bench.pack.ask(make_result("sync", A), Strategy.AUTO)
     bench.answer()
     assert bench.pack.to_copy(to_file=False) is None
 
@@ -165,7 +166,7 @@ def test_marks_that_are_not_among_what_is_listed_are_told_and_dropped() -> None:
     bench = Bench()
     bench.pack.toggle(mark_of(A))
     bench.pack.toggle(mark_of(B))
-    bench.pack.ask(found("sync", A), Strategy.AUTO)
+    bench.pack.ask(make_result("sync", A), Strategy.AUTO)
     assert bench.pack.earlier == (mark_of(B),)
     assert bench.pack.drop_earlier()
     assert [mark.fragment for mark in bench.pack.choices.marks] == [mark_of(A).fragment]
@@ -175,22 +176,22 @@ def test_marks_that_are_not_among_what_is_listed_are_told_and_dropped() -> None:
 def test_after_a_restart_the_pack_is_of_the_best_hits_until_the_marks_are_taken_up() -> None:
     bench = Bench()
     bench.pack.restore(SavedMarks("sync", (mark_of(B),)))
-    bench.pack.ask(found("other", A), Strategy.AUTO)
-    assert bench.engine.asked["pack"].request.marks == ()
+    bench.pack.ask(make_result("other", A), Strategy.AUTO)
+    assert bench.engine.questions["pack"].request.marks == ()
     assert bench.pack.earlier == (mark_of(B),)
     bench.pack.restore_marks()
-    bench.pack.ask(found("other", A), Strategy.AUTO)
-    assert bench.engine.asked["pack"].request.marks == (mark_of(B),)
+    bench.pack.ask(make_result("other", A), Strategy.AUTO)
+    assert bench.engine.questions["pack"].request.marks == (mark_of(B),)
 
 
 def test_with_the_first_mark_nothing_is_in_the_pack_unasked() -> None:
     bench = Bench()
-    bench.pack.ask(found("sync", A, B), Strategy.AUTO)
+    bench.pack.ask(make_result("sync", A, B), Strategy.AUTO)
     bench.answer(packs=("a", "b"))
     assert bench.pack.packed_fragments == {"a", "b"}
     bench.pack.toggle(mark_of(A))
     assert bench.pack.packed_fragments == frozenset()
-    bench.pack.ask(found("sync", A, B), Strategy.AUTO)
+    bench.pack.ask(make_result("sync", A, B), Strategy.AUTO)
     bench.answer(packs=("a",))
     assert bench.pack.packed_fragments == {"a"}
 

@@ -16,7 +16,16 @@ from excerpt.tui.app import ExcerptApp
 from excerpt.tui.pack.bar import PackBar
 from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.session import StateKeeper
-from tests.tui.conftest import AppPilot, pane_of, screen_of, search, status_of, until
+from tests.tui.driver import (
+    AppPilot,
+    hit_list_of,
+    pane_of,
+    screen_of,
+    search,
+    until,
+    until_answered,
+    until_index,
+)
 
 KEPT = SavedMarks("sync", (Mark("a" * 12, "A.md", (Span(1, 3),)),), Overrides(scopes=(("a" * 12, Scope.NOTE),)))
 
@@ -74,17 +83,17 @@ async def test_marks_and_what_is_wished_for_them_are_one_line_at_the_next_start_
     app: ExcerptApp, vault: Path, places: Places
 ) -> None:
     async with app.run_test() as pilot:
-        await search(pilot, app, "conflict")
+        await search(pilot, "conflict")
         await pilot.press("tab", "ctrl+o", "s")
-        await until(pilot, lambda: pane_of(app).is_up_to_date, "the pack")
+        await until_answered(pilot)
         marks, overrides = pane_of(app).pack.choices.marks, pane_of(app).pack.choices.of_marks
     assert read_marks(places.marks_file(vault)) == SavedMarks("conflict", marks, overrides)
     again = ExcerptApp(vault, Settings(), places)
     async with again.run_test() as pilot:
-        await until(pilot, lambda: status_of(again) is not None, "the index")
+        await until_index(pilot)
         bar = screen_of(again).query_one(PackBar)
         assert bar.marked == 0
-        await search(pilot, again, "conflict")
+        await search(pilot, "conflict")
         line = screen_of(again).query_one("#before")
         assert (line.display, "1 marked before" in str(line.render())) == (True, True)
         await pilot.press("escape", "o")
@@ -92,8 +101,8 @@ async def test_marks_and_what_is_wished_for_them_are_one_line_at_the_next_start_
         assert bar.pack is not None
         assert bar.pack.query == "conflict"
         assert {mark.fragment for mark in marks} <= {each for one in bar.pack.packs for each in one.fragment_ids}
-        await search(pilot, again, "conflict")
-        assert screen_of(again).query_one(HitList).marked == {mark.fragment for mark in marks}
+        await search(pilot, "conflict")
+        assert hit_list_of(again).marked == {mark.fragment for mark in marks}
 
 
 @pytest.mark.parametrize("damage", ["", "{", '{"marks": 7}'])
@@ -102,13 +111,13 @@ async def test_a_damaged_file_of_marks_is_none(app: ExcerptApp, vault: Path, pla
     file.parent.mkdir(parents=True)
     file.write_text(damage)
     async with app.run_test() as pilot:
-        await search(pilot, app, "conflict")
+        await search(pilot, "conflict")
         assert screen_of(app).query_one(PackBar).marked == 0
 
 
 async def test_the_question_of_a_pack_of_marks_is_the_last_one_asked(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
-        await search(pilot, app, "conflict")
+        await search(pilot, "conflict")
         await pilot.press("tab", "ctrl+u")
         bar = screen_of(app).query_one(PackBar)
         await until(pilot, lambda: pane_of(app).result is None and pane_of(app).is_up_to_date, "the pack")
@@ -116,11 +125,13 @@ async def test_the_question_of_a_pack_of_marks_is_the_last_one_asked(app: Excerp
         assert bar.pack.query == "conflict"
 
 
-async def marked_sync(pilot: AppPilot, app: ExcerptApp) -> None:
+async def mark_conflict(pilot: AppPilot) -> None:
     """Mark the best fragment on conflicts, and wait for its pack."""
-    await search(pilot, app, "conflict")
+    await search(pilot, "conflict")
     await pilot.press("tab")
-    await until(pilot, lambda: pane_of(app).is_up_to_date and bool(pane_of(app).pack.choices.marks), "the pack")
+    await until(
+        pilot, lambda: pane_of(pilot.app).is_up_to_date and bool(pane_of(pilot.app).pack.choices.marks), "the pack"
+    )
 
 
 def packed_paths(app: ExcerptApp) -> list[str]:
@@ -133,13 +144,13 @@ async def test_marks_of_a_note_that_was_renamed_since_are_on_it_at_the_next_star
     app: ExcerptApp, vault: Path, places: Places
 ) -> None:
     async with app.run_test() as pilot:
-        await marked_sync(pilot, app)
+        await mark_conflict(pilot)
         (path,) = packed_paths(app)
     (vault / "renamed").mkdir()
     (vault / path).rename(vault / "renamed" / "Other.md")
     again = ExcerptApp(vault, Settings(), places)
     async with again.run_test() as pilot:
-        await until(pilot, lambda: status_of(again) is not None, "the index")
+        await until_index(pilot)
         await pilot.press("unbound-show-earlier")
         await until(pilot, lambda: packed_paths(again) == ["renamed/Other.md"], "the pack of the marks")
     assert [mark.path for mark in read_marks(places.marks_file(vault)).marks] == ["renamed/Other.md"]
@@ -148,7 +159,7 @@ async def test_marks_of_a_note_that_was_renamed_since_are_on_it_at_the_next_star
 @pytest.mark.usefixtures("living")
 async def test_marks_go_with_a_note_that_is_renamed_while_the_app_runs(app: ExcerptApp, vault: Path) -> None:
     async with app.run_test() as pilot:
-        await marked_sync(pilot, app)
+        await mark_conflict(pilot)
         (path,) = packed_paths(app)
         (vault / path).rename(vault / "Other.md")
         await pilot.press("unbound-update")

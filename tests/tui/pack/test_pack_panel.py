@@ -16,10 +16,19 @@ from excerpt.tui.common.bars import KeyBar
 from excerpt.tui.pack.bar import PackBar
 from excerpt.tui.pack.packer import INSTEAD, Left
 from excerpt.tui.pack.panel import PackPanel
-from excerpt.tui.search.hit_list import HitList
-from excerpt.tui.search.preview import Preview
-from tests.tui.conftest import AppPilot, pane_of, screen_of, search, until
-from tests.tui.still import StillApp
+from tests.tui.driver import (
+    ScriptedApp,
+    drawn_text,
+    hit_list_of,
+    notices_of,
+    pane_of,
+    press,
+    preview_of,
+    screen_of,
+    search,
+    until,
+    until_answered,
+)
 
 
 def panel_of(app: ExcerptApp) -> PackPanel:
@@ -48,27 +57,13 @@ def row_texts(app: ExcerptApp) -> list[str]:
 WAYS_TO = {"list": ("escape",), "side panel": ("escape", "v", "v", "v"), "pack": ("ctrl+o",)}
 """Keys from the query to each focusable place."""
 
-
-async def press(pilot: AppPilot, app: ExcerptApp, *keys: str) -> None:
-    """Press keys, and wait for the pack after each."""
-    for key in keys:
-        await pilot.press(key)
-        await until(pilot, lambda: pane_of(app).is_up_to_date, "the pack")
-    await pilot.pause()
-
-
-async def opened_on(pilot: AppPilot, app: ExcerptApp, query: str) -> None:
-    """Search, and open the panel."""
-    await search(pilot, app, query)
-    await until(pilot, lambda: pane_of(app).is_up_to_date, "the pack")
-    await press(
-        pilot, app, "unbound-scope", "unbound-scope", "unbound-scope", "ctrl+o"
-    )  # scope none: each hit is a separate pack
+OPEN_PACK = (*["unbound-scope"] * 3, "ctrl+o")
+"""Keys that open the pack, with scope none: each hit is a separate pack."""
 
 
 async def test_it_lists_the_packs_in_order_with_lines_scope_reason_and_tokens(app: ExcerptApp) -> None:
     async with app.run_test(size=(120, 40)) as pilot:
-        await opened_on(pilot, app, "conflict")
+        await search(pilot, "conflict", *OPEN_PACK)
         packs = packs_of(app)
         result = pane_of(app).result
         assert result is not None
@@ -86,7 +81,7 @@ async def test_it_lists_the_packs_in_order_with_lines_scope_reason_and_tokens(ap
 
 async def test_the_tokens_of_the_rows_add_up_to_those_of_title_bar_and_copy(app: ExcerptApp) -> None:
     async with app.run_test(size=(120, 40)) as pilot:
-        await opened_on(pilot, app, "conflict")
+        await search(pilot, "conflict", *OPEN_PACK)
         tokens = [int(text.split()[-1].removesuffix("t").replace(",", "")) for text in row_texts(app)]
         packed = pane_of(app).pack.packed
         assert packed is not None
@@ -94,7 +89,7 @@ async def test_the_tokens_of_the_rows_add_up_to_those_of_title_bar_and_copy(app:
         assert whole == packed.tokens
         assert f" · {whole:,} tokens with sources" in str(panel_of(app).border_title)
         assert f" · {whole:,} of " in str(screen_of(app).query_one(PackBar).render())
-        await press(pilot, app, "ctrl+y")
+        await press(pilot, "ctrl+y")
         await until(pilot, lambda: bool(app._notifications), "the toast")
         (toast,) = app._notifications
         assert toast.message.startswith(f"Pack of {len(packs_of(app))} passages: {whole:,} tokens, ")
@@ -102,21 +97,21 @@ async def test_the_tokens_of_the_rows_add_up_to_those_of_title_bar_and_copy(app:
 
 async def test_a_marked_passage_says_so(app: ExcerptApp) -> None:
     async with app.run_test(size=(120, 40)) as pilot:
-        await opened_on(pilot, app, "conflict")
-        await press(pilot, app, "tab")
+        await search(pilot, "conflict", *OPEN_PACK)
+        await press(pilot, "tab")
         assert [" marked " in shown for shown in row_texts(app)] == [True]
 
 
 async def test_what_is_dropped_is_listed_with_its_reason_and_can_be_brought_back(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
-        await opened_on(pilot, app, "conflict")
+        await search(pilot, "conflict", *OPEN_PACK)
         before = entries(app)
-        await press(pilot, app, "x")
+        await press(pilot, "x")
         assert before[0] not in entries(app)
         (dropped,) = (left for left in left_of(app) if left.dropped)
         assert dropped.reason == "dropped by hand"
         assert before[0] in dropped.fragment_ids
-        await press(pilot, app, "G", "x")
+        await press(pilot, "G", "x")
         assert entries(app) == before
 
 
@@ -128,43 +123,41 @@ async def test_keys_that_do_nothing_to_what_is_not_in_the_pack_are_not_offered_t
     app: ExcerptApp,
 ) -> None:
     async with app.run_test(size=(140, 45)) as pilot:
-        await opened_on(pilot, app, "conflict")
+        await search(pilot, "conflict", *OPEN_PACK)
         assert {"pack-drop", "pack-scope", "pack-later", "remember"} <= offered(app)
-        await press(pilot, app, "x", "G")
+        await press(pilot, "x", "G")
         assert isinstance(panel_of(app).selected, Left)
         assert not {"pack-scope", "pack-later", "pack-earlier", "remember"} & offered(app)
         await pilot.press("m")
         await pilot.pause()
-        assert [toast.message for toast in app._notifications] == [
-            "Only a passage that is in the pack can be remembered here."
-        ]
+        assert notices_of(app) == ["Only a passage that is in the pack can be remembered here."]
 
 
 async def test_the_first_passage_is_not_offered_to_go_up_nor_the_last_to_go_down(app: ExcerptApp) -> None:
     async with app.run_test(size=(140, 45)) as pilot:
-        await opened_on(pilot, app, "conflict")
+        await search(pilot, "conflict", *OPEN_PACK)
         assert len(packs_of(app)) == 2
         assert {"pack-earlier", "pack-later"} & offered(app) == {"pack-later"}
-        await press(pilot, app, "j")
+        await press(pilot, "j")
         assert {"pack-earlier", "pack-later"} & offered(app) == {"pack-earlier"}
 
 
 async def test_passages_are_moved_and_the_cursor_goes_with_them(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
-        await opened_on(pilot, app, "conflict")
+        await search(pilot, "conflict", *OPEN_PACK)
         first, second, *rest = entries(app)
-        await press(pilot, app, "shift+down")
+        await press(pilot, "shift+down")
         assert entries(app) == [second, first, *rest]
         assert panel_of(app).cursor == 1
         assert "own order" in str(panel_of(app).border_title)
-        await press(pilot, app, "shift+up", "shift+up")
+        await press(pilot, "shift+up", "shift+up")
         assert entries(app) == [first, second, *rest]
 
 
 async def test_one_passage_has_a_scope_of_its_own(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
-        await opened_on(pilot, app, "lentil")
-        await press(pilot, app, "s", "s")
+        await search(pilot, "lentil", *OPEN_PACK)
+        await press(pilot, "s", "s")
         grown = next(pack for pack in packs_of(app) if pack.path == "Cooking/Lentil soup.md")
         assert grown.scope is Scope.SECTION
         assert {pack.scope for pack in packs_of(app) if pack is not grown} <= {Scope.NONE}
@@ -173,40 +166,40 @@ async def test_one_passage_has_a_scope_of_its_own(app: ExcerptApp) -> None:
 
 async def test_each_decision_is_taken_back_in_turn_and_marks_too(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
-        await opened_on(pilot, app, "conflict")
+        await search(pilot, "conflict", *OPEN_PACK)
         before = entries(app)
-        await press(pilot, app, "s", "shift+down", "x", "tab")
+        await press(pilot, "s", "shift+down", "x", "tab")
         assert pane_of(app).pack.choices.marks
-        await press(pilot, app, "u", "u", "u", "unbound-undo")
+        await press(pilot, "u", "u", "u", "unbound-undo")
         assert entries(app) == before
-        await press(pilot, app, "U", "U", "U", "U")
+        await press(pilot, "U", "U", "U", "U")
         assert pane_of(app).pack.choices.marks
-        await press(pilot, app, "u", "u", "u", "u", "u")
-        assert [toast.message for toast in app._notifications] == ["There is nothing to take back."]
+        await press(pilot, "u", "u", "u", "u", "u")
+        assert notices_of(app) == ["There is nothing to take back."]
 
 
 async def test_enter_shows_the_passage_in_its_context(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
-        await opened_on(pilot, app, "conflict")
-        await press(pilot, app, "j")
-        wanted, preview = entries(app)[1], screen_of(app).query_one("#preview", Preview)
+        await search(pilot, "conflict", *OPEN_PACK)
+        await press(pilot, "j")
+        wanted, preview = entries(app)[1], preview_of(app)
         await pilot.press("enter")
         await until(pilot, lambda: preview.window is not None and preview.window.fragment.id == wanted, "the context")
         assert preview.display
         assert not panel_of(app).display
-        selected = screen_of(app).query_one(HitList).selected
+        selected = hit_list_of(app).selected
         assert selected is not None
         assert selected.fragment.id == wanted
 
 
 async def test_a_mark_of_another_query_is_shown_in_its_context_too(app: ExcerptApp) -> None:
     async with app.run_test(size=(140, 45)) as pilot:
-        await search(pilot, app, "lentil")
-        await press(pilot, app, "tab", "ctrl+u")
-        await search(pilot, app, "hostile")
-        await press(pilot, app, "ctrl+o")
+        await search(pilot, "lentil")
+        await press(pilot, "tab", "ctrl+u")
+        await search(pilot, "hostile")
+        await press(pilot, "ctrl+o")
         await pilot.press("enter")
-        preview = screen_of(app).query_one("#preview", Preview)
+        preview = preview_of(app)
         lentils = "Cooking/Lentil soup.md"
         await until(pilot, lambda: preview.window is not None and preview.window.fragment.path == lentils, "the mark")
         assert panel_of(app).display
@@ -214,7 +207,7 @@ async def test_a_mark_of_another_query_is_shown_in_its_context_too(app: ExcerptA
 
 async def test_it_takes_the_place_of_the_side_panel_where_there_is_one_place(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
-        await opened_on(pilot, app, "conflict")
+        await search(pilot, "conflict", *OPEN_PACK)
         side = pane_of(app).side
         assert (panel_of(app).display, side.display) == (True, False)
         await pilot.resize_terminal(140, 45)
@@ -224,7 +217,7 @@ async def test_it_takes_the_place_of_the_side_panel_where_there_is_one_place(app
 
 async def test_escape_closes_the_panel_before_it_clears_the_query(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
-        await opened_on(pilot, app, "conflict")
+        await search(pilot, "conflict", *OPEN_PACK)
         field = screen_of(app).query_one("#query", Input)
         await pilot.press("slash")
         assert field.has_focus
@@ -236,15 +229,15 @@ async def test_escape_closes_the_panel_before_it_clears_the_query(app: ExcerptAp
 
 async def test_the_panel_follows_the_query_and_the_budget(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
-        await opened_on(pilot, app, "conflict")
-        await press(pilot, app, "slash", "ctrl+u")
+        await search(pilot, "conflict", *OPEN_PACK)
+        await press(pilot, "slash", "ctrl+u")
         assert packs_of(app) == []
-        await search(pilot, app, "lentil")
-        await until(pilot, lambda: pane_of(app).is_up_to_date, "the pack")
+        await search(pilot, "lentil")
+        await until_answered(pilot)
         assert packs_of(app)[0].title == "Lentil soup"
         pane_of(app).budget = 10
-        await press(pilot, app)
-        await until(pilot, lambda: pane_of(app).is_up_to_date, "the pack")
+        await until_answered(pilot)
+        await until_answered(pilot)
         assert packs_of(app) == []
         assert {left.reason for left in left_of(app)} == {"too large"}
 
@@ -254,20 +247,20 @@ async def test_a_mark_whose_text_is_gone_is_listed_and_can_be_taken_away(
 ) -> None:
     write_marks(places.marks_file(vault), SavedMarks("x", (Mark("0" * 12, "Gone [/red].md"),)))
     async with app.run_test(size=(80, 24)) as pilot:
-        await search(pilot, app, "conflict")
-        await press(pilot, app, "tab", "escape", "o", "G")
+        await search(pilot, "conflict")
+        await press(pilot, "tab", "escape", "o", "G")
         assert "no longer in the index · Gone [/red].md" in row_texts(app)[-1]
-        await press(pilot, app, "x")
+        await press(pilot, "x")
         assert left_of(app) == []
         assert len(pane_of(app).pack.choices.marks) == 1
 
 
 async def test_formats_go_round_and_a_template_only_where_one_is_set(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
-        await search(pilot, app, "conflict")
+        await search(pilot, "conflict")
         seen = []
         for _ in range(4):
-            await press(pilot, app, "unbound-format")
+            await press(pilot, "unbound-format")
             seen.append(pane_of(app).form)
         assert seen == [Format.XML, Format.JSON, Format.PLAIN, Format.MARKDOWN]
         packed = pane_of(app).pack.packed
@@ -280,8 +273,8 @@ async def test_a_template_of_the_settings_is_one_of_the_formats(vault: Path, pla
     template.write_text("{% for s in sources %}* {{ s.heading }}\n{% endfor %}")
     app = ExcerptApp(vault, Settings(pack=PackSettings(template=str(template), format=Format.PLAIN)), places)
     async with app.run_test() as pilot:
-        await search(pilot, app, "lentil")
-        await press(pilot, app, "unbound-format")
+        await search(pilot, "lentil")
+        await press(pilot, "unbound-format")
         packed = pane_of(app).pack.packed
         assert packed is not None
         assert packed.text.startswith("* Lentil soup")
@@ -294,40 +287,40 @@ async def test_a_template_that_fails_is_told_and_leaves_no_pack_to_copy(
     template.write_text("{{ nonsense.at.all }")
     app = ExcerptApp(vault, Settings(pack=PackSettings(template=str(template), format=Format.TEMPLATE)), places)
     async with app.run_test() as pilot:
-        await search(pilot, app, "lentil")
+        await search(pilot, "lentil")
         await until(pilot, lambda: any("own.j2" in toast.message for toast in app._notifications), "the reason")
         assert pane_of(app).pack.packed is None
-        await press(pilot, app, "unbound-format")
+        await press(pilot, "unbound-format")
         assert pane_of(app).pack.packed is not None
 
 
 async def test_json_says_whose_tokens_are_counted(app: ExcerptApp) -> None:
     async with app.run_test(size=(140, 30)) as pilot:
-        await search(pilot, app, "conflict")
+        await search(pilot, "conflict")
         bar = screen_of(app).query_one(PackBar)
-        await press(pilot, app, "unbound-scope", "unbound-scope", "unbound-scope", "tab")
-        await press(pilot, app, "unbound-format", "unbound-format")
+        await press(pilot, "unbound-scope", "unbound-scope", "unbound-scope", "tab")
+        await press(pilot, "unbound-format", "unbound-format")
         assert "tokens of its Markdown" in str(bar.render())
 
 
 async def test_the_order_of_the_vault_has_no_scores(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
-        await opened_on(pilot, app, "conflict")
+        await search(pilot, "conflict", *OPEN_PACK)
         by_score = entries(app)
-        await press(pilot, app, "unbound-order")
+        await press(pilot, "unbound-order")
         packs = packs_of(app)
         assert [(one.path, one.line_start) for one in packs] == sorted((one.path, one.line_start) for one in packs)
         assert {one.entry.score for one in packs} == {0.0}
-        await press(pilot, app, "unbound-order")
+        await press(pilot, "unbound-order")
         assert entries(app) == by_score
 
 
 async def test_the_cost_of_the_selected_fragment_is_told_before_it_is_marked(app: ExcerptApp) -> None:
     async with app.run_test(size=(140, 30)) as pilot:
-        await search(pilot, app, "conflict")
+        await search(pilot, "conflict")
         bar = screen_of(app).query_one(PackBar)
-        await press(pilot, app, "tab")
-        hit = screen_of(app).query_one(HitList).selected
+        await press(pilot, "tab")
+        hit = hit_list_of(app).selected
         assert hit is not None
         await until(pilot, lambda: pane_of(app).pack.cost_is_known, "the exact cost")
         cost = bar.cost
@@ -336,15 +329,15 @@ async def test_the_cost_of_the_selected_fragment_is_told_before_it_is_marked(app
         assert bar.pack is not None
         before = bar.pack.tokens
         assert f" · marking this adds {cost.tokens:,} · 1 marked" in str(bar.render())
-        await press(pilot, app, "tab")
+        await press(pilot, "tab")
         assert bar.pack.tokens == before + cost.tokens
 
 
 async def test_at_once_the_cost_is_the_stored_size_and_marked_as_a_guess(app: ExcerptApp) -> None:
     async with app.run_test(size=(140, 30)) as pilot:
-        await search(pilot, app, "conflict")
-        await until(pilot, lambda: pane_of(app).is_up_to_date, "the pack")
-        rows, bar = screen_of(app).query_one(HitList), screen_of(app).query_one(PackBar)
+        await search(pilot, "conflict")
+        await until_answered(pilot)
+        rows, bar = hit_list_of(app), screen_of(app).query_one(PackBar)
         rows.cursor = 1
         pane_of(app).show_cost()
         tokens = rows.hits[1].fragment.tokens
@@ -353,9 +346,9 @@ async def test_at_once_the_cost_is_the_stored_size_and_marked_as_a_guess(app: Ex
 
 async def test_a_fragment_that_has_no_room_is_said_to_have_none(app: ExcerptApp) -> None:
     async with app.run_test(size=(140, 30)) as pilot:
-        await search(pilot, app, "conflict")
+        await search(pilot, "conflict")
         pane = pane_of(app)
-        await press(pilot, app, "unbound-scope", "unbound-scope", "unbound-scope", "tab")
+        await press(pilot, "unbound-scope", "unbound-scope", "unbound-scope", "tab")
         assert pane.pack.packed is not None
         bar = screen_of(app).query_one(PackBar)
         pane.budget = pane.pack.packed.result.tokens
@@ -370,18 +363,17 @@ async def test_a_fragment_that_has_no_room_is_said_to_have_none(app: ExcerptApp)
 @pytest.mark.parametrize("size", [(60, 15), (80, 24), (200, 60)])
 async def test_hostile_titles_and_paths_are_shown_not_obeyed(app: ExcerptApp, size: tuple[int, int]) -> None:
     async with app.run_test(size=size) as pilot:
-        await opened_on(pilot, app, "hostile")
-        await press(pilot, app, "x")
-        drawn = "\n".join(strip.text for strip in app.screen._compositor.render_strips())
+        await search(pilot, "hostile", *OPEN_PACK)
+        await press(pilot, "x")
+        drawn = drawn_text(app)
         assert "Hostile [bold]x" in drawn
         assert "\x1b" not in drawn
 
 
-async def test_names_have_room_before_what_all_passages_share(tmp_path: Path) -> None:
-    app = StillApp(tmp_path, Settings())
-    async with app.run_test(size=(60, 15)) as pilot:
+async def test_names_have_room_before_what_all_passages_share(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(60, 15)) as pilot:
         await pilot.press(*"sync", "ctrl+o")
-        panel = app.still.query_one(PackPanel)
+        panel = screen_of(scripted).query_one(PackPanel)
         await until(pilot, lambda: panel.row_count > 1, "the pack")
         assert "Hostile [bold]x › [/red]" in " ".join(panel.render_line(row).text for row in range(panel.row_count))
         assert "neighbors" not in panel.render_line(0).text
@@ -389,11 +381,10 @@ async def test_names_have_room_before_what_all_passages_share(tmp_path: Path) ->
         await until(pilot, lambda: "section" in panel.render_line(0).text, "a scope of its own")
 
 
-async def test_an_empty_pack_says_how_to_fill_it_in_whole_words(tmp_path: Path) -> None:
-    app = StillApp(tmp_path, Settings())
-    async with app.run_test(size=(60, 15)) as pilot:
+async def test_an_empty_pack_says_how_to_fill_it_in_whole_words(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(60, 15)) as pilot:
         await pilot.press("ctrl+o")
-        panel = app.still.query_one(PackPanel)
+        panel = screen_of(scripted).query_one(PackPanel)
         await until(pilot, lambda: panel.display and panel.size.height > 2, "the panel")
         told = " ".join(panel.render_line(y).text.strip() for y in range(3)).strip()
         assert told == "The pack is empty. Type a query: its best hits go in, or only what you mark."
@@ -401,40 +392,40 @@ async def test_an_empty_pack_says_how_to_fill_it_in_whole_words(tmp_path: Path) 
 
 async def test_the_budget_is_typed_and_what_is_none_is_told(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
-        await search(pilot, app, "conflict")
+        await search(pilot, "conflict")
         await pilot.press("escape", "b", *"much", "enter")
         assert "A budget is a number of tokens" in str(app.screen.query_one("#told").render())
         await pilot.press("ctrl+u", *"1k", "enter")
         await until(pilot, lambda: pane_of(app).budget == 1_000, "the budget")
-        await press(pilot, app)
+        await until_answered(pilot)
         assert "of 1,000 tokens" in str(screen_of(app).query_one(PackBar).render())
 
 
 async def test_the_bar_says_what_stopped_the_pack(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
-        await search(pilot, app, "conflict")
+        await search(pilot, "conflict")
         pane, bar = pane_of(app), screen_of(app).query_one(PackBar)
-        await press(pilot, app, "unbound-scope", "unbound-scope", "unbound-scope")
+        await press(pilot, "unbound-scope", "unbound-scope", "unbound-scope")
         assert " · nothing more worth it" in str(bar.render())
         assert pane.pack.packed is not None
         pane.budget = pane.pack.packed.result.packs[0].tokens + 50
-        await press(pilot, app)
+        await until_answered(pilot)
         assert bar.pack is not None
         needs = bar.pack.needs[0]
         assert f" · full: the next needs {needs}" in str(bar.render())
-        await press(pilot, app, "ctrl+o")
+        await press(pilot, "ctrl+o")
         assert needs in [left.tokens for left in left_of(app) if left.reason in ("out of budget", "too large")]
-        await press(pilot, app, "slash", "tab")
+        await press(pilot, "slash", "tab")
         pane.budget = 4_000
-        await press(pilot, app)
+        await until_answered(pilot)
         assert " · 1 marked" in str(bar.render())
 
 
 async def test_the_bar_says_that_only_the_best_hits_were_looked_at(vault: Path, places: Places) -> None:
     app = ExcerptApp(vault, Settings(pack=PackSettings(limit=1)), places)
     async with app.run_test(size=(80, 24)) as pilot:
-        await search(pilot, app, "conflict")
-        await until(pilot, lambda: pane_of(app).is_up_to_date, "the pack")
+        await search(pilot, "conflict")
+        await until_answered(pilot)
         await pilot.pause()
         assert " · the best hit" in str(screen_of(app).query_one(PackBar).render())
 
@@ -442,11 +433,11 @@ async def test_the_bar_says_that_only_the_best_hits_were_looked_at(vault: Path, 
 @pytest.mark.parametrize("place", ["list", "side panel", "pack"])
 async def test_budget_undo_and_redo_work_from_each_list(app: ExcerptApp, place: str) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
-        await search(pilot, app, "conflict")
-        await press(pilot, app, "tab", *WAYS_TO[place])
-        await press(pilot, app, "u")
+        await search(pilot, "conflict")
+        await press(pilot, "tab", *WAYS_TO[place])
+        await press(pilot, "u")
         assert not pane_of(app).pack.choices.marks
-        await press(pilot, app, "U")
+        await press(pilot, "U")
         assert len(pane_of(app).pack.choices.marks) == 1
         await pilot.press("b", *"750", "enter")
         await until(pilot, lambda: pane_of(app).budget == 750, "the budget")
@@ -457,12 +448,12 @@ async def test_marks_made_before_are_shown_from_each_list(
     app: ExcerptApp, vault: Path, places: Places, place: str
 ) -> None:
     async with app.run_test() as pilot:
-        await search(pilot, app, "conflict")
-        await press(pilot, app, "tab")
+        await search(pilot, "conflict")
+        await press(pilot, "tab")
     again = ExcerptApp(vault, Settings(), places)
     async with again.run_test(size=(80, 24)) as pilot:
-        await search(pilot, again, "lentil")
-        await press(pilot, again, *WAYS_TO[place], "o")
+        await search(pilot, "lentil")
+        await press(pilot, *WAYS_TO[place], "o")
         assert len(pane_of(again).pack.choices.marks) == 1
         assert panel_of(again).has_focus
         assert [" marked " in text for text in row_texts(again)] == [True]
@@ -471,25 +462,25 @@ async def test_marks_made_before_are_shown_from_each_list(
 @pytest.mark.parametrize("place", ["list", "side panel"])
 async def test_marks_made_before_are_dropped_from_the_list_and_beside_it(app: ExcerptApp, place: str) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
-        await search(pilot, app, "conflict")
-        await press(pilot, app, "tab", "ctrl+u")
-        await search(pilot, app, "lentil")
-        await press(pilot, app, *WAYS_TO[place], "x")
+        await search(pilot, "conflict")
+        await press(pilot, "tab", "ctrl+u")
+        await search(pilot, "lentil")
+        await press(pilot, *WAYS_TO[place], "x")
         assert not pane_of(app).pack.choices.marks
 
 
 async def test_marks_of_another_query_are_told_above_the_list_and_dropped_from_there(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
-        await search(pilot, app, "conflict")
-        await press(pilot, app, "tab")
+        await search(pilot, "conflict")
+        await press(pilot, "tab")
         line = screen_of(app).query_one("#before")
         assert not line.display
-        await press(pilot, app, "ctrl+u")
-        await search(pilot, app, "lentil")
-        await until(pilot, lambda: pane_of(app).is_up_to_date, "the pack")
+        await press(pilot, "ctrl+u")
+        await search(pilot, "lentil")
+        await until_answered(pilot)
         assert "● 1 marked before: o shows, x drops" in str(line.render())
         assert packs_of_bar(app) == 1
-        await press(pilot, app, "escape", "x")
+        await press(pilot, "escape", "x")
         assert not line.display
         assert not pane_of(app).pack.choices.marks
 

@@ -15,7 +15,7 @@ from excerpt.tui.app import ExcerptApp
 from excerpt.tui.memory.controller import is_memory
 from excerpt.tui.search.hit_list import HitList
 from tests import commands
-from tests.tui.conftest import AppPilot, pane_of, search, until
+from tests.tui.driver import AppPilot, pane_of, search, until, until_answered
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the stand-in for a clipboard is a shell script")
 
@@ -54,8 +54,8 @@ def printed(form: Format, vault: Path, template: Path, *words: str) -> bytes:
     return commands.printed("pack", *options, *words).encode()
 
 
-async def copied(pilot: AppPilot, app: ExcerptApp, clipboard: Path) -> bytes:
-    await until(pilot, lambda: pane_of(app).is_up_to_date, "the pack")
+async def copy_pack(pilot: AppPilot, clipboard: Path) -> bytes:
+    await until_answered(pilot)
     await pilot.press("ctrl+y")
     await until(pilot, clipboard.exists, "the copy")
     return clipboard.read_bytes()
@@ -65,14 +65,14 @@ async def copied(pilot: AppPilot, app: ExcerptApp, clipboard: Path) -> bytes:
 async def test_marks_shaped_by_hand(form: Format, vault: Path, places: Places, template: Path, clipboard: Path) -> None:
     app = app_with(form, vault, places, template)
     async with app.run_test() as pilot:
-        await search(pilot, app, "lentil")
+        await search(pilot, "lentil")
         await pilot.press("tab", "ctrl+u")
-        await search(pilot, app, "sync conflict")
+        await search(pilot, "sync conflict")
         await pilot.press("tab", "tab", "tab", "ctrl+o")
         for key in ("shift+down", "s", "G", "x"):
-            await until(pilot, lambda: pane_of(app).is_up_to_date, "the pack")
+            await until_answered(pilot)
             await pilot.press(key)
-        text = await copied(pilot, app, clipboard)
+        text = await copy_pack(pilot, clipboard)
     assert text
     assert text == printed(form, vault, template, "--from-marks")
 
@@ -82,12 +82,12 @@ async def test_marked_memories(form: Format, vault: Path, places: Places, templa
     MemoryStore(places.memory_folder(vault)).remember("A sync conflict: keep both versions.", why="nothing is lost")
     app = app_with(form, vault, places, template)
     async with app.run_test() as pilot:
-        await search(pilot, app, "sync conflict")
+        await search(pilot, "sync conflict")
         rows = pane_of(app).query_one(HitList)
         await until(pilot, lambda: pane_of(app).memories.is_answered and any(map(is_memory, rows.hits)), "the memory")
         rows.go_to(next(hit.fragment.id for hit in rows.hits if is_memory(hit)))
         await pilot.press("up", "tab", "tab")
-        text = await copied(pilot, app, clipboard)
+        text = await copy_pack(pilot, clipboard)
     assert b"memory:m" in text or form is Format.TEMPLATE
     assert b"keep both versions" in text
     assert text == printed(form, vault, template, "--from-marks")
@@ -98,17 +98,17 @@ async def test_top_hits(form: Format, vault: Path, places: Places, template: Pat
     before = printed(form, vault, template, "sync conflict")  # before a copied pack raises its notes in the ranking
     app = app_with(form, vault, places, template)
     async with app.run_test() as pilot:
-        await search(pilot, app, "sync conflict")
-        text = await copied(pilot, app, clipboard)
+        await search(pilot, "sync conflict")
+        text = await copy_pack(pilot, clipboard)
     assert text == before
 
 
 async def test_the_order_of_the_vault(vault: Path, places: Places, template: Path, clipboard: Path) -> None:
     app = app_with(Format.JSON, vault, places, template)
     async with app.run_test() as pilot:
-        await search(pilot, app, "sync conflict")
+        await search(pilot, "sync conflict")
         await pilot.press("tab", "tab", "tab", "unbound-order")
-        text = await copied(pilot, app, clipboard)
+        text = await copy_pack(pilot, clipboard)
     assert text == printed(Format.JSON, vault, template, "--from-marks", "--rank", "none")
 
 
@@ -118,8 +118,8 @@ async def test_a_file_has_the_bytes_of_a_copy(  # noqa: PLR0917 - fixtures
 ) -> None:
     app = app_with(form, vault, places, template)
     async with app.run_test() as pilot:
-        await search(pilot, app, "sync conflict")
-        text = await copied(pilot, app, clipboard)
+        await search(pilot, "sync conflict")
+        text = await copy_pack(pilot, clipboard)
         await pilot.press("unbound-save-pack")
         await until(pilot, lambda: any("written\n" in toast.message for toast in app._notifications), "the toast")
     (file,) = places.copies_folder().glob("pack-*")
@@ -132,8 +132,8 @@ async def test_a_copied_pack_counts_among_the_savings(
 ) -> None:
     app = app_with(Format.MARKDOWN, vault, places, template)
     async with app.run_test() as pilot:
-        await search(pilot, app, "sync conflict")
-        await copied(pilot, app, clipboard)
+        await search(pilot, "sync conflict")
+        await copy_pack(pilot, clipboard)
         await until(pilot, lambda: SavingsFile(places.savings_file(vault)).read() is not None, "the count")
         packed = pane_of(app).pack.packed
     saved = SavingsFile(places.savings_file(vault)).read()

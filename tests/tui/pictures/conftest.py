@@ -13,14 +13,15 @@ from pathlib import Path
 import pytest
 from pytest_textual_snapshot import SVGImageExtension
 from syrupy.assertion import SnapshotAssertion
+from textual.pilot import Pilot
 from textual.widgets import Input, TextArea
 
 from excerpt.memory.store import MemoryStore
 from excerpt.model import Source
-from excerpt.settings import Places
+from excerpt.settings import Places, ScreenSettings, Settings
 from excerpt.tui.app import ExcerptApp
-from tests.tui.pictures.steps import Steps
-from tests.tui.still import VAULT
+from tests.tui.driver import ScriptedApp, post_messages
+from tests.tui.examples import BUILDING, VAULT
 
 SMALL = ((80, 24),)
 LARGE = ((140, 45),)
@@ -29,7 +30,17 @@ BOTH = (*SMALL, *LARGE)
 _SETTLED = 0.3
 """Seconds after which the cost of marking a fragment is counted instead of estimated."""
 
+Steps = Callable[[Pilot[None]], Awaitable[None]]
 Pictures = Callable[..., Awaitable[None]]
+
+
+def themed_app(data: Path, theme: str = "excerpt-dark") -> ScriptedApp:
+    return ScriptedApp(data, Settings(screen=ScreenSettings(theme=theme)))
+
+
+async def building(pilot: Pilot[None]) -> None:
+    for progress in BUILDING:  # of several queued ones only the last would be handled
+        await post_messages(pilot, progress)
 
 
 @pytest.fixture
@@ -75,7 +86,7 @@ def greenwich(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.fixture
-def begun(tmp_path: Path) -> Path:
+def returning_user(tmp_path: Path) -> Path:
     """Return a data folder of a user who has opened a vault before."""
     (tmp_path / "state").mkdir()
     (tmp_path / "state" / "begun").touch()
@@ -83,9 +94,9 @@ def begun(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def memories(begun: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def memories(returning_user: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a data folder with two memories of fixed times."""
-    store = MemoryStore(Places(begun, begun, begun, begun).memory_folder(VAULT))
+    store = MemoryStore(Places(returning_user, returning_user, returning_user, returning_user).memory_folder(VAULT))
     numbers = count(1)  # ids count in the tokens of a pack
     monkeypatch.setattr("excerpt.memory.store.secrets.token_hex", lambda size: f"{next(numbers):0{2 * size}x}")
     monkeypatch.setattr("excerpt.memory.store.now", lambda: "2026-02-27T09:30:00+00:00")
@@ -99,4 +110,4 @@ def memories(begun: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         source=source,
         query="sync conflict",
     )
-    return begun
+    return returning_user

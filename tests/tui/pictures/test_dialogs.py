@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 from textual.pilot import Pilot
-from textual.screen import Screen
-from textual.widgets import Button, OptionList, Static
+from textual.widgets import Button, Label, OptionList, Static
 
 from excerpt.known_vaults import remember_vault
 from excerpt.settings import Places, Settings
@@ -21,70 +19,72 @@ from excerpt.tui.index.dialog import IndexDialog
 from excerpt.tui.memory.form import OfferList
 from excerpt.tui.messages import IndexPaused
 from excerpt.tui.palette import Palette
-from excerpt.tui.search.hit_list import HitList
-from excerpt.tui.search.pane import SearchPane
 from excerpt.tui.search.strategies import StrategiesScreen
 from excerpt.tui.search.why_view import WhyNot
 from excerpt.tui.settings.theme_picker import ThemePicker
 from excerpt.tui.vault_chooser import VaultChooser
-from tests.tui.conftest import places_under, until
-from tests.tui.pictures.conftest import SMALL, Pictures
-from tests.tui.pictures.steps import Steps, app_on, building, known_tags, ready, results, said, still
-from tests.tui.still import EMPTIED
-
-
-async def opened(pilot: Pilot[None], kind: type[Screen[Any]]) -> None:
-    await until(pilot, lambda: isinstance(pilot.app.screen, kind) and pilot.app.screen.is_mounted, kind.__name__)
-    await pilot.pause()
+from tests.tui.driver import (
+    hit_list_of,
+    open_index,
+    pane_of,
+    places_under,
+    post_messages,
+    screen_of,
+    show_results,
+    until,
+    until_screen,
+)
+from tests.tui.examples import EMPTIED
+from tests.tui.pictures.conftest import SMALL, Pictures, Steps, building, themed_app
 
 
 async def keys_listed(pilot: Pilot[None]) -> None:
     """Open the help from the list, whose keys come first."""
-    await results(pilot)
+    await show_results(pilot)
     await pilot.press("escape", "question_mark")
-    await opened(pilot, Help)
+    await until_screen(pilot, Help)
 
 
 async def keys_filtered(pilot: Pilot[None]) -> None:
-    await results(pilot)
+    await show_results(pilot)
     await pilot.press("f1", *"pack")
-    await opened(pilot, Help)
+    await until_screen(pilot, Help)
 
 
 async def palette(pilot: Pilot[None]) -> None:
-    await results(pilot)
+    await show_results(pilot)
     await pilot.press("ctrl+g", *"mem")
-    await opened(pilot, Palette)
+    await until_screen(pilot, Palette)
     commands = pilot.app.screen.query_one(OptionList)
     await until(pilot, lambda: bool(commands.option_count), "the commands")
     await pilot.pause(0.5)  # the results arrive in parts
 
 
 async def why_not(pilot: Pilot[None]) -> None:
-    await results(pilot)
-    await pilot.app.run_action("why_not", still(pilot).still.query_one(SearchPane))
-    await opened(pilot, WhyNot)
+    await show_results(pilot)
+    await pilot.app.run_action("why_not", pane_of(pilot.app))
+    await until_screen(pilot, WhyNot)
     await pilot.press(*"Kitchen", "enter")
 
 
 async def compared(pilot: Pilot[None]) -> None:
-    await results(pilot)
+    await show_results(pilot)
     await pilot.press("unbound-compare")
-    await opened(pilot, StrategiesScreen)
+    await until_screen(pilot, StrategiesScreen)
     await until(pilot, lambda: bool(getattr(pilot.app.screen, "rows", ())), "the answers")
 
 
 async def theme_picker(pilot: Pilot[None]) -> None:
-    await results(pilot)
+    await show_results(pilot)
     await pilot.app.run_action("change_theme")
-    await opened(pilot, ThemePicker)
+    await until_screen(pilot, ThemePicker)
 
 
 async def index(pilot: Pilot[None]) -> None:
     """Open the index dialog, with a skipped file and one with a warning."""
-    await ready(pilot)
-    await pilot.app.run_action("open_index", still(pilot).still)
-    await opened(pilot, IndexDialog)
+    await open_index(pilot)
+    await pilot.app.run_action("open_index", screen_of(pilot.app))
+    await until_screen(pilot, IndexDialog)
 
 
 async def index_building(pilot: Pilot[None]) -> None:
@@ -94,19 +94,24 @@ async def index_building(pilot: Pilot[None]) -> None:
 
 async def index_paused(pilot: Pilot[None]) -> None:
     await index_building(pilot)
-    await said(pilot, IndexPaused(paused=True))
+    await post_messages(pilot, IndexPaused(paused=True))
 
 
 async def rebuild(pilot: Pilot[None]) -> None:
     await index(pilot)
     pilot.app.screen.query_one("#rebuild", Button).press()
-    await opened(pilot, Confirm)
+    await until_screen(pilot, Confirm)
 
 
 async def emptied(pilot: Pilot[None]) -> None:
-    await results(pilot)
-    await said(pilot, EMPTIED)
-    await opened(pilot, Confirm)
+    await show_results(pilot)
+    await post_messages(pilot, EMPTIED)
+    await until_screen(pilot, Confirm)
+
+
+async def until_known_tags(pilot: Pilot[None]) -> None:
+    label = pilot.app.screen.query_one("#tags-label", Label)
+    await until(pilot, lambda: "in use" in str(label.content), "the tags in use")
 
 
 SMALL_ONES: list[Steps] = [
@@ -123,29 +128,29 @@ SMALL_ONES: list[Steps] = [
 
 
 @pytest.mark.parametrize("steps", [palette, compared, index], ids=lambda steps: steps.__name__)
-async def test_dialog(pictures: Pictures, begun: Path, steps: Steps) -> None:
-    await pictures(app_on(begun), steps)
+async def test_dialog(pictures: Pictures, returning_user: Path, steps: Steps) -> None:
+    await pictures(themed_app(returning_user), steps)
 
 
 @pytest.mark.parametrize("steps", SMALL_ONES, ids=lambda steps: steps.__name__)
-async def test_dialog_at_one_size(pictures: Pictures, begun: Path, steps: Steps) -> None:
-    await pictures(app_on(begun), steps, SMALL)
+async def test_dialog_at_one_size(pictures: Pictures, returning_user: Path, steps: Steps) -> None:
+    await pictures(themed_app(returning_user), steps, SMALL)
 
 
 async def test_remembering_what_is_remembered(pictures: Pictures, memories: Path) -> None:
     """Remember a passage again: the form offers to merge it with the existing memory."""
 
     async def steps(pilot: Pilot[None]) -> None:
-        await results(pilot)
-        rows = still(pilot).still.query_one(HitList)
+        await show_results(pilot)
+        rows = hit_list_of(pilot.app)
         await until(pilot, lambda: bool(rows.badges), "the badge")
         while rows.selected is not None and rows.selected.fragment.id not in rows.badges:
             await pilot.press("down")
         await pilot.press("ctrl+r")
-        await known_tags(pilot)
+        await until_known_tags(pilot)
         await until(pilot, lambda: bool(pilot.app.screen.query_one(OfferList).offers), "the offers")
 
-    await pictures(app_on(memories), steps)
+    await pictures(themed_app(memories), steps)
 
 
 # --- choosing a vault -------------------------------------------------------------------------------------------------
@@ -191,9 +196,7 @@ def fresh(user: Path) -> ExcerptApp:
 
 async def chooser(pilot: Pilot[None]) -> VaultChooser:
     """Wait until the chooser lists the known vaults and marks the missing ones."""
-    await opened(pilot, VaultChooser)
-    shown = pilot.app.screen
-    assert isinstance(shown, VaultChooser)
+    shown = await until_screen(pilot, VaultChooser)
     await until(pilot, lambda: bool(shown.rows), "the list")
     gone = {row.path for row in shown.rows if row.path.name == "old notes"}
     await until(pilot, lambda: shown.missing == gone, "what is missing")

@@ -8,51 +8,50 @@ import pytest
 from textual.pilot import Pilot
 
 from excerpt.tui.pack.panel import BudgetDialog
-from tests.tui.conftest import until
-from tests.tui.pictures.conftest import SMALL, Pictures
-from tests.tui.pictures.steps import Steps, app_on, ready, results, settled, typed
+from tests.tui.driver import open_index, settle, show_results, type_query, until
+from tests.tui.pictures.conftest import SMALL, Pictures, Steps, themed_app
 
 
 async def marked(pilot: Pilot[None]) -> None:
     """Mark two rows, so that no other is in the pack."""
-    await results(pilot)
+    await show_results(pilot)
     await pilot.press("tab", "tab")
-    await settled(pilot)
+    await settle(pilot)
 
 
 async def marked_before(pilot: Pilot[None]) -> None:
     """Mark rows that are not among the hits of the next query."""
-    await ready(pilot)
-    await typed(pilot, "litres")
+    await open_index(pilot)
+    await type_query(pilot, "litres")
     await pilot.press("tab", "tab", "ctrl+u")
-    await typed(pilot, "sync conflict")
+    await type_query(pilot, "sync conflict")
 
 
 async def decided(pilot: Pilot[None]) -> None:
     """Drop one passage, move one, and set the scope of one."""
-    await results(pilot)
+    await show_results(pilot)
     await pilot.press("ctrl+o")
     for key in ("shift+down", "s", "down", "x"):
         await pilot.press(key)
-        await settled(pilot)
+        await settle(pilot)
 
 
 async def left_out(pilot: Pilot[None]) -> None:
     """Set a budget that fits two of the passages."""
-    await results(pilot)
+    await show_results(pilot)
     await pilot.press("escape", "b")
     await until(pilot, lambda: isinstance(pilot.app.screen, BudgetDialog), "the dialog")
     await pilot.press(*"220", "enter", "ctrl+o")
-    await settled(pilot)
+    await settle(pilot)
 
 
 async def empty(pilot: Pilot[None]) -> None:
-    await ready(pilot)
+    await open_index(pilot)
     await pilot.press("ctrl+o")
 
 
 async def budget_refused(pilot: Pilot[None]) -> None:
-    await results(pilot)
+    await show_results(pilot)
     await pilot.press("escape", "b")
     await until(pilot, lambda: isinstance(pilot.app.screen, BudgetDialog), "the dialog")
     await pilot.press(*"much", "enter")
@@ -62,10 +61,10 @@ STATES: list[Steps] = [marked, marked_before, decided, left_out]
 
 
 @pytest.mark.parametrize("steps", STATES, ids=lambda steps: steps.__name__)
-async def test_pack(pictures: Pictures, begun: Path, steps: Steps) -> None:
-    await pictures(app_on(begun), steps)
+async def test_pack(pictures: Pictures, returning_user: Path, steps: Steps) -> None:
+    await pictures(themed_app(returning_user), steps)
 
 
 @pytest.mark.parametrize("steps", [empty, budget_refused], ids=lambda steps: steps.__name__)
-async def test_pack_at_one_size(pictures: Pictures, begun: Path, steps: Steps) -> None:
-    await pictures(app_on(begun), steps, SMALL)
+async def test_pack_at_one_size(pictures: Pictures, returning_user: Path, steps: Steps) -> None:
+    await pictures(themed_app(returning_user), steps, SMALL)

@@ -10,115 +10,115 @@ from textual.pilot import Pilot
 
 from excerpt.settings import Places
 from excerpt.tui.messages import IndexOpened
-from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.query_bar import QueryBar, QueryStatus
 from excerpt.tui.search.query_history import add_query
-from tests.tui.conftest import until
-from tests.tui.pictures.conftest import SMALL, Pictures
-from tests.tui.pictures.steps import (
-    WATCHED,
-    Steps,
-    app_on,
-    building,
-    panel_shown,
-    ready,
-    results,
-    said,
-    settled,
-    still,
-    typed,
+from tests.tui.driver import (
+    hit_list_of,
+    open_index,
+    post_messages,
+    press,
+    screen_of,
+    settle,
+    show_results,
+    type_query,
+    until,
 )
-from tests.tui.still import BROKEN, STATUS, VAULT
+from tests.tui.examples import BROKEN, STATUS, VAULT, WATCHED
+from tests.tui.pictures.conftest import SMALL, Pictures, Steps, building, themed_app
+
+
+async def ready(pilot: Pilot[None]) -> None:
+    await open_index(pilot)
 
 
 async def no_notes(pilot: Pilot[None]) -> None:
-    await said(pilot, IndexOpened(replace(STATUS, notes=0, fragments=0, skipped=(), warnings=())), WATCHED)
+    await post_messages(pilot, IndexOpened(replace(STATUS, notes=0, fragments=0, skipped=(), warnings=())), WATCHED)
 
 
 async def broken(pilot: Pilot[None]) -> None:
-    await said(pilot, BROKEN)
+    await post_messages(pilot, BROKEN)
 
 
 async def grouped(pilot: Pilot[None]) -> None:
     """Show thirty fragments of one note: two below the best, the others folded."""
-    await ready(pilot)
-    await typed(pilot, "litres")
+    await open_index(pilot)
+    await type_query(pilot, "litres")
 
 
 async def unfolded(pilot: Pilot[None]) -> None:
     await grouped(pilot)
     await pilot.press("escape", "right", *["down"] * 4)
-    await settled(pilot)
+    await settle(pilot)
 
 
 async def meant_otherwise(pilot: Pilot[None]) -> None:
     """Show no hits, but a suggestion with a similar spelling."""
-    await ready(pilot)
-    await typed(pilot, "konflict")
+    await open_index(pilot)
+    await type_query(pilot, "konflict")
 
 
 async def weak(pilot: Pilot[None]) -> None:
     """Show hits of which none is likely to answer the query."""
-    await ready(pilot)
-    await typed(pilot, "conflict of interest")
+    await open_index(pilot)
+    await type_query(pilot, "conflict of interest")
 
 
 async def hostile(pilot: Pilot[None]) -> None:
-    await ready(pilot)
-    await typed(pilot, "bidi")
+    await open_index(pilot)
+    await type_query(pilot, "bidi")
 
 
 async def chinese(pilot: Pilot[None]) -> None:
     """Show emoji, half and full width and combining characters, with the second row selected."""
-    await ready(pilot)
-    await typed(pilot, "菜园")
+    await open_index(pilot)
+    await type_query(pilot, "菜园")
     await pilot.press("down")
-    await settled(pilot)
+    await settle(pilot)
 
 
 async def right_to_left(pilot: Pilot[None]) -> None:
-    await ready(pilot)
-    await typed(pilot, "סנכרון")
+    await open_index(pilot)
+    await type_query(pilot, "סנכרון")
 
 
 async def chips_and_doubt(pilot: Pilot[None]) -> None:
-    await ready(pilot)
-    await typed(pilot, 'tag:sync -path:Archive "line by')
-    status = still(pilot).still.query_one("#search QueryStatus", QueryStatus)
+    await open_index(pilot)
+    await type_query(pilot, 'tag:sync -path:Archive "line by')
+    status = screen_of(pilot.app).query_one("#search QueryStatus", QueryStatus)
     await until(pilot, lambda: bool(status.warning), "the doubt")
 
 
 async def passage(pilot: Pilot[None]) -> None:
     """Show frontmatter, a folded callout with a quotation, and highlights, with the cursor on a link."""
-    await ready(pilot)
-    await typed(pilot, "water main garden")
+    await open_index(pilot)
+    await type_query(pilot, "water main garden")
     await pilot.press("escape", "l")
-    await settled(pilot)
+    await settle(pilot)
 
 
 async def passage_scrolled(pilot: Pilot[None]) -> None:
     """Show lists, a table, embeds, code, a formula, a footnote and picked lines."""
-    await ready(pilot)
-    await typed(pilot, "wires trellis")
+    await open_index(pilot)
+    await type_query(pilot, "wires trellis")
     await pilot.press("escape", "l", "G", *["k"] * 14, "shift+down", "shift+down")
-    await settled(pilot)
+    await settle(pilot)
 
 
 async def why(pilot: Pilot[None]) -> None:
-    await results(pilot)
-    await panel_shown(pilot, "ctrl+t")
+    await show_results(pilot)
+    await press(pilot, "ctrl+t")
 
 
 async def related(pilot: Pilot[None]) -> None:
     """Show related notes: the first lacks a link, the second is selected."""
-    await results(pilot)
-    await panel_shown(pilot, "unbound-related", "down")
+    await show_results(pilot)
+    await press(pilot, "unbound-related", "down")
 
 
 async def mapped(pilot: Pilot[None]) -> None:
     """Show the map with an open branch and the cursor in it."""
-    await results(pilot)
-    await panel_shown(pilot, "unbound-map", "down", "down", "right", "right")
+    await show_results(pilot)
+    await press(pilot, "unbound-map", "down", "down", "right", "right")
 
 
 STATES: list[Steps] = [
@@ -140,60 +140,60 @@ STATES: list[Steps] = [
 
 
 @pytest.mark.parametrize("steps", STATES, ids=lambda steps: steps.__name__)
-async def test_search(pictures: Pictures, begun: Path, steps: Steps) -> None:
-    await pictures(app_on(begun), steps)
+async def test_search(pictures: Pictures, returning_user: Path, steps: Steps) -> None:
+    await pictures(themed_app(returning_user), steps)
 
 
 @pytest.mark.parametrize("steps", [no_notes, building, broken], ids=lambda steps: steps.__name__)
-async def test_without_notes_to_search(pictures: Pictures, begun: Path, steps: Steps) -> None:
-    await pictures(app_on(begun), steps, SMALL)
+async def test_without_notes_to_search(pictures: Pictures, returning_user: Path, steps: Steps) -> None:
+    await pictures(themed_app(returning_user), steps, SMALL)
 
 
 async def test_the_first_run(pictures: Pictures, tmp_path: Path) -> None:
-    await pictures(app_on(tmp_path), ready, SMALL)
+    await pictures(themed_app(tmp_path), open_index, SMALL)
 
 
 async def test_hits_with_marks_and_memories(pictures: Pictures, memories: Path) -> None:
     """Show one marked row, others in the pack automatically, a remembered one, and a memory."""
 
     async def steps(pilot: Pilot[None]) -> None:
-        await results(pilot)
-        await until(pilot, lambda: bool(still(pilot).still.query_one(HitList).badges), "the badge")
+        await show_results(pilot)
+        await until(pilot, lambda: bool(hit_list_of(pilot.app).badges), "the badge")
 
-    await pictures(app_on(memories), steps)
+    await pictures(themed_app(memories), steps)
 
 
 async def completed(pilot: Pilot[None]) -> None:
     """Show the menu after the start of a filter, with hits below it."""
-    await ready(pilot)
-    await typed(pilot, "merge tag:")
-    bar = still(pilot).still.query_one(QueryBar)
+    await open_index(pilot)
+    await type_query(pilot, "merge tag:")
+    bar = screen_of(pilot.app).query_one(QueryBar)
     await until(pilot, lambda: bar.menu.is_open, "the menu")
 
 
 async def suggested(pilot: Pilot[None]) -> None:
     """Show narrower and wider queries."""
-    await results(pilot)
+    await show_results(pilot)
     await pilot.press("unbound-suggest")
-    bar = still(pilot).still.query_one(QueryBar)
+    bar = screen_of(pilot.app).query_one(QueryBar)
     await until(pilot, lambda: bar.menu.is_open and bool(bar.menu.choices), "the menu")
 
 
 async def asked_before(pilot: Pilot[None]) -> None:
-    await ready(pilot)
+    await open_index(pilot)
     await pilot.press("unbound-history")
-    bar = still(pilot).still.query_one(QueryBar)
+    bar = screen_of(pilot.app).query_one(QueryBar)
     await until(pilot, lambda: bar.menu.is_open, "the menu")
 
 
 @pytest.mark.parametrize("steps", [completed, suggested, asked_before], ids=lambda steps: steps.__name__)
-async def test_menu(pictures: Pictures, begun: Path, steps: Steps) -> None:
+async def test_menu(pictures: Pictures, returning_user: Path, steps: Steps) -> None:
     """Compare at one size, as a menu closes when the window is resized."""
-    file = Places(begun, begun, begun, begun / "state").history_file(VAULT)
+    file = Places(returning_user, returning_user, returning_user, returning_user / "state").history_file(VAULT)
     for query in (
         "how do I keep what two devices wrote into one note",
         'tag:sync "line by line" -binary',
         "[bold]同步 冲突 path:同步/",
     ):
         add_query(file, query)
-    await pictures(app_on(begun), steps, SMALL)
+    await pictures(themed_app(returning_user), steps, SMALL)

@@ -9,19 +9,18 @@ from textual.pilot import Pilot
 from textual.widgets import Static
 
 from excerpt.tui.memory.pane import MemoryList, MemoryPane
-from tests.tui.conftest import until
-from tests.tui.pictures.conftest import SMALL, Pictures
-from tests.tui.pictures.steps import Steps, app_on, ready, results, still
+from tests.tui.driver import open_index, screen_of, show_results, until
+from tests.tui.pictures.conftest import SMALL, Pictures, Steps, themed_app
 
 
 async def no_topic(pilot: Pilot[None]) -> None:
-    await ready(pilot)
+    await open_index(pilot)
     await pilot.press("f3")
 
 
 async def overview(pilot: Pilot[None]) -> None:
     """Show the overview of the last query, with its second line selected."""
-    await results(pilot)
+    await show_results(pilot)
     await pilot.press("f3", "down")
 
 
@@ -37,24 +36,24 @@ async def overview_of_nothing(pilot: Pilot[None]) -> None:
 
 
 @pytest.mark.parametrize("steps", [overview, overview_of_all_lines], ids=lambda steps: steps.__name__)
-async def test_overview(pictures: Pictures, begun: Path, steps: Steps) -> None:
-    await pictures(app_on(begun), steps)
+async def test_overview(pictures: Pictures, returning_user: Path, steps: Steps) -> None:
+    await pictures(themed_app(returning_user), steps)
 
 
 async def no_memories(pilot: Pilot[None]) -> None:
-    await ready(pilot)
+    await open_index(pilot)
     await pilot.press("f4")
 
 
 @pytest.mark.parametrize("steps", [no_topic, overview_of_nothing, no_memories], ids=lambda steps: steps.__name__)
-async def test_empty_tabs(pictures: Pictures, begun: Path, steps: Steps) -> None:
-    await pictures(app_on(begun), steps, SMALL)
+async def test_empty_tabs(pictures: Pictures, returning_user: Path, steps: Steps) -> None:
+    await pictures(themed_app(returning_user), steps, SMALL)
 
 
 async def listed(pilot: Pilot[None]) -> MemoryList:
-    await ready(pilot)
+    await open_index(pilot)
     await pilot.press("f4")
-    rows, pane = still(pilot).still.query_one(MemoryList), still(pilot).still.query_one(MemoryPane)
+    rows, pane = screen_of(pilot.app).query_one(MemoryList), screen_of(pilot.app).query_one(MemoryPane)
     await until(pilot, lambda: rows.row_count > 1 and pane.is_complete, "the memories")
     return rows
 
@@ -71,7 +70,7 @@ async def own_thought(pilot: Pilot[None]) -> None:
 
 async def none_matches(pilot: Pilot[None]) -> None:
     rows = await listed(pilot)
-    pane = still(pilot).still.query_one(MemoryPane)
+    pane = screen_of(pilot.app).query_one(MemoryPane)
     await pilot.press(*"source:Nowhere")
     await until(pilot, lambda: not rows.row_count and pane.is_complete, "no memory")
 
@@ -79,7 +78,7 @@ async def none_matches(pilot: Pilot[None]) -> None:
 async def hinted(pilot: Pilot[None]) -> None:
     """Show a hint for text that resembles a known filter."""
     await listed(pilot)
-    pane = still(pilot).still.query_one(MemoryPane)
+    pane = screen_of(pilot.app).query_one(MemoryPane)
     hint = pane.query_one("#filter-hint", Static)
     await pilot.press(*"tga:kitchen")
     await until(pilot, lambda: bool(str(hint.content)) and pane.is_complete, "the hint")
@@ -87,12 +86,12 @@ async def hinted(pilot: Pilot[None]) -> None:
 
 @pytest.mark.parametrize("steps", [changed, own_thought], ids=lambda steps: steps.__name__)
 async def test_memories(pictures: Pictures, memories: Path, steps: Steps) -> None:
-    await pictures(app_on(memories), steps)
+    await pictures(themed_app(memories), steps)
 
 
 @pytest.mark.parametrize("steps", [none_matches, hinted], ids=lambda steps: steps.__name__)
 async def test_filtered_memories(pictures: Pictures, memories: Path, steps: Steps) -> None:
-    await pictures(app_on(memories), steps, SMALL)
+    await pictures(themed_app(memories), steps, SMALL)
 
 
 async def test_a_memory_that_cannot_be_read(pictures: Pictures, memories: Path) -> None:
@@ -103,4 +102,4 @@ async def test_a_memory_that_cannot_be_read(pictures: Pictures, memories: Path) 
         await listed(pilot)
         await pilot.press("escape", "G")
 
-    await pictures(app_on(memories), steps, SMALL)
+    await pictures(themed_app(memories), steps, SMALL)

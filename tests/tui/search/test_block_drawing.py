@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from benchmarks.watchdog import BLOCK, Watchdog
 
-from excerpt.settings import Settings
 from excerpt.tui.startup import prefer_the_screen
-from tests.tui.still import StillApp
+from tests.tui.driver import ScriptedApp
 
 WARM = [*"con", "down", "tab", "unbound-related", "unbound-related", "escape", "ctrl+u"]
 """Keys typed first, as the first imports and layouts are not part of the cost of every key."""
@@ -28,9 +25,8 @@ TYPED = [
 ]
 
 
-async def test_no_key_of_the_search_keeps_the_event_loop(tmp_path: Path, home: Path) -> None:
-    app = StillApp(tmp_path / "data", Settings())
-    async with app.run_test(size=(140, 45)) as pilot:
+async def test_no_key_of_the_search_keeps_the_event_loop(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(140, 45)) as pilot:
         prefer_the_screen()
         await pilot.press(*WARM)
         await pilot.pause(0.3)

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from excerpt.kinds import Strategy
-from excerpt.settings import Settings
 from excerpt.tui.common.bars import KeyBar, KeyOffer, fitting
 from excerpt.tui.keymap import is_typed
 from excerpt.tui.pack.panel import PanelSelection, pack_disabled
 from excerpt.tui.search.disabled import SearchState, SelectedRow, search_disabled
-from excerpt.tui.search.pane import SearchPane
-from tests.tui.conftest import until
-from tests.tui.still import StillApp
+from tests.tui.driver import ScriptedApp, notices_of, pane_of, screen_of, until
 
 FOUND = SearchState(typed=True, row=SelectedRow.FRAGMENT, packed=True)
 
@@ -81,51 +76,46 @@ def test_help_and_quit_keep_their_place_in_the_footer() -> None:
     assert fitting([*last, *every], 80) == [*every, *last]
 
 
-async def test_a_key_that_has_nothing_to_do_says_why_once_and_is_not_in_the_footer(tmp_path: Path, home: Path) -> None:
-    app = StillApp(tmp_path, Settings())
-    async with app.run_test(size=(140, 24)) as pilot:
-        footer = app.still.query_one(KeyBar)
+async def test_a_key_that_has_nothing_to_do_says_why_once_and_is_not_in_the_footer(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(140, 24)) as pilot:
+        footer = screen_of(scripted).query_one(KeyBar)
         assert "copy-pack" not in {offer.id for offer in footer.shown}
         await pilot.press("ctrl+y", "ctrl+y")
-        await until(pilot, lambda: len(app._notifications) > 0, "the reason")
-        assert [toast.message for toast in app._notifications] == ["There is nothing to copy yet: the pack is empty."]
+        await until(pilot, lambda: len(scripted._notifications) > 0, "the reason")
+        assert notices_of(scripted) == ["There is nothing to copy yet: the pack is empty."]
         await pilot.press(*"sync")
         await until(pilot, lambda: "copy-pack" in {offer.id for offer in footer.shown}, "the key in the footer")
         await pilot.press("escape")
         await until(pilot, lambda: "space" in {o.key for o in footer.shown if o.label == "mark"}, "the list's own key")
 
 
-async def test_the_footer_offers_nothing_that_has_no_key(tmp_path: Path, home: Path) -> None:
-    app = StillApp(tmp_path, Settings())
-    async with app.run_test(size=(140, 24)) as pilot:
-        footer = app.still.query_one(KeyBar)
+async def test_the_footer_offers_nothing_that_has_no_key(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(140, 24)) as pilot:
+        footer = screen_of(scripted).query_one(KeyBar)
         for tab in ("f2", "f3", "f4"):
             await pilot.press(tab)
             await pilot.pause()
             assert not [offer for offer in footer.shown if offer.key.startswith("unbound")]
 
 
-async def test_the_footer_offers_no_key_that_the_query_takes_as_a_character(tmp_path: Path, home: Path) -> None:
-    app = StillApp(tmp_path, Settings())
-    async with app.run_test(size=(200, 45)) as pilot:
-        await until(pilot, lambda: app.still.query_one("#query").has_focus, "the query")
-        typed = {offer.key for offer in app.still.query_one(KeyBar).shown if is_typed(offer.key)}
+async def test_the_footer_offers_no_key_that_the_query_takes_as_a_character(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(200, 45)) as pilot:
+        await until(pilot, lambda: screen_of(scripted).query_one("#query").has_focus, "the query")
+        typed = {offer.key for offer in screen_of(scripted).query_one(KeyBar).shown if is_typed(offer.key)}
         assert typed == set()
 
 
-async def test_a_click_in_the_footer_presses_the_key_under_it(tmp_path: Path, home: Path) -> None:
-    app = StillApp(tmp_path, Settings())
-    async with app.run_test(size=(100, 24)) as pilot:
-        footer = app.still.query_one(KeyBar)
+async def test_a_click_in_the_footer_presses_the_key_under_it(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(100, 24)) as pilot:
+        footer = screen_of(scripted).query_one(KeyBar)
         x = footer.render().plain.index("strategy") + 1
         await pilot.click(footer, offset=(x, 0))
-        await until(pilot, lambda: app.still.query_one(SearchPane).strategy is not Strategy.AUTO, "another strategy")
+        await until(pilot, lambda: pane_of(scripted).strategy is not Strategy.AUTO, "another strategy")
 
 
-async def test_the_footer_of_an_overview_follows_what_is_shown(tmp_path: Path, home: Path) -> None:
-    app = StillApp(tmp_path, Settings())
-    async with app.run_test(size=(140, 24)) as pilot:
-        footer = app.still.query_one(KeyBar)
+async def test_the_footer_of_an_overview_follows_what_is_shown(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(140, 24)) as pilot:
+        footer = screen_of(scripted).query_one(KeyBar)
         await pilot.press("f3")
         await until(pilot, lambda: "overview-back" in {offer.id for offer in footer.shown}, "the tab's keys")
         assert "overview-copy" not in {offer.id for offer in footer.shown}
@@ -136,10 +126,9 @@ async def test_the_footer_of_an_overview_follows_what_is_shown(tmp_path: Path, h
         await until(pilot, lambda: first_key in {(offer.id, offer.key) for offer in footer.shown}, "its first key")
 
 
-async def test_the_footer_of_a_panel_follows_what_is_listed_and_selected_in_it(tmp_path: Path, home: Path) -> None:
-    app = StillApp(tmp_path, Settings())
-    async with app.run_test(size=(140, 36)) as pilot:
-        footer = app.still.query_one(KeyBar)
+async def test_the_footer_of_a_panel_follows_what_is_listed_and_selected_in_it(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(140, 36)) as pilot:
+        footer = screen_of(scripted).query_one(KeyBar)
 
         async def offered(label: str) -> None:
             await until(pilot, lambda: label in {offer.label for offer in footer.shown}, label)
@@ -149,7 +138,7 @@ async def test_the_footer_of_a_panel_follows_what_is_listed_and_selected_in_it(t
         assert not {"mark", "open", "follow"} & {offer.label for offer in footer.shown}
         await pilot.press("slash", *"sync")
         await offered("copy pack")
-        app.still.query_one("#related-notes").focus()
+        screen_of(scripted).query_one("#related-notes").focus()
         await offered("follow")
         await pilot.press("unbound-map")
         await offered("unfold")

@@ -6,7 +6,6 @@ import itertools
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
@@ -17,11 +16,9 @@ from textual.strip import Strip
 from excerpt.kinds import Confidence, Strategy
 from excerpt.model import Fragment, Hit, Result, Span
 from excerpt.pack.memory_fragment import name_of
-from excerpt.settings import Settings
 from excerpt.tui.questions import AskSearch
 from excerpt.tui.search.hit_list import HitList, HitRow, folders_of, followed, rows_of, stop_words_of
-from excerpt.tui.search.pane import SearchPane
-from tests.tui.still import StillApp
+from tests.tui.driver import ScriptedApp, drawn_lines, hit_list_of, pane_of
 
 
 def hit(path: str, line: int = 1, text: str = "A sync conflict.", score: float = 1.0, title: str = "") -> Hit:
@@ -131,64 +128,46 @@ def test_where_its_note_is_gone_nothing_is_followed() -> None:
 # --- the list on the screen -------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def still(tmp_path: Path) -> StillApp:
-    return StillApp(tmp_path / "data", Settings())
-
-
-def pane_of(app: StillApp) -> SearchPane:
-    return app.still.query_one(SearchPane)
-
-
-def rows_on(app: StillApp) -> HitList:
-    return pane_of(app).query_one(HitList)
-
-
-def lines_of(app: StillApp) -> list[str]:
-    rows = rows_on(app)
-    return [rows.render_line(y).text.rstrip() for y in range(rows.size.height)]
-
-
-async def show(pilot: Pilot[None], app: StillApp, hits: Sequence[Hit], matched: int = 0) -> HitList:
+async def show(pilot: Pilot[None], hits: Sequence[Hit], matched: int = 0) -> HitList:
     """Show these hits as the result of a query."""
     await pilot.press("s")
     await pilot.pause()
-    pane_of(app).result = Result("x", Strategy.AUTO, Strategy.AUTO, tuple(hits), max(matched, len(hits)), 1.0, 1)
+    pane_of(pilot.app).result = Result("x", Strategy.AUTO, Strategy.AUTO, tuple(hits), max(matched, len(hits)), 1.0, 1)
     await pilot.pause()
-    return rows_on(app)
+    return hit_list_of(pilot.app)
 
 
-async def test_a_row_has_rank_sign_names_score_tokens_age_and_its_best_sentence(still: StillApp) -> None:
-    async with still.run_test(size=(80, 24)) as pilot:
+async def test_a_row_has_rank_sign_names_score_tokens_age_and_its_best_sentence(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
         days = int(time.time()) - 3 * 86_400
         first = replace(
             hit("Troubleshoot Sync.md", text="It is so. When Sync finds a conflict, it waits."), modified=days
         )
-        await show(pilot, still, [first, replace(hit("Merging.md", score=0.5), modified=days)])
-        rows = rows_on(still)
+        await show(pilot, [first, replace(hit("Merging.md", score=0.5), modified=days)])
+        rows = hit_list_of(scripted)
         rows.packed = frozenset({first.fragment.id})
-        one, two, three, _ = lines_of(still)[:4]
+        one, two, three, _ = drawn_lines(hit_list_of(scripted))[:4]
         assert one.split() == ["▌", "1", "○", "Troubleshoot", "Sync", "›", "Conflicts", "█", "124t", "3d"]
         assert two == "▌     It is so. When Sync finds a conflict, it waits."
         assert three.split() == ["2", "Merging", "›", "Conflicts", "▄", "124t", "3d"]
 
 
-async def test_one_sign_says_marked_before_in_the_pack_before_remembered(still: StillApp) -> None:
-    async with still.run_test(size=(80, 24)) as pilot:
+async def test_one_sign_says_marked_before_in_the_pack_before_remembered(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
         hits = [hit(f"{name}.md") for name in "abcd"]
-        rows = await show(pilot, still, hits)
+        rows = await show(pilot, hits)
         ids = [one.fragment.id for one in hits]
         rows.marked, rows.packed, rows.badges = frozenset(ids[:1]), frozenset(ids[:2]), frozenset(ids[:3])
-        assert [line[4] for line in lines_of(still)[:8:2]] == ["●", "○", "◆", " "]
+        assert [line[4] for line in drawn_lines(hit_list_of(scripted))[:8:2]] == ["●", "○", "◆", " "]
 
 
 async def test_of_what_was_marked_only_those_rows_are_drawn_anew(
-    still: StillApp, monkeypatch: pytest.MonkeyPatch
+    scripted: ScriptedApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with still.run_test(size=(80, 24)) as pilot:
+    async with scripted.run_test(size=(80, 24)) as pilot:
         hits = [hit(f"{name}.md") for name in "abcd"]
-        rows = await show(pilot, still, hits)
-        lines_of(still)
+        rows = await show(pilot, hits)
+        drawn_lines(hit_list_of(scripted))
         drawn: list[int] = []
         draw = rows.draw_row
 
@@ -198,43 +177,43 @@ async def test_of_what_was_marked_only_those_rows_are_drawn_anew(
 
         monkeypatch.setattr(rows, "draw_row", noted)
         rows.packed = frozenset({hits[2].fragment.id})
-        lines_of(still)
+        drawn_lines(hit_list_of(scripted))
         assert drawn == [2]
 
 
-async def test_a_memory_has_its_sign_in_the_place_of_the_rank(still: StillApp) -> None:
-    async with still.run_test(size=(80, 24)) as pilot:
-        await show(pilot, still, [hit("a.md"), memory()])
-        assert lines_of(still)[2].split()[:2] == ["◆", "Memory"]
+async def test_a_memory_has_its_sign_in_the_place_of_the_rank(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        await show(pilot, [hit("a.md"), memory()])
+        assert drawn_lines(hit_list_of(scripted))[2].split()[:2] == ["◆", "Memory"]
 
 
-async def test_an_attachment_has_its_kind_before_its_title(still: StillApp) -> None:
-    async with still.run_test(size=(80, 24)) as pilot:
+async def test_an_attachment_has_its_kind_before_its_title(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
         page = hit("paper.pdf", title="Rivers")
         page = replace(page, fragment=replace(page.fragment, kind="pdf", place="page=3", heading_path=("Page 3",)))
-        await show(pilot, still, [page])
-        assert lines_of(still)[0].split()[:6] == ["▌", "1", "pdf", "Rivers", "›", "Page"]
+        await show(pilot, [page])
+        assert drawn_lines(hit_list_of(scripted))[0].split()[:6] == ["▌", "1", "pdf", "Rivers", "›", "Page"]
 
 
-async def test_a_list_of_filters_alone_has_no_score(still: StillApp) -> None:
-    async with still.run_test(size=(80, 24)) as pilot:
-        await show(pilot, still, [replace(hit("a.md"), confidence=None)])
-        assert "█" not in lines_of(still)[0]
+async def test_a_list_of_filters_alone_has_no_score(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        await show(pilot, [replace(hit("a.md"), confidence=None)])
+        assert "█" not in drawn_lines(hit_list_of(scripted))[0]
 
 
-async def test_fragments_below_the_best_one_are_indented_and_tell_only_their_headings(still: StillApp) -> None:
-    async with still.run_test(size=(80, 24)) as pilot:
-        await show(pilot, still, [hit("Sync.md", 1), hit("Sync.md", 5)])
-        assert lines_of(still)[2].startswith("  2     Conflicts")
-        assert lines_of(still)[3].startswith("        A sync conflict.")
+async def test_fragments_below_the_best_one_are_indented_and_tell_only_their_headings(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        await show(pilot, [hit("Sync.md", 1), hit("Sync.md", 5)])
+        assert drawn_lines(hit_list_of(scripted))[2].startswith("  2     Conflicts")
+        assert drawn_lines(hit_list_of(scripted))[3].startswith("        A sync conflict.")
 
 
-async def test_what_is_folded_opens_to_the_right_and_closes_to_the_left(still: StillApp) -> None:
-    async with still.run_test(size=(80, 24)) as pilot:
-        rows = await show(pilot, still, [*(hit("a.md", line) for line in range(1, 6)), hit("b.md")])
+async def test_what_is_folded_opens_to_the_right_and_closes_to_the_left(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        rows = await show(pilot, [*(hit("a.md", line) for line in range(1, 6)), hit("b.md")])
         rows.focus()
-        assert lines_of(still)[6] == "        ▸ 2 more in this note"
-        assert lines_of(still)[7].startswith("  6   b")
+        assert drawn_lines(hit_list_of(scripted))[6] == "        ▸ 2 more in this note"
+        assert drawn_lines(hit_list_of(scripted))[7].startswith("  6   b")
         await pilot.press("right")
         assert [row.rank for row in rows.rows] == [1, 2, 3, 4, 5, 6]
         await pilot.press("down", "down", "down", "left")
@@ -243,16 +222,16 @@ async def test_what_is_folded_opens_to_the_right_and_closes_to_the_left(still: S
         assert rows.selected.fragment.line_start == 1
 
 
-async def test_a_click_on_what_is_folded_opens_it(still: StillApp) -> None:
-    async with still.run_test(size=(80, 24)) as pilot:
-        rows = await show(pilot, still, [hit("a.md", line) for line in range(1, 6)])
+async def test_a_click_on_what_is_folded_opens_it(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        rows = await show(pilot, [hit("a.md", line) for line in range(1, 6)])
         await pilot.click(rows, offset=(20, rows.styles.gutter.top + 6))
         assert rows.row_count == 5
 
 
-async def test_moving_goes_through_the_rows_as_they_stand(still: StillApp) -> None:
-    async with still.run_test(size=(80, 24)) as pilot:
-        rows = await show(pilot, still, [hit("a.md", 1), hit("b.md", 1), hit("a.md", 9)])
+async def test_moving_goes_through_the_rows_as_they_stand(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        rows = await show(pilot, [hit("a.md", 1), hit("b.md", 1), hit("a.md", 9)])
         await pilot.press("down")
         assert rows.selected is not None
         assert rows.selected.fragment.id == hit("a.md", 9).fragment.id
@@ -260,17 +239,17 @@ async def test_moving_goes_through_the_rows_as_they_stand(still: StillApp) -> No
         assert rows.selected.fragment.path == "b.md"
 
 
-async def test_going_to_a_folded_fragment_opens_its_note(still: StillApp) -> None:
-    async with still.run_test(size=(80, 24)) as pilot:
-        rows = await show(pilot, still, [hit("a.md", line) for line in range(1, 6)])
+async def test_going_to_a_folded_fragment_opens_its_note(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        rows = await show(pilot, [hit("a.md", line) for line in range(1, 6)])
         rows.go_to(hit("a.md", 5).fragment.id)
         assert (rows.row_count, rows.cursor) == (5, 4)
 
 
-async def test_a_selected_row_keeps_its_place_on_the_screen_when_rows_come_before_it(still: StillApp) -> None:
-    async with still.run_test(size=(80, 24)) as pilot:
+async def test_a_selected_row_keeps_its_place_on_the_screen_when_rows_come_before_it(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
         hits = [hit(f"{name}.md") for name in "abcdefghijklmnop"]
-        rows = await show(pilot, still, hits)
+        rows = await show(pilot, hits)
         rows.cursor = 12
         await pilot.pause()
         stood = rows.top_of(12) - rows.scroll_offset.y
@@ -279,7 +258,7 @@ async def test_a_selected_row_keeps_its_place_on_the_screen_when_rows_come_befor
         assert rows.top_of(13) - rows.scroll_offset.y == stood
 
 
-def limits_asked_for(still: StillApp, monkeypatch: pytest.MonkeyPatch) -> list[int | None]:
+def limits_asked_for(scripted: ScriptedApp, monkeypatch: pytest.MonkeyPatch) -> list[int | None]:
     """Return a list that collects the limit of each search."""
     limits: list[int | None] = []
 
@@ -287,25 +266,29 @@ def limits_asked_for(still: StillApp, monkeypatch: pytest.MonkeyPatch) -> list[i
         if isinstance(question, AskSearch):
             limits.append(question.limit)
 
-    monkeypatch.setattr(pane_of(still)._engine, "ask", ask)
+    monkeypatch.setattr(pane_of(scripted)._engine, "ask", ask)
     return limits
 
 
-async def test_at_the_end_of_the_list_more_hits_are_asked_for(still: StillApp, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with still.run_test(size=(80, 24)) as pilot:
-        await show(pilot, still, [hit(f"{at}.md") for at in range(50)], matched=118)
-        assert pane_of(still).query_one("#found").border_title == "hits · 50 of 118"
-        asked = limits_asked_for(still, monkeypatch)
-        rows_on(still).action_last()
+async def test_at_the_end_of_the_list_more_hits_are_asked_for(
+    scripted: ScriptedApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        await show(pilot, [hit(f"{at}.md") for at in range(50)], matched=118)
+        assert pane_of(scripted).query_one("#found").border_title == "hits · 50 of 118"
+        asked = limits_asked_for(scripted, monkeypatch)
+        hit_list_of(scripted).action_last()
         await pilot.pause()
         assert asked == [100]
 
 
-async def test_at_the_end_of_a_whole_list_nothing_is_asked(still: StillApp, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with still.run_test(size=(80, 24)) as pilot:
-        await show(pilot, still, [hit(f"{at}.md") for at in range(20)])
-        asked = limits_asked_for(still, monkeypatch)
-        rows_on(still).action_last()
+async def test_at_the_end_of_a_whole_list_nothing_is_asked(
+    scripted: ScriptedApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        await show(pilot, [hit(f"{at}.md") for at in range(20)])
+        asked = limits_asked_for(scripted, monkeypatch)
+        hit_list_of(scripted).action_last()
         await pilot.pause()
         assert asked == []
 
@@ -320,14 +303,14 @@ HOSTILE = [
 ]
 
 
-async def test_hostile_names_and_text_leave_every_line_of_a_row_its_width(still: StillApp) -> None:
-    async with still.run_test(size=(100, 40)) as pilot:
+async def test_hostile_names_and_text_leave_every_line_of_a_row_its_width(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(100, 40)) as pilot:
         one = hit("a.md")
         texts = [
             replace(one.fragment, id=f"{i}", path=f"{i % 9}/{title}", title=title, heading_path=(text,), text=text)
             for i, (title, text) in enumerate(itertools.product(HOSTILE, HOSTILE))
         ]
-        rows = await show(pilot, still, [replace(one, fragment=each, modified=1) for each in texts])
+        rows = await show(pilot, [replace(one, fragment=each, modified=1) for each in texts])
         for row in range(rows.row_count):
             for width in (20, 37, 61, 99):
                 lines = rows.draw_row(row, width, False, rows.base_style)

@@ -12,8 +12,8 @@ from excerpt.model import Section
 from excerpt.settings import Places, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.line_drawing import LinkTo, draw_line
-from excerpt.tui.search.preview import Preview, heading_beyond, heading_path_at, link_at, links_of, rows_of
-from tests.tui.conftest import pane_of, screen_of, search, until
+from excerpt.tui.search.preview import heading_beyond, heading_path_at, link_at, links_of, rows_of
+from tests.tui.driver import preview_of, search, until, until_answered
 
 SECTIONS = (
     Section(0, 0, "", (), 1, 2, ()),
@@ -60,8 +60,8 @@ async def test_what_matched_stays_in_sight_when_the_terminal_gets_another_size(
     build(vault, places.index_folder(vault), Settings())
     app = ExcerptApp(vault, Settings(), places)
     async with app.run_test(size=(140, 45)) as pilot:
-        await search(pilot, app, "zeppelin")
-        preview = screen_of(app).query_one("#preview", Preview)
+        await search(pilot, "zeppelin")
+        preview = preview_of(app)
         await until(pilot, lambda: preview.window is not None, "the passage")
         if before == 16:
             await pilot.press("pagedown", "pageup")
@@ -70,7 +70,7 @@ async def test_what_matched_stays_in_sight_when_the_terminal_gets_another_size(
             await pilot.pause()
             if not preview.region:
                 continue
-            await until(pilot, lambda: pane_of(app).is_up_to_date, "the answers")
+            await until_answered(pilot)
             await pilot.pause()
             shown = [strip.text for strip in preview.render_lines(preview.region.reset_offset)]
             assert any("zeppelin" in row for row in shown), (size, shown)

@@ -2,40 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from textual import events
-from textual.pilot import Pilot
 
-from excerpt.settings import ScreenSettings, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.search import query_controller
-from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.query_bar import QueryBar, QueryMenu, QueryStatus
 from excerpt.tui.search.query_history import add_query, read_history
 from excerpt.tui.search.saved_queries import change_saved, read_saved
-from tests.tui.conftest import at_once, screen_of, search, until
-from tests.tui.still import StillApp
+from tests.tui.driver import ScriptedApp, hit_list_of, screen_of, search, type_text, until
+from tests.tui.examples import VAULT
 
 
 @pytest.fixture
-def still(tmp_path: Path) -> StillApp:
-    return StillApp(tmp_path / "data", replace(Settings(), screen=ScreenSettings(theme="excerpt-dark")))
-
-
-@pytest.fixture
-def history(tmp_path: Path, still: StillApp) -> Path:
-    file = still._still[2].history_file(still._still[0])
+def history(tmp_path: Path, scripted: ScriptedApp) -> Path:
+    file = scripted.scripted_places.history_file(VAULT)
     for query in ("soup", "sync tag:howto"):
         add_query(file, query)
     return file
-
-
-async def typed(pilot: Pilot[None], text: str) -> None:
-    at_once(pilot.app, *text)
-    await pilot.pause()
 
 
 def bar_of(app: ExcerptApp) -> QueryBar:
@@ -53,59 +39,59 @@ def drawn(app: ExcerptApp) -> str:
 # --- completion -------------------------------------------------------------------------------------------------------
 
 
-async def test_a_menu_opens_behind_a_filter_and_tab_takes_its_row_into_the_query(still: StillApp) -> None:
-    async with still.run_test(size=(80, 24)) as pilot:
-        await typed(pilot, "merge tag:")
-        assert labels(still) == ["sync", "howto", "[bold]同步"]
-        assert bar_of(still).menu.choices[0].beside == "12 notes"
-        await typed(pilot, "h")
-        assert labels(still) == ["howto"]
+async def test_a_menu_opens_behind_a_filter_and_tab_takes_its_row_into_the_query(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        await type_text(pilot, "merge tag:")
+        assert labels(scripted) == ["sync", "howto", "[bold]同步"]
+        assert bar_of(scripted).menu.choices[0].beside == "12 notes"
+        await type_text(pilot, "h")
+        assert labels(scripted) == ["howto"]
         await pilot.press("tab")
-        assert bar_of(still).field.value == "merge tag:howto "
-        assert not bar_of(still).menu.is_open
-        assert screen_of(still).query_one(HitList).cursor == 0
+        assert bar_of(scripted).field.value == "merge tag:howto "
+        assert not bar_of(scripted).menu.is_open
+        assert hit_list_of(scripted).cursor == 0
 
 
 async def test_while_the_menu_is_open_its_keys_are_its_own_and_escape_closes_it_until_another_word(
-    still: StillApp,
+    scripted: ScriptedApp,
 ) -> None:
-    async with still.run_test(size=(80, 24)) as pilot:
-        await typed(pilot, "#")
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        await type_text(pilot, "#")
         await pilot.press("down")
-        assert bar_of(still).menu.cursor == 1
+        assert bar_of(scripted).menu.cursor == 1
         await pilot.press("escape")
-        assert not bar_of(still).menu.is_open
-        assert bar_of(still).field.value == "#"
-        await typed(pilot, "s")
-        assert not bar_of(still).menu.is_open
-        await typed(pilot, "ync #")
-        assert bar_of(still).menu.is_open
+        assert not bar_of(scripted).menu.is_open
+        assert bar_of(scripted).field.value == "#"
+        await type_text(pilot, "s")
+        assert not bar_of(scripted).menu.is_open
+        await type_text(pilot, "ync #")
+        assert bar_of(scripted).menu.is_open
         await pilot.press("down", "enter")
-        assert bar_of(still).field.value == "#sync #howto "
+        assert bar_of(scripted).field.value == "#sync #howto "
 
 
-async def test_a_query_that_is_put_there_opens_no_menu(still: StillApp) -> None:
-    async with still.run_test(size=(80, 24)) as pilot:
-        bar_of(still).put("merge tag:how")
+async def test_a_query_that_is_put_there_opens_no_menu(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        bar_of(scripted).put("merge tag:how")
         await pilot.pause()
-        assert not bar_of(still).menu.is_open
+        assert not bar_of(scripted).menu.is_open
         await pilot.press("ctrl+@")
-        assert labels(still) == ["howto"]
+        assert labels(scripted) == ["howto"]
 
 
-async def test_the_menu_stays_on_the_smallest_screen_and_a_click_takes_a_row(still: StillApp) -> None:
-    async with still.run_test(size=(60, 15)) as pilot:
-        await typed(pilot, "a few words more #")
-        menu = screen_of(still).query_one(QueryMenu)
-        assert still.screen.region.contains_region(menu.region)
+async def test_the_menu_stays_on_the_smallest_screen_and_a_click_takes_a_row(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(60, 15)) as pilot:
+        await type_text(pilot, "a few words more #")
+        menu = screen_of(scripted).query_one(QueryMenu)
+        assert scripted.screen.region.contains_region(menu.region)
         assert menu.region.y == 2
         await pilot.click(QueryMenu, offset=(4, 2))
-        assert bar_of(still).field.value == "a few words more #howto "
+        assert bar_of(scripted).field.value == "a few words more #howto "
 
 
 async def test_the_vaults_own_words_and_properties_complete_a_word(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
-        await search(pilot, app, "devi")
+        await search(pilot, "devi")
         await pilot.press("ctrl+@")
         await until(pilot, lambda: bool(labels(app)), "the menu")
         assert labels(app)[0] in ("device", "devices")
@@ -114,52 +100,54 @@ async def test_the_vaults_own_words_and_properties_complete_a_word(app: ExcerptA
 # --- chips ------------------------------------------------------------------------------------------------------------
 
 
-async def test_filters_stand_in_the_field_as_chips_and_a_click_on_the_cross_takes_one_off(still: StillApp) -> None:
-    async with still.run_test(size=(100, 24)) as pilot:
-        await typed(pilot, "tag:howto -draft merge")
-        assert drawn(still) == "tag:howto✕-draft merge"
-        await typed(pilot, " -path:x ")
-        assert [chip.text for chip in bar_of(still).field.chips] == ["tag:howto", "-path:x"]
+async def test_filters_stand_in_the_field_as_chips_and_a_click_on_the_cross_takes_one_off(
+    scripted: ScriptedApp,
+) -> None:
+    async with scripted.run_test(size=(100, 24)) as pilot:
+        await type_text(pilot, "tag:howto -draft merge")
+        assert drawn(scripted) == "tag:howto✕-draft merge"
+        await type_text(pilot, " -path:x ")
+        assert [chip.text for chip in bar_of(scripted).field.chips] == ["tag:howto", "-path:x"]
         await pilot.click("#query", offset=(9, 0))
         await pilot.pause()
-        assert bar_of(still).field.value == "-draft merge -path:x "
+        assert bar_of(scripted).field.value == "-draft merge -path:x "
 
 
 async def test_a_filter_goes_as_a_whole_by_ctrl_w_and_the_last_one_by_backspace_at_the_beginning(
-    still: StillApp,
+    scripted: ScriptedApp,
 ) -> None:
-    async with still.run_test(size=(80, 24)) as pilot:
-        await typed(pilot, 'merge tag:a path:"my notes" ')
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        await type_text(pilot, 'merge tag:a path:"my notes" ')
         await pilot.press("ctrl+w")
         await pilot.pause()
-        assert bar_of(still).field.value == "merge tag:a "
+        assert bar_of(scripted).field.value == "merge tag:a "
         await pilot.press("home", "backspace")
         await pilot.pause()
-        assert bar_of(still).field.value == "merge "
+        assert bar_of(scripted).field.value == "merge "
 
 
-async def test_control_characters_in_a_query_are_shown_and_not_sent(still: StillApp) -> None:
-    async with still.run_test(size=(80, 24)) as pilot:
-        bar_of(still).put("a\x1b[31m\u202eb tag:x ")
+async def test_control_characters_in_a_query_are_shown_and_not_sent(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        bar_of(scripted).put("a\x1b[31m\u202eb tag:x ")
         await pilot.pause()
-        assert "\x1b" not in drawn(still)
-        assert "\u202e" not in drawn(still)
+        assert "\x1b" not in drawn(scripted)
+        assert "\u202e" not in drawn(scripted)
 
 
 # --- messages ---------------------------------------------------------------------------------------------------------
 
 
 async def test_what_does_not_do_what_it_looks_like_is_said_when_the_query_stands(
-    still: StillApp, monkeypatch: pytest.MonkeyPatch
+    scripted: ScriptedApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(query_controller, "_TYPED", 0.05)
-    async with still.run_test(size=(80, 24)) as pilot:
-        await typed(pilot, 'sync "two')
-        status = screen_of(still).query_one(QueryStatus)
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        await type_text(pilot, 'sync "two')
+        status = screen_of(scripted).query_one(QueryStatus)
         await until(pilot, lambda: bool(status.warning), "the doubt")
         assert 'a " is still open' in status.render().plain
-        assert screen_of(still).query_one(HitList).hits
-        await typed(pilot, '"')
+        assert hit_list_of(scripted).hits
+        await type_text(pilot, '"')
         assert status.warning == ""
 
 
@@ -167,11 +155,11 @@ async def test_what_does_not_do_what_it_looks_like_is_said_when_the_query_stands
 
 
 async def test_up_in_an_empty_bar_goes_back_through_the_queries_and_down_returns(
-    still: StillApp, history: Path
+    scripted: ScriptedApp, history: Path
 ) -> None:
-    async with still.run_test(size=(80, 24)) as pilot:
-        field = bar_of(still).field
-        await until(pilot, lambda: bool(bar_of(still).queries.history.queries), "the history")
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        field = bar_of(scripted).field
+        await until(pilot, lambda: bool(bar_of(scripted).queries.history.queries), "the history")
         await pilot.press("up")
         assert field.value == "sync tag:howto"
         await pilot.press("up")
@@ -179,34 +167,34 @@ async def test_up_in_an_empty_bar_goes_back_through_the_queries_and_down_returns
         await pilot.press("up", "down")
         assert field.value == "sync tag:howto"
         await pilot.press("down")
-        assert screen_of(still).query_one(HitList).cursor == 1
+        assert hit_list_of(scripted).cursor == 1
         assert field.value == "sync tag:howto"
 
 
 async def test_the_history_is_a_menu_that_what_is_typed_chooses_from_and_delete_forgets(
-    still: StillApp, history: Path
+    scripted: ScriptedApp, history: Path
 ) -> None:
-    async with still.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: bool(bar_of(still).queries.history.queries), "the history")
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: bool(bar_of(scripted).queries.history.queries), "the history")
         await pilot.press("unbound-history")
-        await until(pilot, lambda: labels(still) == ["sync tag:howto", "soup"], "the menu")
-        await typed(pilot, "so")
-        assert labels(still) == ["soup"]
+        await until(pilot, lambda: labels(scripted) == ["sync tag:howto", "soup"], "the menu")
+        await type_text(pilot, "so")
+        assert labels(scripted) == ["soup"]
         await pilot.press("delete")
         await until(pilot, lambda: read_history(history).queries == ("sync tag:howto",), "the file")
 
 
 async def test_a_query_that_stands_or_is_used_belongs_to_the_history(
-    still: StillApp, history: Path, monkeypatch: pytest.MonkeyPatch
+    scripted: ScriptedApp, history: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(query_controller, "_ASKED", 0.05)
-    async with still.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: bool(bar_of(still).queries.history.queries), "the history")
-        await typed(pilot, "merge")
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: bool(bar_of(scripted).queries.history.queries), "the history")
+        await type_text(pilot, "merge")
         await until(pilot, lambda: read_history(history).queries[0] == "merge", "the file")
         monkeypatch.setattr(query_controller, "_ASKED", 60.0)
         await pilot.press("ctrl+u")
-        await typed(pilot, "lentils")
+        await type_text(pilot, "lentils")
         await pilot.press("ctrl+r", "escape")
         await until(pilot, lambda: read_history(history).queries[0] == "lentils", "the file")
 
@@ -214,76 +202,76 @@ async def test_a_query_that_stands_or_is_used_belongs_to_the_history(
 # --- suggestions and saved queries ------------------------------------------------------------------------------------
 
 
-async def test_narrower_and_wider_queries_are_offered_with_their_hits(still: StillApp) -> None:
-    async with still.run_test(size=(80, 24)) as pilot:
-        await typed(pilot, "merge")
+async def test_narrower_and_wider_queries_are_offered_with_their_hits(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        await type_text(pilot, "merge")
         await pilot.press("unbound-suggest")
         await pilot.pause()
-        assert [(one.kind, one.beside) for one in bar_of(still).menu.choices] == [
+        assert [(one.kind, one.beside) for one in bar_of(scripted).menu.choices] == [
             ("narrower", "2 hits"),
             ("wider", "14 hits"),
         ]
         await pilot.press("enter")
-        assert bar_of(still).field.value == "tag:sync merge"
+        assert bar_of(scripted).field.value == "tag:sync merge"
 
 
-def saved_file(still: StillApp) -> Path:
-    return still._still[2].saved_queries_file(still._still[0])
+def saved_file(scripted: ScriptedApp) -> Path:
+    return scripted.scripted_places.saved_queries_file(VAULT)
 
 
-async def test_a_query_is_saved_and_run_again(still: StillApp) -> None:
-    async with still.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: bar_of(still).queries.keeper is not None, "the files")
-        await typed(pilot, "merge tag:x ")
+async def test_a_query_is_saved_and_run_again(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: bar_of(scripted).queries.keeper is not None, "the files")
+        await type_text(pilot, "merge tag:x ")
         await pilot.press("unbound-save-query")
-        await until(pilot, lambda: bool(read_saved(saved_file(still)).queries), "the file")
+        await until(pilot, lambda: bool(read_saved(saved_file(scripted)).queries), "the file")
         await pilot.press("ctrl+u", "unbound-saved")
-        await until(pilot, lambda: bar_of(still).menu.is_open, "the menu")
+        await until(pilot, lambda: bar_of(scripted).menu.is_open, "the menu")
         await pilot.press("enter")
-        assert bar_of(still).field.value == "merge tag:x"
+        assert bar_of(scripted).field.value == "merge tag:x"
 
 
-async def test_a_saved_query_is_deleted_in_the_menu(still: StillApp) -> None:
-    change_saved(saved_file(still), lambda saved: saved.saved("a", "sync").saved("b", "soup"))
-    async with still.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: bar_of(still).queries.keeper is not None, "the files")
+async def test_a_saved_query_is_deleted_in_the_menu(scripted: ScriptedApp) -> None:
+    change_saved(saved_file(scripted), lambda saved: saved.saved("a", "sync").saved("b", "soup"))
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: bar_of(scripted).queries.keeper is not None, "the files")
         await pilot.press("unbound-saved")
-        await until(pilot, lambda: len(bar_of(still).menu.choices) == 2, "the menu")
+        await until(pilot, lambda: len(bar_of(scripted).menu.choices) == 2, "the menu")
         await pilot.press("delete")
-        await until(pilot, lambda: len(bar_of(still).menu.choices) == 1, "the rest")
-        assert [one.name for one in read_saved(saved_file(still)).queries] == ["b"]
+        await until(pilot, lambda: len(bar_of(scripted).menu.choices) == 1, "the rest")
+        assert [one.name for one in read_saved(saved_file(scripted)).queries] == ["b"]
 
 
-async def test_a_file_of_saved_queries_that_makes_no_sense_is_said_to_be_so_and_left(still: StillApp) -> None:
-    saved_file(still).parent.mkdir(parents=True)
-    saved_file(still).write_text("{", encoding="utf-8")
-    async with still.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: bar_of(still).queries.keeper is not None, "the files")
-        await typed(pilot, "merge")
+async def test_a_file_of_saved_queries_that_makes_no_sense_is_said_to_be_so_and_left(scripted: ScriptedApp) -> None:
+    saved_file(scripted).parent.mkdir(parents=True)
+    saved_file(scripted).write_text("{", encoding="utf-8")
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: bar_of(scripted).queries.keeper is not None, "the files")
+        await type_text(pilot, "merge")
         await pilot.press("unbound-saved")
-        await until(pilot, lambda: bool(still._notifications), "the reason")
-        assert "cannot be read" in next(iter(still._notifications)).message
+        await until(pilot, lambda: bool(scripted._notifications), "the reason")
+        assert "cannot be read" in next(iter(scripted._notifications)).message
         await pilot.press("unbound-save-query")
-        await until(pilot, lambda: len(still._notifications) == 2, "the reason")
-    assert saved_file(still).read_text(encoding="utf-8") == "{"
+        await until(pilot, lambda: len(scripted._notifications) == 2, "the reason")
+    assert saved_file(scripted).read_text(encoding="utf-8") == "{"
 
 
 # --- keys and paste ---------------------------------------------------------------------------------------------------
 
 
-async def test_keys_that_come_at_once_edit_in_their_order(still: StillApp) -> None:
-    async with still.run_test(size=(80, 24)) as pilot:
+async def test_keys_that_come_at_once_edit_in_their_order(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
         for text, keys, left in (("soup", "ctrl+u a b", "ab"), ("merg", "backspace backspace a n", "mean")):
-            bar_of(still).put(text)
+            bar_of(scripted).put(text)
             for key in keys.split():
-                still.post_message(events.Key(key, key if len(key) == 1 else None))
+                scripted.post_message(events.Key(key, key if len(key) == 1 else None))
             await pilot.pause()
             await pilot.pause()
-            assert bar_of(still).field.value == left
+            assert bar_of(scripted).field.value == left
 
 
-async def test_all_lines_of_what_is_pasted_are_asked(still: StillApp) -> None:
-    async with still.run_test(size=(80, 24)) as pilot:
-        still.post_message(events.Paste("  sync\n\n   conflict\r\nresolved\n"))
+async def test_all_lines_of_what_is_pasted_are_asked(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        scripted.post_message(events.Paste("  sync\n\n   conflict\r\nresolved\n"))
         await pilot.pause()
-        assert bar_of(still).field.value == "sync conflict resolved"
+        assert bar_of(scripted).field.value == "sync conflict resolved"

@@ -9,14 +9,14 @@ from pathlib import Path
 from excerpt.search.interpretation import QueryReading
 from excerpt.tui.search.query_controller import QueryController
 from excerpt.tui.search.query_history import QueryHistory, QueryStore
-from tests.tui.asked import HeldClock, HeldEngine
+from tests.tui.driver import ManualClock, ManualEngine
 
 
 @dataclass
 class Bench:
     text: str = ""
-    engine: HeldEngine = field(default_factory=HeldEngine)
-    clock: HeldClock = field(default_factory=HeldClock)
+    engine: ManualEngine = field(default_factory=ManualEngine)
+    clock: ManualClock = field(default_factory=ManualClock)
     heard: list[object] = field(default_factory=list)
     stood: int = 0
 
@@ -33,9 +33,9 @@ class Bench:
 def test_a_query_is_read_at_once_and_thoroughly_when_it_has_stood() -> None:
     bench = Bench("tag:work")
     bench.read()
-    assert not bench.engine.asked["reading"].thoroughly
+    assert not bench.engine.questions["reading"].thoroughly
     bench.clock.pass_time(0.9)
-    assert bench.engine.asked["reading"].thoroughly
+    assert bench.engine.questions["reading"].thoroughly
     bench.clock.pass_time(2.0)
     assert bench.stood == 1
 
@@ -44,7 +44,7 @@ def test_who_is_shown_what_to_type_is_told_of_doubts_later() -> None:
     bench = Bench("tag:")
     bench.read(lambda: True)
     bench.clock.pass_time(0.9)
-    assert not bench.engine.asked["reading"].thoroughly
+    assert not bench.engine.questions["reading"].thoroughly
 
 
 def test_how_another_query_was_read_is_not_told() -> None:
@@ -91,7 +91,7 @@ async def test_a_query_is_noted_once(tmp_path: Path) -> None:
 def test_completion_begins_behind_a_filter_and_not_again_where_it_was_left() -> None:
     bench = Bench("tag:w")
     assert bench.queries.follow_typing(5, bench.heard.append, completes=False)
-    assert (bench.engine.asked["complete"].operator, bench.engine.asked["complete"].value) == ("tag", "w")
+    assert (bench.engine.questions["complete"].operator, bench.engine.questions["complete"].value) == ("tag", "w")
     bench.queries.leave_completion()
     bench.text = "tag:wo"
     assert not bench.queries.follow_typing(6, bench.heard.append, completes=False)

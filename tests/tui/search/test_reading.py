@@ -5,17 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from textual.app import App
 
 from excerpt.kinds import LinkKind
 from excerpt.model import Link, Section
-from excerpt.settings import Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.memory.form import Remember
 from excerpt.tui.note.requests import line_of
 from excerpt.tui.note.window import NoteWindow
-from excerpt.tui.search.preview import Preview
-from tests.tui.conftest import AppPilot, pane_of, screen_of, search, top_screen, until
-from tests.tui.still import StillApp
+from tests.tui.driver import AppPilot, ScriptedApp, pane_of, preview_of, search, top_screen, until
 
 SECTIONS = (
     Section(0, 0, "", (), 1, 2, ()),
@@ -38,75 +36,73 @@ def test_a_link_to_a_block_leads_to_the_line_that_has_its_name() -> None:
     assert line_of("one\ntwo ^it2\nthree ^it\n", (), link) == 3
 
 
-def context(app: ExcerptApp) -> Preview:
-    return screen_of(app).query_one("#preview", Preview)
-
-
-def window(app: ExcerptApp) -> NoteWindow:
-    found = context(app).window
+def window_of(app: App[None]) -> NoteWindow:
+    found = preview_of(app).window
     assert found is not None
     return found
 
 
-async def found(pilot: AppPilot, app: ExcerptApp) -> str:
+async def search_linking_note(pilot: AppPilot) -> str:
     """Search for a note with a link to another; return the id of its fragment."""
-    await search(pilot, app, "two devices change")
-    await until(pilot, lambda: context(app).window is not None, "the passage")
+    await search(pilot, "two devices change")
+    await until(pilot, lambda: preview_of(pilot.app).window is not None, "the passage")
     await pilot.pause()
-    return window(app).fragment.id
+    return window_of(pilot.app).fragment.id
 
 
-async def linked_to(pilot: AppPilot, app: ExcerptApp) -> None:
-    await until(pilot, lambda: window(app).fragment.path == "Merging.md", "the note that is linked to")
+async def until_linked_note(pilot: AppPilot) -> None:
+    await until(pilot, lambda: window_of(pilot.app).fragment.path == "Merging.md", "the note that is linked to")
 
 
 async def test_a_link_is_gone_to_by_a_letter_and_followed_by_enter_and_one_comes_back(app: ExcerptApp) -> None:
     async with app.run_test(size=(120, 30)) as pilot:
-        cursor_token = await found(pilot, app)
-        context(app).focus()
+        cursor_token = await search_linking_note(pilot)
+        preview_of(app).focus()
         await pilot.press("l", "enter")
-        await linked_to(pilot, app)
-        assert "⌫ back" in str(context(app).border_title)
+        await until_linked_note(pilot)
+        assert "⌫ back" in str(preview_of(app).border_title)
         await pilot.press("backspace")
-        await until(pilot, lambda: window(app).fragment.id == cursor_token, "the fragment it was followed from")
-        assert "⌫ back" not in str(context(app).border_title)
+        await until(pilot, lambda: window_of(app).fragment.id == cursor_token, "the fragment it was followed from")
+        assert "⌫ back" not in str(preview_of(app).border_title)
 
 
 async def test_from_the_list_the_same_letter_leads_to_the_link(app: ExcerptApp) -> None:
     async with app.run_test(size=(120, 30)) as pilot:
-        await found(pilot, app)
+        await search_linking_note(pilot)
         await pilot.press("escape", "l", "enter")
-        await linked_to(pilot, app)
+        await until_linked_note(pilot)
 
 
 async def test_a_link_is_followed_by_a_click(app: ExcerptApp) -> None:
     async with app.run_test(size=(120, 30)) as pilot:
-        await found(pilot, app)
-        preview = context(app)
+        await search_linking_note(pilot)
+        preview = preview_of(app)
         lines = [preview.render_line(y).text for y in range(preview.size.height)]
         at = next(y for y, line in enumerate(lines) if "how" in line and "howto" not in line)
         region = preview.content_region
         await pilot.click(offset=(region.x + lines[at].index("how"), region.y + at))
-        await linked_to(pilot, app)
+        await until_linked_note(pilot)
 
 
-async def test_enter_opens_the_note_where_the_cursor_is_on_no_link(opened: Path, vault: Path, app: ExcerptApp) -> None:
+async def test_enter_opens_the_note_where_the_cursor_is_on_no_link(
+    editor_arguments: Path, vault: Path, app: ExcerptApp
+) -> None:
     async with app.run_test(size=(120, 30)) as pilot:
-        await found(pilot, app)
-        context(app).focus()
+        await search_linking_note(pilot)
+        preview_of(app).focus()
         await pilot.press("enter")
-        await until(pilot, opened.exists, "the editor")
-        assert f"{vault / 'Sync.md'}:" in opened.read_text()
+        await until(pilot, editor_arguments.exists, "the editor")
+        assert f"{vault / 'Sync.md'}:" in editor_arguments.read_text()
 
 
 async def test_a_key_in_the_panel_is_about_the_note_that_a_link_led_to_and_in_the_list_about_the_hit(
     app: ExcerptApp,
 ) -> None:
     async with app.run_test(size=(120, 30)) as pilot:
-        await found(pilot, app)
-        context(app).focus()
+        await search_linking_note(pilot)
+        preview_of(app).focus()
         await pilot.press("l", "enter")
-        await linked_to(pilot, app)
+        await until_linked_note(pilot)
         await pilot.press("space")
         marks = pane_of(app).pack.choices
         assert [mark.path for mark in marks.marks] == ["Merging.md"]
@@ -116,47 +112,44 @@ async def test_a_key_in_the_panel_is_about_the_note_that_a_link_led_to_and_in_th
 
 async def test_found_by_meaning_the_nearest_sentence_is_marked(app: ExcerptApp) -> None:
     async with app.run_test(size=(120, 30)) as pilot:
-        await search(pilot, app, "when do two devices change the same note")
-        await until(pilot, lambda: context(app).window is not None, "the passage")
+        await search(pilot, "when do two devices change the same note")
+        await until(pilot, lambda: preview_of(app).window is not None, "the passage")
         await pilot.pause()
-        assert any("≈" in segment.text for y in range(20) for segment in context(app).render_line(y))
+        assert any("≈" in segment.text for y in range(20) for segment in preview_of(app).render_line(y))
 
 
-async def read(pilot: AppPilot, app: StillApp, query: str) -> None:
+async def read(pilot: AppPilot, query: str) -> None:
     await pilot.press(*query)
-    await until(pilot, lambda: context(app).window is not None, "the passage")
-    context(app).focus()
+    await until(pilot, lambda: preview_of(pilot.app).window is not None, "the passage")
+    preview_of(pilot.app).focus()
     await pilot.pause()
 
 
-async def test_the_whole_note_is_shown_and_what_was_around_the_fragment_again(tmp_path: Path, home: Path) -> None:
-    app = StillApp(tmp_path, Settings())
-    async with app.run_test(size=(120, 30)) as pilot:
-        await read(pilot, app, "compare")
+async def test_the_whole_note_is_shown_and_what_was_around_the_fragment_again(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(120, 30)) as pilot:
+        await read(pilot, "compare")
         await pilot.press("unbound-whole-note")
-        await until(pilot, lambda: window(app).whole, "the note")
+        await until(pilot, lambda: window_of(scripted).whole, "the note")
         await pilot.press("unbound-whole-note")
-        await until(pilot, lambda: not window(app).whole, "the fragment")
+        await until(pilot, lambda: not window_of(scripted).whole, "the fragment")
 
 
-async def test_lines_are_picked_and_kept_with_their_place(tmp_path: Path, home: Path) -> None:
-    app = StillApp(tmp_path, Settings())
-    async with app.run_test(size=(120, 30)) as pilot:
-        await read(pilot, app, "compare")
-        first = window(app).fragment.line_start
+async def test_lines_are_picked_and_kept_with_their_place(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(120, 30)) as pilot:
+        await read(pilot, "compare")
+        first = window_of(scripted).fragment.line_start
         await pilot.press("shift+down", "shift+down")
-        picked = context(app).picked
+        picked = preview_of(scripted).picked
         assert picked is not None and (picked.first, picked.last) == (first, first + 1)
         await pilot.press("m")
-        await until(pilot, lambda: isinstance(top_screen(app), Remember), "the form")
-        assert context(app).picked is None
+        await until(pilot, lambda: isinstance(top_screen(scripted), Remember), "the form")
+        assert preview_of(scripted).picked is None
 
 
-async def test_what_of_the_note_is_in_the_pack_stands_at_the_margin(tmp_path: Path, home: Path) -> None:
-    app = StillApp(tmp_path, Settings())
-    async with app.run_test(size=(120, 30)) as pilot:
-        await read(pilot, app, "compare")
-        await until(pilot, lambda: bool(context(app).packed), "the pack")
-        fragment = window(app).fragment
-        assert any(first <= fragment.line_start <= last for first, last in context(app).packed)
-        assert any("┃" in segment.text for y in range(20) for segment in context(app).render_line(y))
+async def test_what_of_the_note_is_in_the_pack_stands_at_the_margin(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(120, 30)) as pilot:
+        await read(pilot, "compare")
+        await until(pilot, lambda: bool(preview_of(scripted).packed), "the pack")
+        fragment = window_of(scripted).fragment
+        assert any(first <= fragment.line_start <= last for first, last in preview_of(scripted).packed)
+        assert any("┃" in segment.text for y in range(20) for segment in preview_of(scripted).render_line(y))

@@ -11,14 +11,15 @@ from excerpt.tui.messages import Location
 from excerpt.tui.note.requests import LinkFound
 from excerpt.tui.note.window import window_around
 from excerpt.tui.search.reading_controller import ReadingController
-from tests.tui.asked import HeldEngine, hit
+from tests.tui.driver import ManualEngine
+from tests.tui.examples import make_hit
 
-A, B, C = hit("a"), hit("b"), hit("c")
+A, B, C = make_hit("a"), make_hit("b"), make_hit("c")
 
 
 @dataclass
 class Bench:
-    engine: HeldEngine = field(default_factory=HeldEngine)
+    engine: ManualEngine = field(default_factory=ManualEngine)
     changes: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -49,7 +50,7 @@ class Bench:
 def test_a_fragment_is_asked_for_and_shown_when_it_has_come() -> None:
     bench = Bench()
     bench.reading.look_at(Location.of(A), "sync")
-    asked = bench.engine.asked["window"]
+    asked = bench.engine.questions["window"]
     assert (asked.location.fragment_id, asked.query, asked.view.whole) == ("a", "sync", False)
     assert bench.reading.window is None
     bench.answer(A)
@@ -60,13 +61,13 @@ def test_a_note_is_shown_whole_until_another_note_is() -> None:
     bench = Bench()
     bench.look(A)
     assert bench.reading.toggle_whole()
-    assert bench.engine.asked["window"].view.whole
+    assert bench.engine.questions["window"].view.whole
     bench.answer(A)
     bench.reading.toggle_whole()
-    assert not bench.engine.asked["window"].view.whole
+    assert not bench.engine.questions["window"].view.whole
     bench.reading.toggle_whole()
     bench.reading.look_at(Location.of(B), "sync")
-    assert not bench.engine.asked["window"].view.whole
+    assert not bench.engine.questions["window"].view.whole
 
 
 def test_a_memory_is_no_note_to_read_on_in() -> None:
@@ -82,7 +83,7 @@ def test_links_lead_away_from_what_is_selected_and_one_comes_back_to_where_it_wa
     bench.look(A)
     after: list[LinkFound] = []
     bench.reading.ask_link(LinkTo(LinkKind.WIKILINK, "b"), after.append)
-    assert bench.engine.asked["link"].source == "a.md"
+    assert bench.engine.questions["link"].source == "a.md"
     bench.go(B)
     bench.go(C)
     assert (bench.shown, bench.reading.is_away) == ("c", True)
@@ -90,7 +91,7 @@ def test_links_lead_away_from_what_is_selected_and_one_comes_back_to_where_it_wa
     bench.answer(B)
     assert (bench.shown, bench.reading.is_away) == ("b", True)
     assert bench.reading.come_back()
-    assert bench.engine.asked["window"].view.line == 3
+    assert bench.engine.questions["window"].view.line == 3
     bench.answer(A)
     assert (bench.shown, bench.reading.is_away) == ("a", False)
     assert not bench.reading.come_back()
@@ -108,6 +109,6 @@ def test_another_hit_that_is_looked_at_leaves_no_way_back() -> None:
 def test_an_edited_fragment_is_known_by_its_new_id() -> None:
     bench = Bench()
     bench.reading.look_at(Location.of(A), "sync")
-    bench.answer(hit("edited", 4))
+    bench.answer(make_hit("edited", 4))
     assert bench.reading.location is not None
     assert (bench.reading.location.fragment_id, bench.reading.location.line) == ("edited", 4)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
@@ -11,14 +10,9 @@ from textual.widgets import DataTable
 
 from excerpt.kinds import Strategy
 from excerpt.model import Fragment, Hit, Result
-from excerpt.settings import Settings
-from excerpt.tui.search.hit_list import HitList
-from excerpt.tui.search.pane import SearchPane
 from excerpt.tui.search.strategies import StrategiesScreen, alike, compared
 from excerpt.tui.search.why_view import WhyNot
-from tests.tui.conftest import until
-from tests.tui.pictures.steps import results, settled
-from tests.tui.still import StillApp
+from tests.tui.driver import ScriptedApp, hit_list_of, pane_of, screen_of, settle, show_results, until, until_screen
 
 
 def result(strategy: Strategy, ids: str) -> Result:
@@ -53,75 +47,72 @@ def test_one_line_says_what_is_the_same_in_all(lists: tuple[str, str], said: str
     assert alike(compared([result(strategy, ids) for strategy, ids in zip(Strategy, lists, strict=False)])) == said
 
 
-async def opened(pilot: Pilot[None]) -> StrategiesScreen:
+async def open_comparison(pilot: Pilot[None]) -> StrategiesScreen:
     await pilot.press("unbound-compare")
-    await until(pilot, lambda: bool(getattr(pilot.app.screen, "rows", ())), "the answers")
-    assert isinstance(pilot.app.screen, StrategiesScreen)
-    return pilot.app.screen
+    screen = await until_screen(pilot, StrategiesScreen)
+    await until(pilot, lambda: bool(screen.rows), "the answers")
+    return screen
 
 
-async def test_enter_goes_on_with_the_strategy_that_ranks_the_fragment_highest(tmp_path: Path) -> None:
-    app = StillApp(tmp_path, Settings())
-    async with app.run_test(size=(120, 36)) as pilot:
-        await results(pilot)
-        dialog = await opened(pilot)
+async def test_enter_goes_on_with_the_strategy_that_ranks_the_fragment_highest(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(120, 36)) as pilot:
+        await show_results(pilot)
+        dialog = await open_comparison(pilot)
         row = next(row for row in dialog.rows if row.ranks[1] == 1)
         await pilot.press(*["down"] * (dialog.rows.index(row) - dialog.query_one(DataTable).cursor_row))
         await pilot.press("enter")
-        await settled(pilot)
-        selected = app.still.query_one(HitList).selected
-        assert app.still.query_one(SearchPane).strategy is Strategy.ADAPTIVE
+        await settle(pilot)
+        selected = hit_list_of(scripted).selected
+        assert pane_of(scripted).strategy is Strategy.ADAPTIVE
         assert selected is not None
         assert selected.fragment.id == row.fragment.id
 
 
-async def test_the_selected_fragment_is_selected_there_too_and_escape_changes_nothing(tmp_path: Path) -> None:
-    app = StillApp(tmp_path, Settings())
-    async with app.run_test(size=(60, 15)) as pilot:
-        await results(pilot)
-        selected = app.still.query_one(HitList).selected
-        dialog = await opened(pilot)
+async def test_the_selected_fragment_is_selected_there_too_and_escape_changes_nothing(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(60, 15)) as pilot:
+        await show_results(pilot)
+        selected = hit_list_of(scripted).selected
+        dialog = await open_comparison(pilot)
         assert selected is not None
         assert dialog.rows[dialog.query_one(DataTable).cursor_row].fragment.id == selected.fragment.id
         await pilot.press("escape")
-        await until(pilot, lambda: app.screen is app.still, "the dialog to close")
-        assert app.still.query_one(SearchPane).strategy is Strategy.AUTO
+        await until(pilot, lambda: scripted.screen is screen_of(scripted), "the dialog to close")
+        assert pane_of(scripted).strategy is Strategy.AUTO
 
 
-async def test_a_long_title_is_shown_whole(tmp_path: Path) -> None:
-    app = StillApp(tmp_path, Settings())
-    async with app.run_test(size=(80, 24)) as pilot:
-        await results(pilot)
-        dialog = await opened(pilot)
+async def test_a_long_title_is_shown_whole(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        await show_results(pilot)
+        dialog = await open_comparison(pilot)
         found = [result(Strategy.AUTO, "a"), result(Strategy.ADAPTIVE, "b")]
         long = "A title of many words that is far too long for the one line that there is, [bold]to its end"
         hit = replace(found[0].hits[0], fragment=replace(found[0].hits[0].fragment, title=long))
         dialog.handle([replace(found[0], hits=(hit,)), found[1]])
         await pilot.pause()
-        drawn = " ".join(" ".join(strip.text for strip in app.screen._compositor.render_strips()).split())
+        drawn = " ".join(" ".join(strip.text for strip in scripted.screen._compositor.render_strips()).split())
         assert all(word in drawn for word in long.split())
 
 
-async def test_a_strategy_that_the_query_forces_is_said_to_stand_there(tmp_path: Path) -> None:
-    app = StillApp(tmp_path, Settings())
-    async with app.run_test(size=(80, 24)) as pilot:
-        await results(pilot)
-        pane = app.still.query_one(SearchPane)
+async def test_a_strategy_that_the_query_forces_is_said_to_stand_there(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
+        await show_results(pilot)
+        pane = pane_of(scripted)
         assert pane.result is not None
         pane.result = replace(pane.result, query="!s sync conflict", asked=Strategy.SEMANTIC)
-        await opened(pilot)
+        await open_comparison(pilot)
         await pilot.press("enter")
-        await until(pilot, lambda: any("take the !" in toast.message for toast in app._notifications), "the toast")
+        await until(pilot, lambda: any("take the !" in toast.message for toast in scripted._notifications), "the toast")
         assert pane.strategy is Strategy.AUTO
 
 
-async def test_the_palette_asks_why_a_note_is_not_there_and_takes_its_name_at_once(tmp_path: Path) -> None:
-    app = StillApp(tmp_path, Settings())
-    async with app.run_test(size=(80, 24)) as pilot:
+async def test_the_palette_asks_why_a_note_is_not_there_and_takes_its_name_at_once(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(80, 24)) as pilot:
         await pilot.press("unbound-why-not")
-        assert app.screen is app.still
-        await results(pilot)
+        assert scripted.screen is screen_of(scripted)
+        await show_results(pilot)
         await pilot.press("unbound-why-not")
         await until(
-            pilot, lambda: isinstance(app.screen, WhyNot) and bool(app.screen.query("#note:focus")), "the field"
+            pilot,
+            lambda: isinstance(scripted.screen, WhyNot) and bool(scripted.screen.query("#note:focus")),
+            "the field",
         )

@@ -17,35 +17,47 @@ from excerpt.tui.index.controller import IndexController
 from excerpt.tui.pack.bar import PackBar
 from excerpt.tui.pack.panel import BudgetDialog
 from excerpt.tui.questions import AskSearch
-from excerpt.tui.search.hit_list import HitList
-from excerpt.tui.search.preview import Preview
 from excerpt.tui.search.query_bar import AnswerStatus, QueryStatus
 from excerpt.tui.search.why_view import LEGEND, WhyNot
-from tests.tui.asked import failing
-from tests.tui.conftest import AppPilot, at_once, pane_of, screen_of, search, strategy_of, titles, top_screen, until
+from tests.tui.driver import (
+    AppPilot,
+    drawn_text,
+    failing_answer,
+    hit_list_of,
+    notices_of,
+    pane_of,
+    post_keys,
+    preview_of,
+    screen_of,
+    search,
+    titles_of,
+    top_screen,
+    until,
+    until_answered,
+)
 
 
-async def packed(pilot: AppPilot, app: ExcerptApp) -> PackBar:
-    await until(pilot, lambda: pane_of(app).is_up_to_date, "the pack")
-    return screen_of(app).query_one(PackBar)
+async def until_packed(pilot: AppPilot) -> PackBar:
+    await until_answered(pilot)
+    return screen_of(pilot.app).query_one(PackBar)
 
 
 async def test_typing_finds_fragments_and_shows_the_first_in_its_context(app: ExcerptApp) -> None:
     async with app.run_test(size=(100, 30)) as pilot:
-        await search(pilot, app, "sync conflict")
-        assert titles(app)[0] == "Sync"
-        preview = screen_of(app).query_one("#preview", Preview)
+        await search(pilot, "sync conflict")
+        assert titles_of(app)[0] == "Sync"
+        preview = preview_of(app)
         await until(pilot, lambda: preview.window is not None, "the context")
         assert preview.window is not None
-        selected = screen_of(app).query_one(HitList).selected
+        selected = hit_list_of(app).selected
         assert selected is not None
         assert preview.window.fragment.id == selected.fragment.id
 
 
 async def test_the_query_has_the_focus_and_the_arrows_move_the_list(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
-        await search(pilot, app, "conflict")
-        rows = screen_of(app).query_one(HitList)
+        await search(pilot, "conflict")
+        rows = hit_list_of(app)
         await pilot.press("down")
         assert rows.cursor == 1
         await pilot.press("ctrl+p")
@@ -55,12 +67,12 @@ async def test_the_query_has_the_focus_and_the_arrows_move_the_list(app: Excerpt
 
 async def test_tab_marks_and_moves_on_and_the_pack_is_then_of_the_marks(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
-        await search(pilot, app, "conflict")
-        bar = await packed(pilot, app)
-        first = screen_of(app).query_one(HitList).hits[0].fragment
+        await search(pilot, "conflict")
+        bar = await until_packed(pilot)
+        first = hit_list_of(app).hits[0].fragment
         await pilot.press("tab")
         assert bar.marked == 1
-        assert screen_of(app).query_one(HitList).cursor == 1
+        assert hit_list_of(app).cursor == 1
         await until(
             pilot, lambda: bar.pack is not None and {p.path for p in bar.pack.packs} == {first.path}, "its pack"
         )
@@ -68,9 +80,9 @@ async def test_tab_marks_and_moves_on_and_the_pack_is_then_of_the_marks(app: Exc
 
 async def test_marks_outlive_a_new_query(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
-        await search(pilot, app, "conflict")
+        await search(pilot, "conflict")
         await pilot.press("tab", "ctrl+u")
-        await search(pilot, app, "lentil")
+        await search(pilot, "lentil")
         bar = screen_of(app).query_one(PackBar)
         assert bar.marked == 1
         await until(pilot, lambda: bar.pack is not None and bar.pack.query == "lentil", "the pack")
@@ -82,8 +94,8 @@ async def test_copying_leaves_the_pack_as_a_file_and_says_so(
     app: ExcerptApp, places: Places, quiet_clipboard: None
 ) -> None:
     async with app.run_test() as pilot:
-        await search(pilot, app, "sync conflict")
-        bar = await packed(pilot, app)
+        await search(pilot, "sync conflict")
+        bar = await until_packed(pilot)
         await pilot.press("ctrl+y")
         await until(pilot, lambda: bool(list(places.copies_folder().glob("*.md"))), "the copy")
         (file,) = places.copies_folder().glob("*.md")
@@ -97,8 +109,8 @@ async def test_copying_right_after_typing_copies_what_was_typed(
     app: ExcerptApp, places: Places, quiet_clipboard: None
 ) -> None:
     async with app.run_test() as pilot:
-        await search(pilot, app, "conflict")
-        await packed(pilot, app)
+        await search(pilot, "conflict")
+        await until_packed(pilot)
         screen_of(app).query_one("#query", Input).value = "lentils"
         await pilot.press("ctrl+y")
         await until(pilot, lambda: bool(list(places.copies_folder().glob("*.md"))), "the copy")
@@ -110,7 +122,7 @@ async def test_the_fragment_alone_is_copied_as_it_stands_in_the_note(
     app: ExcerptApp, places: Places, quiet_clipboard: None
 ) -> None:
     async with app.run_test() as pilot:
-        await search(pilot, app, "hostile")
+        await search(pilot, "hostile")
         await pilot.press("unbound-copy-fragment")
         await until(pilot, lambda: bool(list(places.copies_folder().glob("*.md"))), "the copy")
         (file,) = places.copies_folder().glob("*.md")
@@ -119,8 +131,8 @@ async def test_the_fragment_alone_is_copied_as_it_stands_in_the_note(
 
 async def test_the_budget_keys_change_the_pack_while_it_is_on_screen(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
-        await search(pilot, app, "conflict")
-        bar = await packed(pilot, app)
+        await search(pilot, "conflict")
+        bar = await until_packed(pilot)
         await pilot.press("unbound-budget-up")
         assert bar.wanted.budget == 3000
         await until(pilot, lambda: bar.pack is not None and bar.pack.budget == 3000, "the larger pack")
@@ -130,7 +142,7 @@ async def test_the_budget_keys_change_the_pack_while_it_is_on_screen(app: Excerp
 
 async def test_a_typed_budget_is_that_of_the_pack_or_what_is_wrong_with_it_is_said(app: ExcerptApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
-        await search(pilot, app, "conflict")
+        await search(pilot, "conflict")
         await pilot.press("escape", "b", *"few", "enter")
         assert isinstance(top_screen(app), BudgetDialog)
         assert "such as 4000 or 4k" in str(top_screen(app).query_one("#told", Static).content)
@@ -142,8 +154,8 @@ async def test_the_pack_is_copied_within_the_budget_that_was_just_typed(
     app: ExcerptApp, places: Places, quiet_clipboard: None
 ) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
-        await search(pilot, app, "conflict")
-        at_once(app, "escape", "b", *"99", "ctrl+y")
+        await search(pilot, "conflict")
+        post_keys(app, "escape", "b", *"99", "ctrl+y")
         await until(pilot, lambda: bool(list(places.copies_folder().glob("*.md"))), "the copy")
         packed = pane_of(app).pack.packed
         assert packed is not None
@@ -155,32 +167,34 @@ async def test_the_pack_is_copied_within_the_budget_that_was_just_typed(
 
 async def test_scope_and_strategy_go_round(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
-        await search(pilot, app, "conflict")
+        await search(pilot, "conflict")
         await pilot.press("unbound-scope", "ctrl+s")
         pane = pane_of(app)
         assert pane.scope is Scope.SECTION
-        assert strategy_of(app) is Strategy.ADAPTIVE
+        assert pane_of(app).strategy is Strategy.ADAPTIVE
         await until(pilot, lambda: pane.result is not None and pane.result.strategy is Strategy.ADAPTIVE, "its answer")
         for _ in range(len(Strategy) - 1):
             await pilot.press("ctrl+s")
-        assert strategy_of(app) is Strategy.AUTO
+        assert pane_of(app).strategy is Strategy.AUTO
 
 
-async def test_enter_opens_the_note_in_the_editor_at_the_line(opened: Path, app: ExcerptApp, vault: Path) -> None:
+async def test_enter_opens_the_note_in_the_editor_at_the_line(
+    editor_arguments: Path, app: ExcerptApp, vault: Path
+) -> None:
     async with app.run_test() as pilot:
-        await search(pilot, app, "sync conflict")
-        hit = screen_of(app).query_one(HitList).selected
+        await search(pilot, "sync conflict")
+        hit = hit_list_of(app).selected
         assert hit is not None
         await pilot.press("enter")
-        await until(pilot, opened.exists, "the editor")
+        await until(pilot, editor_arguments.exists, "the editor")
         place = f"{vault / hit.fragment.path}:{hit.fragment.line_start}"
-        assert opened.read_text().splitlines() == ["--goto", place]
+        assert editor_arguments.read_text().splitlines() == ["--goto", place]
 
 
 async def test_escape_closes_what_is_open_then_goes_to_the_list_and_never_empties_the_query(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
-        await search(pilot, app, "conflict")
-        field, rows = screen_of(app).query_one("#query", Input), screen_of(app).query_one(HitList)
+        await search(pilot, "conflict")
+        field, rows = screen_of(app).query_one("#query", Input), hit_list_of(app)
         await pilot.press("ctrl+o", "slash", "escape")
         assert (field.has_focus, pane_of(app).pack_panel.display) == (True, False)
         await pilot.press("escape")
@@ -193,7 +207,7 @@ async def test_escape_closes_what_is_open_then_goes_to_the_list_and_never_emptie
 
 async def test_the_focused_list_takes_single_letters(app: ExcerptApp, places: Places, quiet_clipboard: None) -> None:
     async with app.run_test() as pilot:
-        await search(pilot, app, "conflict")
+        await search(pilot, "conflict")
         await pilot.press("shift+tab", "j", "space", "k", "y")
         assert screen_of(app).query_one(PackBar).marked == 1
         await until(pilot, lambda: bool(list(places.copies_folder().glob("*.md"))), "the copy")
@@ -203,30 +217,32 @@ async def test_the_focused_list_takes_single_letters(app: ExcerptApp, places: Pl
 
 async def test_no_hits_say_what_was_tried(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
-        await search(pilot, app, '"xyzzyqwv"')
+        await search(pilot, '"xyzzyqwv"')
         notice = screen_of(app).query_one("#notice", Notice)
-        assert titles(app) == []
+        assert titles_of(app) == []
         assert notice.display
         assert "xyzzyqwv" in notice.said.title
         assert "Words, closeness and meaning" in notice.said.sentence
 
 
-async def test_where_nothing_is_found_enter_takes_what_may_have_been_meant(app: ExcerptApp, opened: Path) -> None:
+async def test_where_nothing_is_found_enter_takes_what_may_have_been_meant(
+    app: ExcerptApp, editor_arguments: Path
+) -> None:
     async with app.run_test() as pilot:
-        await search(pilot, app, '"lentl"')
+        await search(pilot, '"lentl"')
         notice = screen_of(app).query_one("#notice", Notice)
         await until(pilot, lambda: notice.said.title.startswith('Did you mean "lentil"?'), "the other query")
         await pilot.press("enter")
-        await until(pilot, lambda: titles(app) == ["Lentil soup"], "its hits")
+        await until(pilot, lambda: titles_of(app) == ["Lentil soup"], "its hits")
         assert pane_of(app).query_text == '"lentil"'
-        assert not opened.exists()
+        assert not editor_arguments.exists()
 
 
 async def test_above_hits_that_answer_nothing_the_query_that_may_be_meant_is_taken_by_completing(
     app: ExcerptApp,
 ) -> None:
     async with app.run_test(size=(140, 30)) as pilot:
-        await search(pilot, app, "lxntxl")
+        await search(pilot, "lxntxl")
         found = screen_of(app).query_one("#found")
         await until(pilot, lambda: "did you mean lentil?" in str(found.border_title), "the other query")
         await pilot.press("ctrl+space")
@@ -236,7 +252,7 @@ async def test_above_hits_that_answer_nothing_the_query_that_may_be_meant_is_tak
 async def test_a_strategy_that_took_over_from_the_one_asked_for_is_named(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
         await pilot.press("ctrl+s")
-        await search(pilot, app, "xyzzyqwv")
+        await search(pilot, "xyzzyqwv")
         result = pane_of(app).result
         assert result is not None
         status = screen_of(app).query_one(QueryStatus)
@@ -249,7 +265,7 @@ async def test_a_strategy_that_took_over_from_the_one_asked_for_is_named(app: Ex
 async def test_above_the_list_it_is_said_which_strategy_found_nothing(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
         await pilot.press("ctrl+s")
-        await search(pilot, app, "zzqqxx")
+        await search(pilot, "zzqqxx")
         result = pane_of(app).result
         assert result is not None
         assert result.strategy is Strategy.SEMANTIC
@@ -273,7 +289,7 @@ async def test_how_sure_the_answer_is_stands_beside_the_strategy(
 
 async def test_a_list_of_filters_alone_is_said_to_be_newest_first(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
-        await search(pilot, app, "tag:howto")
+        await search(pilot, "tag:howto")
         status = screen_of(app).query_one(QueryStatus)
         assert str(status.render()).startswith("newest first · 3 hits")
 
@@ -288,44 +304,40 @@ async def test_where_there_is_little_room_the_status_says_how_sure_and_how_many(
 
 async def test_where_nothing_is_found_the_list_has_no_title_and_no_empty_panel_beside_it(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
-        await search(pilot, app, "conflict")
+        await search(pilot, "conflict")
         assert pane_of(app).side.display
         await pilot.press("ctrl+u")
-        await search(pilot, app, "tag:nowhere")
-        assert not titles(app)
+        await search(pilot, "tag:nowhere")
+        assert not titles_of(app)
         assert not pane_of(app).side.display
         assert screen_of(app).query_one("#found").border_title == ""
 
 
 async def test_hits_that_answer_nothing_stand_faint_under_an_honest_line(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
-        await search(pilot, app, "conflict")
+        await search(pilot, "conflict")
         pane, found = pane_of(app), screen_of(app).query_one("#found")
-        title = screen_of(app).query_one(HitList).get_component_styles("hit--title")
+        title = hit_list_of(app).get_component_styles("hit--title")
         sure = pane.result
         assert sure is not None
         pane.result = replace(sure, hits=tuple(replace(hit, confidence=Confidence.NOTHING) for hit in sure.hits))
         await pilot.pause()
         assert found.border_title == "Nothing here answers this; the nearest are below"
-        faint = screen_of(app).query_one(HitList).get_component_styles("hit--title")
+        faint = hit_list_of(app).get_component_styles("hit--title")
         assert (faint.color, faint.text_style.bold) != (title.color, title.text_style.bold)
-        assert titles(app)
+        assert titles_of(app)
         pane.result = replace(sure, hits=tuple(replace(hit, confidence=Confidence.LIKELY) for hit in sure.hits))
         await pilot.pause()
         assert found.border_title == "hits"
         assert not found.has_class("-unanswered")
 
 
-def drawn_of(app: ExcerptApp) -> str:
-    return "\n".join(strip.text for strip in app.screen._compositor.render_strips())
-
-
 async def test_why_says_what_each_word_gave_and_why_it_is_not_higher(app: ExcerptApp) -> None:
     async with app.run_test(size=(180, 60)) as pilot:
-        await search(pilot, app, "sync conflct laptop")
+        await search(pilot, "sync conflct laptop")
         await pilot.press("down", "ctrl+t")
-        await until(pilot, lambda: "Rank by strategy" in drawn_of(app), "the explanation")
-        drawn = drawn_of(app)
+        await until(pilot, lambda: "Rank by strategy" in drawn_text(app), "the explanation")
+        drawn = drawn_text(app)
         result = pane_of(app).result
         assert result is not None
         assert "2nd: " in drawn
@@ -337,30 +349,30 @@ async def test_why_says_what_each_word_gave_and_why_it_is_not_higher(app: Excerp
 
 async def test_why_answers_for_any_other_note(app: ExcerptApp) -> None:
     async with app.run_test(size=(100, 60)) as pilot:
-        await search(pilot, app, '"sync conflict"')
+        await search(pilot, '"sync conflict"')
         pane_of(app).action_why_not()
         await until(pilot, lambda: bool(top_screen(app).query("#note:focus")), "the field")
         await pilot.press(*"merging", "enter")
-        await until(pilot, lambda: "Merging.md" in drawn_of(app), "the other note")
+        await until(pilot, lambda: "Merging.md" in drawn_text(app), "the other note")
         assert isinstance(top_screen(app), WhyNot)
         screen = top_screen(app)
         screen.query_one("#note", Input).value = "[/red] nobody"
         await pilot.press("enter")
-        await until(pilot, lambda: "No note here is called [/red] nobody." in drawn_of(app), "the answer")
+        await until(pilot, lambda: "No note here is called [/red] nobody." in drawn_text(app), "the answer")
         await pilot.press("escape")
         assert top_screen(app) is screen_of(app)
 
 
 async def test_a_note_called_nearly_so_is_asked_for_by_enter_once_more(app: ExcerptApp) -> None:
     async with app.run_test(size=(100, 60)) as pilot:
-        await search(pilot, app, "sync conflict")
+        await search(pilot, "sync conflict")
         pane_of(app).action_why_not()
         await until(pilot, lambda: bool(top_screen(app).query("#note:focus")), "the field")
         await pilot.press(*"mergign", "enter")
-        await until(pilot, lambda: "Did you mean Merging.md?" in drawn_of(app), "the name that is near")
-        assert "asks for Merging.md" in drawn_of(app)
+        await until(pilot, lambda: "Did you mean Merging.md?" in drawn_text(app), "the name that is near")
+        assert "asks for Merging.md" in drawn_text(app)
         await pilot.press("enter")
-        await until(pilot, lambda: "Rank by strategy" in drawn_of(app), "why it is where it is")
+        await until(pilot, lambda: "Rank by strategy" in drawn_text(app), "why it is where it is")
         assert top_screen(app).query_one("#note", Input).value == "Merging.md"
 
 
@@ -378,10 +390,10 @@ async def test_a_budget_of_the_settings_is_kept_until_a_key_changes_it(vault: Pa
 @pytest.mark.parametrize("size", [(60, 15), (80, 24), (200, 60)])
 async def test_hostile_names_and_text_are_shown_not_obeyed(app: ExcerptApp, size: tuple[int, int]) -> None:
     async with app.run_test(size=size) as pilot:
-        await search(pilot, app, "hostile")
-        await until(pilot, lambda: screen_of(app).query_one("#preview", Preview).window is not None, "the context")
+        await search(pilot, "hostile")
+        await until(pilot, lambda: preview_of(app).window is not None, "the context")
         await pilot.pause()
-        drawn = "\n".join(strip.text for strip in app.screen._compositor.render_strips())
+        drawn = drawn_text(app)
         assert "Hostile [bold]x" in drawn
         assert "\x1b" not in drawn
         assert "\u202e" not in drawn
@@ -393,16 +405,16 @@ async def test_a_search_that_fails_says_so_where_the_hits_would_stand_and_in_one
     # The end of a build repeats the query, and its answer would replace the error.
     monkeypatch.setattr(IndexController, "start", lambda _index: None)
     async with app.run_test() as pilot:
-        await search(pilot, app, "lentil")
+        await search(pilot, "lentil")
         notice = screen_of(app).query_one("#notice", Notice)
         with monkeypatch.context() as broken:
-            broken.setattr(AskSearch, "answer", failing("A part of it is missing."))
+            broken.setattr(AskSearch, "answer", failing_answer("A part of it is missing."))
             for _ in range(3):
                 pane_of(app).search()
-                await until(pilot, lambda: pane_of(app).is_up_to_date, "an answer")
+                await until_answered(pilot)
         await until(pilot, lambda: notice.display and notice.said.serious, "the error")
         assert notice.said.sentence == "A part of it is missing."
-        toasts = [toast.message for toast in app._notifications]
+        toasts = notices_of(app)
         assert len([message for message in toasts if message.startswith("A part of it is missing.")]) == 1
         await pilot.press("s")
         await until(pilot, lambda: pane_of(app).result is not None, "the next answer")

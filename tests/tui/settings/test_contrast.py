@@ -11,13 +11,10 @@ from textual.screen import ModalScreen
 from textual.widgets import Input
 from textual.widgets._toast import Toast
 
-from excerpt.settings import Settings
 from excerpt.tui.search.query_bar import QueryBar, QuerySpan, QueryStatus
 from excerpt.tui.settings.themes import load_theme, theme_files
-from tests.tui.conftest import until
 from tests.tui.contrast import READABLE, Pair, contrast, drawn_pairs, probe
-from tests.tui.pictures.steps import panel_shown, ready, settled
-from tests.tui.still import StillApp
+from tests.tui.driver import ScriptedApp, open_index, press, screen_of, settle, until
 
 SHIPPED = {name: load_theme(file) for name, file in theme_files(Path("no own ones")).items()}
 SAFE = ("contrast-dark", "contrast-light")
@@ -41,7 +38,7 @@ def test_the_line_above_the_pane_that_has_the_focus_is_told_from_others_without_
 class Looker:
     """A collector of the theme's colour pairs drawn on the screen, each with the place where it was first found."""
 
-    def __init__(self, app: StillApp) -> None:
+    def __init__(self, app: ScriptedApp) -> None:
         self.app = app
         theme, self.names = probe(load_theme(theme_files(Path("no own ones"))["harbour"]))
         app.register_theme(theme)
@@ -62,32 +59,32 @@ DIALOGS = (
 )
 
 
-async def asked(pilot: Pilot[None], query: str) -> None:
+async def enter_query(pilot: Pilot[None], query: str) -> None:
     pilot.app.screen.query_one("#query", Input).value = query
-    await settled(pilot)
+    await settle(pilot)
 
 
 async def show_everything(pilot: Pilot[None], looker: Looker) -> None:
     """Show lists, context, panels, dialogs, tabs and toasts: everything with its own colours."""
-    await ready(pilot)
-    await asked(pilot, "sync conflict")
+    await open_index(pilot)
+    await enter_query(pilot, "sync conflict")
     looker.look()
     await pilot.press("tab")
-    await settled(pilot)
+    await settle(pilot)
     await look_at_query(pilot, looker)
     for key in ("ctrl+o", "ctrl+t", "unbound-related", "unbound-map"):
-        await panel_shown(pilot, key)
+        await press(pilot, key)
         looker.look()
     await pilot.press("escape")
     for key in (*DIALOGS, "theme"):
         await (pilot.app.run_action("change_theme") if key == "theme" else pilot.press(key))
-        await until(pilot, lambda: pilot.app.screen is not looker.app.still, f"what {key} opens")
+        await until(pilot, lambda: pilot.app.screen is not screen_of(looker.app), f"what {key} opens")
         await pilot.pause(0.1)
         looker.look()
         while isinstance(dialog := pilot.app.screen, ModalScreen):
             dialog.dismiss()
             await until(pilot, lambda dialog=dialog: pilot.app.screen is not dialog, "it to close")  # type: ignore[misc]
-    await asked(pilot, "conflict of interest")
+    await enter_query(pilot, "conflict of interest")
     looker.look()
     for key in ("f3", "f4", "unbound-show-index"):
         await pilot.press(key)
@@ -113,13 +110,12 @@ async def look_at_query(pilot: Pilot[None], looker: Looker) -> None:
     looker.look()
     await pilot.press("escape")
     bar.put(query)
-    await settled(pilot)
+    await settle(pilot)
 
 
-async def test_whatever_is_drawn_can_be_read_in_every_theme(tmp_path: Path) -> None:
-    app = StillApp(tmp_path, Settings())
-    async with app.run_test(size=(100, 30), notifications=True) as pilot:
-        looker = Looker(app)
+async def test_whatever_is_drawn_can_be_read_in_every_theme(scripted: ScriptedApp) -> None:
+    async with scripted.run_test(size=(100, 30), notifications=True) as pilot:
+        looker = Looker(scripted)
         await show_everything(pilot, looker)
     assert len(looker.seen) > 25
     told: list[str] = []

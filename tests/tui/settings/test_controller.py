@@ -13,7 +13,7 @@ from excerpt.settings import Places, Settings, settings_of
 from excerpt.tui.settings.controller import SettingsController
 
 
-async def begun(vault: Path, places: Places, **files: str) -> SettingsController:
+async def start_controller(vault: Path, places: Places, **files: str) -> SettingsController:
     places.config.mkdir(parents=True)
     for name, text in files.items():
         (places.config / f"{name}.toml").write_text(text)
@@ -25,7 +25,7 @@ async def begun(vault: Path, places: Places, **files: str) -> SettingsController
 async def test_what_was_chosen_for_this_time_stays_until_a_file_says_something_else_about_it(
     vault: Path, places: Places
 ) -> None:
-    controller = await begun(vault, places, excerpt="[search]\nlimit = 7\n")
+    controller = await start_controller(vault, places, excerpt="[search]\nlimit = 7\n")
     chosen = controller.in_effect.search
     controller.in_effect = replace(controller.in_effect, search=replace(chosen, strategy=Strategy.SEMANTIC))
     places.settings_file.write_text("[search]\nlimit = 9\n")
@@ -37,7 +37,7 @@ async def test_what_was_chosen_for_this_time_stays_until_a_file_says_something_e
 
 
 async def test_a_file_is_read_again_only_when_it_is_another(vault: Path, places: Places) -> None:
-    controller = await begun(vault, places)
+    controller = await start_controller(vault, places)
     assert not await controller.have_files_changed()
     places.vault_settings_file(vault).parent.mkdir(parents=True, exist_ok=True)
     places.vault_settings_file(vault).write_text("[pack]\nbudget = 777\n")
@@ -50,7 +50,7 @@ async def test_a_file_is_read_again_only_when_it_is_another(vault: Path, places:
 async def test_a_file_that_is_not_valid_is_an_error_once_and_leaves_the_settings_as_they_are(
     vault: Path, places: Places
 ) -> None:
-    controller = await begun(vault, places)
+    controller = await start_controller(vault, places)
     places.settings_file.write_text("[pack]\nbugdet = 777\n")
     with pytest.raises(SettingsError, match=r"pack\.budget"):
         await controller.read()
@@ -59,7 +59,7 @@ async def test_a_file_that_is_not_valid_is_an_error_once_and_leaves_the_settings
 
 
 async def test_a_file_is_made_without_a_setting_and_never_written_over(vault: Path, places: Places) -> None:
-    controller = await begun(vault, places)
+    controller = await start_controller(vault, places)
     controller.make_file(places.settings_file)
     assert places.settings_file.read_text().startswith("#:schema")
     assert settings_of(vault, places) == Settings()

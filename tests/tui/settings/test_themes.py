@@ -15,9 +15,8 @@ from excerpt.settings import Places, ScreenSettings, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.settings.theme_picker import ThemeList, ThemePicker
 from excerpt.tui.settings.themes import ThemeController, load_theme, theme_files
-from tests.tui.conftest import until
 from tests.tui.contrast import READABLE, contrast
-from tests.tui.still import StillApp
+from tests.tui.driver import ScriptedApp, screen_of, until
 
 SHIPPED = theme_files(Path("no own themes"))
 
@@ -65,15 +64,15 @@ async def test_a_broken_or_unknown_theme_falls_back_and_is_told_in_one_toast(vau
         assert "broken.toml" in toast.message
 
 
-def shaded(tmp_path: Path, **own: str) -> StillApp:
+def app_with_themes(tmp_path: Path, **own: str) -> ScriptedApp:
     """Return an app with settings under `tmp_path`, and user themes given by name and text."""
     (tmp_path / "config/themes").mkdir(parents=True)
     for name, text in own.items():
         (tmp_path / f"config/themes/{name}.toml").write_text(text)
-    return StillApp(tmp_path, Settings())
+    return ScriptedApp(tmp_path)
 
 
-async def picking(pilot: Pilot[None]) -> ThemePicker:
+async def open_theme_picker(pilot: Pilot[None]) -> ThemePicker:
     app = pilot.app
     await until(pilot, lambda: "phosphor" in app.available_themes, "the themes")
     await app.run_action("change_theme")
@@ -85,9 +84,9 @@ async def picking(pilot: Pilot[None]) -> ThemePicker:
 async def test_the_screen_is_drawn_in_the_theme_under_the_cursor_and_escape_gives_the_old_one_back(
     tmp_path: Path,
 ) -> None:
-    app = shaded(tmp_path)
+    app = app_with_themes(tmp_path)
     async with app.run_test() as pilot:
-        picker = await picking(pilot)
+        picker = await open_theme_picker(pilot)
         names = [name for name, _ in picker.query_one(ThemeList).rows]
         assert names == sorted(SHIPPED)
         await pilot.press("down")
@@ -101,11 +100,11 @@ async def test_the_screen_is_drawn_in_the_theme_under_the_cursor_and_escape_give
 async def test_a_theme_that_is_chosen_is_written_into_the_settings_and_nothing_else_there_is_touched(
     tmp_path: Path,
 ) -> None:
-    app = shaded(tmp_path, mine='primary = "#88ff88"\nbackground = "#001000"\n')
+    app = app_with_themes(tmp_path, mine='primary = "#88ff88"\nbackground = "#001000"\n')
     settings = tmp_path / "config/excerpt.toml"
     settings.write_text("[screen]  # mine\neditor = 'vi'\n")
     async with app.run_test() as pilot:
-        picker = await picking(pilot)
+        picker = await open_theme_picker(pilot)
         assert picker.query_one(ThemeList).rows[-1] == ("mine", "yours, dark")
         await pilot.press("end", "enter")
         await until(pilot, lambda: "mine" in settings.read_text().replace("# mine", ""), "the file")
@@ -114,7 +113,7 @@ async def test_a_theme_that_is_chosen_is_written_into_the_settings_and_nothing_e
 
 
 async def test_a_theme_of_ones_own_is_drawn_anew_when_its_file_is_saved(tmp_path: Path) -> None:
-    app = shaded(tmp_path, mine='primary = "#88ff88"\nbackground = "#001000"\n')
+    app = app_with_themes(tmp_path, mine='primary = "#88ff88"\nbackground = "#001000"\n')
     file = tmp_path / "config/themes/mine.toml"
     async with app.run_test() as pilot:
         await until(pilot, lambda: "mine" in app.available_themes, "the themes")
@@ -123,7 +122,7 @@ async def test_a_theme_of_ones_own_is_drawn_anew_when_its_file_is_saved(tmp_path
         file.write_text('primary = "#88ff88"\nbackground = "#ff0000"\n')
         os.utime(file, ns=(1, 1))
         app.look_at_theme()
-        await until(pilot, lambda: app.still.styles.background.r > 200, "the new ground")
+        await until(pilot, lambda: screen_of(app).styles.background.r > 200, "the new ground")
         file.write_text("primary = ")
         os.utime(file, ns=(2, 2))
         app.look_at_theme()

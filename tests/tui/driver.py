@@ -1,0 +1,570 @@
+"""How a test drives the app: start it, wait, press keys, and ask for what is on the screen.
+
+`app` (see conftest) is the app on a small real vault. `ScriptedApp` has a fictitious vault and an engine with scripted
+answers, the same at every run. Run either with `app.run_test()`; the functions below take its pilot or the app. For
+tests without a screen, `ManualEngine`, `ManualClock` and `ManualLoop` act only when the test says so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from queue import Queue
+from typing import Any, TypeVar
+
+from textual import events
+from textual.app import App
+from textual.keys import _character_to_key
+from textual.message import Message
+from textual.pilot import Pilot
+from textual.screen import Screen
+from textual.widget import Widget
+from textual.widgets import Input
+
+from excerpt.errors import ExcerptError
+from excerpt.insight.overview_parts import Overview, Place
+from excerpt.insight.render import as_markdown
+from excerpt.insight.suggest import Completion, Direction, Suggestion
+from excerpt.kinds import Strategy
+from excerpt.model import Hit, Result, Span, Status
+from excerpt.search.engine import Engine
+from excerpt.search.explain_note import Absence, AbsenceKind, NoteExplanation
+from excerpt.search.interpretation import QueryReading, QueryWarning
+from excerpt.search.query import conditions, unpaired_quotation_mark
+from excerpt.settings import Places, Settings
+from excerpt.tui.app import ExcerptApp
+from excerpt.tui.engine_worker import EngineWorker
+from excerpt.tui.main_screen import MainScreen
+from excerpt.tui.memory.controller import AskBadges
+from excerpt.tui.memory.pane import AskStandings, MemoryPane
+from excerpt.tui.memory.worker import MemoryWorker
+from excerpt.tui.messages import Failure, IndexOpened, Location
+from excerpt.tui.note.requests import AskLink, AskWindow, LinkFound
+from excerpt.tui.note.window import NoteWindow, window_around
+from excerpt.tui.pack.packer import AskCost, AskPack
+from excerpt.tui.questions import (
+    AskCompletions,
+    AskCorrection,
+    AskDrill,
+    AskMap,
+    AskMarkdown,
+    AskNarrowed,
+    AskOverview,
+    AskPassage,
+    AskReading,
+    AskRelated,
+    AskSearch,
+    AskSpans,
+    AskSuggestions,
+)
+from excerpt.tui.request_thread import Answer, EventLoop, Numbered, Question, Request, RequestThread
+from excerpt.tui.search.hit_list import HitList
+from excerpt.tui.search.pane import SearchPane
+from excerpt.tui.search.preview import Preview
+from excerpt.tui.search.side_panel import PanelView, SidePanel
+from excerpt.tui.search.strategies import AskStrategies
+from excerpt.tui.search.why_view import AskWhy
+from excerpt.tui.session import Session
+from tests.pack.vaults import Vault
+from tests.tui.examples import (
+    GARDEN,
+    OVERVIEW,
+    STATUS,
+    SYNC_NOTES,
+    TAGS,
+    VAULT,
+    WATCHED,
+    badges_of,
+    check_sources,
+    find_spans,
+    make_explanation,
+    make_map,
+    make_related,
+    ranked_hit,
+)
+
+TIMEOUT_SECONDS = 60.0
+"""Seconds until a wait fails: far more than any step takes, as other tests may keep the machine busy."""
+
+AppPilot = Pilot[None]
+
+# --- wait -------------------------------------------------------------------------------------------------------------
+
+
+async def until(pilot: AppPilot, reached: Callable[[], bool], what: str) -> None:
+    """Let the app run until `reached()` is true, or fail."""
+    deadline = time.monotonic() + TIMEOUT_SECONDS
+    while not reached():
+        if time.monotonic() > deadline:
+            raise AssertionError(f"timed out waiting for {what}")
+        await pilot.pause()
+        await asyncio.sleep(0.01)
+
+
+async def until_index(pilot: AppPilot) -> None:
+    """Wait until the index is open."""
+    await until(pilot, lambda: status_of(pilot.app) is not None, "the index")
+
+
+async def until_tabs(pilot: AppPilot) -> None:
+    """Wait until the main screen has all its tabs."""
+    await until(pilot, lambda: bool(screen_of(pilot.app).query(MemoryPane)), "the tabs")
+
+
+async def until_result(pilot: AppPilot, query: str) -> None:
+    """Wait until the Search tab has the result of `query`."""
+    pane = pane_of(pilot.app)
+    await until(pilot, lambda: pane.result is not None and pane.result.query == query, f"the answer to {query}")
+
+
+async def until_answered(pilot: AppPilot) -> None:
+    """Wait until the list, the pack, the memories and the side panel of the Search tab are up to date, and drawn."""
+    await until(pilot, lambda: _is_answered(pane_of(pilot.app)), "the answers")
+    await pilot.pause()
+
+
+def _is_answered(pane: SearchPane) -> bool:
+    if not (pane.is_up_to_date and pane.side.is_answered and pane.memories.is_answered):
+        return False
+    shown = pane.side.map.vault_map if pane.side.view is PanelView.MAP else None
+    query = pane.result.query if pane.result is not None else pane.query_one("#query", Input).value
+    return shown is None or shown.query == query
+
+
+AnyScreen = TypeVar("AnyScreen", bound=Screen[Any])
+
+
+async def until_screen(pilot: AppPilot, kind: type[AnyScreen]) -> AnyScreen:
+    """Wait until a screen of that class, such as a dialog, is in front, and return it."""
+    app = pilot.app
+    await until(pilot, lambda: isinstance(app.screen, kind) and app.screen.is_mounted, kind.__name__)
+    await pilot.pause()
+    assert isinstance(app.screen, kind)
+    return app.screen
+
+
+async def settle(pilot: AppPilot) -> None:
+    """Wait until everything is answered and drawn, the selected hit's passage and cost included."""
+    pane, hits, preview = pane_of(pilot.app), hit_list_of(pilot.app), preview_of(pilot.app)
+
+    def is_settled() -> bool:
+        hit, window = hits.selected, preview.window
+        is_current = (hit and hit.fragment.id) == (window and window.fragment.id)
+        return is_current and pane.pack.cost_is_known and _is_answered(pane)
+
+    await until(pilot, is_settled, "the answers and the passage")
+    await pilot.pause()
+
+
+# --- press keys -------------------------------------------------------------------------------------------------------
+
+
+def post_keys(app: App[Any], *keys: str) -> None:
+    """Post all keys before the app handles the first."""
+    for key in keys:
+        name = _character_to_key(key) if len(key) == 1 and not key.isalnum() else key
+        app.post_message(events.Key(name, key if len(key) == 1 else None))
+
+
+async def press(pilot: AppPilot, *keys: str) -> None:
+    """Press keys, and wait for the answers after each."""
+    for key in keys:
+        await pilot.press(key)
+        await until_answered(pilot)
+
+
+async def type_text(pilot: AppPilot, text: str) -> None:
+    """Type a text in one burst, as a terminal delivers pasted or fast text."""
+    post_keys(pilot.app, *text)
+    await pilot.pause()
+
+
+async def search(pilot: AppPilot, query: str, *keys: str) -> None:
+    """Type a query once the index is open, wait for its hits, then `press` keys."""
+    await until_index(pilot)
+    await type_text(pilot, query)  # an earlier answer to the same query may still be there
+    await until_result(pilot, query)
+    if keys:
+        await until_answered(pilot)
+        await press(pilot, *keys)
+
+
+async def search_and_wait(pilot: AppPilot, query: str) -> HitList:
+    """Search, wait for the pack and the memories as well, and return the hit list."""
+    await search(pilot, query)
+    await until_answered(pilot)
+    return hit_list_of(pilot.app)
+
+
+async def type_query(pilot: AppPilot, query: str) -> None:
+    """Type a query, and wait until everything is answered and drawn."""
+    await type_text(pilot, query)
+    await settle(pilot)
+
+
+# --- ask what is on the screen ----------------------------------------------------------------------------------------
+
+
+def screen_of(app: App[Any]) -> MainScreen:
+    """Return the main screen, even below a dialog."""
+    screen = app.screen_stack[0]
+    assert isinstance(screen, MainScreen)
+    return screen
+
+
+def top_screen(app: App[Any]) -> Screen[object]:
+    """Return the screen in front: the main screen or a dialog."""
+    return app.screen
+
+
+def pane_of(app: App[Any]) -> SearchPane:
+    return screen_of(app).query_one(SearchPane)
+
+
+def hit_list_of(app: App[Any]) -> HitList:
+    return screen_of(app).query_one(HitList)
+
+
+def preview_of(app: App[Any]) -> Preview:
+    return screen_of(app).query_one("#preview", Preview)
+
+
+def side_of(app: App[Any]) -> SidePanel:
+    return screen_of(app).query_one(SidePanel)
+
+
+def status_of(app: App[Any]) -> Status | None:
+    return screen_of(app).index.state.status
+
+
+def titles_of(app: App[Any]) -> list[str]:
+    """Return the titles of the hits listed."""
+    return [hit.fragment.title for hit in hit_list_of(app).hits]
+
+
+def notices_of(app: App[Any]) -> list[str]:
+    """Return the messages of the notices shown."""
+    return [notice.message for notice in app._notifications]
+
+
+def drawn_lines(widget: Widget) -> list[str]:
+    """Return the text of a widget's lines."""
+    return [widget.render_line(y).text.rstrip() for y in range(widget.size.height)]
+
+
+def drawn_text(app: App[Any]) -> str:
+    """Return the text of the whole screen."""
+    return "\n".join(strip.text for strip in app.screen._compositor.render_strips())
+
+
+# --- the app with scripted answers ------------------------------------------------------------------------------------
+
+
+def places_under(home: Path) -> Places:
+    return Places(home / "config", home / "cache", home / "data", home / "state")
+
+
+class SynchronousRequests(RequestThread):
+    """A request thread that answers each request at once, without a thread."""
+
+    def _put(self, asked: Numbered) -> None:
+        self._do(asked)
+
+    def _let_draw(self, asked: Numbered) -> None:
+        """Do nothing: no request waits."""
+
+
+class ScriptedEngine(EngineWorker):
+    """An engine without an index: it finds the fragments with words of the query, those with most matches first."""
+
+    def __init__(self, vault: Path, places: Places, loop: EventLoop) -> None:
+        super().__init__(vault, places, Settings(), loop)
+        self._requests = SynchronousRequests("engine", loop)
+        self.notes = Vault({**SYNC_NOTES, **GARDEN}, "o200k")
+        self.topic = ""
+
+    def start(self) -> None:
+        """Do nothing, as there is no thread."""
+
+    @property
+    def is_open(self) -> bool:
+        return True
+
+    def open(self, is_repeat: bool = False) -> None:
+        """Do nothing: the test posts the messages of the index."""
+
+    def search(self, query: str, strategy: Strategy) -> Result:
+        words = [word for word in query.casefold().split() if ":" not in word]
+        matches = [(fragment, find_spans(fragment.text.casefold(), words)) for fragment in self.notes.fragments]
+        ranked = sorted((match for match in matches if match[1]), key=lambda match: -len(match[1]))
+        has_all = any(all(word in fragment.text.casefold() for word in words) for fragment, _ in ranked)
+        hits = [ranked_hit(fragment, spans, rank, has_all) for rank, (fragment, spans) in enumerate(ranked)]
+        primary = Strategy.PROXIMITY if strategy is Strategy.AUTO else strategy
+        return Result(query, strategy, primary, tuple(hits), len(hits), 6.2, STATUS.generation)
+
+    def ask(
+        self,
+        question: Question[Engine, Answer],
+        on_answer: Callable[[Answer], object],
+        on_failure: Callable[[Failure], object] | None = None,
+        *,
+        is_interim: bool = False,
+    ) -> None:
+        run = partial(self._answer_to, question)
+        self._requests.ask(Request(question.kind, question.priority, run, on_answer, on_failure, is_interim))
+
+    def _answer_to(self, question: Question[Engine, object]) -> Any:  # what the questions below are answered with  # noqa: PLR0911, PLR0912 - one for each question
+        """Return the scripted answer: a hit is explained as the second one, and a note by name is never found."""
+        match question:
+            case AskSearch(query=query, strategy=strategy):
+                return self.search(query, strategy)
+            case AskSpans(result=result):
+                return result
+            case AskPack(packer=packer, request=request):
+                return packer.pack(self.notes, request)
+            case AskCost():
+                return question.packer.cost(self.notes, question.request, question.mark)
+            case AskWindow():
+                return _window_of(question, self.notes)
+            case AskRelated(path=path, line=line):
+                near = [each for each in self.notes.fragments if each.path in SYNC_NOTES]
+                return make_related(near, path, line)
+            case AskMap(query=query):
+                return make_map(query)
+            case AskNarrowed(query=query, filter=condition):
+                return f"{condition} {query}"
+            case AskBadges(memories=memories, fragments=fragments):
+                return badges_of(memories, fragments)
+            case AskStandings(memories=memories):
+                return check_sources(memories, self.notes)
+            case AskOverview(topic=topic):
+                self.topic = topic
+                made = OVERVIEW if "sync" in topic else Overview("", 800, "o200k", 7, None, 0, 0, 0, 1_204, 171)
+                return replace(made, topic=topic), None
+            case AskMarkdown(overview=overview):
+                return as_markdown(overview), 420
+            case AskDrill(query=query, filters=filters):
+                return " ".join((*filters, query))
+            case AskLink(to=to):
+                return self._link_to(to.address)
+            case AskPassage(place=place):
+                return self._passage_at(place)
+            case AskReading(query=query, thoroughly=thoroughly):
+                at = unpaired_quotation_mark(query) if thoroughly else -1
+                warnings = (QueryWarning(at, at + 1, 'a " is still open'),) if at >= 0 else ()
+                return QueryReading(conditions(query), warnings)
+            case AskCompletions(operator=operator, value=value):
+                tags = [tag for tag in TAGS if operator in ("#", "tag") and tag.startswith(value)]
+                mark = "#" if operator == "#" else "tag:"
+                return tuple(Completion(f"{mark}{tag}", tag, TAGS[tag]) for tag in tags)
+            case AskSuggestions(query=query):
+                narrower = Suggestion(Direction.NARROWER, "tag:sync", f"tag:sync {query}", 2)
+                wider = Suggestion(Direction.WIDER, "or [bold]同步", f"{query} | [bold]同步", 14)
+                return narrower, wider
+            case AskCorrection(query=query):
+                return query.replace("konflict", "conflict") if "konflict" in query else ""
+            case AskStrategies(query=query):
+                found = [self.search(query, strategy) for strategy in Strategy]
+                # Rotate the hits of each, so that all move.
+                return tuple(replace(one, hits=one.hits[at:] + one.hits[:at]) for at, one in enumerate(found))
+            case AskWhy(query=query, asked=asked, about=str(about)):
+                reason = f"“{query}” is in no passage of {about}.md, and none is near it in meaning."
+                absent = Absence(AbsenceKind.UNMATCHED, reason)
+                return NoteExplanation(query, asked, about, f"{about}.md", absent)
+            case AskWhy(query=query, asked=asked, about=Hit() as hit):
+                return make_explanation(query, asked, hit)
+        raise AssertionError(question)
+
+    def _link_to(self, address: str) -> LinkFound:
+        there = next((each for each in self.notes.fragments if each.path == f"{address}.md"), None)
+        if there is None:
+            return LinkFound(told=f"There is no note {address} in the vault yet.")
+        return LinkFound(Location(there.id, there.path, there.line_start))
+
+    def _passage_at(self, place: Place) -> NoteWindow:
+        text = self.notes.note_text(place.path)
+        there = next(each for each in self.notes.fragments if each.path == place.path)
+        lines = "\n".join(text.split("\n")[place.line_start - 1 : place.line_end])
+        fragment = replace(there, line_start=place.line_start, line_end=place.line_end, text=lines)
+        return window_around(text, fragment, find_spans(lines.casefold(), self.topic.casefold().split()))
+
+
+def _window_of(question: AskWindow, notes: Vault) -> NoteWindow | None:
+    """Return the note with the query's words marked, and the first sentence as the nearest."""
+    fragment = notes.fragment(question.location.fragment_id)
+    if fragment is None:
+        return None
+    text, sentence = notes.note_text(fragment.path), fragment.text.find(". ", 20) + 1
+    near = (Span(0, sentence),) if question.location.by_meaning and sentence else ()
+    words = [word for word in question.query.casefold().split() if ":" not in word]
+    elsewhere = [
+        (number, (span.start, span.end))
+        for number, line in enumerate(text.split("\n"), 1)
+        for span in find_spans(line.casefold(), words)
+    ]
+    view, headings = replace(question.view, near=near), notes.sections(fragment.path)
+    return window_around(text, fragment, question.location.spans, view, headings=headings, elsewhere=elsewhere)
+
+
+class ScriptedScreen(MainScreen):
+    """A main screen that indexes nothing; `post_messages` plays its threads and processes."""
+
+    def __init__(
+        self,
+        vault: Path,
+        settings: Settings,
+        places: Places,
+        session: Session,
+        *,
+        use_settings: Callable[[Settings], object],
+    ) -> None:
+        super().__init__(vault, settings, places, {}, session, use_settings=use_settings)
+        self.index.engine = ScriptedEngine(vault, places, self)
+        self.memories.worker = MemoryWorker(vault, replace(places, cache=places.data / "cache"), settings, self)
+
+
+class ScriptedApp(ExcerptApp):
+    """The app on a fictitious vault; memories are real files under `data`."""
+
+    def __init__(self, data: Path, settings: Settings | None = None) -> None:
+        self.scripted_places = Places(data / "config", VAULT.parent / ".cache/excerpt", data, data / "state")
+        self._opened_with = (VAULT, settings or Settings(), self.scripted_places)
+        super().__init__(*self._opened_with, {})
+
+    def get_default_screen(self) -> ScriptedScreen:
+        return ScriptedScreen(*self._opened_with, self._session, use_settings=self.use_settings)
+
+
+async def post_messages(pilot: AppPilot, *messages: Message) -> None:
+    """Post messages to the main screen as its threads and processes do, once its tabs exist."""
+    await until_tabs(pilot)
+    for message in messages:
+        screen_of(pilot.app).post_from_thread(message)
+    await pilot.pause()
+
+
+async def open_index(pilot: AppPilot) -> None:
+    """Report to the main screen that the index is open and its vault is being watched."""
+    await post_messages(pilot, IndexOpened(STATUS), WATCHED)
+    await until_index(pilot)
+
+
+async def show_results(pilot: AppPilot) -> None:
+    """Search the fictitious vault for `sync conflict`."""
+    await open_index(pilot)
+    await type_query(pilot, "sync conflict")
+
+
+# --- without a screen -------------------------------------------------------------------------------------------------
+
+
+class ManualLoop:
+    """An event loop that queues messages and calls from threads until the test takes them, in order."""
+
+    def __init__(self) -> None:
+        self._queue: Queue[Message | Callable[[], object]] = Queue()
+
+    def call_from_thread(self, function: Callable[[], object]) -> None:
+        self._queue.put(function)
+
+    def post_from_thread(self, message: Message) -> None:
+        self._queue.put(message)
+
+    @property
+    def is_empty(self) -> bool:
+        return self._queue.empty()
+
+    def step(self) -> Message | None:
+        """Wait for the next item: return a message, or call a function and return None."""
+        item = self._queue.get(timeout=TIMEOUT_SECONDS)
+        if isinstance(item, Message):
+            return item
+        item()
+        return None
+
+    def next(self) -> Message:
+        """Call functions until a message comes, and return it."""
+        while (message := self.step()) is None:
+            pass
+        return message
+
+
+class ManualEngine:
+    """An engine that keeps the newest question of each kind in `questions` until `answer` is called."""
+
+    is_open = True
+
+    def __init__(self) -> None:
+        self.questions: dict[str, Any] = {}
+        self._on_answer: dict[str, Callable[[Any], object]] = {}
+        self._on_failure: dict[str, Callable[[Failure], object] | None] = {}
+
+    def ask(
+        self,
+        question: Question[Engine, Answer],
+        on_answer: Callable[[Answer], object],
+        on_failure: Callable[[Failure], object] | None = None,
+    ) -> None:
+        self.questions[question.kind] = question
+        self._on_answer[question.kind] = on_answer
+        self._on_failure[question.kind] = on_failure
+
+    def forget(self, kind: str) -> None:
+        self.questions.pop(kind, None)
+        self._on_answer.pop(kind, None)
+
+    def waits(self, kind: str) -> bool:
+        return kind in self._on_answer
+
+    def answer(self, kind: str, answer: object) -> None:
+        del self.questions[kind]
+        self._on_answer.pop(kind)(answer)
+
+    def fail(self, kind: str, failure: Failure) -> None:
+        del self.questions[kind], self._on_answer[kind]
+        if (on_failure := self._on_failure.pop(kind)) is not None:
+            on_failure(failure)
+
+
+def failing_answer(message: str) -> Callable[..., object]:
+    """Return a stand-in for a question's `answer` that raises an error."""
+
+    def fail(*_: object) -> object:
+        raise ExcerptError(message, "Wait.")
+
+    return fail
+
+
+@dataclass(eq=False)
+class ScheduledCall:
+    """A scheduled call."""
+
+    clock: ManualClock
+    seconds: float
+    call: Callable[[], object]
+
+    def stop(self) -> None:
+        if self in self.clock.waiting:
+            self.clock.waiting.remove(self)
+
+
+class ManualClock:
+    """A clock that makes a scheduled call once `pass_time` reaches its time."""
+
+    def __init__(self) -> None:
+        self.waiting: list[ScheduledCall] = []
+
+    def after(self, seconds: float, call: Callable[[], object]) -> ScheduledCall:
+        waiting = ScheduledCall(self, seconds, call)
+        self.waiting.append(waiting)
+        return waiting
+
+    def pass_time(self, seconds: float) -> None:
+        due = [each for each in self.waiting if each.seconds <= seconds]
+        for each in due:
+            each.stop()
+            each.call()
