@@ -284,7 +284,7 @@ class Vault:
         self._keep_to_owner()
         report = build(self.folder, self._index, self.settings, on_progress, wait=_LOCK_SECONDS)
         if report.rebuilt:
-            self._notice(f"made anew: {report.rebuilt}")
+            self._notice(f"rebuilt: {report.rebuilt}")
         return report
 
     def _keep_to_owner(self) -> None:
@@ -448,7 +448,7 @@ class Vault:
 
         kept = followed(read_marks(self._where.marks_file(self.folder)), self._snapshot)
         if not kept.marks:
-            raise NotFoundError("nothing is marked in this vault: mark fragments in the app with the tab key.")
+            raise NotFoundError("no fragment is marked in this vault. Mark some in the app with the tab key.")
         return kept
 
     def _with_memories(self, kept: SavedMarks) -> Moving:
@@ -588,7 +588,7 @@ class StoredVault(Vault):
     def refresh(self, on_progress: OnProgress | None = None) -> BuildReport:  # noqa: ARG002 - as of a folder
         """Raise StoreUnusableError: only a push updates a store."""
         raise StoreUnusableError(
-            f"{self._address.shown} is brought up to date where its notes are.",
+            f"{self._address.shown} is updated where its notes are.",
             "There: `excerpt push VAULT --to ADDRESS`.",
         )
 
@@ -705,7 +705,7 @@ class Memories:
         for hint in recaller.hints:
             self._notice(hint.said)
         if recaller.unranked:
-            self._notice(f"memories were looked for by words alone: {recaller.unranked}")
+            self._notice(f"memories were searched by words only: {recaller.unranked}")
         if not (check_sources or stale is not None) or not found:
             return tuple(found)
         snapshot = self._snapshot()

@@ -12,7 +12,7 @@ class ExcerptError(Exception):
     code (2 for wrong usage, 3 for what cannot be done).
     """
 
-    title = "excerpt cannot go on"
+    title = "excerpt cannot continue"
     exit_code = 3
 
     def __init__(self, message: str, hint: str = "") -> None:
@@ -40,8 +40,8 @@ class VaultEmptiedError(VaultError):
 
     def __init__(self, vault: str, notes: int) -> None:
         super().__init__(
-            f"No note is left in {vault}, but its index holds {notes:,}: the index was left as it is.",
-            "Bring its files back (is its disk there?), or say that it is empty: `excerpt index --accept-empty`.",
+            f"{vault} has no notes any more, but its index has {notes:,}. The index is kept.",
+            "Restore its files (is its disk mounted?), or index it as empty: `excerpt index --accept-empty`.",
         )
         self.notes = notes
 
@@ -115,5 +115,5 @@ class StreamError(ExcerptError):
 class NotFoundError(ExcerptError):
     """What was asked for by name (a note, a heading, lines of it) is not in the vault's index, or is not one thing."""
 
-    title = "It is not there"
+    title = "It does not exist"
     exit_code = 1

@@ -44,7 +44,7 @@ def _plain(value: object) -> Any:
         return float(value)
     if isinstance(value, PurePath):
         return str(value)
-    raise TypeError(f"{type(value).__name__} has no form in JSON")
+    raise TypeError(f"{type(value).__name__} cannot be written as JSON")
 
 
 def picked(value: object, *names: str) -> dict[str, Any]:

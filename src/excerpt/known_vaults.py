@@ -129,7 +129,7 @@ def check_breadth(vault: Path, where: Places) -> None:
     if named := too_broad(where, vault, home):
         raise VaultError(
             f"{vault} is {named}: every note below it would be indexed.",
-            "Name the folder of your notes, or insist with `excerpt index --accept-all`, naming this one.",
+            "Name the folder of your notes, or use `excerpt index --accept-all` with this one.",
         )
 
 
@@ -265,8 +265,8 @@ def recognise(where: Places, vault: Path, *, offer: bool = False) -> tuple[str, 
         try:
             taken, _ = _move_data(where, vault, gone[0].slug, leave=False)
         except OSError as error:
-            return (f"What is kept of {gone[0].path} could not be taken over: {error}. Nothing of it is lost.",)
-        return (f"This vault was at {gone[0].path} before: {taken} came along.",) if taken else ()
+            return (f"The data of {gone[0].path} could not be transferred: {error}. Nothing is lost.",)
+        return (f"This vault was at {gone[0].path} before. Moved from there: {taken}.",) if taken else ()
     return tuple(_offered(former, vault) for former in formers if offer and former.kept)
 
 
@@ -311,20 +311,18 @@ def adopt(where: Places, vault: Path, named: str) -> str:
     if Path(named).name != named or not (where.data / "memories" / named).is_dir():
         slug = vault_slug(Path(named).expanduser())
     if slug == vault_slug(vault):
-        raise ExcerptError(f"{named} is this vault itself.", "Name the folder in which it was before.")
+        raise ExcerptError(f"{named} is this vault itself.", "Name the folder where it was before.")
     path = _path_of(where, slug) or named
     try:
         taken, left = _move_data(where, vault, slug, leave=_is_there(path, vault))
     except OSError as error:
-        raise ExcerptError(
-            f"What is kept of {path} could not be taken over: {error}. Nothing of it is lost."
-        ) from error
+        raise ExcerptError(f"The data of {path} could not be transferred: {error}. Nothing is lost.") from error
     if not taken and not left:
         raise ExcerptError(
-            f"Nothing is kept of a vault at {named}.", "`excerpt doctor` names memories without a vault."
+            f"There is no data of a vault at {named}.", "`excerpt doctor` names memories without a vault."
         )
-    kept_apart = f" Left as it was, as this vault has its own: {left}." if left else ""
-    return f"Taken over from {path}: {taken or 'nothing'}.{kept_apart}"
+    kept_apart = f" Not transferred, as this vault has its own: {left}." if left else ""
+    return f"Transferred from {path}: {taken or 'nothing'}.{kept_apart}"
 
 
 def command_for(former: FormerVault, vault: Path | None) -> str:
@@ -472,10 +470,8 @@ def _memories(folder: Path) -> int:
 def _offered(former: FormerVault, vault: Path) -> str:
     command = command_for(former, vault)
     if former.is_there:
-        return f"{former.path} holds the same notes, and has {former.kept}. To have them here too: {command}"
-    return (
-        f"This may be the vault that was at {former.path}, of which is kept: {former.kept}. To have it here: {command}"
-    )
+        return f"{former.path} has the same notes, and {former.kept}. To copy these: {command}"
+    return f"This may be the vault that was at {former.path}. Data kept of it: {former.kept}. To transfer it: {command}"
 
 
 def _move_data(where: Places, vault: Path, slug: str, *, leave: bool) -> tuple[str, str]:

@@ -214,7 +214,7 @@ class Hint:
 
     @property
     def said(self) -> str:
-        return f"`{self.written}` is no filter; did you mean `{self.instead}`?"
+        return f"`{self.written}` is not a filter; did you mean `{self.instead}`?"
 
 
 @dataclass(frozen=True, slots=True)

@@ -114,6 +114,6 @@ def program_command(argv: Sequence[str], *, platform: str = sys.platform) -> lis
             if sign := _OF_CMD.search(argument):
                 raise ExcerptError(
                     f"{argv[0]} is a batch file, and {argument!r} has a {sign[0]!r}, which it could run as a command.",
-                    "Name the program's .exe in its place.",
+                    "Name the program's .exe instead.",
                 )
     return [program, *argv[1:]]

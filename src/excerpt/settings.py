@@ -85,8 +85,8 @@ class AttachmentSettings:
     """What is read beside the notes. A file over a limit is skipped, or read as far as it goes, and named."""
 
     read: bool = setting(True, "Read PDFs, slides, documents, sheets, canvases and others too.")
-    weight: Share = setting(0.8, "What an attachment counts beside a note, 0 to 1.")
-    ocr: Ocr = setting(Ocr.OFF, "Read images and scanned pages by OCR: auto takes tesseract if it is there.")
+    weight: Share = setting(0.8, "Weight of an attachment beside a note, 0 to 1.")
+    ocr: Ocr = setting(Ocr.OFF, "Read images and scanned pages by OCR: auto uses tesseract if installed.")
     max_bytes: Bytes = setting(64 * 1024 * 1024, "Larger attachments are skipped.")
     max_pages: Positive = setting(2000, "Pages read of one attachment.")
 
@@ -95,9 +95,9 @@ class AttachmentSettings:
 class VaultSettings:
     """Which files are notes, and in what language."""
 
-    extensions: tuple[Extension, ...] = setting((".md", ".markdown"), "Endings of files that are notes.")
-    include: tuple[str, ...] = setting((), "Patterns, as in a .gitignore, of what to read; if empty, everything.")
-    exclude: tuple[str, ...] = setting((), 'Patterns of what not to read; "!" in front reads it after all.')
+    extensions: tuple[Extension, ...] = setting((".md", ".markdown"), "File name endings of notes.")
+    include: tuple[str, ...] = setting((), "Patterns, as in a .gitignore, of files to read; if empty, all.")
+    exclude: tuple[str, ...] = setting((), 'Patterns of files not to read; "!" in front reads them after all.')
     max_bytes: Bytes = setting(16 * 1024 * 1024, "Larger files are skipped.")
     language: Language = setting("", 'The language of all notes, as "de"; if empty, detected.')
     attachments: AttachmentSettings = field(default_factory=AttachmentSettings)
@@ -107,8 +107,8 @@ class VaultSettings:
 class EmbeddingSettings:
     """The embedding model; where it is `multilingual`, meaning counts as much in other languages as in English."""
 
-    model: str = setting("", "Folder or name of a model2vec model; if empty, the one that ships.")
-    multilingual: bool = setting(False, "The model reads other languages than English too.")
+    model: str = setting("", "Folder or name of a model2vec model; if empty, the model that ships with excerpt.")
+    multilingual: bool = setting(False, "The model supports languages other than English.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ class BoostSettings:
     """Which signals beside the query count."""
 
     links: bool = setting(True, "Raise notes that many matching notes link to.")
-    recency: bool = setting(False, "Raise notes that were changed lately.")
+    recency: bool = setting(False, "Raise notes that changed recently.")
     use: bool = setting(True, "Raise notes that you opened or copied; if off, that is not recorded.")
 
 
@@ -133,10 +133,10 @@ class SearchSettings:
 @dataclass(frozen=True, slots=True)
 class PackSettings:
     budget: Count = setting(4000, "Most tokens of a pack, sources included.")
-    tokenizer: str = setting("o200k", "Whose tokens; also the path of a tokenizer.json.")
+    tokenizer: str = setting("o200k", "Tokenizer: a name, or the path of a tokenizer.json.")
     scope: Scope = setting(Scope.NEIGHBORS, "How far a hit is grown: none, to its neighbors, its section or its note.")
     neighbors: Count = setting(1, "Fragments on each side of a hit, in the scope neighbors.")
-    limit: Positive = setting(8, "From how many of the best hits to pack when none is marked.")
+    limit: Positive = setting(8, "Number of best hits to pack when none is marked.")
     format: Format = setting(Format.MARKDOWN, "How a pack is written.")
     question: bool = setting(False, "Put the query below the passages.")
     template: str = setting("", "File for the format template, relative to the settings.")
@@ -144,7 +144,7 @@ class PackSettings:
 
 @dataclass(frozen=True, slots=True)
 class MemorySettings:
-    in_search: bool = setting(True, "Show memories among the hits, and what you remembered with a sign.")
+    in_search: bool = setting(True, "Show memories among the hits, and a sign at fragments you remembered.")
     recall_first: bool = setting(False, "Show memories before the hits.")
 
 
@@ -156,7 +156,7 @@ class ScreenSettings:
         default_factory=dict,
         metadata={MEANING: 'Commands for attachments, by kind: pdf = "zathura -P {page} {file}".'},
     )
-    restore: bool = setting(True, "Bring back query, selection, tab and panes; if off, they are not kept.")
+    restore: bool = setting(True, "Restore query, selection, tab and panes; if off, they are not saved.")
     plain: bool = setting(False, "Letters and ASCII signs instead of lines and blocks; no motion.")
     motion: bool = setting(True, "If off, nothing moves by itself.")
     keys: dict[str, str] = field(
@@ -324,7 +324,7 @@ def open_vault(path: str | Path) -> Path:
         next(vault.iterdir(), None)
         return vault.resolve()
     except (FileNotFoundError, NotADirectoryError, RuntimeError):  # RuntimeError: the ~ of a user there is not
-        raise VaultError(f"There is no folder at {vault}.", "Give the path of a folder of Markdown notes.") from None
+        raise VaultError(f"There is no folder at {vault}.", "Name a folder of Markdown notes.") from None
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
         raise VaultError(
             f"{vault} cannot be read: {getattr(error, 'strerror', None) or error}.", "Check its permissions."
@@ -362,7 +362,7 @@ def _read(file: Path) -> dict[str, Any]:
         return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:  # brackets too deep
         raise SettingsError(
-            f"{file} is not valid TOML: {error}.", "Mend it, or run `excerpt config --check`."
+            f"{file} is not valid TOML: {error}.", "Correct it, or run `excerpt config --check`."
         ) from error
 
 
@@ -378,8 +378,8 @@ def check_settings(raw: dict[str, Any], file: Path) -> None:
         raise SettingsError(f"{file}: {key} is not valid: {reason[:1].lower()}{reason[1:]}.", hint) from error
     language = settings.vault.language
     if language and language not in LANGUAGES:
-        hint = _nearest(language, LANGUAGES) or f"Known here: {', '.join(LANGUAGES)}."
-        raise SettingsError(f"{file}: vault.language is not valid: {language!r} is no language known here.", hint)
+        hint = _nearest(language, LANGUAGES) or f"Known: {', '.join(LANGUAGES)}."
+        raise SettingsError(f"{file}: vault.language is not valid: {language!r} is not a supported language.", hint)
 
 
 def _speak_over(under: dict[str, Any], over: dict[str, Any]) -> None:
@@ -430,7 +430,7 @@ def _reject_unknown(raw: dict[str, Any], shape: type[Any], file: Path, above: tu
             import difflib
 
             near = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
-            hint = f"Did you mean {'.'.join((*above, near[0]))}?" if near else f"Known here: {', '.join(known)}."
+            hint = f"Did you mean {'.'.join((*above, near[0]))}?" if near else f"Known: {', '.join(known)}."
             raise SettingsError(f"{file}: unknown key {dotted}.", hint)
         if isinstance(value, dict) and is_dataclass(hints[key]):
             _reject_unknown(value, hints[key], file, (*above, key))

@@ -117,8 +117,8 @@ def _describe(shapes: dict[str, Any], shape: type[Any]) -> None:
 #
 # Only what a program changes comes through here; the files are read by `settings`.
 
-_FOR_ALL = "# Settings for all vaults; saved changes hold at once. A vault's own: `excerpt config --vault V --edit`"
-_FOR_ONE = "# Settings of one vault, over those for all: only what differs.\n# The vault: {vault}"
+_FOR_ALL = "# Settings for all vaults; saved changes apply at once. A vault's own: `excerpt config --vault V --edit`"
+_FOR_ONE = "# Settings of one vault, which override those for all vaults.\n# The vault: {vault}"
 
 Value = bool | int | float | str | list[str]
 
@@ -200,7 +200,7 @@ def parsed(text: str, file: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise SettingsError(f"{file} is not valid TOML: {error}.", "Mend it first.") from error
+        raise SettingsError(f"{file} is not valid TOML: {error}.", "Correct it first.") from error
 
 
 def _said(values: Mapping[str, Any]) -> dict[str, Any]:

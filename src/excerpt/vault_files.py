@@ -66,7 +66,7 @@ class OpenFolder:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             return "It is not a file but a device, pipe or socket."
         if self.descriptor < 0 and not _is_inside(descriptor, self._whole / name, self.vault):
-            return "It is reached by a link out of the vault."
+            return "A link out of the vault leads to it."
         return ""
 
     @property
@@ -117,11 +117,11 @@ def _check_names(*names: str) -> None:
 
 def _unopened(error: OSError | ValueError) -> UnopenedError:
     if isinstance(error, ValueError):  # or one that holds what no path can
-        return UnopenedError("It is no path of a file in the vault.")
+        return UnopenedError("It is not the path of a file in the vault.")
     if error.errno == errno.ENOENT:
         return UnopenedError("It vanished before it could be read.")
     if error.errno in _LINK_ERRORS:
-        return UnopenedError("It, or a folder above it, has become a link, which is not followed.")
+        return UnopenedError("It, or a folder above it, has become a link, and links are not followed.")
     return UnopenedError(f"It cannot be read: {error.strerror or error}.", "Check its permissions.")
 
 

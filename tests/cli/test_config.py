@@ -47,7 +47,7 @@ def test_check_says_that_a_file_is_valid(excerpt: Excerpt, settings_file: Path) 
 @pytest.mark.parametrize(
     ("keys", "said"),
     [
-        ('copy-pack = "ctrl+s"', "ctrl+s is both"),
+        ('copy-pack = "ctrl+s"', "ctrl+s is used for both"),
         ('copy-pak = "f9"', "copy-pack?"),
         ('quit = "ctrl+i"', "ctrl+i"),
     ],

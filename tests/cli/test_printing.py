@@ -77,7 +77,7 @@ def test_json_has_the_fields_of_values_in_their_order_at_any_depth(capsys: pytes
 
 
 def test_what_has_no_form_in_json_is_not_made_one() -> None:
-    with pytest.raises(TypeError, match="range has no form in JSON"):
+    with pytest.raises(TypeError, match="range cannot be written as JSON"):
         as_data({"lines": range(3)})
 
 

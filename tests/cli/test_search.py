@@ -44,7 +44,7 @@ def test_a_reader_sees_rank_place_lines_and_text_and_the_summary_beside(excerpt:
     assert second.startswith("     Sync.md:9 · ")
     assert third == "     A sync conflict arises when two devices change one note before they meet."
     assert answer.err.startswith("excerpt: ")
-    assert "proximity leads" in answer.err or "adaptive leads" in answer.err
+    assert "strategy: proximity" in answer.err or "strategy: adaptive" in answer.err
 
 
 def test_a_program_gets_one_object(excerpt: Excerpt, vault: Path) -> None:
@@ -174,14 +174,14 @@ class TestConfidence:
         answer = excerpt("search", "sync conflict", "--vault", vault)
         assert answer.out.split("\n")[1].endswith(f" · {confidence}")
         assert f"confidence: {confidence}" in answer.err
-        assert "Nothing here answers" not in answer.err
+        assert "No note answers" not in answer.err
 
     def test_where_nothing_answers_this_is_said_in_words(
         self, excerpt: Excerpt, vault: Path, sure: Callable[[Confidence], None]
     ) -> None:
         sure(Confidence.NOTHING)
         answer = excerpt("search", "sync conflict", "--vault", vault)
-        assert "Nothing here answers" in answer.err.split("\n")[0]
+        assert "No note answers" in answer.err.split("\n")[0]
         assert answer.out.split("\n")[1].endswith(" · no answer")
 
     def test_a_program_gets_it_of_hit_and_answer(

@@ -45,11 +45,11 @@ def test_what_is_written_outside_or_in_the_editor_comes_into_the_list(shell: Map
         app.press("ctrl+g")
         app.wait_for("Search for commands")
         app.type("The index")
-        app.wait_for("how far it is")
+        app.wait_for("its progress")
         app.press("enter")
-        app.wait_for("changes    seen as they happen", "no file was skipped", " Pause ")
+        app.wait_for("changes    noticed at once", "no file was skipped", " Pause ")
         app.press("tab", "enter")
-        app.wait_for("2 notes · paused", " Go on ")
+        app.wait_for("2 notes · paused", " Continue ")
         app.press("ctrl+q")
         assert app.wait_exit() == 0
     assert indexers_of(vault) == []

@@ -170,13 +170,13 @@ def press(app: Terminal, *offers: str) -> None:
 def key_by_help(app: Terminal, what: str) -> str:
     """Return the key that the help lists for `what`."""
     press(app, "? help" if " ? help" in app.text else "F1 help")
-    app.wait_for("A key, or what it does")
+    app.wait_for("A key or an action")
     app.type(what)
-    app.wait_gone("A key, or what it does")
+    app.wait_gone("A key or an action")
     app.wait_until(lambda: bool(rows_of_help(app, what)), f"to say the key for {what!r}")
     row = rows_of_help(app, what)[0]
     app.press("esc")
-    app.wait_for("A key, or what it does")
+    app.wait_for("A key or an action")
     app.press("esc")
     app.wait_gone("─ Keys ─")
     return row.split()[0]
@@ -272,7 +272,7 @@ def test_someone_copies_a_thousand_tokens_by_five_keys_behind_the_query(
         app.press("esc")
         app.wait_for("space mark")
         app.press("b")
-        app.wait_for("^y take and copy the pack", "such as 4000 or 4k")
+        app.wait_for("^y set and copy the pack", "such as 4000 or 4k")
         app.press("1", "k")
         app.wait_for(" 1k ")
         copied = copied_by(app, lambda: app.press("ctrl+y"))
@@ -472,8 +472,8 @@ def test_someone_changes_the_theme_and_a_key(shell: Mapping[str, str], garden: P
         app.press("down")
         app.wait_for("▌ excerpt-light")
         press(app, "⏎ keep")
-        app.wait_for("excerpt-light is the theme from now on")
-        run_by_name(app, "Settings: open their file")
+        app.wait_for("excerpt-light is now the theme")
+        run_by_name(app, "Settings: open the file")
         app.wait_until((editor.parent / "arguments").exists, "to run the editor")
         app.wait_back()
         settings = home / "config" / "excerpt.toml"

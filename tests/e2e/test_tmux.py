@@ -130,7 +130,7 @@ def test_a_large_pack_is_in_the_buffer_of_tmux_and_in_the_clipboard_outside(
     start: Start, vault: Path, home: Path, setting: str
 ) -> None:
     tmux = start(vault, f"set -s set-clipboard {setting}")
-    copy_pack(tmux, "copied by tmux Kept as")
+    copy_pack(tmux, "copied by tmux Saved as")
     text = kept_copy(home)
     assert reached(tmux) == text
     assert tmux.run("show-buffer") == text
@@ -140,7 +140,7 @@ def test_where_the_terminal_outside_has_no_clipboard_it_is_said_that_tmux_alone_
     start: Start, vault: Path, home: Path
 ) -> None:
     tmux = start(vault, term="linux")
-    copy_pack(tmux, "copied by tmux into its own buffer alone")
+    copy_pack(tmux, "copied by tmux, its own buffer only")
     assert tmux.run("show-buffer") == kept_copy(home)
     assert tmux.terminal.copied() == []
 
@@ -158,7 +158,7 @@ def test_where_nothing_can_be_known_it_is_said_so_and_where_the_file_is(
     start: Start, vault: Path, home: Path, tmp_path: Path
 ) -> None:
     tmux = start(vault, "set -s set-clipboard off", path=str(tmp_path / "nowhere"))
-    copy_pack(tmux, "unconfirmed Kept as")
+    copy_pack(tmux, "unconfirmed Saved as")
     assert kept_copy(home)
     (file,) = (home / "state" / "copies").iterdir()
     assert file.name in toast(tmux.terminal)

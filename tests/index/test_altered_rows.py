@@ -133,7 +133,7 @@ def test_what_was_altered_is_told_and_never_shown_and_the_next_build_mends_it(
     for name, answer in _answers(index, settings).items():
         if isinstance(answer, IndexUnusableError):
             assert "a row of the catalog is damaged" in answer.message
-            assert answer.hint == "Run `excerpt index`: it will be made anew."
+            assert answer.hint == "Run `excerpt index` to rebuild it."
             errors += 1
         else:
             assert answer == right[name], name

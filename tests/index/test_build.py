@@ -542,7 +542,7 @@ def test_another_model_makes_all_vectors_anew_and_says_so(
     build(vault, index, settings)
     other = replace(settings, embedding=EmbeddingSettings(str(models[1])))
     report = build(vault, index, other)
-    assert "the vectors, from the catalog: the embedding model is another one" in report.rebuilt
+    assert "the vectors, from the catalog: the embedding model changed" in report.rebuilt
     assert report.embedded == report.fragments
     snapshot = Snapshot.open(index, other)
     assert snapshot.vectors.vectors.shape == (report.fragments, 24)
@@ -594,7 +594,7 @@ def test_another_analyzer_makes_the_words_anew_from_the_catalog(
     build(vault, index, settings)
     monkeypatch.setattr(changes, "ANALYZER_VERSION", ANALYZER_VERSION + 1)
     report = build(vault, index, settings)
-    assert report.rebuilt == "the lexical index, from the catalog: words are told apart differently now"
+    assert report.rebuilt == "the lexical index, from the catalog: words are split differently now"
     assert (report.changed, report.embedded) == (0, 0)
     assert build(vault, index, settings).rebuilt == ""
 
@@ -606,7 +606,7 @@ def test_another_cut_reads_all_notes_again(
     build(vault, index, settings)
     monkeypatch.setattr(fragments, "FRAGMENTS_VERSION", FRAGMENTS_VERSION + 1)
     report = build(vault, index, settings)
-    assert "cut or stemmed differently" in report.rebuilt
+    assert "splitting or stemming changed" in report.rebuilt
     assert (report.changed, report.embedded) == (1, 0)
     assert build(vault, index, settings).rebuilt == ""
 
@@ -619,7 +619,7 @@ def test_another_language_in_the_settings_reads_all_notes_again(
     assert found(index, settings, "haus") == []
     german = replace(settings, vault=VaultSettings(language="de"))
     report = build(vault, index, german)
-    assert "cut or stemmed differently" in report.rebuilt
+    assert "splitting or stemming changed" in report.rebuilt
     assert found(index, german, "haus") == ["Roses.md"]
     assert build(vault, index, german).rebuilt == ""
     build(vault, index, settings)

@@ -36,11 +36,11 @@ CASES = {
     "separators that are no line ends": Case("one\u2028two\x0cthree\x0bfour\x85five\n\na zeppelin\n", "", 3),
     "utf-16 with cr": Case("one\r\ra zeppelin".encode("utf-16"), "UTF-16", 3),
     # --- encodings
-    "utf-16 without a mark": Case("one\n\na zeppelin\n".encode("utf-16-le"), "UTF-16, without saying so", 3),
+    "utf-16 without a mark": Case("one\n\na zeppelin\n".encode("utf-16-le"), "UTF-16 without a byte order mark", 3),
     "big5": Case(("繁體中文的筆記，用來測試編碼。" * 20 + "\n\na zeppelin\n").encode("big5"), "big5", 3),
     "cut in a character": Case("日本語のノート\n\na zeppelin 日本".encode()[:-1], "1 broken character", 3),
     "surrogates as bytes": Case(
-        b"one two " * 40 + b"\xed\xa0\xbd\xed\xb8\x80\n\na zeppelin\n", "not UTF-8 throughout", 3
+        b"one two " * 40 + b"\xed\xa0\xbd\xed\xb8\x80\n\na zeppelin\n", "Parts of it are not UTF-8", 3
     ),
     "two encodings": Case("Größe ".encode() * 30 + "Größe ".encode("latin-1") * 30 + b"\n\na zeppelin", "1252", 3),
     "a zero here and there": Case("one\0two three four five six seven eight nine ten\n" * 3 + "\na zeppelin\n", "", 5),
@@ -79,7 +79,7 @@ CASES = {
 SKIPPED = {
     "a pdf": (b"%PDF-1.4\nx", "not text"),
     "a picture": (b"\x89PNG\r\n\x1a\nx", "not text"),
-    "zeros": (bytes(1000), "nothing but zeros"),
+    "zeros": (bytes(1000), "only zero bytes"),
 }
 DEEP = "/".join(f"d{number}" for number in range(40))
 

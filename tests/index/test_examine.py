@@ -132,7 +132,7 @@ def test_a_file_that_was_skipped_is_not_taken_for_a_new_note(
     health = look()
     assert health.stale == []
     assert sum(health.skipped.values()) == 1
-    assert "zeros" in next(iter(health.skipped))
+    assert "zero bytes" in next(iter(health.skipped))
 
 
 def test_a_note_that_was_cut_by_other_code_is_not_indexed_yet(look: Look, built: Path) -> None:
@@ -179,7 +179,7 @@ def test_a_change_that_no_time_tells_of_is_found_by_content_alone(
     assert build(vault, built, settings).changed == 0
     assert said(look(quick=True)) == []
     health = look()
-    assert said(health) == ["garden/Soil.md: Its file holds another text than the index, with the same time and size."]
+    assert said(health) == ["garden/Soil.md: Its file has a different text from the index, but the same time and size."]
     mend(health)
     assert said(look()) == []
 
@@ -193,25 +193,25 @@ TEA = "(SELECT id FROM notes WHERE path = 'Tea.md')"
     [
         (
             f"UPDATE fragments SET line_start = line_start + 1 WHERE note = {ROSES} AND ordinal = 0",
-            "The fragment of lines 4-7 holds another text than they do.",
+            "The fragment of lines 4-7 has a different text from the note.",
         ),
         (
             f"UPDATE fragments SET line_end = 99 WHERE note = {ROSES} AND ordinal = 1",
-            "A fragment is said to stand in lines 11-99; the note has 12.",
+            "A fragment has lines 11-99; the note has only 12.",
         ),
         (
             f"UPDATE fragments SET text = 'Prune nothing.' WHERE note = {ROSES} AND ordinal = 1",
-            "The fragment of lines 11-11 holds another text than they do.",
+            "The fragment of lines 11-11 has a different text from the note.",
         ),
         (
             "UPDATE fragments SET (line_start, line_end, text) = (SELECT line_start, line_end, text FROM fragments"
             f" WHERE note = {ROSES} AND ordinal = 0) WHERE note = {ROSES} AND ordinal = 1",
-            "Two fragments hold line 3.",
+            "Two fragments contain line 3.",
         ),
         (
             f"UPDATE fragments SET (line_start, text) = (5, '```\nprune(rose)\n```') WHERE note = {ROSES}"
             " AND ordinal = 0",
-            "Lines 3-7 are in no fragment of their own.",
+            "Lines 3-7 are missing from the fragments.",
         ),
         (f"DELETE FROM note_texts WHERE note = {ROSES}", "Its text in the catalog is lost or damaged."),
         (f"UPDATE note_texts SET text = x'00' WHERE note = {ROSES}", "Its text in the catalog is lost or damaged."),
@@ -254,8 +254,8 @@ def test_a_fragment_that_is_lost_is_told_by_its_lines_and_by_the_words(look: Loo
     sql(built, f"DELETE FROM fragments WHERE note = {ROSES} AND ordinal = 1")
     health = look()
     assert said(health) == [
-        "words: They are not those of the catalog's fragments.",
-        "garden/Roses.md: Lines 11-11 are in no fragment of their own.",
+        "words: They do not match the catalog's fragments.",
+        "garden/Roses.md: Lines 11-11 are missing from the fragments.",
     ]
     mend(health)
     assert said(look()) == []
@@ -304,10 +304,10 @@ def test_postings_that_are_sound_files_of_other_words_are_found_and_made_anew(
 ) -> None:
     health = look()
     assert [(fault.where, fault.part) for fault in health.faults] == [("Kettle.md", RepairPart.WORDS)]
-    assert health.faults[0].what.startswith("The fragment at line 3 is found by other words than it holds: ")
+    assert health.faults[0].what.startswith("The fragment at line 3 has wrong words in the lexical index: ")
     assert said(look(quick=True)) == []
     assert build(vault, built, settings).rebuilt == ""
-    assert "a check found it wrong" in mend(health)
+    assert "a check found errors in it" in mend(health)
     assert said(look()) == []
     assert build(vault, built, settings).rebuilt == ""
 
@@ -320,7 +320,7 @@ def test_a_wrong_number_of_words_is_found(look: Look, mend: Mend, built: Path) -
     record(built, name)
     health = look()
     assert health.faults
-    assert all(fault.what.endswith("has another number of words in the lexical index.") for fault in health.faults)
+    assert all(fault.what.endswith("has the wrong number of words in the lexical index.") for fault in health.faults)
     mend(health)
     assert said(look()) == []
 
@@ -329,7 +329,7 @@ def test_words_told_apart_by_other_code_are_behind_not_wrong(look: Look, built: 
     sql(built, "UPDATE meta SET value = '0/0' WHERE name = 'analyzer'")
     health = look()
     assert said(health) == []
-    assert health.behind == ["the words, which are told apart differently now"]
+    assert health.behind == ["the words: they are split differently now"]
 
 
 def test_a_fragment_without_a_vector_is_named_and_embedded_again(look: Look, mend: Mend, built: Path) -> None:
@@ -346,7 +346,7 @@ def test_a_vector_that_differs_between_catalog_and_matrix_is_named_and_made_anew
     first = f"(SELECT embedded FROM fragments WHERE note = {TEA} LIMIT 1)"
     sql(built, f"UPDATE vectors SET vector = zeroblob(length(vector)) WHERE digest = {first}")
     health = look(quick=True)
-    assert said(health) == ["Tea.md: The fragment at line 7 has another vector in the matrix than in the catalog."]
+    assert said(health) == ["Tea.md: The fragment at line 7 has different vectors in the matrix and in the catalog."]
     mend(health)
     assert said(look()) == []
 
@@ -363,7 +363,7 @@ def test_a_vector_that_is_wrong_in_both_places_is_told_by_the_model(
     build(vault, built, settings)
     assert said(look(quick=True)) == []
     health = look()
-    assert said(health) == ["Tea.md: The fragment at line 7 has a vector that is not of its text."]
+    assert said(health) == ["Tea.md: The fragment at line 7 has a vector that does not match its text."]
     mend(health)
     assert said(look()) == []
 
@@ -374,7 +374,7 @@ def test_vectors_of_another_model_are_behind_not_wrong(
     using = replace(settings, embedding=replace(settings.embedding, model=str(models[1])))
     health = look(using=using)
     assert said(health) == []
-    assert health.behind == ["the vectors, which are of another model or another text"]
+    assert health.behind == ["the vectors: they are from another model or another text"]
 
 
 def test_a_catalog_of_garbage_is_named_and_made_anew(look: Look, mend: Mend, built: Path) -> None:
@@ -399,14 +399,14 @@ def test_a_catalog_of_another_version_is_behind_not_wrong(look: Look, built: Pat
         connection.execute("PRAGMA user_version = 999")
     health = look()
     assert said(health) == []
-    assert health.behind == ["all of it, which another version of excerpt made"]
+    assert health.behind == ["all of it: another version of excerpt made it"]
 
 
 def test_rows_of_a_note_that_is_gone_are_found(look: Look, mend: Mend, built: Path) -> None:
     sql(built, "DELETE FROM notes WHERE path = 'Tea.md'")
     health = look()
     assert [(fault.where, fault.part) for fault in health.faults] == [(FILE, RepairPart.CATALOG)]
-    assert "rows belong to notes that are not there" in health.faults[0].what
+    assert "rows belong to notes that do not exist" in health.faults[0].what
     mend(health)
     assert said(look()) == []
 

@@ -164,7 +164,7 @@ def test_a_file_in_the_place_of_the_folder_is_left_there_and_told(
     file.write_text("not of excerpt")
     with pytest.raises(IndexUnusableError, match="There is no index yet"):
         Snapshot.open(index, settings)
-    with pytest.raises(IndexUnusableError, match="a file stands where its folder should be"):
+    with pytest.raises(IndexUnusableError, match="a file is in the place of its folder"):
         build(vault, index, settings)
     assert file.read_text() == "not of excerpt"
 
@@ -213,7 +213,7 @@ def test_words_that_lack_a_fragment_of_the_catalog_are_made_anew(built: Path, va
     connection.execute("DELETE FROM fragments WHERE ordinal = 1")
     connection.commit()
     connection.close()
-    assert "does not hold the catalog's fragments" in build(vault, built, settings).rebuilt
+    assert "does not match the catalog's fragments" in build(vault, built, settings).rebuilt
 
 
 def test_a_missing_index_is_one_clear_error(index: Path, settings: Settings) -> None:

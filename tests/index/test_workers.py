@@ -122,8 +122,8 @@ def numbered(*bad: str) -> list[str]:
 @pytest.mark.parametrize(
     ("bad", "reason"),
     [
-        ("hang.md", "It took longer than 1 s to take apart."),
-        ("sleep.md", "It took longer than 1 s to take apart."),
+        ("hang.md", "It took longer than 1 s to process."),
+        ("sleep.md", "It took longer than 1 s to process."),
         pytest.param(
             "grow.md",
             "It needs more than 600 MB of memory.",
@@ -136,7 +136,7 @@ def numbered(*bad: str) -> list[str]:
         ),
         pytest.param(
             "kill.md",
-            "Reading it ended the process that read it; it may need more memory than there is.",
+            "The process that read it ended; it may need more memory than is available.",
             marks=pytest.mark.skipif(os.name == "nt", reason="there is no SIGKILL"),
         ),
     ],
@@ -204,7 +204,7 @@ def test_a_small_file_that_takes_long_is_left_to_another_process_and_then_given_
 ) -> None:
     names = ["a.md", "hang.md", "b.md"]
     found = outcome(odd_workers.prepare(options, write(*names, size=10), nothing))
-    assert found == [("a.md", ""), ("hang.md", "It took longer than 1 s to take apart."), ("b.md", "")]
+    assert found == [("a.md", ""), ("hang.md", "It took longer than 1 s to process."), ("b.md", "")]
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no alarms")
@@ -439,7 +439,7 @@ def odd_builds(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_a_file_that_was_given_up_is_not_tried_again_before_it_changes(
     vault: Path, index: Path, settings: Settings, odd_builds: list[str]
 ) -> None:
-    reason = "It took longer than 1 s to take apart."
+    reason = "It took longer than 1 s to process."
     bad = vault / "sleep.md"
     (vault / "a.md").write_text("# A\n", encoding="utf-8")
     bad.write_text("x" * LARGE, encoding="utf-8")

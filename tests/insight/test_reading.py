@@ -106,7 +106,7 @@ def test_an_empty_note_is_read(snapshot: Snapshot) -> None:
         ("Plan#Where", "Work/Plan.md has no heading Where."),
         ("Plan:27", "Work/Plan.md has 25 lines, not 27."),
         ("Plan:0-3", "not 0"),
-        ("Plan:9-3", "are none"),
+        ("Plan:9-3", "are not in Work/Plan.md"),
         ("", "No note"),
         ("   :3", "No note"),
     ],

@@ -196,7 +196,7 @@ async def test_what_has_no_border_within_the_limit_is_shown_as_far_as_it_goes(
         told = await asking(client)("read", source=source, full=source == "Rows.md", budget=400)
     assert "hive" in told.text.split("```")[1]
     assert tokens_of(told.text) <= said_tokens(told.text)[1]
-    assert ("Line 3 goes on" in told.last_line) == (source == "Line.md:3") or source == "Line.md"
+    assert ("Line 3 continues" in told.last_line) == (source == "Line.md:3") or source == "Line.md"
     vaults.end()
 
 
@@ -258,7 +258,7 @@ async def test_an_answer_that_is_not_sure_says_that_not_all_is_indexed(home: Pat
         unsure = await asking(client)("search", query="volcano")
         missing = await asking(client)("read", source="Volcano")
     assert "indexing, 3 of 900 files" in unsure.first_line
-    assert unsure.last_line.endswith("Not all is indexed yet: ask again later.")
+    assert unsure.last_line.endswith("Indexing is not finished: ask again later.")
     assert missing.text.endswith("The vault is indexing, 3 of 900 files.")
     vaults.end()
 
@@ -289,7 +289,7 @@ async def test_the_first_line_alarms_only_where_something_failed(
         ("read", {"source": "Hivs"}, "Did you mean Hives.md?"),
         ("read", {"source": "Hives:900"}, "Hives.md has 6 lines"),
         ("read", {"source": ""}, "There is no source."),
-        ("search", {"query": "hive", "vault": "wasps"}, "There are: bees"),
+        ("search", {"query": "hive", "vault": "wasps"}, "Vaults: bees"),
         ("search", {"query": "hive", "limit": 900}, "less than or equal to 50"),
         ("remember", {}, "There is no text to remember."),
         ("remember", {"forget": "m0000000000"}, "There is no memory m0000000000."),
@@ -413,7 +413,9 @@ async def test_a_tag_with_a_dash_is_taken_off(ask: Ask) -> None:
 
 async def test_a_change_that_changes_nothing_says_so(ask: Ask) -> None:
     identity = await kept(ask, text="Swarms leave in May.", tags=["bees"])
-    assert (await ask("remember", id=identity, tags=["bees"])).text == f"Nothing changed: {identity} is so already."
+    assert (
+        await ask("remember", id=identity, tags=["bees"])
+    ).text == f"Nothing changed: {identity} is already like that."
 
 
 @pytest.mark.parametrize(
@@ -421,8 +423,8 @@ async def test_a_change_that_changes_nothing_says_so(ask: Ask) -> None:
     [
         ({"id": "ID"}, "There is nothing to change in ID. Give text, tags, why or stale."),
         ({"id": "ID", "source": "Hives:6"}, "Call again without source."),
-        ({"id": "ID", "text": "  "}, "To be rid of a memory, forget it."),
-        ({"id": "ID", "stale": "follow"}, "the source of ID is as it was. Leave stale out."),
+        ({"id": "ID", "text": "  "}, "To remove a memory, forget it."),
+        ({"id": "ID", "stale": "follow"}, "the source of ID is unchanged. Leave stale out."),
         ({"id": "ID", "stale": "update", "text": "New."}, "Call again without text."),
         ({"forget": "ID", "text": "New."}, "Call again without text."),
         ({"forget": "ID", "id": "ID", "why": "So."}, "Call again without why, id."),

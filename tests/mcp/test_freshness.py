@@ -86,7 +86,7 @@ async def test_a_part_that_another_process_is_still_indexing_is_not_up_to_date(p
         async with Client(made(vaults, failed)) as client:
             unsure = await asking(client)("search", query="volcano")
     assert unsure.first_line.endswith(" · indexing")
-    assert unsure.last_line.endswith("Not all is indexed yet: ask again later.")
+    assert unsure.last_line.endswith("Indexing is not finished: ask again later.")
     vaults.end()
 
 
@@ -94,7 +94,7 @@ async def test_a_part_that_nobody_goes_on_with_says_so(part: Path) -> None:
     vaults = ServedVaults([part], watched=False)
     async with Client(made(vaults, failed)) as client:
         told = await asking(client)("search", query="hive")
-    assert told.first_line.endswith(" · indexed in part")
+    assert told.first_line.endswith(" · partly indexed")
     vaults.end()
 
 

@@ -279,7 +279,7 @@ def test_a_token_file_that_others_can_open_is_refused(command: Excerpt, vault: P
 def test_a_port_that_is_taken_is_told(command: Excerpt, vault: Path, served: tuple[int, str]) -> None:
     answer = command("mcp", vault, "--http", "--port", str(served[0]))
     assert answer.code == 3
-    assert "cannot be listened at" in answer.err
+    assert "Cannot listen at" in answer.err
 
 
 # --- the command ------------------------------------------------------------------------------------------------------

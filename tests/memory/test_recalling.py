@@ -186,7 +186,7 @@ def test_a_misspelt_filter_is_told_and_changes_nothing(three: Recaller, query: s
 
 
 def test_a_date_that_is_none_is_told(three: Recaller) -> None:
-    with pytest.raises(MemoryUnusableError, match="'soonish' is no date"):
+    with pytest.raises(MemoryUnusableError, match="'soonish' is not a date"):
         three.recall(since="soonish")
 
 

@@ -180,6 +180,6 @@ def test_a_decision_about_what_was_edited_meanwhile_is_refused(
     rewritten(vault, "The newer version wins.", "The longer version wins.")
     found = check_source(conflict, vault.snapshot())
     edited = store.change(conflict.id, lambda memory: replace(memory, text="edited by another"))
-    with pytest.raises(MemoryUnusableError, match="changed meanwhile"):
+    with pytest.raises(MemoryUnusableError, match="changed in the meantime"):
         stale.update(store, found)
     assert store.get(conflict.id) == edited

@@ -281,7 +281,7 @@ def test_a_link_is_not_followed_and_is_told(store: MemoryStore, tmp_path: Path) 
         "out.md": "It is a link out of the folder of memories.",
         "folder": "It is a link out of the folder of memories.",
         "nothing.md": "It is a link to nothing.",
-        "within.md": "It is a link within the folder of memories; what it points to stands in its own place.",
+        "within.md": "It is a link within the folder of memories; its target is listed itself.",
     }
 
 
@@ -397,7 +397,7 @@ def test_an_id_that_is_not_there_is_an_error_that_says_so(store: MemoryStore, ac
 
 def test_what_is_not_forgotten_cannot_be_restored(store: MemoryStore) -> None:
     memory = store.remember("text")
-    with pytest.raises(MemoryUnusableError, match="not forgotten"):
+    with pytest.raises(MemoryUnusableError, match="not been forgotten"):
         store.restore(memory.id)
 
 

@@ -207,7 +207,7 @@ def test_a_mistake_is_a_sentence_with_its_line(template: str, said: str) -> None
             "needs more than 1 GB of memory",
             marks=pytest.mark.skipif(sys.platform != "linux", reason="there is no limit of memory"),
         ),
-        ("{% for a in range(99999) %}{{ 'x' * 9999 }}{% endfor %}", "gives more than 16,000,000 characters"),
+        ("{% for a in range(99999) %}{{ 'x' * 9999 }}{% endfor %}", "renders more than 16,000,000 characters"),
     ],
 )
 def test_one_that_does_not_end_or_takes_too_much_is_stopped(template: str, said: str) -> None:

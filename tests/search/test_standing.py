@@ -114,40 +114,40 @@ def test_what_it_is_behind_in_adds_up_to_how_far_it_is_behind_the_hits_above(eng
 def test_a_name_that_no_note_has_is_told_with_those_most_like_it(engine: Engine) -> None:
     assert absence(why(engine, "sync", "Encription")) == (
         AbsenceKind.UNKNOWN,
-        "No note here is called Encription. Did you mean Sync/Encryption.md?",
+        "No note is called Encription. Did you mean Sync/Encryption.md?",
     )
     missing = why(engine, "sync", "Encription").absence
     assert missing is not None
     assert missing.near == ("Sync/Encryption.md",)
-    assert absence(why(engine, "sync", "zqxzqx")) == (AbsenceKind.UNKNOWN, "No note here is called zqxzqx.")
+    assert absence(why(engine, "sync", "zqxzqx")) == (AbsenceKind.UNKNOWN, "No note is called zqxzqx.")
     assert absence(why(engine, "sync", " "))[0] is AbsenceKind.UNKNOWN
 
 
 def test_a_note_without_the_phrase_is_told_to_lack_it(engine: Engine) -> None:
     assert absence(why(engine, '"sync conflict"', "Cooking/Bread.md")) == (
         AbsenceKind.EXCLUDED,
-        'Cooking/Bread.md is left out by "sync conflict".',
+        'Cooking/Bread.md is excluded by "sync conflict".',
     )
 
 
 def test_a_note_that_a_filter_leaves_out_is_told_which(engine: Engine) -> None:
     assert absence(why(engine, "water -yeast tag:sync", "Cooking/Soup.md")) == (
         AbsenceKind.EXCLUDED,
-        "Cooking/Soup.md is left out by tag:sync.",
+        "Cooking/Soup.md is excluded by tag:sync.",
     )
 
 
 def test_conditions_that_no_one_fragment_meets_at_once_are_all_named(engine: Engine) -> None:
     assert absence(why(engine, 'water heading:sourdough "flour, water, salt"', "Cooking/Bread.md")) == (
         AbsenceKind.EXCLUDED,
-        'Cooking/Bread.md is left out by heading:sourdough and "flour, water, salt".',
+        'Cooking/Bread.md is excluded by heading:sourdough and "flour, water, salt".',
     )
 
 
 def test_of_alternatives_that_all_leave_it_out_every_reason_is_told(engine: Engine) -> None:
     assert absence(why(engine, "salt tag:sync | bread -salt", "Cooking/Soup.md")) == (
         AbsenceKind.EXCLUDED,
-        "Cooking/Soup.md is left out by tag:sync. Cooking/Soup.md is left out by -salt.",
+        "Cooking/Soup.md is excluded by tag:sync. Cooking/Soup.md is excluded by -salt.",
     )
 
 
@@ -205,5 +205,5 @@ def test_a_skipped_file_is_told_with_the_reason(many: Engine) -> None:
 def test_a_note_without_text_is_told_to_have_none(many: Engine) -> None:
     assert absence(why(many, "harbour", "Nothing")) == (
         AbsenceKind.EMPTY,
-        "Nothing.md has no text that could be found.",
+        "Nothing.md has no text to search.",
     )

@@ -31,8 +31,8 @@ def of_note(engine: Engine, query: str, note: str, strategy: Strategy = Strategy
         ("starter zqxzqx laptop ", "1st: “starter”, not “zqxzqx” or “laptop”."),
         ("starter flour water ferments laptop printer phone zebra ", "1st: four of your eight words, not …"),
         ("what is a starter of flour ", "1st: both words."),
-        ("Bread", "1st: its note is called just what you typed."),
-        ("path:garden/", "1st: nothing but filters was asked, and it passes them."),
+        ("Bread", "1st: its note has exactly the name that you typed."),
+        ("path:garden/", "1st: it matches the filters, and the query has no words."),
         ("state-of-the-art ", "1st: “state-of-the-art”."),
         ("リモート保管庫", "1st: “リモート保管庫”."),
     ],
@@ -65,14 +65,14 @@ def test_it_says_in_what_those_above_are_ahead_most(engine: Engine) -> None:
 def test_of_equal_scores_the_order_is_said(engine: Engine) -> None:
     told = of_note(engine, "sync conflict ", "Sync/Devices.md")
     assert replace(told, gaps=(), compared=1).verdict.endswith(
-        "; the first has the same score, and a path or line before its own."
+        "; the first has the same score and an earlier path or line."
     )
 
 
 def test_one_held_back_for_others_of_its_note_is_said_to_be(engine: Engine) -> None:
     told = of_note(engine, "sync conflict ", "Sync/Devices.md")
     behind = replace(told, gaps=(replace(told.gaps[0], cost=-0.2),))
-    assert behind.verdict.endswith("; others of its note stand among the first already.")
+    assert behind.verdict.endswith("; other fragments of its note are among the first hits.")
 
 
 def test_a_note_that_is_not_there_has_its_reason(engine: Engine) -> None:

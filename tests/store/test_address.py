@@ -59,7 +59,7 @@ def test_what_is_said_of_certificates_holds() -> None:
 
 
 def test_an_address_without_a_database_is_refused() -> None:
-    with pytest.raises(StoreUnusableError, match="names no database"):
+    with pytest.raises(StoreUnusableError, match="has no database"):
         read_address("postgresql://localhost")
 
 
@@ -73,5 +73,5 @@ def test_a_database_without_a_host_is_reached_by_its_socket(address: str) -> Non
 
 def test_a_position_to_wait_for_is_one_of_a_server() -> None:
     assert read_address("postgresql:///wiki?vault=ours&after=0/16B3748").after == "0/16B3748"
-    with pytest.raises(StoreUnusableError, match="no position"):
+    with pytest.raises(StoreUnusableError, match="not a position"):
         read_address("postgresql:///wiki?after=yesterday")

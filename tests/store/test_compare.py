@@ -88,7 +88,7 @@ def test_changes_of_others_are_named_with_what_allows_the_push() -> None:
     message = refused({"a": "1", "b": "1", "c": "3"}, {"a": "2", "c": "2", "d": "1"}, {"a": "1", "b": "1", "c": "1"})
     for part in (
         *(
-            "1 note is in the store alone: d.",
+            "1 note is only in the store: d.",
             "1 note was changed in the store: a.",
             "1 note was removed from the store",
         ),
@@ -99,7 +99,7 @@ def test_changes_of_others_are_named_with_what_allows_the_push() -> None:
 
 def test_many_notes_are_counted_and_some_named() -> None:
     theirs = {f"{number:02}": "1" for number in range(12)}
-    assert "12 notes are in the store alone: 00, 01, 02, 03, 04 and 7 more." in refused({}, theirs, {})
+    assert "12 notes are only in the store: 00, 01, 02, 03, 04 and 7 more." in refused({}, theirs, {})
 
 
 @pytest.mark.parametrize(("there", "removed", "is_refused"), [(20, 10, False), (20, 11, True), (100, 20, False)])

@@ -240,7 +240,7 @@ MANY = {f"{number:02}.md": f"# Hive {number}\n\nHoney of colony {number}.\n" for
 def test_an_empty_folder_removes_nothing(copy_of: Callable[..., Copy]) -> None:
     copy_of("first", MANY).push()
     empty = copy_of("empty", {})
-    assert "60 notes are in the store alone: 00.md, 01.md" in empty.refused()
+    assert "60 notes are only in the store: 00.md, 01.md" in empty.refused()
     assert "60 of 60 notes would be removed" in empty.refused(MIRROR)
     report = empty.push(MERGE)
     assert (report.removed, report.kept) == (0, 60)
@@ -540,7 +540,7 @@ def test_an_installation_without_an_extra_keeps_the_attachments_of_others(
     second.write("Bees.md", "# Bees\n\nThey fly.\n")
     for options in (("--mirror",), (), ("--merge",)):
         said = told_by(second, "push", str(second.folder), "--to", second.address, *options, paths=paths)
-        assert "1 left as others have them" in said
+        assert "1 changed by others and kept" in said
         assert "house of bees" in stored(first.address)["Hives.html"]
     (first.folder / "Hives.html").unlink()
     told_by(first, "push", str(first.folder), "--to", first.address, "--merge")
@@ -589,6 +589,6 @@ def test_a_refused_push_says_what_to_type(copies: tuple[Copy, Copy]) -> None:
     assert "The push was refused: nothing was written." in said
     assert "--overwrite NOTE" in said
     said = told_by(first, *command, "--merge", code=3)
-    assert "1 note was changed here and in the store, and stayed as in the store: Honey.md." in said
+    assert "1 note was changed here and in the store, and not pushed: Honey.md." in said
     assert "5 notes" in told_by(first, *command, "--overwrite", "Honey.md")
     assert "give one of them" in told_by(first, *command, "--merge", "--mirror", code=2)

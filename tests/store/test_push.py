@@ -151,7 +151,7 @@ def test_a_newer_store_is_left_alone(vault: Path, database: str) -> None:
 def test_a_push_says_what_it_needs_a_name_for(vault: Path, database: str) -> None:
     with excerpt.open(vault) as opened:
         opened.load()
-        with pytest.raises(StoreUnusableError, match="does not say what the vault is called"):
+        with pytest.raises(StoreUnusableError, match="does not name a vault"):
             push(index_of(opened), read_address(database), records_of(opened))
 
 
@@ -208,7 +208,7 @@ def test_a_replica_that_is_behind_says_so(
     monkeypatch.setattr("excerpt.store.snapshot._TIMEOUT", 0.1)
     pushed(vault, database)
     replica = on_replica(database, running)
-    with pytest.raises(StoreUnusableError, match="not yet what was written"):
+    with pytest.raises(StoreUnusableError, match="does not have the changes"):
         excerpt.open(f"{replica}?vault=notes&after=FFFFFFF/0").search("honey")
 
 

@@ -90,15 +90,15 @@ BUSY = Failure(
     "index",
     "The vault is being indexed elsewhere",
     "Another excerpt is indexing notes and has not finished within 10 s.",
-    "Wait for it or close it, then try again; what it has committed can be searched meanwhile.",
+    "Wait for it or close it, then try again. Searches use what it has committed.",
 )
 BROKEN = Failure(
     "index",
     "The index cannot be used",
     "The index in /home/ada/.cache/excerpt cannot be written: No space left on device.",
-    "Make room or give permission there, or set EXCERPT_HOME to another place; the last generation stands.",
+    "Make room or give permission there, or set EXCERPT_HOME to another folder. The last generation is kept.",
 )
-EMPTIED = IndexEmptied(171, "No note is left in /home/ada/notes, but its index holds 171: the index was left as it is.")
+EMPTIED = IndexEmptied(171, "/home/ada/notes has no notes any more, but its index has 171. The index is kept.")
 WATCHED = IndexWatched(polling=False)
 BUILDING = tuple(
     IndexProgressed(

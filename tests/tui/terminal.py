@@ -89,7 +89,7 @@ def _cells(seen: pyte.Screen) -> Cells:
 def differences(seen: Cells, expected: Cells) -> list[str]:
     """Return the first ten differing cells of two screens, one line each."""
     found = [
-        f"line {y} column {x}: {one} in place of {other}"
+        f"line {y} column {x}: {one} instead of {other}"
         for y, (left, right) in enumerate(zip(seen, expected, strict=True))
         for x, (one, other) in enumerate(zip(left, right, strict=True))
         if one != other

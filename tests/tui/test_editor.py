@@ -89,7 +89,7 @@ def test_without_an_editor_one_sentence_says_what_to_set() -> None:
 
 
 def test_an_editor_that_is_not_installed_is_named() -> None:
-    with pytest.raises(ExcerptError, match="no program vimm"):
+    with pytest.raises(ExcerptError, match="editor vimm is not installed"):
         editor_command("vimm", {}, nothing, FILE, 1)
 
 
@@ -146,7 +146,7 @@ def test_a_command_of_the_settings_comes_first_and_gets_file_page_and_place() ->
     ],
 )
 def test_a_viewer_that_would_run_a_part_of_a_name_is_refused(setting: str) -> None:
-    with pytest.raises(SettingsError, match=r"screen\.viewers\.pdf puts a file's name into a command line") as error:
+    with pytest.raises(SettingsError, match=r"screen\.viewers\.pdf puts a file name into a shell command") as error:
         view(setting)
     assert "sh {file}" in error.value.hint
 
@@ -189,5 +189,5 @@ def test_over_ssh_nothing_is_opened() -> None:
 
 
 def test_a_viewer_that_is_not_there_is_named_with_its_setting() -> None:
-    with pytest.raises(ExcerptError, match="There is no program show"):
+    with pytest.raises(ExcerptError, match="The editor show"):
         view("show {file}", which=nothing)

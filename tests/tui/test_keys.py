@@ -107,9 +107,9 @@ SAID_OTHERWISE: dict[str, set[str]] = {
     "k": {"previous", "up"},
     "slash": {"query", "topic", "filter"},
     "l": {"link", "follow"},
-    "backspace": {"come back", "return", "filter off"},
+    "backspace": {"go back", "return", "filter off"},
     "right": {"unfold", "next reason"},
-    "left": {"fold", "reason before"},
+    "left": {"fold", "previous reason"},
     "space": {"mark", "filter"},
     "v": {"view", "passage"},
     "y": {"copy one", "copy"},
@@ -167,8 +167,8 @@ def test_the_table_has_one_row_for_each_action_in_places_that_work_together() ->
 
 
 def test_a_key_taken_by_two_bindings_that_work_together_is_named_with_both() -> None:
-    assert clashes({"strategy": "ctrl+y"}) == ["ctrl+y is both copy-pack and strategy."]
-    assert clashes({"strategy": "f1"}) == ["f1 is both help and strategy."]
+    assert clashes({"strategy": "ctrl+y"}) == ["ctrl+y is used for both copy-pack and strategy."]
+    assert clashes({"strategy": "f1"}) == ["f1 is used for both help and strategy."]
 
 
 def test_a_key_may_mean_one_thing_in_the_search_and_another_among_memories() -> None:
@@ -191,9 +191,9 @@ def test_a_key_that_is_typed_into_a_field_is_refused_where_it_would_go_before_th
     assert usable({"strategy": "s", "field-word": "w", "scope": "?"}) == (
         {"scope": "question_mark"},
         [
-            "s cannot be used for strategy: it would never be typed again.",
-            "w cannot be used for field-word: it would never be typed again.",
-            "question_mark is both help-sign and scope.",
+            "s cannot be used for strategy: you could not type it any more.",
+            "w cannot be used for field-word: you could not type it any more.",
+            "question_mark is used for both help-sign and scope.",
         ],
     )
 
@@ -243,7 +243,7 @@ async def test_a_keymap_changes_the_keys_of_dialogs_too_and_two_keys_may_be_exch
 def test_keys_that_few_terminals_send_are_named_and_all_others_are_not() -> None:
     few = ["ctrl+enter", "ctrl+1", "ctrl+shift+k", "super+c", "shift+enter", "ctrl+comma", "alt+1", "alt+comma"]
     all_send = ["ctrl+k", "alt+k", "alt+shift+up", "ctrl+left", "shift+f3", "f12", "shift+tab", "ctrl+space", "K"]
-    assert doubtful({"why": ",".join(few)}) == [f"{key} (for why) is sent by few terminals." for key in few]
+    assert doubtful({"why": ",".join(few)}) == [f"{key} (for why) is not sent by most terminals." for key in few]
     assert doubtful({"why": ", ".join(all_send)}) == []
 
 
@@ -378,7 +378,7 @@ async def test_the_help_says_what_a_sign_means(scripted: ScriptedApp) -> None:
         top_screen(scripted).query_one("#keys-filter", Input).value = "◆"
         await pilot.pause()
         shown = scripted.export_screenshot().replace("&#160;", " ")
-        assert "A memory, or a fragment that one is about" in shown
+        assert "A memory, or a fragment with a memory" in shown
         assert "undo" not in shown
 
 

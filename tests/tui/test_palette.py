@@ -20,7 +20,7 @@ async def test_every_action_of_the_tabs_is_there_once_and_what_cannot_be_done_sa
         assert found[0].what == "List the keys that work here", "F1 is the terminal's own in some"
         here = [command.here for command in found if not command.what.startswith(("Next", "Previous", "Scroll"))]
         assert here == sorted(here, reverse=True)
-        assert next(each for each in found if each.what == "Copy the pack").where.startswith("not now: There is noth")
+        assert next(each for each in found if each.what == "Copy the pack").where.startswith("not now: Nothing to copy")
 
 
 async def test_what_can_be_done_now_comes_before_what_cannot(scripted: ScriptedApp) -> None:

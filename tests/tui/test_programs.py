@@ -83,7 +83,7 @@ def test_an_editor_with_a_window_leaves_the_terminal_alone(case: Case, tmp_path:
 def test_a_terminal_that_cannot_be_given_is_told_and_nothing_is_looked_for(case: Case, tmp_path: Path) -> None:
     case.gives_way = False
     case.edit(editor(tmp_path, "vi"))
-    assert case.told == ["This terminal cannot be handed to an editor."]
+    assert case.told == ["An editor cannot run in this terminal."]
     assert case.done == []
 
 
@@ -111,7 +111,7 @@ async def test_where_nothing_opens_links_the_link_is_copied(case: Case) -> None:
 async def test_a_folder_that_is_no_vault_of_obsidians_is_told_and_nothing_is_copied(case: Case) -> None:
     copied: list[str] = []
     assert not await case.programs.open_in_obsidian(case.note, (), copied.append)
-    assert "no vault of Obsidian's" in case.told[0]
+    assert "is not an Obsidian vault" in case.told[0]
     assert copied == []
 
 
@@ -131,4 +131,4 @@ async def test_an_attachment_that_nothing_here_shows_is_told_by_its_path_and_the
 
 
 def viewer_notices(app: ExcerptApp) -> list[str]:
-    return [notice.message for notice in app._notifications if notice.title == "Nothing here shows it"]
+    return [notice.message for notice in app._notifications if notice.title == "No program can open it"]

@@ -109,6 +109,6 @@ async def test_a_log_that_cannot_be_written_is_told_once_and_stops_nothing(
             await until_copied(pilot, places, count)
         await until(pilot, lambda: any("is not kept" in toast.message for toast in app._notifications), "the toast")
         await pilot.pause()
-        told = [toast for toast in app._notifications if "is not kept" in toast.message]
+        told = [toast for toast in app._notifications if "cannot be saved" in toast.message]
     assert len(told) == 1
     assert told[0].severity == "information"

@@ -110,7 +110,7 @@ async def test_what_came_along_with_a_vault_that_was_moved_is_told(user: Path, v
         await open_chooser(pilot)
         await pilot.press(*str(vault), "enter")
         await until_vault(pilot, vault)
-        said = f"This vault was at {user / 'before'} before: 1 memory came along."
+        said = f"This vault was at {user / 'before'} before. Moved from there: 1 memory."
         await until(pilot, lambda: said in notices_of(app), "to be told")
     assert [memory.text for memory in MemoryStore(places.memory_folder(vault)).all().memories] == ["one"]
 

@@ -121,7 +121,7 @@ def test_a_zero_byte_here_and_there_is_text(after: bytes) -> None:
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (b"\x00" * 100, "zeros"),
+        (b"\x00" * 100, "zero bytes"),
         (b"%PDF-1.4 and so on", "not text"),
         (b"\x89PNG\r\n\x1a\n", "not text"),
         (b"\x00\x01\x02\x00\x00\x00\x05\x00\x00\x00\x00\x00" * 50, "not text"),

@@ -128,7 +128,9 @@ def test_an_exclusion_with_a_mark_in_front_brings_back_what_is_ignored(write: Ca
 
 @pytest.mark.parametrize("settings", [VaultSettings(include=("a[z-b]",)), VaultSettings(exclude=("x", "a[z-b]"))])
 def test_a_pattern_of_the_settings_that_is_none_is_told(write: Callable[..., Path], settings: VaultSettings) -> None:
-    with pytest.raises(SettingsError, match=r"vault\.(in|ex)clude is not valid: 'a\[z-b\]' is no pattern"):
+    with pytest.raises(
+        SettingsError, match=r"vault\.(in|ex)clude is not valid: 'a\[z-b\]' is not a .gitignore pattern"
+    ):
         scan(write("a.md"), settings)
 
 
@@ -160,10 +162,10 @@ def test_so_many_patterns_hold_and_what_is_over_is_told(write: Callable[..., Pat
     began = time.process_time()
     assert paths(vault) == ["1000.md", "a/b.md", "c.md"]
     assert time.process_time() - began < 2
-    most = "1,000 may hold in a folder and 20,000 in a vault"
+    most = "1,000 for a folder and 20,000 for a vault"
     assert reasons(vault) == {
-        ".gitignore": f"Of its 50,000 patterns the first 1,000 hold, for {most}.",
-        "a/.excerptignore": f"Of its 1 patterns the first 0 hold, for {most}.",
+        ".gitignore": f"Only the first 1,000 of its 50,000 patterns are used; the limits are {most}.",
+        "a/.excerptignore": f"Only the first 0 of its 1 patterns are used; the limits are {most}.",
     }
 
 
@@ -177,7 +179,7 @@ def test_the_patterns_of_all_folders_are_bounded_together(write: Callable[..., P
 def test_a_pattern_that_is_too_long_is_left_out_and_told(write: Callable[..., Path]) -> None:
     vault = write("a.md", "b.md", **{".gitignore": f"{'a*' * 300}\nb.md"})
     assert paths(vault) == ["a.md"]
-    assert reasons(vault) == {".gitignore": "It has patterns of more than 500 letters: 1, which are left out."}
+    assert reasons(vault) == {".gitignore": "It has patterns of more than 500 letters; ignored: 1."}
 
 
 def test_of_a_huge_ignore_file_the_beginning_is_read_and_that_is_told(write: Callable[..., Path]) -> None:

@@ -91,7 +91,7 @@ def start_app(path: Path, keep_as_last: bool = True, plain: bool = False, accept
 
 
 @click.command()
-@click.option("--path", is_flag=True, help="Print where the demo vault lies, and do not open it.")
+@click.option("--path", is_flag=True, help="Print the path of the demo vault instead of opening it.")
 @click.pass_obj
 def demo_command(plain: bool, path: bool) -> None:
     """Open the demo vault, which is also the user guide."""

@@ -20,10 +20,10 @@ _MAX = 4 * 1024 * 1024  # bytes of an answer or a pack: more is some other file
     type=click.Path(path_type=Path),
     required=True,
     metavar="PACK",
-    help="The pack that the answer was given, as `excerpt pack` wrote it.",
+    help="The pack that the LLM was given, as `excerpt pack` wrote it.",
 )
 @vault_option
-@click.option("--uncited", is_flag=True, help="List the sentences that cite and quote nothing.")
+@click.option("--uncited", is_flag=True, help="List the sentences without a citation or quotation.")
 @click.option("--strict", is_flag=True, help="Exit code 3 if something that may be a quotation could not be checked.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @refresh_option
@@ -34,8 +34,8 @@ def check_command(
 
     Reports for each [n] whether the pack has that source and whether its lines are still in the vault, for each quoted
     passage whether it is where the answer says, and for each other sentence with a citation how many of its rare words
-    the source has. Text that may be a quotation but could not be checked, such as one with an unclosed mark, is listed.
-    The exit code is 1 if something is not true.
+    the source has. Lists text that may be a quotation but could not be checked, such as one with an unclosed mark.
+    Exits with 1 if something is not true.
     """
     if str(answer) == str(pack_file) == "-":
         raise click.UsageError("ANSWER and PACK cannot both come from stdin.")

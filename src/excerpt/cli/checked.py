@@ -116,7 +116,7 @@ def _citation_row(checked: CheckedCitation, sources: dict[int, PackSource]) -> _
     assert comparison
     source = sources[checked.number]
     said = f"[{checked.number}] {location(source.path, source.line_start, source.line_end, source.place)}"
-    below = [] if source.intact else ["the pack's text is not the one that its digest was made of"]
+    below = [] if source.intact else ["the text in the pack does not match its digest"]
     if comparison.state is State.MOVED:
         below.append(f"now {location(comparison.path, comparison.line_start, comparison.line_end, comparison.place)}")
     elif comparison.state is State.CHANGED:
@@ -153,14 +153,14 @@ def _below_quotation(checked: CheckedQuotation) -> Iterator[str]:
     place, verdict = checked.place, checked.verdict
     cited = ", ".join(f"[{number}]" for number in checked.quotation.cited[:_MAX_CITED])
     if verdict is Verdict.SHORT:
-        yield "stands nowhere, but is too short to be called a quotation"
+        yield "not found, but too short to count as a quotation"
     elif place is None:
-        yield "stands in the question" if verdict is Verdict.TRUE else "nothing like it in the pack or the vault"
+        yield "found in the question" if verdict is Verdict.TRUE else "nothing like it in the pack or the vault"
     elif verdict is Verdict.INVENTED:
         yield f"the nearest is {share_of(checked.similarity)} like it: {_at(place)}"
     elif checked.turned_by:
         words = ", ".join(f"“{word}”" for word in checked.turned_by)
-        yield f"leaves out {words}, which turns what {_at(place)} says"
+        yield f"leaves out {words}, which changes the meaning of {_at(place)}"
         yield f"“{_one_line(place.passage)}”"
     elif verdict is Verdict.ALTERED:
         yield f"{share_of(checked.similarity)} like {_at(place)}"
@@ -168,8 +168,8 @@ def _below_quotation(checked: CheckedQuotation) -> Iterator[str]:
         yield from _swapped(checked.quotation.text, place.passage)
     else:
         but = f", not in {cited}" if verdict is Verdict.MISATTRIBUTED else ""
-        gone = ", but nowhere in the vault any more" if verdict is Verdict.CHANGED else ""
-        yield f"stands in {_at(place)}{but}{gone}"
+        gone = ", but no longer in the vault" if verdict is Verdict.CHANGED else ""
+        yield f"found in {_at(place)}{but}{gone}"
         yield from _true(checked, place)
 
 
@@ -187,7 +187,7 @@ def _true(checked: CheckedQuotation, place: SourceLines) -> Iterator[str]:
     if now and (now.path, now.line_start) != (place.path, place.line_start):
         yield f"now {location(now.path, now.line_start, now.line_end, now.place)}"
     if checked.differences:
-        yield f"but for: {', '.join(each.value for each in checked.differences)}"
+        yield f"differs in: {', '.join(each.value for each in checked.differences)}"
         yield f"“{_one_line(place.passage)}”"
 
 

@@ -30,17 +30,19 @@ _BARE = re.compile("[A-Za-z0-9_-]+")  # TOML's keys that need no quotation marks
 @click.option(
     "--vault",
     type=VaultFolder(),
-    help="Also the settings that this vault has of its own: only in effect there.",
+    help="Use the settings of this vault, which override those for all vaults.",
 )
-@click.option("--path", is_flag=True, help="Print where the settings file is looked for.")
-@click.option("--check", is_flag=True, help="Say whether the settings file is valid, and what is wrong with it.")
-@click.option("--edit", is_flag=True, help="Open the settings file in your editor, made if need be, and check it.")
-@click.option("--schema", is_flag=True, help="Print the JSON schema of the settings file, for editors that know such.")
+@click.option("--path", is_flag=True, help="Print the path of the settings file.")
+@click.option("--check", is_flag=True, help="Check the settings file and list its errors.")
+@click.option(
+    "--edit", is_flag=True, help="Open the settings file in your editor, creating it if needed, and check it."
+)
+@click.option("--schema", is_flag=True, help="Print the JSON schema of the settings file, for editors that support it.")
 def config_command(vault: Path | None, path: bool, check: bool, edit: bool, schema: bool) -> None:
     """Show the settings in effect.
 
-    They are printed as TOML that can be kept as excerpt.toml. With --vault, the file is the one of that vault alone: it
-    is kept beside excerpt.toml, not in the vault, and overrides it.
+    The output is TOML that you can save as excerpt.toml. --vault shows the settings in effect in that vault. Its own
+    file, which overrides excerpt.toml, is beside it, not in the vault.
     """
     if schema:
         put(schema_text(bindable()))
@@ -68,7 +70,7 @@ def config_command(vault: Path | None, path: bool, check: bool, edit: bool, sche
 
 
 def _instead(vault: Path | None) -> str:
-    return "every setting has its default" if vault is None else "the settings for all vaults hold"
+    return "every setting has its default" if vault is None else "the settings for all vaults apply"
 
 
 def _check_patterns(settings: Settings, file: Path) -> None:
@@ -85,7 +87,9 @@ def _check_keys(settings: Settings, file: Path) -> None:
     """Raise SettingsError for invalid keys, which the app only warns about while it keeps the default keys."""
     _, problems = usable(settings.screen.keys)
     if problems:
-        raise SettingsError(f"{file}: screen.keys is not valid: {' '.join(problems)}", "F1 in the app has every name.")
+        raise SettingsError(
+            f"{file}: screen.keys is not valid: {' '.join(problems)}", "F1 in the app lists every name."
+        )
 
 
 def _edit(file: Path, beginning: str) -> None:

@@ -30,26 +30,24 @@ _EVERY = 0.1  # seconds
 
 @click.command()
 @vault_option
-@click.option(
-    "--fix", is_flag=True, help="Bring the index up to date and mend it, and close what is kept to other users."
-)
+@click.option("--fix", is_flag=True, help="Update and repair the index, and close files to other users.")
 @click.option(
     "--adopt",
     metavar="FORMER",
-    help="Take over what is kept of the vault that is or was at FORMER, memories and settings too; look at nothing.",
+    help="Transfer the data of the vault that is or was at FORMER, memories and settings too. Check nothing.",
 )
-@click.option("--quick", is_flag=True, help="Do not count words or make vectors once more to compare them.")
+@click.option("--quick", is_flag=True, help="Do not recompute words and vectors to compare them.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def doctor_command(vault: Path | None, fix: bool, adopt: str | None, quick: bool, as_json: bool) -> int:
-    """Check everything that may be wrong.
+    """Check for problems and say how to fix them.
 
     The vault and its index (every line range, vector and posting), or the store named instead; settings, model,
-    terminal, keys, editor, clipboard, folders and versions. Each line says how a thing is and what to do. Exits with 3
+    terminal, keys, editor, clipboard, folders and versions. Each line has a result and what to do. Exits with 3
     if there is a problem.
     """
     if adopt is not None:
         if fix or quick or as_json:
-            raise click.UsageError("--adopt goes with --vault alone.")
+            raise click.UsageError("Use --adopt only with --vault.")
         chosen = last_vault() if vault is None else vault
         check_folder(chosen)
         put(visible_line(known_vaults.adopt(places(), open_vault(chosen), adopt)))
@@ -147,7 +145,7 @@ def _print(found: Diagnosis, mended: Mended | None, seconds: float) -> None:
             put(f"  {shown} {visible_line(f'{finding.what} {finding.todo}'.strip())}")
     if mended is not None:
         put("mended")
-        nothing = () if mended.done or mended.left else ("Nothing was to be mended",)
+        nothing = () if mended.done or mended.left else ("Nothing to repair",)
         for how, sentences in (("done", mended.done), ("left", mended.left), ("ok", nothing)):
             for sentence in sentences:
                 put(f"  {how:<8} {visible_line(sentence)}")

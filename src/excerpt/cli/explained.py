@@ -141,7 +141,7 @@ def _sentences(told: NoteExplanation, explained: Explanation, usual_limit: int) 
     if missing:
         yield f"It lacks {', '.join(missing)}."
     if told.from_limit is not None and told.from_limit > usual_limit:
-        yield f"A search lists it from --limit {told.from_limit} on."
+        yield f"A search lists it with --limit {told.from_limit} or more."
 
 
 def _faint(text: str) -> str:

@@ -32,12 +32,10 @@ _NAMED = 10
 
 @click.command()
 @vault_option
-@click.option("--rebuild", is_flag=True, help="Make the index anew from the vault, whatever is there.")
-@click.option("--accept-empty", is_flag=True, help="The vault has no notes on purpose: index it as empty.")
-@click.option(
-    "--accept-all", is_flag=True, help="The vault is a home folder or a whole disk on purpose: index all of it."
-)
-@click.option("--ocr", is_flag=True, help="Read images and scanned pages too, from now on.")
+@click.option("--rebuild", is_flag=True, help="Rebuild the index from the vault.")
+@click.option("--accept-empty", is_flag=True, help="Index a vault that has no notes any more as empty.")
+@click.option("--accept-all", is_flag=True, help="Index all of a home folder or a whole disk.")
+@click.option("--ocr", is_flag=True, help="Read images and scanned pages too, now and in future.")
 @click.option("--progress", is_flag=True, help="Print progress as JSON lines, the last one being done or error.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 def index_command(
@@ -45,11 +43,11 @@ def index_command(
 ) -> int:
     """Bring the index up to date.
 
-    Reads new and changed notes, drops deleted ones, leaves the rest as it is. If no note is left in the vault, nothing
-    is dropped before you agree: its disk may only be unmounted.
+    Reads new and changed notes and drops deleted ones. If no note is left in the vault, drops nothing without your
+    consent: its disk may only be unmounted.
 
-    With --ocr the text in images is recognised by tesseract or rapidocr. That is kept as a setting of the vault, so
-    that images that are added later are read too.
+    With --ocr, tesseract or rapidocr recognises the text in images. This is saved as a setting of the vault, so images
+    that are added later are read too.
     """
     if progress:
         return _index_with_progress(vault, rebuild, accept_empty, accept_all, ocr)
@@ -70,7 +68,7 @@ def _with_ocr(vault: Path, where: Places) -> Settings:
     from excerpt.vault.readers.ocr import switch_on
 
     if file := switch_on(vault, where, bindable()):
-        narrate(f'images are read from now on: vault.attachments.ocr = "{Ocr.AUTO}" in {file}')
+        narrate(f'OCR is on for this vault: vault.attachments.ocr = "{Ocr.AUTO}" in {file}')
     return settings_of(vault, where)
 
 
@@ -101,7 +99,7 @@ def _print_report(report: BuildReport) -> None:
     notes = report.added + report.changed + report.unchanged - report.attachments
     beside = f" and {counted(report.attachments, 'attachment')}" if report.attachments else ""
     if report.rebuilt:
-        put(visible_line(f"Made anew: {report.rebuilt}"))
+        put(visible_line(f"Rebuilt: {report.rebuilt}"))
     put(
         f"{counted(notes, 'note')}{beside}, {counted(report.fragments, 'fragment')} · {report.added:,} added, "
         f"{report.changed:,} changed, "
@@ -119,13 +117,13 @@ def _print_report(report: BuildReport) -> None:
 @click.command()
 @vault_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option("--clear-savings", is_flag=True, help="Begin the count of what packs saved again.")
+@click.option("--clear-savings", is_flag=True, help="Reset the count of tokens that packs saved.")
 @refresh_option
 def status_command(vault: Path | None, as_json: bool, clear_savings: bool, no_refresh: bool) -> int:
     """Show what is indexed, and what packs have saved.
 
     The vault, its notes and fragments, the model and tokenizer, whether it is watched, and every file that was skipped
-    and why. Saved is the number of tokens that packs had less than the whole notes their passages are from.
+    and why. Saved: how many fewer tokens packs had than the whole notes of their passages.
     """
     from excerpt.pack.savings import SavingsFile
 
@@ -162,7 +160,7 @@ def _savings_line(savings: Savings | None) -> str:
     if savings is None:
         return "nothing yet"
     packs = counted(savings.packs, "pack")
-    of = f"{counted(savings.tokens, 'token')} in place of {savings.source_tokens:,}"
+    of = f"{counted(savings.tokens, 'token')} instead of {savings.source_tokens:,}"
     return f"{percent(savings.saved, '')} · {packs} of {of}, since {savings.since}"
 
 
@@ -172,7 +170,7 @@ def _print_status(status: Status, place: str, watched: bool, savings: Savings | 
         ("index", f"{place} (generation {status.generation}, updated {status.updated})"),
         (
             "watched",
-            "yes: changes are taken in as they happen" if watched else "no: changes are seen by the next command",
+            "yes: changes are indexed at once" if watched else "no: the next command looks for changes",
         ),
         ("notes", f"{status.notes:,}"),
         *([("attached", _by_kind(status.attachments))] if status.attachments else ()),
@@ -197,12 +195,12 @@ def _by_kind(counts: Mapping[str, int]) -> str:
 
 @click.command()
 @vault_option
-@click.option("--clear", is_flag=True, help="Forget all of it.")
+@click.option("--clear", is_flag=True, help="Delete this record.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def learned_command(*, vault: Path | None, clear: bool, as_json: bool) -> int:
-    """Show which notes you opened and copied in the app, and what they gain by it, the most used first.
+    """Show the notes that you opened and copied in the app and their bonus in the score, the most used first.
 
-    Only times and paths are kept, in one file in the state folder.
+    Keeps only times and paths, in one file in the state folder.
     """
     from excerpt.search.usage import UseLog, by_note, written_time
 
@@ -253,5 +251,5 @@ def _forget(log: UseLog, as_json: bool) -> int:
     if as_json:
         print_json({"forgotten": forgotten})
     else:
-        put(f"Forgot {counted(forgotten, 'event')}." if forgotten else "There was nothing to forget.")
+        put(f"Forgot {counted(forgotten, 'event')}." if forgotten else "There was nothing to delete.")
     return 0

@@ -28,16 +28,15 @@ if TYPE_CHECKING:
 @click.option(
     "--budget", type=click.IntRange(1, MAX), help="The most tokens, of the tokenizer in the settings.  [default: 800]"
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, with all that was found whatever the budget.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON with everything found, beyond the budget too.")
 @refresh_option
 def overview_command(
     *, topic: tuple[str, ...], vault: Path | None, budget: int | None, as_json: bool, no_refresh: bool
 ) -> int:
     """Show what the vault holds about TOPIC.
 
-    Its main notes and sections, key passages, themes, what tags and folders stand out, related notes, when it was
-    written about, and what else is named, as Markdown within a budget of tokens. TOPIC is read like a query of
-    `excerpt search`, filters and all.
+    Prints its main notes and sections, key passages, themes, prominent tags and folders, related notes, dates and other
+    names, as Markdown within a budget of tokens. TOPIC is a query as for `excerpt search`, and can have filters.
     """
     with opened(vault, refresh=not no_refresh) as notes:
         found = notes.overview(" ".join(topic), budget=budget)
@@ -49,7 +48,7 @@ def overview_command(
         put(for_stdout(text), end="")
         narrate(_summary(found, tokens))
     else:
-        narrate(f"Nothing here is about {found.topic!r}.")
+        narrate(f"No note is about {found.topic!r}.")
     return 0 if found.found else 1
 
 
@@ -74,7 +73,7 @@ _SHOWN_LINKS = 3
 @click.argument("note", metavar="NOTE[:LINE]")
 @vault_option
 @click.option("--limit", type=click.IntRange(1, MAX), help="The most notes.  [default: 10]")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON: every note with all that speaks for it.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON: every note with all reasons.")
 @refresh_option
 def related_command(*, note: str, vault: Path | None, limit: int | None, as_json: bool, no_refresh: bool) -> int:
     """Show the notes nearest to NOTE, or to the passage of it at LINE, and why.
@@ -112,7 +111,7 @@ def _print(found: Related) -> None:
     if found.notes:
         narrate(f"{counted(len(found.notes), 'note')} near {whose} · {found.elapsed_ms:.0f} ms")
     else:
-        narrate(f"No other note here is near {whose}.")
+        narrate(f"No other note is near {whose}.")
 
 
 def _sum(note: RelatedNote) -> str:
@@ -170,13 +169,13 @@ _MIN = 8  # columns for a filter; of less none is of use
 @click.option(
     "--top", type=click.IntRange(1, MAX), default=8, help="How many branches to show below each one.  [default: 8]"
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON: the whole tree, whatever --depth and --top.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON: the whole tree, ignoring --depth and --top.")
 @refresh_option
 def map_command(*, query: str | None, vault: Path | None, depth: int, top: int, as_json: bool, no_refresh: bool) -> int:
     """Show where the matches of QUERY are: in which folders, under which tags, properties and months.
 
-    Each line has a count of fragments, one of notes, and the filter that leads there: put in front of QUERY, it finds
-    exactly as many. Without a QUERY, everything is counted.
+    Each line has the number of fragments, the number of notes, and a filter: put it in front of QUERY to find exactly
+    these. Without a QUERY, counts everything.
     """
     with opened(vault, refresh=not no_refresh) as notes:
         found = notes.map(query or "", most=None if as_json else max(_VALUES, top))
@@ -263,7 +262,7 @@ def _tells_nothing(branch: Branch) -> bool:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @refresh_option
 def peek_command(*, note: str, vault: Path | None, lines: int, as_json: bool, no_refresh: bool) -> int:
-    """Show what NOTE holds without reading it: size in tokens, tags, links, first lines and outline.
+    """Show a summary of NOTE without its text: size in tokens, tags, links, first lines and outline.
 
     NOTE is a path, the end of one, a file name, a title or an alias.
     """

@@ -108,8 +108,8 @@ class VaultOrCommand(click.Group):
 def program(ctx: click.Context, plain: bool) -> None:
     """Find the few passages in a Markdown vault that answer a question, and pack them for an LLM prompt.
 
-    With a VAULT (a folder of notes), opens it in the app; with nothing, opens the last one, or asks for one. A home
-    folder or a whole disk is opened as a VAULT only with --accept-all behind it.
+    With a VAULT (a folder of notes), opens it in the app; with nothing, opens the last one, or asks for one. To open a
+    home folder or a whole disk, add --accept-all after VAULT.
     """
     ctx.obj = plain
     if ctx.invoked_subcommand != "doctor":  # doctor reports open permissions and closes them with --fix
@@ -178,8 +178,8 @@ def _run(argv: list[str]) -> int:
 
 
 _SHORT_OF_MEMORY = (
-    "There is not enough memory. Close other programs, or raise the limit (`ulimit -v`, that of a container); an index "
-    "keeps what it had committed."
+    "There is not enough memory. Close other programs, or raise the limit (`ulimit -v`, that of a container); an "
+    "index keeps what was committed."
 )
 
 
@@ -219,7 +219,7 @@ def _hint_at_dashes(option: str, ctx: click.Context, argv: list[str]) -> str:
     typed = next((word for word in argv if word.startswith(option)), None)
     if not (taken and ctx.info_name) or typed is None:  # without a name it is the command that opens a vault
         return ""
-    return f" What begins with '-' and is no option goes behind '--': excerpt {ctx.info_name} -- {shlex.quote(typed)}"
+    return f" Put text that begins with '-' after '--': excerpt {ctx.info_name} -- {shlex.quote(typed)}"
 
 
 def _replace_closed_streams() -> None:

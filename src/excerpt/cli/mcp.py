@@ -29,12 +29,10 @@ _CLIENTS = ("claude", "cursor", "vscode", "codex")
 @click.option("--http", "over_http", is_flag=True, help="Serve over HTTP, one process for all clients.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen; another needs --token-file.")
 @click.option("--port", type=click.IntRange(0, 65_535), default=_PORT, show_default=True, help="0 takes a free one.")
-@click.option("--token-file", type=click.Path(path_type=Path), help="The file of the token that clients bring.")
-@click.option("--allow-host", "names", multiple=True, help="A name that clients call this machine by.")
+@click.option("--token-file", type=click.Path(path_type=Path), help="The file with the token that clients send.")
+@click.option("--allow-host", "names", multiple=True, help="A host name that clients may use.")
 @click.option("--no-memory", is_flag=True, help="Offer no tool that writes memories.")
-@click.option(
-    "--print-config", "client", type=click.Choice(_CLIENTS), help="Print what to put into a client's settings."
-)
+@click.option("--print-config", "client", type=click.Choice(_CLIENTS), help="Print the settings for a client.")
 def mcp_command(
     *,
     vaults: tuple[Path, ...],
@@ -48,8 +46,8 @@ def mcp_command(
 ) -> None:
     """Serve vaults to agents: tools to pack, search, read and remember.
 
-    Over stdin and stdout, for the client that started it, or with --http for all. The index is built and kept up to
-    date meanwhile. Without VAULT, the one of $EXCERPT_VAULT or the last one is served.
+    Over stdin and stdout, for the client that started it, or with --http for all. Builds the index and keeps it up to
+    date. Without VAULT, serves the vault in $EXCERPT_VAULT or the last one.
     """
     folders = vaults or (last_vault(),)
     if client is not None:
@@ -79,7 +77,7 @@ def mcp_command(
         raise _without_sdk(f"cannot be used: {error}") from error
     if door is None:
         if sys.stdin.isatty():
-            narrate("waits for a client on stdin: agents start it, see --print-config. Ctrl+C ends it.")
+            narrate("waiting for a client on stdin. Agents start it: see --print-config. Ctrl+C ends it.")
         serve_stdio(served, _crash, with_memory=not no_memory)
     else:
         serve_http(served, door, _crash, with_memory=not no_memory)

@@ -31,7 +31,7 @@ def _show_unreadable_files(vault: Vault) -> None:
     for broken in everything.broken:
         narrate(f"the memory {broken.path} cannot be read: {broken.reason}")
     for copied in everything.copies:
-        narrate(f"the memory {copied.path} is a copy of {copied.of}; it goes by {copied.id}.")
+        narrate(f"the memory {copied.path} is a copy of {copied.of}; its id is {copied.id}.")
 
 
 def beginning_of(memory: Memory) -> str:
@@ -59,7 +59,7 @@ def _told(source_check: SourceCheck) -> list[str]:
 
     source = source_check.source
     if source_check.kind is SourceStatus.GONE:
-        return ["gone: its source is not in the vault any more"]
+        return ["gone: its source is no longer in the vault"]
     if source is None or source_check.kind is SourceStatus.FRESH:
         return []
     if source_check.kind is SourceStatus.MOVED:
@@ -84,7 +84,7 @@ def _place(source: Source) -> str:
 @click.option("--fragment", metavar="ID", help="The fragment it is from: `fragment_id` of a search.")
 @click.option("--source", metavar="NOTE:A-B", help="The lines it is from; NOTE is a path, title or alias.")
 @click.option("--query", default="", help="The query that found it.")
-@click.option("--merge", "into", metavar="ID", help="Put it into this memory instead of making a new one.")
+@click.option("--merge", "into", metavar="ID", help="Add it to this memory instead of making a new one.")
 @click.option("--json", "as_json", is_flag=True, help="Print the memory as JSON.")
 @refresh_option
 def remember_command(
@@ -100,15 +100,15 @@ def remember_command(
     as_json: bool,
     no_refresh: bool,
 ) -> None:
-    """Keep TEXT (- reads it from stdin) as a memory of the vault.
+    """Save TEXT (- reads it from stdin) as a memory of the vault.
 
-    With --fragment or --source, TEXT may be left out: then the text is taken from there. Memories with similar text are
-    listed, so that they can be merged: `excerpt edit ID --merge OTHER`.
+    With --fragment or --source, TEXT may be left out: the memory then takes the text of the source. Lists memories with
+    similar text, so that you can merge them: `excerpt edit ID --merge OTHER`.
     """
     if fragment is not None and source is not None:
         raise click.UsageError("Give either --fragment or --source.")
     if text is None and fragment is None and source is None:
-        raise click.UsageError("Give a TEXT, or where it is to be taken from: --fragment or --source.")
+        raise click.UsageError("Give a TEXT, or its source: --fragment or --source.")
     said = read_input("-", "text") if text == "-" else text
     with opened(vault, refresh=not no_refresh) as found:
         _show_unreadable_files(found)
@@ -127,10 +127,10 @@ def remember_command(
     memory, similar = kept.memory, kept.similar
     put(visible_line(f"Remembered as {memory.id}."))
     for offer in similar:
-        reason = "is about the same lines" if offer.is_same_source else "says much the same"
+        reason = "is about the same lines" if offer.is_same_source else "has similar text"
         narrate(f"{offer.memory.id} {reason}: {beginning_of(offer.memory)}")
     if similar:
-        narrate(f"To make one of two: excerpt edit {similar[0].memory.id} --merge {memory.id}")
+        narrate(f"To merge the two: excerpt edit {similar[0].memory.id} --merge {memory.id}")
 
 
 # --- recall -----------------------------------------------------------------------------------------------------------
@@ -140,7 +140,7 @@ def remember_command(
 def _checked_since(_ctx: click.Context, _param: click.Parameter, since: str) -> str:
     if since and period_of(f">={since}", date.today()) is None:
         raise click.BadParameter(
-            f"{since!r} is no date: give a day as 2025-03-01 or 2025-03, or how long ago as 7d, 2w."
+            f"{since!r} is not a date: give a day as 2025-03-01 or 2025-03, or how long ago as 7d, 2w."
         )
     return since
 
@@ -148,7 +148,9 @@ def _checked_since(_ctx: click.Context, _param: click.Parameter, since: str) -> 
 @click.command()
 @click.argument("words", nargs=-1)
 @vault_option
-@click.option("--tag", "tags", multiple=True, help="Only memories with this tag; several must all be there.")
+@click.option(
+    "--tag", "tags", multiple=True, help="Only memories with this tag; given several times, with all of them."
+)
 @click.option("--source", default="", metavar="PATH", help="Only those from this note or folder.")
 @click.option(
     "--since",
@@ -160,8 +162,8 @@ def _checked_since(_ctx: click.Context, _param: click.Parameter, since: str) -> 
 @click.option(
     "--limit", type=click.IntRange(1, MAX), help="The most memories.  [default: search.limit; without WORDS, all]"
 )
-@click.option("--sources", is_flag=True, help="Look in the vault whether what they are from still stands there.")
-@click.option("--stale", is_flag=True, help="Only those whose source has changed or gone.")
+@click.option("--sources", is_flag=True, help="Check whether their sources are still in the vault.")
+@click.option("--stale", is_flag=True, help="Only those whose source has changed or is gone.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @refresh_option
 def recall_command(
@@ -179,8 +181,8 @@ def recall_command(
 ) -> int:
     """Find memories by words, meaning, tags, source and date.
 
-    WORDS are a query as for `excerpt search`: the memories that answer it, best first. Without WORDS, all of them,
-    newest first.
+    WORDS are a query as for `excerpt search`. Lists the memories that answer it, best first. Without WORDS, lists all
+    memories, newest first.
     """
     with opened(vault, refresh=not no_refresh, offer=True) as notes:
         _show_unreadable_files(notes)
@@ -204,31 +206,31 @@ def recall_command(
     return 0 if found else 1
 
 
-NO_ANSWER = "no memory answers this; those that share a word with it are below."
+NO_ANSWER = "no memory answers this; these share a word with it."
 
 
 def _nothing(*, asked: bool, stale: bool) -> str:
     if stale:
-        return "no memory's source has changed or gone."
+        return "no source of a memory has changed or is gone."
     return "no memory matches." if asked else "nothing has been remembered in this vault yet."
 
 
 @click.command()
 @click.argument("memory_id", metavar="ID")
 @vault_option
-@click.option("--undo", is_flag=True, help="Take the forgotten memory ID back.")
+@click.option("--undo", is_flag=True, help="Restore the forgotten memory ID.")
 @click.option("--json", "as_json", is_flag=True, help="Print the memory as JSON.")
 def forget_command(*, memory_id: str, vault: Path | None, undo: bool, as_json: bool) -> None:
-    """Forget the memory ID. Its file goes to the trash folder, from which --undo takes it back.
+    """Forget the memory ID. Moves its file to the trash folder; --undo restores it.
 
-    Other memories of the same text are kept, and listed.
+    Keeps other memories with the same text, and lists them.
     """
     with opened(vault) as found:
         memories = found.memories
         copies = {copied.id for copied in memories.all().copies if copied.of == memory_id}
         memory = memories.restore(memory_id) if undo else memories.forget(memory_id)
         others = () if undo else memories.all().memories
-        told = f"Took back {memory.id}." if undo else f"Forgot {memory.id}; its file is in {memories.trash}."
+        told = f"Restored {memory.id}." if undo else f"Forgot {memory.id}; its file is in {memories.trash}."
     if as_json:
         print_json(memory.to_dict())
     else:
@@ -242,9 +244,9 @@ def forget_command(*, memory_id: str, vault: Path | None, undo: bool, as_json: b
 # `excerpt edit`: change a memory.
 
 _DECISIONS = {
-    "follow": "Of a source that has moved: let the link follow.",
-    "update": "Of a source that has changed: take the text that is there now.",
-    "keep": "Of a source that has changed or gone: leave the memory as it is, and do not call it stale.",
+    "follow": "If its source has moved: update the link.",
+    "update": "If its source has changed: take the new text.",
+    "keep": "If its source has changed or is gone: keep the memory as it is, no longer as stale.",
 }
 
 
@@ -253,9 +255,9 @@ _DECISIONS = {
 @vault_option
 @click.option("--text", help="The new text; - reads it from stdin.")
 @click.option("--tag", "tags", multiple=True, help="Add a tag; may be given several times.")
-@click.option("--untag", "untags", multiple=True, help="Take a tag off; may be given several times.")
+@click.option("--untag", "untags", multiple=True, help="Remove a tag; may be given several times.")
 @click.option("--why", help="Why it matters.")
-@click.option("--merge", "other", metavar="OTHER", help="Take in the memory OTHER, which is then forgotten.")
+@click.option("--merge", "other", metavar="OTHER", help="Merge the memory OTHER into this one, and forget OTHER.")
 @click.option("--follow", "decision", flag_value="follow", help=_DECISIONS["follow"])
 @click.option("--update", "decision", flag_value="update", help=_DECISIONS["update"])
 @click.option("--keep", "decision", flag_value="keep", help=_DECISIONS["keep"])
@@ -274,13 +276,13 @@ def edit_command(
     as_json: bool,
     no_refresh: bool,
 ) -> None:
-    """Change the text, tags or reason of the memory ID, or decide what happens now that its source has changed.
+    """Change the text, tags or reason of the memory ID, or decide about a changed source.
 
-    The former version goes to the trash folder.
+    Keeps the former version in the trash folder.
     """
     new_text = read_input("-", "text") if text == "-" else text
     if new_text is not None and not new_text.strip():
-        raise click.UsageError("There is no text; to be rid of a memory, forget it.")
+        raise click.UsageError("There is no text. To remove a memory: excerpt forget ID.")
     if new_text is None and why is None and not (tags or untags or other or decision):
         raise click.UsageError(
             "Say what to change: --text, --tag, --untag, --why, --merge, --follow, --update, --keep."

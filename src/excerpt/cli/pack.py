@@ -23,15 +23,15 @@ from excerpt.text.display import counted, line_range, percent
 @click.argument("queries", nargs=-1, metavar="[QUERY]...")
 @vault_option
 @click.option("--budget", type=click.IntRange(0, MAX), help="The most tokens, headers and separators included.")
-@click.option("--limit", type=click.IntRange(1, MAX), help="From how many of the best hits.")
-@click.option("--expand", "scope", type=click.Choice([s.value for s in Scope]), help="What each hit is grown to.")
+@click.option("--limit", type=click.IntRange(1, MAX), help="The number of best hits to pack.")
+@click.option("--expand", "scope", type=click.Choice([s.value for s in Scope]), help="How far each hit is grown.")
 @click.option("--neighbors", type=click.IntRange(0, MAX), help="How many fragments on each side, for neighbors.")
 @click.option(
     "--rank",
     type=click.Choice(["score", "none"]),
     default="score",
     show_default=True,
-    help="Order: the best first, or as in the vault, without scores.",
+    help="Order: best first, or as in the vault, without scores.",
 )
 @click.option("--strategy", type=click.Choice([s.value for s in Strategy]), help="How to score.")
 @click.option("--format", "form", type=click.Choice([f.value for f in Format]), help="How the passages are written.")
@@ -40,14 +40,14 @@ from excerpt.text.display import counted, line_range, percent
     "--template",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="The Jinja2 file that the format template renders by; it chooses that format.",
+    help="The Jinja2 file for the format template; implies that format.",
 )
 @click.option("--tokenizer", metavar="NAME|FILE", help="Whose tokens: o200k, llama3 ..., chars/4, or a tokenizer.json.")
 @click.option("--question/--no-question", default=None, help="Put the query below the passages.")
 @click.option(
     "--output", "-o", type=click.Path(path_type=Path), metavar="FILE", help="Write to FILE instead of stdout."
 )
-@click.option("--from-marks", is_flag=True, help="Pack what is marked in the app.")
+@click.option("--from-marks", is_flag=True, help="Pack the fragments marked in the app.")
 @click.option(
     "--id", "ids", multiple=True, metavar="FRAGMENT_ID", help="Pack this fragment; may be given more than once."
 )
@@ -66,10 +66,10 @@ def pack_command(
     no_refresh: bool,
     **given: Any,
 ) -> int:
-    """Pack the passages that answer QUERY for an LLM prompt. What is not given is as in the settings.
+    """Pack the passages that answer QUERY for an LLM prompt. Options default to the settings.
 
-    Of several queries, each passage counts by the one that it answers best. With --id or --from-marks those fragments
-    are packed, in that order, whatever the queries find.
+    With several queries, each passage gets its best score. With --id or --from-marks, packs those fragments, in that
+    order, instead of the hits.
     """
     if not (queries or ids or from_marks):
         raise click.UsageError("Give a QUERY, an --id, or --from-marks.")
@@ -90,7 +90,7 @@ def pack_command(
         put(for_stdout(text), end="")
     elif text:
         size = save(target, text)
-        narrate(f"{target} has the pack, {counted(size, 'byte')}.")
+        narrate(f"Wrote the pack to {target}, {counted(size, 'byte')}.")
     for unknown in _unknown(ids, packed):
         narrate(f"no fragment has the id {unknown or repr(unknown)}; ids are those of `excerpt search --json`.")
     narrate(_summary(packed))

@@ -165,7 +165,7 @@ def checked_output(file: Path, vault_around: Callable[[Path], Path | None]) -> P
         if real.is_dir():
             raise click.UsageError(f"{file} is a folder: name a file in it.")
     except (OSError, RuntimeError, ValueError) as error:
-        raise click.UsageError(f"{file} cannot be a file: {error}.") from error
+        raise click.UsageError(f"{file} is not a valid file name: {error}.") from error
     return real
 
 
@@ -186,6 +186,6 @@ def save(file: Path, text: str) -> int:
     except OSError as error:
         raise ExcerptError(
             f"{file} cannot be written: {error.strerror or error}.",
-            "Check that its folder is there and may be written to.",
+            "Check that its folder exists and is writable.",
         ) from error
     return len(data)

@@ -105,7 +105,7 @@ class Pushing:
                 self._changed.set()
                 self._ended.wait(_AGAIN)
             except Exception as error:  # a bug in excerpt: nothing else catches it in a thread
-                said = {"title": "Nothing is pushed any more", "message": self._crash(error), "hint": "Start it again."}
+                said = {"title": "The push has stopped", "message": self._crash(error), "hint": "Start it again."}
                 self._report("error", said)
                 break
         for one in (pusher, snapshot):
@@ -125,15 +125,16 @@ class Pushing:
     type=_Right(),
     multiple=True,
     metavar="ROLE=FOLDER",
-    help="Let only the roles that are allowed it read a folder; no folder is the rest of the vault.",
+    help="Let only allowed roles read a folder; an empty folder is the rest of the vault.",
 )
+@click.option("--forbid", "forbidden", type=_Right(), multiple=True, metavar="ROLE=FOLDER", help="Revoke such a right.")
+@click.option("--merge", is_flag=True, help="Keep what others changed in the store; push the rest.")
+@click.option("--mirror", is_flag=True, help="Make the store the same as this copy; overwrite what others changed.")
 @click.option(
-    "--forbid", "forbidden", type=_Right(), multiple=True, metavar="ROLE=FOLDER", help="Take such a right back."
-)
-@click.option("--merge", is_flag=True, help="Leave what others changed as the store has it; push the rest.")
-@click.option("--mirror", is_flag=True, help="Make the store the same as this copy, whatever others changed there.")
-@click.option(
-    "--overwrite", multiple=True, metavar="NOTE", help="Push this copy's version of a note that others changed too."
+    "--overwrite",
+    multiple=True,
+    metavar="NOTE",
+    help="Overwrite this note, which others changed too, with this copy's version.",
 )
 @click.option("--accept-removals", is_flag=True, help="Remove more than a fifth of the notes in the store.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
@@ -152,11 +153,11 @@ def push_command(
 ) -> int:
     """Write VAULT to a PostgreSQL store, or bring the store up to date.
 
-    The index is brought up to date first. Changed notes are written one by one, deleted ones are deleted; a push that
-    was interrupted goes on with the next one. Readers name the same ADDRESS as their vault.
+    Updates the index first, then writes changed notes one by one and deletes the deleted ones. After an interruption,
+    the next push continues. Readers use the same ADDRESS as their vault.
 
     A push is refused, and writes nothing, if others have changed the store since the last push from here, or if it
-    would remove more than a fifth of the notes: it names them, and the options that allow it.
+    would remove more than a fifth of the notes: it lists them, and the options that allow it.
     """
     from excerpt.index.snapshot import Snapshot
     from excerpt.store.address import read_address
@@ -191,7 +192,7 @@ def push_command(
         print_json(report)
     else:
         notes = report.added + report.changed + report.unchanged + report.kept
-        kept = f", {report.kept:,} left as others have them" if report.kept else ""
+        kept = f", {report.kept:,} changed by others and kept" if report.kept else ""
         put(
             f"{counted(notes, 'note')}, {counted(report.fragments, 'fragment')} in {to.shown}: {report.added:,} added,"
             f" {report.changed:,} changed, {report.removed:,} removed{kept} in {report.seconds:.1f} s"

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from excerpt import Explanation, Vault
 
 _SHOWN_TO_READERS = 10
-NO_ANSWER = "Nothing here answers this; the nearest are below."
+NO_ANSWER = "No note answers this; the nearest are below."
 """Printed above hits of which none is likely to answer."""
 
 
@@ -47,11 +47,11 @@ NO_ANSWER = "Nothing here answers this; the nearest are below."
 @click.option(
     "--batch", type=click.Path(path_type=Path), help="Answer every query of this file of JSON lines (- is stdin)."
 )
-@click.option("--explain", is_flag=True, help="Say of each hit what its score is made of, by signal and by word.")
+@click.option("--explain", is_flag=True, help="Show the parts of each score, by signal and by word.")
 @click.option(
-    "--why", "note", metavar="NOTE", help="Say why this note (path, title or alias) is not higher, or not there."
+    "--why", "note", metavar="NOTE", help="Show why this note (path, title or alias) is not higher, or not found."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON: one object, or one a line of the batch.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON: one object, or one per line of the batch.")
 @refresh_option
 def search_command(
     *,
@@ -67,23 +67,23 @@ def search_command(
 ) -> int:
     """Find the fragments that answer QUERY, best first.
 
-    A batch holds one JSON object a line, {"id": ..., "query": ...} or {"_id": ..., "text": ...}. One line is printed
-    for each, in order; elapsed_ms is the search alone, with warm caches.
+    A batch has one JSON object per line, {"id": ..., "query": ...} or {"_id": ..., "text": ...}. Prints one line for
+    each, in order; elapsed_ms is the time of the search alone, with warm caches.
 
-    With --why, NOTE's rank and score under every strategy are printed instead of the hits, and what the hits above it
-    have more; the exit code is 1 if it is not among what was found.
+    With --why, prints NOTE's rank and score under every strategy instead of the hits, and what the hits above it have
+    more. Exits with 1 if NOTE was not found.
 
-    With more than one --vault, the hits of all of them are listed by score, each with the name of its vault.
+    With more than one --vault, lists the hits of all vaults by score, each with the name of its vault.
     """
     if (query is None) == (batch is None):
         raise click.UsageError("Give either a QUERY or --batch FILE.")
     if batch is not None and not as_json:
-        raise click.UsageError("--batch prints JSON: say so with --json.")
+        raise click.UsageError("--batch prints JSON: add --json.")
     if (explain or note is not None) and batch is not None:
-        raise click.UsageError("--explain and --why are of one QUERY, not of a --batch.")
+        raise click.UsageError("Use --explain and --why with one QUERY, not with --batch.")
     if len(vaults) > 1:
         if batch is not None or explain or note is not None:
-            raise click.UsageError("--batch, --explain and --why are of one vault.")
+            raise click.UsageError("Use --batch, --explain and --why with one vault.")
         return _search_several(str(query), vaults, strategy, limit, as_json=as_json, refresh=not no_refresh)
     asked = None if batch is None else read_batch(batch)
     with opened(vaults[0] if vaults else None, refresh=not no_refresh) as found:
@@ -213,5 +213,5 @@ def _summary(result: Result, *, in_store: bool) -> str:
     if result.confidence is None:  # the query has only filters
         return f"{shown} · newest first · {result.elapsed_ms:.1f} ms"
     took_over = result.asked not in (Strategy.AUTO, result.strategy)
-    led = f"{result.strategy.value} leads" + (f", for {result.asked.value} found nothing" if took_over else "")
+    led = f"strategy: {result.strategy.value}" + (f", as {result.asked.value} found nothing" if took_over else "")
     return f"{shown} · {led} · confidence: {result.confidence.value} · {result.elapsed_ms:.1f} ms"

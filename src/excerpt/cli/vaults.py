@@ -82,7 +82,7 @@ def check_folder(vault: Path) -> None:
 
     if is_address(str(vault)):
         raise StoreUnusableError(
-            "That works on a folder of notes, not on a store.",
+            "This command needs a folder of notes, not a store.",
             "Search a store: `excerpt search --vault ADDRESS QUERY`.",
         )
 

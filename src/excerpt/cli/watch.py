@@ -35,16 +35,15 @@ if TYPE_CHECKING:
 @vault_option
 @click.option("--poll", is_flag=True, help="Look at the vault every few seconds instead of waiting for its changes.")
 @click.option("--progress", is_flag=True, help="Print events as JSON lines and read commands from stdin.")
-@click.option("--to", "address", metavar="ADDRESS", help="Push what changes to a store, as `excerpt push` does.")
-@click.option("--merge", is_flag=True, help="Leave what others changed as the store has it; push the rest.")
+@click.option("--to", "address", metavar="ADDRESS", help="Push changes to a store, as `excerpt push` does.")
+@click.option("--merge", is_flag=True, help="Keep what others changed in the store; push the rest.")
 def watch_command(vault: Path | None, poll: bool, progress: bool, address: str | None, merge: bool) -> int:
     """Keep the index up to date while notes change.
 
-    Brings it up to date, then prints a line for every update, until Ctrl+C. The app does this by itself while it is
-    open.
+    Updates it, then prints a line for every update, until Ctrl+C. The app does this by itself while it is open.
     """
     if merge and address is None:
-        raise click.UsageError("--merge is about a store: name it with --to.")
+        raise click.UsageError("--merge needs a store: name it with --to.")
     to = None if address is None else (read_address(address), PushRules(merge=merge))
     if not progress:
         chosen = chosen_vault(vault)
@@ -138,8 +137,8 @@ def _obey(lines: Iterable[bytes], watching: Watching, tell: Report) -> None:
                 command = json.loads(line)["do"]
             if not (isinstance(command, str) and watching.do(command)):
                 said = line.decode("utf-8", "replace").strip()
-                message = f"It cannot be done: {said[:200]}"
-                tell("error", {"title": "That is no command", "message": message, "hint": ""})
+                message = f"The command failed: {said[:200]}"
+                tell("error", {"title": "Unknown command", "message": message, "hint": ""})
     watching.end()
 
 
@@ -164,7 +163,7 @@ class _Lines:
         elif event == "watching":
             narrate(f"watching {self._vault}; Ctrl+C ends it.")
             if fields["polling"]:
-                narrate("Nothing tells of changes there, so it is looked at every few seconds.")
+                narrate("The system reports no changes there, so excerpt checks it every few seconds.")
         elif "message" in fields:
             narrate(f"{fields['message']} {fields['hint']}".strip())
 
@@ -182,7 +181,7 @@ class _Lines:
     def _put_update(self, report: dict[str, Any]) -> None:
         changed, added, removed = report["changed"], report["added"], report["removed"]
         if report["rebuilt"]:
-            put(visible_line(f"{time.strftime('%H:%M:%S')}  made anew: {report['rebuilt']}"))
+            put(visible_line(f"{time.strftime('%H:%M:%S')}  rebuilt: {report['rebuilt']}"))
         if self._first or changed or added or removed:
             put(
                 f"{time.strftime('%H:%M:%S')}  {changed:,} changed, {added:,} added, {removed:,} removed · "

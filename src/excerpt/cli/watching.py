@@ -149,7 +149,7 @@ class Watching:
             for batch in watch.batches():
                 self._add(_work_of(batch))
         except Exception as error:  # a bug in excerpt; without changes watching is pointless
-            self._report_error("Changes are not seen any more", self._crash(error), "Start it again.")
+            self._report_error("Changes are no longer noticed", self._crash(error), "Start it again.")
             self.end()
 
     # --- building -----------------------------------------------------------------------------------------------------
@@ -194,7 +194,9 @@ class Watching:
             self._report_error_once(error) if isinstance(error, VaultError) else self._report_error_of(error)
         except Exception as error:  # a bug in excerpt must not end watching; the next change retries
             self._failed = work
-            self._report_error("excerpt cannot go on", self._crash(error), "The next change is tried again.")
+            self._report_error(
+                "excerpt cannot continue", self._crash(error), "excerpt tries again with the next change."
+            )
         else:
             self._told = ""
             self._report("done", as_data(report))

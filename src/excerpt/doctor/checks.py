@@ -93,7 +93,7 @@ def megabytes(size: int) -> str:
 # The versions of the program and of its libraries, pinned and installed.
 
 _REQUIREMENT = re.compile(r"(?P<name>[\w.-]+)\s*(?:\[[^\]]*\])?\s*\(?(?P<range>[^;)]*)\)?\s*(?P<marker>;.*)?")
-_AGAIN = "Install excerpt again, so that its libraries are those that it was made with."
+_AGAIN = "Install excerpt again to get the libraries that it needs."
 
 
 def versions() -> Iterator[Finding]:
@@ -124,7 +124,7 @@ def libraries(required: Iterable[str]) -> Iterator[Finding]:
             yield problem(f"The library {name} is not installed.", _AGAIN)
             continue
         if wanted.startswith("==") and version != wanted[2:].strip():
-            yield problem(f"The library {name} is {version}; excerpt was made with {wanted[2:].strip()}.", _AGAIN)
+            yield problem(f"The library {name} is {version}; excerpt needs {wanted[2:].strip()}.", _AGAIN)
             continue
         fine += 1
         pinned += [f"{name} {version}"] if wanted.startswith("==") else []
@@ -150,7 +150,7 @@ def read_settings(where: Places, vault: Path | None) -> tuple[Settings, tuple[Fi
             findings.append(problem(error.message, error.hint or "Correct it: `excerpt config --edit`."))
         else:
             good.append(file)
-            there = "is valid" if file.exists() else "is not there: every setting is as it comes"
+            there = "is valid" if file.exists() else "does not exist: every setting has its default"
             findings.append(ok(f"The settings file {whose} {there}: {file}"))
     return load_settings(*good), tuple(findings)
 
@@ -174,7 +174,8 @@ def tokenizer(name: str, of_index: str) -> Finding:
         return problem(error.message, error.hint)
     if of_index and of_index != name:
         return warning(
-            f"The tokenizer is {name}; the index counts by {of_index}.", "The next `excerpt index` counts anew."
+            f"The tokenizer is {name}; the index counts by {of_index}.",
+            "The next `excerpt index` counts the tokens again.",
         )
     return ok(f"The tokenizer is {name}, and it counts" if count else f"The tokenizer is {name}")
 
@@ -195,7 +196,7 @@ def model(name: str, of_index: str) -> Iterator[Finding]:
     yield ok(f"The embedding model is {said}: {embedder.dimensions} dimensions, id {embedder.id}")
     if of_index and of_index != f"{embedder.id}/{EMBEDDED_TEXT_VERSION}":
         yield warning(
-            "The index has the vectors of another model.", "The next `excerpt index` makes them anew, from the catalog."
+            "The index has the vectors of another model.", "The next `excerpt index` rebuilds them from the catalog."
         )
 
 
@@ -221,15 +222,15 @@ def folders(where: Places, index: Path | None, index_size: int) -> Iterator[Find
     if index is not None and _on_network(index):
         yield warning(
             f"The index is on a network drive or a file system in user space: {index}",
-            "There its locks may not hold and a power cut may damage it. Set EXCERPT_HOME (or XDG_CACHE_HOME) to a "
+            "Its locks may fail there, and a power cut may damage it. Set EXCERPT_HOME (or XDG_CACHE_HOME) to a "
             "folder of a local disk.",
         )
 
 
 def _writable(name: str, folder: Path) -> Finding:
     if not folder.is_absolute():
-        said = f"{name}: {folder} counts from the folder that you are in, as no home folder is known."
-        return warning(said, "Set HOME, or EXCERPT_HOME to a whole path.")
+        said = f"{name}: {folder} is relative to the current folder, as no home folder is known."
+        return warning(said, "Set HOME, or set EXCERPT_HOME to an absolute path.")
     there = _nearest(folder)
     try:
         if not stat.S_ISDIR(there.stat().st_mode):
@@ -238,7 +239,7 @@ def _writable(name: str, folder: Path) -> Finding:
             pass
     except OSError as error:
         return problem(f"{name}: {there} cannot be written: {error.strerror or error}.", _ELSEWHERE)
-    return ok(f"{name}: {folder}" + ("" if there == folder else " (not there yet; it can be made)"))
+    return ok(f"{name}: {folder}" + ("" if there == folder else " (does not exist yet; excerpt can create it)"))
 
 
 def _private(where: Places) -> Iterator[Finding]:
@@ -246,9 +247,9 @@ def _private(where: Places) -> Iterator[Finding]:
     found = [str(path) for folder in where.folders for path in open_to_others(folder)]
     if found:
         files = counted(len(found), "file or folder", "files and folders")
-        yield warning(f"Other users may read {files}: {named(found)}.", "`excerpt doctor --fix` closes what can be.")
+        yield warning(f"Other users may read {files}: {named(found)}.", "`excerpt doctor --fix` closes them if it can.")
     elif os.name == "posix" and any(folder.exists() for folder in where.folders):
-        yield ok("No other user may read any of it")
+        yield ok("No other user can read them")
 
 
 def _nearest(folder: Path) -> Path:
@@ -266,7 +267,7 @@ def _free(cache: Path, index_size: int) -> Iterator[Finding]:
     if free < _MIN_FREE:
         yield problem(f"{said}: too little to write anything.", todo)
     elif free < max(_ENOUGH_FREE, index_size):
-        yield warning(f"{said}: too little to make it anew beside the old one.", todo)
+        yield warning(f"{said}: too little to rebuild it beside the old one.", todo)
     else:
         yield ok(said)
 
@@ -316,13 +317,13 @@ def orphaned_vaults(where: Places, vault: Path | None) -> Iterator[Finding]:
         command = known_vaults.command_for(former, vault if former.is_like else None)
         if former.is_like:
             yield warning(
-                f"{former.kept} of {former.path}, which was this vault, it seems.", f"To have them here: {command}"
+                f"{former.kept} of {former.path}, probably this vault before it moved.", f"To transfer them: {command}"
             )
         elif former.path:
-            yield warning(f"{former.kept} of {former.path}, which is gone.", f"If it is elsewhere now: {command}")
+            yield warning(f"{former.kept} of {former.path}, which no longer exists.", f"If it has moved: {command}")
         else:
-            what = f"{former.kept} of a vault that is not known yet, in the folder {former.slug}."
-            yield warning(what, f"If it is elsewhere now: {command}")
+            what = f"{former.kept} of an unknown vault, in the folder {former.slug}."
+            yield warning(what, f"If it has moved: {command}")
 
 
 def watch_limit() -> int | None:
@@ -344,9 +345,7 @@ def _notes(vault: Path, found: Scan, settings: Settings) -> Finding:
         kinds = ", ".join(settings.vault.extensions)
         return warning(f"There is no note in {vault}: no file ends in {kinds}.", "Other kinds: vault.extensions.")
     rules = " or ".join((*IGNORE_FILES, "vault.include and vault.exclude of the settings"))
-    return problem(
-        f"All notes of {vault} are left out: {counted(left_out, 'file')} would be one.", f"Look into {rules}."
-    )
+    return problem(f"All notes of {vault} are left out: {counted(left_out, 'file')}.", f"Check {rules}.")
 
 
 def _walked(vault: Path, suffixes: tuple[str, ...]) -> Iterator[str]:
@@ -366,7 +365,7 @@ def _not_read(found: Scan) -> Iterator[Finding]:
     for one in found.skipped:
         by_reason.setdefault(one.reason, []).append(one.path)
     for reason, paths in sorted(by_reason.items()):
-        what = f"Passed over: {named(paths)}. {reason}"
+        what = f"Skipped: {named(paths)}. {reason}"
         if "out of the vault" in reason:
             yield warning(what, "Links out of a vault are never followed; to read what is there, open it as a vault.")
         elif "not valid UTF-8" in reason:
@@ -374,11 +373,11 @@ def _not_read(found: Scan) -> Iterator[Finding]:
         elif "within the vault" in reason:
             yield ok(what)
         elif all(PurePosixPath(path).name in IGNORE_FILES for path in paths):
-            yield warning(f"Left out in part: {named(paths)}. {reason}", "Its other patterns hold; shorten it.")
+            yield warning(f"Used in part: {named(paths)}. {reason}", "Its other patterns are used. Shorten it.")
         elif "link to nothing" in reason:
-            yield warning(what, "Make the link anew, or remove it.")
+            yield warning(what, "Correct the link, or remove it.")
         else:
-            yield warning(what, "Look at its permissions.")
+            yield warning(what, "Check its permissions.")
 
 
 def _colliding(paths: Sequence[str]) -> Iterator[Finding]:
@@ -389,23 +388,25 @@ def _colliding(paths: Sequence[str]) -> Iterator[Finding]:
     pairs = [" and ".join(same) for same in by_name.values() if len(same) > 1]
     if pairs:
         yield warning(
-            f"Names that differ in case or accents alone: {named(pairs)}.",
+            f"Names that differ only in case or accents: {named(pairs)}.",
             "On Windows, macOS and many synchronised drives one of them replaces the other: rename it.",
         )
 
 
 def _changes(vault: Path, folders: int, watches: int | None) -> Finding:
-    every = "is looked through every few seconds, and more seldom if that takes long"
+    every = "is checked every few seconds, or less often if that takes long"
     if is_silent(vault):
-        return warning(f"It is on a drive that does not tell of changes: it {every}.", "Changes show a little later.")
+        return warning(
+            f"The vault's drive does not report changes: it {every}.", "excerpt shows changes a little later."
+        )
     if sys.platform.startswith("linux") and watches is not None and folders >= watches:
         return warning(
-            f"It has {counted(folders, 'folder')}; the system watches {watches:,} for a user. So it {every}.",
-            f"Raise the limit, for now and for good: `sudo sysctl fs.inotify.max_user_watches={2 * folders}`, and the "
+            f"It has {counted(folders, 'folder')} and the system allows {watches:,} watches per user: it {every}.",
+            f"Raise the limit, now and permanently: `sudo sysctl fs.inotify.max_user_watches={2 * folders}`, and the "
             "same line in /etc/sysctl.d/.",
         )
     return ok(
-        "Changes are seen at once"
+        "Changes are noticed at once"
         + (f": {folders:,} of {watches:,} watches" if watches is not None and folders else "")
     )
 
@@ -449,9 +450,9 @@ def terminal(
     if environment.get("TMUX"):
         yield from _tmux(ask)
     if environment.get("SSH_CONNECTION") or environment.get("SSH_TTY"):
-        yield ok("Over ssh: copies go by tmux or the terminal, as the tools here fill this machine's clipboard")
+        yield ok("Over ssh: copies go through tmux or the terminal; tools would fill this machine's clipboard")
     if environment.get("WT_SESSION"):
-        yield ok("Windows Terminal: it takes copies by OSC 52; ctrl+shift and alt+enter keys are its own")
+        yield ok("Windows Terminal: it accepts copies by OSC 52; it uses ctrl+shift and alt+enter keys itself")
 
 
 def _kind(environment: Mapping[str, str], platform: str) -> Finding:
@@ -469,30 +470,32 @@ def _size(size: tuple[int, int] | None) -> Finding:
         return ok(f"There is no terminal here: the app needs one, {_IN_PIPES[:-1]}")
     columns, lines = size
     if not columns or not lines:
-        return ok("The terminal does not say how large it is")
+        return ok("The terminal does not report its size")
     if columns < _NARROW or lines < _SHORT:
-        return warning(f"{columns} columns and {lines} lines are few.", f"From {_NARROW} by {_SHORT} on all is seen.")
+        return warning(
+            f"{columns} columns and {lines} lines are few.", f"excerpt needs {_NARROW} by {_SHORT} to show everything."
+        )
     beside = "beside" if columns >= 100 else "below"
-    return ok(f"{columns} columns and {lines} lines: the context stands {beside} the list")
+    return ok(f"{columns} columns and {lines} lines: the side panel is {beside} the list")
 
 
 def _colours(environment: Mapping[str, str]) -> Finding:
     if environment.get("NO_COLOR"):
         return ok("NO_COLOR is set: the app is drawn without colours")
     if environment.get("COLORTERM", "").lower() in ("truecolor", "24bit") or environment.get("WT_SESSION"):
-        return ok("16 million colours: themes look as they are meant")
+        return ok("16 million colours: themes look as designed")
     term = environment.get("TERM", "")
     if "256color" in term or environment.get("TERM_PROGRAM") == "Apple_Terminal":
-        return ok("256 colours: themes are nearly as they are meant (COLORTERM=truecolor if it can do more)")
-    return ok("16 colours, as far as the terminal says: themes are coarse (COLORTERM=truecolor if it can do more)")
+        return ok("256 colours: themes look almost as designed (set COLORTERM=truecolor if the terminal supports it)")
+    return ok("16 colours reported: themes are coarse (set COLORTERM=truecolor if the terminal supports it)")
 
 
 def _encoding(environment: Mapping[str, str], platform: str, encoding: str) -> Finding:
     locale = environment.get("LC_ALL") or environment.get("LC_CTYPE") or environment.get("LANG") or ""
     if platform == "win32" or "utf-8" in locale.lower() or "utf8" in locale.lower():
-        return ok(f"The locale is {locale}: every script is shown" if locale else "Text is written as UTF-8")
+        return ok(f"The locale is {locale}: it supports every script" if locale else "Text is written as UTF-8")
     shown = f"The locale is {locale or 'not set'}, which is not UTF-8 (text is written as {encoding})"
-    return warning(f"{shown}: signs and other scripts may be garbled.", "Set LANG, as in LANG=C.UTF-8.")
+    return warning(f"{shown}: symbols and other scripts may be garbled.", "Set LANG, as in LANG=C.UTF-8.")
 
 
 def _tmux(ask: Ask) -> Iterator[Finding]:
@@ -502,7 +505,7 @@ def _tmux(ask: Ask) -> Iterator[Finding]:
     if clipboard == "off":
         yield warning(f"{said}: copies stay in tmux's own buffer.", "Put `set -s set-clipboard on` into ~/.tmux.conf.")
     else:
-        yield ok(f"{said}: copies are handed on to the terminal, if that takes them")
+        yield ok(f"{said}: tmux passes copies on to the terminal, if it accepts them")
 
 
 # --- clipboard, keys, editor ------------------------------------------------------------------------------------------
@@ -519,30 +522,30 @@ def clipboard(environment: Mapping[str, str], which: FindProgram, platform: str,
     remote = "SSH_CONNECTION" in environment or "SSH_TTY" in environment
     for tool in chosen.tools:
         if tool.name == "tmux":
-            yield ok("Copies go to tmux, of any length, and on to the terminal where tmux and it allow that")
+            yield ok("Copies of any length go to tmux, and on to the terminal if both allow it")
         else:
-            yield ok(f"Copies go to the clipboard by {tool.name}, of any length")
+            yield ok(f"Copies of any length go to the clipboard by {tool.name}")
     if chosen.osc:
         how = "the terminal by OSC 52" + (" through tmux" if chosen.osc == "tmux" else "")
-        limit = f"up to {OSC_LIMIT:,} bytes, and it does not say if it took them"
+        limit = f"up to {OSC_LIMIT:,} bytes, unconfirmed"
         if remote:
             yield ok(f"Copies go to {how}: {limit}")
         else:
             yield warning(f"Copies go to {how}: {limit}.", f"{_TOOLS}, if `ctrl+y` seems to do nothing.")
-    yield ok(f"Every copy is kept as a file too: {copies}")
+    yield ok(f"Every copy is also saved as a file: {copies}")
 
 
 def keys(screen: ScreenSettings) -> Iterator[Finding]:
     """Check the key bindings of the settings."""
     keymap, problems = usable(screen.keys)
-    todo = "Change it under [screen.keys] in the settings; `excerpt config --path` says where they are."
+    todo = "Change it under [screen.keys] in the settings; `excerpt config --path` prints their path."
     for sentence in problems:
         yield problem(sentence, todo)
     for sentence in doubtful(keymap):
         yield warning(sentence, todo)
     if not problems:
-        changed = f"{len(keymap)} changed by the settings" if keymap else "all as they come"
-        yield ok(f"Keys: {changed}, none taken twice")
+        changed = f"{len(keymap)} changed by the settings" if keymap else "all defaults"
+        yield ok(f"Keys: {changed}, no conflicts")
 
 
 def editor(setting: str, environment: Mapping[str, str], which: FindProgram) -> Iterator[Finding]:
@@ -557,7 +560,7 @@ def editor(setting: str, environment: Mapping[str, str], which: FindProgram) -> 
         from_where = "none is set, this one is installed"
     program = which(first.argv[0]) or first.argv[0]
     if first.argv == second.argv:
-        todo = "Nothing, if that is fine; the guide's page Open a note elsewhere names the editors that can."
+        todo = "To open notes at the line, choose an editor that the guide's page Open a note elsewhere lists."
         yield warning(f"The editor is {program} ({from_where}); how to give it a line is not known.", todo)
     else:
         yield ok(f"The editor is {program} ({from_where}), opened at the line")

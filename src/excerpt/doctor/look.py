@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 _NAMED = 5
 _FIX = "Run `excerpt doctor --fix`"
 _HOW = {
-    RepairPart.CATALOG: f"{_FIX}: all is made anew from the vault.",
-    RepairPart.NOTE: f"{_FIX}: the note is read again.",
-    RepairPart.WORDS: f"{_FIX}: the words are made anew from the catalog.",
-    RepairPart.VECTORS: f"{_FIX}: the vectors are made anew from the catalog.",
+    RepairPart.CATALOG: f"{_FIX}: it rebuilds everything from the vault.",
+    RepairPart.NOTE: f"{_FIX}: it reads the note again.",
+    RepairPart.WORDS: f"{_FIX}: it rebuilds the words from the catalog.",
+    RepairPart.VECTORS: f"{_FIX}: it rebuilds the vectors from the catalog.",
 }
 
 
@@ -52,10 +52,10 @@ def findings_of(health: Health, *, quick: bool) -> Iterator[Finding]:
     if health.generation and not any(fault.part is RepairPart.CATALOG for fault in health.faults):
         yield from _agreements(health, quick=quick)
     for what in health.behind:
-        yield warning(f"Not brought up yet: {what}.", "The next `excerpt index` does it.")
+        yield warning(f"Out of date: {what}.", "The next `excerpt index` updates it.")
     yield from _left(health)
     for reason, number in health.skipped.most_common():
-        yield ok(f"{counted(number, 'file')} skipped: {reason} (`excerpt status` names them)")
+        yield ok(f"{counted(number, 'file')} skipped: {reason} (`excerpt status` lists them)")
 
 
 def _stale(health: Health) -> Iterator[Finding]:
@@ -63,7 +63,7 @@ def _stale(health: Health) -> Iterator[Finding]:
         paths = [path for path, reason in health.stale if reason is why]
         if paths:
             said = f"Not indexed yet, {why}: {counted(len(paths), 'note')} ({named(paths)})"
-            yield warning(f"{said}.", "Run `excerpt index`, or leave it to the next search.")
+            yield warning(f"{said}.", "Run `excerpt index`, or the next search does it.")
 
 
 def _faults(faults: list[Fault]) -> Iterator[Finding]:
@@ -77,26 +77,26 @@ def _agreements(health: Health, *, quick: bool) -> Iterator[Finding]:
     """Yield findings about the parts of the index that agree with their source."""
     wrong = {fault.part for fault in health.faults}
     if RepairPart.NOTE not in wrong:
-        more = "" if quick else ", and what they were cut into is what their text gives"
-        yield ok(f"The line ranges of {counted(health.fragments, 'fragment')} hold their text{more}")
+        more = "" if quick else ", and splitting the text again gives the same fragments"
+        yield ok(f"The line ranges of {counted(health.fragments, 'fragment')} match their text{more}")
     if RepairPart.WORDS not in wrong and health.postings:
-        yield ok(f"{counted(health.postings, 'posting')} and all lengths are those of the text, counted once more")
+        yield ok(f"{counted(health.postings, 'posting')} and all lengths match the text")
     if RepairPart.VECTORS not in wrong and health.vectors:
-        more = "" if quick or health.behind else ", as the model makes them"
-        yield ok(f"{counted(health.vectors, 'vector')} in the catalog and the same in the matrix{more}")
+        more = "" if quick or health.behind else ", and the model computes the same"
+        yield ok(f"{counted(health.vectors, 'vector')} are the same in the catalog and the matrix{more}")
     if quick:
-        yield ok("Words, vectors and unchanged files were not made or read once more (--quick)")
+        yield ok("Words, vectors and unchanged files were not checked (--quick)")
 
 
 def _left(health: Health) -> Iterator[Finding]:
     before = [(name, size) for name, size, newer in health.left if not newer]
     if before:
         total = megabytes(sum(size for _, size in before))
-        yield ok(f"{counted(len(before), 'file')} ({total}) of the generation before, which the next build removes")
+        yield ok(f"{counted(len(before), 'file')} ({total}) of the previous generation; the next build removes them")
     newer = [name for name, _, newer in health.left if newer]
     if newer:
         yield warning(
-            f"Left by a build that did not end, or not of the index: {named(newer)}.",
+            f"Left by an interrupted build, or not part of the index: {named(newer)}.",
             f"{_FIX}, if no build is running.",
         )
 
@@ -105,7 +105,7 @@ def lock(folder: Path) -> Finding:
     """Return whether a process writes the index, and which; the system releases the lock when its holder ends."""
     try:
         with file_lock(folder / LOCK, 0):
-            return ok("Nobody is writing it")
+            return ok("No process is writing it")
     except Timeout:
         holder = _holder(folder / LOCK)
         return ok(f"It is being written by {holder or 'another process'}")
@@ -223,8 +223,8 @@ def group(name: str, *parts: Callable[[], Iterable[Finding]]) -> FindingGroup:
         try:
             findings += part()
         except Exception as error:  # a check that fails must not hide the others
-            said = f"This could not be looked at ({type(error).__name__}: {error})."
-            findings.append(problem(said, "If nothing else here explains it, please report it."))
+            said = f"This check failed ({type(error).__name__}: {error})."
+            findings.append(problem(said, "If no other line explains it, please report it."))
     return FindingGroup(name, tuple(dict.fromkeys(findings)))
 
 
@@ -247,7 +247,7 @@ def _index(
     try:
         health = examine(folder, seen.vault, seen.scan, settings, tick, quick=quick)
     except FileNotFoundError:
-        return None, [warning(f"There is no index yet: {folder}", "`excerpt index` makes it, and so does any search.")]
+        return None, [warning(f"There is no index yet: {folder}", "`excerpt index` or any search builds it.")]
     return health, [*findings_of(health, quick=quick), lock(folder)]
 
 

@@ -43,7 +43,9 @@ def _close(folders: Iterable[Path]) -> Mended:
     still = [path for folder in folders for path in open_to_others(folder)]
     closed = len(were) - len(still)
     done = (f"Closed to other users: {counted(closed, 'file or folder', 'files and folders')}.",)
-    left = (f"Still open to other users: {named(list(map(str, still)))}. Its disk or its owner does not let us.",)
+    left = (
+        f"Still open to other users: {named(list(map(str, still)))}. Its disk or owner does not allow closing them.",
+    )
     return Mended(done if closed else (), left if still else ())
 
 
@@ -52,9 +54,9 @@ def _mend_index(found: Diagnosis, progress: Callable[[Progress], None]) -> Mende
         return Mended()
     assert found.folder is not None
     if found.vault is None:
-        return Mended(left=("The index is left as it is: the vault cannot be read.",))
+        return Mended(left=("The index is unchanged: the vault cannot be read.",))
     if not found.settings_valid:
-        return Mended(left=("The index is left as it is: the settings, by which it is made, are not valid.",))
+        return Mended(left=("The index is unchanged: the settings are not valid.",))
     from excerpt.index.build import build
     from excerpt.index.verify import schedule_repair
 
@@ -63,9 +65,9 @@ def _mend_index(found: Diagnosis, progress: Callable[[Progress], None]) -> Mende
             schedule_repair(found.folder, found.health.faults)
         report = build(found.vault, found.folder, found.settings, progress)
     except ExcerptError as error:
-        return Mended(left=(f"The index is left as it is: {error}",))
+        return Mended(left=(f"The index is unchanged: {error}",))
     except (OSError, sqlite3.Error) as error:
-        return Mended(left=(f"The index is left as it is: it cannot be written ({error}).",))
+        return Mended(left=(f"The index is unchanged: it cannot be written ({error}).",))
     return Mended(done=tuple(_done(found, report)))
 
 
@@ -79,7 +81,7 @@ def _needs_build(found: Diagnosis) -> bool:
 
 def _done(found: Diagnosis, report: BuildReport) -> Iterator[str]:
     if report.rebuilt:
-        yield f"Made anew: {report.rebuilt.rstrip('.')}."
+        yield f"Rebuilt: {report.rebuilt.rstrip('.')}."
     changes = {"added": report.added, "read again": report.changed, "removed": report.removed}
     if any(changes.values()):
         said = ", ".join(f"{number:,} {how}" for how, number in changes.items() if number)
@@ -87,4 +89,4 @@ def _done(found: Diagnosis, report: BuildReport) -> Iterator[str]:
     left = found.health.left if found.health is not None else []
     gone = sum(not (found.folder / name).exists() for name, _, _ in left) if found.folder is not None else 0
     if gone:
-        yield f"Removed {counted(gone, 'file')} that nothing used."
+        yield f"Removed {counted(gone, 'file')} not in use."

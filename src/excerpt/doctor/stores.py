@@ -30,16 +30,16 @@ def look_at_store(address: str, settings: Settings) -> Iterator[Finding]:
         for name in health.damaged:
             yield problem(f"The index by {name}: {DAMAGED}")
         if not health.damaged:
-            yield ok("The indexes by words, by terms and by meaning answer")
+            yield ok("The indexes of words, terms and vectors work")
         if health.counted == health.fragments:
-            yield ok("As many fragments are there as were counted")
+            yield ok("The number of fragments is right")
         else:
             yield problem(
-                f"It has {counted(health.fragments, 'fragment')}, and {health.counted:,} were counted.",
-                "Push the vault by another name, and please report it.",
+                f"It has {counted(health.fragments, 'fragment')}, and {health.counted:,} were expected.",
+                "Push the vault under another name, and please report it.",
             )
         try:
             _ = store.embedder
-            yield ok(f"Its vectors are those of the model here: {status.model}")
+            yield ok(f"Its vectors are from the model in use here: {status.model}")
         except ModelError as error:
             yield problem(error.message, error.hint)

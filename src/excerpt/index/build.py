@@ -297,7 +297,7 @@ class _Update:
             for task in tasks
             if task.path in known
         ):
-            self._writer.rebuilt.append("notes, from the vault: they are read, cut or stemmed differently now")
+            self._writer.rebuilt.append("notes, from the vault: reading, splitting or stemming changed")
         there = {file.path for file in found.files}
         gone = [path for path in known if path not in there]
         self._skipped += found.skipped
@@ -508,7 +508,7 @@ class Updater:
             self.close()
             raise IndexUnusableError(
                 f"The index in {self._folder} cannot be written: {_reason(error)}.",
-                f"{_remedy(error)}, or set EXCERPT_HOME to another place; the last generation stands.",
+                f"{_remedy(error)}, or set EXCERPT_HOME to another folder. The last generation is kept.",
             ) from error
         except BaseException:
             self.close()  # what it holds may be of a generation that was not committed
@@ -626,14 +626,14 @@ def _remedy(error: OSError | sqlite3.DatabaseError) -> str:
     refused = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH)
     if isinstance(error, OSError) or getattr(error, "sqlite_errorcode", 0) & 0xFF in refused:
         return "Give permission there"
-    return "Try again; if it stays, remove that folder, which is made again from the vault"
+    return "Try again; if it fails again, remove that folder: excerpt rebuilds it from the vault"
 
 
 def _reason(error: OSError | sqlite3.DatabaseError) -> str:
     if isinstance(error, sqlite3.DatabaseError):
         return _FULL if getattr(error, "sqlite_errorcode", 0) in FULL else str(error)
     if isinstance(error, FileExistsError | NotADirectoryError):
-        return "a file stands where its folder should be"
+        return "a file is in the place of its folder"
     return _FULL if error.errno == errno.ENOSPC else error.strerror or str(error)
 
 
@@ -653,7 +653,7 @@ def _locked(folder: Path, vault: Path, wait: float) -> Iterator[None]:
     except Timeout as error:
         raise IndexBusyError(
             f"Another excerpt is indexing {vault.name} and has not finished within {wait:g} s.",
-            "Wait for it or close it, then try again; what it has committed can be searched meanwhile.",
+            "Wait for it or close it, then try again. Searches use what it has committed.",
         ) from error
 
 

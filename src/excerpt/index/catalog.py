@@ -487,7 +487,7 @@ class Catalog:
             return str(error)
         if said != ["ok"]:
             return "; ".join(said)
-        return f"{counted(len(broken), 'row belongs', 'rows belong')} to notes that are not there" if broken else ""
+        return f"{counted(len(broken), 'row belongs', 'rows belong')} to notes that do not exist" if broken else ""
 
     def rows(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
         """All rows of a query. The values are always bound, never written into the SQL."""
@@ -498,7 +498,7 @@ class Catalog:
             except sqlite3.OperationalError as error:
                 if hasattr(error, "sqlite_errorcode"):
                     raise
-                raise DamagedRowError("a text that is no UTF-8") from None  # Python's own words hold the whole text
+                raise DamagedRowError("a text that is not UTF-8") from None  # Python's own words hold the whole text
 
     @contextmanager
     def transaction(self) -> Iterator[None]:

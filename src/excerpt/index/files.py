@@ -39,7 +39,7 @@ class DamagedFileError(IndexUnusableError):
     """A derived file is missing, cut short or altered. The next build rebuilds it from the catalog."""
 
     def __init__(self, message: str) -> None:
-        super().__init__(message, "Run `excerpt index`: it will be made anew.")
+        super().__init__(message, "Run `excerpt index` to rebuild it.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ def check(folder: Path, file: DerivedFile, *, content: bool = True, grows: bool 
         if size < file.size:
             raise DamagedFileError(f"{file.name} is cut short: {size} of {counted(file.size, 'byte')}.")
         if size > file.size and not grows:
-            raise DamagedFileError(f"{file.name} is too long: {size} in place of {counted(file.size, 'byte')}.")
+            raise DamagedFileError(f"{file.name} is too long: {size} instead of {counted(file.size, 'byte')}.")
         if content and _crc(path, file.size) != file.crc:
             raise DamagedFileError(f"{file.name} is altered.")
     except FileNotFoundError as error:

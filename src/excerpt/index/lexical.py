@@ -202,7 +202,7 @@ class LexicalWriter:
         self._storage = FileStorage(str(self._folder))
         known = {file.name: file for file in files}
         if {Path(name).suffix for name in known} > {".toc"} and not any(name.endswith(_TERMS) for name in known):
-            raise DamagedFileError("it was made by another version")
+            raise DamagedFileError("another version of excerpt made it")
         self._segments: list[W3Segment] = [] if generation is None else _read_toc(self._storage, generation)
         self._keys: dict[str, NDArray[np.int64]] = {}
         self._sealed = {s.segment_id(): [known[name] for name in _names(s)] for s in self._segments}

@@ -133,7 +133,7 @@ _START_SECONDS = 60.0
 _MAX_STILLBORN = 3
 _END_SECONDS = 1.0
 _TOO_LONG = -getattr(signal, "SIGXCPU", 0x7FFF)
-_UNKNOWN = "Reading it ended the process that read it; it may need more memory than there is."
+_UNKNOWN = "The process that read it ended; it may need more memory than is available."
 
 
 Held = Callable[[], bool]
@@ -386,7 +386,7 @@ class Run:
 def _reason(code: int, limits: Limits, task: Task) -> str:
     """Return why a file ended its worker with that exit code, "" if nothing shows that the file was the cause."""
     if code == _TOO_LONG:
-        return f"It took longer than {limits.seconds_for(task):g} s to take apart."
+        return f"It took longer than {limits.seconds_for(task):g} s to process."
     # Libraries that are not Python give up when there is no memory.
     if code in (OUT_OF_MEMORY, -signal.SIGABRT):
         return f"It needs more than {limits.memory:,} MB of memory."
@@ -396,7 +396,7 @@ def _reason(code: int, limits: Limits, task: Task) -> str:
 def _unstartable(why: str) -> IndexUnusableError:
     return IndexUnusableError(
         f"The processes that read notes cannot be started: {why}.",
-        "Close other programs, or raise the number of processes that you may have.",
+        "Close other programs, or raise your limit of processes.",
     )
 
 

@@ -108,7 +108,7 @@ def _prepare(options: PrepareOptions, tasks: Iterable[Task]) -> Prepared:
             raise
         except Exception as error:
             # A note that our own code, or a parser under it, trips over must not end the indexing of the others.
-            done.skipped.append(Skipped(task.path, f"It could not be taken apart ({type(error).__name__}: {error})."))
+            done.skipped.append(Skipped(task.path, f"It could not be processed ({type(error).__name__}: {error})."))
             if task.kind:
                 done.given_up.append(task)
         else:

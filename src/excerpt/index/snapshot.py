@@ -178,7 +178,7 @@ class Snapshot(NoteReader):
         embedder = open_embedder(model)
         same = self._catalog.meta("model_source") == f"{model_source(model)}/{EMBEDDED_TEXT_VERSION}"  # saves its hash
         if not same and self._model != f"{embedder.id}/{EMBEDDED_TEXT_VERSION}":
-            raise ModelError("The index was made with another embedding model.", "Run `excerpt index` to bring it up.")
+            raise ModelError("The index was made with another embedding model.", "Run `excerpt index` to update it.")
         return embedder
 
     @cached_property
@@ -384,5 +384,5 @@ def _damage_noted(folder: Path) -> Iterator[None]:
         if is_damage(error):
             mark_suspect(folder, str(error) if isinstance(error, DamagedRowError) else "")
         raise IndexUnusableError(
-            f"The index in {folder} cannot be read: {error}.", "Run `excerpt index`: it will be made anew."
+            f"The index in {folder} cannot be read: {error}.", "Run `excerpt index` to rebuild it."
         ) from error

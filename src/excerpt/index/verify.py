@@ -94,7 +94,7 @@ class Stale(StrEnum):
     NEW = "new"
     CHANGED = "changed"
     GONE = "gone"
-    CUT = "cut otherwise now"
+    CUT = "split differently now"
 
 
 @dataclass(slots=True)
@@ -129,7 +129,7 @@ def schedule_repair(folder: Path, faults: Sequence[Fault]) -> None:
     """
     parts = {fault.part for fault in faults}
     if RepairPart.CATALOG in parts:
-        (folder / SUSPECT).write_text("a check found it wrong", encoding="utf-8")
+        (folder / SUSPECT).write_text("a check found errors in it", encoding="utf-8")
         return
     with closing(Catalog.open_to_write(folder)) as catalog, catalog.transaction():
         catalog.mark_for_reread({fault.where for fault in faults if fault.part is RepairPart.NOTE})
@@ -228,7 +228,7 @@ class NoteCheck:
         self._vault = settings.vault
         self._counted = True
         if settings.pack.tokenizer != health.tokenizer:
-            health.behind.append("the token counts, which are another tokenizer's")
+            health.behind.append("the token counts: they are from another tokenizer")
         try:
             open_tokenizer(health.tokenizer)
             self._tokenizer = health.tokenizer
@@ -260,7 +260,7 @@ class NoteCheck:
         made, _ = rows_of(options, parsed, Task(note.path, note.size, note.mtime_ns, note.ctime_ns), note.digest)
         places = [row[3:5] for row in note.fragments]
         if missing := [row[3:5] for row in made.fragments if row[3:5] not in places]:
-            yield f"Lines {_range(missing[0])} are in no fragment of their own."
+            yield f"Lines {_range(missing[0])} are missing from the fragments."
         counted = slice(None) if self._counted else slice(0)
         of_names = slice(None) if self._names_current else slice(0)
         pairs: tuple[tuple[str, Any, Any], ...] = (
@@ -274,14 +274,14 @@ class NoteCheck:
             ("names' words", (note.name_terms,)[of_names], (made.name_terms,)[of_names]),
             ("title or language", (note.title, note.language), (made.title, made.language)),
         )
-        yield from (f"Its {name} in the catalog are not those of its text." for name, kept, new in pairs if kept != new)
+        yield from (f"Its {name} in the catalog do not match its text." for name, kept, new in pairs if kept != new)
 
 
 def _wrong_checksum(catalog: Catalog, note: StoredNote) -> str:
     try:
         catalog.check_rows_of(note.number)
     except DamagedRowError:
-        return "Its rows in the catalog are not as they were written."
+        return "Its rows in the catalog were altered."
     return ""
 
 
@@ -293,11 +293,11 @@ def _wrong_ranges(note: StoredNote, lines: Sequence[str]) -> Iterator[str]:
     before = 0
     for _, _, _, first, last, _, _, _, text in note.fragments:
         if not 1 <= first <= last <= len(lines):
-            yield f"A fragment is said to stand in lines {first}-{last}; the note has {len(lines):,}."
+            yield f"A fragment has lines {first}-{last}; the note has only {len(lines):,}."
         elif "\n".join(lines[first - 1 : last]) != text:
-            yield f"The fragment of lines {_range((first, last))} holds another text than they do."
+            yield f"The fragment of lines {_range((first, last))} has a different text from the note."
         elif first <= before:
-            yield f"Two fragments hold line {first}."
+            yield f"Two fragments contain line {first}."
         before = last
 
 
@@ -370,7 +370,7 @@ def _model_of_index(settings: Settings, health: Health) -> Embedder | None:
         return None
     if f"{embedder.id}/{EMBEDDED_TEXT_VERSION}" == health.model:
         return embedder
-    health.behind.append("the vectors, which are of another model or another text")
+    health.behind.append("the vectors: they are from another model or another text")
     return None
 
 
@@ -380,11 +380,11 @@ def _fault(row: Sequence[Any], matrix: _Rows, dimensions: int) -> Fault | None:
     if vector is None:
         return Fault(path, f"{at} has no vector in the catalog.", RepairPart.VECTORS)
     if len(vector) != 4 + dimensions:
-        return Fault(path, f"{at} has a vector of another length in the catalog.", RepairPart.VECTORS, digest)
+        return Fault(path, f"{at} has a vector of the wrong length in the catalog.", RepairPart.VECTORS, digest)
     if key not in matrix:
         return Fault(path, f"{at} has no row in the matrix.", RepairPart.VECTORS)
     if matrix[key] != vector:
-        return Fault(path, f"{at} has another vector in the matrix than in the catalog.", RepairPart.VECTORS, digest)
+        return Fault(path, f"{at} has different vectors in the matrix and in the catalog.", RepairPart.VECTORS, digest)
     return None
 
 
@@ -398,7 +398,9 @@ def _not_of_model(rows: Sequence[Sequence[Any]], embedder: Embedder, dimensions:
     kept = Quantised.from_bytes([row[2] for row in rows], dimensions)
     far = np.abs(_unfolded(made) - _unfolded(kept)).max(axis=1, initial=0) > _ROUNDING * made.scales
     return [
-        Fault(path, f"The fragment at line {line} has a vector that is not of its text.", RepairPart.VECTORS, digest)
+        Fault(
+            path, f"The fragment at line {line} has a vector that does not match its text.", RepairPart.VECTORS, digest
+        )
         for wrong, (_, digest, _, path, line, *_) in zip(far.tolist(), rows, strict=True)
         if wrong
     ]
@@ -433,7 +435,7 @@ class WordCheck:
         keys = np.concatenate([np.zeros(0, np.int64), *living])
         self._agrees = bool(np.array_equal(keys, catalog.fragment_keys()))
         if not self._agrees:
-            self._fault("words", "They are not those of the catalog's fragments.")
+            self._fault("words", "They do not match the catalog's fragments.")
 
     def add(self, note: StoredNote) -> None:
         if not self._agrees:
@@ -490,7 +492,7 @@ class WordCheck:
             lengths |= docs[name] != inverted[name].lengths
         for at in np.flatnonzero(wrong | lengths).tolist():
             path, _, _, line = waiting[at]
-            what = "stands elsewhere" if wrong[at] else "has another number of words"
+            what = "is in the wrong place" if wrong[at] else "has the wrong number of words"
             self._fault(path, f"The fragment at line {line} {what} in the lexical index.")
 
     def _name_differing(self, waiting: Sequence[tuple[str, int, int, int]], expected: Segment, found: Segment) -> None:
@@ -502,7 +504,7 @@ class WordCheck:
         for doc, terms in sorted(differing.items()):
             path, _, _, line = waiting[doc]
             named = ", ".join(terms[:_MAX_TERMS]) + (" …" if len(terms) > _MAX_TERMS else "")
-            self._fault(path, f"The fragment at line {line} is found by other words than it holds: {named}.")
+            self._fault(path, f"The fragment at line {line} has wrong words in the lexical index: {named}.")
 
     def _fault(self, where: str, what: str) -> None:
         self._health.faults.append(Fault(where, what, RepairPart.WORDS))
@@ -560,7 +562,7 @@ def examine(
             with closing(Catalog.open_to_read(folder)) as catalog:
                 _Examination(folder, catalog, health, settings, tick).run(vault, found, quick)
         except OtherVersionError:
-            health.behind.append("all of it, which another version of excerpt made")
+            health.behind.append("all of it: another version of excerpt made it")
         except sqlite3.DatabaseError as error:
             health.faults.append(Fault(FILE, f"It cannot be read: {error}.", RepairPart.CATALOG))
         if not health.faults or health.generation == _generation(folder):
@@ -620,7 +622,7 @@ class _Examination:
 
     def _open_matrix(self, files: Sequence[DerivedFile]) -> MatrixSource | None:
         if len(files) != 1:
-            self._fault(FILE, f"It names {len(files)} matrices of vectors in place of one.", RepairPart.VECTORS)
+            self._fault(FILE, f"It names {len(files)} matrices of vectors instead of one.", RepairPart.VECTORS)
             return None
         return MatrixSource(self._folder, files[0]) if self._is_sound(files[0], RepairPart.VECTORS) else None
 
@@ -654,7 +656,7 @@ class _Examination:
     def _catalog_is_sound(self) -> bool:
         self._tick("the catalog", 0, 0, "")
         if damage := self._catalog.damage():
-            self._fault(FILE, f"SQLite's check of it says: {damage}.", RepairPart.CATALOG)
+            self._fault(FILE, f"SQLite's check reports: {damage}.", RepairPart.CATALOG)
             return False
         return True
 
@@ -677,7 +679,7 @@ class _Examination:
                 if note.ctime_ns != file.ctime_ns:
                     stale.append((file.path, Stale.CHANGED))
                     continue
-                what = "Its file holds another text than the index, with the same time and size."
+                what = "Its file has a different text from the index, but the same time and size."
                 self._fault(file.path, what, RepairPart.NOTE)
         stale += [(path, Stale.GONE) for path in sorted(known)]
 
@@ -709,5 +711,5 @@ class _Examination:
     def _words_are_current(self) -> bool:
         if self._catalog.meta("analyzer") == f"{ANALYZER_VERSION}/{FIELDS_VERSION}":
             return True
-        self._health.behind.append("the words, which are told apart differently now")
+        self._health.behind.append("the words: they are split differently now")
         return False

@@ -183,11 +183,11 @@ class IndexWriter:
                 check(self._index, file)
             self._words = LexicalWriter(self._index, generation or None, files, lambda: self._tick(""))
             if generation and self.catalog.meta("analyzer") != build_parameters(self._settings)["analyzer"]:
-                reason = "words are told apart differently now"
+                reason = "words are split differently now"
             elif self._is_doubted("words"):
-                reason = "a check found it wrong"
+                reason = "a check found errors in it"
             elif not np.array_equal(self._words.keys(), self.catalog.fragment_keys()):
-                reason = "it does not hold the catalog's fragments"
+                reason = "it does not match the catalog's fragments"
         except DamagedFileError as error:
             reason = error.message
         if reason:
@@ -203,14 +203,14 @@ class IndexWriter:
         if self.catalog.meta("model_source") != source:
             model = f"{self.embedder.id}/{EMBEDDED_TEXT_VERSION}"
             if self._model and model != self._model:
-                reason = "the embedding model is another one"
+                reason = "the embedding model changed"
             self._model, self._dimensions = model, self.embedder.dimensions
         self._model_source = source
         files = [] if reason else self.catalog.files("vectors")
         if self.catalog.generation and not reason and len(files) != 1:
             reason = "the catalog does not name its matrix"
         elif not reason and self._is_doubted("vectors"):
-            reason = "a check found them wrong"
+            reason = "a check found errors in them"
         try:
             self._matrix = MatrixWriter(self._index, None if reason or not files else files[0], self._dimensions)
         except DamagedFileError as error:

@@ -62,7 +62,7 @@ def find_note(snapshot: Corpus, name: str) -> str:
     """
     path = _known(snapshot, name)
     if path is None:
-        raise NotFoundError(f"No note here is called {name or repr(name)}.", _alike(snapshot, name))
+        raise NotFoundError(f"No note is called {name or repr(name)}.", _alike(snapshot, name))
     return path
 
 
@@ -79,7 +79,7 @@ def find_section(snapshot: Corpus, path: str, heading: str) -> Section:
         above = iter([_folded(part) for part in section.heading_path])
         if wanted and section.heading and _folded(section.heading) == wanted[-1] and all(p in above for p in wanted):
             return section
-    raise NotFoundError(f"{path} has no heading {heading}.", "`excerpt peek` shows those it has.")
+    raise NotFoundError(f"{path} has no heading {heading}.", "`excerpt peek` lists its headings.")
 
 
 def _folded(text: str) -> str:
@@ -209,7 +209,7 @@ def read(snapshot: Corpus, name: str) -> NoteLines:
     if not 1 <= first <= max(len(text), 1):
         raise NotFoundError(f"{place.path} has {counted(len(text), 'line')}, not {first:,}.")
     if first > last and text:
-        raise NotFoundError(f"Lines {first}-{place.last} of {place.path} are none.")
+        raise NotFoundError(f"Lines {first}-{place.last} are not in {place.path}.")
     info = snapshot.note_info(place.path)
     wanted = "\n".join(text[first - 1 : last])
     return NoteLines(

@@ -58,7 +58,7 @@ def token_in(file: Path, *, make: bool) -> str:
             token = opened_file.read(_MAX_TOKEN + 2).strip()
     except FileNotFoundError:
         if not make:
-            raise SettingsError(f"There is no token file {file}.", "Put a secret of your own into it.") from None
+            raise SettingsError(f"There is no token file {file}.", "Create it with a secret of your own.") from None
         token = secrets.token_urlsafe(32)
         file.parent.mkdir(parents=True, exist_ok=True)
         replace_file(file, f"{token}\n".encode(), mode=0o600)
@@ -75,7 +75,9 @@ def token_in(file: Path, *, make: bool) -> str:
             f"It must be one line of at most {_MAX_TOKEN} letters, digits and signs, without spaces.",
         )
     if os.name == "posix" and mode & 0o077:
-        raise SettingsError(f"Other users can open the token file {file}.", f"Close it to them: chmod 600 {file}")
+        raise SettingsError(
+            f"Other users can open the token file {file}.", f"Close it to other users: chmod 600 {file}"
+        )
     return token
 
 
@@ -132,7 +134,7 @@ def _listening(door: Door) -> socket.socket:
         return socket.create_server((door.host, door.port), family=family)
     except OSError as error:
         raise ExcerptError(
-            f"{door.host}:{door.port} cannot be listened at: {error.strerror or error}.", "Name another --port."
+            f"Cannot listen at {door.host}:{door.port}: {error.strerror or error}.", "Name another --port."
         ) from error
 
 

@@ -172,7 +172,7 @@ class ServedVault:
             try:  # a timeout cancels a question that has not started
                 return await asyncio.wait_for(answer, max(until - time.monotonic(), 0.05))
             except TimeoutError:
-                raise NotYetError(f"{self.name} is being loaded.", _ASK_AGAIN) from None
+                raise NotYetError(f"{self.name} is loading.", _ASK_AGAIN) from None
             except IndexUnusableError as error:
                 if time.monotonic() > until or not self._is_mended(self.indexing.state):
                     raise self._not_yet(error) from None
@@ -213,7 +213,7 @@ class ServedVault:
             return "as last pushed"
         is_watched = self._is_watched()
         if is_behind:
-            return "indexing" if is_watched else "indexed in part"
+            return "indexing" if is_watched else "partly indexed"
         if state.files is not None or (self.indexing.is_running and not state.has_looked):
             return "looking for changes"
         return "up to date" if is_watched else "as last indexed"
@@ -255,7 +255,7 @@ class ServedVault:
             message = f"{self.name} is being indexed for the first time: {done:,} of {counted(total, 'file')} so far."
             return NotYetError(message, _ASK_AGAIN)
         if self._is_building(state):
-            return NotYetError(f"{self.name} is being looked at for the first time.", _ASK_AGAIN)
+            return NotYetError(f"{self.name} is being scanned for the first time.", _ASK_AGAIN)
         return IndexUnusableError(state.failed or error.message, error.hint)
 
 
@@ -299,5 +299,5 @@ class ServedVaults:
         found = tuple(each for each in self.all if name in (each.name, str(each.vault.folder)))
         if not found:
             there = ", ".join(each.name for each in self.all)
-            raise VaultError(f"There is no vault {name} here.", f'There are: {there}; "*" is all of them.')
+            raise VaultError(f"There is no vault {name}.", f'Vaults: {there}; "*" means all.')
         return found

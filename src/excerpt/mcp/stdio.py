@@ -74,7 +74,7 @@ def _no_message(error: ValidationError) -> JSONRPCError | None:
     """Return the error for JSON that is not a message; None if it may be a notification or an answer of the client."""
     inputs = [each["input"] for each in error.errors(include_url=False)]
     message = next((each for each in inputs if isinstance(each, dict)), None)
-    text = "Invalid request: the line is no message of JSON-RPC."
+    text = "Invalid request: the line is not a JSON-RPC message."
     if message is None:
         return _error(None, -32600, text)
     number = message.get("id")

@@ -161,7 +161,7 @@ class Recaller:
 
         Of these, the ones with all `tags`, from the note or folder `source`, and saved `since` a day (in the form of
         `created:`). `limit` defaults to the settings' for a query, and else to no limit. Raises MemoryUnusableError if
-        the folder cannot be read or `since` is no date.
+        the folder cannot be read or `since` is not a date.
         """
         self.unranked, self.hints = "", ()
         contents = self.store.contents()
@@ -367,7 +367,7 @@ def _first_day(since: str, today: date) -> date:
     period = period_of(f">={since}", today)
     if period is None:
         hint = "Give a day as 2025-03-01 or 2025-03, or how long ago as 7d, 2w, 3m, 1y."
-        raise MemoryUnusableError(f"{since!r} is no date.", hint)
+        raise MemoryUnusableError(f"{since!r} is not a date.", hint)
     return period[0]
 
 

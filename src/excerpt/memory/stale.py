@@ -192,7 +192,7 @@ def keep(store: MemoryStore, found: SourceCheck) -> Memory:
 def _decide(store: MemoryStore, found: SourceCheck, decision: Callable[[Memory], Memory]) -> Memory:
     def decided(memory: Memory) -> Memory:
         if memory.source != found.memory.source or memory.text != found.memory.text:
-            raise MemoryUnusableError(f"Memory {memory.id} has been changed meanwhile.", "Look at it again.")
+            raise MemoryUnusableError(f"Memory {memory.id} was changed in the meantime.", "Check it again.")
         return decision(memory)
 
     return store.change(found.memory.id, decided)
@@ -292,7 +292,7 @@ def from_fragment(snapshot: Corpus, fragment_id: str) -> tuple[Source, str]:
     """Return the source and text of a fragment. Raises MemoryUnusableError if the id is unknown."""
     found = snapshot.fragment(fragment_id)
     if found is None:
-        hint = "Ids are the fragment_id of `excerpt search --json`; that of changed text is another."
+        hint = "Take an id (fragment_id) from `excerpt search --json`. Changed text gets a new id."
         raise MemoryUnusableError(f"There is no fragment {fragment_id or repr(fragment_id)}.", hint)
     source = Source(found.path, found.line_start, found.line_end, found.digest, found.heading_path, found.place)
     return source, found.text
@@ -317,7 +317,7 @@ def from_lines(snapshot: Corpus, place: str) -> tuple[Source, str]:
     lines = snapshot.note_text(path).rstrip("\n").split("\n")
     last = len(lines) if last is None else min(last, len(lines))
     if not 1 <= first <= last:
-        raise MemoryUnusableError(f"{path} has {counted(len(lines), 'line')}, and none of {place}.")
+        raise MemoryUnusableError(f"{path} has {counted(len(lines), 'line')}; {place} is not among them.")
     text = "\n".join(lines[first - 1 : last])
     return source_at(snapshot, path, first, last, text), text
 

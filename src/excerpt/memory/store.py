@@ -196,7 +196,7 @@ class MemoryStore:
         with self._writing():
             self._give_ids()
             if memory_id in self.contents().ids:
-                raise MemoryUnusableError(f"Memory {memory_id} is not forgotten.")
+                raise MemoryUnusableError(f"Memory {memory_id} has not been forgotten.")
             for file in self._trashed():
                 name = _STAMP.sub("", file.relative_to(self.folder / TRASH).as_posix())
                 try:
@@ -235,7 +235,7 @@ class MemoryStore:
         found = self.contents().ids.get(memory_id)
         if found is None:
             raise MemoryUnusableError(
-                f"There is no memory {memory_id or repr(memory_id)}.", "See what there is with: excerpt recall"
+                f"There is no memory {memory_id or repr(memory_id)}.", "List all memories: excerpt recall"
             )
         return found
 
@@ -262,7 +262,7 @@ class MemoryStore:
                 f"Another excerpt has been writing to {self.folder} for {_LOCK_SECONDS:.0f} seconds.", "Try again."
             ) from error
         except OSError as error:
-            hint = "Nothing was lost: what was there is still there. Check the disk's space and permissions."
+            hint = "The memories are unchanged. Check the disk's space and permissions."
             raise MemoryUnusableError(f"{self.folder} cannot be written: {error.strerror}.", hint) from error
 
 
@@ -317,7 +317,7 @@ def _link_reason(folder: Path, name: str) -> str:
         return "It is a link out of the folder of memories."
     if not target.exists():
         return "It is a link to nothing."
-    return "It is a link within the folder of memories; what it points to stands in its own place."
+    return "It is a link within the folder of memories; its target is listed itself."
 
 
 def _by_id(read: Mapping[str, LoadedFile | UnreadableFile]) -> dict[str, tuple[str, LoadedFile]]:

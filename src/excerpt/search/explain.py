@@ -87,7 +87,7 @@ class WordPart:
                 terms = [term for term in like.terms if term in self.here] or like.terms
                 found.append(f"{like.likeness} {', '.join(terms)}: counts ×{like.share:.2f}")
         if self.fragments and self.telling < 0.995:
-            found.append(f"says little by itself: its rarity counts ×{self.telling:.2f}")
+            found.append(f"is a weak word by itself: its rarity counts ×{self.telling:.2f}")
         return tuple(found)
 
 

@@ -128,7 +128,7 @@ def explain_note(engine: Engine, text: str, note: str, asked: Strategy) -> NoteE
     table = engine.snapshot.table
     rows = np.flatnonzero(np.isin(table.notes, numbers)).astype(np.int32)
     if not len(rows):
-        return replace(told, absence=Absence(AbsenceKind.EMPTY, f"{told.path} has no text that could be found."))
+        return replace(told, absence=Absence(AbsenceKind.EMPTY, f"{told.path} has no text to search."))
     return _stands(engine, told, queries, rows)
 
 
@@ -259,7 +259,7 @@ def _unknown(snapshot: Corpus, told: NoteExplanation) -> NoteExplanation:
     hint = f" Did you mean {' or '.join(near)}?" if near else ""
     return replace(
         told,
-        absence=Absence(AbsenceKind.UNKNOWN, f"No note here is called {told.note or repr(told.note)}.{hint}", near),
+        absence=Absence(AbsenceKind.UNKNOWN, f"No note is called {told.note or repr(told.note)}.{hint}", near),
     )
 
 
@@ -273,12 +273,14 @@ def _absence(engine: Engine, queries: Sequence[Query], answers: Sequence[Answer]
 
 def _absence_from(engine: Engine, query: Query, answer: Answer, path: str, rows: Rows) -> Absence:
     if excluded := _excluded_by(engine.snapshot, query, rows):
-        return Absence(AbsenceKind.EXCLUDED, f"{path} is left out by {' and '.join(excluded)}.")
+        return Absence(AbsenceKind.EXCLUDED, f"{path} is excluded by {' and '.join(excluded)}.")
     evidence = answer.evidence
     if evidence.scores.all[rows].any():
-        return Absence(AbsenceKind.UNMATCHED, f"{path} has words of the query, but {answer.strategy} counts no words.")
+        return Absence(
+            AbsenceKind.UNMATCHED, f"{path} has words of the query, but {answer.strategy} does not count words."
+        )
     near = bool((evidence.similarities.at(rows) > np.float32(evidence.similarities.mean)).any())
-    of_meaning = f"what it means counts nothing under {answer.strategy}" if near else "none is near it in meaning"
+    of_meaning = f"{answer.strategy} does not count meaning" if near else "no passage is near the query in meaning"
     words = [f"“{word}”" for word in query_words(evidence.words)]
     lacks = f"{words[0]} is in no passage" if len(words) == 1 else f"None of {', '.join(words)} is in a passage"
     return Absence(AbsenceKind.UNMATCHED, f"{lacks} of {path}, and {of_meaning}.")

@@ -70,20 +70,20 @@ _BAR = re.compile(r"(?<=\s)\|(?=\s)")
 def _of_signs(snapshot: Corpus, text: str) -> Iterator[QueryWarning]:
     at = unpaired_quotation_mark(text, snapshot.facets.properties)
     if at >= 0 and (at == 0 or text[at - 1].isspace() or text[at - 1] in ":-"):
-        yield QueryWarning(at, at + 1, 'a " is still open')
+        yield QueryWarning(at, at + 1, 'a " is not closed')
     forcing = _FORCING.match(text)
     if forcing and forcing[1].lower() not in FORCED:
-        yield QueryWarning(*forcing.span(1), f"{forcing[1]} is no strategy: {' '.join(FORCED)}")
+        yield QueryWarning(*forcing.span(1), f"{forcing[1]} is not a strategy: {' '.join(FORCED)}")
     bars = [bar.start() for bar in _BAR.finditer(text)]
     if len(bars) >= MAX_ALTERNATIVES:
         at = bars[MAX_ALTERNATIVES - 1]
-        yield QueryWarning(at, len(text), f"only {MAX_ALTERNATIVES} queries are run at once")
+        yield QueryWarning(at, len(text), f"at most {MAX_ALTERNATIVES} queries run at once")
 
 
 _KEYED = re.compile(r'(?<!\S)-?([^\W\d][\w.-]*):(?![/:\\])("[^"]*"?|\S*)')
 _EMPTY = {
-    FilterKind.TAG: "names no tag yet",
-    **dict.fromkeys(TIMES, "names no time yet: 7d, 2025-03"),
+    FilterKind.TAG: "needs a tag",
+    **dict.fromkeys(TIMES, "needs a time: 7d, 2025-03"),
 }
 
 
@@ -95,14 +95,14 @@ def _of_words(snapshot: Corpus, text: str, found: tuple[Condition, ...]) -> Iter
         key, value = fold(match[1]), match[2].strip('"')
         if kind := KINDS.get(key):
             if not value.strip():
-                said = f"{match[1]}: {_EMPTY.get(kind, 'names nothing yet')}"
+                said = f"{match[1]}: {_EMPTY.get(kind, 'needs a name')}"
             elif kind in TIMES:
-                said = f"“{value}” is no time: 7d, 2025-03"
+                said = f"“{value}” is not a time: 7d, 2025-03"
             else:
                 said = f"“{value}” names nothing"
             yield QueryWarning(*match.span(), said)
         elif key in snapshot.facets.properties:
-            yield QueryWarning(*match.span(), f"{match[1]}: has no value yet")
+            yield QueryWarning(*match.span(), f"{match[1]}: needs a value")
     for hint in hints(text, KnownNames(snapshot.facets.properties, snapshot.facets.tags, KINDS)):
         yield QueryWarning(hint.start, hint.end, hint.said)
 
@@ -119,7 +119,7 @@ _LACKING = {
     FilterKind.TITLE: "no title has {}",
     FilterKind.HEADING: "no heading has {}",
     FilterKind.MODIFIED: "no note was changed in {}",
-    FilterKind.CREATED: "no note was made in {}",
+    FilterKind.CREATED: "no note was created in {}",
     FilterKind.LINK: "no note links to {}",
     FilterKind.KIND: "no file is of the kind {}",
     FilterKind.PAGE: "nothing is on a page {}",

@@ -19,21 +19,21 @@ _AHEAD: Mapping[str, str] = {
     "words": "{who} {has} your words more often",
     "coverage": "{who} {has} more of your words",
     "title": "{who} {has} a title nearer to your words",
-    "anchor": "links to {who} are worded nearer to your words",
+    "anchor": "the texts of links to {who} are nearer to your words",
     "heading": "{who} {has} a heading nearer to your words",
     "outline": "{who} {has} headings above {it} nearer to your words",
     "note": "{who} {has} more of your words in the rest of {its} note",
-    "intro_words": "the note of {who} begins with more of your words",
+    "intro_words": "the note of {who} has more of your words at its start",
     "proximity": "{who} {has} your words closer together",
     "meaning": "{who} {is_} nearer in meaning",
-    "intro_meaning": "the note of {who} begins nearer in meaning",
-    "attachment": "{who} is a note, or an attachment that loses less",
-    "coherence": "what stands next to {who} is nearer in meaning",
+    "intro_meaning": "the note of {who} is nearer in meaning at its start",
+    "attachment": "{who} is a note, or an attachment with a higher weight",
+    "coherence": "the text next to {who} is nearer in meaning",
     "links": "more of the matching notes link to {who}",
     "recency": "{who} {was} changed later",
     "listed": "{who} {was} changed later",
     "use": "you used {who} more",
-    "name": "{who} {is_} called just what you typed",
+    "name": "{who} {has} the name that you typed",
 }
 """By what signal the hits above are ahead."""
 _THE_FIRST = {"who": "the first", "has": "has", "is_": "is", "was": "was", "it": "it", "its": "its"}
@@ -58,13 +58,13 @@ def verdict(found: Explanation, gaps: Sequence[Gap], compared: int) -> str:
 def _has(found: Explanation) -> str:
     parts = {signal.name: signal.part for signal in found.hit.signals}
     if parts.get("name"):
-        return "its note is called just what you typed"
+        return "its note has exactly the name that you typed"
     words = _weighty_words(found.words)
     here = [word for word in words if not word.is_missing]
     missing = [word for word in words if word.is_missing]
     near = parts.get("meaning", 0) > 0
     if not words:
-        return "nothing but filters was asked, and it passes them" if "listed" in parts else "it is near in meaning"
+        return "it matches the filters, and the query has no words" if "listed" in parts else "it is near in meaning"
     if not here:
         lacks = f"{_named(missing, 'or')} is not in it" if len(missing) == 1 else "none of your words is in it"
         return f"{lacks}, but it is near in meaning" if near else lacks
@@ -121,9 +121,9 @@ def _ahead(found: Explanation, gaps: Sequence[Gap], compared: int) -> str:
     who = _THE_FIRST if compared == 1 else _THOSE_ABOVE
     behind = sum(gap.cost for gap in gaps)
     if abs(behind) < _NOTHING:
-        return f"{who['who']} {who['has']} the same score, and a path or line before its own"
+        return f"{who['who']} {who['has']} the same score and an earlier path or line"
     if behind < 0:
-        return "others of its note stand among the first already"
+        return "other fragments of its note are among the first hits"
     signal = gaps[0].signal
     if signal == "words" and any(word.is_missing for word in _weighty_words(found.words)):
         signal = "coverage"

@@ -54,7 +54,7 @@ def read_address(text: str) -> Address:
         host = unquote(parts.hostname or "")
         _ = parts.port
     except ValueError as error:
-        raise StoreUnusableError(f"That is no address of a store: {error}.", _FORM) from None
+        raise StoreUnusableError(f"That is not the address of a store: {error}.", _FORM) from None
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
     if parts.password is not None or {"password", "sslpassword"} & options.keys():
         raise StoreUnusableError(
@@ -62,10 +62,10 @@ def read_address(text: str) -> Address:
             "Leave it out, and put it into the file ~/.pgpass or the variable PGPASSWORD.",
         )
     if parts.scheme != "postgresql" or not parts.path.strip("/"):
-        raise StoreUnusableError("The address names no database.", _FORM)
+        raise StoreUnusableError("The address has no database.", _FORM)
     vault, after = options.pop("vault", ""), options.pop("after", "")
     if after and _POSITION.fullmatch(after) is None:
-        raise StoreUnusableError(f"{after!r} is no position of a server.", "A push with --json prints one.")
+        raise StoreUnusableError(f"{after!r} is not a position of a server.", "A push with --json prints one.")
     # What is connected to is the number, where one is given.
     host = options.get("hostaddr") or options.get("host", host)
     if "sslmode" not in options and not _is_loopback(host):

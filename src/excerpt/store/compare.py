@@ -127,7 +127,7 @@ def check_plan(plan: PushPlan, ours: Mapping[str, str], theirs: Mapping[str, str
         gone = [path for path in plan.unseen if path not in theirs]
         changed = sorted({*plan.unseen} - {*added, *gone})
         if added:
-            reasons.append(f"{_were(added, 'are')} in the store alone: {_listed(added)}.")
+            reasons.append(f"{_were(added, 'are')} only in the store: {_listed(added)}.")
         if changed:
             reasons.append(f"{_were(changed)} changed in the store: {_listed(changed)}.")
         if gone:
@@ -151,7 +151,7 @@ def check_plan(plan: PushPlan, ours: Mapping[str, str], theirs: Mapping[str, str
 def conflict_sentence(conflicts: Sequence[str]) -> str:
     """Return what became of notes that were changed on both sides in a merge, and what to do."""
     return (
-        f"{_were(conflicts)} changed here and in the store, and stayed as in the store: {_listed(conflicts)}."
+        f"{_were(conflicts)} changed here and in the store, and not pushed: {_listed(conflicts)}."
         " Compare with `excerpt read NOTE --vault ADDRESS`; --overwrite NOTE pushes this copy's version."
     )
 

@@ -194,7 +194,7 @@ class Connection:
             ) from error
         except (driver.errors.InvalidSchemaName, driver.errors.UndefinedTable) as error:
             raise StoreUnusableError(
-                f"There is no vault in {where}.", "Put one there: `excerpt push VAULT --to ADDRESS`."
+                f"There is no vault in {where}.", "Push one: `excerpt push VAULT --to ADDRESS`."
             ) from error
         except (
             driver.errors.UndefinedObject,
@@ -204,16 +204,17 @@ class Connection:
         ) as error:
             raise IndexDamagedError(
                 f"An index of the store {where} is damaged or missing: {_said(error)}.",
-                "`excerpt push` to it: it makes what is missing anew.",
+                "Run `excerpt push` to this store: it rebuilds what is missing.",
             ) from error
         except driver.errors.InsufficientPrivilege as error:
             raise StoreUnusableError(
-                f"The store {where} does not allow that: {_said(error)}.", "Ask who keeps the store for the right to."
+                f"The store {where} does not allow that: {_said(error)}.",
+                "Ask the store's administrator for permission.",
             ) from error
         except driver.OperationalError as error:
             raise StoreUnusableError(
                 f"The store {where} cannot be reached: {_said(error)}.",
-                "Is the server there? A password belongs into ~/.pgpass or PGPASSWORD.",
+                "Check that the server is running. A password belongs in ~/.pgpass or PGPASSWORD.",
             ) from error
         except driver.Error as error:
             raise StoreUnusableError(f"The store {where} cannot be used: {_said(error)}.") from error

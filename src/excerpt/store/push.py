@@ -128,9 +128,7 @@ class Pusher:
         `records` is the folder in which this copy of the vault records what it pushed where.
         """
         if not address.vault:
-            raise StoreUnusableError(
-                "The address does not say what the vault is called there.", "Put ?vault=NAME behind it."
-            )
+            raise StoreUnusableError("The address does not name a vault.", "Add ?vault=NAME to it.")
         self._name = address.vault
         self._records = records
         self._connection = Connection(address, writes=True, timeout=0)
@@ -392,11 +390,11 @@ class _Push:
         )
         if model and (model, tokenizer) != (self._meta["model_id"], self._meta["tokenizer"]):
             raise PushRefusedError(
-                f"The push was refused: nothing was written. {counted(len(kept), 'note')} would stay as the store has"
-                f" them, such as {visible_line(kept[0])}, made with another embedding model or tokenizer, or by an"
+                f"The push was refused: nothing was written. {counted(len(kept), 'note')} would stay unchanged in the"
+                f" store, such as {visible_line(kept[0])}, made with another embedding model or tokenizer, or by an"
                 " older excerpt.",
                 "Set embedding.model and pack.tokenizer to those of the other pushers, or push from a copy that has"
-                " these notes; --merge goes on, and these notes are found less well until such a push.",
+                " these notes; --merge pushes anyway, and search finds these notes less well until then.",
             )
 
     def _outdated(self, plan: PushPlan) -> dict[str, int]:
@@ -431,7 +429,7 @@ class _Push:
         if dimensions != schema.DIMENSIONS:
             raise StoreUnusableError(
                 f"The vectors of this vault have {dimensions} dimensions; a store holds {schema.DIMENSIONS}.",
-                "Use the model that ships with excerpt for it: embedding.model in the settings.",
+                "Use the model that ships with excerpt: leave embedding.model empty in the settings.",
             )
         with self._connection.transaction():
             self._connection.rows("INSERT INTO excerpt.vaults (name) VALUES (%s) ON CONFLICT (name) DO NOTHING", name)
@@ -754,6 +752,6 @@ def _write_record(file: Path, record: PushRecord) -> None:
         write_value(file, record)
     except OSError as error:
         raise StoreUnusableError(
-            f"What is pushed cannot be recorded in {visible_line(str(file))}: {error.strerror}.",
-            "Make room or give permission: a push needs it to tell what others changed in the store.",
+            f"The push cannot be recorded in {visible_line(str(file))}: {error.strerror}.",
+            "Make room or give permission: a push needs this file to detect what others changed.",
         ) from error

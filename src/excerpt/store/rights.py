@@ -60,8 +60,8 @@ def make_roles(connection: Connection) -> None:
         missing = [role for role in (WRITER, READER) if role not in there]
         if missing and not may_make:
             raise StoreUnusableError(
-                f"The user of this address may not make the role {missing[0]}.",
-                "Let who keeps the server do it: `ALTER ROLE user CREATEROLE`.",
+                f"The user of this address may not create the role {missing[0]}.",
+                "Ask the server's administrator to run it: `ALTER ROLE user CREATEROLE`.",
             )
         for role in missing:
             rows(f"CREATE ROLE {role} NOLOGIN")
@@ -187,12 +187,12 @@ def change_rights(connection: Connection, vault: int, changes: Changes, paths: S
         for right in changes.allowed:
             if not _is_role(connection, right.role):
                 raise StoreUnusableError(
-                    f"There is no role {right.role} on the server.", f"Make it: `CREATE ROLE {right.role}`."
+                    f"There is no role {right.role} on the server.", f"Create it: `CREATE ROLE {right.role}`."
                 )
             if not any(normalize("NFC", path).startswith(right.folder) for path in paths):
                 raise StoreUnusableError(
                     f"There is no note in a folder {right.folder} of the vault.",
-                    "Name it from the top of the vault, and put a note there first.",
+                    "Give its path from the top of the vault. It must hold a note.",
                 )
             rows(
                 "INSERT INTO excerpt.areas (vault, folder) VALUES (%s, %s) ON CONFLICT DO NOTHING", vault, right.folder

@@ -166,12 +166,10 @@ def check(connection: Connection) -> None:
     """Raise StoreUnusableError if there are no tables of this version."""
     version = _version(connection)
     if version == 0:
-        raise StoreUnusableError(
-            "There is no vault in this database.", "Put one there: `excerpt push VAULT --to ADDRESS`."
-        )
+        raise StoreUnusableError("There is no vault in this database.", "Push one: `excerpt push VAULT --to ADDRESS`.")
     if version < VERSION:
         raise StoreUnusableError(
-            "This store was made by an older excerpt.", "`excerpt push` to it once: it brings its tables up."
+            "This store was made by an older excerpt.", "Run `excerpt push` to it once: that upgrades its tables."
         )
 
 
@@ -181,14 +179,14 @@ def _version(connection: Connection) -> int:
     version = int(connection.rows("SELECT version FROM excerpt.store")[0][0])
     if version > VERSION:
         raise StoreUnusableError(
-            f"This store was made by a newer excerpt (its tables are of version {version}, known here are {VERSION}).",
+            f"This store was made by a newer excerpt (tables of version {version}; this excerpt reads {VERSION}).",
             "Update excerpt.",
         )
     if 0 < version <= _REFUSED:
         raise StoreUnusableError(
-            f"This store was made by an older excerpt (its tables are of version {version}), and cannot be brought up.",
-            "Take it out, `DROP SCHEMA excerpt, excerpt_vault CASCADE`, and push again, from each copy that has notes"
-            " of its own, with the --roles and --allow of before.",
+            f"This store was made by an older excerpt (its tables have version {version}) and cannot be upgraded.",
+            "Run `DROP SCHEMA excerpt, excerpt_vault CASCADE`. Then push again from each copy that has notes of its "
+            "own, with the same --roles and --allow.",
         )
     return version
 

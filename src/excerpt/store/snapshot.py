@@ -75,7 +75,7 @@ _HAS = f"({schema.TOKENS} @@ %s::tsquery) IS TRUE"
 long."""
 _MODEL_DIGEST = re.compile(r"[0-9a-f]{16}/\d+")
 """What `vaults.model_source` holds once a first push has ended."""
-DAMAGED = "It is missing or damaged. The rows answer in its place, more slowly; `excerpt push` makes it anew."
+DAMAGED = "It is missing or damaged. Searches read the rows instead, more slowly. `excerpt push` rebuilds it."
 """The message about a damaged index."""
 
 
@@ -248,7 +248,7 @@ class StoreSnapshot(NoteReader):
         if _MODEL_DIGEST.fullmatch(source) is None:
             raise ModelError(
                 "The store does not say which embedding model its vault was made with: it was pushed by an older"
-                " excerpt, or its first push has not ended.",
+                " excerpt, or its first push is not finished.",
                 "Push it again: `excerpt push VAULT --to ADDRESS`.",
             )
         if source != f"{embedder.id}/{EMBEDDED_TEXT_VERSION}":
@@ -645,9 +645,9 @@ def _select(table: str, conditions: Sequence[str], columns: str = "key") -> str:
 
 
 def _unnamed(address: Address, names: Sequence[str]) -> StoreUnusableError:
-    what = f"There is no vault called {address.vault}" if address.vault else "The address names no vault"
+    what = f"There is no vault called {address.vault}" if address.vault else "There is no vault name"
     there = ", ".join(names) or "none"
-    return StoreUnusableError(f"{what} in {address.shown}.", f"Put ?vault=NAME behind it; there are: {there}.")
+    return StoreUnusableError(f"{what} in {address.shown}.", f"Add ?vault=NAME to it. Vaults there: {there}.")
 
 
 def _await(connection: Connection, address: Address) -> None:
@@ -657,8 +657,8 @@ def _await(connection: Connection, address: Address) -> None:
     while address.after and not connection.rows(there, address.after)[0][0]:
         if time.monotonic() > ends:
             raise StoreUnusableError(
-                f"{address.shown} has not yet what was written up to {address.after}.",
-                "Ask the primary, or again later.",
+                f"{address.shown} does not have the changes up to {address.after} yet.",
+                "Ask the primary, or try again later.",
             )
         time.sleep(_NEXT_LOOK)
 
@@ -696,7 +696,7 @@ def _newest(connection: Connection, vault: tuple[int, str]) -> Row:
     )
     if not found:
         raise StoreUnusableError(
-            f"There is no vault called {name} any more, or you may not read it.", "Ask who keeps the store."
+            f"There is no vault called {name} any more, or you may not read it.", "Ask the store's administrator."
         )
     return found[0]
 

@@ -327,7 +327,7 @@ def _read_body(lines: Sequence[str], skipped: int, warnings: list[str]) -> _Body
     try:
         tokens = parse_blocks(source, env)
     except TangledError:
-        warnings.append("The note is too tangled to be parsed; it was read as plain paragraphs.")
+        warnings.append("The note is too complex to parse; it was read as plain paragraphs.")
         tokens = []
     except Exception:  # a defect of the parser must not cost more than one note's structure
         warnings.append("The note could not be parsed; it was read as plain paragraphs.")
@@ -381,7 +381,7 @@ def _take_inline(tokens: list[Token], skipped: int, env: EnvType, body: _Body, w
             continue
         budget -= len(token.content)
         if budget < 0:
-            warnings.append("The note is too large to be read for links and tags to its end.")
+            warnings.append("The note is too large: links and tags near its end were not read.")
             return
         found = read_inline(token.content, token.map[0] + 1 + skipped, env)
         body.links += found.links

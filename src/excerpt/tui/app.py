@@ -305,9 +305,9 @@ class ExcerptApp(App[None], inherit_bindings=False):
         try:
             file = await asyncio.to_thread(keep_theme, self._places, self._vault, name)
         except SettingsError as error:
-            self.notify(f"{error} {name} is shown until you leave.", title=error.title, severity="error", markup=False)
+            self.notify(f"{error} {name} stays until you quit.", title=error.title, severity="error", markup=False)
             return
-        self.notify(f"{name} is the theme from now on, by {file}.", markup=False)
+        self.notify(f"{name} is now the theme, saved in {file}.", markup=False)
 
     # --- plain and still ----------------------------------------------------------------------------------------------
 

@@ -158,9 +158,9 @@ def disabled_reasons(screen: Screen[object]) -> dict[str, str]:
     """Return why bindings that belong to the current focus cannot be run now, by row id."""
     found = {row_id(each.binding): disabled_reason(each.node, each.binding.action) for each in active(screen)}
     if any(key.id in found for key in FIELD):
-        found = {**{key.id: "Here its key does something else." for key in FIELD}, **found}
+        found = {**{key.id: "Its key does something else here." for key in FIELD}, **found}
         typed = (id_ for id_, keys in working_keys(screen).items() if not keys and keys_now(id_))
-        found |= {id_: "A field takes its key as a character." for id_ in typed if not found[id_]}
+        found |= {id_: "The field types its key as a character." for id_ in typed if not found[id_]}
     return {id_: reason for id_, reason in found.items() if reason}
 
 

@@ -161,7 +161,7 @@ def _route(tool: Tool) -> str:
     except (OSError, subprocess.TimeoutExpired):
         return tool.name
     features = asked.stdout.decode(errors="replace").strip()
-    return "tmux into its own buffer alone" if features and "clipboard" not in features.split(",") else tool.name
+    return "tmux, its own buffer only" if features and "clipboard" not in features.split(",") else tool.name
 
 
 def _ran(tool: Tool, text: str) -> bool:
@@ -207,12 +207,12 @@ def copy_toast(copied: CopyOutcome, what: str, tokens: int | None) -> str:
     """
     size = _size(what, tokens, copied.size)
     if copied.routes:
-        kept = f"\nKept as {_short(copied.file)}" if copied.file else ""
+        kept = f"\nSaved as {_short(copied.file)}" if copied.file else ""
         if copied.routes == (OSC_ROUTE,):
             return f"{size}, sent to {OSC_ROUTE}, unconfirmed{kept}"
-        doubt = ", more than many terminals take" if copied.too_long else ""
+        doubt = ", more than many terminals accept" if copied.too_long else ""
         return f"{size}, copied by {' and '.join(copied.routes)}{doubt}{kept}"
-    reason = "too long for the terminal's clipboard" if copied.too_long else "no clipboard took it"
+    reason = "too long for the terminal's clipboard" if copied.too_long else "no clipboard accepted it"
     where = f"It is in {_short(copied.file)}" if copied.file else "No file could be written either"
     return f"{size}, {reason}\n{where}"
 

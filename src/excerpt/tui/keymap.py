@@ -39,11 +39,11 @@ def usable(keymap: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
             near = difflib.get_close_matches(id_, known, n=1, cutoff=0.5)
             problems.append(f"There is no key called {id_}." + (f" Did you mean {near[0]}?" if near else ""))
         elif not keys.strip(" ,"):
-            problems.append(f"{id_} names no key.")
+            problems.append(f"{id_} has no key.")
         elif unsafe := sorted(UNSAFE.intersection(k.strip() for k in keys.split(","))):
             problems.append(f"{unsafe[0]} cannot be used for {id_}: terminals send another key for it.")
         elif typed := [key for key in map(_named, keys.split(",")) if _is_before_typing(known[id_]) and is_typed(key)]:
-            problems.append(f"{shown_key(typed[0])} cannot be used for {id_}: it would never be typed again.")
+            problems.append(f"{shown_key(typed[0])} cannot be used for {id_}: you could not type it any more.")
         else:
             good[id_] = ",".join(_named(key) for key in keys.split(",") if key.strip())
     return good, problems + clashes(good)
@@ -92,7 +92,7 @@ def clashes(keymap: Mapping[str, str]) -> list[str]:
                     first = taken.setdefault(key, binding)
                     if first.id != binding.id and not _is_overridden(key, first, binding):
                         one, other = sorted((first.id, binding.id), key=lambda id_: id_ in keymap)
-                        found[f"{key} is both {one} and {other}."] = None
+                        found[f"{key} is used for both {one} and {other}."] = None
     return list(found)
 
 
@@ -116,7 +116,7 @@ def doubtful(keymap: Mapping[str, str]) -> list[str]:
     with a digit or sign, which Textual reads as typed.
     """
     return [
-        f"{key} (for {id_}) is sent by few terminals."
+        f"{key} (for {id_}) is not sent by most terminals."
         for id_, keys in keymap.items()
         for key in (key.strip() for key in keys.split(","))
         if _is_doubtful(key)

@@ -54,9 +54,9 @@ def moving(prefix: str, noun: str, *, arrows: bool = False) -> Sequence[Key]:
 
 
 DIALOG: Sequence[Key] = while_typing(
-    Key("dialog-leave", "escape", "leave", "close", "Close it; nothing is changed", shown=True),
+    Key("dialog-leave", "escape", "leave", "close", "Close without changes", shown=True),
     Key("dialog-next", "tab", "app.focus_next", "next field", "To the next field", moves=True),
-    Key("dialog-previous", "shift+tab", "app.focus_previous", "field before", "To the field before", moves=True),
+    Key("dialog-previous", "shift+tab", "app.focus_previous", "previous field", "To the previous field", moves=True),
 )
 
 HELP: Sequence[Key] = while_typing(
@@ -73,12 +73,12 @@ QUESTION: Sequence[Key] = (
 
 REMEMBER: Sequence[Key] = while_typing(
     Key("remember-keep", "ctrl+s", "keep", "keep", "Keep it", shown=True),
-    Key("remember-merge", "", "merge", "merge", "Merge it into the memory that is selected below", shown=True),
+    Key("remember-merge", "", "merge", "merge", "Merge it into the memory selected below", shown=True),
 )
 
 TEXT: Sequence[Key] = (
-    Key("text-undo", "ctrl+underscore", "undo", "undo", "Take back what was typed", moves=True),
-    Key("text-redo", "ctrl+y", "redo", "redo", "Type again what was taken back", moves=True),
+    Key("text-undo", "ctrl+underscore", "undo", "undo", "Undo typing", moves=True),
+    Key("text-redo", "ctrl+y", "redo", "redo", "Redo typing", moves=True),
     Key("text-right", "ctrl+f", "cursor_right", "right", "A letter to the right", moves=True),
     Key("text-left", "ctrl+b", "cursor_left", "left", "A letter to the left", moves=True),
 )
@@ -93,28 +93,28 @@ OFFERS: Sequence[Key] = (
 CHOOSING: Sequence[Key] = (
     *while_typing(
         Key("vault-open", "enter", "open", "open", "Open the selected vault", shown=True),
-        Key("vault-complete", "tab", "complete", "complete", "Take the selected folder into the field", shown=True),
-        Key("vault-pane", "shift+tab", "pane", "list", "From the field to the list, and back"),
+        Key("vault-complete", "tab", "complete", "complete", "Put the selected folder into the field", shown=True),
+        Key("vault-pane", "shift+tab", "pane", "list", "Between the field and the list"),
         Key("vault-down", "down,ctrl+n", "move(1)", "next", "Next vault", moves=True),
         Key("vault-up", "up,ctrl+p", "move(-1)", "previous", "Previous vault", moves=True),
-        Key("vault-leave", "escape", "leave", "close", "Close it; nothing is changed", shown=True),
+        Key("vault-leave", "escape", "leave", "close", "Close without changes", shown=True),
     ),
     # Without priority: in the field it deletes a letter.
-    Key("vault-forget", "delete", "forget", "forget", "Take the vault out of the list; nothing of it is touched"),
+    Key("vault-forget", "delete", "forget", "forget", "Remove the vault from the list; its files stay"),
 )
 
 THEMES: Sequence[Key] = (
-    Key("themes-keep", "enter", "screen.choose", "keep", "Keep the theme", shown=True),
+    Key("themes-keep", "enter", "screen.choose", "keep", "Use the theme", shown=True),
     *moving("themes", "theme", arrows=True),
 )
 
 BUDGET: Sequence[Key] = while_typing(
-    Key("budget-take", "enter", "take(False)", "take", "Take the budget", shown=True),
-    Key("budget-copy", "ctrl+y", "take(True)", "copy pack", "Take the budget, and copy the pack with it", shown=True),
+    Key("budget-take", "enter", "take(False)", "take", "Set the budget", shown=True),
+    Key("budget-copy", "ctrl+y", "take(True)", "copy pack", "Set the budget and copy the pack", shown=True),
 )
 
 STRATEGIES: Sequence[Key] = while_typing(
-    Key("strategies-use", "enter", "choose", "use", "Go on with the strategy that ranks it highest", shown=True),
+    Key("strategies-use", "enter", "choose", "use", "Use the strategy that ranks it highest", shown=True),
     Key("strategies-down", "down,j", "move(1)", "next", "Next fragment", moves=True),
     Key("strategies-up", "up,k", "move(-1)", "previous", "Previous fragment", moves=True),
 )
@@ -123,20 +123,20 @@ ALWAYS: Sequence[Key] = (
     Key("help", "f1", "app.help", "help", "List the keys that work here", shown=True, first=True, opens=True),
     Key("palette", "ctrl+g", "app.command_palette", "commands", "Find any command by name", first=True, opens=True),
     Key("suspend", "ctrl+z", "app.suspend_process", "suspend", "Suspend: back to the shell", first=True),
-    Key("redraw", "ctrl+l", "app.redraw", "redraw", "Draw the screen anew", first=True),
-    Key("quit", "ctrl+q", "app.quit", "quit", "Leave excerpt", shown=True, first=True),
+    Key("redraw", "ctrl+l", "app.redraw", "redraw", "Redraw the screen", first=True),
+    Key("quit", "ctrl+q", "app.quit", "quit", "Quit excerpt", shown=True, first=True),
 )
 
 EVERYWHERE: Sequence[Key] = (
     Key("show-search", "f2", "show_tab('search')", "search", "Go to the Search tab", first=True),
     Key("show-overview", "f3", "show_tab('overview')", "overview", "Go to the Overview tab", first=True),
     Key("show-memory", "f4", "show_tab('memory')", "memory", "Go to the Memory tab", first=True),
-    Key("index", "", "open_index", "index", "The index: how far it is, what was skipped and why", opens=True),
-    Key("settings", "", "settings", "settings", "Settings: open their file in your editor"),
+    Key("index", "", "open_index", "index", "The index: its progress, skipped files and why", opens=True),
+    Key("settings", "", "settings", "settings", "Settings: open the file in your editor"),
     Key("help-sign", "question_mark", "app.help", "help", "List the keys that work here", opens=True),
-    Key("update", "", "update_index", "update", "Update the index: look at all files now"),
+    Key("update", "", "update_index", "update", "Update the index: check all files now"),
     Key("change-theme", "", "app.change_theme", "theme", "Change the theme", opens=True),
-    Key("vault-settings", "", "settings(True)", "settings", "Settings of this vault alone: open their file"),
+    Key("vault-settings", "", "settings(True)", "settings", "Settings of this vault: open the file"),
     Key("switch-vault", "", "app.switch_vault", "vault", "Open another vault", first=True, opens=True),
 )
 
@@ -146,23 +146,23 @@ FINDING: Sequence[Key] = while_typing(
     Key("down", "down,ctrl+n", "move(1)", "next", "Next fragment", moves=True),
     Key("up", "up,ctrl+p", "move(-1)", "previous", "Previous fragment", moves=True),
     Key("edit", "enter", "edit", "open", "Open the note in your editor", shown=True, about_hit=True),
-    Key("copy-fragment", "y", "copy_fragment", "copy one", "Copy the fragment alone", shown=True, about_hit=True),
+    Key("copy-fragment", "y", "copy_fragment", "copy one", "Copy only the fragment", shown=True, about_hit=True),
     Key("strategy", "ctrl+s", "strategy", "strategy", "Next strategy", shown=True),
     Key("remember", "m,ctrl+r", "remember", "remember", "Remember the fragment", shown=True, opens=True),
     Key("obsidian", "O", "obsidian", "Obsidian", "Open the note in Obsidian", about_hit=True),
     Key("view", "v", "next_view", "view", "Next view: passage, why, related, map", shown=True),
     Key("link", "l", "enter_side", "link", "Into the panel; in a passage, to its next link"),
-    Key("why", "ctrl+t", "show_view('why')", "why", "Why the fragment has its rank, or the passage again"),
+    Key("why", "ctrl+t", "show_view('why')", "why", "Why the fragment has its rank, or back to the passage"),
     Key(
         "why-not",
         "",
         "why_not",
         "why not",
-        "Why not this note: ask of one that you miss, or would have higher",
+        "Why not this note: why it is missing or not higher",
         opens=True,
     ),
-    Key("compare", "", "compare", "compare", "Compare strategies: where they differ for this query", opens=True),
-    Key("memories", "", "memories", "memories", "Memories: among the hits, before them, or not"),
+    Key("compare", "", "compare", "compare", "Compare strategies: differences for this query", opens=True),
+    Key("memories", "", "memories", "memories", "Memories: among the hits, before them, or hidden"),
 )
 
 ASKING: Sequence[Key] = while_typing(
@@ -170,12 +170,19 @@ ASKING: Sequence[Key] = while_typing(
     Key("suggest", "", "suggest", "narrower", "Narrower and wider queries, with what they find", opens=True),
     Key("saved", "", "saved", "saved", "Saved queries: run or delete one", opens=True),
     Key("save-query", "", "save_query", "save", "Save the query"),
-    Key("history", "", "history", "history", "History: queries asked before", opens=True),
+    Key("history", "", "history", "history", "History: earlier queries", opens=True),
 )
 
 MENU: Sequence[Key] = while_typing(
-    Key("menu-take", "tab,enter", "menu_take", "take", "Take the selected row", shown=True),
-    Key("menu-forget", "delete", "menu_forget", "forget", "Forget a query asked before or saved", shown=True),
+    Key("menu-take", "tab,enter", "menu_take", "take", "Use the selected row", shown=True),
+    Key(
+        "menu-forget",
+        "delete",
+        "menu_forget",
+        "forget",
+        "Delete the query from the history or saved queries",
+        shown=True,
+    ),
     Key("menu-close", "escape", "menu_leave", "close", "Close the menu", shown=True),
     Key("menu-down", "down,ctrl+n", "menu_move(1)", "next", "Next row", moves=True),
     Key("menu-up", "up,ctrl+p", "menu_move(-1)", "previous", "Previous row", moves=True),
@@ -188,18 +195,18 @@ PACKING: Sequence[Key] = while_typing(
     Key("budget-up", "", "budget(1)", "budget +", "A larger token budget"),
     Key("budget-down", "", "budget(-1)", "budget -", "A smaller token budget"),
     Key("undo", "u", "undo", "undo", "Undo the last decision about the pack"),
-    Key("redo", "U", "redo", "redo", "Redo what was taken back"),
-    Key("show-earlier", "o", "show_earlier", "show marks", "Show marks made before"),
-    Key("drop-earlier", "x", "drop_earlier", "drop marks", "Drop marks made before"),
+    Key("redo", "U", "redo", "redo", "Redo the last decision about the pack"),
+    Key("show-earlier", "o", "show_earlier", "show marks", "Show earlier marks"),
+    Key("drop-earlier", "x", "drop_earlier", "drop marks", "Drop earlier marks"),
     Key("panel", "ctrl+o", "panel", "the pack", "Show what is in the pack, or close it"),
     Key("order", "", "order", "order", "Order of the pack: by score, or as in the vault"),
-    Key("clear-marks", "", "clear_marks", "unmark all", "Unmark all: take all marks away"),
+    Key("clear-marks", "", "clear_marks", "unmark all", "Unmark all: remove all marks"),
     Key("remember-pack", "", "remember_pack", "remember all", "Remember all: keep the whole pack", opens=True),
     Key("save-pack", "", "save_pack", "to a file", "Write the pack to a file"),
 )
 
 PANES: Sequence[Key] = while_typing(
-    Key("related", "", "show_view('related')", "related", "Related notes: what is near to the fragment"),
+    Key("related", "", "show_view('related')", "related", "Related notes of the fragment"),
     Key("map", "", "show_view('map')", "map", "The map: where the matches are"),
     Key("preview-down", "pagedown", "scroll_view(1)", "scroll", "Scroll the panel down", moves=True),
     Key("preview-up", "pageup", "scroll_view(-1)", "scroll", "Scroll the panel up", moves=True),
@@ -221,41 +228,41 @@ LIST: Sequence[Key] = (
 
 PASSAGE: Sequence[Key] = (
     Key("context-link", "l", "next_link", "link", "To the next link; enter follows it", shown=True),
-    Key("context-return", "backspace", "come_back", "come back", "Come back from a link", shown=True),
+    Key("context-return", "backspace", "come_back", "go back", "Go back from a link", shown=True),
     Key("context-match", "n", "match(1)", "next match", "Next match", shown=True),
-    Key("context-match-before", "N", "match(-1)", "match before", "The match before"),
+    Key("context-match-before", "N", "match(-1)", "previous match", "Previous match"),
     Key("context-heading", "", "heading(1)", "heading", "To the next heading"),
-    Key("context-heading-before", "", "heading(-1)", "heading", "To the heading before"),
-    Key("whole-note", "", "read_whole", "whole note", "The whole note in the passage view; once more: as before"),
-    Key("context-pick", "shift+down", "pick(1)", "pick", "Pick a line more, to copy or keep"),
-    Key("context-pick-less", "shift+up", "pick(-1)", "pick", "Pick a line less"),
+    Key("context-heading-before", "", "heading(-1)", "heading", "To the previous heading"),
+    Key("whole-note", "", "read_whole", "whole note", "The whole note in the passage view, or the passage"),
+    Key("context-pick", "shift+down", "pick(1)", "pick", "Pick one line more, to copy or remember"),
+    Key("context-pick-less", "shift+up", "pick(-1)", "pick", "Pick one line less"),
     Key("context-down", "j", "down", "down", "A line down", moves=True),
     Key("context-up", "k", "up", "up", "A line up", moves=True),
-    Key("context-first", "g,home", "first", "first", "To the note's beginning", moves=True),
-    Key("context-last", "G,end", "last", "last", "To the note's end", moves=True),
+    Key("context-first", "g,home", "first", "first", "To the start of the note", moves=True),
+    Key("context-last", "G,end", "last", "last", "To the end of the note", moves=True),
 )
 
 PACK: Sequence[Key] = (
     Key("pack-drop", "x", "drop", "drop", "Drop the passage, or bring it back", shown=True),
     Key("pack-later", "shift+down", "shift(1)", "later", "Move the passage down", shown=True),
     Key("pack-earlier", "shift+up", "shift(-1)", "earlier", "Move the passage up", shown=True),
-    Key("pack-scope", "s", "own_scope", "its scope", "Next scope for this passage alone", shown=True),
+    Key("pack-scope", "s", "own_scope", "its scope", "Next scope for this passage only", shown=True),
     *moving("pack", "line"),
 )
 
 RELATED: Sequence[Key] = (
-    Key("related-follow", "l", "follow", "follow", "Go on from the selected passage", shown=True),
-    Key("related-return", "backspace", "follow_back", "return", "To the note before", shown=True),
+    Key("related-follow", "l", "follow", "follow", "Show notes related to the selected passage", shown=True),
+    Key("related-return", "backspace", "follow_back", "return", "Back to the previous note", shown=True),
     Key("related-next", "right", "reason(1)", "next reason", "Next reason", shown=True),
-    Key("related-previous", "left", "reason(-1)", "reason before", "The reason before"),
+    Key("related-previous", "left", "reason(-1)", "previous reason", "Previous reason"),
     Key("related-note", "", "whole_note", "whole note", "Whole note: related to all of it, or not"),
     *moving("related", "note"),
 )
 
 MAP: Sequence[Key] = (
-    Key("map-filter", "space", "put_filter", "filter", "Put its filter into the query, or off", shown=True),
-    Key("map-unfilter", "backspace", "take_filter", "filter off", "Take the last filter off", shown=True),
-    Key("map-open", "right", "open_branch", "unfold", "Unfold the branch, then go into it", shown=True),
+    Key("map-filter", "space", "put_filter", "filter", "Add its filter to the query, or remove it", shown=True),
+    Key("map-unfilter", "backspace", "take_filter", "filter off", "Remove the last filter", shown=True),
+    Key("map-open", "right", "open_branch", "unfold", "Unfold the branch, then enter it", shown=True),
     Key("map-shut", "left", "close_branch", "fold", "Fold the branch, then leave it", shown=True),
     *moving("map", "line"),
 )
@@ -268,7 +275,7 @@ OVERVIEW: Sequence[Key] = while_typing(
     Key("overview-search", "", "search", "search", "Search for what is selected", shown=True),
     Key("overview-copy", "ctrl+y", "copy", "copy", "Copy the overview as Markdown", shown=True),
     Key("overview-passage", "v", "passage", "passage", "Show the passage, or hide it", shown=True),
-    Key("overview-copy-passage", "y", "copy_passage", "copy one", "Copy the passage alone"),
+    Key("overview-copy-passage", "y", "copy_passage", "copy one", "Copy only the passage"),
     Key("overview-remember", "m,ctrl+r", "remember", "remember", "Remember the passage", shown=True, opens=True),
     Key("overview-all", "", "every_line", "all lines", "All lines, or as many as fit", shown=True),
     Key("overview-page-down", "pagedown", "scroll_passage(1)", "scroll", "Scroll the passage down", moves=True),
@@ -287,20 +294,20 @@ OVERVIEW_LINES: Sequence[Key] = (
 MEMORY: Sequence[Key] = while_typing(
     Key("memory-down", "down,ctrl+n", "move(1)", "next", "Next memory", moves=True),
     Key("memory-up", "up,ctrl+p", "move(-1)", "previous", "Previous memory", moves=True),
-    Key("memory-follow", "l", "follow", "follow", "Let its link follow a source that has moved", shown=True),
+    Key("memory-follow", "l", "follow", "follow", "Update the link to a source that has moved", shown=True),
     Key("memory-keep", "a", "keep", "keep", "Keep it as it is", shown=True),
     Key("memory-update", "t", "update", "take new", "Take the source's new text", shown=True),
     Key("memory-edit", "enter", "edit", "open source", "Open its source in your editor", shown=True),
     Key("memory-change", "e", "change", "change", "Change its text, tags or reason", shown=True, opens=True),
     Key("memory-copy", "y,ctrl+y", "copy", "copy", "Copy the memory", shown=True),
     Key("memory-forget", "x", "forget", "forget", "Forget the memory", shown=True),
-    Key("memory-undo", "u", "undo", "undo", "Undo the last decision of memories", shown=True),
-    Key("memory-redo", "U", "redo", "redo", "Redo what was taken back of memories"),
-    Key("memory-new", "m,ctrl+r", "remember", "new", "Write down a new memory", shown=True, opens=True),
-    Key("memory-stale", "", "stale", "to look at", "To look at: only those whose source changed, or all"),
+    Key("memory-undo", "u", "undo", "undo", "Undo the last decision about memories", shown=True),
+    Key("memory-redo", "U", "redo", "redo", "Redo the last decision about memories"),
+    Key("memory-new", "m,ctrl+r", "remember", "new", "Write a new memory", shown=True, opens=True),
+    Key("memory-stale", "", "stale", "stale", "Stale: only memories whose source changed or is gone, or all"),
     Key("memory-page-down", "pagedown", "scroll_view(1)", "scroll", "Scroll the memory down", moves=True),
     Key("memory-page-up", "pageup", "scroll_view(-1)", "scroll", "Scroll the memory up", moves=True),
-    Key("memory-pane", "shift+tab", "pane", "pane", "From the filter to the list, and back"),
+    Key("memory-pane", "shift+tab", "pane", "pane", "Between the filter and the list"),
     Key("memory-filter", "slash", "focus_filter", "filter", "To the filter"),
     Key("memory-back", "escape", "back", "back", "Go to the list"),
 )
@@ -324,9 +331,9 @@ FIELD: Sequence[Key] = (
         "Delete a letter",
         moves=True,
     ),
-    Key("field-clear", "ctrl+u", "delete_left_all", "clear", "Delete all before the cursor", moves=True),
-    Key("field-rest", "ctrl+k", "delete_right_all", "rest", "Delete all behind the cursor", moves=True),
-    Key("field-delete", "delete,ctrl+d", "delete_right", "delete", "Delete the letter behind the cursor", moves=True),
+    Key("field-clear", "ctrl+u", "delete_left_all", "clear", "Delete everything before the cursor", moves=True),
+    Key("field-rest", "ctrl+k", "delete_right_all", "rest", "Delete everything after the cursor", moves=True),
+    Key("field-delete", "delete,ctrl+d", "delete_right", "delete", "Delete the letter after the cursor", moves=True),
     Key("field-letter-left", "ctrl+b", "cursor_left", "left", "A letter to the left", moves=True),
     Key("field-letter-right", "ctrl+f", "cursor_right", "right", "A letter to the right", moves=True),
     Key("field-left", "ctrl+left", "cursor_left_word", "left", "A word to the left", moves=True),
@@ -359,7 +366,7 @@ PLACES: Mapping[str, Sequence[Key]] = {
     "A question": QUESTION,
     "Remember": REMEMBER,
     "The text of a memory": TEXT,
-    "Remember, with what is offered focused": OFFERS,
+    "Remember, with the similar memories focused": OFFERS,
     "The budget": BUDGET,
     "Strategies": STRATEGIES,
     "Themes": (),

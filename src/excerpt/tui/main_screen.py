@@ -93,9 +93,9 @@ _IDLE = 1.0
 
 _EMPTIED = (
     "The index holds {} of {}, but the folder has none now.\n\n"
-    "Perhaps its disk is not mounted, or it is being moved or synchronised: then keep the index. You can search it, "
-    "and it follows by itself when notes are back.\n\n"
-    "If you have emptied the folder on purpose, index it as empty. Your memories stay in any case."
+    "Its disk may not be mounted, or the folder is being moved or synchronised. Then keep the index: you can search "
+    "it, and it updates itself when the notes are back.\n\n"
+    "If you have emptied the folder on purpose, index it as empty. Your memories are kept in both cases."
 )
 
 
@@ -146,23 +146,23 @@ class MainScreen(PromptScreen):
         self._settings = SettingsController(vault, settings, places)
         self._programs = Programs(vault, self._environment, notify=self.notify, suspend=self.app.suspend)
         self._session = SessionController(
-            places.session_file(vault), session, self._failure_notice("Where you are is not kept for the next time")
+            places.session_file(vault), session, self._failure_notice("Your place cannot be saved")
         )
         self._use = UseRecorder(
             places.use_file(vault),
-            self._failure_notice("What you open and copy is not kept"),
+            self._failure_notice("Your use of notes cannot be saved"),
             on=settings.search.boosts.use,
         )
         self._marks = StateKeeper(
             places.marks_file(vault),
             read_marks,
             write_marks,
-            self._failure_notice("Your marks are not kept for the next time"),
+            self._failure_notice("Your marks cannot be saved"),
         )
         self._queries = QueryStore(
             places.history_file(vault),
             places.saved_queries_file(vault),
-            self._failure_notice("What you ask is not kept for the next time"),
+            self._failure_notice("Your queries cannot be saved"),
         )
         self._emptied: Screen[bool] | None = None
         self._index_dialog: IndexDialog | None = None
@@ -369,7 +369,7 @@ class MainScreen(PromptScreen):
     def _ask_to_rebuild(self) -> None:
         from excerpt.tui.common.dialog import Confirm
 
-        question = "The index is made anew from the vault. Your notes and memories are not touched."
+        question = "excerpt rebuilds the index from the vault. Your notes and memories do not change."
 
         def answered(yes: bool | None) -> None:
             if yes:
@@ -383,7 +383,7 @@ class MainScreen(PromptScreen):
 
             # Without letter keys, because the user may be typing a query.
             self._emptied = Confirm(
-                "Where have the notes gone?",
+                "The vault has no notes",
                 _EMPTIED.format(counted(self.index.state.emptied, "note"), visible_line(str(self.vault))),
                 "Index it as empty",
                 "Keep the index",
@@ -565,7 +565,7 @@ class MainScreen(PromptScreen):
             self.notify(str(error), title=error.title, severity="error", markup=False, timeout=12)
             return
         if file is not None:
-            self.notify(f"Images are read from now on: vault.attachments.ocr in {file}.", markup=False)
+            self.notify(f"Images are now read with OCR: vault.attachments.ocr in {file}.", markup=False)
         await self.reread()
 
     def action_settings(self, of_vault: bool = False) -> None:
@@ -574,7 +574,7 @@ class MainScreen(PromptScreen):
         try:
             self._settings.make_file(file)
         except OSError as error:
-            self.notify(f"{file} cannot be made: {error.strerror or error}.", severity="error", markup=False)
+            self.notify(f"{file} cannot be created: {error.strerror or error}.", severity="error", markup=False)
             return
         self._edit(file, 1)
 
@@ -615,12 +615,12 @@ class MainScreen(PromptScreen):
         said = self._programs.view(self.settings.screen.viewers.get(kind, ""), kind, file, message.place)
         if said is not None:
             link = visible_line(f"{file}#{message.place}" if message.place else str(file))
-            self.notify(f"{said}\nIt is {link}", title="Nothing here shows it", severity="warning", markup=False)
+            self.notify(f"{said}\nAddress: {link}", title="No program can open it", severity="warning", markup=False)
         return said is None
 
     def _edit(self, file: Path, line: int) -> bool:
         by_itself = self.index.state.detects_changes
-        seen = "What you save is found at once." if by_itself else "“Update the index” takes in what you save."
+        seen = "excerpt indexes your changes when you save." if by_itself else "After saving, run “Update the index”."
         editor = self.settings.screen.editor
         return self._programs.edit(editor, file, line, seen=seen, edited=self.index.update_after_edit)
 

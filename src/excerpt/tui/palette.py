@@ -99,7 +99,7 @@ async def _run_in(screen: MainScreen, place: str, binding: Key) -> None:
     """Run the action of a binding in the widget of a place, if the widget is visible."""
     widget = screen.query_one(_WIDGETS[place], Widget)
     if not widget.region:
-        screen.notify(f"That works in the {place[:1].lower()}{place[1:]}.", markup=False)
+        screen.notify(f"That works only in the {place[:1].lower()}{place[1:]}.", markup=False)
     else:
         widget.focus()
         await screen.app.run_action(binding.action, widget)

@@ -113,7 +113,7 @@ class Programs:
             with self._suspend():
                 done = subprocess.run(program_command(argv), env=self._environment, check=False, umask=users_umask())
         except SuspendNotSupported:
-            self._notify("This terminal cannot be handed to an editor.", severity="error")
+            self._notify("An editor cannot run in this terminal.", severity="error")
             return False
         if done.returncode:
             self._notify(f"The editor ended with code {done.returncode}.", severity="warning")
@@ -145,7 +145,7 @@ class Programs:
         if argv is not None and await asyncio.to_thread(open_link, (*argv, link), self._environment):
             self._notify(f"{file.name} is opened in Obsidian.", markup=False)
             return True
-        self._notify("Nothing here opens its links: the link is copied.", title="Obsidian", severity="warning")
+        self._notify("No program opens its links. The link is copied.", title="Obsidian", severity="warning")
         copy(link)
         return False
 
@@ -189,7 +189,7 @@ def _chosen(
     words = [command] if command and which(command) is not None else _words(command, platform)
     if words:
         if which(words[0]) is None:
-            raise ExcerptError(f"There is no program {words[0]} to edit with.", "Set $EDITOR, or screen.editor.")
+            raise ExcerptError(f"The editor {words[0]} is not installed.", "Set $EDITOR, or screen.editor.")
         return words
     for fallback in _FALLBACKS:
         if which(fallback):
@@ -257,11 +257,13 @@ def viewer_command(
     if words:
         if _runs_names(words):
             raise SettingsError(
-                f"screen.viewers.{kind} puts a file's name into a command line, which would run a part of it.",
-                "Write {file} as a word of its own, for a shell so: sh -c 'zathura \"$1\"' sh {file}",
+                f"screen.viewers.{kind} puts a file name into a shell command, which could run a part of it.",
+                "Write {file} as a separate word. For a shell: sh -c 'zathura \"$1\"' sh {file}",
             )
         if which(words[0]) is None:
-            raise ExcerptError(f"There is no program {words[0]}.", f"Set screen.viewers.{kind} to one that there is.")
+            raise ExcerptError(
+                f"There is no program {words[0]}.", f"Set screen.viewers.{kind} to an installed program."
+            )
         return tuple(_filled(word, values) for word in words) + (() if "{file}" in setting else (str(file),))
     opener = link_opener(environment, which, platform)
     if opener is None:
@@ -308,7 +310,7 @@ def obsidian_vault(vault: Path) -> Path:
         if (folder / ".obsidian").is_dir():
             return folder
     raise ExcerptError(
-        f"{vault.name} is no vault of Obsidian's: it has no .obsidian folder.", "Open the folder in Obsidian once."
+        f"{vault.name} is not an Obsidian vault: it has no .obsidian folder.", "Open the folder in Obsidian once."
     )
 
 

@@ -306,7 +306,7 @@ def failure_of(kind: str, error: Exception) -> Failure:
         return Failure(kind, error.title, error.message, error.hint)
     return Failure(
         kind,
-        "excerpt made a mistake",
+        "An error in excerpt",
         f"{type(error).__name__}: {error}",
-        "Ask again, or in other words; please report it if it stays.",
+        "Try again, or use other words. Please report it if it happens again.",
     )

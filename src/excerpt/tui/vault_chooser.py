@@ -199,11 +199,11 @@ _WELCOME = "Finds the few passages in your notes that answer a question, and pac
 _ASKED = "Choose the folder they are in. It is only read, nothing is written there."
 
 _BROAD = (
-    "Every note anywhere below it would be read and indexed, those of programs and downloads among them: that may take "
-    "long, and search finds them all.\n\nMostly a folder in it is meant."
+    "excerpt would read and index every note below it, also those of programs and downloads. That may take long, "
+    "and search finds them all.\n\nUsually you want a folder in it."
 )
 _NO_FOLDER = "No folder there begins like that."
-_NONE_CALLED_SO = "No vault here is called that; a path such as ~/notes leads to any folder."
+_NONE_CALLED_SO = "No vault has that name. To open any folder, type a path such as ~/notes."
 
 _KIND, _NAME = 9, 24
 """Cells of a row for the kind of a vault and for its name."""
@@ -279,7 +279,7 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
                 f"{key_sign('vault-open')} open",
                 f"{key_sign('vault-complete')} complete",
                 f"{key_sign('vault-up', 'vault-down')} choose",
-                f"{key_sign('vault-pane')} to the list, where {key_sign('vault-forget')} takes out",
+                f"{key_sign('vault-pane')} to the list, where {key_sign('vault-forget')} removes",
                 f"{key_sign('vault-leave')} {'close' if self._current is not None else 'quit'}",
             )
             if self._said:
@@ -332,7 +332,7 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
             settings = settings_of(vault, self._places)
             opening = Opening(vault, settings, session_of(vault, settings, self._places), said)
         except ExcerptError as error:
-            unknown = f"No vault here is called {path}, and there is no folder {path} where excerpt was started."
+            unknown = f"No vault is called {path}, and the current folder has no folder {path}."
             return str(error) if is_path(str(path)) or is_address(str(path)) else unknown
         return opening, too_broad(self._places, vault, self._home.resolve())
 
@@ -377,7 +377,7 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
             else:
                 self._wanted = None
                 self._tell(
-                    f"Nothing was opened. A folder in it is found by typing on: {key_sign('vault-complete')} completes."
+                    f"Nothing was opened. Type on to find a folder in it: {key_sign('vault-complete')} completes."
                 )
 
         question = f"{short_path(opening.vault, self._home)} is {named}. {_BROAD}"
@@ -386,7 +386,7 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
     def _list(self, rows: Sequence[VaultRow], cursor: int) -> None:
         self.rows = tuple(rows)
         options = self.query_one(OptionList)
-        told = ["not there" if row.path in self.missing else row.told for row in rows]
+        told = ["not found" if row.path in self.missing else row.told for row in rows]
         width = max(map(len, told), default=0)
         options.set_options(self._line(row, f"{said:<{width}}") for row, said in zip(rows, told, strict=True))
         options.highlighted = min(cursor, len(rows) - 1) if rows else None
@@ -497,7 +497,7 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
         """Remove the selected vault from the list of recent vaults."""
         row = self.selected
         if row is None or row.kind is not VaultKind.RECENT or row.path == self._current:
-            self.notify("Only what was opened lately can be taken out of the list.")
+            self.notify("Only recently opened vaults can be removed from the list.")
             return
         forget_vault(self._places, row.path)
         self._known = tuple(each for each in self._known if each is not row)

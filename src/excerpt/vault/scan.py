@@ -184,7 +184,7 @@ def _state(entry: os.DirEntry[str], path: str) -> FileState | str:
     try:
         found = entry.stat(follow_symlinks=False)
     except OSError as error:
-        return f"It cannot be looked at: {error.strerror}."
+        return f"Its type cannot be read: {error.strerror}."
     if not stat.S_ISREG(found.st_mode):
         return "It is not a file but a device, pipe or socket."
     changed = _within_bounds(found.st_ctime_ns) if _TELLS_CHANGES else 0
@@ -206,7 +206,7 @@ def _link_reason(vault: Path, path: str, suffixes: tuple[str, ...]) -> str:
         return "It is a link out of the vault."
     if not target.exists():
         return "It is a link to nothing."
-    return "It is a link within the vault; what it points to stands in its own place."
+    return "It is a link within the vault; its target is read under its own path."
 
 
 def _skip(path: str, reason: str) -> Skipped:
@@ -254,11 +254,11 @@ def _rules_of(
                 remarks.append(_skip(base + name, f"Only its first {_MAX_IGNORE_BYTES // 1024 // 1024} MB is read."))
             if len(short) < len(patterns):
                 over = len(patterns) - len(short)
-                reason = f"It has patterns of more than {_LONGEST_PATTERN} letters: {over:,}, which are left out."
+                reason = f"It has patterns of more than {_LONGEST_PATTERN} letters; ignored: {over:,}."
                 remarks.append(_skip(base + name, reason))
             if len(kept) < len(short):
-                most = f"{_MAX_IN_FOLDER:,} may hold in a folder and {_MAX_IN_VAULT:,} in a vault"
-                reason = f"Of its {len(short):,} patterns the first {len(kept):,} hold, for {most}."
+                most = f"{_MAX_IN_FOLDER:,} for a folder and {_MAX_IN_VAULT:,} for a vault"
+                reason = f"Only the first {len(kept):,} of its {len(short):,} patterns are used; the limits are {most}."
                 remarks.append(_skip(base + name, reason))
     return rules, taken, remarks
 
@@ -276,7 +276,7 @@ def _patterns_of(setting: str, patterns: Sequence[str]) -> Patterns:
     for line in lines:
         if parse(line, strict=True) is None:
             raise SettingsError(
-                f"vault.{setting} is not valid: {line.decode()!r} is no pattern as in .gitignore.",
-                "`excerpt config --path` says where the settings are.",
+                f"vault.{setting} is not valid: {line.decode()!r} is not a .gitignore pattern.",
+                "`excerpt config --path` prints the path of the settings.",
             )
     return Patterns.read(lines)

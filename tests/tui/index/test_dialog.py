@@ -67,7 +67,7 @@ async def press_button(pilot: AppPilot, dialog: IndexDialog, button: str) -> Non
 
 def is_asking_about_lost_notes(app: App[None]) -> bool:
     screen = top_screen(app)
-    return isinstance(screen, Confirm) and "Where have the notes gone?" in str(screen.query_one(".box").border_title)
+    return isinstance(screen, Confirm) and "The vault has no notes" in str(screen.query_one(".box").border_title)
 
 
 def shown(preview: Preview) -> str:
@@ -211,7 +211,7 @@ async def test_an_update_that_was_asked_for_is_answered(app: ExcerptApp) -> None
     async with app.run_test() as pilot:
         await until_watched(pilot)
         await app.run_action("update_index", screen_of(app))
-        await until(pilot, lambda: "Nothing had changed." in notices_of(app), "the answer")
+        await until(pilot, lambda: "Nothing has changed." in notices_of(app), "the answer")
 
 
 async def test_an_indexing_process_that_dies_is_told_and_started_again(app: ExcerptApp, vault: Path) -> None:
@@ -241,7 +241,7 @@ async def test_a_vault_that_lost_its_notes_keeps_its_index_unless_told_otherwise
         assert top_screen(app) is screen_of(app)
         await search(pilot, "lentils")
         assert titles_of(app)[0] == "Lentil soup"
-        assert index_state(app) == "no notes there"
+        assert index_state(app) == "no notes found"
         await app.run_action("update_index", screen_of(app))
         await until(pilot, lambda: is_asking_about_lost_notes(app), "the question, asked for")
         await pilot.press("y", "n", "tab", "enter")
@@ -281,7 +281,7 @@ async def test_an_empty_vault_says_so(tmp_path: Path, home: Path) -> None:
     app = ExcerptApp(tmp_path / "empty", Settings(), places_under(home))
     async with app.run_test() as pilot:
         notice = screen_of(app).query_one("#notice", Notice)
-        await until(pilot, lambda: notice.said.title == "No notes here", "the sentence")
+        await until(pilot, lambda: notice.said.title == "No notes found", "the sentence")
         assert notice.display
 
 

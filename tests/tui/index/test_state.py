@@ -47,7 +47,7 @@ def test_the_tab_bar_says_in_few_words_how_the_index_stands() -> None:
     assert bar_state(known(OPENED, WATCHED, IndexProgressed(PROGRESS))) == "reading 30 of 171"
     assert bar_state(known(OPENED, IndexProgressed(PROGRESS), IndexPaused(paused=True))) == "paused 30 of 171"
     assert bar_state(known(OPENED, WATCHED, IndexEnded())) == "171 notes · not watched"
-    assert bar_state(known(OPENED, WATCHED, IndexEmptied(171, "None left."))) == "no notes there"
+    assert bar_state(known(OPENED, WATCHED, IndexEmptied(171, "None left."))) == "no notes found"
     skipped = replace(STATUS, skipped=(Skipped("Zeros.md", "not text"),) * 3)
     assert bar_state(known(IndexOpened(skipped), WATCHED)) == "171 notes · 3 skipped · up to date"
     assert bar_state(known(OPENED, BUSY)) == "indexed by another excerpt"
@@ -111,7 +111,7 @@ def test_a_process_that_is_gone_is_neither_watching_nor_at_work() -> None:
 
 def test_what_a_build_did_is_told_in_one_sentence() -> None:
     assert build_words(REPORT) == "1 changed, 2 added."
-    assert build_words(replace(REPORT, added=0, changed=0)) == "Nothing had changed."
+    assert build_words(replace(REPORT, added=0, changed=0)) == "Nothing has changed."
 
 
 def test_who_opens_their_first_vault_is_told_in_three_lines_how_to_begin() -> None:

@@ -213,7 +213,7 @@ async def test_where_nothing_is_about_the_topic_it_says_so(app: ExcerptApp) -> N
         await open_overview(pilot, "xyzzy")
         notice = overview_pane_of(app).query_one("#overview-notice", Notice)
         assert notice.display
-        assert notice.said.title == "Nothing here is about xyzzy"
+        assert notice.said.title == "No note is about xyzzy"
         await pilot.press("enter", "ctrl+y", "escape", "tab", "down")
         assert screen_of(app).query_one(TabBar).active == "overview"
 

@@ -112,7 +112,7 @@ async def test_following_takes_the_passage_view_along_and_one_can_return(app: Ex
         assert related_of(app).path == begun
         await until(pilot, lambda: preview.window is not None and preview.window.fragment.path == begun, "the passage")
         await press(pilot, "backspace")
-        assert notices_of(app) == ["This is where you came from."]
+        assert notices_of(app) == ["This is the fragment you started from."]
 
 
 async def test_it_is_asked_of_the_whole_note_or_of_the_fragment(app: ExcerptApp) -> None:
@@ -168,7 +168,7 @@ async def test_a_note_that_is_gone_and_what_goes_wrong_are_told(
         await search(pilot, "conflict", "unbound-related")
         pane, notice = pane_of(app), panel_of(app).query_one(Notice)
         pane.side._related_loaded(None)
-        await until(pilot, lambda: notice.said.title == "That note is not in the index any more", "the notice")
+        await until(pilot, lambda: notice.said.title == "That note is no longer in the index", "the notice")
         monkeypatch.setattr(AskRelated, "answer", failing_answer("[x] cannot be read."))
         pane.search()
         await until(pilot, lambda: notice.said.sentence == "[x] cannot be read.", "the trouble")

@@ -524,7 +524,7 @@ async def test_enter_keeps_both(app: ExcerptApp, vault: Path, places: Places) ->
 
 
 def test_memories_and_their_sources_say_what_is_missing() -> None:
-    assert in_memory("copy", MemoryViewState()) == "Nothing is remembered yet."
+    assert in_memory("copy", MemoryViewState()) == "No memories yet."
     assert in_memory("copy", MemoryViewState(total=3)) == "No memory is selected."
     kept = MemoryViewState(total=1, selected=True, kind="fresh")
     assert in_memory("copy", kept) == ""
@@ -532,10 +532,10 @@ def test_memories_and_their_sources_say_what_is_missing() -> None:
     assert in_memory("update", kept) == "Its source has no new text to take."
     assert in_memory("follow", MemoryViewState(total=1, selected=True, kind="moved")) == ""
     own = MemoryViewState(total=1, selected=True, own=True)
-    assert in_memory("edit", own) == "This memory is a thought of your own; it has no source to open."
-    assert in_memory("undo", kept) == "There is nothing to take back since excerpt was opened."
+    assert in_memory("edit", own) == "This memory is your own thought: it has no source to open."
+    assert in_memory("undo", kept) == "Nothing to undo."
     assert in_memory("undo", MemoryViewState(decided=True)) == ""
-    assert in_memory("redo", kept) == "There is nothing to do again."
-    assert in_memory("stale", MemoryViewState()) == "Nothing is remembered yet."
-    assert in_memory("stale", kept) == "There is nothing to look at: every source is as it was."
+    assert in_memory("redo", kept) == "Nothing to redo."
+    assert in_memory("stale", MemoryViewState()) == "No memories yet."
+    assert in_memory("stale", kept) == "No memory is stale."
     assert in_memory("stale", MemoryViewState(total=1, needs_review=True)) == ""

@@ -79,13 +79,13 @@ def test_tmux_takes_any_length_but_what_the_terminal_outside_takes_is_doubted() 
     over = plan({"TMUX": "x"}, having("tmux"), "linux", OSC_LIMIT + 1)
     assert (names(over), over.too_long) == (["tmux"], True)
     source_sentence = copy_toast(CopyOutcome(("tmux",), None, OSC_LIMIT + 1, True), "Pack", None)
-    assert source_sentence == "Pack: 74,995 bytes, copied by tmux, more than many terminals take"
+    assert source_sentence == "Pack: 74,995 bytes, copied by tmux, more than many terminals accept"
 
 
 def test_what_cannot_be_checked_is_not_called_copied() -> None:
     kept = Path("/elsewhere/copy.md")
     assert copy_toast(CopyOutcome((OSC_ROUTE,), kept, 10, False), "Pack", 2) == (
-        "Pack: 2 tokens, sent to the terminal (OSC 52), unconfirmed\nKept as /elsewhere/copy.md"
+        "Pack: 2 tokens, sent to the terminal (OSC 52), unconfirmed\nSaved as /elsewhere/copy.md"
     )
 
 
@@ -220,7 +220,7 @@ def test_what_is_told_names_route_size_and_tokens() -> None:
 def test_a_copy_that_no_clipboard_took_says_where_the_file_is() -> None:
     kept = Path("/elsewhere/copy.md")
     assert copy_toast(CopyOutcome((), kept, 10, False), "Memory", None) == (
-        "Memory: 10 bytes, no clipboard took it\nIt is in /elsewhere/copy.md"
+        "Memory: 10 bytes, no clipboard accepted it\nIt is in /elsewhere/copy.md"
     )
     assert "too long for the terminal" in copy_toast(CopyOutcome((), kept, 10, True), "Pack", 1)
 

@@ -175,7 +175,7 @@ async def test_each_decision_is_taken_back_in_turn_and_marks_too(app: ExcerptApp
         await press(pilot, "U", "U", "U", "U")
         assert pane_of(app).pack.choices.marks
         await press(pilot, "u", "u", "u", "u", "u")
-        assert notices_of(app) == ["There is nothing to take back."]
+        assert notices_of(app) == ["Nothing to undo."]
 
 
 async def test_enter_shows_the_passage_in_its_context(app: ExcerptApp) -> None:
@@ -387,7 +387,7 @@ async def test_an_empty_pack_says_how_to_fill_it_in_whole_words(scripted: Script
         panel = screen_of(scripted).query_one(PackPanel)
         await until(pilot, lambda: panel.display and panel.size.height > 2, "the panel")
         told = " ".join(panel.render_line(y).text.strip() for y in range(3)).strip()
-        assert told == "The pack is empty. Type a query: its best hits go in, or only what you mark."
+        assert told == "The pack is empty. Type a query: the pack takes its best hits, or only your marks."
 
 
 async def test_the_budget_is_typed_and_what_is_none_is_told(app: ExcerptApp) -> None:
@@ -406,7 +406,7 @@ async def test_the_bar_says_what_stopped_the_pack(app: ExcerptApp) -> None:
         await search(pilot, "conflict")
         pane, bar = pane_of(app), screen_of(app).query_one(PackBar)
         await press(pilot, "unbound-scope", "unbound-scope", "unbound-scope")
-        assert " · nothing more worth it" in str(bar.render())
+        assert " · no other useful hits" in str(bar.render())
         assert pane.pack.packed is not None
         pane.budget = pane.pack.packed.result.packs[0].tokens + 50
         await until_answered(pilot)
@@ -478,7 +478,7 @@ async def test_marks_of_another_query_are_told_above_the_list_and_dropped_from_t
         await press(pilot, "ctrl+u")
         await search(pilot, "lentil")
         await until_answered(pilot)
-        assert "● 1 marked before: o shows, x drops" in str(line.render())
+        assert "● 1 marked earlier: o shows, x drops" in str(line.render())
         assert packs_of_bar(app) == 1
         await press(pilot, "escape", "x")
         assert not line.display

@@ -18,14 +18,14 @@ FOUND = SearchState(typed=True, row=SelectedRow.FRAGMENT, packed=True)
     ("action", "scene", "told"),
     [
         ("mark", SearchState(), "Nothing is listed yet: type a query first."),
-        ("edit", SearchState(typed=True), "Nothing is found for this query."),
+        ("edit", SearchState(typed=True), "This query finds nothing."),
         ("mark", SearchState(typed=True, on_name=True), "That is a name, not a passage."),
-        ("copy_pack", SearchState(), "There is nothing to copy yet: the pack is empty."),
-        ("obsidian", SearchState(row=SelectedRow.MEMORY), "A memory is no note of the vault."),
+        ("copy_pack", SearchState(), "Nothing to copy: the pack is empty."),
+        ("obsidian", SearchState(row=SelectedRow.MEMORY), "A memory is not a note of the vault."),
         ("scroll_view", FOUND, "There is nothing to scroll."),
-        ("compare", SearchState(typed=True), "Type a query first: strategies are compared by what they find."),
+        ("compare", SearchState(typed=True), "Type a query first, to compare strategies by their hits."),
         ("clear_marks", FOUND, "Nothing is marked."),
-        ("undo", FOUND, "There is nothing to take back."),
+        ("undo", FOUND, "Nothing to undo."),
         ("remember", SearchState(in_panel=True), "Only a passage that is in the pack can be remembered here."),
     ],
 )
@@ -37,11 +37,11 @@ def test_the_search_says_what_is_missing(action: str, scene: SearchState, told: 
     ("action", "parameters", "selection", "told"),
     [
         ("drop", (), PanelSelection(), "The pack is empty."),
-        ("own_scope", (), PanelSelection(2, 2, 3), "Only a passage that is in the pack has a scope of its own."),
+        ("own_scope", (), PanelSelection(2, 2, 3), "Only a passage that is in the pack has its own scope."),
         ("shift", (1,), PanelSelection(2, 2, 3), "Only a passage that is in the pack can be moved."),
         ("shift", (1,), PanelSelection(0, 1, 1), "A pack of one passage has no other order."),
-        ("shift", (1,), PanelSelection(1, 2, 3), "It is the last passage of the pack."),
-        ("shift", (-1,), PanelSelection(0, 2, 3), "It is the first passage of the pack."),
+        ("shift", (1,), PanelSelection(1, 2, 3), "It is already the last passage of the pack."),
+        ("shift", (-1,), PanelSelection(0, 2, 3), "It is already the first passage of the pack."),
         ("shift", (-1,), PanelSelection(1, 2, 3), ""),
         ("drop", (), PanelSelection(2, 2, 3), ""),
         ("down", (), PanelSelection(), ""),
@@ -82,7 +82,7 @@ async def test_a_key_that_has_nothing_to_do_says_why_once_and_is_not_in_the_foot
         assert "copy-pack" not in {offer.id for offer in footer.shown}
         await pilot.press("ctrl+y", "ctrl+y")
         await until(pilot, lambda: len(scripted._notifications) > 0, "the reason")
-        assert notices_of(scripted) == ["There is nothing to copy yet: the pack is empty."]
+        assert notices_of(scripted) == ["Nothing to copy: the pack is empty."]
         await pilot.press(*"sync")
         await until(pilot, lambda: "copy-pack" in {offer.id for offer in footer.shown}, "the key in the footer")
         await pilot.press("escape")

@@ -37,9 +37,9 @@ def test_only_the_first_ten_are_compared() -> None:
 @pytest.mark.parametrize(
     ("lists", "said"),
     [
-        (("abc", "adc"), "In all the same: 1. A, 3. C"),
-        (("ab", "ba"), "Nothing is at the same place in all."),
-        (("ab", "ab"), "All strategies list the same, in the same order."),
+        (("abc", "adc"), "Same rank in all: 1. A, 3. C"),
+        (("ab", "ba"), "No hit has the same rank in all."),
+        (("ab", "ab"), "All strategies give the same list, in the same order."),
         (("", ""), "No strategy finds anything."),
     ],
 )

@@ -222,7 +222,7 @@ async def test_no_hits_say_what_was_tried(app: ExcerptApp) -> None:
         assert titles_of(app) == []
         assert notice.display
         assert "xyzzyqwv" in notice.said.title
-        assert "Words, closeness and meaning" in notice.said.sentence
+        assert "words, proximity and meaning" in notice.said.sentence
 
 
 async def test_where_nothing_is_found_enter_takes_what_may_have_been_meant(
@@ -322,7 +322,7 @@ async def test_hits_that_answer_nothing_stand_faint_under_an_honest_line(app: Ex
         assert sure is not None
         pane.result = replace(sure, hits=tuple(replace(hit, confidence=Confidence.NOTHING) for hit in sure.hits))
         await pilot.pause()
-        assert found.border_title == "Nothing here answers this; the nearest are below"
+        assert found.border_title == "No note answers this; the nearest are below"
         faint = hit_list_of(app).get_component_styles("hit--title")
         assert (faint.color, faint.text_style.bold) != (title.color, title.text_style.bold)
         assert titles_of(app)
@@ -358,7 +358,7 @@ async def test_why_answers_for_any_other_note(app: ExcerptApp) -> None:
         screen = top_screen(app)
         screen.query_one("#note", Input).value = "[/red] nobody"
         await pilot.press("enter")
-        await until(pilot, lambda: "No note here is called [/red] nobody." in drawn_text(app), "the answer")
+        await until(pilot, lambda: "No note is called [/red] nobody." in drawn_text(app), "the answer")
         await pilot.press("escape")
         assert top_screen(app) is screen_of(app)
 

@@ -96,7 +96,7 @@ def test_what_is_no_image_never_reaches_the_program_which_would_take_it_for_a_li
 ) -> None:
     program(f"touch {tmp_path}/reached")
     (tmp_path / "secret.png").write_bytes(saved(drawn("Secret")))
-    with pytest.raises(ReadError, match="no image"):
+    with pytest.raises(ReadError, match="not a readable image"):
         recognise(f"{tmp_path}/secret.png\n".encode(), Ocr.AUTO, "")
     assert not (tmp_path / "reached").exists()
 

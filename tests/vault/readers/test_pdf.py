@@ -177,10 +177,10 @@ LOCKED = (
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (b"", "It is no PDF"),
-        (b"PK\x03\x04 and so on", "It is no PDF"),
+        (b"", "It is not a PDF"),
+        (b"PK\x03\x04 and so on", "It is not a PDF"),
         (b"%PDF-1.7\nnothing of it", "It is damaged"),
-        (LOCKED, "It needs a password"),
+        (LOCKED, "It is protected by a password"),
     ],
     ids=["empty", "another kind", "damaged", "locked"],
 )

@@ -109,7 +109,7 @@ def test_a_page_beyond_the_bound_of_its_text_is_cut_there_and_it_is_said() -> No
     assert note.warnings == ("Only the first 5,000,000 characters of it are read.",)
 
 
-@pytest.mark.parametrize(("html", "reason"), [("no tags", "no HTML"), ("<html><p> </p>", "no text")])
+@pytest.mark.parametrize(("html", "reason"), [("no tags", "not HTML"), ("<html><p> </p>", "no text")])
 def test_what_is_no_page_is_refused(html: str, reason: str) -> None:
     with pytest.raises(ReadError, match=reason):
         read(html)

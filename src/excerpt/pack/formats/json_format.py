@@ -51,7 +51,7 @@ def read(text: str) -> PackFile:
     try:
         file = msgspec.convert(json.loads(text), _JsonFile)
     except (ValueError, RecursionError) as error:  # msgspec's errors are ValueErrors
-        raise PackUnreadableError(f"The pack looks like JSON but is no pack: {error}.") from error
+        raise PackUnreadableError(f"The pack looks like JSON but is not a pack: {error}.") from error
     sources = (
         PackSource(
             number=number,

@@ -63,7 +63,7 @@ def read_pack(text: str) -> PackFile:
     begun = (each for each in map(format_named, FORMATS) if each.beginning and text.lstrip().startswith(each.beginning))
     pack = next(begun, format_named(Format.MARKDOWN)).read(text)
     if not pack.sources:
-        raise PackUnreadableError("There is no source in the pack that could be checked.")
+        raise PackUnreadableError("The pack has no source that can be checked.")
     twice = [number for number, count in Counter(source.number for source in pack.sources).items() if count > 1]
     if twice:
         raise PackUnreadableError(f"The pack has two sources [{twice[0]}].")

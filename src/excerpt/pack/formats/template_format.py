@@ -51,7 +51,7 @@ class TemplateStoppedError(ExcerptError):
     def __init__(self, name: str, reason: str) -> None:
         super().__init__(
             f"The template {name} was stopped: {reason}.",
-            "Look in it for a loop that does not end, or for a filter with a very large number.",
+            "Check it for an endless loop or a filter with a very large number.",
         )
 
 
@@ -265,12 +265,12 @@ _TOO_MUCH_WORK = f"it takes more than {MAX_SECONDS:.0f} s of processor time for 
 
 def _why_ended(said: bytes, code: int, left: Allowance) -> str:
     if said:
-        return f"it gives more than {MAX_CHARACTERS:,} characters"
+        return f"it renders more than {MAX_CHARACTERS:,} characters"
     if left.clock <= 0:
         return _TOO_LONG
     if code == -getattr(signal, "SIGPROF", 0):
         return _TOO_MUCH_WORK
-    return f"its process broke off, with code {code}"
+    return f"its process ended with code {code}"
 
 
 def _added(before: str, after: str) -> str:

@@ -68,7 +68,7 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
             parts.append(part)
             size += len(part)
             if size > MAX_CHARACTERS:
-                return {"limit": f"it gives more than {MAX_CHARACTERS:,} characters"}
+                return {"limit": f"it renders more than {MAX_CHARACTERS:,} characters"}
         return {"text": "".join(parts)}
     except MemoryError:
         return {"limit": f"it needs more than {MAX_MEMORY >> 30} GB of memory"}
@@ -101,7 +101,7 @@ class _Sandbox(ImmutableSandboxedEnvironment):
         if operator == "*":
             for one, times in ((left, right), (right, left)):
                 if isinstance(one, str | list | tuple) and len(one) * times > MAX_CHARACTERS:
-                    raise SecurityError(f"it gives more than {MAX_CHARACTERS:,} characters")
+                    raise SecurityError(f"it renders more than {MAX_CHARACTERS:,} characters")
         return super().call_binop(context, operator, left, right)
 
 

@@ -85,12 +85,12 @@ def read(text: str) -> PackFile:
 
     # A document type is the door for entities that grow or that name files; a pack has none.
     if "<!" in text:
-        raise PackUnreadableError("The pack looks like XML but has declarations, which no pack has.")
+        raise PackUnreadableError("The pack looks like XML but has declarations, which a pack never has.")
     try:
         root = ET.fromstring(text)
         sources = tuple(map(_source, root.iter("document")))
     except (ET.ParseError, ValueError) as error:
-        raise PackUnreadableError(f"The pack looks like XML but is no pack: {error}.") from error
+        raise PackUnreadableError(f"The pack looks like XML but is not a pack: {error}.") from error
     return PackFile(sources, "\n".join(map(_text_in, root.iter("question"))))
 
 

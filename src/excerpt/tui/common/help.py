@@ -31,17 +31,17 @@ _SIGNS = Group(
     rows=tuple(
         KeyRow("", sign, what)
         for sign, what in (
-            ("●", "Marked: it is in the pack"),
-            ("○", "In the pack unasked, as one of the best hits"),
-            ("◆", "A memory, or a fragment that one is about"),
-            ("▆", "The score, beside that of the best hit"),
-            ("47t", "How many tokens it has"),
-            ("3d", "How long ago its note was changed"),
-            ("┃", "What of the note is in the pack"),
+            ("●", "Marked for the pack"),
+            ("○", "In the pack as one of the best hits"),
+            ("◆", "A memory, or a fragment with a memory"),
+            ("▆", "Score relative to the best hit"),
+            ("47t", "Number of tokens"),
+            ("3d", "Age of the last change of its note"),
+            ("┃", "The part of the note in the pack"),
             ("▎", "The selected fragment"),
-            ("≈", "A sentence near to the query in meaning"),
-            ("hit 2 +1", "What brought a passage into the pack: the second hit, and one more"),
-            ("[…]", "The section goes on, but had no room in the pack"),
+            ("≈", "A sentence near the query in meaning"),
+            ("hit 2 +1", "Hits of a passage in the pack: the second hit, and one more"),
+            ("[…]", "The section continues, but the pack has no room for it"),
         )
     ),
 )
@@ -69,7 +69,7 @@ class Help(Dialog[None]):
             box.border_subtitle = Content(
                 f"type to filter · {key_sign('help-up', 'help-down')} scroll · {key_sign('dialog-leave')} close"
             )
-            yield Field(placeholder="A key, or what it does", compact=True, id="keys-filter")
+            yield Field(placeholder="A key or an action", compact=True, id="keys-filter")
             with VerticalScroll(can_focus=False):
                 yield Static(id="keys")
 
@@ -86,7 +86,7 @@ class Help(Dialog[None]):
         colours = self.app.theme_variables
         named = bool(typed.strip())
         told = Text(_how_to_change_keys() if named else _how_to_name_keys(), colours["text-soft"])
-        none = Text(f"No key does that. The palette ({key_sign('palette')}) finds commands that have none.")
+        none = Text(f"No key matches. The palette ({key_sign('palette')}) finds commands without a key.")
         width = min(_MAX_KEYS, max((cell_len(row.keys) for group in left for row in group.rows), default=0))
         drawn: list[RenderableType] = [part for group in left for part in _drawn(group, width, colours, named=named)]
         self.query_one("#keys", Static).update(Lines(*drawn, told) if left else none)
@@ -108,12 +108,12 @@ class Help(Dialog[None]):
 
 def _how_to_name_keys() -> str:
     palette = f"The palette ({key_sign('palette')}) has commands without a key."
-    return f"Any key can be changed: type above, and each says its name. {palette}"
+    return f"You can change any key: type above to see the names. {palette}"
 
 
 def _how_to_change_keys() -> str:
     return (
-        f"Any key can be changed, and a command without one be given one: {key_sign('settings')} opens the settings, "
+        f"You can change any key, and give keys to commands without one: {key_sign('settings')} opens the settings, "
         'where [screen.keys] has lines such as copy-pack = "ctrl+k".'
     )
 

@@ -174,7 +174,7 @@ class IndexState:
                 after = replace(self._at_rest(), unfinished=True, asked=False)
             case IndexEmptied(notes=notes, message=told):
                 said = EmptyState(
-                    VaultEmptiedError.title, told, "Update looks again, and asks what to do.", serious=True
+                    VaultEmptiedError.title, told, "Update checks again, and asks what to do.", serious=True
                 )
                 after = replace(self._at_rest(), failure=said, emptied=notes, asked=False)
             case IndexEnded():
@@ -197,7 +197,7 @@ class IndexState:
         return replace(self, progress=progress, pace=pace, failure=failure, elsewhere=False)
 
 
-_NOT_HERE = "The vault is in a store. It is brought up to date where its notes are: excerpt push VAULT --to ADDRESS."
+_NOT_HERE = "The vault is in a store. It is updated where its notes are: excerpt push VAULT --to ADDRESS."
 
 
 class IndexController:
@@ -281,9 +281,9 @@ class IndexController:
 
     def _show_if_later(self, command: Command) -> None:
         if self.state.paused:
-            self._notify("It begins when you go on.", title="Paused")
+            self._notify("It starts when you continue.", title="Paused")
         elif self.state.progress is not None and command == "update":
-            self._notify("The vault is being read; it is looked at once more after that.")
+            self._notify("The vault is being read, and is checked again after that.")
 
     def update_after_edit(self) -> None:
         """Update the index after an edit, if changes are not detected automatically."""
@@ -324,11 +324,11 @@ class IndexController:
             case IndexProgressed(progress=progress):
                 self._open_generation(progress.generation)
             case IndexPaused(paused=True):
-                self._notify("Nothing is read until you go on; changes are kept till then.", title="Paused")
+                self._notify("Nothing is read until you continue. Changes wait until then.", title="Paused")
             case IndexPaused():
-                self._notify("What has changed meanwhile is read now.", title="Going on")
+                self._notify("Changed notes are read now.", title="Continuing")
             case IndexCancelled():
-                self._notify("What was read stays and is searched. Update reads the rest.", title="Cancelled")
+                self._notify("Notes read so far can be searched. Update reads the rest.", title="Cancelled")
 
     def _take(self, message: Message) -> None:
         self.state = self.state.with_message(message)
@@ -339,7 +339,7 @@ class IndexController:
         self._wanted = report.generation
         self.engine.open()
         if report.rebuilt:
-            self._notify(report.rebuilt, title="The index was made anew", markup=False)
+            self._notify(report.rebuilt, title="The index was rebuilt", markup=False)
         elif asked:
             self._notify(build_words(report), title="The index is up to date", markup=False)
 
@@ -404,7 +404,7 @@ def build_words(report: BuildReport) -> str:
     """Return the result of a build as a sentence."""
     counts = ((report.changed, "changed"), (report.added, "added"), (report.removed, "removed"))
     done = ", ".join(f"{count:,} {what}" for count, what in counts if count)
-    return f"{done}." if done else "Nothing had changed."
+    return f"{done}." if done else "Nothing has changed."
 
 
 _WATCHES = {
@@ -419,7 +419,7 @@ _WATCHES = {
 def bar_state(index: IndexState) -> str:
     """Return the state in a few words."""
     if index.emptied:
-        return "no notes there"
+        return "no notes found"
     progress = index.progress
     if progress is not None:
         what = "paused" if index.paused else progress.phase
@@ -428,7 +428,7 @@ def bar_state(index: IndexState) -> str:
     if index.elsewhere:
         return "indexed by another excerpt"
     if index.failure is not None:
-        return "store trouble" if index.watch is Watch.STORE else "index trouble"
+        return "store error" if index.watch is Watch.STORE else "index error"
     if index.status is None:
         return "opening"
     skipped = [f"{len(index.status.skipped):,} skipped"] if index.status.skipped else []

@@ -28,11 +28,11 @@ _LONG = 1.0
 """Seconds after which the time spent on the current file is shown."""
 
 _CHANGES = {
-    Watch.NOT_YET: "the whole vault is being looked at first",
-    Watch.EVENTS: "seen as they happen",
-    Watch.POLLING: "looked for every few seconds, as nothing tells of them",
-    Watch.ENDED: "not seen; Update looks for them again",
-    Watch.STORE: "pushed by others, and looked for every two seconds",
+    Watch.NOT_YET: "scanning the whole vault first",
+    Watch.EVENTS: "noticed at once",
+    Watch.POLLING: "checked every few seconds, as the system reports none",
+    Watch.ENDED: "not noticed; Update checks for them",
+    Watch.STORE: "pushed by others; checked every two seconds",
 }
 
 
@@ -57,6 +57,7 @@ class IndexDialog(Dialog[None]):
         }
         Horizontal { height: 1; margin-top: 1; }
         Button { min-width: 6; margin-right: 2; }
+        #pause { min-width: 10; }
         &.-clean > .box { height: auto; }
         &.-short > .box { height: 100%; padding: 0 1; }
         &.-short #skipped, &.-short Horizontal, &.-short #trouble { margin: 0; }
@@ -106,7 +107,7 @@ class IndexDialog(Dialog[None]):
                 yield Button("Pause", id="pause", compact=True)
                 yield Button("Cancel", id="cancel", compact=True)
                 yield Button("Rebuild", id="rebuild", compact=True)
-                yield Button("OCR", id="images", tooltip="Read images, from now on", compact=True)
+                yield Button("OCR", id="images", tooltip="Read images with OCR", compact=True)
 
     def on_mount(self) -> None:
         self._show()
@@ -142,7 +143,7 @@ class IndexDialog(Dialog[None]):
         share.display = progress is not None
         share.progress = share_done(progress) if progress is not None else 0.0
         pause, cancel = self.query_one("#pause", Button), self.query_one("#cancel", Button)
-        pause.label = "Go on" if state.paused else "Pause"
+        pause.label = "Continue" if state.paused else "Pause"
         pause.disabled = state.watch is Watch.ENDED
         cancel.disabled = progress is None
         unread = state.status.unread if state.status is not None else ()
@@ -199,7 +200,7 @@ class IndexDialog(Dialog[None]):
 
 def status_facts(index: IndexState) -> list[tuple[str, str]]:
     """Return facts about what is indexed and how changes are detected, as label and value."""
-    now = [("changes", "kept until it goes on" if index.paused else _CHANGES[index.watch])]
+    now = [("changes", "kept until you continue" if index.paused else _CHANGES[index.watch])]
     if index.unfinished:
         now.append(("unfinished", "a build was cancelled; Update reads the rest"))
     status = index.status

@@ -51,8 +51,8 @@ def _early_end(code: int, stderr: str) -> Failure:
     return Failure(
         "index",
         "The indexing process ended early",
-        stderr or f"It ended with code {code} and said nothing.",
-        "Searches use what it had committed; Update starts it again.",
+        stderr or f"It ended with code {code} and no message.",
+        "Searches use what it committed. Update starts it again.",
     )
 
 

@@ -99,7 +99,7 @@ class MapPanel(RowList):
         if action == "take_filter" and not self._insight.has_filtered:
             return "No filter of the map is in the query."
         if action == "put_filter" and (self.selected is None or not self.selected.filter):
-            return "No filter leads there." if self.selected else "Choose a branch: this line has no filter."
+            return "No filter finds this." if self.selected else "Choose a branch: this line has no filter."
         return ""
 
     def action_put_filter(self) -> None:

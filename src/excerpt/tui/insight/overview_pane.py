@@ -50,9 +50,9 @@ _EXTRA = 0.1
 _NO_TOPIC = EmptyState(
     "What does the vault hold about …",
     "A topic gives its main notes, sections, key passages, themes, tags, related notes, names and dates.",
-    "Type a topic; what stands in the Search tab is taken over.",
+    "Type a topic. The query of the Search tab is used at first.",
 )
-_LOOKING = EmptyState("Looking through the vault", "A moment.")
+_LOOKING = EmptyState("Searching the vault", "A moment.")
 
 
 class TopicStatus(Widget):
@@ -320,7 +320,7 @@ class OverviewPane(Vertical):
         if self._copy_waits:
             return
         if self.overview is None or not self.overview.found:
-            self.notify("There is nothing to copy yet: no overview is shown.", severity="warning")
+            self.notify("No overview to copy yet.", severity="warning")
         else:
             self._engine.ask(AskMarkdown(self.overview), partial(self._copy_text, self.overview))
 
@@ -356,7 +356,7 @@ class OverviewPane(Vertical):
         if not self.answered:
             self._waits_for_passage = act
         elif window is None:
-            self.notify("There is no passage here.", severity="warning")
+            self.notify("This line has no passage.", severity="warning")
         else:
             act(window.fragment)
 
@@ -382,9 +382,10 @@ class OverviewPane(Vertical):
 
 def _nothing_about(overview: Overview) -> EmptyState:
     return EmptyState(
-        f"Nothing here is about {overview.topic}",
-        f"None of {counted(overview.vault_fragments, 'fragment')} has most of it, and none is likely to answer it.",
-        f"Fewer or other words may find more; the Search tab ({key_sign('show-search')}) shows what comes nearest.",
+        f"No note is about {overview.topic}",
+        f"None of {counted(overview.vault_fragments, 'fragment')} has most of its words, and none is likely to "
+        "answer it.",
+        f"Try fewer or other words; the Search tab ({key_sign('show-search')}) shows the nearest fragments.",
     )
 
 

@@ -218,7 +218,11 @@ class RelatedPanel(Vertical):
         """Return why an action is disabled; "" if it is enabled."""
         if action in ("follow", "reason") and self.reason is None:
             return "No related note is listed."
-        return "This is where you came from." if action == "follow_back" and self._insight.followed is None else ""
+        return (
+            "This is the fragment you started from."
+            if action == "follow_back" and self._insight.followed is None
+            else ""
+        )
 
     def action_reason(self, by: int) -> None:
         """Select another reason of the selected note, by `by` steps; after the last comes the first."""
@@ -272,7 +276,7 @@ class RelatedPanel(Vertical):
     def _show(self) -> None:
         notice, shown = self.query_one("#related-notice", Notice), self.related is not None and bool(self.related.notes)
         if self.related is not None and not shown:
-            notice.said = EmptyState("Nothing near", "No other note shares words, meaning or links with this.")
+            notice.said = EmptyState("No related notes", "No other note shares words, meaning or links with this.")
         else:
             notice.said = self.said
         notice.display, self.why.display = not shown, shown

@@ -59,7 +59,7 @@ def _merging(kept: MemoryDraft, source: Source | None) -> Decision:
         before = store.get(kept.into)
         found = kept.text, kept.tags, kept.why, source
         memory = store.change(kept.into, lambda memory: merged(memory, *found))
-        return Done(memory, f"Merged into a memory you had{_tagged(memory)}.", _back_to(before, memory))
+        return Done(memory, f"Merged into an existing memory{_tagged(memory)}.", _back_to(before, memory))
 
     return decide
 
@@ -88,7 +88,7 @@ def editing(shown: Memory, kept: MemoryDraft) -> Decision:
 def forgetting(memory: Memory) -> Decision:
     def decide(store: MemoryStore) -> Done:
         gone = store.forget(memory.id)
-        told = f"Forgotten; it is in the trash folder. {key_sign('memory-undo')} takes it back."
+        told = f"Forgotten. It is in the trash folder; {key_sign('memory-undo')} restores it."
         return Done(gone, told, _restoring(gone))
 
     return decide
@@ -97,7 +97,7 @@ def forgetting(memory: Memory) -> Decision:
 def _restoring(gone: Memory) -> Decision:
     def decide(store: MemoryStore) -> Done:
         memory = store.restore(gone.id)
-        return Done(memory, "It is there again.", forgetting(memory))
+        return Done(memory, "The memory is restored.", forgetting(memory))
 
     return decide
 
@@ -110,7 +110,7 @@ def following(found: SourceCheck) -> Decision:
 
         before = store.get(found.memory.id)
         memory = follow(store, found)
-        return Done(memory, "The link follows its source.", _back_to(before, memory))
+        return Done(memory, "The link is updated.", _back_to(before, memory))
 
     return decide
 
@@ -123,7 +123,7 @@ def updating(found: SourceCheck) -> Decision:
 
         before = store.get(found.memory.id)
         memory = update(store, found)
-        return Done(memory, "It says now what its source says.", _back_to(before, memory))
+        return Done(memory, "The memory has the new text of its source.", _back_to(before, memory))
 
     return decide
 
@@ -136,7 +136,7 @@ def keeping(found: SourceCheck) -> Decision:
 
         before = store.get(found.memory.id)
         memory = keep(store, found)
-        return Done(memory, "Kept as it is, until the source changes again.", _back_to(before, memory))
+        return Done(memory, "Kept unchanged until the source changes again.", _back_to(before, memory))
 
     return decide
 
@@ -153,10 +153,11 @@ def _back_to(before: Memory, after: Memory) -> Decision:
         # Undoing a later decision restores all but `updated`, which is the time of the undo.
         if replace(store.get(after.id), updated=after.updated) != after:
             raise MemoryUnusableError(
-                "The memory was changed elsewhere since.", "What it was is in the trash folder beside the memories."
+                "The memory was changed elsewhere in the meantime.",
+                "Its former version is in the trash folder beside the memories.",
             )
         memory = store.update(before)
-        return Done(memory, "It is as it was.", _back_to(after, memory))
+        return Done(memory, "The memory is as before.", _back_to(after, memory))
 
     return decide
 

@@ -80,7 +80,7 @@ class OfferList(RowList):
     """List of memories to merge with: the reason for the offer, the beginning of the text, tags and date."""
 
     ROW_HEIGHT = 1
-    BINDINGS: ClassVar[list[BindingType]] = bindings("Remember, with what is offered focused")
+    BINDINGS: ClassVar[list[BindingType]] = bindings("Remember, with the similar memories focused")
     COMPONENT_CLASSES: ClassVar[set[str]] = {"offer--why", "offer--tags"}
 
     DEFAULT_CSS = """
@@ -203,7 +203,7 @@ class Remember(Dialog[MemoryDraft]):
             yield Label("Text")
             yield MemoryText(visible(self._text), id="text", show_line_numbers=False, tab_behavior="focus")
             yield Label(
-                f"Kept already? {key_sign('dialog-next')} to it, {shown_key('enter')} merges; "
+                f"Remembered already? {key_sign('dialog-next')} to it, {shown_key('enter')} merges; "
                 f"{key_sign('remember-keep')} keeps both",
                 id="offered",
                 markup=False,
@@ -255,7 +255,7 @@ class Remember(Dialog[MemoryDraft]):
     def _keep(self, into: str) -> None:
         text = self._kept_text()
         if not text.strip():
-            self.query_one("#trouble", Static).update("There is no text to keep.")
+            self.query_one("#trouble", Static).update("There is no text to remember.")
             self.query_one("#text").focus()
             return
         why = self.query_one("#why", Field).value.strip()

@@ -315,11 +315,9 @@ class MemoryPane(Vertical):
     def _none_left(self) -> EmptyState:
         written = self.query_one("#filter", Field).value.strip()
         if self._filter.stale and self._waiting:
-            return EmptyState("Looking at the sources", "What has changed since it was remembered shows up here.")
+            return EmptyState("Checking the sources", "Memories with changed sources appear here.")
         if self._filter == MemoryFilter(stale=True):
-            return EmptyState(
-                "Every memory says what its source says", "", f"{key_sign('field-clear')} shows all of them."
-            )
+            return EmptyState("No memory is stale", "", f"{key_sign('field-clear')} shows all of them.")
         return EmptyState(f"No memory matches {written}", "", f"{key_sign('field-clear')} clears the filter.")
 
     def _title(self, shown: int) -> str:
@@ -328,11 +326,11 @@ class MemoryPane(Vertical):
             return "memories"
         title = f"memories · {shown:,}" + (f" of {listed.total:,}" if shown < listed.total else "")
         stale = sum(map(_is_stale, self._source_checks.values()))
-        title += f" · {stale:,} to look at ({_CHANGED})" if stale and not self._filter.stale else ""
+        title += f" · {stale:,} stale ({_CHANGED})" if stale and not self._filter.stale else ""
         unanswered = shown and not any(one.answers for one in listed.found)
         title += " · none answers, these share a word" if unanswered else ""
         title += f" · {len(listed.broken):,} unreadable" if listed.broken else ""
-        return title + (" · by words alone" if listed.unranked else "")
+        return title + (" · by words only" if listed.unranked else "")
 
     # --- the states of the sources ------------------------------------------------------------------------------------
 
@@ -433,7 +431,7 @@ class MemoryPane(Vertical):
         if file is not None:
             self.post_message(MemoryFileRequested(self._folder / file.path))
         elif memory is not None and memory.source is None:
-            self.notify("This memory is a thought of your own; it has no source to open.")
+            self.notify("This memory is your own thought: it has no source to open.")
         elif memory is not None:
             found = self._source_checks.get(memory.id)
             source = found.source if found is not None and found.source is not None else memory.source
@@ -494,8 +492,8 @@ def _none_yet() -> EmptyState:
     return EmptyState(
         "No memories yet",
         "A memory is a finding you keep: a passage or a thought, with tags and why it matters.",
-        f"In the Search tab {key_sign('remember')} keeps the selected fragment; here {key_sign('memory-new')} writes "
-        "down a thought.",
+        f"In the Search tab {key_sign('remember')} keeps the selected fragment; here {key_sign('memory-new')} "
+        "writes a thought.",
     )
 
 
@@ -528,20 +526,20 @@ class MemoryViewState:
 
 
 _OF_SOURCE = frozenset({"edit", "follow", "update", "keep"})
-_NONE_YET = "Nothing is remembered yet."
+_NONE_YET = "No memories yet."
 
 
 def in_memory(action: str, scene: MemoryViewState) -> str:
     """Return why an action of the Memory tab is disabled; "" if it is enabled."""
     needed = {
-        "undo": (scene.decided, "There is nothing to take back since excerpt was opened."),
-        "redo": (scene.undone, "There is nothing to do again."),
+        "undo": (scene.decided, "Nothing to undo."),
+        "redo": (scene.undone, "Nothing to redo."),
     }
     if action in needed:
         there, otherwise = needed[action]
         return "" if there else otherwise
     if action == "stale" and not scene.needs_review:
-        return "There is nothing to look at: every source is as it was." if scene.total else _NONE_YET
+        return "No memory is stale." if scene.total else _NONE_YET
     if action not in ("change", "copy", "forget", *_OF_SOURCE) or (action == "edit" and scene.on_file):
         return ""
     if not scene.selected:
@@ -551,13 +549,13 @@ def in_memory(action: str, scene: MemoryViewState) -> str:
 
 def _of_source(action: str, scene: MemoryViewState) -> str:
     if scene.own:
-        return "This memory is a thought of your own; it has no source" + (" to open." if action == "edit" else ".")
+        return "This memory is your own thought: it has no source" + (" to open." if action == "edit" else ".")
     if not scene.kind and action != "edit":
-        return "Its source has not been looked at yet."
+        return "Its source has not been checked yet."
     if action == "follow" and scene.kind != "moved":
         return "Its source has not moved."
     if action == "update" and scene.kind != "changed":
         return "Its source has no new text to take."
     if action == "keep" and not scene.stale:
-        return "There is nothing to decide: it may stay as it is."
+        return "Nothing to decide: its source has not changed."
     return ""

@@ -105,7 +105,9 @@ class MemoryView(LineView, can_focus=False):
         if isinstance(memory, Skipped):
             yield from self._told("file", memory.path, width)
             yield from self._told("reason", memory.reason, width, self._ink("warning"))
-            yield from self._told("", f"It is left alone. {key_sign('memory-edit')} opens it in your editor.", width)
+            yield from self._told(
+                "", f"excerpt does not change it. {key_sign('memory-edit')} opens it in your editor.", width
+            )
             return
         found = shown.source_check
         if found is not None and (told := source_sentence(found)):
@@ -192,15 +194,16 @@ def source_sentence(found: SourceCheck) -> str:
     """Return a sentence about the state of a memory's source; "" if nothing has changed."""
     keep, forget = key_sign("memory-keep"), key_sign("memory-forget")
     if found.kind == "moved" and found.source is not None:
-        return f"It has moved to {place_of(found.source)}: in the list {key_sign('memory-follow')} follows it."
+        follow = key_sign("memory-follow")
+        return f"Its source has moved to {place_of(found.source)}. In the list, {follow} updates the link."
     if found.kind == "changed":
         new = key_sign("memory-update")
         todo = f"{keep} keeps the memory, {new} takes the new text, {forget} forgets it"
-        return f"Its source has changed: in the list {todo}."
+        return f"Its source has changed. In the list, {todo}."
     if found.kind == "gone":
         if found.is_seen:
-            return "Its source is gone, as you know."
-        return f"Its source is gone; the text is still here: in the list {keep} keeps it, {forget} forgets it."
+            return "Its source is gone; you decided to keep the memory."
+        return f"Its source is gone; the memory keeps the text. In the list, {keep} keeps it, {forget} forgets it."
     return ""
 
 

@@ -136,11 +136,11 @@ class MemoryWorker:
 
     def undo(self) -> None:
         """Undo the last decision of this session that was not undone."""
-        self._requests.do(lambda: self._go(self._done, self._undone, "Taken back.", "There is nothing to take back."))
+        self._requests.do(lambda: self._go(self._done, self._undone, "Undone.", "Nothing to undo."))
 
     def redo(self) -> None:
         """Redo the decision that was undone last."""
-        self._requests.do(lambda: self._go(self._undone, self._done, "Done again.", "There is nothing to do again."))
+        self._requests.do(lambda: self._go(self._undone, self._done, "Redone.", "Nothing to redo."))
 
     def _ask(
         self, kind: str, priority: Priority, run: Callable[[], Answer], on_answer: Callable[[Answer], object]

@@ -140,9 +140,9 @@ def _missing_target(link: Link) -> str:
     from excerpt.corpus.links import names_other_file
 
     if names_other_file(link.target):
-        return f"{link.target} is no note: open this one in Obsidian to see it."
+        return f"{link.target} is not a note. Open this note in Obsidian to see it."
     if link.kind is LinkKind.MARKDOWN:
-        return f"{link.target} is not in the vault, or is no note."
+        return f"{link.target} is not in the vault, or is not a note."
     return f"There is no note {link.target} in the vault yet."
 
 

@@ -92,7 +92,7 @@ class PackBar(Widget):
         if self.marked:
             return f"{self.marked:,} marked"
         best = "the best hit" if self.wanted.limit == 1 else f"the best {counted(self.wanted.limit, 'hit')}"
-        return best if pack.stopped is Stopped.LIMIT else "nothing more worth it"
+        return best if pack.stopped is Stopped.LIMIT else "no other useful hits"
 
     def _wanted(self, brevity: int) -> list[str]:
         """Return format, order and scope. The default format and the scope are left out where there is little room."""

@@ -525,7 +525,7 @@ def typed_budget(text: str) -> int | str:
     tokens = int(digits[:9]) * (1_000 if thousands else 1)
     if _MIN_BUDGET <= tokens <= _MAX_BUDGET:
         return tokens
-    return f"A budget is {_MIN_BUDGET} tokens at the least and {_MAX_BUDGET:,} at the most."
+    return f"A budget is {_MIN_BUDGET} tokens at least and {_MAX_BUDGET:,} at most."
 
 
 def next_budget(budget: int, steps: int) -> int:

@@ -71,7 +71,7 @@ class Packed:
     moves: MarkMoves | None = None
 
 
-INSTEAD = "in place of another"
+INSTEAD = "replaces another"
 
 
 @dataclass(frozen=True, slots=True)

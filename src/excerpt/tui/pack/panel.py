@@ -33,7 +33,7 @@ _NAME = 26
 """Minimum cells for names beside a column of scopes that are all the same."""
 _MIN_NAME = 18
 """Minimum cells for names beside columns that can be left out."""
-_EMPTY = "The pack is empty. Type a query: its best hits go in, or only what you mark."
+_EMPTY = "The pack is empty. Type a query: the pack takes its best hits, or only your marks."
 
 
 _STYLES = ("row--faint", "pack--heading", "pack--why")
@@ -244,7 +244,7 @@ def pack_disabled(action: str, selection: PanelSelection, parameters: tuple[obje
     if action == "drop":
         return "" if selection.rows else "The pack is empty."
     if action == "own_scope":
-        return "" if selection.is_passage else "Only a passage that is in the pack has a scope of its own."
+        return "" if selection.is_passage else "Only a passage that is in the pack has its own scope."
     return _shift_disabled(selection, parameters) if action == "shift" else ""
 
 
@@ -255,7 +255,7 @@ def _shift_disabled(selection: PanelSelection, parameters: tuple[object, ...]) -
         return "A pack of one passage has no other order."
     end = "last" if parameters == (1,) else "first"
     at_end = selection.row == (selection.passages - 1 if end == "last" else 0)
-    return f"It is the {end} passage of the pack." if at_end else ""
+    return f"It is already the {end} passage of the pack." if at_end else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,7 +288,7 @@ class BudgetDialog(Dialog[TypedBudget]):
             box.border_title = Content("Token budget of the pack")
             box.hint(
                 f"{key_sign('budget-take')} take",
-                f"{key_sign('budget-copy')} take and copy the pack",
+                f"{key_sign('budget-copy')} set and copy the pack",
                 f"{key_sign('dialog-leave')} close",
             )
             yield Field(str(self._budget), select_on_focus=True)

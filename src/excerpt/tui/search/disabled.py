@@ -49,7 +49,7 @@ class SearchState:
     """Whether the notes are files on this computer, and not in a store."""
 
 
-NO_FILES = "The notes are in a store: there is no file to open here."
+NO_FILES = "The notes are in a store: there is no file to open."
 _OF_PANEL = frozenset({"mark", "edit"})
 
 
@@ -60,24 +60,24 @@ def search_disabled(action: str, state: SearchState, parameters: tuple[object, .
     takes = (state.in_panel and action in _OF_PANEL) or (state.meant and action == "edit")
     needs_row = action in ABOUT_HIT or parameters == ("why",)
     if needs_row and state.row is SelectedRow.NOTHING and not takes:
-        return "Nothing is found for this query." if state.typed else "Nothing is listed yet: type a query first."
+        return "This query finds nothing." if state.typed else "Nothing is listed yet: type a query first."
     if action in ("edit", "obsidian") and not (state.has_files or takes or state.row is SelectedRow.MEMORY):
         return NO_FILES
     if action == "obsidian" and state.row is SelectedRow.MEMORY:
-        return "A memory is no note of the vault."
+        return "A memory is not a note of the vault."
     on_passage = state.selection is not None and state.selection.is_passage
     holds, told = {
         "scroll_view": (state.context, "There is nothing to scroll."),
-        "compare": (state.answered, "Type a query first: strategies are compared by what they find."),
-        "why_not": (state.answered, "Type a query first: a note is asked about beside what is found."),
-        "copy_pack": (state.packed, "There is nothing to copy yet: the pack is empty."),
-        "save_pack": (state.packed, "There is nothing to write yet: the pack is empty."),
-        "remember_pack": (state.packed, "There is nothing to keep yet: the pack is empty."),
+        "compare": (state.answered, "Type a query first, to compare strategies by their hits."),
+        "why_not": (state.answered, "Type a query first, to compare a note with its hits."),
+        "copy_pack": (state.packed, "Nothing to copy: the pack is empty."),
+        "save_pack": (state.packed, "Nothing to write: the pack is empty."),
+        "remember_pack": (state.packed, "Nothing to remember: the pack is empty."),
         "clear_marks": (state.marked, "Nothing is marked."),
-        "undo": (state.decided, "There is nothing to take back."),
-        "redo": (state.taken_back, "There is nothing to do again."),
-        "show_earlier": (state.earlier, "Nothing was marked before that is not in the list."),
-        "drop_earlier": (state.earlier, "Nothing was marked before that is not in the list."),
+        "undo": (state.decided, "Nothing to undo."),
+        "redo": (state.taken_back, "Nothing to redo."),
+        "show_earlier": (state.earlier, "No earlier marks are outside the list."),
+        "drop_earlier": (state.earlier, "No earlier marks are outside the list."),
         "remember": (on_passage or not state.in_panel, "Only a passage that is in the pack can be remembered here."),
     }.get(action, (True, ""))
     return "" if holds else told

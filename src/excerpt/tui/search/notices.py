@@ -43,15 +43,15 @@ def search_notice(index: IndexState, vault: Path, *, first: bool = False) -> Emp
     if index.failure is not None and not index.elsewhere:
         return index.failure
     if index.elsewhere:
-        return EmptyState("Another excerpt is indexing this vault", "What it has done so far shows up here by itself.")
+        return EmptyState("Another excerpt is indexing this vault", "Its progress appears here.")
     return _NO_INDEX if index.status is None or index.watch is Watch.NOT_YET else _no_notes(vault)
 
 
 def _no_notes(vault: Path) -> EmptyState:
     return EmptyState(
-        "No notes here",
-        f"{vault} holds no Markdown file that excerpt may read.",
-        "Notes end in .md or .markdown; hidden folders and what .gitignore names are left out.",
+        "No notes found",
+        f"{vault} has no Markdown file that excerpt can read.",
+        "Notes end in .md or .markdown; hidden folders and files in .gitignore are skipped.",
     )
 
 
@@ -62,10 +62,10 @@ def _reading(index: IndexState) -> EmptyState:
     gauge = "█" * full + "░" * (_GAUGE - full)
     files = f"{progress.notes_done:,} of {counted(progress.notes_total, 'file')}"
     if index.paused:
-        goes_on = f"“The index” among the commands ({key_sign('palette')}) has it go on."
+        goes_on = f"“The index” among the commands ({key_sign('palette')}) continues it."
         return EmptyState("Reading the vault is paused", f"{gauge}\n{files}", goes_on)
     told = " · ".join(part for part in (files, rate_words(index.pace, progress)) if part)
-    return EmptyState("Reading the vault", f"{gauge}\n{told}", "You can type already: what is read is searched.")
+    return EmptyState("Reading the vault", f"{gauge}\n{told}", "You can type already: notes read so far are searched.")
 
 
 def is_unanswered(result: Result | None) -> bool:
@@ -82,7 +82,7 @@ def list_title(result: Result | None, meant: str, *, is_least: bool = False) -> 
         return ""
     if is_unanswered(result):
         rest = f"did you mean {escape(visible_line(meant))}? {key_sign('complete')} takes it" if meant else ""
-        return f"Nothing here answers this; {rest or 'the nearest are below'}"
+        return f"No note answers this; {rest or 'the nearest are below'}"
     shown = len(result.hits)
     more = "+" if is_least else ""
     title = f"hits · {shown} of {result.matched:,}{more}" if result.matched > shown else "hits"
@@ -96,11 +96,11 @@ def nothing_found(result: Result, building: str, meant: str) -> EmptyState:
     `building` is the progress of an index build, or "". `meant` is the suggested query, or "".
     """
     # Whatever strategy is requested, the engine tries the others before it finds nothing.
-    tried = "Words, closeness and meaning were tried."
+    tried = "excerpt searched by words, proximity and meaning."
     still = f" The index is still being built: {building}." if building else ""
-    hint = "Fewer or other words may find more."
+    hint = "Try fewer or other words."
     if any(sign in result.query for sign in ':"#-'):
-        hint = f"“Narrower and wider queries” among the commands ({key_sign('palette')}) has some without it."
+        hint = f"“Narrower and wider queries” among the commands ({key_sign('palette')}) has queries without it."
     nothing = f"Nothing found for {result.query}"
     if meant:
         return EmptyState(f"Did you mean {meant}? {key_sign('edit')} takes it.", f"{nothing}. {tried}{still}", hint)

@@ -547,7 +547,7 @@ class SearchPane(Vertical):
         line.display = count > 0 and self._hits.display
         if count:
             shows, drops = key_sign("show-earlier"), key_sign("drop-earlier")
-            told = f"● {count:,} marked before: {shows} shows, {drops} drops"
+            told = f"● {count:,} marked earlier: {shows} shows, {drops} drops"
             if line.content != told:
                 line.update(told)
 
@@ -612,18 +612,18 @@ class SearchPane(Vertical):
 
     def action_undo(self) -> None:
         if not self.pack.can_undo:
-            self.notify("There is nothing to take back.")
+            self.notify("Nothing to undo.")
         self._decide(self.pack.undo())
 
     def action_redo(self) -> None:
         if not self.pack.can_redo:
-            self.notify("There is nothing to do again.")
+            self.notify("Nothing to redo.")
         self._decide(self.pack.redo())
 
     def action_show_earlier(self) -> None:
         """Mark again what was marked in an earlier session, and show the pack."""
         if not self.pack.earlier:
-            self.notify("Nothing was marked before that is not in the list.")
+            self.notify("No earlier marks are outside the list.")
             return
         self._decide(self.pack.restore_marks())
         if not self.pack_panel.has_focus:
@@ -631,7 +631,7 @@ class SearchPane(Vertical):
 
     def action_drop_earlier(self) -> None:
         if not self.pack.earlier:
-            self.notify("Nothing was marked before that is not in the list.")
+            self.notify("No earlier marks are outside the list.")
         self._decide(self.pack.drop_earlier())
 
     def action_type_budget(self) -> None:
@@ -671,14 +671,14 @@ class SearchPane(Vertical):
             return
         wanted = self.pack.to_copy(to_file=to_file)
         if wanted is None:
-            self.notify("There is nothing to copy yet: the pack is empty.", severity="warning")
+            self.notify("Nothing to copy: the pack is empty.", severity="warning")
         else:
             self.post_message(wanted)
 
     def action_remember_pack(self) -> None:
         """Remember the pack as it would be copied; it names its sources itself."""
         if self.pack.packed is None or self.pack.is_empty:
-            self.notify("There is nothing to keep yet: the pack is empty.", severity="warning")
+            self.notify("Nothing to remember: the pack is empty.", severity="warning")
         else:
             self.post_message(RememberRequested(None, self.pack.query, self.pack.packed.text))
 
@@ -712,7 +712,7 @@ class SearchPane(Vertical):
             return
         wanted = (pack.entry.fragment_id,) if pack is not None else row.fragment_ids
         if not wanted or not row.line_start:
-            self.notify("That text is no longer in the vault." if wanted else "It is not among the hits any more.")
+            self.notify("That text is no longer in the vault." if wanted else "It is no longer among the hits.")
             return
         spans = {mark.fragment: mark.spans for mark in self.pack.choices.marks}
         spans.update((hit.fragment.id, hit.spans) for hit in rows.hits)
@@ -831,7 +831,7 @@ class SearchPane(Vertical):
             return
         elif memory is not None:
             if memory.source is None:
-                self.notify("This memory is a thought of your own; it has no source to open.")
+                self.notify("This memory is your own thought: it has no source to open.")
             else:
                 source = memory.source
                 self.post_message(EditRequested(source.path, max(source.line_start, 1), place=source.place))
@@ -896,7 +896,7 @@ class SearchPane(Vertical):
         if choice is None:
             return
         if result is not None and result.asked is not self.strategy:
-            self.notify(f"The query itself asks for {result.asked}: take the ! off its front to choose another.")
+            self.notify(f"The query sets the strategy {result.asked}: remove its ! to choose another.")
         elif choice.strategy is self.strategy:
             self._hits.go_to(choice.fragment)
         else:

@@ -285,7 +285,7 @@ class Preview(LineView):
             return
         found = heading_beyond(self.window.headings, at, by)
         if found is None:
-            self.notify("No heading follows." if by > 0 else "No heading stands before this.")
+            self.notify("No heading follows." if by > 0 else "No heading comes before this.")
         else:
             self.show_line(found.line_start)
 
@@ -293,7 +293,7 @@ class Preview(LineView):
         """Scroll to the next row with a match, or the previous one; the last is followed by the first."""
         matches = [row for row, one in enumerate(self._rows) if one.has_match]
         if not matches:
-            self.notify("No word of the query stands here.")
+            self.notify("No word of the query is here.")
             return
         top, height = self.scroll_offset.y - self._above, self.scrollable_content_region.height
         at = self._match
@@ -335,7 +335,7 @@ class Preview(LineView):
         top = self.scroll_offset.y - self._above
         spots = list(links_of(self._rows, top, top + self.scrollable_content_region.height))
         if not spots:
-            self.notify("There is no link in sight.")
+            self.notify("No link is visible.")
             return
         self.link = spots[(spots.index(self.link) + 1) % len(spots) if self.link in spots else 0]
 
@@ -349,7 +349,7 @@ class Preview(LineView):
 
     def disabled_reason(self, action: str, parameters: tuple[object, ...]) -> str:  # noqa: ARG002 - `Reasoned`'s name
         """Return why an action cannot be done now; "" if it can."""
-        return "No link was followed to here." if action == "come_back" and not self.walked else ""
+        return "You did not follow a link to get here." if action == "come_back" and not self.walked else ""
 
     def action_come_back(self) -> None:
         """Request what was shown before the last link."""

@@ -482,7 +482,7 @@ class QueryBar(Horizontal):
         self.field.focus()
         await self.queries.look()
         if not self.queries.history.queries:
-            self.notify("No query was asked of this vault before.", markup=False)
+            self.notify("No earlier queries in this vault.", markup=False)
         self._show_history()
 
     def _show_history(self) -> None:
@@ -495,7 +495,7 @@ class QueryBar(Horizontal):
             MenuChoice(query, query, typed=typed if " " not in typed else "") for query in found if query != typed
         ]
         self.menu.open(
-            "history", "Asked before", f"{_taking()} · {key_sign('menu-forget')} forget", choices, self._at(0)
+            "history", "Earlier queries", f"{_taking()} · {key_sign('menu-forget')} forget", choices, self._at(0)
         )
 
     # --- completion ---------------------------------------------------------------------------------------------------
@@ -532,7 +532,7 @@ class QueryBar(Horizontal):
         if [choice.label.casefold() for choice in choices] == [cursor_token.value.casefold()]:
             choices = []
         if by_key and not choices:
-            self.notify("Nothing in the vault completes this.", markup=False)
+            self.notify("No completions for this.", markup=False)
         title = (
             f"{cursor_token.operator}:"
             if cursor_token.operator not in ("", "#")
@@ -554,7 +554,7 @@ class QueryBar(Horizontal):
             MenuChoice(one.label, one.query, beside=counted(one.hits, "hit"), kind=one.way) for one in suggestions
         ]
         if not choices:
-            self.notify("Nothing in the vault makes this query narrower or wider.", markup=False)
+            self.notify("No narrower or wider queries.", markup=False)
         self.menu.open("suggest", "Narrower and wider", _taking(), choices, self._at(0))
 
     async def open_saved(self) -> None:
@@ -564,7 +564,7 @@ class QueryBar(Horizontal):
         if saved is None:
             return
         if not saved.queries:
-            self.notify("No query is saved yet.", markup=False)
+            self.notify("No saved queries yet.", markup=False)
         choices = [MenuChoice(one.name, one.query, beside=visible_line(one.query)) for one in saved.queries]
         taking = f"{_taking()} · {key_sign('menu-forget')} delete"
         self.menu.open("saved", "Saved queries", taking, choices, self._at(0))

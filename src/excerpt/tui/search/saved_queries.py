@@ -54,7 +54,9 @@ def read_saved(file: Path) -> SavedQueries:
         return SavedQueries()
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise SavedQueriesError(f"{file} cannot be read: {reason}.", "Mend it or move it away; it is left.") from error
+        raise SavedQueriesError(
+            f"{file} cannot be read: {reason}.", "Correct it or move it away. excerpt leaves it unchanged."
+        ) from error
     saved = SavedQueries()
     for one in read.queries:
         if one.name.strip() and one.query.strip():
@@ -71,5 +73,5 @@ def change_saved(file: Path, change: Callable[[SavedQueries], SavedQueries]) -> 
             return saved
     except OSError as error:
         raise SavedQueriesError(
-            f"{file} cannot be written: {error.strerror or error}.", "What was saved before is still there."
+            f"{file} cannot be written: {error.strerror or error}.", "Queries saved earlier are unchanged."
         ) from error

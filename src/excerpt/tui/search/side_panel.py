@@ -42,12 +42,12 @@ if TYPE_CHECKING:
 _ADDRESS = 80
 """Most cells of an address shown in a message."""
 
-_NOTHING_SELECTED = EmptyState("Nothing is selected", "What is related to the selected fragment stands here.")
+_NOTHING_SELECTED = EmptyState("Nothing is selected", "Related notes of the selected fragment appear here.")
 _MEMORY_SELECTED = EmptyState("A memory is selected", "Select a fragment of a note to see what is related to it.")
-_NOT_SELECTED = EmptyState("Nothing is selected", "Why the selected fragment stands where it stands is told here.")
-_NOT_RANKED = EmptyState("A memory is selected", "It is found by itself, and is no part of the ranking.")
+_NOT_SELECTED = EmptyState("Nothing is selected", "The reasons for the rank of the selected fragment appear here.")
+_NOT_RANKED = EmptyState("A memory is selected", "Memories are found separately and have no rank.")
 _LOOKING = EmptyState("Looking for related notes")
-_GONE = EmptyState("That note is not in the index any more")
+_GONE = EmptyState("That note is no longer in the index")
 
 
 class PanelView(StrEnum):

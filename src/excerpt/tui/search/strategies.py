@@ -99,10 +99,10 @@ def alike(rows: Sequence[Compared]) -> str:
     if not rows:
         return "No strategy finds anything."
     if len(same) == len(rows):
-        return "All strategies list the same, in the same order."
+        return "All strategies give the same list, in the same order."
     if not same:
-        return "Nothing is at the same place in all."
-    return f"In all the same: {', '.join(f'{row.best}. {row.name}' for row in same)}"
+        return "No hit has the same rank in all."
+    return f"Same rank in all: {', '.join(f'{row.best}. {row.name}' for row in same)}"
 
 
 class StrategiesScreen(Dialog[Choice]):
@@ -139,11 +139,11 @@ class StrategiesScreen(Dialog[Choice]):
         with Box() as box:
             box.border_title = Content(f"Where strategies differ · {fit(visible_line(self._query), 40)}")
             box.hint(
-                f"{key_sign('strategies-use')} go on with the best for it",
+                f"{key_sign('strategies-use')} use the strategy that ranks it highest",
                 f"{key_sign('strategies-up', 'strategies-down')} fragment",
                 f"{key_sign('dialog-leave')} close",
             )
-            yield Static("Asking each strategy…", id="alike", markup=False)
+            yield Static("Running each strategy…", id="alike", markup=False)
             yield DataTable[Text](cursor_type="row")
 
     def on_mount(self) -> None:

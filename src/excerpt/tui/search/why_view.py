@@ -42,20 +42,20 @@ Colours = Mapping[str, str]
 
 LEGEND: Mapping[str, str] = {
     "words": "has your words, the rare ones above all",
-    "intro_words": "its note begins with what you asked",
-    "proximity": "they stand close together",
+    "intro_words": "its note has your words at its start",
+    "proximity": "they are close together",
     "meaning": "is about what your query is about",
-    "title": "your words cover a name of its note",
-    "anchor": "links to its note are worded as you asked",
-    "heading": "they cover its own heading",
+    "title": "your words match a name of its note",
+    "anchor": "links to its note have your words",
+    "heading": "they match its own heading",
     "outline": "they are in the headings above it",
     "note": "the rest of its note has them too",
     "coverage": "has many of your different words",
-    "intro_meaning": "its note begins with what your query is about",
-    "attachment": "it is no note: attachments count less",
-    "coherence": "what stands next to it is about that too",
+    "intro_meaning": "the start of its note is about what your query is about",
+    "attachment": "it is an attachment: those count less",
+    "coherence": "the text next to it is about that too",
     "links": "many of the matching notes link to its note",
-    "recency": "its note was changed lately",
+    "recency": "its note was changed recently",
     "use": "you opened or copied its note",
     "name": "your query is its note's title, file name or alias",
     "listed": "filters let it through; newest first",
@@ -302,7 +302,7 @@ class WhyNot(Dialog[None]):
 
     def on_mount(self) -> None:
         self.add_class("-brief")
-        self.query_one(WhyView).say(EmptyState("Name the note that you miss, or would have higher."))
+        self.query_one(WhyView).say(EmptyState("Name a note that is missing, or should be higher."))
 
     def on_descendant_focus(self) -> None:
         if not self.query_one(Field).has_focus:
@@ -326,7 +326,7 @@ class WhyNot(Dialog[None]):
     @on(WhyView.Told)
     def _told(self, event: WhyView.Told) -> None:
         absence = event.told.absence
-        self.query_one(Box).border_title = f"Why {'not higher' if absence is None else 'not there'}"
+        self.query_one(Box).border_title = f"Why {'not higher' if absence is None else 'not found'}"
         self.set_class(absence is not None, "-brief")
         self._near = absence.near[0] if absence is not None and absence.near else ""
         self.on_descendant_focus()

@@ -161,7 +161,7 @@ def library(files: str) -> Iterator[None]:
     try:
         yield
     except ImportError:
-        raise ReadError(f"{files} are read with an extra that is not installed.", f"pip install '{EXTRA}'") from None
+        raise ReadError(f"{files} need an extra that is not installed.", f"pip install '{EXTRA}'") from None
 
 
 @contextmanager
@@ -172,7 +172,7 @@ def damaged(what: str) -> Iterator[None]:
     except (ReadError, MemoryError):
         raise
     except Exception as error:
-        raise ReadError(f"It is damaged: it cannot be read as {what}.", "Is there another copy?") from error
+        raise ReadError(f"It is damaged: it cannot be read as {what}.", "Restore it from another copy.") from error
 
 
 def safe_zip(data: bytes) -> ZipFile:
@@ -184,10 +184,10 @@ def safe_zip(data: bytes) -> ZipFile:
         archive = ZipFile(BytesIO(data))
         members = archive.infolist()
     except (BadZipFile, OSError, ValueError, NotImplementedError) as error:
-        raise ReadError("It is damaged: it cannot be opened.", "Is there another copy?") from error
+        raise ReadError("It is damaged: it cannot be opened.", "Restore it from another copy.") from error
     unpacked = sum(member.file_size for member in members)
     if len(members) > MAX_MEMBERS or unpacked > MAX_UNPACKED or unpacked > max(_SMALL, MAX_RATIO * len(data)):
-        raise ReadError("It unpacks to more than an attachment may hold.")
+        raise ReadError("Unpacked, it is larger than the limit for attachments.")
     return archive
 
 
@@ -201,7 +201,7 @@ def load_bytes(vault: Path, path: str, max_bytes: int, setting: str = "vault.max
             is_small = os.fstat(opened.fileno()).st_size <= max_bytes
             data = opened.read(max_bytes + 1) if is_small else b""  # it may have grown since
         except OSError as error:
-            raise UnopenedError(f"It cannot be read: {error.strerror or error}.", "Is its disk all right?") from error
+            raise UnopenedError(f"It cannot be read: {error.strerror or error}.", "Check its disk.") from error
     if not is_small or len(data) > max_bytes:
         limit = f"{max_bytes / 1024 / 1024:.3g} MB"
         raise ReadError(f"It is larger than {limit}.", f"Raise {setting} in the settings to index it.")

@@ -28,5 +28,5 @@ class ImageReader:
         parts = (Placed("", (HEADING,), found.text),) if found.text else ()
         warnings = ocr_warning(found)
         if (pages := pages_of(data)) > 1:
-            warnings += (f"Only the first of its {pages:,} pages is read: save it as a PDF to have all of them read.",)
+            warnings += (f"Only the first of its {pages:,} pages is read. Save it as a PDF to read all pages.",)
         return placed_note(path, parts, options, warnings=warnings)

@@ -27,15 +27,13 @@ def size_of(data: bytes) -> Size:
     except (struct.error, ValueError, IndexError):
         width = height = 0
     if width <= 0 or height <= 0:
-        raise ReadError(
-            "It is no image that can be read, or is damaged.", "PNG, JPEG, GIF, BMP, TIFF and WebP are known."
-        )
+        raise ReadError("It is not a readable image, or it is damaged.", "Formats: PNG, JPEG, GIF, BMP, TIFF and WebP.")
     if min(width, height) < SMALLEST_SIDE:
         raise ReadError(f"It is {width} by {height} pixels, too small to hold text.")
     if width * height > MAX_PIXELS:
         raise ReadError(
-            f"It is {width:,} by {height:,} pixels, more than the {MAX_PIXELS // 1_000_000} million that are read.",
-            "Save it smaller to have its text read.",
+            f"It is {width:,} by {height:,} pixels, more than the {MAX_PIXELS // 1_000_000} million allowed.",
+            "Save a smaller version to have its text read.",
         )
     return width, height
 

@@ -59,11 +59,11 @@ def decode(data: bytes) -> tuple[str, str]:
             return text, "" if encoding == "utf-8" else f"It is encoded in {encoding.upper()}."
     zeros = data.count(0)
     if zeros and zeros == len(data):
-        raise ReadError("It holds nothing but zeros.", "It may have been damaged; is there a copy?")
+        raise ReadError("It contains only zero bytes.", "It may be damaged. Restore it from a copy.")
     if data.startswith(_MAGIC):
-        raise ReadError("It is not text, whatever its name says.")
+        raise ReadError("It is not text, despite its name.")
     if zeros > max(1, _ZERO_SHARE * len(data)):
-        return _decode_utf16(data), "It is encoded in UTF-16, without saying so."
+        return _decode_utf16(data), "It is encoded in UTF-16 without a byte order mark."
     try:
         return data.decode("utf-8"), ""
     except UnicodeDecodeError:
@@ -85,10 +85,10 @@ def _decode_other(data: bytes) -> tuple[str, str]:
     if broken <= max(1, _DAMAGE_SHARE * sum(1 for character in text if character > "\x7f")):
         return text, f"It is UTF-8 with {broken} broken character{'s' if broken > 1 else ''}."
     if len(data.translate(None, _ASCII)) < _FEW_BYTES * len(data):
-        return data.decode("utf-8", _CP1252), "It is not UTF-8 throughout; the rest was read as Windows-1252."
+        return data.decode("utf-8", _CP1252), "Parts of it are not UTF-8; they were read as Windows-1252."
     best = charset_normalizer.from_bytes(data[:_SAMPLE_BYTES], cp_isolation=_ENCODINGS).best()
     encoding = best.encoding if best else "cp1252"
-    return data.decode(encoding, "replace"), f"It is encoded in {encoding}, as far as can be told."
+    return data.decode(encoding, "replace"), f"Its encoding seems to be {encoding}."
 
 
 _ASCII = bytes(range(128))

@@ -29,7 +29,7 @@ def _read_json(data: bytes, what: str) -> Any:
     with damaged(what):
         found = json.loads(text)
         if not isinstance(found, dict):
-            raise ReadError(f"It is no {what}, whatever its name says.")
+            raise ReadError(f"It is not a valid {what}, despite its name.")
     return found
 
 

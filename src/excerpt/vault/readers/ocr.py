@@ -91,7 +91,7 @@ def switch_on(vault: Path, where: Places, keys: Mapping[str, tuple[str, str]]) -
     attachments = settings_of(vault, where).vault.attachments
     if not attachments.read:
         raise SettingsError(
-            "Images are not read, as vault.attachments.read is false.", "Change it: `excerpt config --vault V --edit`."
+            "Images are not read: vault.attachments.read is false.", "Change it: `excerpt config --vault V --edit`."
         )
     if attachments.ocr is not Ocr.OFF:
         engine(attachments.ocr)
@@ -228,7 +228,9 @@ def languages_for(language: str, installed: Sequence[str]) -> tuple[str, ...]:
 def _by_tesseract(program: str, image: bytes, language: str) -> Recognised:
     languages = languages_for(language, _installed(program))
     if not languages:
-        raise ReadError("tesseract has no data for the language of this vault, nor for English.", "Install some.")
+        raise ReadError(
+            "tesseract has no data for the language of this vault, nor for English.", "Install its language data."
+        )
     argv = [program, "-", "-", "-l", "+".join(languages), "--psm", "3", "-c", "tessedit_page_number=0", "tsv"]
     return of_tsv(_run(argv, image).decode("utf-8", "replace"))
 

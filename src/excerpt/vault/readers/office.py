@@ -81,12 +81,12 @@ def _open_format(data: bytes, path: str, suffix: str, folder: str) -> None:
     """Raise ReadError if a file is not in the open format of this suffix, with its parts in this folder."""
     old = suffix[:-1]
     if data.startswith(OLE) and _ENCRYPTED in data:
-        raise ReadError("It needs a password.", "Save it without one to have it read.")
+        raise ReadError("It is protected by a password.", "Save it without a password to have it read.")
     if data.startswith(OLE) or PurePosixPath(path).suffix.lower() == old:
         raise ReadError(f"Old {old} files are not read.", f"Save it as {suffix}.")
     with safe_zip(data) as archive:
         if not any(name.startswith(folder) for name in archive.namelist()):
-            raise ReadError(f"It is no {suffix} file, whatever its name says.")
+            raise ReadError(f"It is not a {suffix} file, despite its name.")
 
 
 def _title(title: str) -> str:

@@ -66,13 +66,15 @@ class PdfReader:
         with library("PDFs"):
             import pypdfium2
         if b"%PDF-" not in data[:1024]:
-            raise ReadError("It is no PDF, whatever its name says.")
+            raise ReadError("It is not a PDF, despite its name.")
         with damaged("PDF"):
             try:
                 document = pypdfium2.PdfDocument(data)
             except pypdfium2.PdfiumError as error:
                 if "password" in str(error).lower():
-                    raise ReadError("It needs a password.", "Save it without one to have it read.") from None
+                    raise ReadError(
+                        "It is protected by a password.", "Save it without a password to have it read."
+                    ) from None
                 raise
             return _note(document, path, options)
 

@@ -42,7 +42,7 @@ class SheetReader:
         if data.startswith(_ZIP):
             safe_zip(data).close()
         elif not data.startswith((_OLE, *_BIFF)):
-            raise ReadError("It is no spreadsheet, whatever its name says.")
+            raise ReadError("It is not a spreadsheet, despite its name.")
         with library("Spreadsheets"):
             import python_calamine
         with damaged("a spreadsheet"):
@@ -50,7 +50,9 @@ class SheetReader:
                 workbook = python_calamine.CalamineWorkbook.from_filelike(BytesIO(data))
                 return _workbook_note(workbook, path, options)
             except python_calamine.PasswordError:
-                raise ReadError("It needs a password.", "Save it without one to have it read.") from None
+                raise ReadError(
+                    "It is protected by a password.", "Save it without a password to have it read."
+                ) from None
 
 
 @dataclass(frozen=True, slots=True)

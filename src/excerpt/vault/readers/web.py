@@ -50,7 +50,7 @@ class HtmlReader:
         """See Reader.read. What is hidden by styles is text like any other."""
         text, warning = _decoded(data)
         if not _TAG.search(text):
-            raise ReadError("It is no HTML, whatever its name says.")
+            raise ReadError("It is not HTML, despite its name.")
         with library("Web pages"), damaged("HTML"):
             page = _read_page(_as_html(text) if _is_xml(text, path) else text)
         parts = [Placed(part.anchor, part.headings, part.text) for part in page.parts]
@@ -70,10 +70,10 @@ class EpubReader:
         """See Reader.read. Chapters are the files of the book in the order in which it is read, counted from 1."""
         with safe_zip(data) as archive, library("Books"), damaged("EPUB"):
             if "META-INF/container.xml" not in archive.namelist():
-                raise ReadError("It is no EPUB, whatever its name says.")
+                raise ReadError("It is not an EPUB, despite its name.")
             book = _opened(archive)
             if _is_protected(archive, book):
-                raise ReadError("It is encrypted, so that only its seller's programs read it.")
+                raise ReadError("It is encrypted (DRM): only its seller's programs can read it.")
             parts, is_cut = _chapters(archive, book)
         if not parts:
             raise ReadError("There is no text in it.")
@@ -386,7 +386,7 @@ def _xml(archive: ZipFile, where: str) -> ElementTree.Element:
     """Parse an XML part of a book. Own entities, which may grow without end, are refused."""
     data = archive.read(where)
     if b"<!ENTITY" in data:
-        raise ReadError("It is damaged: it cannot be read as EPUB.", "Is there another copy?")
+        raise ReadError("It is damaged: it cannot be read as EPUB.", "Restore it from another copy.")
     return ElementTree.fromstring(data)
 
 
