@@ -23,7 +23,7 @@ from excerpt.index.build import build
 from excerpt.index.snapshot import Snapshot
 from excerpt.mcp import answers
 from excerpt.pack.build import build_pack
-from excerpt.settings import PackSettings, Settings, places
+from excerpt.settings import PackSettings, Settings, user_paths
 
 BUDGETS = (500, 1_000, 2_000, 4_000)
 TIMES = 10
@@ -163,7 +163,7 @@ class Measured:
 
 
 def measured(query_set: QuerySet) -> Measured:
-    folder = places().index_folder(query_set.vault.resolve())
+    folder = user_paths().index_folder(query_set.vault.resolve())
     build(query_set.vault, folder, Settings())
     snapshot = Snapshot.open(folder, Settings())
     try:

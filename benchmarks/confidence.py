@@ -26,7 +26,7 @@ from excerpt.model import Hit
 from excerpt.search.confidence import LIKELY, STRONG, WEAK, evidence_for, judge
 from excerpt.search.engine import Engine
 from excerpt.search.ranking import primary_strategy
-from excerpt.settings import Places, Settings
+from excerpt.settings import Paths, Settings
 
 WORK = Path("build/quality")
 OWN, FOREIGN = 300, 150
@@ -100,7 +100,7 @@ def answers(query_set: QuerySet, sets: Sequence[QuerySet]) -> Iterator[Asked]:
     """Yield the answers of one set's vault to its own questions and to those that it cannot answer."""
     print(f"confidence: {query_set.name}", file=sys.stderr, flush=True)
     home = WORK.resolve() / "home"
-    folder = Places(home / "config", home / "cache", home / "data", home / "state").index_folder(query_set.vault)
+    folder = Paths(home / "config", home / "cache", home / "data", home / "state").index_folder(query_set.vault)
     build(query_set.vault, folder, Settings())
     snapshot = Snapshot.open(folder, Settings())
     try:

@@ -22,7 +22,7 @@ from textual.widgets._toast import Toast
 from benchmarks.animated import Frame, animated
 from benchmarks.screenshots import FOLDER, screen_of, until
 from excerpt.known_vaults import DEMO
-from excerpt.settings import Settings, places
+from excerpt.settings import Settings, user_paths
 from excerpt.tui import clipboard
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.search.pane import SearchPane
@@ -47,7 +47,7 @@ STORY: tuple[tuple[tuple[str, ...], float, str, str], ...] = (
 
 
 async def frames(vault: Path) -> list[Frame]:
-    app = ExcerptApp(vault, Settings(), places(), {"WAYLAND_DISPLAY": "wayland-0"})
+    app = ExcerptApp(vault, Settings(), user_paths(), {"WAYLAND_DISPLAY": "wayland-0"})
     taken: list[Frame] = []
     async with app.run_test(size=SIZE, notifications=True) as pilot:
         screen = screen_of(pilot)

@@ -28,7 +28,7 @@ from pathlib import Path
 from benchmarks.keys import SIZE, TimedApp, Typist
 from benchmarks.measure import WORK, Data, environment, index, percentile, table
 from benchmarks.watchdog import Watchdog
-from excerpt.settings import ScreenSettings, Settings, places
+from excerpt.settings import ScreenSettings, Settings, user_paths
 from excerpt.tui.main_screen import MainScreen
 from excerpt.tui.search.pane import SearchPane
 from excerpt.tui.startup import prefer_the_screen
@@ -118,7 +118,7 @@ def _start(vault: Path) -> tuple[float, float]:
 
 async def _measure(vault: Path, queries: Sequence[str]) -> None:
     prefer_the_screen()
-    app = TimedApp(vault, Settings(screen=ScreenSettings(restore=False)), places())
+    app = TimedApp(vault, Settings(screen=ScreenSettings(restore=False)), user_paths())
     async with app.run_test(size=SIZE) as pilot:
         screen = app.screen
         assert isinstance(screen, MainScreen)

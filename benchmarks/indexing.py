@@ -89,7 +89,7 @@ def peer_folder(kind: str, name: str) -> Path:
 
 def index_folder(vault: Path) -> Path:
     """Return the folder of excerpt's index of a vault in the benchmarks' own home."""
-    from excerpt.settings import places
+    from excerpt.settings import user_paths
 
     os.environ["EXCERPT_HOME"] = environment()["EXCERPT_HOME"]
-    return places().index_folder(vault)
+    return user_paths().index_folder(vault)

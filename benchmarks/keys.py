@@ -24,7 +24,7 @@ from textual.screen import Screen
 
 from benchmarks.measure import Data, environment, index, percentile, table
 from benchmarks.watchdog import BLOCK, Watchdog
-from excerpt.settings import Places, ScreenSettings, Settings, places
+from excerpt.settings import Paths, ScreenSettings, Settings, user_paths
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.main_screen import MainScreen
 from excerpt.tui.search.hit_list import HitList
@@ -108,7 +108,7 @@ def _row(name: str, spent: Spent, goal: float | None) -> Sequence[str]:
 
 async def _measure(vault: Path, queries: list[str], long: list[str]) -> tuple[Spent, Spent, Spent]:
     """Measure every single key, every query typed at a pace, and every step in a list."""
-    app = TimedApp(vault, Settings(screen=ScreenSettings(restore=False)), places())
+    app = TimedApp(vault, Settings(screen=ScreenSettings(restore=False)), user_paths())
     key, burst, walk = Spent(), Spent(), Spent()
     async with app.run_test(size=SIZE) as pilot:
         screen = app.screen
@@ -144,7 +144,7 @@ async def _measure(vault: Path, queries: list[str], long: list[str]) -> tuple[Sp
 class TimedApp(ExcerptApp):
     """Records when each frame was given to the terminal, and keeps the frames of each key to count their bytes."""
 
-    def __init__(self, vault: Path, settings: Settings, where: Places) -> None:
+    def __init__(self, vault: Path, settings: Settings, where: Paths) -> None:
         super().__init__(vault, settings, where)
         self.frames: list[float] = []
         self._shown = SentParts()
@@ -201,11 +201,11 @@ class Typist:
         await asyncio.wait_for(self._drawn.wait(), PATIENCE)
         return (await self._frame_after(self._answered_at) - began) * 1e3
 
-    async def _frame_after(self, moment: float) -> float:
-        """Return the time of the first frame given to the terminal after `moment`."""
-        while not self._app.frames or self._app.frames[-1] < moment:
+    async def _frame_after(self, snapshot_time: float) -> float:
+        """Return the time of the first frame given to the terminal after `snapshot_time`."""
+        while not self._app.frames or self._app.frames[-1] < snapshot_time:
             await asyncio.sleep(0.001)
-        return next(frame for frame in self._app.frames if frame >= moment)
+        return next(frame for frame in self._app.frames if frame >= snapshot_time)
 
     async def walk(self, rows: int) -> list[float]:
         """Return milliseconds from each press of the down key until the context of that row is drawn."""

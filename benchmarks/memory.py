@@ -70,11 +70,11 @@ def measure(data: Data) -> None:
 
 
 async def _measured(vault: Path, queries: Sequence[str], rest: float) -> list[tuple[str, Memory]]:
-    from excerpt.settings import Settings, places
+    from excerpt.settings import Settings, user_paths
     from excerpt.tui.app import ExcerptApp
     from excerpt.tui.main_screen import MainScreen
 
-    app = ExcerptApp(vault, Settings(), places())
+    app = ExcerptApp(vault, Settings(), user_paths())
     async with app.run_test(size=SIZE) as pilot:
         screen = app.screen
         assert isinstance(screen, MainScreen)

@@ -34,7 +34,7 @@ from excerpt.pack.expand import expand
 from excerpt.pack.formats.markdown_format import MarkdownRenderer
 from excerpt.pack.source import notes_of
 from excerpt.search.engine import Engine
-from excerpt.settings import PackSettings, Settings, places
+from excerpt.settings import PackSettings, Settings, user_paths
 from excerpt.text.tokens import open_tokenizer
 
 SETS = ("obsidian-help-en.dev", "dendron-site.dev", "powershell-docs-one.dev", "cpp-docs.dev")
@@ -337,7 +337,7 @@ def _report_all(outside: Outside, names: Sequence[str], checked: int) -> None:
 
 def _report(query_set: QuerySet, checked: int) -> dict[str, int]:
     """Print the tables of one set and return how many targets each scope holds over all budgets, also of pairs."""
-    folder = places().index_folder(query_set.vault.resolve())
+    folder = user_paths().index_folder(query_set.vault.resolve())
     build(query_set.vault, folder, Settings())
     snapshot = Snapshot.open(folder, Settings())
     found = questions_with_hits(query_set, snapshot)

@@ -27,7 +27,7 @@ from benchmarks.cross_validation import weights_between_sets
 from benchmarks.judgements import Outside, QualityError, QuerySet
 from benchmarks.measure import result, write_option
 from benchmarks.targets import verdicts
-from excerpt.settings import places
+from excerpt.settings import user_paths
 
 PIECES = ("table", "ablation", "weights", "settings", "confidence")
 EXCERPT = (sys.executable, "-m", "excerpt")
@@ -112,7 +112,7 @@ def _collected(sets: Sequence[QuerySet]) -> list[Cases]:
     every = []
     for one in sets:
         progress(f"candidates of {one.name}")
-        every.append(collect(one, places().index_folder(one.vault)))
+        every.append(collect(one, user_paths().index_folder(one.vault)))
     return every
 
 

@@ -23,7 +23,7 @@ from excerpt.known_vaults import DEMO
 from excerpt.memory import store as store_module
 from excerpt.memory.store import MemoryStore
 from excerpt.model import Source
-from excerpt.settings import ScreenSettings, Settings, places
+from excerpt.settings import ScreenSettings, Settings, user_paths
 from excerpt.text.fragments import digest_of_text
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.index.dialog import IndexDialog
@@ -105,7 +105,7 @@ async def remember(pilot: Pilot[None]) -> None:
 
 def some_memories() -> None:
     """Create three memories with fixed times; the source of the newest has changed since."""
-    store = MemoryStore(places().memory_folder(DEMO))
+    store = MemoryStore(user_paths().memory_folder(DEMO))
     kept = (
         ("2026-02-16", "Paste packs below the question for long prompts.", "howto", "Grace tried both", "", ""),
         ("2026-02-27", "Marks outlive the query: collect first, then copy.", "packs", "for the talk", "", "marks"),
@@ -196,12 +196,12 @@ OF_GUIDE = frozenset({"remember", "memory", "found", "overview", "related", "map
 
 async def take(shot: Shot) -> None:
     settings = Settings(screen=ScreenSettings(theme=shot.theme))
-    app = ExcerptApp(DEMO, settings, places(), {})
+    app = ExcerptApp(DEMO, settings, user_paths(), {})
     async with app.run_test(size=shot.size) as pilot:
         await shot.steps(pilot)
         await pilot.pause(0.3)
         svg = app.export_screenshot(title="excerpt")
-    for folder in (places().data, places().state):  # each picture has its own memories and marks
+    for folder in (user_paths().data, user_paths().state):  # each picture has its own memories and marks
         shutil.rmtree(folder, ignore_errors=True)
     # Remove Textual's random numbers, so that a picture changes only with its content.
     svg = re.sub(r"terminal-\d+-", "terminal-", svg)

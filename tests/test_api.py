@@ -17,7 +17,7 @@ import pytest
 
 import excerpt
 from excerpt.known_vaults import DEMO
-from excerpt.settings import places
+from excerpt.settings import user_paths
 from tests.cli.conftest import Excerpt
 from tests.cli.conftest import excerpt as run_excerpt
 from tests.cli.conftest import home as excerpt_home
@@ -108,7 +108,7 @@ def test_refresh_takes_in_changes(opened: excerpt.Vault, vault: Path) -> None:
 def test_a_damaged_index_is_made_anew_and_told(home: Path, vault: Path) -> None:
     with excerpt.open(vault) as found:
         found.load()
-    (places().index_folder(vault) / "catalog.sqlite").write_bytes(b"no database")
+    (user_paths().index_folder(vault) / "catalog.sqlite").write_bytes(b"no database")
     told: list[str] = []
     with excerpt.open(vault, on_notice=told.append) as found:
         assert found.search("lentil soup").hits

@@ -17,7 +17,7 @@ import excerpt
 from excerpt.index.build import build
 from excerpt.index.snapshot import Snapshot
 from excerpt.model import Progress
-from excerpt.settings import AttachmentSettings, Settings, VaultSettings, load_settings, places
+from excerpt.settings import AttachmentSettings, Settings, VaultSettings, load_settings, user_paths
 
 TIDES = (
     "# Tides\n\nThe moon pulls the water of the sea twice a day.",
@@ -137,7 +137,7 @@ def test_what_could_not_be_read_is_tried_again_when_it_changes(
 ) -> None:
     monkeypatch.setattr("excerpt.index.changes._TICK_NS", -(10**15))  # treats all files as older than the clock's tick
     opened.load()
-    settings, folder = load_settings(), places().index_folder(vault)
+    settings, folder = load_settings(), user_paths().index_folder(vault)
     snapshot = Snapshot.open(folder, settings)
     assert snapshot.is_up_to_date(vault)
     snapshot.close()

@@ -15,13 +15,13 @@ from excerpt.settings import (
     LANGUAGES,
     BoostSettings,
     Fusion,
-    Places,
+    Paths,
     Settings,
     VaultSettings,
     load_settings,
     open_vault,
-    places,
     settings_of,
+    user_paths,
     vault_slug,
 )
 from excerpt.text import words
@@ -35,10 +35,10 @@ def file(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def where(tmp_path: Path) -> Places:
+def where(tmp_path: Path) -> Paths:
     """Return program folders with existing folders for settings."""
     (tmp_path / "config" / "vaults").mkdir(parents=True)
-    return Places(tmp_path / "config", tmp_path / "cache", tmp_path / "data", tmp_path / "state")
+    return Paths(tmp_path / "config", tmp_path / "cache", tmp_path / "data", tmp_path / "state")
 
 
 def test_what_is_not_said_has_its_default(file: Path) -> None:
@@ -106,7 +106,7 @@ def test_a_mistake_names_file_key_and_the_nearest_valid_one(file: Path, text: st
     assert str(file) in str(error.value)
 
 
-def test_a_vault_has_settings_of_its_own_over_those_for_all(tmp_path: Path, where: Places) -> None:
+def test_a_vault_has_settings_of_its_own_over_those_for_all(tmp_path: Path, where: Paths) -> None:
     vault = tmp_path / "notes"
     where.settings_file.write_text(
         '[vault]\nexclude = ["a/", "b/"]\nmax_bytes = 5\n[search.boosts]\nlinks = false\n[screen.keys]\nquit = "f8"\n',
@@ -123,7 +123,7 @@ def test_a_vault_has_settings_of_its_own_over_those_for_all(tmp_path: Path, wher
 
 
 def test_the_settings_of_a_vault_are_in_the_folder_of_settings_and_not_in_the_vault(
-    tmp_path: Path, where: Places
+    tmp_path: Path, where: Paths
 ) -> None:
     vault = tmp_path / "notes"
     file = where.vault_settings_file(vault)
@@ -134,7 +134,7 @@ def test_the_settings_of_a_vault_are_in_the_folder_of_settings_and_not_in_the_va
 
 @pytest.mark.parametrize("fault", ["[pack]\nbugdet = 1\n", "[pack]\nlimit = 0\n", "[pack", "pack = 3\n"])
 @pytest.mark.parametrize("of_vault", [True, False])
-def test_a_mistake_in_either_file_names_that_file(tmp_path: Path, where: Places, fault: str, of_vault: bool) -> None:
+def test_a_mistake_in_either_file_names_that_file(tmp_path: Path, where: Paths, fault: str, of_vault: bool) -> None:
     files = where.settings_file, where.vault_settings_file(tmp_path)
     files[of_vault].write_text(fault, encoding="utf-8")
     files[not of_vault].write_text("[pack]\nlimit = 3\n", encoding="utf-8")
@@ -162,7 +162,7 @@ def test_a_file_that_is_no_text_is_told(file: Path) -> None:
 
 def test_one_variable_puts_every_folder_in_one_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EXCERPT_HOME", str(tmp_path))
-    where = places()
+    where = user_paths()
     assert {where.config.parent, where.cache.parent, where.data.parent, where.state.parent} == {tmp_path}
 
 

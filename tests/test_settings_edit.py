@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from excerpt.errors import SettingsError
-from excerpt.settings import PackSettings, Places, Settings, load_settings
+from excerpt.settings import PackSettings, Paths, Settings, load_settings
 from excerpt.settings_file import Value, begin_with, change_setting, with_setting
 
 FILE = Path("/config/excerpt.toml")
@@ -80,10 +80,10 @@ def test_a_file_that_is_not_valid_is_left_as_it_is(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("of_one", "up"), [(False, "."), (True, "..")])
 def test_a_file_that_is_not_there_is_made_and_names_its_schema(tmp_path: Path, of_one: bool, up: str) -> None:
-    places = Places(tmp_path, tmp_path, tmp_path, tmp_path)
+    user_paths = Paths(tmp_path, tmp_path, tmp_path, tmp_path)
     vault = tmp_path / "notes\n[vault]" if of_one else None
-    file = places.settings_file if vault is None else places.vault_settings_file(vault)
-    change_setting(file, "pack.budget", 250, begin_with(places, vault, {}))
+    file = user_paths.settings_file if vault is None else user_paths.vault_settings_file(vault)
+    change_setting(file, "pack.budget", 250, begin_with(user_paths, vault, {}))
     assert file.read_text().startswith(f"#:schema {up}/excerpt.schema.json\n# Settings ")
     assert json.loads((file.parent / up / "excerpt.schema.json").read_text())["title"] == "excerpt.toml"
     assert "\n\n[pack]\nbudget = 250\n" in file.read_text()

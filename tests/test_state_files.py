@@ -15,7 +15,7 @@ from excerpt.model import Span
 from excerpt.pack.savings import Savings, SavingsFile
 from excerpt.pack.selection import Mark, Overrides, SavedMarks, read_marks
 from excerpt.search.usage import Event, UseKind, UseLog
-from excerpt.settings import Places
+from excerpt.settings import Paths
 from excerpt.state_files import append_lines, load_value, read_lines, read_value, replace_file, write_value
 from excerpt.tui.search.query_history import read_history
 from excerpt.tui.search.saved_queries import SavedQueries, read_saved
@@ -136,7 +136,7 @@ def test_the_log_of_use_of_before_is_read(file: Path) -> None:
 
 
 def test_the_known_vaults_of_before_are_read(tmp_path: Path) -> None:
-    where = Places(tmp_path, tmp_path, tmp_path / "data", tmp_path / "state")
+    where = Paths(tmp_path, tmp_path, tmp_path / "data", tmp_path / "state")
     for folder in (where.data, where.state):
         (folder / "vaults").mkdir(parents=True)
     vault = Path("/home/ada/v\udce9")

@@ -26,7 +26,7 @@ from excerpt.errors import (
 from excerpt.kinds import Format, Scope, Strategy
 from excerpt.known_vaults import check_breadth, recognise, save_fingerprint
 from excerpt.model import BuildReport, Fragment, Hit, Memory, PackResult, Progress, Result, Source, Status, VaultHit
-from excerpt.settings import PackSettings, Places, Settings, check_not_in_vault, open_vault, places, settings_of
+from excerpt.settings import PackSettings, Paths, Settings, check_not_in_vault, open_vault, settings_of, user_paths
 from excerpt.state_files import make_private, users_umask
 from excerpt.store.address import Address, is_address, read_address
 from excerpt.text.display import local_time
@@ -79,8 +79,8 @@ def open(  # noqa: A001 - read as `excerpt.open`
     """
     notice = on_notice or logging.getLogger("excerpt").warning
     if is_address(str(path)):
-        return StoredVault(read_address(str(path)), places(), on_notice=notice)
-    vault, where = open_vault(path), places()
+        return StoredVault(read_address(str(path)), user_paths(), on_notice=notice)
+    vault, where = open_vault(path), user_paths()
     check_not_in_vault(vault, where)
     for sentence in recognise(where, vault, offer=offer):
         notice(sentence)
@@ -110,7 +110,7 @@ class Vault:
         self,
         folder: Path,
         settings: Settings,
-        where: Places,
+        where: Paths,
         *,
         refresh: bool,
         on_progress: OnProgress | None,
@@ -554,7 +554,7 @@ class StoredVault(Vault):
     own.
     """
 
-    def __init__(self, address: Address, where: Places, *, on_notice: OnNotice) -> None:
+    def __init__(self, address: Address, where: Paths, *, on_notice: OnNotice) -> None:
         super().__init__(
             address.folder,
             settings_of(address.folder, where),

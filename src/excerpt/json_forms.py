@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import PurePath
 from typing import Any
 
-from excerpt.places import place_to_dict
+from excerpt.locations import location_to_dict
 
 
 def as_data(value: Any) -> Any:
@@ -24,7 +24,7 @@ def _with_lists(value: Any) -> Any:
     if isinstance(value, dict):
         if "line_start" in value:
             value = {name: each for name, each in value.items() if each or name not in ("kind", "place")}
-            value |= {"place": place_to_dict(value["place"])} if isinstance(value.get("place"), str) else {}
+            value |= {"place": location_to_dict(value["place"])} if isinstance(value.get("place"), str) else {}
         return {name: _with_lists(each) for name, each in value.items()}
     if isinstance(value, list | tuple):
         return [_with_lists(each) for each in value]

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from excerpt.errors import ExcerptError, UnopenedError, VaultError
-from excerpt.settings import Places, is_around_home, vault_slug
+from excerpt.settings import Paths, contains_home, vault_slug
 from excerpt.state_files import make_folder, read_value, write_value
 from excerpt.text.display import counted
 
@@ -63,7 +63,7 @@ class _ObsidianList:
     vaults: dict[str, _ObsidianVault]
 
 
-def recent_vaults(where: Places) -> tuple[Recent, ...]:
+def recent_vaults(where: Paths) -> tuple[Recent, ...]:
     """Return the vaults opened in the app, the most recent first, without a check that they still exist."""
     try:
         files = list(_folder(where).glob("*.json"))
@@ -74,7 +74,7 @@ def recent_vaults(where: Places) -> tuple[Recent, ...]:
     return tuple(sorted(found, key=lambda recent: recent.opened, reverse=True))
 
 
-def remember_vault(where: Places, vault: Path) -> None:
+def remember_vault(where: Paths, vault: Path) -> None:
     """Make `vault` the one that was opened last. A state folder that cannot be written is no reason to stop."""
     with suppress(OSError):
         write_value(_file(where, vault), Recent(str(vault), time.time()))
@@ -82,7 +82,7 @@ def remember_vault(where: Places, vault: Path) -> None:
             forget_vault(where, Path(recent.path))
 
 
-def forget_vault(where: Places, vault: Path) -> None:
+def forget_vault(where: Paths, vault: Path) -> None:
     """Take it out of the list; nothing else of it is touched."""
     with suppress(OSError):
         _file(where, vault).unlink()
@@ -96,12 +96,12 @@ def names_apart(vaults: Iterable[Path]) -> dict[Path, str]:
     return {vault: next((end for end in ends[vault] if told[end.casefold()] == 1), str(vault)) for vault in each}
 
 
-def name_among_recent(where: Places, vault: Path) -> str:
+def name_among_recent(where: Paths, vault: Path) -> str:
     """Return the name of a vault that is unique among the recent ones."""
     return names_apart([vault, *(Path(recent.path) for recent in recent_vaults(where))])[vault]
 
 
-def too_broad(where: Places, vault: Path, home: Path) -> str:
+def too_broad(where: Paths, vault: Path, home: Path) -> str:
     """Return what a folder is called if it holds much besides notes, so that the user must confirm it; else "".
 
     A folder that was opened or indexed before is not asked about again. Both paths are resolved.
@@ -120,7 +120,7 @@ def too_broad(where: Places, vault: Path, home: Path) -> str:
         return named
 
 
-def check_breadth(vault: Path, where: Places) -> None:
+def check_breadth(vault: Path, where: Paths) -> None:
     """Raise VaultError for a home folder or disk that was never opened or indexed."""
     try:
         home = Path.home().resolve()
@@ -133,7 +133,7 @@ def check_breadth(vault: Path, where: Places) -> None:
         )
 
 
-def known_vaults(where: Places, environment: Mapping[str, str]) -> tuple[Path, ...]:
+def known_vaults(where: Paths, environment: Mapping[str, str]) -> tuple[Path, ...]:
     """Return the resolved folders of vaults that are known without being named.
 
     Home folders and disks are left out: they hold much besides notes.
@@ -144,10 +144,10 @@ def known_vaults(where: Places, environment: Mapping[str, str]) -> tuple[Path, .
     noted = (Path(one.path) for one in read if one is not None)
     indexed = (path for path in noted if path.is_absolute() and where.index_folder(path).exists())
     every = dict.fromkeys(vault.resolve() for vault in (DEMO, *recent, *indexed, *obsidian_vaults(environment)))
-    return tuple(vault for vault in every if not is_around_home(vault))
+    return tuple(vault for vault in every if not contains_home(vault))
 
 
-def vault_around(file: Path, vault: Path, where: Places, environment: Mapping[str, str]) -> Path | None:
+def vault_of_file(file: Path, vault: Path, where: Paths, environment: Mapping[str, str]) -> Path | None:
     """Return the vault that a resolved `file` is in: `vault`, or another that was opened or indexed; None if none.
 
     Names that differ in case alone may be one folder, so folders are compared as the system does.
@@ -156,7 +156,7 @@ def vault_around(file: Path, vault: Path, where: Places, environment: Mapping[st
     for folder in file.parents:
         if any(_is_same(folder, each) for each in (vault, *known)):
             return folder
-        if where.index_folder(folder).exists() and not is_around_home(folder):
+        if where.index_folder(folder).exists() and not contains_home(folder):
             return folder
     return None
 
@@ -192,11 +192,11 @@ def _obsidian_lists(environment: Mapping[str, str], platform: str) -> list[Path]
     return [folder / "obsidian" / "obsidian.json" for folder in folders]
 
 
-def _folder(where: Places) -> Path:
+def _folder(where: Paths) -> Path:
     return where.state / "vaults"
 
 
-def _file(where: Places, vault: Path) -> Path:
+def _file(where: Paths, vault: Path) -> Path:
     return _folder(where) / f"{vault_slug(vault)}.json"
 
 
@@ -249,7 +249,7 @@ class FormerVault:
     is_like: bool
 
 
-def recognise(where: Places, vault: Path, *, offer: bool = False) -> tuple[str, ...]:
+def recognise(where: Paths, vault: Path, *, offer: bool = False) -> tuple[str, ...]:
     """Move the data of a vault that has moved to `vault`; return sentences for the user.
 
     This happens if `vault` has no memories and exactly one vault that is gone held the same notes. If it still exists
@@ -270,7 +270,7 @@ def recognise(where: Places, vault: Path, *, offer: bool = False) -> tuple[str, 
     return tuple(_offered(former, vault) for former in formers if offer and former.kept)
 
 
-def save_fingerprint(where: Places, vault: Path) -> None:
+def save_fingerprint(where: Paths, vault: Path) -> None:
     """Store a sample of the notes of `vault`, by which it is recognised after a move.
 
     Done at most once a day, and never for a home folder that the user has not confirmed. A data folder that cannot be
@@ -288,7 +288,7 @@ def save_fingerprint(where: Places, vault: Path) -> None:
             write_value(file, _KnownVault(str(vault), notes))
 
 
-def orphaned_vaults(where: Places, vault: Path | None) -> Iterator[FormerVault]:
+def orphaned_vaults(where: Paths, vault: Path | None) -> Iterator[FormerVault]:
     """Yield the vaults, but for `vault`, that have memories and are not there, or of which no path is known."""
     own = "" if vault is None else vault_slug(vault)
     for folder in _listed(where.data / "memories"):
@@ -301,7 +301,7 @@ def orphaned_vaults(where: Places, vault: Path | None) -> Iterator[FormerVault]:
             yield FormerVault(folder.name, path, _remembered(kept), False, is_same, is_like)
 
 
-def adopt(where: Places, vault: Path, named: str) -> str:
+def adopt(where: Paths, vault: Path, named: str) -> str:
     """Move the data of another vault to `vault`; return a sentence that says what was moved.
 
     `named` is a path or the name of a folder of memories. If that vault still exists, its data is copied. Raises
@@ -338,7 +338,7 @@ def command_for(former: FormerVault, vault: Path | None) -> str:
 # --- what is the same vault -------------------------------------------------------------------------------------------
 
 
-def _formers(where: Places, vault: Path, *, and_there: bool) -> Iterator[FormerVault]:
+def _formers(where: Paths, vault: Path, *, and_there: bool) -> Iterator[FormerVault]:
     """Yield the other vaults whose notes `vault` may hold: those that are gone and, with `and_there`, the rest."""
     own = where.known_notes_file(vault)
     for file in _listed(own.parent):
@@ -409,7 +409,7 @@ def _is_there(path: str, vault: Path | None) -> bool:
         return True
 
 
-def _path_of(where: Places, slug: str) -> str:
+def _path_of(where: Paths, slug: str) -> str:
     """Where a vault was the last time; "" if that is not known."""
     known = read_value(where.data / "vaults" / f"{slug}.json", _KnownVault, None)
     if known is not None:
@@ -417,7 +417,7 @@ def _path_of(where: Places, slug: str) -> str:
     return next((recent.path for recent in recent_vaults(where) if vault_slug(Path(recent.path)) == slug), "")
 
 
-def _notes_of(where: Places, slug: str) -> dict[str, str]:
+def _notes_of(where: Paths, slug: str) -> dict[str, str]:
     known = read_value(where.data / "vaults" / f"{slug}.json", _KnownVault, None)
     return {} if known is None else known.notes
 
@@ -432,7 +432,7 @@ def _listed(folder: Path) -> list[Path]:
 # --- what is kept of it -----------------------------------------------------------------------------------------------
 
 
-def _user_files(where: Places, vault: Path) -> dict[str, Path]:
+def _user_files(where: Paths, vault: Path) -> dict[str, Path]:
     """Return the user's files about a vault, besides its memories, by their names in sentences."""
     return {
         "settings": where.vault_settings_file(vault),
@@ -450,7 +450,7 @@ def _of(slug: str, own: Path, vault: Path) -> Path:
     return own.with_name(slug + own.name.removeprefix(vault_slug(vault)))
 
 
-def _kept(where: Places, vault: Path, slug: str) -> str:
+def _kept(where: Paths, vault: Path, slug: str) -> str:
     """Name what the user made for a vault; marks and history are of no use to a copy."""
     memories = _memories(_of(slug, where.memory_folder(vault), vault))
     made = {"settings": where.vault_settings_file(vault), "saved queries": where.saved_queries_file(vault)}
@@ -474,7 +474,7 @@ def _offered(former: FormerVault, vault: Path) -> str:
     return f"This may be the vault that was at {former.path}. Data kept of it: {former.kept}. To transfer it: {command}"
 
 
-def _move_data(where: Places, vault: Path, slug: str, *, leave: bool) -> tuple[str, str]:
+def _move_data(where: Paths, vault: Path, slug: str, *, leave: bool) -> tuple[str, str]:
     """Move, or with `leave` copy, the data of another vault to that of `vault`.
 
     Returns what was moved, and what was left because `vault` has its own. Raises OSError; a later call continues.
@@ -501,7 +501,7 @@ def _move_data(where: Places, vault: Path, slug: str, *, leave: bool) -> tuple[s
     return ", ".join(taken), ", ".join(left)
 
 
-def _move_caches(where: Places, vault: Path, slug: str) -> None:
+def _move_caches(where: Paths, vault: Path, slug: str) -> None:
     """Move what can be rebuilt: indexes and the entry among recent vaults; drop the old sample of notes."""
     path = _path_of(where, slug)
     for own in (where.index_folder(vault), where.memory_index_folder(vault)):

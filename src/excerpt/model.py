@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from excerpt.json_forms import fields_of, picked
 from excerpt.kinds import BlockKind, Confidence, Format, LinkKind, Scope, Stopped, Strategy
-from excerpt.places import placed_to_dict
+from excerpt.locations import file_location_to_dict
 
 # --- a note and its parts ---------------------------------------------------------------------------------------------
 
@@ -191,7 +191,7 @@ class Hit:
         fragment = self.fragment
         return {
             **picked(fragment, "path", "title", "heading_path", "line_start", "line_end"),
-            **placed_to_dict(fragment),
+            **file_location_to_dict(fragment),
             **picked(self, "score", "confidence"),
             "signals": signals_to_dict(self.signals),
             "tokens": fragment.tokens,
@@ -313,7 +313,7 @@ class Pack:
         """Return the JSON form of `excerpt pack`; `number` counts from 1."""
         return {
             **picked(self, "id", "path", "heading_path", "line_start", "line_end"),
-            **placed_to_dict(self),
+            **file_location_to_dict(self),
             **picked(self, "scope", "entry", "fragment_ids"),
             **picked(self, "tokens", "text", "title", "modified", "digest", "cut_above", "cut_below"),
             "number": number,

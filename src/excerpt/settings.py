@@ -181,7 +181,7 @@ class Settings:
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class Paths:
     """The folders excerpt uses; none is inside a vault. EXCERPT_HOME puts all of them under one folder."""
 
     config: Path
@@ -268,17 +268,17 @@ class Places:
         return self.state / "copies"
 
 
-def places() -> Places:
+def user_paths() -> Paths:
     """Return the folders below $EXCERPT_HOME, else the system's. Raises ExcerptError if there are none."""
     home = os.environ.get("EXCERPT_HOME")
     try:
         if home:
             root = Path(home).expanduser()
-            return Places(root / "config", root / "cache", root / "data", root / "state")
+            return Paths(root / "config", root / "cache", root / "data", root / "state")
         from platformdirs import PlatformDirs  # a twentieth of a short command, which may be told its home
 
         dirs = PlatformDirs("excerpt", appauthor=False)
-        return Places(
+        return Paths(
             Path(dirs.user_config_dir), Path(dirs.user_cache_dir), Path(dirs.user_data_dir), Path(dirs.user_state_dir)
         )
     except RuntimeError as error:  # no home folder, or the ~ of a user there is not
@@ -292,21 +292,21 @@ def vault_slug(vault: Path) -> str:
     return f"{name}-{hashlib.blake2b(os.fsencode(resolved), digest_size=5).hexdigest()}"
 
 
-def check_not_in_vault(vault: Path, where: Places, home: Path | None = None) -> None:
+def check_not_in_vault(vault: Path, where: Paths, home: Path | None = None) -> None:
     """Raise VaultError if a folder that excerpt writes to is inside the vault.
 
     A home folder or disk is exempt, because it contains these folders. Memories may be anywhere. `home` is the user's,
     by default that of this process's environment.
     """
     for folder in (where.config, where.cache, where.state):
-        if folder.resolve().is_relative_to(vault) and not is_around_home(vault, home):
+        if folder.resolve().is_relative_to(vault) and not contains_home(vault, home):
             raise VaultError(
                 f"{folder} is inside the vault {vault}, which excerpt never writes to.",
                 "Set EXCERPT_HOME to a folder elsewhere, or unset it.",
             )
 
 
-def is_around_home(folder: Path, home: Path | None = None) -> bool:
+def contains_home(folder: Path, home: Path | None = None) -> bool:
     """Whether a resolved folder is the user's `home`, or one around it."""
     try:
         return (home or Path.home()).resolve().is_relative_to(folder)
@@ -331,7 +331,7 @@ def open_vault(path: str | Path) -> Path:
         ) from error
 
 
-def settings_of(vault: Path, where: Places) -> Settings:
+def settings_of(vault: Path, where: Paths) -> Settings:
     """Return the settings for a vault: its own over those for all. Raises SettingsError."""
     return load_settings(where.settings_file, where.vault_settings_file(vault))
 

@@ -16,7 +16,7 @@ from typing import Any, cast, get_origin, get_type_hints
 import msgspec
 
 from excerpt.errors import SettingsError
-from excerpt.settings import MAX_SETTINGS_BYTES, MEANING, Places, Settings, check_settings
+from excerpt.settings import MAX_SETTINGS_BYTES, MEANING, Paths, Settings, check_settings
 from excerpt.state_files import read_limited, replace_file
 
 # --- settings schema --------------------------------------------------------------------------------------------------
@@ -123,14 +123,14 @@ _FOR_ONE = "# Settings of one vault, which override those for all vaults.\n# The
 Value = bool | int | float | str | list[str]
 
 
-def begin_with(places: Places, vault: Path | None, actions: Actions) -> str:
+def begin_with(user_paths: Paths, vault: Path | None, actions: Actions) -> str:
     """Return the text of a new settings file: with every setting as a comment, or for one vault.
 
     It names the schema for TOML language servers (taplo, tombi); the schema, with the `actions` for keys, is written
     beside excerpt.toml if possible.
     """
     with suppress(OSError):
-        write_schema(places.config, actions)
+        write_schema(user_paths.config, actions)
     if vault is None:
         return f"#:schema ./{SCHEMA_NAME}\n{_FOR_ALL}\n{_defaults()}"
     # Without what ends a line, or is not allowed in TOML.

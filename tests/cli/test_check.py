@@ -10,7 +10,7 @@ import pytest
 from excerpt.memory.store import MemoryStore
 from excerpt.pack.memory_fragment import name_of
 from excerpt.pack.selection import Mark, SavedMarks, write_marks
-from excerpt.settings import places
+from excerpt.settings import user_paths
 from tests.cli.conftest import Excerpt, Piped
 
 CONFLICT = "A sync conflict arises when two devices change one note before they meet."
@@ -278,9 +278,9 @@ def test_controls_are_shown_and_no_file_outside_of_the_vault_is_read(
 def test_a_memory_that_is_cited_is_held_to_what_is_remembered(
     excerpt: Excerpt, vault: Path, tmp_path: Path, change: str, told: tuple[int, str]
 ) -> None:
-    store = MemoryStore(places().memory_folder(vault))
+    store = MemoryStore(user_paths().memory_folder(vault))
     memory = store.remember("Soup keeps for three days in the fridge.", why="plan the shopping")
-    write_marks(places().marks_file(vault), SavedMarks("soup", (Mark(name_of(memory.id), ""),)))
+    write_marks(user_paths().marks_file(vault), SavedMarks("soup", (Mark(name_of(memory.id), ""),)))
     pack, answer = tmp_path / "pack", tmp_path / "answer.md"
     pack.write_text(excerpt("pack", "--from-marks", "--vault", vault).out, encoding="utf-8")
     answer.write_text("It keeps for three days [1].\n", encoding="utf-8")

@@ -19,7 +19,7 @@ from excerpt.pack.build import build_pack
 from excerpt.pack.formats.registry import as_output, renderer_for
 from excerpt.pack.formats.source_label import Links
 from excerpt.pack.selection import Mark, SavedMarks, write_marks
-from excerpt.settings import PackSettings, Settings, places
+from excerpt.settings import PackSettings, Settings, user_paths
 from excerpt.text.tokens import open_tokenizer
 from tests.cli.conftest import Excerpt
 from tests.golden import read_golden
@@ -74,7 +74,7 @@ def asked(vault: Path, excerpt: Excerpt, tmp_path: Path) -> Asked:
     template = tmp_path / "own.j2"
     template.write_text(TEMPLATE, encoding="utf-8")
     excerpt("index", "--vault", vault)
-    snapshot = Snapshot.open(places().index_folder(vault), Settings())
+    snapshot = Snapshot.open(user_paths().index_folder(vault), Settings())
     ids = tuple(snapshot.note_fragments(path)[0].id for path in ("Odd [1].md", "Sync.md"))
     snapshot.close()
     return Asked(vault, ids, template, excerpt)
@@ -99,7 +99,7 @@ def built(form: str, asked: Asked) -> str:
         budget=BUDGET, scope=Scope.NOTE, format=Format(form), question=True, template=str(asked.template)
     )
     links = Links(asked.vault)
-    snapshot = Snapshot.open(places().index_folder(asked.vault), Settings())
+    snapshot = Snapshot.open(user_paths().index_folder(asked.vault), Settings())
     result = build_pack(
         snapshot,
         [],
@@ -126,7 +126,7 @@ def piped(form: str, asked: Asked) -> str:
 
 def from_marks(form: str, asked: Asked) -> str:
     marks = tuple(Mark(fragment, "") for fragment in asked.ids)
-    write_marks(places().marks_file(asked.vault), SavedMarks(QUESTION, marks))
+    write_marks(user_paths().marks_file(asked.vault), SavedMarks(QUESTION, marks))
     return asked.excerpt(*asked.argv(form), "--from-marks", "--strategy", "proximity").out
 
 

@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 from excerpt.errors import VaultError
-from excerpt.settings import places
+from excerpt.settings import user_paths
 from tests.cli.conftest import NOTES, Excerpt
 
 
@@ -113,7 +113,7 @@ def test_a_search_in_a_vault_that_lost_all_notes_says_so_and_uses_the_index_as_i
 def test_a_damaged_index_is_mended_by_the_next_search_which_says_so(excerpt: Excerpt, vault: Path) -> None:
     asked = ("search", "sync conflict", "--vault", vault)
     before = excerpt(*asked)
-    postings = next(places().index_folder(vault).glob("words/*.pst"))
+    postings = next(user_paths().index_folder(vault).glob("words/*.pst"))
     postings.write_bytes(postings.read_bytes() + b"more")
     refused = excerpt(*asked, "--no-refresh")
     assert (refused.code, refused.out) == (3, "")

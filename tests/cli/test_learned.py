@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from excerpt.search.usage import UseKind, UseLog
-from excerpt.settings import places
+from excerpt.settings import user_paths
 from tests.cli.conftest import Excerpt
 
 
 @pytest.fixture
 def log(home: Path, vault: Path) -> UseLog:
-    return UseLog(places().use_file(vault))
+    return UseLog(user_paths().use_file(vault))
 
 
 @pytest.fixture

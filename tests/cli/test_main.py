@@ -11,7 +11,7 @@ from excerpt import __version__
 from excerpt.cli import app
 from excerpt.cli.main import COMMANDS, program
 from excerpt.known_vaults import remember_vault
-from excerpt.settings import MAX, places
+from excerpt.settings import MAX, user_paths
 from tests.cli.conftest import Excerpt
 
 
@@ -150,7 +150,7 @@ def test_at_a_terminal_who_has_opened_none_is_asked_for_a_vault(excerpt: Excerpt
 def test_at_a_terminal_a_last_vault_that_is_gone_is_said_and_another_asked_for(
     excerpt: Excerpt, asked: list[str], tmp_path: Path
 ) -> None:
-    remember_vault(places(), tmp_path / "gone")
+    remember_vault(user_paths(), tmp_path / "gone")
     assert excerpt().code == 0
     (said,) = asked
     assert str(tmp_path / "gone") in said

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from excerpt.known_vaults import recent_vaults, remember_vault
-from excerpt.settings import places, vault_slug
+from excerpt.settings import user_paths, vault_slug
 from tests.cli.conftest import Answer, Excerpt
 
 
@@ -45,7 +45,7 @@ def test_they_follow_it_back(excerpt: Excerpt, old: Path) -> None:
 def test_settings_queries_and_state_follow_too_and_the_index_is_not_made_anew(
     excerpt: Excerpt, old: Path, home: Path
 ) -> None:
-    where = places()
+    where = user_paths()
     assert excerpt("search", "sync", "--vault", old).code == 0
     kept = (
         where.vault_settings_file,
@@ -115,7 +115,7 @@ def test_of_a_copy_the_command_is_told_and_leaves_both_with_their_memories(
 
 def test_what_is_taken_over_joins_what_is_there(excerpt: Excerpt, old: Path, home: Path) -> None:
     new = old.rename(old.with_name("renamed"))
-    where = places()
+    where = user_paths()
     for vault, limit in ((old, 1), (new, 2)):
         where.vault_settings_file(vault).parent.mkdir(parents=True, exist_ok=True)
         where.vault_settings_file(vault).write_text(f"[search]\nlimit = {limit}\n")
@@ -132,7 +132,7 @@ def test_what_is_taken_over_joins_what_is_there(excerpt: Excerpt, old: Path, hom
 
 
 def test_files_of_one_name_are_both_kept(excerpt: Excerpt, old: Path) -> None:
-    where = places()
+    where = user_paths()
     new = old.rename(old.with_name("renamed"))
     for vault, text in ((old, "one"), (new, "other")):
         where.memory_folder(vault).mkdir(parents=True, exist_ok=True)

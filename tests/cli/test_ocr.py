@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from excerpt.settings import Ocr, places, settings_of
+from excerpt.settings import Ocr, settings_of, user_paths
 from tests.cli.conftest import Excerpt
 from tests.drawn import drawn, saved
 
@@ -20,7 +20,7 @@ def with_image(vault: Path) -> Path:
 
 
 def ocr_of(vault: Path) -> Ocr:
-    return settings_of(vault, places()).vault.attachments.ocr
+    return settings_of(vault, user_paths()).vault.attachments.ocr
 
 
 @pytest.mark.usefixtures("tesseract")
@@ -35,7 +35,7 @@ def test_images_are_read_once_it_is_asked_for_and_stay_read(excerpt: Excerpt, wi
 
 @pytest.mark.usefixtures("tesseract")
 def test_a_setting_that_is_on_already_stays_as_it_is(excerpt: Excerpt, with_image: Path) -> None:
-    file = places().vault_settings_file(with_image)
+    file = user_paths().vault_settings_file(with_image)
     file.parent.mkdir(parents=True)
     file.write_text('[vault.attachments]\nocr = "tesseract" # as installed\n', encoding="utf-8")
     answer = excerpt("index", "--ocr", "--vault", with_image)
@@ -63,7 +63,7 @@ def test_without_a_program_nothing_is_changed(
 
 
 def test_it_is_refused_where_nothing_beside_notes_is_read(excerpt: Excerpt, with_image: Path) -> None:
-    file = places().vault_settings_file(with_image)
+    file = user_paths().vault_settings_file(with_image)
     file.parent.mkdir(parents=True)
     file.write_text("[vault.attachments]\nread = false\n", encoding="utf-8")
     answer = excerpt("index", "--ocr", "--vault", with_image)

@@ -11,7 +11,7 @@ import pytest
 
 from excerpt.known_vaults import DEMO, remember_vault
 from excerpt.pack.selection import Mark, Overrides, SavedMarks, write_marks
-from excerpt.settings import places
+from excerpt.settings import user_paths
 from excerpt.text.tokens import open_tokenizer
 from tests.cli.conftest import Answer, Excerpt
 
@@ -155,7 +155,7 @@ def test_marks_of_the_app_are_packed_with_their_query(excerpt: Excerpt, vault: P
     kept = SavedMarks(
         "how ripe?", (Mark(banana, "Colour.md"), Mark(lentils, "")), Overrides(dropped=frozenset({lentils}))
     )
-    write_marks(places().marks_file(vault), kept)
+    write_marks(user_paths().marks_file(vault), kept)
     answer = excerpt("pack", "--from-marks", "--vault", vault, "--question")
     assert "banana" in answer.out
     assert "lentils" not in answer.out
@@ -169,7 +169,7 @@ def test_marks_are_found_in_a_note_that_was_moved_with_its_folder(excerpt: Excer
     (vault / "first").mkdir()
     (vault / "Colour.md").rename(vault / "first" / "Colour.md")
     (banana, *_) = ids_of(excerpt, vault, "banana")
-    write_marks(places().marks_file(vault), SavedMarks("ripe", (Mark(banana, "first/Colour.md"),)))
+    write_marks(user_paths().marks_file(vault), SavedMarks("ripe", (Mark(banana, "first/Colour.md"),)))
     before = excerpt("pack", "--from-marks", "--vault", vault)
     assert "banana" in before.out
     (vault / "first").rename(vault / "second")
@@ -210,7 +210,7 @@ def test_the_budget_holds_in_every_format(  # noqa: PLR0917 (fixtures)
 
 
 def test_the_format_of_the_settings_holds_where_none_is_given(excerpt: Excerpt, vault: Path) -> None:
-    file = places().settings_file
+    file = user_paths().settings_file
     file.parent.mkdir(parents=True)
     file.write_text('[pack]\nformat = "template"\ntemplate = "own.j2"\nquestion = true\n')
     (file.parent / "own.j2").write_text("{% for s in sources %}{{ s.path }}\n{% endfor %}")
@@ -265,7 +265,7 @@ def test_a_file_stays_as_it_was_where_nothing_was_found(excerpt: Excerpt, vault:
 def test_no_vault_that_is_known_is_written_to(excerpt: Excerpt, vault: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
-    remember_vault(places(), other)
+    remember_vault(user_paths(), other)
     for file in (other / "prompt.md", DEMO / "prompt.md"):
         answer = excerpt("pack", "sync", "--vault", vault, "-o", file)
         assert (answer.code, answer.out) == (2, "")

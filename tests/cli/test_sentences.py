@@ -25,7 +25,7 @@ from excerpt.index.writer import LOCK
 from excerpt.known_vaults import remember_vault
 from excerpt.pack.selection import Mark, Overrides, SavedMarks, write_marks
 from excerpt.search.usage import UseKind, UseLog
-from excerpt.settings import places
+from excerpt.settings import user_paths
 from tests.cli.conftest import Excerpt
 from tests.cli.test_unwritable import ReadOnlyLock
 from tests.golden import read_golden
@@ -170,17 +170,17 @@ def search_batch(stage: Stage) -> None:
 
 def an_index_that_is_damaged(stage: Stage) -> None:
     stage.call("index")
-    postings = next(places().index_folder(stage.vault).glob("words/*.pst"))
+    postings = next(user_paths().index_folder(stage.vault).glob("words/*.pst"))
     postings.write_bytes(postings.read_bytes() + b"more")
     stage.say("search", "sync", "--no-refresh")
     stage.say("search", "sync")
-    (places().index_folder(stage.vault) / "catalog.sqlite").write_bytes(b"no database")
+    (user_paths().index_folder(stage.vault) / "catalog.sqlite").write_bytes(b"no database")
     stage.say("search", "sync")
 
 
 def an_index_that_is_written_elsewhere(stage: Stage) -> None:
     stage.call("index")
-    with FileLock(places().index_folder(stage.vault) / LOCK):
+    with FileLock(user_paths().index_folder(stage.vault) / LOCK):
         stage.say("search", "sync")
         stage.patch.setattr(building, "file_lock", ReadOnlyLock)
     stage.write("vault/New.md", "New.\n")
@@ -252,7 +252,7 @@ def pack(stage: Stage) -> None:
     first, *_ = (hit["fragment_id"] for hit in found)
     other = stage.call("search", "lentils", "--json").json["hits"][0]["fragment_id"]
     marks = (Mark(first, "Colour.md"), Mark(other, ""))
-    write_marks(places().marks_file(stage.vault), SavedMarks("ripe?", marks, Overrides(dropped=frozenset({other}))))
+    write_marks(user_paths().marks_file(stage.vault), SavedMarks("ripe?", marks, Overrides(dropped=frozenset({other}))))
     stage.say("pack", "--from-marks")
 
 
@@ -355,7 +355,7 @@ def edit_and_forget(stage: Stage) -> None:
 
 def learned(stage: Stage) -> None:
     stage.say("learned")
-    log = UseLog(places().use_file(stage.vault))
+    log = UseLog(user_paths().use_file(stage.vault))
     log.record(UseKind.OPEN, [("Sync.md", "")], time.time())
     stage.say("learned")
     stage.say("learned", "--clear", out=True)
@@ -378,7 +378,7 @@ def index_ocr(stage: Stage) -> None:
         patch.setitem(sys.modules, "rapidocr", None)
         stage.say("index", "--ocr")
     stage.say("index", "--ocr")
-    file = places().vault_settings_file(stage.vault)
+    file = user_paths().vault_settings_file(stage.vault)
     file.write_text("[vault.attachments]\nread = false\n", encoding="utf-8")
     stage.say("index", "--ocr")
 
@@ -460,7 +460,7 @@ def a_copy_of_a_vault(stage: Stage) -> None:
 
 
 def a_last_vault_that_is_gone(stage: Stage) -> None:
-    remember_vault(places(), stage.tmp / "gone")
+    remember_vault(user_paths(), stage.tmp / "gone")
     stage.say(vault=False)
     stage.say("status", vault=False)
 

@@ -11,7 +11,7 @@ import pytest
 
 from excerpt.index import build as building
 from excerpt.index.catalog import FILE
-from excerpt.settings import places
+from excerpt.settings import user_paths
 from tests.cli.conftest import Excerpt
 from tests.index.conftest import full_disk
 
@@ -25,7 +25,7 @@ class ReadOnlyLock:
 
 def make_unwritable(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(building, "file_lock", ReadOnlyLock)
-    folder = places().index_folder(vault)
+    folder = user_paths().index_folder(vault)
     if folder.exists():
         sqlite3.connect(folder / FILE).execute("PRAGMA wal_checkpoint(TRUNCATE)").connection.close()
         (folder / "catalog.sqlite-shm").mkdir()  # so that SQLite cannot create the file
@@ -59,7 +59,7 @@ def test_an_index_folder_without_permission_is_one_sentence(
     excerpt: Excerpt, vault: Path, command: tuple[str, ...], which: str
 ) -> None:
     excerpt("index", "--vault", vault)
-    folder = (places().index_folder(vault) / which).resolve()
+    folder = (user_paths().index_folder(vault) / which).resolve()
     folder.chmod(0)
     try:
         answer = excerpt(*command, "--vault", vault)

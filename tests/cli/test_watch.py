@@ -22,7 +22,7 @@ from filelock import FileLock
 from excerpt.cli.main import run
 from excerpt.errors import IndexBusyError, IndexUnusableError, VaultError
 from excerpt.index.writer import LOCK
-from excerpt.settings import Places, places
+from excerpt.settings import Paths, user_paths
 from tests.cli.conftest import NOTES
 
 PATIENCE = 30.0  # seconds; only a failing test waits so long
@@ -89,8 +89,8 @@ def child(home: Path, vault: Path) -> Iterator[Child]:
 
 
 @pytest.fixture
-def where(home: Path) -> Places:
-    return places()
+def where(home: Path) -> Paths:
+    return user_paths()
 
 
 class Killed:
@@ -212,7 +212,7 @@ def test_a_vault_that_goes_and_comes_back_keeps_its_index(child: Child, vault: P
     assert (done["unchanged"], done["removed"], done["embedded"]) == (3, 0, 0)
 
 
-def test_another_process_that_writes_is_waited_for_and_told_once(child: Child, vault: Path, where: Places) -> None:
+def test_another_process_that_writes_is_waited_for_and_told_once(child: Child, vault: Path, where: Paths) -> None:
     lock = FileLock(where.index_folder(vault) / LOCK)
     with lock:
         (vault / "New.md").write_text("# New\n", encoding="utf-8")
@@ -226,14 +226,12 @@ def test_another_process_that_writes_is_waited_for_and_told_once(child: Child, v
     assert child.names_until("done") == ["resumed", "done"]
 
 
-def test_an_index_that_is_deleted_is_made_again(child: Child, vault: Path, where: Places) -> None:
+def test_an_index_that_is_deleted_is_made_again(child: Child, vault: Path, where: Paths) -> None:
     shutil.rmtree(where.cache)
     assert child.until("done", changes(added=len(NOTES)))["unchanged"] == 0
 
 
-def test_a_build_that_fails_is_told_and_tried_again_at_the_next_change(
-    child: Child, vault: Path, where: Places
-) -> None:
+def test_a_build_that_fails_is_told_and_tried_again_at_the_next_change(child: Child, vault: Path, where: Paths) -> None:
     index = where.index_folder(vault)
     away = index.rename(index.with_name("away"))
     index.write_text("no folder can be made here")

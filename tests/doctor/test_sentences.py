@@ -21,7 +21,7 @@ from excerpt.doctor.checks import Finding, clipboard, editor, folders, keys, lib
 from excerpt.doctor.look import group
 from excerpt.index.catalog import FILE
 from excerpt.index.writer import LOCK
-from excerpt.settings import ScreenSettings, places
+from excerpt.settings import ScreenSettings, user_paths
 from tests.cli.conftest import Excerpt
 from tests.cli.conftest import excerpt as run_excerpt
 from tests.cli.conftest import home as excerpt_home
@@ -59,7 +59,7 @@ def record_all(stage: Stage, of_group: str, findings: Iterable[Finding]) -> None
 
 
 def index_folder(stage: Stage) -> Path:
-    return places().index_folder(stage.vault)
+    return user_paths().index_folder(stage.vault)
 
 
 # --- the vault and its index ------------------------------------------------------------------------------------------
@@ -199,7 +199,7 @@ def folders_of_excerpt(stage: Stage) -> None:
     stage.patch.setattr(checks, "is_silent", lambda _: True)
     for free in (1_000, 2e8):
         stage.patch.setattr(shutil, "disk_usage", lambda _, free=free: type("Usage", (), {"free": int(free)}))
-        record_all(stage, "folders", folders(places(), index_folder(stage), 229_000_000))
+        record_all(stage, "folders", folders(user_paths(), index_folder(stage), 229_000_000))
 
 
 def the_terminal(stage: Stage) -> None:

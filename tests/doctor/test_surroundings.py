@@ -24,7 +24,7 @@ from excerpt.doctor.checks import (
     tokenizer,
 )
 from excerpt.doctor.look import group
-from excerpt.settings import Places, ScreenSettings, Settings
+from excerpt.settings import Paths, ScreenSettings, Settings
 
 UTF8 = {"TERM": "xterm-256color", "LANG": "en_GB.UTF-8"}
 
@@ -155,11 +155,11 @@ def test_the_editor_is_named_with_where_it_comes_from(
 
 
 @pytest.fixture
-def where(tmp_path: Path) -> Places:
-    return Places(*(tmp_path / name for name in ("config", "cache", "data", "state")))
+def where(tmp_path: Path) -> Paths:
+    return Paths(*(tmp_path / name for name in ("config", "cache", "data", "state")))
 
 
-def test_a_broken_settings_file_is_named_and_the_others_still_hold(where: Places, tmp_path: Path) -> None:
+def test_a_broken_settings_file_is_named_and_the_others_still_hold(where: Paths, tmp_path: Path) -> None:
     file = where.vault_settings_file(tmp_path)
     file.parent.mkdir(parents=True)
     where.settings_file.write_text("[search]\nlimt = 3\n")
@@ -171,7 +171,7 @@ def test_a_broken_settings_file_is_named_and_the_others_still_hold(where: Places
     assert is_told(lines[1:], Level.OK, str(file), "is valid")
 
 
-def test_a_pattern_that_is_none_is_a_problem_of_its_file(where: Places) -> None:
+def test_a_pattern_that_is_none_is_a_problem_of_its_file(where: Paths) -> None:
     where.config.mkdir()
     where.settings_file.write_text('[vault]\nexclude = ["!"]\n')
     settings, findings = read_settings(where, None)
@@ -202,7 +202,7 @@ def test_an_index_of_another_model_is_a_warning() -> None:
 # --- folders, versions ------------------------------------------------------------------------------------------------
 
 
-def test_a_file_in_the_place_of_a_folder_is_a_problem(where: Places) -> None:
+def test_a_file_in_the_place_of_a_folder_is_a_problem(where: Paths) -> None:
     where.config.write_text("")
     lines = told(folders(where, None, 0))
     assert is_told(lines[:1], Level.PROBLEM, f"{where.config} is a file", "EXCERPT_HOME")
@@ -210,19 +210,19 @@ def test_a_file_in_the_place_of_a_folder_is_a_problem(where: Places) -> None:
 
 
 def test_folders_that_count_from_where_one_is_are_a_warning() -> None:
-    here = Places(*(Path("~/.excerpt") / name for name in ("config", "cache", "data", "state")))
+    here = Paths(*(Path("~/.excerpt") / name for name in ("config", "cache", "data", "state")))
     assert is_told(told(folders(here, None, 0))[:1], Level.WARNING, str(here.config), "EXCERPT_HOME")
 
 
 @pytest.mark.parametrize(("free", "level"), [(1_000, Level.PROBLEM), (2e8, Level.WARNING), (9e8, Level.OK)])
 def test_room_for_the_index_is_held_against_its_size(
-    where: Places, monkeypatch: pytest.MonkeyPatch, free: int, level: Level
+    where: Paths, monkeypatch: pytest.MonkeyPatch, free: int, level: Level
 ) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda _: type("Usage", (), {"free": int(free)}))
     assert next(one for one in folders(where, None, 229_000_000) if "are free" in one.what).level is level
 
 
-def test_an_index_on_a_network_drive_is_a_warning(where: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_index_on_a_network_drive_is_a_warning(where: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checks, "is_silent", lambda _: True)
     assert is_told(told(folders(where, where.cache, 0)), Level.WARNING, "network drive", str(where.cache))
 

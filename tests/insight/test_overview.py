@@ -14,7 +14,7 @@ import pytest
 
 from excerpt.index.snapshot import Snapshot
 from excerpt.insight.overview import overview
-from excerpt.insight.overview_parts import LabelKind, Overview, Place
+from excerpt.insight.overview_parts import LabelKind, Overview, SourceLocation
 from excerpt.insight.significant import log_likelihood
 from excerpt.insight.topic import ANSWERS, COUNTED, combined_values
 from excerpt.kinds import Confidence
@@ -39,7 +39,7 @@ def says_hive(fragment: Fragment, snapshot: Snapshot) -> bool:
     return re.search(r"\bhives?\b", " ".join((fragment.text, *names)).lower()) is not None
 
 
-def places_of(found: Overview) -> Iterator[Place]:
+def places_of(found: Overview) -> Iterator[SourceLocation]:
     for part in (found.main_notes, found.sections, found.passages, found.themes, found.standouts):
         yield from (one.place for one in part)
     for others in (found.related, found.names, found.timeline.months):

@@ -16,7 +16,7 @@ from excerpt.index.build import BuildCancelled, Control, build
 from excerpt.mcp.served import IndexingState, ServedSnapshot, ServedVaults, VaultIndexing
 from excerpt.mcp.server import made
 from excerpt.model import Progress
-from excerpt.settings import places, settings_of
+from excerpt.settings import settings_of, user_paths
 from excerpt.vault.watched import marked_as_watched
 from mcp import Client
 from tests.mcp.conftest import Ask, asking, failed, indexed, written
@@ -51,7 +51,11 @@ def part(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
     with pytest.raises(BuildCancelled):
         build(
-            vault, places().index_folder(vault), settings_of(vault, places()), cancel_after_first_batch, control=control
+            vault,
+            user_paths().index_folder(vault),
+            settings_of(vault, user_paths()),
+            cancel_after_first_batch,
+            control=control,
         )
     return vault
 
@@ -65,7 +69,7 @@ async def test_a_build_that_ends_during_an_answer_says_nothing_about_that_answer
         served.indexing.take({"event": "done", "generation": at.vault.generation})
         return at.freshness
 
-    with marked_as_watched(places().watch_folder(vault)):
+    with marked_as_watched(user_paths().watch_folder(vault)):
         assert await served.ask(ask) == "indexing, 3 of 900 files"
         assert await served.ask(freshness) == "up to date"
     vaults.end()
@@ -75,14 +79,14 @@ async def test_a_generation_before_the_one_that_a_build_ended_with_is_not_up_to_
     vaults = indexed(vault)
     (served,) = vaults.all
     served.indexing.take({"event": "done", "generation": 99})
-    with marked_as_watched(places().watch_folder(vault)):
+    with marked_as_watched(user_paths().watch_folder(vault)):
         assert await served.ask(freshness) == "indexing"
     vaults.end()
 
 
 async def test_a_part_that_another_process_is_still_indexing_is_not_up_to_date(part: Path) -> None:
     vaults = ServedVaults([part], watched=False)
-    with marked_as_watched(places().watch_folder(part)):
+    with marked_as_watched(user_paths().watch_folder(part)):
         async with Client(made(vaults, failed)) as client:
             unsure = await asking(client)("search", query="volcano")
     assert unsure.first_line.endswith(" · indexing")

@@ -40,5 +40,5 @@ def test_a_hit_with_words_of_the_query_that_no_better_one_has_is_worth_more() ->
 
 def test_a_hit_without_a_score_is_worth_a_little() -> None:
     for found in (hits("alpha0", "delta0", score=0.0), hits("alpha0", "delta0", score=-1.0)):
-        assert all(0 < worth < 0.001 for worth in hit_values(found))
+        assert all(0 < value < 0.001 for value in hit_values(found))
     assert hit_values([]) == []

@@ -16,7 +16,7 @@ import excerpt
 from excerpt import Vault
 from excerpt.index.snapshot import Snapshot
 from excerpt.known_vaults import DEMO
-from excerpt.settings import places
+from excerpt.settings import user_paths
 from excerpt.store.address import read_address
 from excerpt.store.push import push
 from tests.store.server import NoServerError, Servers, servers
@@ -64,7 +64,7 @@ def index_of(vault: Vault) -> Snapshot:
 
 def records_of(vault: Vault) -> Path:
     """Return the folder where a copy of a vault records its pushes."""
-    return places().push_folder(vault.folder)
+    return user_paths().push_folder(vault.folder)
 
 
 @contextmanager

@@ -21,7 +21,7 @@ from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_a
 import excerpt
 from excerpt.index.catalog import text_from_row
 from excerpt.model import PushReport
-from excerpt.settings import places
+from excerpt.settings import user_paths
 from excerpt.store.address import read_address
 from excerpt.store.compare import NO_RULES, PushRefusedError, PushRules
 from excerpt.store.push import push
@@ -68,7 +68,7 @@ class Copy:
     def lose_records(self) -> None:
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("EXCERPT_HOME", str(self.home))
-            shutil.rmtree(places().push_folder(self.folder))
+            shutil.rmtree(user_paths().push_folder(self.folder))
 
 
 def stored(address: str) -> dict[str, str]:

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 import excerpt
-from excerpt.settings import places
+from excerpt.settings import user_paths
 from excerpt.store.address import read_address
 from excerpt.store.push import Pusher
 from tests.store.conftest import index_of, records_of
@@ -75,7 +75,7 @@ def write(folder: str, address: str, seed: int, ends: float) -> Done:
     """Change one or several notes and push them, until the time `ends`."""
     vault, chosen = Path(folder), random.Random(seed)
     found: list[float] = []
-    pusher = Pusher(read_address(address), places().push_folder(vault))
+    pusher = Pusher(read_address(address), user_paths().push_folder(vault))
     try:
         with excerpt.open(vault) as opened:
             while time.time() < ends or len(found) < 8:

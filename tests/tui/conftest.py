@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from excerpt.index.build import build
-from excerpt.settings import PackSettings, Places, Settings
+from excerpt.settings import PackSettings, Paths, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.index.controller import IndexController
 from tests.tui.driver import ScriptedApp, places_under
@@ -17,14 +17,14 @@ from tests.tui.examples import write_notes
 
 
 @pytest.fixture(scope="session")
-def indexed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Places]:
+def indexed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Paths]:
     """Build the vault and its index once; tests get copies."""
     root = tmp_path_factory.mktemp("indexed")
     vault = root / "vault"
     write_notes(vault)
-    places = places_under(root / "home")
-    build(vault, places.index_folder(vault), Settings())
-    return vault, places
+    user_paths = places_under(root / "home")
+    build(vault, user_paths.index_folder(vault), Settings())
+    return vault, user_paths
 
 
 @pytest.fixture
@@ -37,17 +37,17 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def places(home: Path) -> Places:
+def user_paths(home: Path) -> Paths:
     return places_under(home)
 
 
 @pytest.fixture
-def vault(tmp_path: Path, indexed: tuple[Path, Places], places: Places) -> Path:
+def vault(tmp_path: Path, indexed: tuple[Path, Paths], user_paths: Paths) -> Path:
     """Copy the vault, and its index to where the app looks for it."""
     original, kept = indexed
     folder = tmp_path / "vault"
     shutil.copytree(original, folder)
-    shutil.copytree(kept.index_folder(original), places.index_folder(folder))
+    shutil.copytree(kept.index_folder(original), user_paths.index_folder(folder))
     return folder
 
 
@@ -67,8 +67,8 @@ def unwatched(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.fixture
-def app(vault: Path, places: Places) -> ExcerptApp:
-    return ExcerptApp(vault, Settings(pack=PackSettings(budget=2000)), places)
+def app(vault: Path, user_paths: Paths) -> ExcerptApp:
+    return ExcerptApp(vault, Settings(pack=PackSettings(budget=2000)), user_paths)
 
 
 @pytest.fixture

@@ -26,7 +26,7 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from excerpt.errors import ExcerptError
-from excerpt.insight.overview_parts import Overview, Place
+from excerpt.insight.overview_parts import Overview, SourceLocation
 from excerpt.insight.render import as_markdown
 from excerpt.insight.suggest import Completion, Direction, Suggestion
 from excerpt.kinds import Strategy
@@ -35,7 +35,7 @@ from excerpt.search.engine import Engine
 from excerpt.search.explain_note import Absence, AbsenceKind, NoteExplanation
 from excerpt.search.interpretation import QueryReading, QueryWarning
 from excerpt.search.query import conditions, unpaired_quotation_mark
-from excerpt.settings import Places, Settings
+from excerpt.settings import Paths, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.engine_worker import EngineWorker
 from excerpt.tui.main_screen import MainScreen
@@ -264,8 +264,8 @@ def drawn_text(app: App[Any]) -> str:
 # --- the app with scripted answers ------------------------------------------------------------------------------------
 
 
-def places_under(home: Path) -> Places:
-    return Places(home / "config", home / "cache", home / "data", home / "state")
+def places_under(home: Path) -> Paths:
+    return Paths(home / "config", home / "cache", home / "data", home / "state")
 
 
 class SynchronousRequests(RequestThread):
@@ -281,8 +281,8 @@ class SynchronousRequests(RequestThread):
 class ScriptedEngine(EngineWorker):
     """An engine without an index: it finds the fragments with words of the query, those with most matches first."""
 
-    def __init__(self, vault: Path, places: Places, loop: EventLoop) -> None:
-        super().__init__(vault, places, Settings(), loop)
+    def __init__(self, vault: Path, user_paths: Paths, loop: EventLoop) -> None:
+        super().__init__(vault, user_paths, Settings(), loop)
         self._requests = SynchronousRequests("engine", loop)
         self.notes = Vault({**SYNC_NOTES, **GARDEN}, "o200k")
         self.topic = ""
@@ -385,7 +385,7 @@ class ScriptedEngine(EngineWorker):
             return LinkFound(told=f"There is no note {address} in the vault yet.")
         return LinkFound(Location(there.id, there.path, there.line_start))
 
-    def _passage_at(self, place: Place) -> NoteWindow:
+    def _passage_at(self, place: SourceLocation) -> NoteWindow:
         text = self.notes.note_text(place.path)
         there = next(each for each in self.notes.fragments if each.path == place.path)
         lines = "\n".join(text.split("\n")[place.line_start - 1 : place.line_end])
@@ -417,21 +417,21 @@ class ScriptedScreen(MainScreen):
         self,
         vault: Path,
         settings: Settings,
-        places: Places,
+        user_paths: Paths,
         session: Session,
         *,
         use_settings: Callable[[Settings], object],
     ) -> None:
-        super().__init__(vault, settings, places, {}, session, use_settings=use_settings)
-        self.index.engine = ScriptedEngine(vault, places, self)
-        self.memories.worker = MemoryWorker(vault, replace(places, cache=places.data / "cache"), settings, self)
+        super().__init__(vault, settings, user_paths, {}, session, use_settings=use_settings)
+        self.index.engine = ScriptedEngine(vault, user_paths, self)
+        self.memories.worker = MemoryWorker(vault, replace(user_paths, cache=user_paths.data / "cache"), settings, self)
 
 
 class ScriptedApp(ExcerptApp):
     """The app on a fictitious vault; memories are real files under `data`."""
 
     def __init__(self, data: Path, settings: Settings | None = None) -> None:
-        self.scripted_places = Places(data / "config", VAULT.parent / ".cache/excerpt", data, data / "state")
+        self.scripted_places = Paths(data / "config", VAULT.parent / ".cache/excerpt", data, data / "state")
         self._opened_with = (VAULT, settings or Settings(), self.scripted_places)
         super().__init__(*self._opened_with, {})
 

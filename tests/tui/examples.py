@@ -17,7 +17,7 @@ from excerpt.insight.overview_parts import (
     MainNote,
     Month,
     Overview,
-    Place,
+    SourceLocation,
     Standout,
     Theme,
     Timeline,
@@ -388,13 +388,13 @@ def make_map(query: str) -> VaultMap:
 
 # --- an overview ------------------------------------------------------------------------------------------------------
 
-CONFLICTS = Place("Sync/Conflicts.md", "Conflicts", 6, 11, ("Conflicts",))
-RESOLVE = Place("Sync/Conflicts.md", "Conflicts", 13, 26, ("Conflicts", "Resolve a conflict"))
-MERGING = Place("Merging.md", "Merging", 1, 3, ("Merging",))
-FAILS = Place("Merging.md", "Merging", 5, 7, ("Merging", "When merging fails"))
-CHINESE = Place("同步/冲突.md", "同步冲突", 1, 3, ("同步冲突",))
-HOSTILE = Place("Hostile [bold]x.md", "[/red] conflict", 1, 3, ("[/red] conflict",))
-KITCHEN = Place("Kitchen.md", "Kitchen", 1, 3, ("Kitchen",))
+CONFLICTS = SourceLocation("Sync/Conflicts.md", "Conflicts", 6, 11, ("Conflicts",))
+RESOLVE = SourceLocation("Sync/Conflicts.md", "Conflicts", 13, 26, ("Conflicts", "Resolve a conflict"))
+MERGING = SourceLocation("Merging.md", "Merging", 1, 3, ("Merging",))
+FAILS = SourceLocation("Merging.md", "Merging", 5, 7, ("Merging", "When merging fails"))
+CHINESE = SourceLocation("同步/冲突.md", "同步冲突", 1, 3, ("同步冲突",))
+HOSTILE = SourceLocation("Hostile [bold]x.md", "[/red] conflict", 1, 3, ("[/red] conflict",))
+KITCHEN = SourceLocation("Kitchen.md", "Kitchen", 1, 3, ("Kitchen",))
 
 MONTHS = (
     Month("2024-03", 2, MERGING),

@@ -18,7 +18,7 @@ from rich.color import ColorSystem
 from textual.widgets import Input
 
 from excerpt.memory.store import MemoryStore
-from excerpt.settings import Places, ScreenSettings, Settings
+from excerpt.settings import Paths, ScreenSettings, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.bars import TabBar
 from excerpt.tui.common.dialog import Confirm, Dialog, Leaving
@@ -92,8 +92,8 @@ def nothing_is_started_or_left(monkeypatch: pytest.MonkeyPatch, quiet_clipboard:
 @pytest.fixture
 def data(tmp_path: Path, home: Path) -> Path:
     """Return a data folder of the app with two memories."""
-    places = Places(tmp_path / "config", tmp_path, tmp_path, tmp_path)
-    store = MemoryStore(places.memory_folder(Path("/home/ada/notes")))
+    user_paths = Paths(tmp_path / "config", tmp_path, tmp_path, tmp_path)
+    store = MemoryStore(user_paths.memory_folder(Path("/home/ada/notes")))
     store.remember("Soup keeps for three days.", tags=["kitchen"], why="plan the shopping")
     store.remember("The newer one is kept.", tags=["sync"])
     return tmp_path

@@ -15,7 +15,7 @@ from excerpt.kinds import Strategy
 from excerpt.memory.recall import Offer
 from excerpt.memory.store import MemoryStore
 from excerpt.model import Memory
-from excerpt.settings import Places, Settings
+from excerpt.settings import Paths, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.bars import TabBar
 from excerpt.tui.engine_worker import EngineWorker
@@ -152,8 +152,8 @@ TAKEN_BY_DIALOG: Mapping[str, tuple[tuple[str, ...], str]] = {
 
 @pytest.fixture
 def with_memory(tmp_path: Path) -> None:
-    places = Places(tmp_path / "config", tmp_path, tmp_path, tmp_path)
-    MemoryStore(places.memory_folder(Path("/home/ada/notes"))).remember("Soup keeps for three days.")
+    user_paths = Paths(tmp_path / "config", tmp_path, tmp_path, tmp_path)
+    MemoryStore(user_paths.memory_folder(Path("/home/ada/notes"))).remember("Soup keeps for three days.")
 
 
 @pytest.mark.parametrize(("keys", "field"), TAKEN_BY_DIALOG.values(), ids=TAKEN_BY_DIALOG)
@@ -341,13 +341,13 @@ async def test_a_move_and_a_mark_behind_the_last_letter_are_about_the_answer_to_
 
 
 async def test_the_pack_copied_right_behind_the_last_letter_answers_the_whole_query(
-    app: ExcerptApp, places: Places, quiet_clipboard: None
+    app: ExcerptApp, user_paths: Paths, quiet_clipboard: None
 ) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await search(pilot, "merging")
         post_keys(app, "ctrl+u", *"lentil soup", "ctrl+y")
-        await until(pilot, lambda: bool(list(places.copies_folder().glob("*.md"))), "the copy")
-        (file,) = places.copies_folder().glob("*.md")
+        await until(pilot, lambda: bool(list(user_paths.copies_folder().glob("*.md"))), "the copy")
+        (file,) = user_paths.copies_folder().glob("*.md")
         assert "Simmer red lentils" in file.read_text(encoding="utf-8").split("\n## [2]")[0]
 
 
@@ -424,7 +424,7 @@ async def test_coming_back_from_another_tab_leaves_the_list_scrolled_as_it_was(s
 
 
 async def test_marks_of_before_taken_up_while_the_index_is_not_open_are_packed_with_it_and_nothing_is_said(
-    app: ExcerptApp, places: Places, vault: Path, monkeypatch: pytest.MonkeyPatch
+    app: ExcerptApp, user_paths: Paths, vault: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     said: list[str] = []
     async with app.run_test(size=(80, 24)) as pilot:
@@ -433,7 +433,7 @@ async def test_marks_of_before_taken_up_while_the_index_is_not_open_are_packed_w
         await until(pilot, lambda: pane_of(app).pack.packed is not None, "the pack")
     open_index = EngineWorker.open
     monkeypatch.setattr(EngineWorker, "open", lambda _worker: None)
-    again = ExcerptApp(vault, Settings(), places)
+    again = ExcerptApp(vault, Settings(), user_paths)
     monkeypatch.setattr(again, "notify", lambda message, **_: said.append(message))
     async with again.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: bool(pane_of(again).pack.earlier), "the line of the marks")

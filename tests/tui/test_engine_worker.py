@@ -16,7 +16,7 @@ from excerpt.kinds import Scope, Strategy
 from excerpt.model import Result
 from excerpt.pack.selection import Mark
 from excerpt.search.engine import Engine
-from excerpt.settings import PackSettings, Places, SearchSettings, Settings
+from excerpt.settings import PackSettings, Paths, SearchSettings, Settings
 from excerpt.tui.engine_worker import EngineWorker
 from excerpt.tui.messages import Failure, IndexOpened, Location
 from excerpt.tui.note.requests import AskWindow
@@ -31,9 +31,9 @@ from tests.tui.driver import TIMEOUT_SECONDS, ManualLoop, places_under
 class Worker(EngineWorker):
     """An engine worker whose answers and messages wait for the test, and whose thread can be blocked."""
 
-    def __init__(self, vault: Path, places: Places) -> None:
+    def __init__(self, vault: Path, user_paths: Paths) -> None:
         self.loop = ManualLoop()
-        super().__init__(vault, places, Settings(), self.loop)
+        super().__init__(vault, user_paths, Settings(), self.loop)
 
     def next(self) -> Message:
         """Deliver answers until a message comes, and return it."""
@@ -63,9 +63,9 @@ class Worker(EngineWorker):
 
 
 @pytest.fixture
-def worker(indexed: tuple[Path, Places]) -> Iterator[Worker]:
-    vault, places = indexed
-    worker = Worker(vault, places)
+def worker(indexed: tuple[Path, Paths]) -> Iterator[Worker]:
+    vault, user_paths = indexed
+    worker = Worker(vault, user_paths)
     worker.start()
     yield worker
     worker.close()
@@ -79,9 +79,9 @@ def opened(worker: Worker) -> Worker:
 
 
 @pytest.fixture
-def packer(indexed: tuple[Path, Places]) -> Packer:
-    vault, places = indexed
-    return Packer(vault, places.config)
+def packer(indexed: tuple[Path, Paths]) -> Packer:
+    vault, user_paths = indexed
+    return Packer(vault, user_paths.config)
 
 
 def test_other_settings_hold_from_the_next_answer_on(opened: Worker) -> None:
@@ -180,24 +180,24 @@ class SlowPreparing:
         monkeypatch.setattr(Engine, "prepare", slow)
 
 
-def commit(indexed: tuple[Path, Places], text: str) -> None:
-    vault, places = indexed
+def commit(indexed: tuple[Path, Paths], text: str) -> None:
+    vault, user_paths = indexed
     (vault / "Fresh.md").write_text(f"# Fresh\n\n{text}\n")
-    build(vault, places.index_folder(vault), Settings())
+    build(vault, user_paths.index_folder(vault), Settings())
 
 
 @pytest.fixture
-def indexed_alone(indexed: tuple[Path, Places], tmp_path: Path) -> tuple[Path, Places]:
+def indexed_alone(indexed: tuple[Path, Paths], tmp_path: Path) -> tuple[Path, Paths]:
     """Return a copy that the test may change."""
     vault = tmp_path / "vault"
     shutil.copytree(indexed[0], vault)
-    places = places_under(tmp_path / "home")
-    build(vault, places.index_folder(vault), Settings())
-    return vault, places
+    user_paths = places_under(tmp_path / "home")
+    build(vault, user_paths.index_folder(vault), Settings())
+    return vault, user_paths
 
 
 def test_a_search_is_answered_while_the_next_generation_is_prepared(
-    indexed_alone: tuple[Path, Places], monkeypatch: pytest.MonkeyPatch
+    indexed_alone: tuple[Path, Paths], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     worker = Worker(*indexed_alone)
     worker.start()
@@ -224,7 +224,7 @@ def test_hits_out_of_sight_are_marked_after_those_in_sight(opened: Worker) -> No
 
 
 def test_of_generations_that_are_committed_while_one_is_prepared_only_the_newest_is_taken_up(
-    indexed_alone: tuple[Path, Places], monkeypatch: pytest.MonkeyPatch
+    indexed_alone: tuple[Path, Paths], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     worker = Worker(*indexed_alone)
     worker.start()
@@ -244,7 +244,7 @@ def test_of_generations_that_are_committed_while_one_is_prepared_only_the_newest
 
 
 def test_an_engine_that_is_replaced_while_it_warms_is_warmed_no_further(
-    indexed_alone: tuple[Path, Places], monkeypatch: pytest.MonkeyPatch
+    indexed_alone: tuple[Path, Paths], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     worker = Worker(*indexed_alone)
 

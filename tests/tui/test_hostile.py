@@ -20,7 +20,7 @@ from textual.widget import Widget
 
 from excerpt.index.build import build
 from excerpt.memory.store import MemoryStore
-from excerpt.settings import Places, Settings
+from excerpt.settings import Paths, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.insight.overview_pane import OverviewPane
 from excerpt.tui.memory.pane import MemoryList
@@ -171,6 +171,6 @@ def test_hostile_notes_never_change_the_structure_of_the_screen(texts: dict[str,
         asyncio.run(walk_through(ExcerptApp(vault, Settings(), where), thought))
 
 
-def remember(vault: Path, where: Places, thought: str) -> None:
+def remember(vault: Path, where: Paths, thought: str) -> None:
     clean = thought.encode("utf-8", "replace").decode()
     MemoryStore(where.memory_folder(vault)).remember(f"{WORD} {clean}", tags=[clean], why=clean)

@@ -20,7 +20,7 @@ from textual.keys import _character_to_key
 from textual.widgets import Input
 
 from excerpt import tui
-from excerpt.settings import Places, ScreenSettings, Settings
+from excerpt.settings import Paths, ScreenSettings, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.bindings import groups, matching, row_id
 from excerpt.tui.common.bars import KeyBar
@@ -343,9 +343,9 @@ def test_typing_leaves_the_keys_that_have_all_the_words() -> None:
     assert matching(groups([], {}), "no such thing") == ()
 
 
-async def test_a_keymap_of_the_settings_changes_a_key(vault: Path, places: Places) -> None:
+async def test_a_keymap_of_the_settings_changes_a_key(vault: Path, user_paths: Paths) -> None:
     settings = replace(Settings(), screen=ScreenSettings(keys={"down": "f6", "nonsense": "x"}))
-    app = ExcerptApp(vault, settings, places)
+    app = ExcerptApp(vault, settings, user_paths)
     async with app.run_test() as pilot:
         await search(pilot, "conflict")
         await pilot.press("f6")

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from excerpt.errors import ExcerptError
-from excerpt.settings import Places, Settings
+from excerpt.settings import Paths, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.programs import link_opener, note_link, obsidian_vault, open_link
 from tests.tui.driver import pane_of, screen_of, search, until
@@ -97,7 +97,7 @@ def test_a_program_gets_the_link_as_one_word_and_what_it_answers_counts(tmp_path
 
 @pytest.mark.skipif(os.name != "posix", reason="the stand-in is a shell script")
 async def test_the_fragment_in_sight_is_opened_at_its_heading_and_without_a_desktop_its_link_is_copied(
-    vault: Path, places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    vault: Path, user_paths: Paths, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opener = tmp_path / "bin" / "xdg-open"
     opener.parent.mkdir()
@@ -106,7 +106,7 @@ async def test_the_fragment_in_sight_is_opened_at_its_heading_and_without_a_desk
     monkeypatch.setenv("PATH", f"{opener.parent}:{os.environ['PATH']}")
     (vault / ".obsidian").mkdir()
     link = f"obsidian://open?vault={vault.name}&file=Sync%23Conflicts"
-    app = ExcerptApp(vault, Settings(), places, {"DISPLAY": ":0", "PATH": os.environ["PATH"]})
+    app = ExcerptApp(vault, Settings(), user_paths, {"DISPLAY": ":0", "PATH": os.environ["PATH"]})
     async with app.run_test() as pilot:
         await search(pilot, "two devices change one note")
         await app.run_action("obsidian", pane_of(app))
@@ -114,6 +114,6 @@ async def test_the_fragment_in_sight_is_opened_at_its_heading_and_without_a_desk
         await until(pilot, lambda: opened.exists() and opened.read_text() == link, "Obsidian")
         screen_of(app)._environment.clear()
         await pilot.press("shift+tab", "O")
-        copies = places.copies_folder()
+        copies = user_paths.copies_folder()
         await until(pilot, lambda: bool(list(copies.glob("copy-*"))), "the copy of the link")
         assert [file.read_text() for file in copies.glob("copy-*")] == [link]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from textual.app import SuspendNotSupported
 
-from excerpt.settings import Places, Settings
+from excerpt.settings import Paths, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.messages import EditRequested
 from excerpt.tui.programs import Programs
@@ -116,10 +116,10 @@ async def test_a_folder_that_is_no_vault_of_obsidians_is_told_and_nothing_is_cop
 
 
 async def test_an_attachment_that_nothing_here_shows_is_told_by_its_path_and_the_clipboard_is_left_alone(
-    vault: Path, places: Places
+    vault: Path, user_paths: Paths
 ) -> None:
     (vault / "paper.pdf").write_bytes(b"%PDF-1.4\n")
-    app = ExcerptApp(vault, Settings(), places, {"SSH_TTY": "/dev/pts/1"})
+    app = ExcerptApp(vault, Settings(), user_paths, {"SSH_TTY": "/dev/pts/1"})
     async with app.run_test() as pilot:
         await until(pilot, lambda: pane_of(app).is_mounted, "the screen")
         screen_of(app).post_message(EditRequested("paper.pdf", 1, "", place="page=3"))
@@ -127,7 +127,7 @@ async def test_an_attachment_that_nothing_here_shows_is_told_by_its_path_and_the
         await pilot.pause()
         await app.workers.wait_for_complete([worker for worker in app.workers if worker.group == "copy"])
         assert [notice.splitlines()[-1] for notice in viewer_notices(app)] == [f"It is {vault / 'paper.pdf'}#page=3"]
-    assert list(places.copies_folder().glob("*")) == []
+    assert list(user_paths.copies_folder().glob("*")) == []
 
 
 def viewer_notices(app: ExcerptApp) -> list[str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from excerpt.kinds import Format, Scope, Strategy
-from excerpt.settings import Places, ScreenSettings, SearchSettings, Settings
+from excerpt.settings import Paths, ScreenSettings, SearchSettings, Settings
 from excerpt.tui.common.bars import TabBar
 from excerpt.tui.common.split import SHARE
 from excerpt.tui.search.hit_list import HitList
@@ -99,7 +99,7 @@ async def test_nothing_is_written_before_it_is_known_what_the_file_holds(tmp_pat
 
 
 def session_file(data: Path) -> Path:
-    return Places(data, data, data, data / "state").session_file(VAULT)
+    return Paths(data, data, data, data / "state").session_file(VAULT)
 
 
 async def test_query_selection_tab_and_the_way_of_packing_are_there_again(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from excerpt.search.usage import Event, UseLog
-from excerpt.settings import BoostSettings, Places, Settings
+from excerpt.settings import BoostSettings, Paths, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.messages import CopyRequested, EditRequested
 from excerpt.tui.pack.bar import PackBar
@@ -16,16 +16,16 @@ from tests.tui.driver import AppPilot, hit_list_of, screen_of, search, until, un
 
 
 @pytest.fixture
-def log(vault: Path, places: Places) -> UseLog:
-    return UseLog(places.use_file(vault))
+def log(vault: Path, user_paths: Paths) -> UseLog:
+    return UseLog(user_paths.use_file(vault))
 
 
 def acts(events: tuple[Event, ...]) -> list[tuple[str, str]]:
     return [(event.kind.value, event.path) for event in events]
 
 
-async def until_copied(pilot: AppPilot, places: Places, count: int) -> None:
-    await until(pilot, lambda: len(list(places.copies_folder().glob("*.md"))) == count, "the copy")
+async def until_copied(pilot: AppPilot, user_paths: Paths, count: int) -> None:
+    await until(pilot, lambda: len(list(user_paths.copies_folder().glob("*.md"))) == count, "the copy")
 
 
 async def test_opening_a_note_is_kept_with_the_fragment_it_was_opened_at(
@@ -65,11 +65,11 @@ async def test_copying_a_fragment_is_kept(app: ExcerptApp, log: UseLog, quiet_cl
 
 
 async def test_copying_a_memory_teaches_nothing(
-    app: ExcerptApp, places: Places, log: UseLog, quiet_clipboard: None
+    app: ExcerptApp, user_paths: Paths, log: UseLog, quiet_clipboard: None
 ) -> None:
     async with app.run_test() as pilot:
         screen_of(app).post_message(CopyRequested("a thought", "Memory", None))
-        await until_copied(pilot, places, 1)
+        await until_copied(pilot, user_paths, 1)
     assert log.events() == ()
 
 
@@ -87,26 +87,26 @@ async def test_a_note_that_cannot_be_opened_is_not_kept(app: ExcerptApp, log: Us
     assert log.events() == ()
 
 
-async def test_switched_off_nothing_is_kept(vault: Path, places: Places, log: UseLog, quiet_clipboard: None) -> None:
+async def test_switched_off_nothing_is_kept(vault: Path, user_paths: Paths, log: UseLog, quiet_clipboard: None) -> None:
     settings = Settings()
     settings = replace(settings, search=replace(settings.search, boosts=BoostSettings(use=False)))
-    app = ExcerptApp(vault, settings, places)
+    app = ExcerptApp(vault, settings, user_paths)
     async with app.run_test() as pilot:
         await search(pilot, "lentil")
         await pilot.press("unbound-copy-fragment")
-        await until_copied(pilot, places, 1)
+        await until_copied(pilot, user_paths, 1)
     assert not log.file.parent.exists()
 
 
 async def test_a_log_that_cannot_be_written_is_told_once_and_stops_nothing(
-    app: ExcerptApp, places: Places, log: UseLog, quiet_clipboard: None
+    app: ExcerptApp, user_paths: Paths, log: UseLog, quiet_clipboard: None
 ) -> None:
     log.file.mkdir(parents=True)
     async with app.run_test() as pilot:
         await search(pilot, "lentil")
         for count in (1, 2):
             await pilot.press("unbound-copy-fragment")
-            await until_copied(pilot, places, count)
+            await until_copied(pilot, user_paths, count)
         await until(pilot, lambda: any("is not kept" in toast.message for toast in app._notifications), "the toast")
         await pilot.pause()
         told = [toast for toast in app._notifications if "cannot be saved" in toast.message]

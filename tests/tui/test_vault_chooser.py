@@ -12,7 +12,7 @@ from textual.widgets import Input, OptionList, Static
 from excerpt.known_vaults import DEMO, recent_vaults, remember_vault, save_fingerprint
 from excerpt.memory.store import MemoryStore
 from excerpt.pack.selection import read_marks
-from excerpt.settings import PackSettings, Places, Settings
+from excerpt.settings import PackSettings, Paths, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.bars import TabBar
 from excerpt.tui.common.dialog import Confirm
@@ -33,8 +33,8 @@ def user(tmp_path: Path, vault: Path) -> Path:
     return tmp_path
 
 
-def app_of_user(vault: Path | None, user: Path, places: Places) -> ExcerptApp:
-    return ExcerptApp(vault, Settings(pack=PackSettings(budget=2000)), places, {"HOME": str(user)})
+def app_of_user(vault: Path | None, user: Path, user_paths: Paths) -> ExcerptApp:
+    return ExcerptApp(vault, Settings(pack=PackSettings(budget=2000)), user_paths, {"HOME": str(user)})
 
 
 async def open_chooser(pilot: AppPilot) -> VaultChooser:
@@ -58,9 +58,9 @@ async def until_vault(pilot: AppPilot, vault: Path) -> None:
 
 
 async def test_without_a_vault_one_is_asked_for_and_a_path_that_is_completed_opens(
-    user: Path, vault: Path, places: Places
+    user: Path, vault: Path, user_paths: Paths
 ) -> None:
-    app = app_of_user(None, user, places)
+    app = app_of_user(None, user, user_paths)
     async with app.run_test() as pilot:
         chooser = await open_chooser(pilot)
         assert [row.path for row in chooser.rows] == [user / "gone", DEMO]
@@ -70,15 +70,15 @@ async def test_without_a_vault_one_is_asked_for_and_a_path_that_is_completed_ope
         await pilot.press(*"~/vau", "tab", "enter")
         await until_vault(pilot, vault)
         await search(pilot, "conflict")
-    assert [each.path for each in recent_vaults(places)] == [str(vault)]
+    assert [each.path for each in recent_vaults(user_paths)] == [str(vault)]
 
 
 async def test_query_and_marks_of_each_vault_are_there_again_when_one_goes_back_to_it(
-    user: Path, vault: Path, places: Places
+    user: Path, vault: Path, user_paths: Paths
 ) -> None:
-    remember_vault(places, user / "garden")
-    remember_vault(places, vault)
-    app = app_of_user(vault, user, places)
+    remember_vault(user_paths, user / "garden")
+    remember_vault(user_paths, vault)
+    app = app_of_user(vault, user, user_paths)
     async with app.run_test() as pilot:
         await search(pilot, "conflict")
         await pilot.press("tab")
@@ -86,8 +86,8 @@ async def test_query_and_marks_of_each_vault_are_there_again_when_one_goes_back_
         await open_chooser(pilot)
         await pilot.press("enter")
         await until_vault(pilot, user / "garden")
-        assert read_session(places.session_file(vault)).query == "conflict"
-        assert len(read_marks(places.marks_file(vault)).marks) == 1
+        assert read_session(user_paths.session_file(vault)).query == "conflict"
+        assert len(read_marks(user_paths.marks_file(vault)).marks) == 1
         assert pane_of(app).query_text == ""
         await app.run_action("switch_vault")
         await open_chooser(pilot)
@@ -97,14 +97,14 @@ async def test_query_and_marks_of_each_vault_are_there_again_when_one_goes_back_
         await until(pilot, lambda: len(pane_of(app).pack.earlier) == 1, "the line about the mark")
 
 
-async def test_what_came_along_with_a_vault_that_was_moved_is_told(user: Path, vault: Path, places: Places) -> None:
-    MemoryStore(places.memory_folder(user / "before")).remember("one")
-    save_fingerprint(places, vault)
-    known = places.known_notes_file(vault)
+async def test_what_came_along_with_a_vault_that_was_moved_is_told(user: Path, vault: Path, user_paths: Paths) -> None:
+    MemoryStore(user_paths.memory_folder(user / "before")).remember("one")
+    save_fingerprint(user_paths, vault)
+    known = user_paths.known_notes_file(vault)
     moved = known.read_text().replace(str(vault), str(user / "before"))
-    places.known_notes_file(user / "before").write_text(moved)
+    user_paths.known_notes_file(user / "before").write_text(moved)
     known.unlink()
-    app = app_of_user(user / "garden", user, places)
+    app = app_of_user(user / "garden", user, user_paths)
     async with app.run_test() as pilot:
         await app.run_action("switch_vault")
         await open_chooser(pilot)
@@ -112,12 +112,12 @@ async def test_what_came_along_with_a_vault_that_was_moved_is_told(user: Path, v
         await until_vault(pilot, vault)
         said = f"This vault was at {user / 'before'} before. Moved from there: 1 memory."
         await until(pilot, lambda: said in notices_of(app), "to be told")
-    assert [memory.text for memory in MemoryStore(places.memory_folder(vault)).all().memories] == ["one"]
+    assert [memory.text for memory in MemoryStore(user_paths.memory_folder(vault)).all().memories] == ["one"]
 
 
-async def test_of_the_vault_before_no_screen_and_no_thread_is_left(user: Path, vault: Path, places: Places) -> None:
-    remember_vault(places, user / "garden")
-    app = app_of_user(vault, user, places)
+async def test_of_the_vault_before_no_screen_and_no_thread_is_left(user: Path, vault: Path, user_paths: Paths) -> None:
+    remember_vault(user_paths, user / "garden")
+    app = app_of_user(vault, user, user_paths)
     async with app.run_test() as pilot:
         await search(pilot, "conflict")
         before = [thread for thread in threading.enumerate() if thread.name in ("engine", "generations")]
@@ -131,11 +131,11 @@ async def test_of_the_vault_before_no_screen_and_no_thread_is_left(user: Path, v
         assert len(app.screen_stack) == 1
 
 
-async def test_a_vault_whose_settings_are_not_valid_is_not_opened(user: Path, vault: Path, places: Places) -> None:
-    file = places.vault_settings_file(vault)
+async def test_a_vault_whose_settings_are_not_valid_is_not_opened(user: Path, vault: Path, user_paths: Paths) -> None:
+    file = user_paths.vault_settings_file(vault)
     file.parent.mkdir(parents=True)
     file.write_text("[pack]\nbudget = 'much'\n")
-    app = app_of_user(None, user, places)
+    app = app_of_user(None, user, user_paths)
     async with app.run_test() as pilot:
         chooser = await open_chooser(pilot)
         chooser.query_one(Input).value = str(vault)
@@ -144,35 +144,35 @@ async def test_a_vault_whose_settings_are_not_valid_is_not_opened(user: Path, va
         assert app.screen is chooser
 
 
-async def test_words_filter_what_is_known_and_what_is_not_wanted_is_taken_out(user: Path, places: Places) -> None:
+async def test_words_filter_what_is_known_and_what_is_not_wanted_is_taken_out(user: Path, user_paths: Paths) -> None:
     for name in ("Wiki", "Work notes"):
-        remember_vault(places, user / name)
-    app = app_of_user(None, user, places)
+        remember_vault(user_paths, user / name)
+    app = app_of_user(None, user, user_paths)
     async with app.run_test() as pilot:
         chooser = await open_chooser(pilot)
         await pilot.press(*"wiki")
         await until(pilot, lambda: [row.name for row in chooser.rows] == ["Wiki"], "the filtered list")
         await pilot.press("shift+tab", "delete")
         assert chooser.rows == ()
-        assert [each.path for each in recent_vaults(places)] == [str(user / "Work notes")]
+        assert [each.path for each in recent_vaults(user_paths)] == [str(user / "Work notes")]
         await pilot.press("shift+tab", "ctrl+u")
         await until(pilot, lambda: [row.name for row in chooser.rows][:1] == ["Work notes"], "the whole list")
 
 
-async def test_delete_in_the_field_takes_out_a_letter_and_no_vault(user: Path, places: Places) -> None:
-    remember_vault(places, user / "Wiki")
-    app = app_of_user(None, user, places)
+async def test_delete_in_the_field_takes_out_a_letter_and_no_vault(user: Path, user_paths: Paths) -> None:
+    remember_vault(user_paths, user / "Wiki")
+    app = app_of_user(None, user, user_paths)
     async with app.run_test() as pilot:
         chooser = await open_chooser(pilot)
         await pilot.press(*"wiki", "home", "delete")
         assert chooser.query_one(Input).value == "iki"
         await pilot.press("ctrl+e", "delete")
         assert [row.name for row in chooser.rows] == ["Wiki"]
-        assert [each.path for each in recent_vaults(places)] == [str(user / "Wiki")]
+        assert [each.path for each in recent_vaults(user_paths)] == [str(user / "Wiki")]
 
 
-async def test_escape_keeps_what_is_typed_and_leaves_only_from_the_list(user: Path, places: Places) -> None:
-    app = app_of_user(None, user, places)
+async def test_escape_keeps_what_is_typed_and_leaves_only_from_the_list(user: Path, user_paths: Paths) -> None:
+    app = app_of_user(None, user, user_paths)
     async with app.run_test() as pilot:
         chooser = await open_chooser(pilot)
         await pilot.press(*"~/gar", "escape")
@@ -182,17 +182,17 @@ async def test_escape_keeps_what_is_typed_and_leaves_only_from_the_list(user: Pa
         await until(pilot, lambda: not app.is_running, "the app to end")
 
 
-async def test_a_click_on_a_vault_opens_it(user: Path, places: Places) -> None:
-    remember_vault(places, user / "garden")
-    app = app_of_user(None, user, places)
+async def test_a_click_on_a_vault_opens_it(user: Path, user_paths: Paths) -> None:
+    remember_vault(user_paths, user / "garden")
+    app = app_of_user(None, user, user_paths)
     async with app.run_test() as pilot:
         await open_chooser(pilot)
         await pilot.click(OptionList, offset=(5, 0))
         await until_vault(pilot, user / "garden")
 
 
-async def test_a_home_folder_is_opened_only_after_a_yes(user: Path, places: Places) -> None:
-    app = app_of_user(None, user, places)
+async def test_a_home_folder_is_opened_only_after_a_yes(user: Path, user_paths: Paths) -> None:
+    app = app_of_user(None, user, user_paths)
     async with app.run_test() as pilot:
         await open_chooser(pilot)
         await pilot.press("~", "enter")
@@ -205,8 +205,8 @@ async def test_a_home_folder_is_opened_only_after_a_yes(user: Path, places: Plac
         await until_vault(pilot, user)
 
 
-async def test_why_a_vault_is_asked_for_is_said(user: Path, places: Places) -> None:
-    app = ExcerptApp(None, Settings(), places, {"HOME": str(user)}, said="There is no folder at [/red].")
+async def test_why_a_vault_is_asked_for_is_said(user: Path, user_paths: Paths) -> None:
+    app = ExcerptApp(None, Settings(), user_paths, {"HOME": str(user)}, said="There is no folder at [/red].")
     async with app.run_test() as pilot:
         chooser = await open_chooser(pilot)
         assert str(chooser.query_one("#said", Static).content) == "There is no folder at [/red]."
@@ -214,12 +214,12 @@ async def test_why_a_vault_is_asked_for_is_said(user: Path, places: Places) -> N
 
 @pytest.mark.parametrize("width", [40, 60, 100])
 async def test_whatever_a_folder_is_called_its_row_is_one_line_that_shows_every_character(
-    user: Path, places: Places, width: int
+    user: Path, user_paths: Paths, width: int
 ) -> None:
     names = ("deep/" * 30 + "笔记 e\u0301👩\u200d💻", "a\x1b[31m/\u202eb", "[red]x")
     for name in names:
-        remember_vault(places, user / name)
-    app = app_of_user(None, user, places)
+        remember_vault(user_paths, user / name)
+    app = app_of_user(None, user, user_paths)
     async with app.run_test(size=(width, 24)) as pilot:
         chooser = await open_chooser(pilot)
         await until(pilot, lambda: len(chooser.missing) == 4, "what is missing")
@@ -230,10 +230,10 @@ async def test_whatever_a_folder_is_called_its_row_is_one_line_that_shows_every_
         assert any("[red]x" in line for line in lines)
 
 
-async def test_the_first_line_tells_vaults_of_one_name_apart(user: Path, places: Places) -> None:
+async def test_the_first_line_tells_vaults_of_one_name_apart(user: Path, user_paths: Paths) -> None:
     (user / "old" / "garden").mkdir(parents=True)
-    remember_vault(places, user / "garden")
-    remember_vault(places, user / "old" / "garden")
-    app = app_of_user(user / "old" / "garden", user, places)
+    remember_vault(user_paths, user / "garden")
+    remember_vault(user_paths, user / "old" / "garden")
+    app = app_of_user(user / "old" / "garden", user, user_paths)
     async with app.run_test() as pilot:
         await until(pilot, lambda: screen_of(app).query_one(TabBar).vault == "old/garden", "the name")

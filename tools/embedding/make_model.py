@@ -37,7 +37,7 @@ ALIGNED = 40_000
 
 
 @dataclass(frozen=True)
-class Places:
+class Paths:
     """The folders of the steps' results (`work`) and of the model (`out`)."""
 
     work: Path
@@ -110,11 +110,11 @@ def examples(corpus: dict[str, list[Block]], folder: Path) -> tuple[Examples, Ex
         return pieces(), passages, shorts
 
 
-def make(places: Places, only: frozenset[str]) -> None:
+def make(user_paths: Paths, only: frozenset[str]) -> None:
     """Run all steps, in order."""
     chosen = [s for s in SOURCES if not only or s.package in only]
-    corpus = texts.collect(chosen, places.work)
-    pieces, passages, shorts = examples(corpus, places.work / "taught")
+    corpus = texts.collect(chosen, user_paths.work)
+    pieces, passages, shorts = examples(corpus, user_paths.work / "taught")
     print(f"{len(passages.texts)} passages, {len(passages.texts.flat)} word pieces", flush=True)
     torch.set_num_threads(THREADS)
     sample = np.random.default_rng(3).permutation(len(passages.texts))[:ALIGNED]
@@ -124,9 +124,9 @@ def make(places: Places, only: frozenset[str]) -> None:
         passages.teacher[sample].astype(np.float32),
     )
     table = train(table, passages, shorts)
-    np.save(places.work / "table.npy", table)
+    np.save(user_paths.work / "table.npy", table)
     small = quantise.reduce_dimensions(table, passages.texts)
-    quantise.write_model(quantise.to_int8(small), teacher.tokenizer_file(), places.out)
+    quantise.write_model(quantise.to_int8(small), teacher.tokenizer_file(), user_paths.out)
 
 
 def checksum(path: Path) -> str:
@@ -140,13 +140,13 @@ def main() -> None:
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--only", nargs="*", default=[], help="use these packages alone, to try something")
     arguments = parser.parse_args()
-    places = Places(arguments.work, arguments.out)
-    places.work.mkdir(parents=True, exist_ok=True)
+    user_paths = Paths(arguments.work, arguments.out)
+    user_paths.work.mkdir(parents=True, exist_ok=True)
     started = time.monotonic()
-    make(places, frozenset(arguments.only))
-    model_file = places.out / "model.safetensors"
+    make(user_paths, frozenset(arguments.only))
+    model_file = user_paths.out / "model.safetensors"
     summary = {"seconds": round(time.monotonic() - started), "sha256": checksum(model_file)}
-    (places.work / "summary.json").write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
+    (user_paths.work / "summary.json").write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
     print(summary)
 
 

@@ -321,13 +321,13 @@ def _join_broken(parts: Sequence[_AnswerBlock]) -> None:
         if part.block.quoted:
             continue
         if opened:
-            goes_on = None if part.block.heading else _goes_on(part.paragraph, opened, waiting[0].paragraph)
-            if goes_on is None or isinstance(goes_on, QuoteSign | Quoted):
-                if goes_on:
+            continues = None if part.block.heading else _continues(part.paragraph, opened, waiting[0].paragraph)
+            if continues is None or isinstance(continues, QuoteSign | Quoted):
+                if continues:
                     joined[-1] += _to_the_end(waiting, opened)
-                if isinstance(goes_on, Quoted):
-                    joined[-1].append((part, goes_on))
-                opened = goes_on if isinstance(goes_on, QuoteSign) else None
+                if isinstance(continues, Quoted):
+                    joined[-1].append((part, continues))
+                opened = continues if isinstance(continues, QuoteSign) else None
                 waiting = [part]
             else:
                 waiting.append(part)
@@ -341,7 +341,7 @@ def _join_broken(parts: Sequence[_AnswerBlock]) -> None:
             part.beside[one.start] = beside
 
 
-def _goes_on(paragraph: Paragraph, opened: QuoteSign, before: Paragraph) -> Quoted | QuoteSign | bool | None:
+def _continues(paragraph: Paragraph, opened: QuoteSign, before: Paragraph) -> Quoted | QuoteSign | bool | None:
     """Return how a paragraph continues a quotation that was `opened` in an earlier one.
 
     The result is the quotation's last passage, the mark that opens it again, True if the whole paragraph may belong to

@@ -14,9 +14,9 @@ from typing import Protocol
 import numpy as np
 
 from excerpt.corpus.interface import CandidateQuery, Corpus
+from excerpt.locations import location_contains
 from excerpt.model import Fragment, Memory
 from excerpt.pack.memory_fragment import name_of
-from excerpt.places import holds
 from excerpt.search.lexical import Rows
 from excerpt.search.proximity import rows_of, rows_with
 from excerpt.text.display import visible_line
@@ -108,7 +108,7 @@ class SnapshotLookup:
 
     def line_at(self, path: str, place: str) -> int:
         sections = self._snapshot.sections(path)
-        return next((one.line_start for one in sections if one.place and holds(place, one.place)), 1)
+        return next((one.line_start for one in sections if one.place and location_contains(place, one.place)), 1)
 
     def notes_with_line(self, line: str) -> Iterable[str]:
         keys = [key for key, _ in self._snapshot.facets.texts_with(line)][:_MAX_FOUND]

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from excerpt.check.lookup import Lookup
+from excerpt.locations import location_contains
 from excerpt.pack.formats.pack_format import PackSource
-from excerpt.places import holds
 from excerpt.text.fragments import words_in
 from excerpt.text.relocate import in_place_of, place_of, same_lines
 
@@ -48,7 +48,9 @@ def compare_source(source: PackSource, lookup: Lookup) -> SourceComparison:
     if not found.path or not (place := lookup.place(found.path, found.line_start, found.line_end)):
         return found
     # A page of an attachment is where it was, whatever lines were read from the pages before it.
-    same = found.state is State.MOVED and found.path == lookup.path(source.path) and holds(place, source.place)
+    same = (
+        found.state is State.MOVED and found.path == lookup.path(source.path) and location_contains(place, source.place)
+    )
     return replace(found, place=place, state=State.STANDS if same else found.state)
 
 

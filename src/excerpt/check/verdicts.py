@@ -12,8 +12,8 @@ from excerpt.check.answer import Citation, Quotation, Sentence, Unchecked
 from excerpt.check.quotations import Difference
 from excerpt.check.source_state import SourceComparison, State
 from excerpt.json_forms import as_data, picked
+from excerpt.locations import location_to_dict
 from excerpt.pack.formats.pack_format import PackFile, PackSource
-from excerpt.places import place_to_dict
 
 
 class Verdict(StrEnum):
@@ -195,7 +195,7 @@ def _source(source: PackSource, comparison: SourceComparison, cited: int) -> dic
     gone = comparison.state is State.GONE
     return {
         **picked(source, "number", "path", "line_start", "line_end"),
-        **({"place": place_to_dict(source.place)} if source.place else {}),
+        **({"place": location_to_dict(source.place)} if source.place else {}),
         "cited": cited,
         "state": comparison.state,
         "intact": source.intact,

@@ -13,7 +13,7 @@ from excerpt.cli.printing import put
 from excerpt.cli.vaults import VaultFolder, last_vault
 from excerpt.errors import VaultError
 from excerpt.known_vaults import DEMO, check_breadth, recent_vaults, recognise, remember_vault
-from excerpt.settings import check_not_in_vault, load_settings, open_vault, places, settings_of
+from excerpt.settings import check_not_in_vault, load_settings, open_vault, settings_of, user_paths
 from excerpt.store.address import is_address, read_address
 from excerpt.tui.startup import prefer_the_screen
 
@@ -44,7 +44,7 @@ def start_last(plain: bool = False) -> None:
     except VaultError as error:
         if os.environ.get("EXCERPT_VAULT") or not is_terminal():
             raise
-        ask_for_vault(str(error) if recent_vaults(places()) else "", plain)
+        ask_for_vault(str(error) if recent_vaults(user_paths()) else "", plain)
     else:
         start_app(path, plain=plain)
 
@@ -55,7 +55,7 @@ def is_terminal() -> bool:
 
 def ask_for_vault(said: str, plain: bool = False) -> None:
     """Open the app without a vault; `said` is the reason to show."""
-    where = places()
+    where = user_paths()
     settings = load_settings(where.settings_file)
     if plain:
         settings = replace(settings, screen=replace(settings.screen, plain=True))
@@ -70,7 +70,7 @@ def start_app(path: Path, keep_as_last: bool = True, plain: bool = False, accept
     `plain` overrides the setting screen.plain; `accept_all` also allows a home folder or a whole disk
     (`check_breadth`). Raises VaultError, SettingsError, or ExcerptError if the app cannot be drawn.
     """
-    where, store, said = places(), None, ""
+    where, store, said = user_paths(), None, ""
     if is_address(str(path)):
         store = read_address(str(path))
         vault = store.folder

@@ -17,7 +17,7 @@ from excerpt.cli.printing import for_stdout, put
 from excerpt.cli.vaults import VaultFolder, chosen_vault
 from excerpt.errors import ExcerptError, SettingsError
 from excerpt.processes import find_program, program_command
-from excerpt.settings import Settings, load_settings, places
+from excerpt.settings import Settings, load_settings, user_paths
 from excerpt.settings_file import begin_with, schema_text
 from excerpt.state_files import users_umask
 from excerpt.text.display import visible_line
@@ -47,7 +47,7 @@ def config_command(vault: Path | None, path: bool, check: bool, edit: bool, sche
     if schema:
         put(schema_text(bindable()))
         return
-    where = places()
+    where = user_paths()
     chosen = None if vault is None else chosen_vault(vault)
     file = where.settings_file if chosen is None else where.vault_settings_file(chosen)
     if path:
@@ -97,7 +97,7 @@ def _edit(file: Path, beginning: str) -> None:
     from excerpt.tui.programs import editor_command
 
     try:
-        setting = load_settings(places().settings_file).screen.editor
+        setting = load_settings(user_paths().settings_file).screen.editor
     except SettingsError:
         setting = ""  # the invalid file is opened to be corrected
     editor = editor_command(setting, os.environ, find_program, file, 1)

@@ -10,14 +10,14 @@ from collections.abc import Sequence
 
 from excerpt import __version__
 from excerpt.errors import ExcerptError
-from excerpt.settings import places
+from excerpt.settings import user_paths
 
 
 def report(error: BaseException, argv: Sequence[str]) -> str:
     """Write the traceback to errors.log in the state folder and return a sentence that names the file."""
     said = f"something went wrong inside excerpt ({type(error).__name__}: {str(error) or 'no message'})."
     try:
-        log = places().state / "errors.log"
+        log = user_paths().state / "errors.log"
     except ExcerptError as nowhere:
         return f"{said} {nowhere}"
     now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")

@@ -16,7 +16,7 @@ from excerpt.cli.vaults import check_folder, last_vault, vault_option
 from excerpt.errors import ExcerptError, VaultError
 from excerpt.json_forms import picked
 from excerpt.model import Progress
-from excerpt.settings import Places, check_not_in_vault, open_vault, places
+from excerpt.settings import Paths, check_not_in_vault, open_vault, user_paths
 from excerpt.store.address import is_address
 from excerpt.text.display import counted, visible_line
 
@@ -50,7 +50,7 @@ def doctor_command(vault: Path | None, fix: bool, adopt: str | None, quick: bool
             raise click.UsageError("Use --adopt only with --vault.")
         chosen = last_vault() if vault is None else vault
         check_folder(chosen)
-        put(visible_line(known_vaults.adopt(places(), open_vault(chosen), adopt)))
+        put(visible_line(known_vaults.adopt(user_paths(), open_vault(chosen), adopt)))
         return 0
     began = time.monotonic()
     given, where = _vault_and_places(vault)
@@ -67,12 +67,12 @@ def doctor_command(vault: Path | None, fix: bool, adopt: str | None, quick: bool
     return ExcerptError.exit_code if found.problems else 0
 
 
-def _vault_and_places(vault: Path | None) -> tuple[Path | None, Places]:
+def _vault_and_places(vault: Path | None) -> tuple[Path | None, Paths]:
     """Return the vault to check, None if none was ever opened.
 
     Raises ExcerptError if one of excerpt's own folders is unusable.
     """
-    where = places()
+    where = user_paths()
     if vault is not None and is_address(str(vault)):
         return vault, where
     if vault is not None:
@@ -85,7 +85,7 @@ def _vault_and_places(vault: Path | None) -> tuple[Path | None, Places]:
 
 
 def _look_and_mend(
-    given: Path | None, where: Places, ticker: _Ticker, line: ProgressLine, *, fix: bool, quick: bool
+    given: Path | None, where: Paths, ticker: _Ticker, line: ProgressLine, *, fix: bool, quick: bool
 ) -> tuple[Diagnosis, Mended | None]:
     from excerpt.doctor.look import look
 

@@ -11,8 +11,8 @@ import click
 
 from excerpt.cli.printing import put
 from excerpt.kinds import Confidence
+from excerpt.locations import format_kind
 from excerpt.model import Hit
-from excerpt.places import called
 from excerpt.text.columns import GAIN, LOSS, cut, wrapped
 from excerpt.text.display import counted, location, percent, title_and_headings, visible_line
 
@@ -47,7 +47,7 @@ def print_hits(hits: Sequence[Hit], explain: Callable[[int], None] | None = None
         put(f"{paint(f'{rank:>3}', fg='cyan')}  {paint(visible_line(place), bold=True)}")
         lines = location(fragment.path, fragment.line_start, fragment.line_end, fragment.place)
         sure = f" · {said}" if (said := confidence_label(hit)) else ""
-        kind = f" · {called(fragment.kind, fragment.place)}" if fragment.kind else ""
+        kind = f" · {format_kind(fragment.kind, fragment.place)}" if fragment.kind else ""
         size = counted(fragment.tokens, "token")
         put(f"{INDENT}{paint(lines, fg='green')}{kind} · {size} · score {hit.score:.3f}{sure}")
         room = width * _SNIPPET_LINES - 10

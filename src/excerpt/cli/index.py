@@ -15,7 +15,7 @@ from excerpt.errors import ExcerptError
 from excerpt.json_forms import as_data, picked
 from excerpt.known_vaults import check_breadth
 from excerpt.model import BuildReport, Progress, Status
-from excerpt.settings import Ocr, Places, Settings, places, settings_of
+from excerpt.settings import Ocr, Paths, Settings, settings_of, user_paths
 from excerpt.text.display import counted, percent, visible_line
 from excerpt.vault.watched import is_watched
 
@@ -51,7 +51,7 @@ def index_command(
     """
     if progress:
         return _index_with_progress(vault, rebuild, accept_empty, accept_all, ocr)
-    where = places()
+    where = user_paths()
     chosen = chosen_vault(vault)
     settings = _with_ocr(chosen, where) if ocr else settings_of(chosen, where)
     report = build_index(chosen, settings, where, rebuild=rebuild, accept_empty=accept_empty, accept_all=accept_all)
@@ -62,7 +62,7 @@ def index_command(
     return 0
 
 
-def _with_ocr(vault: Path, where: Places) -> Settings:
+def _with_ocr(vault: Path, where: Paths) -> Settings:
     """Turn on OCR in the vault's settings, print the file that was changed, and return the settings."""
     from excerpt.tui.keymap import bindable
     from excerpt.vault.readers.ocr import switch_on
@@ -77,7 +77,7 @@ def _index_with_progress(vault: Path | None, rebuild: bool, accept_empty: bool, 
     try:
         from excerpt.index.build import build
 
-        where = places()
+        where = user_paths()
         chosen = chosen_vault(vault)
         if not accept_all:
             check_breadth(chosen, where)
@@ -127,7 +127,7 @@ def status_command(vault: Path | None, as_json: bool, clear_savings: bool, no_re
     """
     from excerpt.pack.savings import SavingsFile
 
-    where = places()
+    where = user_paths()
     with opened(vault, refresh=not no_refresh) as found:
         chosen, file = found.folder, SavingsFile(where.savings_file(found.folder))
         if clear_savings:
@@ -204,7 +204,7 @@ def learned_command(*, vault: Path | None, clear: bool, as_json: bool) -> int:
     """
     from excerpt.search.usage import UseLog, by_note, written_time
 
-    chosen, where = chosen_vault(vault), places()
+    chosen, where = chosen_vault(vault), user_paths()
     log = UseLog(where.use_file(chosen))
     if clear:
         return _forget(log, as_json)

@@ -113,10 +113,10 @@ def program(ctx: click.Context, plain: bool) -> None:
     """
     ctx.obj = plain
     if ctx.invoked_subcommand != "doctor":  # doctor reports open permissions and closes them with --fix
-        from excerpt.settings import places
+        from excerpt.settings import user_paths
 
         with suppress(RuntimeError):  # no home folder; commands that need one report it
-            close_if_open(places().folders)
+            close_if_open(user_paths().folders)
     if ctx.invoked_subcommand is None:
         prefer_the_screen()
         from excerpt.cli.app import start_last

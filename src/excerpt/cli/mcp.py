@@ -17,7 +17,7 @@ from excerpt.cli.vaults import VaultFolder, last_vault
 from excerpt.errors import ExcerptError
 from excerpt.known_vaults import check_breadth
 from excerpt.processes import excerpt_command, find_program
-from excerpt.settings import open_vault, places
+from excerpt.settings import open_vault, user_paths
 from excerpt.store.address import is_address, read_address
 
 _PORT = 8765
@@ -57,15 +57,15 @@ def mcp_command(
         raise _without_sdk("is not installed")
     for folder in folders:
         if not is_address(str(folder)):
-            check_breadth(open_vault(folder), places())
-    from excerpt.mcp.http import Door, is_loopback, opened
+            check_breadth(open_vault(folder), user_paths())
+    from excerpt.mcp.http import HttpAddress, is_loopback, opened
     from excerpt.mcp.served import ServedVaults
 
-    door = None
+    http_address = None
     if over_http:
         if not is_loopback(host) and token_file is None:
             raise click.UsageError(f"To listen at {host}, give a --token-file with a secret of your own.")
-        door = opened(Door(host, port, token_file or places().token_file, names))
+        http_address = opened(HttpAddress(host, port, token_file or user_paths().token_file, names))
     served = ServedVaults(folders)
     served.watch()  # the watchers start while the SDK loads, which takes most of a second
     try:
@@ -75,12 +75,12 @@ def mcp_command(
             raise
         served.end()
         raise _without_sdk(f"cannot be used: {error}") from error
-    if door is None:
+    if http_address is None:
         if sys.stdin.isatty():
             narrate("waiting for a client on stdin. Agents start it: see --print-config. Ctrl+C ends it.")
         serve_stdio(served, _crash, with_memory=not no_memory)
     else:
-        serve_http(served, door, _crash, with_memory=not no_memory)
+        serve_http(served, http_address, _crash, with_memory=not no_memory)
 
 
 def _without_sdk(why: str) -> ExcerptError:

@@ -13,9 +13,9 @@ import click
 from excerpt.cli.printing import checked_output, for_stdout, narrate, put, save
 from excerpt.cli.vaults import opened, refresh_option, vault_option
 from excerpt.kinds import Format, Scope, Strategy
-from excerpt.known_vaults import vault_around
+from excerpt.known_vaults import vault_of_file
 from excerpt.model import TOO_LARGE, PackResult
-from excerpt.settings import MAX, places
+from excerpt.settings import MAX, user_paths
 from excerpt.text.display import counted, line_range, percent
 
 
@@ -77,7 +77,7 @@ def pack_command(
     with opened(vault, refresh=not no_refresh) as found:
         target = None
         if output is not None and str(output) != "-":
-            target = checked_output(output, lambda file: vault_around(file, found.folder, places(), os.environ))
+            target = checked_output(output, lambda file: vault_of_file(file, found.folder, user_paths(), os.environ))
         packed = found.pack(
             *queries, format=form, template=template, ranked=rank == "score", ids=ids, marks=from_marks, **given
         )

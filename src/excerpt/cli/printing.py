@@ -151,14 +151,14 @@ def _bytes_of(file: Path, size: int, name: str) -> bytes:
 # Write a command's output to a file that the user names.
 
 
-def checked_output(file: Path, vault_around: Callable[[Path], Path | None]) -> Path:
+def checked_output(file: Path, vault_of_file: Callable[[Path], Path | None]) -> Path:
     """Return `file` with all links resolved.
 
     Raises a usage error if it is a folder, or in a vault, which excerpt never writes to.
     """
     try:
         real = file.expanduser().resolve()
-        if vault := vault_around(real):
+        if vault := vault_of_file(real):
             raise click.UsageError(
                 f"{file} is inside the vault {vault}, where excerpt never writes: choose a file elsewhere."
             )

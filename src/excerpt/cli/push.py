@@ -15,7 +15,7 @@ from excerpt.cli.vaults import VaultFolder, build_index, chosen_vault
 from excerpt.errors import ExcerptError
 from excerpt.json_forms import as_data
 from excerpt.model import Progress
-from excerpt.settings import places, settings_of
+from excerpt.settings import settings_of, user_paths
 from excerpt.store.rights import Changes, Right, read_right
 from excerpt.text.display import counted, visible_line
 
@@ -73,7 +73,7 @@ class Pushing:
         from excerpt.store.compare import PushRefusedError
         from excerpt.store.push import Pusher
 
-        where, told = places(), ""
+        where, told = user_paths(), ""
         seconds: float | None = None
         settings = settings_of(self._vault, where)
         pusher: Pusher | None = None
@@ -168,7 +168,7 @@ def push_command(
         raise click.UsageError("--merge keeps what others changed, --mirror does not: give one of them.")
     rules = PushRules(merge, mirror, accept_removals, frozenset(overwrite))
     to = read_address(address)
-    where = places()
+    where = user_paths()
     chosen = chosen_vault(vault)
     settings = settings_of(chosen, where)
     build_index(chosen, settings, where)

@@ -14,7 +14,7 @@ from excerpt.cli.printing import ProgressLine, narrate
 from excerpt.errors import StoreUnusableError, VaultError
 from excerpt.known_vaults import check_breadth, recent_vaults
 from excerpt.model import BuildReport
-from excerpt.settings import Places, Settings, open_vault, places
+from excerpt.settings import Paths, Settings, open_vault, user_paths
 
 if TYPE_CHECKING:
     from excerpt.api import Vault
@@ -68,7 +68,7 @@ def chosen_vault(given: Path | None, *, offer: bool = False) -> Path:
 
     named = last_vault() if given is None else given
     check_folder(named)
-    vault, where = open_vault(named), places()
+    vault, where = open_vault(named), user_paths()
     check_not_in_vault(vault, where)
     for sentence in recognise(where, vault, offer=offer):
         narrate(sentence)
@@ -97,7 +97,7 @@ def last_vault() -> Path:
         if not named.strip():
             raise click.UsageError("$EXCERPT_VAULT is empty: set it to the folder of your notes, or unset it.")
         return Path(named)
-    opened = recent_vaults(places())
+    opened = recent_vaults(user_paths())
     if not opened:
         raise VaultError(
             "No vault was named and none has been opened yet.",
@@ -112,7 +112,7 @@ def last_vault() -> Path:
 def build_index(
     vault: Path,
     settings: Settings,
-    where: Places,
+    where: Paths,
     *,
     rebuild: bool = False,
     accept_empty: bool = False,

@@ -21,7 +21,7 @@ from excerpt.cli.vaults import chosen_vault, vault_option
 from excerpt.errors import ExcerptError, StreamError
 from excerpt.known_vaults import check_breadth
 from excerpt.model import Progress
-from excerpt.settings import places, settings_of
+from excerpt.settings import settings_of, user_paths
 from excerpt.store.address import Address, read_address
 from excerpt.store.compare import PushRules, conflict_sentence
 from excerpt.text.display import visible_line
@@ -47,8 +47,8 @@ def watch_command(vault: Path | None, poll: bool, progress: bool, address: str |
     to = None if address is None else (read_address(address), PushRules(merge=merge))
     if not progress:
         chosen = chosen_vault(vault)
-        check_breadth(chosen, places())
-        with _pushing(chosen, to, _Lines(chosen)) as tell, marked_as_watched(places().watch_folder(chosen)):
+        check_breadth(chosen, user_paths())
+        with _pushing(chosen, to, _Lines(chosen)) as tell, marked_as_watched(user_paths().watch_folder(chosen)):
             _watching(chosen, tell).run(poll=poll)
         return 0
     out = _EventLines()
@@ -56,7 +56,7 @@ def watch_command(vault: Path | None, poll: bool, progress: bool, address: str |
     commands = open(sys.stdin.fileno(), "rb", buffering=0, closefd=False)  # noqa: SIM115
     try:
         chosen = chosen_vault(vault)
-        with _pushing(chosen, to, out) as tell, marked_as_watched(places().watch_folder(chosen)):
+        with _pushing(chosen, to, out) as tell, marked_as_watched(user_paths().watch_folder(chosen)):
             watching = _watching(chosen, tell)
             out.gone = watching.end
             threading.Thread(target=_obey, args=(commands, watching, out), daemon=True).start()
@@ -90,7 +90,7 @@ def _crash(error: Exception) -> str:
 def _watching(vault: Path, tell: Report) -> Watching:
     from excerpt.cli.watching import Watching
 
-    where = places()
+    where = user_paths()
     watching = Watching(
         vault,
         where.index_folder(vault),

@@ -126,9 +126,9 @@ class Facets:
         It is from a property (`created`, `date` and the like) or a date in the file name.
         """
         days = np.array([_days(posixpath.basename(path)) for path in self._paths], np.int64)
-        spoken = {name.replace("-", "").replace("_", ""): name for name in self.properties}
+        format_location = {name.replace("-", "").replace("_", ""): name for name in self.properties}
         for name in reversed(_CREATED):
-            for value, notes in self.properties[spoken[name]].items() if name in spoken else ():
+            for value, notes in self.properties[format_location[name]].items() if name in format_location else ():
                 day = _days(value)
                 if day != UNKNOWN_DAY:
                     days[notes] = day

@@ -15,8 +15,8 @@ from excerpt.corpus.interface import PartialCorpus
 from excerpt.corpus.names import NO_NAMES, NameTerms, fold_name
 from excerpt.corpus.queries import NoteQueries, NoteRow
 from excerpt.corpus.tables import FragmentTable, NoteInfo
+from excerpt.locations import location_of_lines
 from excerpt.model import Fragment, Part, Section
-from excerpt.places import place_in
 
 _DAY_NS = 86_400 * 10**9
 
@@ -99,7 +99,7 @@ class NoteReader:
 
     def place(self, path: str, line_start: int, line_end: int) -> str:
         """Return the place of lines of an attachment, over all its pages; "" in a file without places."""
-        return place_in(self.sections(path), line_start, line_end)
+        return location_of_lines(self.sections(path), line_start, line_end)
 
     def note_text(self, path: str) -> str:
         """Return the note as it was read, with LF line ends. Raises KeyError for an unknown note."""

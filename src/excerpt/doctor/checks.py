@@ -22,7 +22,7 @@ from pathlib import Path, PurePosixPath
 from excerpt import __version__, known_vaults
 from excerpt.errors import ExcerptError, ModelError, SettingsError, VaultError
 from excerpt.processes import program_command
-from excerpt.settings import Places, ScreenSettings, Settings, load_settings, open_vault
+from excerpt.settings import Paths, ScreenSettings, Settings, load_settings, open_vault
 from excerpt.state_files import open_to_others
 from excerpt.text.display import counted
 from excerpt.tui.clipboard import OSC_LIMIT, plan
@@ -136,7 +136,7 @@ def libraries(required: Iterable[str]) -> Iterator[Finding]:
 # The settings files, the embedding model and the tokenizer.
 
 
-def read_settings(where: Places, vault: Path | None) -> tuple[Settings, tuple[Finding, ...]]:
+def read_settings(where: Paths, vault: Path | None) -> tuple[Settings, tuple[Finding, ...]]:
     """Return the settings, as far as their files are readable, and findings about each file."""
     files = [("for all vaults", where.settings_file)]
     if vault is not None:
@@ -208,7 +208,7 @@ _MIN_FREE = 16_000_000
 _ENOUGH_FREE = 100_000_000
 
 
-def folders(where: Places, index: Path | None, index_size: int) -> Iterator[Finding]:
+def folders(where: Paths, index: Path | None, index_size: int) -> Iterator[Finding]:
     """Check the folders of settings, index, memories and state; `index_size` is in bytes."""
     for name, folder in (
         ("Settings", where.config),
@@ -242,7 +242,7 @@ def _writable(name: str, folder: Path) -> Finding:
     return ok(f"{name}: {folder}" + ("" if there == folder else " (does not exist yet; excerpt can create it)"))
 
 
-def _private(where: Places) -> Iterator[Finding]:
+def _private(where: Paths) -> Iterator[Finding]:
     """Check whether other users may read the folders; not on Windows."""
     found = [str(path) for folder in where.folders for path in open_to_others(folder)]
     if found:
@@ -287,7 +287,7 @@ _MAX_WALKED = 100_000
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class VaultCheck:
     """The result of a vault scan; `vault` and `scan` are None if the vault cannot be read."""
 
     findings: tuple[Finding, ...]
@@ -295,23 +295,23 @@ class Seen:
     scan: Scan | None = None
 
 
-def look_at_vault(given: Path, settings: Settings, watches: int | None) -> Seen:
+def look_at_vault(given: Path, settings: Settings, watches: int | None) -> VaultCheck:
     """Check the vault at `given`; `watches` is how many folders the system watches per user, None without a limit."""
     try:
         vault = open_vault(given)
         found = scan(vault, settings.vault)
     except (VaultError, SettingsError) as error:
-        return Seen((problem(error.message, error.hint),))
+        return VaultCheck((problem(error.message, error.hint),))
     findings = [
         _notes(vault, found, settings),
         *_not_read(found),
         *_colliding([file.path for file in found.files]),
         _changes(vault, len(found.folders), watches),
     ]
-    return Seen(tuple(findings), vault, found)
+    return VaultCheck(tuple(findings), vault, found)
 
 
-def orphaned_vaults(where: Places, vault: Path | None) -> Iterator[Finding]:
+def orphaned_vaults(where: Paths, vault: Path | None) -> Iterator[Finding]:
     """Yield findings about memories of vaults that no longer exist, with the command that takes them over."""
     for former in known_vaults.orphaned_vaults(where, vault):
         command = known_vaults.command_for(former, vault if former.is_like else None)

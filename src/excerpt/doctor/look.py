@@ -19,7 +19,7 @@ from excerpt.errors import StoreUnusableError
 from excerpt.index.verify import Fault, Health, RepairPart, Stale
 from excerpt.index.writer import LOCK
 from excerpt.processes import find_program
-from excerpt.settings import Places, Settings
+from excerpt.settings import Paths, Settings
 from excerpt.state_files import file_lock
 from excerpt.store.address import is_address, read_address
 from excerpt.text.display import counted
@@ -153,13 +153,13 @@ class Diagnosis:
         return sum(finding.level == "warning" for group in self.groups for finding in group.findings)
 
 
-def look(given: Path | None, where: Places, tick: Tick, *, quick: bool) -> Diagnosis:
+def look(given: Path | None, where: Paths, tick: Tick, *, quick: bool) -> Diagnosis:
     """Run all checks, with the vault at `given`, a folder or the address of a store. Never raises.
 
     `given` is None if no vault was ever opened.
     """
     settings, of_settings = Settings(), FindingGroup("settings", ())
-    seen = checks.Seen(())
+    seen = checks.VaultCheck(())
     folder: Path | None = None
     health: Health | None = None
 
@@ -228,7 +228,7 @@ def group(name: str, *parts: Callable[[], Iterable[Finding]]) -> FindingGroup:
     return FindingGroup(name, tuple(dict.fromkeys(findings)))
 
 
-def _surroundings(settings: Settings, where: Places) -> Iterator[FindingGroup]:
+def _surroundings(settings: Settings, where: Paths) -> Iterator[FindingGroup]:
     environment = dict(os.environ)
     encoding = getattr(sys.__stdout__, "encoding", None) or "unknown"
     size = checks.terminal_size()
@@ -240,7 +240,7 @@ def _surroundings(settings: Settings, where: Places) -> Iterator[FindingGroup]:
 
 
 def _index(
-    folder: Path, seen: checks.Seen, settings: Settings, tick: Tick, quick: bool
+    folder: Path, seen: checks.VaultCheck, settings: Settings, tick: Tick, quick: bool
 ) -> tuple[Health | None, list[Finding]]:
     from excerpt.index.verify import examine
 

@@ -14,7 +14,7 @@ from excerpt.doctor.checks import named
 from excerpt.doctor.look import Diagnosis
 from excerpt.errors import ExcerptError
 from excerpt.model import BuildReport, Progress
-from excerpt.settings import Places
+from excerpt.settings import Paths
 from excerpt.state_files import close_to_others, open_to_others
 from excerpt.text.display import counted
 
@@ -27,7 +27,7 @@ class Mended:
     left: tuple[str, ...] = ()
 
 
-def mend(found: Diagnosis, where: Places, progress: Callable[[Progress], None]) -> Mended:
+def mend(found: Diagnosis, where: Paths, progress: Callable[[Progress], None]) -> Mended:
     """Remove the access of other users, update the index and rebuild damaged parts of it.
 
     The content of settings, memories and the vault is not changed.

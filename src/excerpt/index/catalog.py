@@ -37,7 +37,7 @@ AT_ONCE = 500
 FragmentRow = tuple[str, int, int, int, int, int, str, bytes, str]
 """id, ordinal, section, first line, last line, tokens, digest, digest of the embedded text, text."""
 
-Placed = tuple[int, int, int]
+FragmentPosition = tuple[int, int, int]
 """The position of a fragment: its key, the number of its note, its first line."""
 
 
@@ -587,7 +587,7 @@ class Catalog:
         found = self.rows("SELECT key FROM fragments INDEXED BY fragments_of_note")
         return np.sort(np.fromiter((row[0] for row in found), np.int64, len(found)))
 
-    def insert(self, note: NoteRows) -> list[Placed]:
+    def insert(self, note: NoteRows) -> list[FragmentPosition]:
         """Insert a note with all its rows; return its fragments, with ascending keys that were never used before."""
         ((last,),) = self.rows("SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'fragments'), 0)")
         keys = list(range(last + 1, last + 1 + len(note.fragments)))

@@ -23,7 +23,7 @@ from whoosh.reading import IndexReader, TermNotFound
 
 from excerpt.corpus.tables import FIELDS, Positions, Rows, TermEntries, TermOccurrences, TermPostings, offsets_of
 from excerpt.index import postings as counted
-from excerpt.index.catalog import Placed
+from excerpt.index.catalog import FragmentPosition
 from excerpt.index.files import DamagedFileError, DerivedFile, check, mark_suspect, seal
 from excerpt.index.postings import Columns, DamagedColumnsError, Inverted, Segment, pack
 from excerpt.index.terms import DOCS, OpenSegment, Term, Vocabulary
@@ -285,7 +285,7 @@ class LexicalWriter:
         return self._write_segment(np.concatenate([s.docs[s.alive] for s in opened]), counted.chain_segments(parts))
 
 
-def placed(fragments: Sequence[Placed]) -> NDArray[np.void]:
+def placed(fragments: Sequence[FragmentPosition]) -> NDArray[np.void]:
     """Return what a segment stores of new fragments besides their words."""
     docs = np.zeros(len(fragments), DOCS)
     for name, values in zip(("key", "note", "line"), zip(*fragments, strict=True), strict=False):

@@ -352,7 +352,7 @@ class Run:
                     self._reap(member)
                 continue
             seconds = self._limits.seconds_for(run.tasks[member.piece.start + member.number])
-            if now - member.since > seconds * self._limits.patience:
+            if now - member.since > seconds * self._limits.wall_time_factor:
                 self._reap(member, overdue=True)
 
     def _reap(self, member: Worker, overdue: bool = False) -> None:

@@ -30,9 +30,9 @@ OUT_OF_MEMORY = 71
 class Limits:
     """The limits for one file.
 
-    `seconds` of CPU, `seconds_per_mb` more per MB and `seconds_per_image` per image that OCR reads; `patience` times as
-    long in wall time, because the machine may be busy and a file remote; `memory`, the MB of data that the process may
-    hold.
+    `seconds` of CPU, `seconds_per_mb` more per MB and `seconds_per_image` per image that OCR reads; `wall_time_factor`
+    times as long in wall time, because the machine may be busy and a file remote; `memory`, the MB of data that the
+    process may hold.
 
     On one core of 2020 a MB of notes takes a second and 40 MB of data, and the strangest text that was found, short
     lines that are each a block, twelve seconds and 350 MB.
@@ -41,7 +41,7 @@ class Limits:
     seconds: float = 20.0
     seconds_per_mb: float = 5.0
     seconds_per_image: float = 20.0
-    patience: float = 5.0
+    wall_time_factor: float = 5.0
     memory: int = 2_000
 
     def seconds_for(self, task: Task) -> float:

@@ -24,8 +24,8 @@ from excerpt.index.catalog import (
     UNFINISHED,
     Catalog,
     DamagedCatalogError,
+    FragmentPosition,
     GivenUp,
-    Placed,
     heading_path_from_row,
     is_damage,
     text_from_row,
@@ -228,7 +228,7 @@ class IndexWriter:
             "SELECT n.id, n.path, n.title, n.language FROM notes n JOIN fragments f ON f.note = n.id"
             " GROUP BY n.id ORDER BY min(f.key)"
         )
-        found: list[Placed] = []
+        found: list[FragmentPosition] = []
         collector = FieldCollector()
         for number, path, title, language in notes:
             self._tick(path)
@@ -238,7 +238,7 @@ class IndexWriter:
                 found, collector = [], FieldCollector()
         self._words.add(placed(found), collector.inverted())
 
-    def _collect(self, collector: FieldCollector, note: int, names: tuple[str, str, str]) -> list[Placed]:
+    def _collect(self, collector: FieldCollector, note: int, names: tuple[str, str, str]) -> list[FragmentPosition]:
         fragments = self.catalog.rows(
             "SELECT f.key, f.line_start, s.heading_path, f.text FROM fragments f"
             " JOIN sections s ON s.note = f.note AND s.ordinal = f.section WHERE f.note = ? ORDER BY f.key",
@@ -281,7 +281,7 @@ class IndexWriter:
         with without_collection(), self.catalog.transaction():
             renames.leave(self.catalog, [path for path in before if path not in inserted])
             gone = self.catalog.remove(before)
-            added: list[Placed] = []
+            added: list[FragmentPosition] = []
             for note in (note for done in prepared for note in done.notes):
                 self._tick(note.path)
                 added += self.catalog.insert(note)

@@ -15,8 +15,8 @@ from excerpt.corpus.interface import Corpus
 from excerpt.corpus.links import names_other_file
 from excerpt.errors import NotFoundError
 from excerpt.json_forms import fields_of
+from excerpt.locations import location_contains
 from excerpt.model import Section
-from excerpt.places import holds
 from excerpt.text.display import counted
 from excerpt.text.frontmatter import read_frontmatter
 from excerpt.text.tokens import open_tokenizer
@@ -73,7 +73,9 @@ def find_section(snapshot: Corpus, path: str, heading: str) -> Section:
     """
     wanted = [_folded(part) for part in heading.split("#") if part.strip()]
     sections = snapshot.sections(path)
-    if placed := next((section for section in sections if section.place and holds(section.place, heading)), None):
+    if placed := next(
+        (section for section in sections if section.place and location_contains(section.place, heading)), None
+    ):
         return placed
     for section in sections:
         above = iter([_folded(part) for part in section.heading_path])

@@ -23,13 +23,13 @@ from excerpt.insight.overview_parts import (
     MainNote,
     Month,
     Overview,
-    Place,
+    SourceLocation,
     Timeline,
 )
 from excerpt.insight.passages import key_passages
 from excerpt.insight.significant import standouts
 from excerpt.insight.themes import GROUPED, themes
-from excerpt.insight.topic import Topic, combined_values, find_topic, place_of
+from excerpt.insight.topic import Topic, combined_values, find_topic, location_of
 from excerpt.kinds import Confidence
 from excerpt.model import Fragment, Section
 from excerpt.search.engine import Engine
@@ -59,34 +59,34 @@ def related_notes(topic: Topic, main: Sequence[MainNote]) -> tuple[LinkedNote, .
     sources, targets = facets.links
     numbers = [facets.numbers[note.place.path] for note in main]
     degrees = np.bincount(sources, minlength=len(table.paths)) + np.bincount(targets, minlength=len(table.paths))
-    joined: dict[int, tuple[list[int], list[int]]] = {}
+    merge_locations: dict[int, tuple[list[int], list[int]]] = {}
     for number in numbers:
         for other in targets[sources == number].tolist():
-            joined.setdefault(other, ([], []))[1].append(number)
+            merge_locations.setdefault(other, ([], []))[1].append(number)
         for other in sources[targets == number].tolist():
-            joined.setdefault(other, ([], []))[0].append(number)
+            merge_locations.setdefault(other, ([], []))[0].append(number)
     for number in numbers:
-        joined.pop(number, None)
+        merge_locations.pop(number, None)
 
     def worth(other: int) -> float:
-        links = sum(map(len, joined[other])) / np.log2(2 + degrees[other])
+        links = sum(map(len, merge_locations[other])) / np.log2(2 + degrees[other])
         return float(links + topic.note_values.get(other, 0.0))
 
-    chosen = sorted(joined, key=lambda other: (-worth(other), other))[:RELATED]
+    chosen = sorted(merge_locations, key=lambda other: (-worth(other), other))[:RELATED]
     found: list[LinkedNote] = []
     for other in chosen:
-        to, by = ([table.paths[number] for number in some] for some in joined[other])
-        found.append(LinkedNote(_place_of_note(topic, other), tuple(to), tuple(by), int(topic.counts[other])))
+        to, by = ([table.paths[number] for number in some] for some in merge_locations[other])
+        found.append(LinkedNote(_location_of_note(topic, other), tuple(to), tuple(by), int(topic.counts[other])))
     return tuple(found)
 
 
-def _place_of_note(topic: Topic, note: int) -> Place:
+def _location_of_note(topic: Topic, note: int) -> SourceLocation:
     """Return the best fragment of a note about the topic; of another note, its first."""
     if note in topic.best_row:
-        return topic.note_place(note)
+        return topic.note_location(note)
     path = topic.snapshot.table.paths[note]
     first = topic.snapshot.note_fragments(path, 0, 0)
-    return place_of(first[0]) if first else Place(path, topic.snapshot.note_info(path).title, 1, 1)
+    return location_of(first[0]) if first else SourceLocation(path, topic.snapshot.note_info(path).title, 1, 1)
 
 
 # --- names ------------------------------------------------------------------------------------------------------------
@@ -104,7 +104,7 @@ class _Named:
     where: dict[int, int]
 
 
-def linked_names(topic: Topic, without: Sequence[Place]) -> tuple[LinkedName, ...]:
+def linked_names(topic: Topic, without: Sequence[SourceLocation]) -> tuple[LinkedName, ...]:
     """Return the names that passages about a topic link to, the most frequent first.
 
     The notes `without` and notes about the topic itself are left out: the rest are related people, places and things.
@@ -132,7 +132,7 @@ def linked_names(topic: Topic, without: Sequence[Place]) -> tuple[LinkedName, ..
             path=None if one.note is None else topic.snapshot.table.paths[one.note],
             notes=len(one.where),
             overall=max(everywhere, len(one.where)),
-            place=_place_of_line(topic, *next(iter(one.where.items()))),
+            place=_location_of_line(topic, *next(iter(one.where.items()))),
         )
         for one, everywhere in chosen[:NAMES]
     )
@@ -201,9 +201,9 @@ def _is_in(line: int, spans: Sequence[tuple[int, int]]) -> bool:
     return at >= 0 and line < spans[at][1]
 
 
-def _place_of_line(topic: Topic, note: int, line: int) -> Place:
+def _location_of_line(topic: Topic, note: int, line: int) -> SourceLocation:
     path = topic.snapshot.table.paths[note]
-    return Place(path, topic.snapshot.note_info(path).title, line, line)
+    return SourceLocation(path, topic.snapshot.note_info(path).title, line, line)
 
 
 def _bare(target: str) -> str:
@@ -236,7 +236,7 @@ def main_notes(topic: Topic) -> tuple[MainNote, ...]:
     topic.fragments([topic.best_row[note] for note, _ in first])
     return tuple(
         MainNote(
-            place=topic.note_place(note),
+            place=topic.note_location(note),
             fragments=int(topic.counts[note]),
             of=int(topic.sizes[note]),
             share=int(topic.counts[note]) / total,
@@ -262,7 +262,7 @@ def key_sections(topic: Topic, passages: Iterable[KeyPassage]) -> tuple[KeySecti
     found: list[KeySection] = []
 
     def add(fragment: Fragment, first: int, last: int) -> None:
-        place = Place(fragment.path, fragment.title, first, last, fragment.heading_path)
+        place = SourceLocation(fragment.path, fragment.title, first, last, fragment.heading_path)
         held = sum(_holds(place, one) for one in fragments.values())
         found.append(KeySection(place, held, _tokens(topic, place), worth[fragment.path, fragment.section]))
 
@@ -292,7 +292,7 @@ def _section_of(topic: Topic, fragment: Fragment) -> tuple[Section, bool]:
     return sections[fragment.section], _is_part(sections[fragment.section], sections.values())
 
 
-def _holds(place: Place, fragment: Fragment) -> bool:
+def _holds(place: SourceLocation, fragment: Fragment) -> bool:
     return place.path == fragment.path and place.line_start <= fragment.line_start <= place.line_end
 
 
@@ -308,7 +308,7 @@ def _is_nested(section: Section, path: str, chosen: Iterable[KeySection]) -> boo
     return any(one.line_start <= section.line_end and section.line_start <= one.line_end for one in places)
 
 
-def _tokens(topic: Topic, place: Place) -> int:
+def _tokens(topic: Topic, place: SourceLocation) -> int:
     (parts,) = topic.snapshot.parts([(place.path, 0, None)])
     return sum(part.tokens for part in parts if place.line_start <= part.line_start <= place.line_end)
 
@@ -398,7 +398,7 @@ def _timeline(topic: Topic, name: str, days: Mapping[int, date]) -> Timeline:
     for note, day in days.items():
         of_month.setdefault(f"{day.year:04}-{day.month:02}", []).append(note)
     topic.fragments([topic.best_row[notes[0]] for notes in of_month.values()])
-    months = tuple(Month(month, len(notes), topic.note_place(notes[0])) for month, notes in sorted(of_month.items()))
+    months = tuple(Month(month, len(notes), topic.note_location(notes[0])) for month, notes in sorted(of_month.items()))
     return Timeline(name, months, len(topic.note_order) - len(days))
 
 

@@ -14,7 +14,7 @@ from excerpt.kinds import Confidence
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SourceLocation:
     """A location. `title` is the note's; `fragment_id` is empty if the lines are no fragment's.
 
     `kind` and `place` are those of an attachment, see Fragment.
@@ -38,7 +38,7 @@ class MainNote:
     such fragments, 0 to 1; `of` is the number of its fragments. `worth` ranks it, 1 for the first.
     """
 
-    place: Place
+    place: SourceLocation
     fragments: int
     of: int
     share: float
@@ -52,7 +52,7 @@ class KeySection:
     It has its lines, the number of its fragments that are about the topic or among the first hits, and its tokens.
     """
 
-    place: Place
+    place: SourceLocation
     fragments: int
     tokens: int
     worth: float
@@ -66,7 +66,7 @@ class LinkedNote:
     its own fragments are about the topic.
     """
 
-    place: Place
+    place: SourceLocation
     links_to: tuple[str, ...]
     linked_from: tuple[str, ...]
     fragments: int
@@ -99,7 +99,7 @@ class Standout:
     overall_of: int
     g2: float
     filter: str
-    place: Place
+    place: SourceLocation
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ class LinkedName:
     path: str | None
     notes: int
     overall: int
-    place: Place
+    place: SourceLocation
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ class Theme:
     fragments: int
     notes: int
     share: float
-    place: Place
+    place: SourceLocation
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,7 @@ class Month:
 
     month: str
     notes: int
-    place: Place
+    place: SourceLocation
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +161,7 @@ class KeyPassage:
     there.
     """
 
-    place: Place
+    place: SourceLocation
     text: str
     cut_before: bool
     cut_after: bool

@@ -10,8 +10,8 @@ from html import unescape
 import numpy as np
 import numpy.typing as npt
 
-from excerpt.insight.overview_parts import KeyPassage, Place
-from excerpt.insight.topic import Topic, place_of
+from excerpt.insight.overview_parts import KeyPassage, SourceLocation
+from excerpt.insight.topic import Topic, location_of
 from excerpt.model import Fragment
 from excerpt.text.words import terms_of
 
@@ -179,9 +179,9 @@ def _considered(topic: Topic) -> list[int]:
 
 
 def _passage(topic: Topic, place: int, fragment: Fragment, told: _Passage) -> KeyPassage:
-    whole = place_of(fragment)
+    whole = location_of(fragment)
     return KeyPassage(
-        place=Place(whole.path, whole.title, told.first, told.last, whole.heading_path, whole.fragment_id),
+        place=SourceLocation(whole.path, whole.title, told.first, told.last, whole.heading_path, whole.fragment_id),
         text=told.text,
         cut_before=told.cut_before,
         cut_after=told.cut_after,
@@ -232,8 +232,8 @@ def _told(fragment: Fragment, topic: Topic, language: str, count: Count) -> _Pas
     last, text = first, _shortened(sentences[first].text, count)
     for place in range(first + 1, len(sentences)):
         longer = f"{text} {sentences[place].text}"
-        goes_on = sentences[last].whole and sentences[place].whole and not text.endswith("…")
-        if not goes_on or count(longer) > TOKENS:
+        continues = sentences[last].whole and sentences[place].whole and not text.endswith("…")
+        if not continues or count(longer) > TOKENS:
             break
         last, text = place, longer
     return _Passage(

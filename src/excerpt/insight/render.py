@@ -22,7 +22,7 @@ from excerpt.insight.overview_parts import (
     MainNote,
     Month,
     Overview,
-    Place,
+    SourceLocation,
     Standout,
     Theme,
     Timeline,
@@ -164,21 +164,21 @@ def _timeline(months: Sequence[Month]) -> tuple[str, ...]:
     )
 
 
-def _named(place: Place) -> str:
+def _named(place: SourceLocation) -> str:
     """Return a note's path, with its title if that differs from the file name."""
     stem = PurePosixPath(place.path).stem
     return f"{_path(place)}" if place.title == stem else f"{visible_line(place.title)} {_path(place)}"
 
 
-def _below(place: Place) -> str:
+def _below(place: SourceLocation) -> str:
     return visible_line(_JOINED.join(place.heading_path[-_HEADINGS:]) or place.title)
 
 
-def _path(place: Place) -> str:
+def _path(place: SourceLocation) -> str:
     return _code(place.path)
 
 
-def _lines(place: Place) -> str:
+def _lines(place: SourceLocation) -> str:
     return _code(location(place.path, place.line_start, place.line_end, place.place))
 
 

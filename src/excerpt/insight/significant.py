@@ -80,7 +80,7 @@ def standouts(topic: Topic) -> tuple[Standout, ...]:
             overall_of=vault,
             g2=round(g2, 3),
             filter=_filter(one),
-            place=topic.note_place(one.notes[0]),
+            place=topic.note_location(one.notes[0]),
         )
         for g2, one in _different(scored)
     )

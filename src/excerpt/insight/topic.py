@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from excerpt.corpus.facets import Label
 from excerpt.corpus.interface import Corpus
-from excerpt.insight.overview_parts import Place
+from excerpt.insight.overview_parts import SourceLocation
 from excerpt.kinds import Confidence, Strategy
 from excerpt.model import Fragment
 from excerpt.search.engine import Answer, Engine, Ranking, count_matching
@@ -103,10 +103,10 @@ class Topic:
         """
         said = combined_values(self.best_notes.tolist(), self.scores.tolist())
         pointed_at, focus = self._pointed_at(), self.counts / np.maximum(self.sizes, 1)
-        worth = {note: one + (FOCUS + POINTED_AT * pointed_at[note]) * focus[note] for note, one in said.items()}
-        highest = max(worth.values(), default=1.0)
-        ordered = sorted(worth, key=lambda note: (-round(worth[note], 6), note))
-        return {note: float(worth[note] / highest) for note in ordered}
+        value = {note: one + (FOCUS + POINTED_AT * pointed_at[note]) * focus[note] for note, one in said.items()}
+        highest = max(value.values(), default=1.0)
+        ordered = sorted(value, key=lambda note: (-round(value[note], 6), note))
+        return {note: float(value[note] / highest) for note in ordered}
 
     @cached_property
     def sizes(self) -> npt.NDArray[np.intp]:
@@ -157,17 +157,17 @@ class Topic:
             self._read.update(zip(missing, self.snapshot.fragments(keys), strict=True))
         return [self._read[row] for row in rows]
 
-    def place(self, row: int) -> Place:
+    def place(self, row: int) -> SourceLocation:
         """Return the location of the fragment in a row."""
-        return place_of(self.fragments([row])[0])
+        return location_of(self.fragments([row])[0])
 
-    def note_place(self, note: int) -> Place:
+    def note_location(self, note: int) -> SourceLocation:
         """Return the location of the best fragment of a note about the topic."""
         return self.place(self.best_row[note])
 
 
-def place_of(fragment: Fragment) -> Place:
-    return Place(
+def location_of(fragment: Fragment) -> SourceLocation:
+    return SourceLocation(
         path=fragment.path,
         title=fragment.title,
         line_start=fragment.line_start,
@@ -191,7 +191,7 @@ def combined_values(groups: Sequence[Group], scores: Sequence[float]) -> dict[Gr
         sums[group] = sums.get(group, 0.0) + share * score
         shares[group] = share * HALVED
     highest = max(sums.values(), default=1.0) or 1.0
-    return {group: worth / highest for group, worth in sorted(sums.items(), key=lambda item: -item[1])}
+    return {group: value / highest for group, value in sorted(sums.items(), key=lambda item: -item[1])}
 
 
 def find_topic(engine: Engine, text: str) -> Topic:

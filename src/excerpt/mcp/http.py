@@ -34,7 +34,7 @@ _SESSION_SECONDS = 1_800.0  # without a request or an open stream
 
 
 @dataclass(frozen=True, slots=True)
-class Door:
+class HttpAddress:
     """Where the server listens, and who may connect.
 
     `token_file` contains the token, `names` are the host names that clients use besides the loopback ones.
@@ -112,29 +112,32 @@ class NeedsToken:
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """A listening socket with its `Door`, and the token that clients must send."""
+    """A listening socket with its `HttpAddress`, and the token that clients must send."""
 
-    door: Door
+    http_address: HttpAddress
     token: str
     listener: socket.socket
 
 
-def opened(door: Door) -> Listener:
+def opened(http_address: HttpAddress) -> Listener:
     """Read the token and start to listen.
 
     Raises SettingsError for an unusable token, ExcerptError for a port that is taken.
     """
-    return Listener(door, token_in(door.token_file, make=is_loopback(door.host)), _listening(door))
+    return Listener(
+        http_address, token_in(http_address.token_file, make=is_loopback(http_address.host)), _listening(http_address)
+    )
 
 
-def _listening(door: Door) -> socket.socket:
-    """Return a socket that listens at `door`. Raises ExcerptError if the port is taken or not permitted."""
+def _listening(http_address: HttpAddress) -> socket.socket:
+    """Return a socket that listens at `http_address`. Raises ExcerptError if the port is taken or not permitted."""
     try:
-        family = socket.getaddrinfo(door.host, door.port, type=socket.SOCK_STREAM)[0][0]
-        return socket.create_server((door.host, door.port), family=family)
+        family = socket.getaddrinfo(http_address.host, http_address.port, type=socket.SOCK_STREAM)[0][0]
+        return socket.create_server((http_address.host, http_address.port), family=family)
     except OSError as error:
         raise ExcerptError(
-            f"Cannot listen at {door.host}:{door.port}: {error.strerror or error}.", "Name another --port."
+            f"Cannot listen at {http_address.host}:{http_address.port}: {error.strerror or error}.",
+            "Name another --port.",
         ) from error
 
 
@@ -145,9 +148,9 @@ async def serve(server: MCPServer[Any], opened: Listener) -> None:
 
     from excerpt.mcp.connections import TimedProtocol
 
-    door, port = opened.door, opened.listener.getsockname()[1]
-    told = f"[{door.host}]" if ":" in door.host else door.host
-    named = dict.fromkeys(("127.0.0.1", "localhost", "[::1]", told, *door.names))
+    http_address, port = opened.http_address, opened.listener.getsockname()[1]
+    told = f"[{http_address.host}]" if ":" in http_address.host else http_address.host
+    named = dict.fromkeys(("127.0.0.1", "localhost", "[::1]", told, *http_address.names))
     security = TransportSecuritySettings(
         allowed_hosts=[each for name in named for each in (name, f"{name}:{port}")],
         allowed_origins=[f"{scheme}://{name}:{port}" for name in named for scheme in ("http", "https")],
@@ -166,6 +169,6 @@ async def serve(server: MCPServer[Any], opened: Listener) -> None:
         access_log=False,
         timeout_graceful_shutdown=_SECONDS_TO_END,
     )
-    sys.stderr.write(f"excerpt: serving at http://{told}:{port}{PATH}; the token is in {door.token_file}\n")
+    sys.stderr.write(f"excerpt: serving at http://{told}:{port}{PATH}; the token is in {http_address.token_file}\n")
     sys.stderr.flush()
     await uvicorn.Server(config).serve(sockets=[opened.listener])

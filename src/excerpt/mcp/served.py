@@ -21,7 +21,7 @@ import excerpt
 from excerpt.errors import ExcerptError, IndexBusyError, IndexUnusableError, NotFoundError, VaultError
 from excerpt.indexing_process import IndexingProcess
 from excerpt.known_vaults import names_apart
-from excerpt.settings import places
+from excerpt.settings import user_paths
 from excerpt.store.address import is_address, read_address
 from excerpt.text.display import counted, visible_line
 from excerpt.vault.watched import is_watched
@@ -235,7 +235,7 @@ class ServedVault:
             sys.stderr.write(f"excerpt: {visible_line(sentence)}\n")
 
     def _is_watched(self) -> bool:
-        return self.indexing.is_running or is_watched(places().watch_folder(self.vault.folder))
+        return self.indexing.is_running or is_watched(user_paths().watch_folder(self.vault.folder))
 
     def _is_building(self, state: IndexingState) -> bool:
         """Return whether a newer generation may appear soon, from our process or another one that watches the vault."""

@@ -210,8 +210,8 @@ def _time(value: object) -> str:
         return ""
 
 
-def _utc(moment: datetime) -> str:
-    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+def _utc(snapshot_time: datetime) -> str:
+    aware = snapshot_time if snapshot_time.tzinfo else snapshot_time.replace(tzinfo=UTC)
     return aware.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 

@@ -371,9 +371,9 @@ def _first_day(since: str, today: date) -> date:
     return period[0]
 
 
-def _day(moment: str) -> date:
+def _day(snapshot_time: str) -> date:
     """Return the local day of a memory's time; a time at midnight UTC was written as a mere day, and stays."""
-    then = datetime.fromisoformat(moment)
+    then = datetime.fromisoformat(snapshot_time)
     if then.time() == time.min:
         return then.date()
     with suppress(OverflowError, OSError, ValueError):  # what this system's clock does not know
@@ -390,8 +390,8 @@ def _tell(facets: Facets, memories: Sequence[Memory | None]) -> None:
     facets.paths = tuple("" if source is None else fold(f"/{source.path}") for source in sources)
 
 
-def _nanoseconds(moment: str) -> int:
-    seconds = int(datetime.fromisoformat(moment).timestamp())
+def _nanoseconds(snapshot_time: str) -> int:
+    seconds = int(datetime.fromisoformat(snapshot_time).timestamp())
     return max(-LAST_SECOND, min(seconds, LAST_SECOND)) * 1_000_000_000
 
 

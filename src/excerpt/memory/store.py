@@ -139,12 +139,12 @@ class MemoryStore:
         """Keep `text` as a new memory. It is on disk when this returns."""
         if not text.strip():
             raise MemoryUnusableError("There is no text to remember.", "Select a fragment or type a thought.")
-        moment = now()
+        snapshot_time = now()
         with self._writing():
             while True:
                 identity = "m" + secrets.token_hex(5)
-                memory = stored(Memory(identity, text, tuple(tags), why, moment, moment, source, query))
-                name = f"{moment[:10]}-{_slug(memory.text)}-{identity}.md"
+                memory = stored(Memory(identity, text, tuple(tags), why, snapshot_time, snapshot_time, source, query))
+                name = f"{snapshot_time[:10]}-{_slug(memory.text)}-{identity}.md"
                 if _write_new(self.folder / name, render_memory(memory)):
                     return memory
 

@@ -30,7 +30,7 @@ among the hits of its note, counted from 1, to the power of _BY_NOTE: found on t
 docs/design/packs.md)."""
 _NEW_WORDS = 0.5
 """What a hit gains, as a share, if it has all the words of the query and no better hit has any."""
-LEADING = 15
+MAX_PRIMARY_HITS = 15
 """As many hits, those worth most, go in before any context, and before any weaker hit: of 606 questions 16 have their
 target first in hits 11 to 15, and none has it beside one of the first ten."""
 GRAIN = 2.0**-22
@@ -64,9 +64,9 @@ def hit_values(hits: Sequence[Hit]) -> list[float]:
     return found
 
 
-def primary_value(worth: float) -> float:
+def primary_value(value: float) -> float:
     """Return the value of a leading hit, as a multiple of GRAIN."""
-    return max(int(worth / GRAIN), _MIN_GRAINS) * GRAIN
+    return max(int(value / GRAIN), _MIN_GRAINS) * GRAIN
 
 
 @lru_cache(maxsize=_WORDS_REMEMBERED)
@@ -122,10 +122,10 @@ class Costs:
         """Tokens of the line ends and headings between two fragments that follow each other."""
         return self._between(*note.parts(before, after))
 
-    def above(self, stretch: LineSpan, note: OpenNote) -> int:
+    def above(self, line_span: LineSpan, note: OpenNote) -> int:
         """Tokens of the heading that a section or a note begins with."""
-        first = note.parts(stretch.first, stretch.first)[0]
-        return self._headings(first, 1) if stretch.line_start < first.line_start else 0
+        first = note.parts(line_span.first, line_span.first)[0]
+        return self._headings(first, 1) if line_span.line_start < first.line_start else 0
 
     def written(self, text: str) -> int:
         """Tokens of a text as a source's."""
@@ -257,8 +257,8 @@ class _Marked:
     without one; and, if the unit is in no pack, whether the previous one was in one.
     """
 
-    lacking_goes_on: _Marks
-    having_goes_on: _Marks
+    lacking_continues: _Marks
+    having_continues: _Marks
     had_lacked: _Marks
     closed: _Marks
 
@@ -277,7 +277,7 @@ class _Step:
             opened = _shifted(out, unit.opening, unit.value)
             closed = having > out if any_having else nothing
             after_out = np.maximum(having, out) if any_having else out
-            had_lacked = lacking_goes_on = having_goes_on = nothing
+            had_lacked = lacking_continues = having_continues = nothing
             if unit.asked:
                 entered = opened
                 if any_lacking:
@@ -286,21 +286,21 @@ class _Step:
                     entered = np.maximum(going, entered)
                 if any_having:
                     going = _shifted(having, unit.following, unit.value)
-                    having_goes_on = going >= entered
+                    having_continues = going >= entered
                     entered = np.maximum(going, entered)
                 lacking, having = none, entered
                 any_lacking, any_having = False, True
             else:
                 if any_lacking:
                     going = _shifted(lacking, unit.following, unit.value)
-                    lacking_goes_on = going > opened
+                    lacking_continues = going > opened
                     opened = np.maximum(going, opened)
                 lacking, any_lacking = opened, True
                 if any_having:
                     having = _shifted(having, unit.following, unit.value)
-                    having_goes_on = ~nothing
+                    having_continues = ~nothing
             out = after_out
-            self.marks.append(_Marked(lacking_goes_on, having_goes_on, had_lacked, closed))
+            self.marks.append(_Marked(lacking_continues, having_continues, had_lacked, closed))
         self.closed = having > out
         after = np.maximum(having, out)
         self.taken = np.full(len(before), -1, np.int16)
@@ -324,9 +324,9 @@ class _Step:
                 if mark.closed[cost]:
                     state, last = "having", number - 1
                 continue
-            goes_on = (mark.having_goes_on if state == "having" else mark.lacking_goes_on)[cost]
-            lacked = state == "having" and not goes_on and mark.had_lacked[cost]
-            if goes_on or lacked:
+            continues = (mark.having_continues if state == "having" else mark.lacking_continues)[cost]
+            lacked = state == "having" and not continues and mark.had_lacked[cost]
+            if continues or lacked:
                 state = "lacking" if lacked else state
                 cost -= unit.following
             else:
@@ -413,21 +413,21 @@ class Choices:
     def _run(self, first: int, last: int) -> DraftPack:
         made = self._made.get((first, last))
         if made is None:
-            stretch = self._stretch(first, last)
-            made = self._pack(stretch, [each for each in self.candidate.wanted if each.within(stretch)])
+            line_span = self._line_span(first, last)
+            made = self._pack(line_span, [each for each in self.candidate.wanted if each.within(line_span)])
             self._made[first, last] = made
         return made
 
     def parts(self, room: int) -> Iterator[tuple[LineSpan, float, DraftPack]]:
         """Parts of the best hit's fragment that cost no more than `room`, smallest first, with their shares of it."""
-        for stretch, share in parts_of_block(self.candidate.best):
-            made = self._pack(stretch, self.candidate.wanted[:1])
+        for line_span, share in parts_of_block(self.candidate.best):
+            made = self._pack(line_span, self.candidate.wanted[:1])
             if made.cost > room:
                 break
-            yield stretch, share, made
+            yield line_span, share, made
 
-    def _pack(self, stretch: LineSpan, wanted: Sequence[HitSpan]) -> DraftPack:
-        pack = pack_of(stretch, wanted, self.note)
+    def _pack(self, line_span: LineSpan, wanted: Sequence[HitSpan]) -> DraftPack:
+        pack = pack_of(line_span, wanted, self.note)
         cost = self.costs.frame(2, pack) + self.costs.written(pack.text)
         return DraftPack(pack, tuple(each.hit for each in wanted), cost)
 
@@ -449,11 +449,11 @@ class Choices:
         asked = [unit.opening for unit in self.chain.units if unit.asked]
         return min(asked + [option.cost for option in self.chain.options]) <= budget
 
-    def _stretch(self, first: int, last: int) -> LineSpan:
+    def _line_span(self, first: int, last: int) -> LineSpan:
         """Return the requested range if it has just these fragments; else the fragments and the lines between them."""
-        for stretch in (self.candidate.stretch, *(each.stretch for each in self.candidate.wanted)):
-            if (stretch.first, stretch.last) == (first, last):
-                return stretch
+        for line_span in (self.candidate.line_span, *(each.line_span for each in self.candidate.wanted)):
+            if (line_span.first, line_span.last) == (first, last):
+                return line_span
         return spanning(self.note, first, last, Scope.NEIGHBORS if first < last else Scope.NONE)
 
 
@@ -470,7 +470,7 @@ def choices(
     asked = {each.hit.fragment.ordinal for each in candidate.wanted}
     inside = [costs.fragments(*ordinals, note) for ordinals in pieces]
     headings = [0, *(costs.between(before[1], after[0], note) for before, after in pairwise(pieces))]
-    stretches = [candidate.stretch, *(each.stretch for each in candidate.wanted)]
+    stretches = [candidate.line_span, *(each.line_span for each in candidate.wanted)]
     above = {each.first: costs.above(each, note) for each in stretches}
     units = tuple(
         Unit(
@@ -482,8 +482,8 @@ def choices(
         for ordinals, tokens, between in zip(pieces, inside, headings, strict=True)
     )
     inner = tuple(inner_stretches(candidate.best)) if cuts_fragment else ()
-    worth = primary_value(candidate.wanted[0].worth * (1 - _CUT))
-    options = tuple(Option(frame + costs.lines(each.line_start, each.line_end, note), worth) for each in inner)
+    value = primary_value(candidate.wanted[0].value * (1 - _CUT))
+    options = tuple(Option(frame + costs.lines(each.line_start, each.line_end, note), value) for each in inner)
     return Choices(candidate, note, costs, pieces, UnitChain(units, options), inner)
 
 
@@ -495,14 +495,14 @@ def shrunk(offered: Sequence[Choices], room: int) -> list[Choices]:
     share of the fragment, and others by their value.
     """
     first = offered[0]
-    worth = first.candidate.wanted[0].worth
-    scale = 0.5 * _CUT * worth / sum(unit.value for each in offered for unit in each.chain.units)
+    value = first.candidate.wanted[0].value
+    scale = 0.5 * _CUT * value / sum(unit.value for each in offered for unit in each.chain.units)
     stretches: list[LineSpan] = []
     options: list[Option] = []
-    for stretch, share, made in first.parts(room):
-        stretches.append(stretch)
+    for line_span, share, made in first.parts(room):
+        stretches.append(line_span)
         cost = max([made.cost, *(option.cost for option in options[-1:])])
-        options.append(Option(cost, worth * (1 - 2 * _CUT + scale * share)))
+        options.append(Option(cost, value * (1 - 2 * _CUT + scale * share)))
     scaled = [
         replace(each, chain=UnitChain(tuple(replace(unit, value=unit.value * scale) for unit in each.chain.units)))
         for each in offered
@@ -516,17 +516,17 @@ def _values(candidate: Candidate, note: OpenNote, said: Collection[str], beside:
 
     Context and weaker hits are multiplied by `beside`; the text of another hit adds nothing as context.
     """
-    stretch = candidate.stretch
-    parts = note.parts(stretch.first, stretch.last)
+    line_span = candidate.line_span
+    parts = note.parts(line_span.first, line_span.last)
     values = dict.fromkeys((part.ordinal for part in parts), 0.0)
     context = [part.ordinal for part in parts if part.digest not in said]
     for each in candidate.wanted:
         own = each.hit.fragment.ordinal
         for ordinal in context:
-            if each.stretch.first <= ordinal <= each.stretch.last:
-                share = _CONTEXT[each.stretch.scope] / (ordinal - own) ** 2
-                values[ordinal] += beside * share * min(each.worth, _MAX_WIDENED)
-        values[own] += each.worth if each.leading else beside * each.worth
+            if each.line_span.first <= ordinal <= each.line_span.last:
+                share = _CONTEXT[each.line_span.scope] / (ordinal - own) ** 2
+                values[ordinal] += beside * share * min(each.value, _MAX_WIDENED)
+        values[own] += each.value if each.is_primary else beside * each.value
     return values
 
 
@@ -535,18 +535,18 @@ def _pieces(candidate: Candidate) -> Iterator[_Ordinals]:
 
     So there are few pieces even in a long note.
     """
-    at = candidate.stretch.first
+    at = candidate.line_span.first
     hits = sorted({each.hit.fragment.ordinal for each in candidate.wanted})
     for hit in hits:
         between = hit - at
-        before = 0 if at == candidate.stretch.first else between - between // 2
+        before = 0 if at == candidate.line_span.first else between - between // 2
         sizes = [*_doubling(before), *reversed(list(_doubling(between - before)))]
         for size in sizes:
             yield at, at + size - 1
             at += size
         yield hit, hit
         at = hit + 1
-    for size in _doubling(candidate.stretch.last + 1 - at):
+    for size in _doubling(candidate.line_span.last + 1 - at):
         yield at, at + size - 1
         at += size
 

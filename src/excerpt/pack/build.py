@@ -14,7 +14,7 @@ from typing import Concatenate, Generic, ParamSpec
 from excerpt.kinds import Scope, Stopped, Strategy
 from excerpt.model import TOO_LARGE, Fragment, Hit, LeftOut, Pack, PackResult, Result
 from excerpt.pack.budget import (
-    LEADING,
+    MAX_PRIMARY_HITS,
     Choices,
     ChosenUnits,
     Costs,
@@ -69,9 +69,9 @@ class Gathering:
     def add_hits(self, hits: Sequence[Hit], duplicate: DuplicateRule) -> None:
         """Add the first hits of a ranking up to the limit; copies and dropped ones do not count."""
         asking = self._without_dropped(hits[: self.settings.limit * HITS_PER_PACKED])
-        worth = hit_values(asking)
-        least = min(nlargest(LEADING, worth), default=0.0)
-        self._add(asking, worth, least, self.settings.limit, duplicate)
+        values = hit_values(asking)
+        least = min(nlargest(MAX_PRIMARY_HITS, values), default=0.0)
+        self._add(asking, values, least, self.settings.limit, duplicate)
 
     def add_marks(self, marked: Sequence[str], hits: Sequence[Hit]) -> None:
         """Add all marked fragments, with the query's spans if it found them. A marked near copy goes in.
@@ -97,12 +97,12 @@ class Gathering:
         return kept
 
     def _add(
-        self, hits: Sequence[Hit], worth: Sequence[float], least: float, limit: int, duplicate: DuplicateRule
+        self, hits: Sequence[Hit], values: Sequence[float], least: float, limit: int, duplicate: DuplicateRule
     ) -> None:
         self.notes.read(
             reading(hit.fragment, self._scope(hit.fragment), self.settings.neighbors) for hit in hits[:limit]
         )
-        for hit, value in zip(hits, worth, strict=True):
+        for hit, value in zip(hits, values, strict=True):
             if not limit:
                 self.is_limited = True
                 break
@@ -117,12 +117,12 @@ class Gathering:
                     self._leave_out(fragment, f"{why} {twin.path}:{line_range(twin.line_start, twin.line_end)}")
                 continue
             self._by_digest[fragment.digest] = fragment
-            stretch = expand(fragment, note, self._scope(fragment), self.settings.neighbors, self.overrides.dropped)
+            line_span = expand(fragment, note, self._scope(fragment), self.settings.neighbors, self.overrides.dropped)
             found = replace(hit, fragment=fragment)
             if value >= least:
-                self.wanted.append(HitSpan(found, stretch, primary_value(value), leading=True))
+                self.wanted.append(HitSpan(found, line_span, primary_value(value), is_primary=True))
             else:
-                self.wanted.append(HitSpan(found, stretch, value, leading=False))
+                self.wanted.append(HitSpan(found, line_span, value, is_primary=False))
             limit -= 1
 
     def _scope(self, fragment: Fragment) -> Scope:
@@ -187,8 +187,8 @@ def build_pack(
     offered, choice = _offered(gathered.wanted, notes, costs), _NOTHING
     if settings.budget > 0:  # a caller asks for 0 to learn what surrounds a pack
         offered, choice = _choose(offered, settings.budget, costs, in_order)
-        alone = [each.alone(notes[each.stretch.path]) for each in gathered.wanted]
-        if any(each.stretch != hit.stretch for each, hit in zip(gathered.wanted, alone, strict=True)):
+        alone = [each.alone(notes[each.line_span.path]) for each in gathered.wanted]
+        if any(each.line_span != hit.line_span for each, hit in zip(gathered.wanted, alone, strict=True)):
             # Token counts do not add up exactly: the hits alone are tried too, so that context never displaces a hit.
             by_hits = _choose(_offered(alone, notes, costs), settings.budget, costs, in_order)
             offered, choice = max((offered, choice), by_hits, key=lambda tried: tried[1].value)
@@ -234,7 +234,7 @@ def _offered(wanted: Sequence[HitSpan], notes: SourceNotes, costs: Costs) -> lis
     """Return what may be taken of each candidate, best first."""
     said = {each.hit.fragment.digest for each in wanted}
     return [
-        choices(each, notes[each.stretch.path], costs, said=said, hits=len(wanted), cuts_fragment=place == 0)
+        choices(each, notes[each.line_span.path], costs, said=said, hits=len(wanted), cuts_fragment=place == 0)
         for place, each in enumerate(merge(wanted))
     ]
 

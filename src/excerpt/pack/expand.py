@@ -12,9 +12,9 @@ from functools import lru_cache
 from itertools import pairwise
 
 from excerpt.kinds import BlockKind, Scope
+from excerpt.locations import location_of_lines
 from excerpt.model import Block, Entry, Fragment, Hit, Pack, Span
 from excerpt.pack.source import OpenNote, Range
-from excerpt.places import place_in
 from excerpt.text.fragments import digest_of_text, note_id
 from excerpt.text.words import WIDE_CHARACTERS, fold
 
@@ -56,17 +56,17 @@ def expand(fragment: Fragment, note: OpenNote, scope: Scope, neighbors: int, dro
     or the whole note below its frontmatter. A note without headings gives neighbours instead of a section. The range
     ends before a fragment that is `dropped`.
     """
-    stretch = _expanded(fragment, note, scope, neighbors)
+    line_span = _expanded(fragment, note, scope, neighbors)
     if not dropped:
-        return stretch
+        return line_span
     first = last = fragment.ordinal
-    ids = {part.ordinal: part.id for part in note.parts(stretch.first, stretch.last)}
-    while first > stretch.first and ids[first - 1] not in dropped:
+    ids = {part.ordinal: part.id for part in note.parts(line_span.first, line_span.last)}
+    while first > line_span.first and ids[first - 1] not in dropped:
         first -= 1
-    while last < stretch.last and ids[last + 1] not in dropped:
+    while last < line_span.last and ids[last + 1] not in dropped:
         last += 1
-    if (first, last) == (stretch.first, stretch.last):
-        return stretch
+    if (first, last) == (line_span.first, line_span.last):
+        return line_span
     return spanning(note, first, last, Scope.NEIGHBORS if first < last else Scope.NONE)
 
 
@@ -104,27 +104,27 @@ def _lines(note: OpenNote, line_start: int, line_end: int, scope: Scope, section
 
 @dataclass(frozen=True, slots=True)
 class HitSpan:
-    """A hit, its requested range and its value; `leading` if it goes in before any context."""
+    """A hit, its requested range and its value; `is_primary` if it goes in before any context."""
 
     hit: Hit
-    stretch: LineSpan
-    worth: float
-    leading: bool
+    line_span: LineSpan
+    value: float
+    is_primary: bool
 
     def alone(self, note: OpenNote) -> HitSpan:
         """Return the same hit without context."""
         own = self.hit.fragment.ordinal
-        return replace(self, stretch=spanning(note, own, own, Scope.NONE))
+        return replace(self, line_span=spanning(note, own, own, Scope.NONE))
 
-    def within(self, stretch: LineSpan) -> bool:
-        return stretch.first <= self.hit.fragment.ordinal <= stretch.last
+    def within(self, line_span: LineSpan) -> bool:
+        return line_span.first <= self.hit.fragment.ordinal <= line_span.last
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """A range that may become a pack, and the hits that asked for it, best first."""
 
-    stretch: LineSpan
+    line_span: LineSpan
     wanted: tuple[HitSpan, ...]
 
     @property
@@ -138,17 +138,17 @@ def merge(wanted: Sequence[HitSpan]) -> list[Candidate]:
     `wanted` is best first, and so is the result, by each candidate's best hit. No fragment is in two candidates.
     """
     folder_closeness = sorted(
-        enumerate(wanted), key=lambda item: (item[1].stretch.path, item[1].stretch.first, item[0])
+        enumerate(wanted), key=lambda item: (item[1].line_span.path, item[1].line_span.first, item[0])
     )
     groups: list[tuple[LineSpan, list[int]]] = []
     for rank, each in folder_closeness:
-        if groups and _meet(groups[-1][0], each.stretch):
+        if groups and _meet(groups[-1][0], each.line_span):
             whole, ranks = groups.pop()
-            groups.append((_union(whole, each.stretch), [*ranks, rank]))
+            groups.append((_union(whole, each.line_span), [*ranks, rank]))
         else:
-            groups.append((each.stretch, [rank]))
+            groups.append((each.line_span, [rank]))
     groups.sort(key=lambda group: min(group[1]))
-    return [Candidate(stretch, tuple(wanted[rank] for rank in sorted(ranks))) for stretch, ranks in groups]
+    return [Candidate(line_span, tuple(wanted[rank] for rank in sorted(ranks))) for line_span, ranks in groups]
 
 
 def _meet(before: LineSpan, after: LineSpan) -> bool:
@@ -180,9 +180,9 @@ _SOME_DAY = "2000-01-01"  # as long as any
 def draft(candidate: Candidate, note: OpenNote) -> Pack:
     """Return the pack of a whole candidate with the text of the best hit alone, to measure its frame."""
     fragment = candidate.best.fragment
-    cut = candidate.stretch.scope in _WHOLE
+    cut = candidate.line_span.scope in _WHOLE
     return _pack(
-        candidate.stretch,
+        candidate.line_span,
         candidate.wanted,
         note,
         text=fragment.text,
@@ -192,14 +192,14 @@ def draft(candidate: Candidate, note: OpenNote) -> Pack:
     )
 
 
-def pack_of(stretch: LineSpan, wanted: Sequence[HitSpan], note: OpenNote) -> Pack:
+def pack_of(line_span: LineSpan, wanted: Sequence[HitSpan], note: OpenNote) -> Pack:
     """Return the pack of a range, without blank lines at its ends, with the hits in it, best first.
 
     Its tokens are not counted yet.
     """
-    first, last = stretch.line_start, stretch.line_end
+    first, last = line_span.line_start, line_span.line_end
     text = note.text(first, last)
-    lines = text[stretch.skipped[0] : len(text) - stretch.skipped[1]].split("\n")
+    lines = text[line_span.skipped[0] : len(text) - line_span.skipped[1]].split("\n")
     while not lines[0].strip():
         del lines[0]
         first += 1
@@ -207,7 +207,7 @@ def pack_of(stretch: LineSpan, wanted: Sequence[HitSpan], note: OpenNote) -> Pac
         del lines[-1]
         last -= 1
     text = "\n".join(lines)
-    trimmed = replace(stretch, line_start=first, line_end=last)
+    trimmed = replace(line_span, line_start=first, line_end=last)
     cut = _cut_above(trimmed, wanted, note), _cut_below(trimmed, wanted, note)
     return _pack(trimmed, wanted, note, text=text, digest=digest_of_text(text), modified=note.modified, cut=cut)
 
@@ -215,24 +215,24 @@ def pack_of(stretch: LineSpan, wanted: Sequence[HitSpan], note: OpenNote) -> Pac
 _WHOLE = (Scope.SECTION, Scope.NOTE)
 
 
-def _cut_above(stretch: LineSpan, wanted: Sequence[HitSpan], note: OpenNote) -> bool:
+def _cut_above(line_span: LineSpan, wanted: Sequence[HitSpan], note: OpenNote) -> bool:
     """Return whether the fragment, section or note continues above but did not fit.
 
     Fewer neighbours are no cut: they are as many as fitted.
     """
-    missing = any(each.stretch.first < stretch.first for each in wanted if each.stretch.scope in _WHOLE)
-    own = note.parts(stretch.first, stretch.first)[0]
-    return missing or stretch.line_start > own.line_start or stretch.skipped[0] > 0
+    missing = any(each.line_span.first < line_span.first for each in wanted if each.line_span.scope in _WHOLE)
+    own = note.parts(line_span.first, line_span.first)[0]
+    return missing or line_span.line_start > own.line_start or line_span.skipped[0] > 0
 
 
-def _cut_below(stretch: LineSpan, wanted: Sequence[HitSpan], note: OpenNote) -> bool:
-    missing = any(each.stretch.last > stretch.last for each in wanted if each.stretch.scope in _WHOLE)
-    own = note.parts(stretch.last, stretch.last)[0]
-    return missing or stretch.line_end < own.line_end or stretch.skipped[1] > 0
+def _cut_below(line_span: LineSpan, wanted: Sequence[HitSpan], note: OpenNote) -> bool:
+    missing = any(each.line_span.last > line_span.last for each in wanted if each.line_span.scope in _WHOLE)
+    own = note.parts(line_span.last, line_span.last)[0]
+    return missing or line_span.line_end < own.line_end or line_span.skipped[1] > 0
 
 
 def _pack(
-    stretch: LineSpan,
+    line_span: LineSpan,
     wanted: Sequence[HitSpan],
     note: OpenNote,
     *,
@@ -244,21 +244,21 @@ def _pack(
     hit = wanted[0].hit
     fragment = hit.fragment
     heading_path = fragment.heading_path
-    if stretch.scope is Scope.NOTE:
+    if line_span.scope is Scope.NOTE:
         heading_path = ()
-    elif stretch.section is not None:
-        heading_path = next(each.heading_path for each in note.sections if each.ordinal == stretch.section)
-    span = f"o:{stretch.first}-{stretch.last}" if stretch.section is None else f"s:{stretch.section}"
+    elif line_span.section is not None:
+        heading_path = next(each.heading_path for each in note.sections if each.ordinal == line_span.section)
+    span = f"o:{line_span.first}-{line_span.last}" if line_span.section is None else f"s:{line_span.section}"
     return Pack(
         id=f"{note_id(note.path)}:{span}",
         path=note.path,
         title=fragment.title,
         heading_path=heading_path,
-        line_start=stretch.line_start,
-        line_end=stretch.line_end,
-        scope=stretch.scope,
+        line_start=line_span.line_start,
+        line_end=line_span.line_end,
+        scope=line_span.scope,
         entry=Entry(fragment.id, fragment.ordinal, hit.score, fragment.heading_path),
-        fragment_ids=tuple(part.id for part in note.parts(stretch.first, stretch.last)),
+        fragment_ids=tuple(part.id for part in note.parts(line_span.first, line_span.last)),
         text=text,
         tokens=0,
         digest=digest,
@@ -266,7 +266,7 @@ def _pack(
         cut_below=cut[1],
         modified=modified,
         kind=fragment.kind,
-        place=place_in(note.sections, stretch.line_start, stretch.line_end) if fragment.place else "",
+        place=location_of_lines(note.sections, line_span.line_start, line_span.line_end) if fragment.place else "",
     )
 
 
@@ -326,7 +326,7 @@ def parts_of_block(hit: Hit) -> Iterator[tuple[LineSpan, float]]:
         levels.append([(inside[a][0], inside[b][1]) for a, b in _growing(centre, len(inside), reach)])
         within = inside[centre]
     for start, end in (part for level in reversed(levels) for part in level):
-        yield _stretch(hit.fragment, start, end), (end - start) / len(text)
+        yield _line_span(hit.fragment, start, end), (end - start) / len(text)
 
 
 @lru_cache(maxsize=_BLOCKS_REMEMBERED)
@@ -399,7 +399,7 @@ def _start(piece: _Piece) -> int:
     return piece[0]
 
 
-def _stretch(fragment: Fragment, start: int, end: int) -> LineSpan:
+def _line_span(fragment: Fragment, start: int, end: int) -> LineSpan:
     """Return the lines that a part of the fragment is in, and the characters left out of the first and the last."""
     text = fragment.text
     while start and unicodedata.category(text[start]).startswith("M"):  # it belongs to the character before

@@ -273,15 +273,15 @@ class Engine:
 
     def weigh(self, query: Query, evidence: Evidence, found: Candidates, wanted: Strategy, pool: int) -> Answer:
         """Score the candidates of one query; if there is nothing to rank by, list `pool` of the allowed rows."""
-        leader = self._leader(wanted, evidence, found)
-        scored = self._scored(wanted, leader, found)
+        primary = self._leader(wanted, evidence, found)
+        scored = self._scored(wanted, primary, found)
         # Nothing to rank by: filters alone, half a word in quotation marks, signs.
         unranked = query.phrases or not evidence.words
         if evidence.allowed is not None and unranked and not (scored.scores > 0).any():
             rows = newest_first(evidence.allowed, self.snapshot)
-            return Answer(leader, evidence, listed(rows[:pool]), None, marks_of(evidence))
+            return Answer(primary, evidence, listed(rows[:pool]), None, marks_of(evidence))
         judgement = judge(evidence, found, scored.rows)
-        return Answer(leader, evidence, scored, judgement, marks_of(evidence))
+        return Answer(primary, evidence, scored, judgement, marks_of(evidence))
 
     @staticmethod
     def _leader(wanted: Strategy, evidence: Evidence, found: Candidates) -> Strategy:
@@ -291,11 +291,11 @@ class Engine:
             meaning_found=bool(found.signals[:, SIGNALS.index("meaning")].any()),
         )
 
-    def _scored(self, wanted: Strategy, leader: Strategy, found: Candidates) -> Scored:
+    def _scored(self, wanted: Strategy, primary: Strategy, found: Candidates) -> Scored:
         notes = self.snapshot.table.notes[found.rows]
         if self._settings.search.fusion is Fusion.RRF and wanted in (Strategy.AUTO, Strategy.HYBRID):
             return add_name(reciprocal(found.rows, found.signals), found.named, notes)
-        weights = weights_for(leader) if wanted is Strategy.AUTO else WEIGHTS[leader]
+        weights = weights_for(primary) if wanted is Strategy.AUTO else WEIGHTS[primary]
         scored = weighted(found.rows, found.signals, weights, notes)
         # What does not match is not brought up by a boost: rows without a score are left out before any is added.
         scored = scored.of_rows(np.flatnonzero(scored.scores > 0))

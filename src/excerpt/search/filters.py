@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from excerpt.corpus.facets import UNKNOWN_DAY, Facets, Ints
 from excerpt.corpus.interface import Corpus
-from excerpt.places import number_of
+from excerpt.locations import number_of
 from excerpt.search.lexical import NO_ROWS, Rows
 from excerpt.search.proximity import Asked, rows_of, rows_with
 from excerpt.search.query import Filter, FilterKind, Query, page_range
@@ -107,9 +107,9 @@ def _rows_named(wanted: Filter, snapshot: Corpus, asked: Asked) -> Rows:
     words = asked(wanted.value)
     words = [word for word in words if not word.whole] or words
     fields = FIELDS[wanted.kind]
-    goes_on = wanted.open and not wanted.negated
+    continues = wanted.open and not wanted.negated
     found = [
-        _rows_with_word(word, snapshot, fields, goes_on=goes_on and number == len(words) - 1)
+        _rows_with_word(word, snapshot, fields, continues=continues and number == len(words) - 1)
         for number, word in enumerate(words)
     ]
     return reduce(np.intersect1d, found) if found else NO_ROWS
@@ -122,12 +122,12 @@ def _rows_on(wanted: Filter, snapshot: Corpus) -> Rows:
     return np.flatnonzero(np.isin(snapshot.lexical.keys, np.array(keys, np.int64))).astype(np.int32)
 
 
-def _rows_with_word(word: QueryWord, snapshot: Corpus, fields: Sequence[str], *, goes_on: bool) -> Rows:
+def _rows_with_word(word: QueryWord, snapshot: Corpus, fields: Sequence[str], *, continues: bool) -> Rows:
     reader = snapshot.lexical
     # As it is typed too: of a word with accents another stem may be kept ("résumé", "resume").
     begun = fold(word.surface)
     found = [reader.postings(field, term).rows for field in fields for term in {*word.terms, begun}]
-    if goes_on and not any(map(len, found)):
+    if continues and not any(map(len, found)):
         found = [reader.postings(field, term).rows for field in fields for term in reader.terms(field, begun)]
     return np.unique(np.concatenate([NO_ROWS, *found]))
 
@@ -137,20 +137,22 @@ def _rows_with_word(word: QueryWord, snapshot: Corpus, fields: Sequence[str], *,
 
 def _notes_of(wanted: Filter, facets: Facets, today: date) -> Ints | Flags:
     """Return the notes that a filter matches, as numbers or flags, regardless of negation."""
-    value, goes_on = wanted.value, wanted.open and not wanted.negated
+    value, continues = wanted.value, wanted.open and not wanted.negated
     meant: Mapping[FilterKind, Callable[[], Ints | Flags]] = {
-        FilterKind.TAG: lambda: _called(facets.tags, fold(value.lstrip("#")).strip("/"), goes_on=goes_on),
-        FilterKind.PATH: lambda: _at_path(facets.paths, value, goes_on=goes_on),
-        FilterKind.FOLDER: lambda: _in_folder(facets.paths, value, goes_on=goes_on),
+        FilterKind.TAG: lambda: _called(facets.tags, fold(value.lstrip("#")).strip("/"), continues=continues),
+        FilterKind.PATH: lambda: _at_path(facets.paths, value, continues=continues),
+        FilterKind.FOLDER: lambda: _in_folder(facets.paths, value, continues=continues),
         FilterKind.FILE: lambda: _having((path[path.rfind("/") + 1 :] for path in facets.paths), value),
         FilterKind.MODIFIED: lambda: _in_time(facets.modified, period_of(value, today)),
         FilterKind.CREATED: lambda: _in_days(facets.created, period_of(value, today)),
         FilterKind.DATE: lambda: _dated(facets, period_of(value, today)),
-        FilterKind.PROPERTY: lambda: _with_value(facets.properties.get(wanted.name, {}), value, today, goes_on=goes_on),
-        FilterKind.LINK: lambda: _linking(facets, _named(facets, value, goes_on=goes_on)),
-        FilterKind.FROM: lambda: _linked(facets, _named(facets, value, goes_on=goes_on)),
-        FilterKind.KIND: lambda: _called(facets.kinds, fold(value), goes_on=goes_on),
-        FilterKind.SOURCE: lambda: _from_source(facets.paths, value, goes_on=goes_on),
+        FilterKind.PROPERTY: lambda: _with_value(
+            facets.properties.get(wanted.name, {}), value, today, continues=continues
+        ),
+        FilterKind.LINK: lambda: _linking(facets, _named(facets, value, continues=continues)),
+        FilterKind.FROM: lambda: _linked(facets, _named(facets, value, continues=continues)),
+        FilterKind.KIND: lambda: _called(facets.kinds, fold(value), continues=continues),
+        FilterKind.SOURCE: lambda: _from_source(facets.paths, value, continues=continues),
         # Only who can look at the sources knows what is stale.
         FilterKind.IS: lambda: np.ones(len(facets.paths), np.bool_),
     }
@@ -167,9 +169,9 @@ def _linked(facets: Facets, notes: Ints) -> Ints:
     return targets[np.isin(sources, notes)]
 
 
-def _called(names: Mapping[str, Ints], name: str, *, goes_on: bool) -> Ints:
+def _called(names: Mapping[str, Ints], name: str, *, continues: bool) -> Ints:
     found = names.get(name)
-    if found is not None or not goes_on:
+    if found is not None or not continues:
         return NO_ROWS if found is None else found
     return _all(notes for known, notes in names.items() if known.startswith(name))
 
@@ -178,7 +180,7 @@ def _all(found: Iterable[Ints]) -> Ints:
     return np.concatenate([NO_ROWS, *found])
 
 
-def _at_path(paths: Sequence[str], wanted: str, *, goes_on: bool) -> Flags:
+def _at_path(paths: Sequence[str], wanted: str, *, continues: bool) -> Flags:
     """Return the paths that match `wanted`, as `_having` does, with the vault's root for a leading slash.
 
     After `=` comes a whole path, or a folder's with a final slash, in which an asterisk is literal.
@@ -186,12 +188,12 @@ def _at_path(paths: Sequence[str], wanted: str, *, goes_on: bool) -> Flags:
     if not wanted.startswith("="):
         return _having(paths, wanted)
     place = fold(wanted[1:])
-    if place.endswith("/") or goes_on:
+    if place.endswith("/") or continues:
         return np.array([path.startswith(place) for path in paths], np.bool_)
     return np.array([path == place for path in paths], np.bool_)
 
 
-def _in_folder(paths: Sequence[str], wanted: str, *, goes_on: bool) -> Flags:
+def _in_folder(paths: Sequence[str], wanted: str, *, continues: bool) -> Flags:
     """Return which folded paths are in a folder of this name, or below one.
 
     A leading slash is the vault's root, and an asterisk matches anything.
@@ -210,14 +212,14 @@ def _in_folder(paths: Sequence[str], wanted: str, *, goes_on: bool) -> Flags:
         return np.array([known[folder] for folder in folders], np.bool_)
 
     whole = called(f"{name}/")
-    return called(name) if goes_on and not whole.any() else whole
+    return called(name) if continues and not whole.any() else whole
 
 
-def _from_source(paths: Sequence[str], wanted: str, *, goes_on: bool) -> Flags:
+def _from_source(paths: Sequence[str], wanted: str, *, continues: bool) -> Flags:
     """Which of the folded paths are that of a note, called as links call it, or lie in a folder, by its whole path."""
     place = fold(wanted.strip().removeprefix("./").strip("/"))
     whole = np.array([is_from(path[1:], place) for path in paths], np.bool_)
-    return np.array([f"/{place}" in path for path in paths], np.bool_) if goes_on and not whole.any() else whole
+    return np.array([f"/{place}" in path for path in paths], np.bool_) if continues and not whole.any() else whole
 
 
 def is_from(path: str, place: str) -> bool:
@@ -250,7 +252,7 @@ def _in_order(name: str, parts: Sequence[str]) -> bool:
     return True
 
 
-def _named(facets: Facets, value: str, *, goes_on: bool) -> Ints:
+def _named(facets: Facets, value: str, *, continues: bool) -> Ints:
     """Return the note that a link with this target means from the vault's root, else those with this title or alias."""
     target = value.strip()
     if target.startswith("[["):
@@ -258,7 +260,7 @@ def _named(facets: Facets, value: str, *, goes_on: bool) -> Ints:
     path = facets.targets.resolve(target, "") if target else None
     if path:
         return np.array([facets.numbers[path]], np.int32)
-    return _called(facets.names, " ".join(fold(target).split()), goes_on=goes_on)
+    return _called(facets.names, " ".join(fold(target).split()), continues=continues)
 
 
 # --- times ------------------------------------------------------------------------------------------------------------
@@ -311,7 +313,7 @@ _LETTER = rf"[^\W_{WIDE_CHARACTERS}]"
 Holds = Callable[[str], bool]
 
 
-def _with_value(values: Mapping[str, Ints], wanted: str, today: date, *, goes_on: bool) -> Ints:
+def _with_value(values: Mapping[str, Ints], wanted: str, today: date, *, continues: bool) -> Ints:
     """Return the notes whose values have `wanted` as whole words, or are dates in the period it means.
 
     After `>`, `>=`, `<` and `<=`, or around `..`, it is a number or date to compare with; after `=` it is the whole
@@ -328,7 +330,7 @@ def _with_value(values: Mapping[str, Ints], wanted: str, today: date, *, goes_on
     exact = _where(values, _reads(looked_for, whole=True))
     if period := period_of(looked_for, today):
         return np.union1d(exact, _where(values, lambda value: _is_in(value, period)))
-    return exact if len(exact) or not goes_on else _where(values, _reads(looked_for, whole=False))
+    return exact if len(exact) or not continues else _where(values, _reads(looked_for, whole=False))
 
 
 def _where(values: Mapping[str, Ints], holds: Holds) -> Ints:

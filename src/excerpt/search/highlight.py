@@ -47,7 +47,7 @@ _ANYTHING = ("",)
 _NOTHING = re.compile(r"(?!)")
 
 Piece = tuple[str, int, int]
-Stretches = list[tuple[int, int]]
+SpanList = list[tuple[int, int]]
 
 
 class SpanFinder:
@@ -59,7 +59,7 @@ class SpanFinder:
         self._shortest: tuple[str, ...] = ()
         self._longer: tuple[str, ...] = ()
         self._going_on: tuple[str, ...] = ()
-        self._known: dict[tuple[str, str], Stretches] = {}
+        self._known: dict[tuple[str, str], SpanList] = {}
         self._words: dict[str, dict[str, bool | str]] = {}
 
     def find(self, text: str, terms: frozenset[str], language: str) -> tuple[Span, ...]:
@@ -82,7 +82,7 @@ class SpanFinder:
         found += _characters(text, frozenset(term for term in terms if _WIDE.search(term)), language)
         return merged(found)
 
-    def _in_plain(self, text: str, language: str) -> Stretches:
+    def _in_plain(self, text: str, language: str) -> SpanList:
         """In English without accents, where only what begins like a term is looked at."""
         lowered = text.lower()
         without_bonds = lowered.translate(_WITHOUT_BONDS)
@@ -91,7 +91,7 @@ class SpanFinder:
             return self._in_tokens(text, _tokens_like(self._shortest).finditer(lowered), language)
         going_on = _ANYTHING if _spelled_otherwise(self._longer, lowered, without_bonds) else self._going_on
         find, letters_to_end, known = lowered.find, _LETTERS_TO_END.match, self._words.setdefault(language, {})
-        found: Stretches = []
+        found: SpanList = []
         for beginning in self._shortest:
             at = find(beginning)
             while at >= 0:
@@ -120,10 +120,10 @@ class SpanFinder:
         # Most are other words, with a beginning somewhere in them: told without stemming.
         return word.lower().startswith(self._shortest) and stem(word, language) in self._terms
 
-    def _in_tokens(self, text: str, tokens: Iterable[re.Match[str]], language: str) -> Stretches:
+    def _in_tokens(self, text: str, tokens: Iterable[re.Match[str]], language: str) -> SpanList:
         return [stretch for token in tokens for stretch in self._spans_in(text, token.start(), token.end(), language)]
 
-    def _spans_in(self, text: str, start: int, end: int, language: str) -> Stretches:
+    def _spans_in(self, text: str, start: int, end: int, language: str) -> SpanList:
         """Return where the terms are in one token."""
         token = text[start:end].rstrip(_EDGES)
         known = self._known.get((language, token))
@@ -211,14 +211,14 @@ def _before_joiners(beginning: str) -> list[str]:
     return [beginning, *(beginning[:at] for at, character in enumerate(beginning) if at and character in _JOINERS)]
 
 
-def _characters(text: str, terms: frozenset[str], language: str) -> Stretches:
+def _characters(text: str, terms: frozenset[str], language: str) -> SpanList:
     """Return where n-grams of a script without spaces are in a text."""
     if not terms:
         return []
     whole = unicodedata.normalize("NFKC", text)
     single = text if whole == text else list(map(_normal, text))
     if single is text or "".join(single) == whole:
-        found: Stretches = []
+        found: SpanList = []
         for size in range(1, _LONGEST_GROUP + 1):
             groups = map("".join, zip(*(single[i:] for i in range(size)), strict=False))
             found += [(i, i + size) for i, group in enumerate(groups) if group in terms]
@@ -234,7 +234,7 @@ def _normal(character: str) -> str:
     return unicodedata.normalize("NFKC", character)
 
 
-def merged(stretches: Stretches) -> tuple[Span, ...]:
+def merged(stretches: SpanList) -> tuple[Span, ...]:
     """Return ranges as spans, ascending, overlapping and adjacent ones merged."""
     spans: list[Span] = []
     first = last = -1

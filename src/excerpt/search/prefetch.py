@@ -8,7 +8,7 @@ from datetime import date
 import numpy as np
 
 from excerpt.corpus.interface import CandidateQuery, Corpus
-from excerpt.places import number_of
+from excerpt.locations import number_of
 from excerpt.search.evidence import analyze_text, trust_in_meaning
 from excerpt.search.filters import FIELDS, notes_allowed
 from excerpt.search.lexical import Word, WordIndex

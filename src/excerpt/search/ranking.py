@@ -198,10 +198,10 @@ def active_strategy(strategy: Strategy, *, words_found: bool, meaning_found: boo
     return strategy
 
 
-def weights_for(leader: Strategy) -> Weights:
+def weights_for(primary: Strategy) -> Weights:
     """Return auto's weights for this primary strategy."""
     hybrid = WEIGHTS[Strategy.HYBRID]
-    own = _OWN.get(leader)
+    own = _OWN.get(primary)
     return hybrid if own is None else replace(hybrid, **{own: getattr(hybrid, own) + PRIMARY_WEIGHT})
 
 

@@ -31,7 +31,7 @@ from textual.widgets import Button, Input
 
 from excerpt.errors import ExcerptError, SettingsError
 from excerpt.known_vaults import DEMO, name_among_recent, remember_vault
-from excerpt.settings import Places, Settings
+from excerpt.settings import Paths, Settings
 from excerpt.store.address import Address
 from excerpt.tui.bindings import (
     OpensDialogs,
@@ -113,7 +113,7 @@ class ExcerptApp(App[None], inherit_bindings=False):
         self,
         vault: Path | None,
         settings: Settings,
-        places: Places,
+        user_paths: Paths,
         environment: Mapping[str, str] | None = None,
         said: str = "",
         *,
@@ -130,15 +130,15 @@ class ExcerptApp(App[None], inherit_bindings=False):
         self._vault = vault
         self._store = store
         self._settings = settings
-        self._places = places
+        self._user_paths = user_paths
         self._shell = shell
         self._said = said
         self._opened = 0
-        self._session = NEW if vault is None else session_of(vault, settings, places)
+        self._session = NEW if vault is None else session_of(vault, settings, user_paths)
         keymap, self._problems = usable(settings.screen.keys)
         self.set_keymap(textual_keymap(keymap))
         use_keys(keymap)
-        self._themes = ThemeController(places.config / "themes")
+        self._themes = ThemeController(user_paths.config / "themes")
         self._show_first_theme(settings.screen.theme)
         keep_alt_keys()
         self._sent = SentParts()
@@ -159,7 +159,7 @@ class ExcerptApp(App[None], inherit_bindings=False):
         return MainScreen(
             self._vault,
             self._settings,
-            self._places,
+            self._user_paths,
             self._shell,
             self._session,
             use_settings=self.use_settings,
@@ -193,7 +193,7 @@ class ExcerptApp(App[None], inherit_bindings=False):
 
     async def _name_apart(self, vault: Path) -> None:
         """Set the vault's name in the tab bar so that it differs from recent vaults of the same name."""
-        name = await asyncio.to_thread(name_among_recent, self._places, vault)
+        name = await asyncio.to_thread(name_among_recent, self._user_paths, vault)
         for screen in self.screen_stack:
             if isinstance(screen, MainScreen) and screen.vault == vault:
                 for bar in screen.query(TabBar):  # none if the app is being left
@@ -204,7 +204,7 @@ class ExcerptApp(App[None], inherit_bindings=False):
 
         if isinstance(self.screen, VaultChooser):
             return
-        chooser = VaultChooser(self._places, self._shell, current=self._listed, said=self._said)
+        chooser = VaultChooser(self._user_paths, self._shell, current=self._listed, said=self._said)
         self.push_screen(chooser, self._chosen)
 
     @property
@@ -225,7 +225,7 @@ class ExcerptApp(App[None], inherit_bindings=False):
             await before.keep_all()
         if opening.vault != DEMO:
             listed = opening.vault if opening.store is None else Path(opening.store.text)
-            await asyncio.to_thread(remember_vault, self._places, listed)
+            await asyncio.to_thread(remember_vault, self._user_paths, listed)
         # Plain mode, once on, stays on in other vaults.
         screen = replace(opening.settings.screen, plain=opening.settings.screen.plain or self._settings.screen.plain)
         settings = replace(opening.settings, screen=screen)
@@ -303,7 +303,7 @@ class ExcerptApp(App[None], inherit_bindings=False):
 
     async def _keep_theme(self, name: str) -> None:
         try:
-            file = await asyncio.to_thread(keep_theme, self._places, self._vault, name)
+            file = await asyncio.to_thread(keep_theme, self._user_paths, self._vault, name)
         except SettingsError as error:
             self.notify(f"{error} {name} stays until you quit.", title=error.title, severity="error", markup=False)
             return
@@ -566,7 +566,7 @@ def check_terminal(environment: Mapping[str, str]) -> None:
 
 
 def run_app(
-    vault: Path | None, settings: Settings, places: Places, said: str = "", store: Address | None = None
+    vault: Path | None, settings: Settings, user_paths: Paths, said: str = "", store: Address | None = None
 ) -> None:
     """Run the app on a vault until the user leaves; without a vault it asks for one.
 
@@ -574,7 +574,7 @@ def run_app(
     the terminal cannot show the app, and any unexpected exception that ended it.
     """
     check_terminal(os.environ)
-    app = ExcerptApp(vault, settings, places, said=said, store=store)
+    app = ExcerptApp(vault, settings, user_paths, said=said, store=store)
     app.run()
     if app.defect is not None:
         raise app.defect

@@ -24,7 +24,7 @@ from excerpt.text.display import counted
 
 if TYPE_CHECKING:
     from excerpt.model import PackResult
-    from excerpt.settings import Places
+    from excerpt.settings import Paths
     from excerpt.tui.messages import CopyRequested
 
 OSC_LIMIT = 74_994
@@ -247,10 +247,10 @@ class Copier:
     """
 
     def __init__(
-        self, vault: Path, places: Places, environment: Mapping[str, str], send: Callable[[str], None]
+        self, vault: Path, user_paths: Paths, environment: Mapping[str, str], send: Callable[[str], None]
     ) -> None:
-        self._savings_file = places.savings_file(vault)
-        self._folder = places.copies_folder()
+        self._savings_file = user_paths.savings_file(vault)
+        self._folder = user_paths.copies_folder()
         self._environment = environment
         self._send = send
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from excerpt.errors import ExcerptError, StoreUnusableError
-from excerpt.settings import Places, Settings
+from excerpt.settings import Paths, Settings
 from excerpt.store.address import Address
 from excerpt.tui.messages import Failure, IndexOpened
 from excerpt.tui.request_thread import (
@@ -67,7 +67,7 @@ class EngineWorker:
     def __init__(
         self,
         vault: Path,
-        places: Places,
+        user_paths: Paths,
         settings: Settings,
         loop: EventLoop,
         store: Address | None = None,
@@ -75,8 +75,8 @@ class EngineWorker:
         """Prepare the worker; with a `store` the engine answers from that instead of an index."""
         self._vault = vault
         self._store = store
-        self._places = places
-        self._folder = places.index_folder(vault)
+        self._user_paths = user_paths
+        self._folder = user_paths.index_folder(vault)
         self._settings = settings
         self._loop = loop
         self._requests = RequestThread("engine", loop, on_rest=_trim_memory, on_end=self._close_snapshots)
@@ -214,7 +214,7 @@ class EngineWorker:
         from excerpt.search.usage import UseLog
 
         if self._use is None:
-            self._use = UseLog(self._places.use_file(self._vault))
+            self._use = UseLog(self._user_paths.use_file(self._vault))
         old = self._engine.snapshot if self._engine is not None else None
         with self._changed:
             is_repeat, self._other_settings = self._other_settings, False

@@ -19,7 +19,7 @@ from textual.widgets.input import Selection
 from excerpt.errors import ExcerptError
 from excerpt.known_vaults import DEMO
 from excerpt.pack.selection import read_marks, write_marks
-from excerpt.settings import Places, Settings
+from excerpt.settings import Paths, Settings
 from excerpt.store.address import Address
 from excerpt.text.display import counted, visible_line
 from excerpt.tui.bindings import OpensDialogs, bindings
@@ -120,7 +120,7 @@ class MainScreen(PromptScreen):
         self,
         vault: Path,
         settings: Settings,
-        places: Places,
+        user_paths: Paths,
         environment: Mapping[str, str],
         session: Session = NEW,
         *,
@@ -136,32 +136,32 @@ class MainScreen(PromptScreen):
         super().__init__()
         self.vault = vault
         self.store = store
-        self._places = places
+        self._user_paths = user_paths
         self._environment = dict(environment)
         self._settings_used = use_settings
         self.index = IndexController(
-            vault, settings, places, loop=self, notify=self.notify, show=self.show_index, store=store
+            vault, settings, user_paths, loop=self, notify=self.notify, show=self.show_index, store=store
         )
-        self.memories = MemoryController(vault, settings, places, loop=self)
-        self._settings = SettingsController(vault, settings, places)
+        self.memories = MemoryController(vault, settings, user_paths, loop=self)
+        self._settings = SettingsController(vault, settings, user_paths)
         self._programs = Programs(vault, self._environment, notify=self.notify, suspend=self.app.suspend)
         self._session = SessionController(
-            places.session_file(vault), session, self._failure_notice("Your place cannot be saved")
+            user_paths.session_file(vault), session, self._failure_notice("Your place cannot be saved")
         )
         self._use = UseRecorder(
-            places.use_file(vault),
+            user_paths.use_file(vault),
             self._failure_notice("Your use of notes cannot be saved"),
             on=settings.search.boosts.use,
         )
         self._marks = StateKeeper(
-            places.marks_file(vault),
+            user_paths.marks_file(vault),
             read_marks,
             write_marks,
             self._failure_notice("Your marks cannot be saved"),
         )
         self._queries = QueryStore(
-            places.history_file(vault),
-            places.saved_queries_file(vault),
+            user_paths.history_file(vault),
+            user_paths.saved_queries_file(vault),
             self._failure_notice("Your queries cannot be saved"),
         )
         self._emptied: Screen[bool] | None = None
@@ -212,11 +212,11 @@ class MainScreen(PromptScreen):
 
         engine = self.index.engine
         overview = OverviewPane(engine, id="overview")
-        memory = MemoryPane(self._places.memory_folder(self.vault), self.memories.worker, engine, id="memory")
+        memory = MemoryPane(self._user_paths.memory_folder(self.vault), self.memories.worker, engine, id="memory")
         overview.display = memory.display = False
         await self.query_one(ContentSwitcher).mount(overview, memory)
         self._begun = True
-        self._is_first = self._is_first or await asyncio.to_thread(_is_first_time, self._places.hint_shown_file)
+        self._is_first = self._is_first or await asyncio.to_thread(_is_first_time, self._user_paths.hint_shown_file)
         for split in self.query(Split):
             split.share = self._search.share
         self.show_index()
@@ -241,7 +241,7 @@ class MainScreen(PromptScreen):
     def _open_packer(self) -> Packer:
         from excerpt.tui.pack.packer import Packer
 
-        return Packer(self.vault, self._places.config)
+        return Packer(self.vault, self._user_paths.config)
 
     @property
     def _search(self) -> SearchPane:
@@ -341,7 +341,7 @@ class MainScreen(PromptScreen):
         if self._index_dialog is None:
             self._index_dialog = IndexDialog(
                 self.vault,
-                self._places.index_folder(self.vault),
+                self._user_paths.index_folder(self.vault),
                 self.index.state,
                 ask=self._ask_of_index,
                 edit=lambda path: self.post_message(EditRequested(path, 1, telling=False)),
@@ -560,7 +560,7 @@ class MainScreen(PromptScreen):
         from excerpt.vault.readers.ocr import switch_on
 
         try:
-            file = await asyncio.to_thread(switch_on, self.vault, self._places, bindable())
+            file = await asyncio.to_thread(switch_on, self.vault, self._user_paths, bindable())
         except ExcerptError as error:
             self.notify(str(error), title=error.title, severity="error", markup=False, timeout=12)
             return
@@ -570,7 +570,7 @@ class MainScreen(PromptScreen):
 
     def action_settings(self, of_vault: bool = False) -> None:
         """Open the settings file, or that of this vault only, in the user's editor; creates it if needed."""
-        file = self._places.vault_settings_file(self.vault) if of_vault else self._places.settings_file
+        file = self._user_paths.vault_settings_file(self.vault) if of_vault else self._user_paths.settings_file
         try:
             self._settings.make_file(file)
         except OSError as error:
@@ -647,7 +647,7 @@ class MainScreen(PromptScreen):
     async def _copy(self, message: CopyRequested) -> None:
         from excerpt.tui.clipboard import Copier
 
-        copier = Copier(self.vault, self._places, self._environment, self._send_escape)
+        copier = Copier(self.vault, self._user_paths, self._environment, self._send_escape)
         done = await copier.copy(message)
         self.notify(done.told, severity="information" if done.taken else "warning", markup=False)
         await self._use.record("pack", message.notes)

@@ -18,7 +18,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from excerpt.errors import ExcerptError, SettingsError
-from excerpt.places import number_of
+from excerpt.locations import number_of
 from excerpt.processes import find_program, program_command
 from excerpt.state_files import users_umask
 

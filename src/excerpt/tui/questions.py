@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
-from excerpt.insight.overview_parts import Overview, Place
+from excerpt.insight.overview_parts import Overview, SourceLocation
 from excerpt.kinds import Strategy
 from excerpt.model import Fragment
 from excerpt.tui.note.requests import set_off
@@ -193,7 +193,7 @@ class AskPassage:
 
     kind: ClassVar[str] = "passage"
     priority: ClassVar[Priority] = Priority.TAB
-    place: Place
+    place: SourceLocation
     topic: str
     marks: Marks | None
 
@@ -242,7 +242,7 @@ class AskDrill:
         return narrowed
 
 
-def lines_as_fragment(snapshot: Corpus, place: Place) -> Fragment:
+def lines_as_fragment(snapshot: Corpus, place: SourceLocation) -> Fragment:
     """Return the fragment at a place, or a fragment made of its lines. Raises KeyError for an unknown note."""
     from excerpt.text.fragments import digest_of_text
     from excerpt.text.tokens import open_tokenizer

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Generic, TypeVar
 import msgspec
 
 from excerpt.kinds import Format, Scope, Strategy
-from excerpt.settings import Places, Settings
+from excerpt.settings import Paths, Settings
 from excerpt.state_files import read_value, write_value
 from excerpt.tui.common.split import SHARE
 
@@ -132,9 +132,9 @@ def read_session(file: Path) -> Session:
     return session if len(session.query) <= _LONGEST else NEW
 
 
-def session_of(vault: Path, settings: Settings, places: Places) -> Session:
+def session_of(vault: Path, settings: Settings, user_paths: Paths) -> Session:
     """Return the saved session of a vault, or a new one if the settings do not restore sessions."""
-    return read_session(places.session_file(vault)) if settings.screen.restore else NEW
+    return read_session(user_paths.session_file(vault)) if settings.screen.restore else NEW
 
 
 def write_session(file: Path, session: Session) -> None:

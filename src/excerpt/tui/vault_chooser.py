@@ -32,7 +32,7 @@ from excerpt.known_vaults import (
     recognise,
     too_broad,
 )
-from excerpt.settings import Places, Settings, check_not_in_vault, open_vault, settings_of
+from excerpt.settings import Paths, Settings, check_not_in_vault, open_vault, settings_of
 from excerpt.store.address import Address, is_address, read_address
 from excerpt.text.display import age, visible, visible_line
 from excerpt.tui.bindings import bindings
@@ -255,14 +255,14 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
     """
 
     def __init__(
-        self, places: Places, environment: Mapping[str, str], *, current: Path | None = None, said: str = ""
+        self, user_paths: Paths, environment: Mapping[str, str], *, current: Path | None = None, said: str = ""
     ) -> None:
         """Prepare the dialog. `environment` is the user's; `current` the open vault; `said` why another is needed."""
         super().__init__()
         self.rows: tuple[VaultRow, ...] = ()
         self.missing: frozenset[Path] = frozenset()
         """Known vaults whose folders do not exist."""
-        self._places = places
+        self._user_paths = user_paths
         self._environment = dict(environment)
         self._home = Path(self._environment.get("HOME") or Path.home())
         self._current = current
@@ -305,7 +305,7 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
         threading.Thread(target=lambda: self.call_later(then, work()), name="vaults", daemon=True).start()
 
     def _read_known(self) -> tuple[VaultRow, ...]:
-        recent, obsidian = recent_vaults(self._places), obsidian_vaults(self._environment)
+        recent, obsidian = recent_vaults(self._user_paths), obsidian_vaults(self._environment)
         return known_rows(recent, obsidian, time.time(), self._current)
 
     def _find(self, typed: str) -> tuple[VaultRow, ...]:
@@ -323,18 +323,18 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
         try:
             if is_address(str(path)):
                 store = read_address(str(path))
-                settings = settings_of(store.folder, self._places)
-                session = session_of(store.folder, settings, self._places)
+                settings = settings_of(store.folder, self._user_paths)
+                session = session_of(store.folder, settings, self._user_paths)
                 return Opening(store.folder, settings, session, store=store), ""
             vault = open_vault(expanded(str(path), self._home))
-            check_not_in_vault(vault, self._places, self._home)
-            said = " ".join(recognise(self._places, vault))
-            settings = settings_of(vault, self._places)
-            opening = Opening(vault, settings, session_of(vault, settings, self._places), said)
+            check_not_in_vault(vault, self._user_paths, self._home)
+            said = " ".join(recognise(self._user_paths, vault))
+            settings = settings_of(vault, self._user_paths)
+            opening = Opening(vault, settings, session_of(vault, settings, self._user_paths), said)
         except ExcerptError as error:
             unknown = f"No vault is called {path}, and the current folder has no folder {path}."
             return str(error) if is_path(str(path)) or is_address(str(path)) else unknown
-        return opening, too_broad(self._places, vault, self._home.resolve())
+        return opening, too_broad(self._user_paths, vault, self._home.resolve())
 
     @property
     def is_opening(self) -> bool:
@@ -499,7 +499,7 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
         if row is None or row.kind is not VaultKind.RECENT or row.path == self._current:
             self.notify("Only recently opened vaults can be removed from the list.")
             return
-        forget_vault(self._places, row.path)
+        forget_vault(self._user_paths, row.path)
         self._known = tuple(each for each in self._known if each is not row)
         at = self.rows.index(row)
         self._list([each for each in self.rows if each is not row], at)

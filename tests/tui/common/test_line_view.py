@@ -11,7 +11,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from excerpt.memory.store import MemoryStore
-from excerpt.settings import Places, ScreenSettings, Settings
+from excerpt.settings import Paths, ScreenSettings, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.line_view import LineView
 from excerpt.tui.memory.pane import MemoryList
@@ -47,9 +47,9 @@ async def remembered(app: ExcerptApp, pilot: AppPilot) -> None:
 
 @pytest.mark.parametrize("state", [found, outlined, remembered], ids=lambda state: state.__name__)
 @pytest.mark.parametrize("plain", [False, True], ids=["drawn", "plain"])
-async def test_each_line_is_as_textual_would_draw_it(vault: Path, places: Places, state: State, plain: bool) -> None:
-    MemoryStore(places.memory_folder(vault)).remember("Merge by hand.", tags=["sync"], why="it loses nothing")
-    app = ExcerptApp(vault, Settings(screen=ScreenSettings(plain=plain)), places)
+async def test_each_line_is_as_textual_would_draw_it(vault: Path, user_paths: Paths, state: State, plain: bool) -> None:
+    MemoryStore(user_paths.memory_folder(vault)).remember("Merge by hand.", tags=["sync"], why="it loses nothing")
+    app = ExcerptApp(vault, Settings(screen=ScreenSettings(plain=plain)), user_paths)
     async with app.run_test(size=(120, 36)) as pilot:
         await state(app, pilot)
         await pilot.pause()

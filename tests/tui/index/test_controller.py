@@ -11,7 +11,7 @@ from excerpt.errors import IndexUnusableError
 from excerpt.indexing_process import Command, IndexingProcess
 from excerpt.kinds import Strategy
 from excerpt.model import Status
-from excerpt.settings import Places, SearchSettings, Settings, VaultSettings
+from excerpt.settings import Paths, SearchSettings, Settings, VaultSettings
 from excerpt.tui.engine_worker import EngineWorker
 from excerpt.tui.index.controller import IndexController, Watch
 from excerpt.tui.messages import Failure, IndexEnded, IndexOpened, IndexPaused, IndexProgressed, IndexWatched
@@ -55,13 +55,18 @@ class Case:
     """A controller with a process and an engine that only record calls; `told` are the notices."""
 
     def __init__(self, folder: Path) -> None:
-        places = Places(folder / "config", folder / "cache", folder / "data", folder / "state")
+        user_paths = Paths(folder / "config", folder / "cache", folder / "data", folder / "state")
         self.told: list[str] = []
         self.index = IndexController(
-            folder, Settings(), places, loop=ManualLoop(), notify=lambda text, **_: self.told.append(text), show=list
+            folder,
+            Settings(),
+            user_paths,
+            loop=ManualLoop(),
+            notify=lambda text, **_: self.told.append(text),
+            show=list,
         )
         self.process = self.index.process = Process(folder)
-        self.engine = self.index.engine = Engine(folder, places, Settings(), ManualLoop())
+        self.engine = self.index.engine = Engine(folder, user_paths, Settings(), ManualLoop())
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from textual.widgets import Button, OptionList, Static
 
 from excerpt.index.build import build
 from excerpt.index.writer import LOCK
-from excerpt.settings import Places, Settings
+from excerpt.settings import Paths, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.bars import TabBar
 from excerpt.tui.common.dialog import Confirm
@@ -138,14 +138,14 @@ async def test_a_better_hit_than_the_best_is_seen_though_nothing_was_selected_by
         assert rows.scroll_offset.y == 0
 
 
-async def test_what_another_process_commits_is_taken_up(app: ExcerptApp, vault: Path, places: Places) -> None:
+async def test_what_another_process_commits_is_taken_up(app: ExcerptApp, vault: Path, user_paths: Paths) -> None:
     async with app.run_test() as pilot:
         await search(pilot, "walrus")
         await until_watched(pilot)
         await press_button(pilot, await open_index_dialog(pilot), "pause")
         await until(pilot, lambda: index_state(app).endswith("paused"), "the pause")
         (vault / "Walrus.md").write_text("The walrus swims in the cold sea.\n")
-        await asyncio.to_thread(build, vault, places.index_folder(vault), Settings())
+        await asyncio.to_thread(build, vault, user_paths.index_folder(vault), Settings())
         await until(pilot, lambda: titles_of(app)[:1] == ["Walrus"], "the new note")
 
 
@@ -285,9 +285,9 @@ async def test_an_empty_vault_says_so(tmp_path: Path, home: Path) -> None:
         assert notice.display
 
 
-async def test_skipped_files_are_listed_with_their_reason(vault: Path, places: Places) -> None:
+async def test_skipped_files_are_listed_with_their_reason(vault: Path, user_paths: Paths) -> None:
     (vault / "Zeros.md").write_bytes(b"\0" * 100)
-    app = ExcerptApp(vault, Settings(), places)
+    app = ExcerptApp(vault, Settings(), user_paths)
     async with app.run_test() as pilot:
         files = (await open_index_dialog(pilot)).query_one(OptionList)
         await until(pilot, lambda: files.option_count == 1, "the skipped file")
@@ -297,9 +297,9 @@ async def test_skipped_files_are_listed_with_their_reason(vault: Path, places: P
         assert index_state(app) == "4 notes · 1 skipped · up to date"
 
 
-async def test_enter_opens_a_skipped_file_in_the_editor(vault: Path, places: Places, editor_arguments: Path) -> None:
+async def test_enter_opens_a_skipped_file_in_the_editor(vault: Path, user_paths: Paths, editor_arguments: Path) -> None:
     (vault / "Zeros.md").write_bytes(b"\0" * 100)
-    app = ExcerptApp(vault, Settings(), places)
+    app = ExcerptApp(vault, Settings(), user_paths)
     async with app.run_test() as pilot:
         files = (await open_index_dialog(pilot)).query_one(OptionList)
         await until(pilot, lambda: files.option_count == 1, "the skipped file")
@@ -309,11 +309,11 @@ async def test_enter_opens_a_skipped_file_in_the_editor(vault: Path, places: Pla
         assert str(vault / "Zeros.md") in editor_arguments.read_text()
 
 
-async def test_a_damaged_index_is_mended_and_the_search_works(vault: Path, places: Places) -> None:
-    for file in places.index_folder(vault).rglob("*"):
+async def test_a_damaged_index_is_mended_and_the_search_works(vault: Path, user_paths: Paths) -> None:
+    for file in user_paths.index_folder(vault).rglob("*"):
         if file.is_file():
             file.write_bytes(b"damaged")
-    app = ExcerptApp(vault, Settings(), places)
+    app = ExcerptApp(vault, Settings(), user_paths)
     async with app.run_test() as pilot:
         await search(pilot, "lentils")
         assert titles_of(app)[0] == "Lentil soup"
@@ -335,10 +335,10 @@ async def test_a_rebuild_is_asked_for_and_done(app: ExcerptApp) -> None:
 
 
 async def test_a_vault_that_another_excerpt_indexes_is_read_all_the_same(
-    app: ExcerptApp, vault: Path, places: Places
+    app: ExcerptApp, vault: Path, user_paths: Paths
 ) -> None:
     async with app.run_test() as pilot:
-        with FileLock(places.index_folder(vault) / LOCK):
+        with FileLock(user_paths.index_folder(vault) / LOCK):
             await search(pilot, "lentils")
             assert titles_of(app)[0] == "Lentil soup"
             await until(pilot, lambda: index_state(app) == "indexed by another excerpt", "the state")
@@ -360,12 +360,12 @@ async def test_a_vault_that_vanishes_is_told_without_ending_the_app(app: Excerpt
 
 @pytest.mark.parametrize("begun", [False, True])
 async def test_who_opens_a_vault_of_their_own_is_told_how_to_begin_once(
-    vault: Path, places: Places, begun: bool
+    vault: Path, user_paths: Paths, begun: bool
 ) -> None:
     if begun:
-        async with ExcerptApp(vault, Settings(), places).run_test() as pilot:
-            await until(pilot, places.hint_shown_file.exists, "the first start")
-    app = ExcerptApp(vault, Settings(), places)
+        async with ExcerptApp(vault, Settings(), user_paths).run_test() as pilot:
+            await until(pilot, user_paths.hint_shown_file.exists, "the first start")
+    app = ExcerptApp(vault, Settings(), user_paths)
     async with app.run_test() as pilot:
         notice = screen_of(app).query_one("#notice", Notice)
         await until(pilot, lambda: notice.said.title == "Search 4 notes", "the notice")

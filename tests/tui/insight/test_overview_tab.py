@@ -14,10 +14,10 @@ from textual.widgets import Input, TextArea
 from excerpt.index.build import build
 from excerpt.index.snapshot import Snapshot
 from excerpt.insight.overview import overview
-from excerpt.insight.overview_parts import Overview, Place, Standout
+from excerpt.insight.overview_parts import Overview, SourceLocation, Standout
 from excerpt.insight.render import as_markdown
 from excerpt.search.engine import Engine
-from excerpt.settings import Places, Settings
+from excerpt.settings import Paths, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.bars import TabBar
 from excerpt.tui.common.line_drawing import TextStyle
@@ -75,23 +75,23 @@ def bee_notes() -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def bees(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Places]:
+def bees(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Paths]:
     """Build a vault of which a third is about bees, with its index."""
     root = tmp_path_factory.mktemp("bees")
-    vault, places = root / "vault", places_under(root / "home")
+    vault, user_paths = root / "vault", places_under(root / "home")
     for path, text in bee_notes().items():
         (vault / path).parent.mkdir(parents=True, exist_ok=True)
         (vault / path).write_text(text, encoding="utf-8")
-    build(vault, places.index_folder(vault), Settings())
-    return vault, places
+    build(vault, user_paths.index_folder(vault), Settings())
+    return vault, user_paths
 
 
 @pytest.fixture
-def vault(tmp_path: Path, bees: tuple[Path, Places], places: Places) -> Path:
+def vault(tmp_path: Path, bees: tuple[Path, Paths], user_paths: Paths) -> Path:
     original, kept = bees
     folder = tmp_path / "vault"
     shutil.copytree(original, folder)
-    shutil.copytree(kept.index_folder(original), places.index_folder(folder))
+    shutil.copytree(kept.index_folder(original), user_paths.index_folder(folder))
     return folder
 
 
@@ -191,11 +191,11 @@ async def test_a_topic_typed_by_hand_stays_whatever_is_searched(app: ExcerptApp)
         assert topic_of(app).value == "honey"
 
 
-async def test_it_is_what_the_engine_says_of_the_topic(app: ExcerptApp, bees: tuple[Path, Places]) -> None:
+async def test_it_is_what_the_engine_says_of_the_topic(app: ExcerptApp, bees: tuple[Path, Paths]) -> None:
     async with app.run_test() as pilot:
         shown = await open_overview(pilot, "bees")
-    vault, places = bees
-    snapshot = Snapshot.open(places.index_folder(vault), Settings())
+    vault, user_paths = bees
+    snapshot = Snapshot.open(user_paths.index_folder(vault), Settings())
     assert shown == overview(Engine(snapshot, Settings()), "bees")
     snapshot.close()
 
@@ -230,7 +230,7 @@ async def test_what_fails_is_said_where_the_lines_would_stand(app: ExcerptApp) -
 
 
 async def test_a_changed_vault_gives_another_overview_with_the_same_line_selected(
-    app: ExcerptApp, vault: Path, places: Places
+    app: ExcerptApp, vault: Path, user_paths: Paths
 ) -> None:
     async with app.run_test() as pilot:
         before = await open_overview(pilot, "bees")
@@ -238,7 +238,7 @@ async def test_a_changed_vault_gives_another_overview_with_the_same_line_selecte
         row = lines_of(app).selected
         assert row is not None
         (vault / "Bees" / "Wax.md").write_text("# Wax\n\nBees make wax for their combs.\n", encoding="utf-8")
-        await asyncio.to_thread(build, vault, places.index_folder(vault), Settings())
+        await asyncio.to_thread(build, vault, user_paths.index_folder(vault), Settings())
 
         def newer() -> bool:
             shown = overview_pane_of(app).overview
@@ -373,22 +373,22 @@ async def test_a_topic_the_key_of_the_form_and_its_tags_in_one_read(app: Excerpt
         assert "smoke" in form.query_one(TextArea).text
 
 
-async def test_stop_words_of_a_topic_are_not_marked_in_its_passages(bees: tuple[Path, Places]) -> None:
-    vault, places = bees
-    snapshot = Snapshot.open(places.index_folder(vault), Settings())
+async def test_stop_words_of_a_topic_are_not_marked_in_its_passages(bees: tuple[Path, Paths]) -> None:
+    vault, user_paths = bees
+    snapshot = Snapshot.open(user_paths.index_folder(vault), Settings())
     engine = Engine(snapshot, Settings())
     topic = "the queen in the hive"
-    window = AskPassage(Place("Bees/Queen.md", "Queen", 7, 11), topic, engine.marks(topic)).answer(engine)
+    window = AskPassage(SourceLocation("Bees/Queen.md", "Queen", 7, 11), topic, engine.marks(topic)).answer(engine)
     assert window is not None
     marked = {run.text.casefold() for line in window.lines for run in line.runs if TextStyle.MATCH in run.text_style}
     assert marked == {"queen", "hive"}
     snapshot.close()
 
 
-async def test_a_place_whose_note_is_gone_has_no_passage(bees: tuple[Path, Places]) -> None:
-    vault, places = bees
-    snapshot = Snapshot.open(places.index_folder(vault), Settings())
-    question = AskPassage(Place("Bees/Gone.md", "Gone", 1, 2), "bees", None)
+async def test_a_place_whose_note_is_gone_has_no_passage(bees: tuple[Path, Paths]) -> None:
+    vault, user_paths = bees
+    snapshot = Snapshot.open(user_paths.index_folder(vault), Settings())
+    question = AskPassage(SourceLocation("Bees/Gone.md", "Gone", 1, 2), "bees", None)
     assert question.answer(Engine(snapshot, Settings())) is None
     snapshot.close()
 
@@ -428,36 +428,38 @@ async def test_a_search_for_a_theme_or_a_note_goes_to_the_search_too(app: Excerp
         assert f'path:"/{shown.main_notes[0].place.path}"' in query_of(app)
 
 
-async def test_it_is_copied_as_markdown_with_its_tokens(app: ExcerptApp, places: Places, quiet_clipboard: None) -> None:
+async def test_it_is_copied_as_markdown_with_its_tokens(
+    app: ExcerptApp, user_paths: Paths, quiet_clipboard: None
+) -> None:
     async with app.run_test() as pilot:
         shown = await open_overview(pilot, "bees")
         await pilot.press("ctrl+y")
-        await until(pilot, lambda: bool(list(places.copies_folder().glob("*.md"))), "the copy")
-        (file,) = places.copies_folder().glob("*.md")
+        await until(pilot, lambda: bool(list(user_paths.copies_folder().glob("*.md"))), "the copy")
+        (file,) = user_paths.copies_folder().glob("*.md")
         assert file.read_text(encoding="utf-8") == as_markdown(shown)
         await until(pilot, lambda: any("tokens" in toast.message for toast in app._notifications), "the toast")
 
 
 async def test_copying_right_after_typing_copies_what_was_typed(
-    app: ExcerptApp, places: Places, quiet_clipboard: None
+    app: ExcerptApp, user_paths: Paths, quiet_clipboard: None
 ) -> None:
     async with app.run_test() as pilot:
         await open_overview(pilot, "bees")
         topic_of(app).value = "honey"
         await pilot.press("ctrl+y")
-        await until(pilot, lambda: bool(list(places.copies_folder().glob("*.md"))), "the copy")
-        (file,) = places.copies_folder().glob("*.md")
+        await until(pilot, lambda: bool(list(user_paths.copies_folder().glob("*.md"))), "the copy")
+        (file,) = user_paths.copies_folder().glob("*.md")
         assert file.read_text(encoding="utf-8").startswith("# Overview: honey\n")
 
 
 async def test_the_passage_of_the_selected_line_is_copied_alone(
-    app: ExcerptApp, places: Places, quiet_clipboard: None
+    app: ExcerptApp, user_paths: Paths, quiet_clipboard: None
 ) -> None:
     async with app.run_test() as pilot:
         await open_overview(pilot, "bees")
         await pilot.press("escape", "y")
-        await until(pilot, lambda: bool(list(places.copies_folder().glob("*.md"))), "the copy")
-        (file,) = places.copies_folder().glob("*.md")
+        await until(pilot, lambda: bool(list(user_paths.copies_folder().glob("*.md"))), "the copy")
+        (file,) = user_paths.copies_folder().glob("*.md")
         window = overview_pane_of(app).query_one(Preview).window
         assert window is not None
         assert file.read_text(encoding="utf-8") == window.fragment.text

@@ -10,7 +10,7 @@ from textual.message import Message
 
 from excerpt.memory.store import MemoryStore
 from excerpt.model import Memory
-from excerpt.settings import Places, Settings
+from excerpt.settings import Paths, Settings
 from excerpt.tui.memory.controller import MemoryController, source_of
 from excerpt.tui.memory.decisions import MemoryDraft
 from excerpt.tui.memory.worker import MemoryChanged
@@ -22,10 +22,10 @@ from tests.tui.examples import make_hit
 class Case:
     """A controller of memories in real files; `said` waits for the next message of its thread."""
 
-    def __init__(self, vault: Path, places: Places) -> None:
+    def __init__(self, vault: Path, user_paths: Paths) -> None:
         self._loop = ManualLoop()
-        self.store = MemoryStore(places.memory_folder(vault))
-        self.memories = MemoryController(vault, Settings(), places, loop=self._loop)
+        self.store = MemoryStore(user_paths.memory_folder(vault))
+        self.memories = MemoryController(vault, Settings(), user_paths, loop=self._loop)
 
     @property
     def said(self) -> Message:
@@ -36,8 +36,8 @@ class Case:
 
 
 @pytest.fixture
-def case(tmp_path: Path, places: Places) -> Case:
-    return Case(tmp_path, places)
+def case(tmp_path: Path, user_paths: Paths) -> Case:
+    return Case(tmp_path, user_paths)
 
 
 def test_a_fragment_is_kept_with_its_source_and_the_query_that_found_it(case: Case) -> None:

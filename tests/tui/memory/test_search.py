@@ -13,7 +13,7 @@ from excerpt.kinds import Confidence
 from excerpt.memory.store import MemoryStore
 from excerpt.model import Fragment, Hit, Source
 from excerpt.pack.memory_fragment import as_fragment, memory_id_of, name_of
-from excerpt.settings import MemorySettings, PackSettings, Places, Settings
+from excerpt.settings import MemorySettings, PackSettings, Paths, Settings
 from excerpt.text.fragments import digest_of_text
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.memory.controller import Showing, among, is_memory, showing_of
@@ -37,15 +37,15 @@ THOUGHT = "Red lentils with cumin: add lemon at the end, says grandmother."
 
 
 @pytest.fixture
-def store(vault: Path, places: Places) -> MemoryStore:
-    store = MemoryStore(places.memory_folder(vault))
+def store(vault: Path, user_paths: Paths) -> MemoryStore:
+    store = MemoryStore(user_paths.memory_folder(vault))
     store.remember(THOUGHT, why="better", source=SOURCE)
     store.remember("The bicycle needs oil before winter.")
     return store
 
 
-def app_with(memory: MemorySettings, vault: Path, places: Places) -> ExcerptApp:
-    return ExcerptApp(vault, Settings(pack=PackSettings(budget=2000), memory=memory), places)
+def app_with(memory: MemorySettings, vault: Path, user_paths: Paths) -> ExcerptApp:
+    return ExcerptApp(vault, Settings(pack=PackSettings(budget=2000), memory=memory), user_paths)
 
 
 def memories_in(rows: HitList) -> list[str]:
@@ -82,9 +82,9 @@ async def test_a_fragment_that_a_memory_is_about_has_a_badge_where_it_is_not_in_
 
 
 async def test_memories_are_not_among_the_hits_where_the_settings_say_so(
-    vault: Path, places: Places, store: MemoryStore
+    vault: Path, user_paths: Paths, store: MemoryStore
 ) -> None:
-    app = app_with(MemorySettings(in_search=False), vault, places)
+    app = app_with(MemorySettings(in_search=False), vault, user_paths)
     async with app.run_test() as pilot:
         rows = await search_and_wait(pilot, "red lentils with cumin")
         assert memories_in(rows) == []
@@ -94,9 +94,9 @@ async def test_memories_are_not_among_the_hits_where_the_settings_say_so(
 
 
 async def test_what_was_found_before_stands_first_where_the_settings_say_so(
-    vault: Path, places: Places, store: MemoryStore
+    vault: Path, user_paths: Paths, store: MemoryStore
 ) -> None:
-    app = app_with(MemorySettings(recall_first=True), vault, places)
+    app = app_with(MemorySettings(recall_first=True), vault, user_paths)
     async with app.run_test() as pilot:
         rows = await search_and_wait(pilot, "red lentils with cumin")
         assert [is_memory(hit) for hit in rows.hits[:2]] == [True, False]
@@ -105,7 +105,7 @@ async def test_what_was_found_before_stands_first_where_the_settings_say_so(
 
 
 async def test_nothing_of_the_memories_is_touched_before_a_search_is_answered(
-    app: ExcerptApp, vault: Path, places: Places, store: MemoryStore
+    app: ExcerptApp, vault: Path, user_paths: Paths, store: MemoryStore
 ) -> None:
     before = set(threading.enumerate())
 
@@ -116,10 +116,10 @@ async def test_nothing_of_the_memories_is_touched_before_a_search_is_answered(
         await until_index(pilot)
         await pilot.pause()
         assert not threads()
-        assert not places.memory_index_folder(vault).exists()
+        assert not user_paths.memory_index_folder(vault).exists()
         await search_and_wait(pilot, "red lentils with cumin")
         assert threads()
-        assert places.memory_index_folder(vault).exists()
+        assert user_paths.memory_index_folder(vault).exists()
     assert "excerpt.memory.recall" in sys.modules
 
 
@@ -170,14 +170,14 @@ async def test_a_marked_memory_is_in_the_pack_with_a_source_line_of_its_own(
 
 
 async def test_a_marked_memory_is_in_the_pack_again_when_the_marks_of_before_are_shown(
-    vault: Path, places: Places, store: MemoryStore
+    vault: Path, user_paths: Paths, store: MemoryStore
 ) -> None:
-    first = app_with(MemorySettings(), vault, places)
+    first = app_with(MemorySettings(), vault, user_paths)
     async with first.run_test() as pilot:
         await go_to_memory(pilot, await search_and_wait(pilot, "red lentils with cumin"))
         await pilot.press("tab")
         await until_answered(pilot)
-    again = app_with(MemorySettings(), vault, places)
+    again = app_with(MemorySettings(), vault, user_paths)
     async with again.run_test() as pilot:
         await until(pilot, lambda: bool(pane_of(again).pack.earlier), "the line of the mark")
         await pilot.press("unbound-show-earlier")
@@ -206,7 +206,7 @@ async def test_a_marked_memory_that_is_changed_is_changed_in_the_pack(app: Excer
 
 
 async def test_a_passage_of_the_pack_is_remembered_as_it_was_grown(
-    app: ExcerptApp, vault: Path, places: Places
+    app: ExcerptApp, vault: Path, user_paths: Paths
 ) -> None:
     async with app.run_test() as pilot:
         await search_and_wait(pilot, "sync conflict")
@@ -216,7 +216,7 @@ async def test_a_passage_of_the_pack_is_remembered_as_it_was_grown(
         await pilot.press("ctrl+o", "m")
         await until(pilot, lambda: isinstance(app.screen, Remember), "the form")
         await pilot.press("enter")
-        kept = MemoryStore(places.memory_folder(vault))
+        kept = MemoryStore(user_paths.memory_folder(vault))
         await until(pilot, lambda: bool(kept.all().memories), "the memory")
     (memory,) = kept.all().memories
     assert memory.text == passage.text
@@ -227,7 +227,7 @@ async def test_a_passage_of_the_pack_is_remembered_as_it_was_grown(
 
 
 async def test_the_whole_pack_is_remembered_with_its_sources_named(
-    app: ExcerptApp, vault: Path, places: Places
+    app: ExcerptApp, vault: Path, user_paths: Paths
 ) -> None:
     async with app.run_test() as pilot:
         await search_and_wait(pilot, "sync conflict")
@@ -236,7 +236,7 @@ async def test_the_whole_pack_is_remembered_with_its_sources_named(
         await pilot.press("ctrl+o", "unbound-remember-pack")
         await until(pilot, lambda: isinstance(app.screen, Remember), "the form")
         await pilot.press("enter")
-        kept = MemoryStore(places.memory_folder(vault))
+        kept = MemoryStore(user_paths.memory_folder(vault))
         await until(pilot, lambda: bool(kept.all().memories), "the memory")
     (memory,) = kept.all().memories
     assert memory.text.strip() == packed.text.strip()

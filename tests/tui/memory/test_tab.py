@@ -11,7 +11,7 @@ from textual.widgets import Input, Static, TextArea
 from excerpt.index.build import build
 from excerpt.memory.store import MemoryStore
 from excerpt.model import Source
-from excerpt.settings import Places, Settings
+from excerpt.settings import Paths, Settings
 from excerpt.text.fragments import digest_of_text
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.notice import Notice
@@ -42,16 +42,16 @@ from tests.tui.driver import (
 
 
 @pytest.fixture
-def store(vault: Path, places: Places) -> MemoryStore:
+def store(vault: Path, user_paths: Paths) -> MemoryStore:
     """Write two memories of the user."""
-    store = MemoryStore(places.memory_folder(vault))
+    store = MemoryStore(user_paths.memory_folder(vault))
     store.remember("Soup keeps for three days.", tags=["kitchen"], why="shopping")
     store.remember("Merge by hand.", tags=["sync"], why="it loses nothing")
     return store
 
 
 async def test_the_selected_fragment_is_remembered_with_tags_and_a_reason(
-    app: ExcerptApp, vault: Path, places: Places
+    app: ExcerptApp, vault: Path, user_paths: Paths
 ) -> None:
     async with app.run_test() as pilot:
         await search(pilot, "sync conflict")
@@ -60,7 +60,7 @@ async def test_the_selected_fragment_is_remembered_with_tags_and_a_reason(
         await pilot.press("ctrl+r")
         assert isinstance(app.screen, Remember)
         await pilot.press(*"sync", "tab", *"why", "enter")
-        folder = places.memory_folder(vault)
+        folder = user_paths.memory_folder(vault)
         await until(pilot, lambda: bool(MemoryStore(folder).all().memories), "the memory")
         (memory,) = MemoryStore(folder).all().memories
         assert memory.text.strip() == hit.fragment.text.strip()
@@ -70,25 +70,25 @@ async def test_the_selected_fragment_is_remembered_with_tags_and_a_reason(
 
 
 async def test_control_characters_of_a_fragment_are_kept_though_shown_as_pictures(
-    app: ExcerptApp, vault: Path, places: Places
+    app: ExcerptApp, vault: Path, user_paths: Paths
 ) -> None:
     async with app.run_test() as pilot:
         await search(pilot, "hostile")
         await pilot.press("ctrl+r")
         assert "␛[31m" in app.screen.query_one(TextArea).text
         await pilot.press("enter")
-        folder = places.memory_folder(vault)
+        folder = user_paths.memory_folder(vault)
         await until(pilot, lambda: bool(MemoryStore(folder).all().memories), "the memory")
         assert "\x1b[31m" in MemoryStore(folder).all().memories[0].text
 
 
-async def test_escape_remembers_nothing(app: ExcerptApp, vault: Path, places: Places) -> None:
+async def test_escape_remembers_nothing(app: ExcerptApp, vault: Path, user_paths: Paths) -> None:
     async with app.run_test() as pilot:
         await search(pilot, "sync conflict")
         await pilot.press("ctrl+r", "escape")
         await pilot.pause()
         assert app.screen is screen_of(app)
-        assert not MemoryStore(places.memory_folder(vault)).all().memories
+        assert not MemoryStore(user_paths.memory_folder(vault)).all().memories
 
 
 async def test_words_and_tags_filter_the_list(app: ExcerptApp, store: MemoryStore) -> None:
@@ -151,9 +151,9 @@ async def test_what_emptied_the_list_is_taken_back_there(app: ExcerptApp, store:
 
 
 def test_two_changes_of_one_memory_are_taken_back_one_after_the_other(
-    vault: Path, places: Places, store: MemoryStore
+    vault: Path, user_paths: Paths, store: MemoryStore
 ) -> None:
-    worker = MemoryWorker(vault, places, Settings(), ManualLoop())
+    worker = MemoryWorker(vault, user_paths, Settings(), ManualLoop())
     shown = store.all().memories[0]
     for text in ("Once.", "Twice."):
         worker.decide(editing(shown, MemoryDraft(text, shown.tags, shown.why)))
@@ -191,12 +191,14 @@ async def test_a_memory_whose_source_lies_outside_the_vault_is_not_opened(
         assert not editor_arguments.exists()
 
 
-async def test_a_thought_without_a_source_is_written_in_the_tab(app: ExcerptApp, vault: Path, places: Places) -> None:
+async def test_a_thought_without_a_source_is_written_in_the_tab(
+    app: ExcerptApp, vault: Path, user_paths: Paths
+) -> None:
     async with app.run_test() as pilot:
         await pilot.press("f4", "ctrl+r")
         assert isinstance(app.focused, TextArea)
         await pilot.press(*"idea", "ctrl+s")
-        folder = places.memory_folder(vault)
+        folder = user_paths.memory_folder(vault)
         await until(pilot, lambda: bool(MemoryStore(folder).all().memories), "the memory")
         assert MemoryStore(folder).all().memories[0].source is None
 
@@ -395,19 +397,19 @@ async def test_a_file_that_cannot_be_read_is_shown_with_its_reason_and_opened(
 SOUP = "Simmer red lentils with cumin until they are soft."
 
 
-def remembered_soup(vault: Path, places: Places, note: str) -> MemoryStore:
+def remembered_soup(vault: Path, user_paths: Paths, note: str) -> MemoryStore:
     """Remember a line about soup whose note then changes to `note`."""
-    store = MemoryStore(places.memory_folder(vault))
+    store = MemoryStore(user_paths.memory_folder(vault))
     store.remember(SOUP, source=Source("Cooking/Lentil soup.md", 3, 3, digest_of_text(SOUP)))
     (vault / "Cooking/Lentil soup.md").write_text(note)
-    build(vault, places.index_folder(vault), Settings())
+    build(vault, user_paths.index_folder(vault), Settings())
     return store
 
 
 async def test_a_memory_whose_source_has_moved_says_so_and_follows(
-    app: ExcerptApp, vault: Path, places: Places
+    app: ExcerptApp, vault: Path, user_paths: Paths
 ) -> None:
-    store = remembered_soup(vault, places, f"# Lentil soup\n\nFor four.\n\n{SOUP}\n")
+    store = remembered_soup(vault, user_paths, f"# Lentil soup\n\nFor four.\n\n{SOUP}\n")
     async with app.run_test() as pilot:
         rows = await open_memory_tab(pilot, 1)
         assert "moved to Cooking/Lentil soup.md, line 5" in "\n".join(drawn_lines(screen_of(app).query_one(MemoryView)))
@@ -422,8 +424,8 @@ def store_source(line: int) -> Source:
     return Source("Cooking/Lentil soup.md", line, line, digest_of_text(SOUP))
 
 
-async def test_a_changed_source_is_shown_beside_the_memory(app: ExcerptApp, vault: Path, places: Places) -> None:
-    remembered_soup(vault, places, "# Lentil soup\n\nSimmer green lentils with cumin until they are soft.\n")
+async def test_a_changed_source_is_shown_beside_the_memory(app: ExcerptApp, vault: Path, user_paths: Paths) -> None:
+    remembered_soup(vault, user_paths, "# Lentil soup\n\nSimmer green lentils with cumin until they are soft.\n")
     async with app.run_test(size=(140, 45)) as pilot:
         rows = await open_memory_tab(pilot, 1)
         assert rows.source_checks[rows.memories[0].id].kind == "changed"
@@ -437,9 +439,9 @@ async def test_a_changed_source_is_shown_beside_the_memory(app: ExcerptApp, vaul
         assert "green" in sides[1][1]
 
 
-async def test_the_new_text_of_a_source_is_taken(app: ExcerptApp, vault: Path, places: Places) -> None:
+async def test_the_new_text_of_a_source_is_taken(app: ExcerptApp, vault: Path, user_paths: Paths) -> None:
     new = "Simmer green lentils with cumin until they are soft."
-    store = remembered_soup(vault, places, f"# Lentil soup\n\n{new}\n")
+    store = remembered_soup(vault, user_paths, f"# Lentil soup\n\n{new}\n")
     async with app.run_test() as pilot:
         rows = await open_memory_tab(pilot, 1)
         await pilot.press("escape", "t")
@@ -451,10 +453,10 @@ async def test_the_new_text_of_a_source_is_taken(app: ExcerptApp, vault: Path, p
 
 
 async def test_the_new_text_is_taken_while_a_newer_index_is_being_looked_at(
-    app: ExcerptApp, vault: Path, places: Places
+    app: ExcerptApp, vault: Path, user_paths: Paths
 ) -> None:
     new = "Simmer green lentils with cumin until they are soft."
-    store = remembered_soup(vault, places, f"# Lentil soup\n\n{new}\n")
+    store = remembered_soup(vault, user_paths, f"# Lentil soup\n\n{new}\n")
     async with app.run_test() as pilot:
         await open_memory_tab(pilot, 1)
         pane = screen_of(app).query_one(MemoryPane)
@@ -464,9 +466,11 @@ async def test_the_new_text_is_taken_while_a_newer_index_is_being_looked_at(
 
 
 async def test_a_memory_that_is_kept_is_not_to_be_looked_at_any_more(
-    app: ExcerptApp, vault: Path, places: Places
+    app: ExcerptApp, vault: Path, user_paths: Paths
 ) -> None:
-    store = remembered_soup(vault, places, "# Lentil soup\n\nSimmer green lentils with cumin until they are soft.\n")
+    store = remembered_soup(
+        vault, user_paths, "# Lentil soup\n\nSimmer green lentils with cumin until they are soft.\n"
+    )
     store.remember("A thought.")
     async with app.run_test() as pilot:
         rows = await open_memory_tab(pilot, 2)
@@ -491,9 +495,9 @@ async def test_keys_that_have_nothing_to_do_are_not_offered(app: ExcerptApp, sto
 
 
 async def test_what_is_remembered_of_the_same_lines_is_offered_and_merged(
-    app: ExcerptApp, vault: Path, places: Places
+    app: ExcerptApp, vault: Path, user_paths: Paths
 ) -> None:
-    store = MemoryStore(places.memory_folder(vault))
+    store = MemoryStore(user_paths.memory_folder(vault))
     kept = store.remember("Lentils want time.", tags=["kitchen"], source=store_source(3))
     async with app.run_test() as pilot:
         await search(pilot, "red lentils")
@@ -511,8 +515,8 @@ async def test_what_is_remembered_of_the_same_lines_is_offered_and_merged(
     assert SOUP in merged.text
 
 
-async def test_enter_keeps_both(app: ExcerptApp, vault: Path, places: Places) -> None:
-    store = MemoryStore(places.memory_folder(vault))
+async def test_enter_keeps_both(app: ExcerptApp, vault: Path, user_paths: Paths) -> None:
+    store = MemoryStore(user_paths.memory_folder(vault))
     store.remember("Lentils want time.", source=store_source(3))
     async with app.run_test() as pilot:
         await search(pilot, "red lentils")

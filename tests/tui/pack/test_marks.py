@@ -11,7 +11,7 @@ import pytest
 from excerpt.kinds import Scope
 from excerpt.model import Span
 from excerpt.pack.selection import NO_MARKS, Mark, Overrides, SavedMarks, read_marks, write_marks
-from excerpt.settings import Places, Settings
+from excerpt.settings import Paths, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.pack.bar import PackBar
 from excerpt.tui.search.hit_list import HitList
@@ -80,15 +80,15 @@ async def test_a_file_that_cannot_be_written_is_told_once(tmp_path: Path) -> Non
 
 
 async def test_marks_and_what_is_wished_for_them_are_one_line_at_the_next_start_until_they_are_taken_up(
-    app: ExcerptApp, vault: Path, places: Places
+    app: ExcerptApp, vault: Path, user_paths: Paths
 ) -> None:
     async with app.run_test() as pilot:
         await search(pilot, "conflict")
         await pilot.press("tab", "ctrl+o", "s")
         await until_answered(pilot)
         marks, overrides = pane_of(app).pack.choices.marks, pane_of(app).pack.choices.of_marks
-    assert read_marks(places.marks_file(vault)) == SavedMarks("conflict", marks, overrides)
-    again = ExcerptApp(vault, Settings(), places)
+    assert read_marks(user_paths.marks_file(vault)) == SavedMarks("conflict", marks, overrides)
+    again = ExcerptApp(vault, Settings(), user_paths)
     async with again.run_test() as pilot:
         await until_index(pilot)
         bar = screen_of(again).query_one(PackBar)
@@ -106,8 +106,8 @@ async def test_marks_and_what_is_wished_for_them_are_one_line_at_the_next_start_
 
 
 @pytest.mark.parametrize("damage", ["", "{", '{"marks": 7}'])
-async def test_a_damaged_file_of_marks_is_none(app: ExcerptApp, vault: Path, places: Places, damage: str) -> None:
-    file = places.marks_file(vault)
+async def test_a_damaged_file_of_marks_is_none(app: ExcerptApp, vault: Path, user_paths: Paths, damage: str) -> None:
+    file = user_paths.marks_file(vault)
     file.parent.mkdir(parents=True)
     file.write_text(damage)
     async with app.run_test() as pilot:
@@ -141,19 +141,19 @@ def packed_paths(app: ExcerptApp) -> list[str]:
 
 @pytest.mark.usefixtures("living")
 async def test_marks_of_a_note_that_was_renamed_since_are_on_it_at_the_next_start(
-    app: ExcerptApp, vault: Path, places: Places
+    app: ExcerptApp, vault: Path, user_paths: Paths
 ) -> None:
     async with app.run_test() as pilot:
         await mark_conflict(pilot)
         (path,) = packed_paths(app)
     (vault / "renamed").mkdir()
     (vault / path).rename(vault / "renamed" / "Other.md")
-    again = ExcerptApp(vault, Settings(), places)
+    again = ExcerptApp(vault, Settings(), user_paths)
     async with again.run_test() as pilot:
         await until_index(pilot)
         await pilot.press("unbound-show-earlier")
         await until(pilot, lambda: packed_paths(again) == ["renamed/Other.md"], "the pack of the marks")
-    assert [mark.path for mark in read_marks(places.marks_file(vault)).marks] == ["renamed/Other.md"]
+    assert [mark.path for mark in read_marks(user_paths.marks_file(vault)).marks] == ["renamed/Other.md"]
 
 
 @pytest.mark.usefixtures("living")

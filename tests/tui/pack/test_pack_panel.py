@@ -10,7 +10,7 @@ from textual.widgets import Input
 from excerpt.kinds import Format, Scope
 from excerpt.model import Pack
 from excerpt.pack.selection import Mark, SavedMarks, write_marks
-from excerpt.settings import PackSettings, Places, Settings
+from excerpt.settings import PackSettings, Paths, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.bars import KeyBar
 from excerpt.tui.pack.bar import PackBar
@@ -243,9 +243,9 @@ async def test_the_panel_follows_the_query_and_the_budget(app: ExcerptApp) -> No
 
 
 async def test_a_mark_whose_text_is_gone_is_listed_and_can_be_taken_away(
-    app: ExcerptApp, vault: Path, places: Places
+    app: ExcerptApp, vault: Path, user_paths: Paths
 ) -> None:
-    write_marks(places.marks_file(vault), SavedMarks("x", (Mark("0" * 12, "Gone [/red].md"),)))
+    write_marks(user_paths.marks_file(vault), SavedMarks("x", (Mark("0" * 12, "Gone [/red].md"),)))
     async with app.run_test(size=(80, 24)) as pilot:
         await search(pilot, "conflict")
         await press(pilot, "tab", "escape", "o", "G")
@@ -268,10 +268,10 @@ async def test_formats_go_round_and_a_template_only_where_one_is_set(app: Excerp
         assert packed.text.startswith("## [1]")
 
 
-async def test_a_template_of_the_settings_is_one_of_the_formats(vault: Path, places: Places, tmp_path: Path) -> None:
+async def test_a_template_of_the_settings_is_one_of_the_formats(vault: Path, user_paths: Paths, tmp_path: Path) -> None:
     template = tmp_path / "own.j2"
     template.write_text("{% for s in sources %}* {{ s.heading }}\n{% endfor %}")
-    app = ExcerptApp(vault, Settings(pack=PackSettings(template=str(template), format=Format.PLAIN)), places)
+    app = ExcerptApp(vault, Settings(pack=PackSettings(template=str(template), format=Format.PLAIN)), user_paths)
     async with app.run_test() as pilot:
         await search(pilot, "lentil")
         await press(pilot, "unbound-format")
@@ -281,11 +281,11 @@ async def test_a_template_of_the_settings_is_one_of_the_formats(vault: Path, pla
 
 
 async def test_a_template_that_fails_is_told_and_leaves_no_pack_to_copy(
-    vault: Path, places: Places, tmp_path: Path
+    vault: Path, user_paths: Paths, tmp_path: Path
 ) -> None:
     template = tmp_path / "own.j2"
     template.write_text("{{ nonsense.at.all }")
-    app = ExcerptApp(vault, Settings(pack=PackSettings(template=str(template), format=Format.TEMPLATE)), places)
+    app = ExcerptApp(vault, Settings(pack=PackSettings(template=str(template), format=Format.TEMPLATE)), user_paths)
     async with app.run_test() as pilot:
         await search(pilot, "lentil")
         await until(pilot, lambda: any("own.j2" in toast.message for toast in app._notifications), "the reason")
@@ -421,8 +421,8 @@ async def test_the_bar_says_what_stopped_the_pack(app: ExcerptApp) -> None:
         assert " · 1 marked" in str(bar.render())
 
 
-async def test_the_bar_says_that_only_the_best_hits_were_looked_at(vault: Path, places: Places) -> None:
-    app = ExcerptApp(vault, Settings(pack=PackSettings(limit=1)), places)
+async def test_the_bar_says_that_only_the_best_hits_were_looked_at(vault: Path, user_paths: Paths) -> None:
+    app = ExcerptApp(vault, Settings(pack=PackSettings(limit=1)), user_paths)
     async with app.run_test(size=(80, 24)) as pilot:
         await search(pilot, "conflict")
         await until_answered(pilot)
@@ -445,12 +445,12 @@ async def test_budget_undo_and_redo_work_from_each_list(app: ExcerptApp, place: 
 
 @pytest.mark.parametrize("place", ["list", "side panel", "pack"])
 async def test_marks_made_before_are_shown_from_each_list(
-    app: ExcerptApp, vault: Path, places: Places, place: str
+    app: ExcerptApp, vault: Path, user_paths: Paths, place: str
 ) -> None:
     async with app.run_test() as pilot:
         await search(pilot, "conflict")
         await press(pilot, "tab")
-    again = ExcerptApp(vault, Settings(), places)
+    again = ExcerptApp(vault, Settings(), user_paths)
     async with again.run_test(size=(80, 24)) as pilot:
         await search(pilot, "lentil")
         await press(pilot, *WAYS_TO[place], "o")

@@ -10,7 +10,7 @@ import pytest
 from excerpt.kinds import Format, Scope
 from excerpt.memory.store import MemoryStore
 from excerpt.pack.savings import SavingsFile
-from excerpt.settings import PackSettings, Places, Settings
+from excerpt.settings import PackSettings, Paths, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.memory.controller import is_memory
 from excerpt.tui.search.hit_list import HitList
@@ -42,9 +42,9 @@ def template(tmp_path: Path) -> Path:
     return file
 
 
-def app_with(form: Format, vault: Path, places: Places, template: Path) -> ExcerptApp:
+def app_with(form: Format, vault: Path, user_paths: Paths, template: Path) -> ExcerptApp:
     pack = PackSettings(budget=900, scope=Scope.SECTION, format=form, question=True, template=str(template))
-    return ExcerptApp(vault, Settings(pack=pack), places)
+    return ExcerptApp(vault, Settings(pack=pack), user_paths)
 
 
 def printed(form: Format, vault: Path, template: Path, *words: str) -> bytes:
@@ -62,8 +62,10 @@ async def copy_pack(pilot: AppPilot, clipboard: Path) -> bytes:
 
 
 @pytest.mark.parametrize("form", list(Format))
-async def test_marks_shaped_by_hand(form: Format, vault: Path, places: Places, template: Path, clipboard: Path) -> None:
-    app = app_with(form, vault, places, template)
+async def test_marks_shaped_by_hand(
+    form: Format, vault: Path, user_paths: Paths, template: Path, clipboard: Path
+) -> None:
+    app = app_with(form, vault, user_paths, template)
     async with app.run_test() as pilot:
         await search(pilot, "lentil")
         await pilot.press("tab", "ctrl+u")
@@ -78,9 +80,9 @@ async def test_marks_shaped_by_hand(form: Format, vault: Path, places: Places, t
 
 
 @pytest.mark.parametrize("form", [Format.MARKDOWN, Format.JSON, Format.TEMPLATE])
-async def test_marked_memories(form: Format, vault: Path, places: Places, template: Path, clipboard: Path) -> None:
-    MemoryStore(places.memory_folder(vault)).remember("A sync conflict: keep both versions.", why="nothing is lost")
-    app = app_with(form, vault, places, template)
+async def test_marked_memories(form: Format, vault: Path, user_paths: Paths, template: Path, clipboard: Path) -> None:
+    MemoryStore(user_paths.memory_folder(vault)).remember("A sync conflict: keep both versions.", why="nothing is lost")
+    app = app_with(form, vault, user_paths, template)
     async with app.run_test() as pilot:
         await search(pilot, "sync conflict")
         rows = pane_of(app).query_one(HitList)
@@ -94,17 +96,17 @@ async def test_marked_memories(form: Format, vault: Path, places: Places, templa
 
 
 @pytest.mark.parametrize("form", [Format.MARKDOWN, Format.TEMPLATE])
-async def test_top_hits(form: Format, vault: Path, places: Places, template: Path, clipboard: Path) -> None:
+async def test_top_hits(form: Format, vault: Path, user_paths: Paths, template: Path, clipboard: Path) -> None:
     before = printed(form, vault, template, "sync conflict")  # before a copied pack raises its notes in the ranking
-    app = app_with(form, vault, places, template)
+    app = app_with(form, vault, user_paths, template)
     async with app.run_test() as pilot:
         await search(pilot, "sync conflict")
         text = await copy_pack(pilot, clipboard)
     assert text == before
 
 
-async def test_the_order_of_the_vault(vault: Path, places: Places, template: Path, clipboard: Path) -> None:
-    app = app_with(Format.JSON, vault, places, template)
+async def test_the_order_of_the_vault(vault: Path, user_paths: Paths, template: Path, clipboard: Path) -> None:
+    app = app_with(Format.JSON, vault, user_paths, template)
     async with app.run_test() as pilot:
         await search(pilot, "sync conflict")
         await pilot.press("tab", "tab", "tab", "unbound-order")
@@ -114,29 +116,29 @@ async def test_the_order_of_the_vault(vault: Path, places: Places, template: Pat
 
 @pytest.mark.parametrize(("form", "suffix"), [(Format.MARKDOWN, ".md"), (Format.XML, ".xml"), (Format.JSON, ".json")])
 async def test_a_file_has_the_bytes_of_a_copy(  # noqa: PLR0917 - fixtures
-    form: Format, suffix: str, vault: Path, places: Places, template: Path, clipboard: Path
+    form: Format, suffix: str, vault: Path, user_paths: Paths, template: Path, clipboard: Path
 ) -> None:
-    app = app_with(form, vault, places, template)
+    app = app_with(form, vault, user_paths, template)
     async with app.run_test() as pilot:
         await search(pilot, "sync conflict")
         text = await copy_pack(pilot, clipboard)
         await pilot.press("unbound-save-pack")
         await until(pilot, lambda: any("written\n" in toast.message for toast in app._notifications), "the toast")
-    (file,) = places.copies_folder().glob("pack-*")
+    (file,) = user_paths.copies_folder().glob("pack-*")
     assert file.suffix == suffix
     assert file.read_bytes() == text
 
 
 async def test_a_copied_pack_counts_among_the_savings(
-    vault: Path, places: Places, template: Path, clipboard: Path
+    vault: Path, user_paths: Paths, template: Path, clipboard: Path
 ) -> None:
-    app = app_with(Format.MARKDOWN, vault, places, template)
+    app = app_with(Format.MARKDOWN, vault, user_paths, template)
     async with app.run_test() as pilot:
         await search(pilot, "sync conflict")
         await copy_pack(pilot, clipboard)
-        await until(pilot, lambda: SavingsFile(places.savings_file(vault)).read() is not None, "the count")
+        await until(pilot, lambda: SavingsFile(user_paths.savings_file(vault)).read() is not None, "the count")
         packed = pane_of(app).pack.packed
-    saved = SavingsFile(places.savings_file(vault)).read()
+    saved = SavingsFile(user_paths.savings_file(vault)).read()
     assert saved is not None
     assert packed is not None
     assert (saved.packs, saved.tokens) == (1, packed.result.tokens)

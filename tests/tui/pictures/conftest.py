@@ -18,7 +18,7 @@ from textual.widgets import Input, TextArea
 
 from excerpt.memory.store import MemoryStore
 from excerpt.model import Source
-from excerpt.settings import Places, ScreenSettings, Settings
+from excerpt.settings import Paths, ScreenSettings, Settings
 from excerpt.tui.app import ExcerptApp
 from tests.tui.driver import ScriptedApp, post_messages
 from tests.tui.examples import BUILDING, VAULT
@@ -96,7 +96,7 @@ def returning_user(tmp_path: Path) -> Path:
 @pytest.fixture
 def memories(returning_user: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a data folder with two memories of fixed times."""
-    store = MemoryStore(Places(returning_user, returning_user, returning_user, returning_user).memory_folder(VAULT))
+    store = MemoryStore(Paths(returning_user, returning_user, returning_user, returning_user).memory_folder(VAULT))
     numbers = count(1)  # ids count in the tokens of a pack
     monkeypatch.setattr("excerpt.memory.store.secrets.token_hex", lambda size: f"{next(numbers):0{2 * size}x}")
     monkeypatch.setattr("excerpt.memory.store.now", lambda: "2026-02-27T09:30:00+00:00")

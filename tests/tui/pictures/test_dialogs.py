@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 from textual.widgets import Button, Label, OptionList, Static
 
 from excerpt.known_vaults import remember_vault
-from excerpt.settings import Places, Settings
+from excerpt.settings import Paths, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.dialog import Confirm
 from excerpt.tui.common.help import Help
@@ -186,7 +186,7 @@ def known(user: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return user
 
 
-def places_of(user: Path) -> Places:
+def places_of(user: Path) -> Paths:
     return places_under(user.parent)
 
 

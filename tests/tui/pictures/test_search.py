@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from excerpt.settings import Places
+from excerpt.settings import Paths
 from excerpt.tui.messages import IndexOpened
 from excerpt.tui.search.query_bar import QueryBar, QueryStatus
 from excerpt.tui.search.query_history import add_query
@@ -189,7 +189,7 @@ async def asked_before(pilot: Pilot[None]) -> None:
 @pytest.mark.parametrize("steps", [completed, suggested, asked_before], ids=lambda steps: steps.__name__)
 async def test_menu(pictures: Pictures, returning_user: Path, steps: Steps) -> None:
     """Compare at one size, as a menu closes when the window is resized."""
-    file = Places(returning_user, returning_user, returning_user, returning_user / "state").history_file(VAULT)
+    file = Paths(returning_user, returning_user, returning_user, returning_user / "state").history_file(VAULT)
     for query in (
         "how do I keep what two devices wrote into one note",
         'tag:sync "line by line" -binary',

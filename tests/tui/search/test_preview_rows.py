@@ -9,7 +9,7 @@ import pytest
 from excerpt.index.build import build
 from excerpt.kinds import LinkKind
 from excerpt.model import Section
-from excerpt.settings import Places, Settings
+from excerpt.settings import Paths, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.line_drawing import LinkTo, draw_line
 from excerpt.tui.search.preview import heading_beyond, heading_path_at, link_at, links_of, rows_of
@@ -50,15 +50,15 @@ def test_a_link_that_is_wrapped_in_a_callout_is_one_link() -> None:
 
 @pytest.mark.parametrize("before", [4, 9, 16])
 async def test_what_matched_stays_in_sight_when_the_terminal_gets_another_size(
-    tmp_path: Path, places: Places, before: int
+    tmp_path: Path, user_paths: Paths, before: int
 ) -> None:
     filling = "Nothing of note was seen over the fields that day, and the wind came from the west as it mostly does."
     lines = [*["- " + filling] * before, "- A zeppelin landed.", *["- " + filling] * 12]
     vault = tmp_path / "log"
     vault.mkdir()
     (vault / "Log.md").write_text("# Log\n\nOne.\n\n## Sights\n\n" + "\n".join(lines) + "\n", encoding="utf-8")
-    build(vault, places.index_folder(vault), Settings())
-    app = ExcerptApp(vault, Settings(), places)
+    build(vault, user_paths.index_folder(vault), Settings())
+    app = ExcerptApp(vault, Settings(), user_paths)
     async with app.run_test(size=(140, 45)) as pilot:
         await search(pilot, "zeppelin")
         preview = preview_of(app)

@@ -10,7 +10,7 @@ from textual.widgets import Input, Static
 
 from excerpt.kinds import Confidence, Scope, Strategy
 from excerpt.search.ranking import BOOSTS, SIGNALS
-from excerpt.settings import PackSettings, Places, Settings
+from excerpt.settings import PackSettings, Paths, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.notice import Notice
 from excerpt.tui.index.controller import IndexController
@@ -91,14 +91,14 @@ async def test_marks_outlive_a_new_query(app: ExcerptApp) -> None:
 
 
 async def test_copying_leaves_the_pack_as_a_file_and_says_so(
-    app: ExcerptApp, places: Places, quiet_clipboard: None
+    app: ExcerptApp, user_paths: Paths, quiet_clipboard: None
 ) -> None:
     async with app.run_test() as pilot:
         await search(pilot, "sync conflict")
         bar = await until_packed(pilot)
         await pilot.press("ctrl+y")
-        await until(pilot, lambda: bool(list(places.copies_folder().glob("*.md"))), "the copy")
-        (file,) = places.copies_folder().glob("*.md")
+        await until(pilot, lambda: bool(list(user_paths.copies_folder().glob("*.md"))), "the copy")
+        (file,) = user_paths.copies_folder().glob("*.md")
         assert bar.pack is not None
         assert file.read_text(encoding="utf-8") == bar.pack.text
         tokens = f"{bar.pack.tokens:,} tokens"
@@ -106,26 +106,26 @@ async def test_copying_leaves_the_pack_as_a_file_and_says_so(
 
 
 async def test_copying_right_after_typing_copies_what_was_typed(
-    app: ExcerptApp, places: Places, quiet_clipboard: None
+    app: ExcerptApp, user_paths: Paths, quiet_clipboard: None
 ) -> None:
     async with app.run_test() as pilot:
         await search(pilot, "conflict")
         await until_packed(pilot)
         screen_of(app).query_one("#query", Input).value = "lentils"
         await pilot.press("ctrl+y")
-        await until(pilot, lambda: bool(list(places.copies_folder().glob("*.md"))), "the copy")
-        (file,) = places.copies_folder().glob("*.md")
+        await until(pilot, lambda: bool(list(user_paths.copies_folder().glob("*.md"))), "the copy")
+        (file,) = user_paths.copies_folder().glob("*.md")
         assert "Simmer red lentils" in file.read_text(encoding="utf-8").split("\n## [2]")[0]
 
 
 async def test_the_fragment_alone_is_copied_as_it_stands_in_the_note(
-    app: ExcerptApp, places: Places, quiet_clipboard: None
+    app: ExcerptApp, user_paths: Paths, quiet_clipboard: None
 ) -> None:
     async with app.run_test() as pilot:
         await search(pilot, "hostile")
         await pilot.press("unbound-copy-fragment")
-        await until(pilot, lambda: bool(list(places.copies_folder().glob("*.md"))), "the copy")
-        (file,) = places.copies_folder().glob("*.md")
+        await until(pilot, lambda: bool(list(user_paths.copies_folder().glob("*.md"))), "the copy")
+        (file,) = user_paths.copies_folder().glob("*.md")
         assert "\x1b[31m" in file.read_text(encoding="utf-8")
 
 
@@ -151,17 +151,17 @@ async def test_a_typed_budget_is_that_of_the_pack_or_what_is_wrong_with_it_is_sa
 
 
 async def test_the_pack_is_copied_within_the_budget_that_was_just_typed(
-    app: ExcerptApp, places: Places, quiet_clipboard: None
+    app: ExcerptApp, user_paths: Paths, quiet_clipboard: None
 ) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await search(pilot, "conflict")
         post_keys(app, "escape", "b", *"99", "ctrl+y")
-        await until(pilot, lambda: bool(list(places.copies_folder().glob("*.md"))), "the copy")
+        await until(pilot, lambda: bool(list(user_paths.copies_folder().glob("*.md"))), "the copy")
         packed = pane_of(app).pack.packed
         assert packed is not None
         assert packed.result.budget == 99
         assert packed.tokens <= 99
-        (file,) = places.copies_folder().glob("*.md")
+        (file,) = user_paths.copies_folder().glob("*.md")
         assert file.read_text(encoding="utf-8") == packed.text
 
 
@@ -205,12 +205,12 @@ async def test_escape_closes_what_is_open_then_goes_to_the_list_and_never_emptie
         assert field.value == "conflict"
 
 
-async def test_the_focused_list_takes_single_letters(app: ExcerptApp, places: Places, quiet_clipboard: None) -> None:
+async def test_the_focused_list_takes_single_letters(app: ExcerptApp, user_paths: Paths, quiet_clipboard: None) -> None:
     async with app.run_test() as pilot:
         await search(pilot, "conflict")
         await pilot.press("shift+tab", "j", "space", "k", "y")
         assert screen_of(app).query_one(PackBar).marked == 1
-        await until(pilot, lambda: bool(list(places.copies_folder().glob("*.md"))), "the copy")
+        await until(pilot, lambda: bool(list(user_paths.copies_folder().glob("*.md"))), "the copy")
         await pilot.press("slash")
         assert screen_of(app).query_one("#query", Input).has_focus
 
@@ -380,8 +380,8 @@ def test_every_signal_is_told_in_the_legend() -> None:
     assert set(LEGEND) == {*SIGNALS, *BOOSTS, "attachment", "name", "listed"}
 
 
-async def test_a_budget_of_the_settings_is_kept_until_a_key_changes_it(vault: Path, places: Places) -> None:
-    app = ExcerptApp(vault, Settings(pack=PackSettings(budget=777)), places)
+async def test_a_budget_of_the_settings_is_kept_until_a_key_changes_it(vault: Path, user_paths: Paths) -> None:
+    app = ExcerptApp(vault, Settings(pack=PackSettings(budget=777)), user_paths)
     async with app.run_test() as pilot:
         await pilot.pause()
         assert screen_of(app).query_one(PackBar).wanted.budget == 777

@@ -9,38 +9,38 @@ import pytest
 
 from excerpt.errors import SettingsError
 from excerpt.kinds import Strategy
-from excerpt.settings import Places, Settings, settings_of
+from excerpt.settings import Paths, Settings, settings_of
 from excerpt.tui.settings.controller import SettingsController
 
 
-async def start_controller(vault: Path, places: Places, **files: str) -> SettingsController:
-    places.config.mkdir(parents=True)
+async def start_controller(vault: Path, user_paths: Paths, **files: str) -> SettingsController:
+    user_paths.config.mkdir(parents=True)
     for name, text in files.items():
-        (places.config / f"{name}.toml").write_text(text)
-    controller = SettingsController(vault, settings_of(vault, places), places)
+        (user_paths.config / f"{name}.toml").write_text(text)
+    controller = SettingsController(vault, settings_of(vault, user_paths), user_paths)
     await controller.begin()
     return controller
 
 
 async def test_what_was_chosen_for_this_time_stays_until_a_file_says_something_else_about_it(
-    vault: Path, places: Places
+    vault: Path, user_paths: Paths
 ) -> None:
-    controller = await start_controller(vault, places, excerpt="[search]\nlimit = 7\n")
+    controller = await start_controller(vault, user_paths, excerpt="[search]\nlimit = 7\n")
     chosen = controller.in_effect.search
     controller.in_effect = replace(controller.in_effect, search=replace(chosen, strategy=Strategy.SEMANTIC))
-    places.settings_file.write_text("[search]\nlimit = 9\n")
+    user_paths.settings_file.write_text("[search]\nlimit = 9\n")
     await controller.read()
     assert (controller.in_effect.search.limit, controller.in_effect.search.strategy) == (9, Strategy.SEMANTIC)
-    places.settings_file.write_text('[search]\nlimit = 9\nstrategy = "proximity"\n')
+    user_paths.settings_file.write_text('[search]\nlimit = 9\nstrategy = "proximity"\n')
     await controller.read()
     assert controller.in_effect.search.strategy is Strategy.PROXIMITY
 
 
-async def test_a_file_is_read_again_only_when_it_is_another(vault: Path, places: Places) -> None:
-    controller = await start_controller(vault, places)
+async def test_a_file_is_read_again_only_when_it_is_another(vault: Path, user_paths: Paths) -> None:
+    controller = await start_controller(vault, user_paths)
     assert not await controller.have_files_changed()
-    places.vault_settings_file(vault).parent.mkdir(parents=True, exist_ok=True)
-    places.vault_settings_file(vault).write_text("[pack]\nbudget = 777\n")
+    user_paths.vault_settings_file(vault).parent.mkdir(parents=True, exist_ok=True)
+    user_paths.vault_settings_file(vault).write_text("[pack]\nbudget = 777\n")
     assert await controller.have_files_changed()
     assert await controller.read() == Settings()
     assert not await controller.have_files_changed()
@@ -48,21 +48,21 @@ async def test_a_file_is_read_again_only_when_it_is_another(vault: Path, places:
 
 
 async def test_a_file_that_is_not_valid_is_an_error_once_and_leaves_the_settings_as_they_are(
-    vault: Path, places: Places
+    vault: Path, user_paths: Paths
 ) -> None:
-    controller = await start_controller(vault, places)
-    places.settings_file.write_text("[pack]\nbugdet = 777\n")
+    controller = await start_controller(vault, user_paths)
+    user_paths.settings_file.write_text("[pack]\nbugdet = 777\n")
     with pytest.raises(SettingsError, match=r"pack\.budget"):
         await controller.read()
     assert controller.in_effect == Settings()
     assert not await controller.have_files_changed()
 
 
-async def test_a_file_is_made_without_a_setting_and_never_written_over(vault: Path, places: Places) -> None:
-    controller = await start_controller(vault, places)
-    controller.make_file(places.settings_file)
-    assert places.settings_file.read_text().startswith("#:schema")
-    assert settings_of(vault, places) == Settings()
-    places.settings_file.write_text("# mine\n")
-    controller.make_file(places.settings_file)
-    assert places.settings_file.read_text() == "# mine\n"
+async def test_a_file_is_made_without_a_setting_and_never_written_over(vault: Path, user_paths: Paths) -> None:
+    controller = await start_controller(vault, user_paths)
+    controller.make_file(user_paths.settings_file)
+    assert user_paths.settings_file.read_text().startswith("#:schema")
+    assert settings_of(vault, user_paths) == Settings()
+    user_paths.settings_file.write_text("# mine\n")
+    controller.make_file(user_paths.settings_file)
+    assert user_paths.settings_file.read_text() == "# mine\n"

@@ -11,7 +11,7 @@ from textual.color import Color
 from textual.pilot import Pilot
 
 from excerpt.errors import SettingsError
-from excerpt.settings import Places, ScreenSettings, Settings
+from excerpt.settings import Paths, ScreenSettings, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.settings.theme_picker import ThemeList, ThemePicker
 from excerpt.tui.settings.themes import ThemeController, load_theme, theme_files
@@ -41,21 +41,21 @@ def test_a_broken_theme_is_refused_with_its_file_named(tmp_path: Path, text: str
         load_theme(file)
 
 
-async def test_a_theme_of_the_users_own_is_used(vault: Path, places: Places) -> None:
-    own = places.config / "themes"
+async def test_a_theme_of_the_users_own_is_used(vault: Path, user_paths: Paths) -> None:
+    own = user_paths.config / "themes"
     own.mkdir(parents=True)
     (own / "mine.toml").write_text('primary = "#ff0000"\nbackground = "#000010"\n')
-    app = ExcerptApp(vault, replace(Settings(), screen=ScreenSettings(theme="mine")), places)
+    app = ExcerptApp(vault, replace(Settings(), screen=ScreenSettings(theme="mine")), user_paths)
     async with app.run_test():
         assert app.theme == "mine"
         assert app.screen.styles.background == Color.parse("#000010")
 
 
-async def test_a_broken_or_unknown_theme_falls_back_and_is_told_in_one_toast(vault: Path, places: Places) -> None:
-    own = places.config / "themes"
+async def test_a_broken_or_unknown_theme_falls_back_and_is_told_in_one_toast(vault: Path, user_paths: Paths) -> None:
+    own = user_paths.config / "themes"
     own.mkdir(parents=True)
     (own / "broken.toml").write_text("primary = ")
-    app = ExcerptApp(vault, replace(Settings(), screen=ScreenSettings(theme="nowhere")), places)
+    app = ExcerptApp(vault, replace(Settings(), screen=ScreenSettings(theme="nowhere")), user_paths)
     async with app.run_test() as pilot:
         await until(pilot, lambda: "phosphor" in app.available_themes, "the themes")
         assert app.theme == "excerpt-dark"

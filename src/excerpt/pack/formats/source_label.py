@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import quote
 
+from excerpt.locations import format_kind
 from excerpt.model import Pack, PackResult
 from excerpt.pack.memory_fragment import memory_id_of
-from excerpt.places import called
 from excerpt.text.display import line_range, location, title_and_headings, visible_line
 
 _DIGEST_SHOWN = 6  # of 16 characters: enough for a reader's check
@@ -30,7 +30,7 @@ def lines_of(pack: Pack) -> str:
 def where_of(pack: Pack) -> str:
     """Return the path with lines, or for an attachment its location and kind: `paper.pdf#page=12 (PDF, page 12)`."""
     where = location(pack.path, pack.line_start, pack.line_end, pack.place)
-    return f"{where} ({called(pack.kind, pack.place)})" if pack.kind else where
+    return f"{where} ({format_kind(pack.kind, pack.place)})" if pack.kind else where
 
 
 def digest_of(pack: Pack) -> str:

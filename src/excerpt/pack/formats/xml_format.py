@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from excerpt.locations import format_kind
 from excerpt.model import Pack
 from excerpt.pack.formats.pack_format import PackFile, PackFormat, PackSource, PackUnreadableError
 from excerpt.pack.formats.source_label import digest_of, headings_of, lines_of, on_one_line
-from excerpt.places import called
 from excerpt.text.display import visible_line
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class XmlRenderer:
 
 def _around(number: int, pack: Pack) -> tuple[str, str]:
     modified = f"<modified>{pack.modified}</modified>\n" if pack.modified else ""
-    place = f'<place at="{_attribute(pack.place)}">{called(pack.kind, pack.place)}</place>\n' if pack.kind else ""
+    place = f'<place at="{_attribute(pack.place)}">{format_kind(pack.kind, pack.place)}</place>\n' if pack.kind else ""
     cut = " ".join(side for side, is_cut in (("above", pack.cut_above), ("below", pack.cut_below)) if is_cut)
     above = (
         f'<document index="{number}">\n'

@@ -18,7 +18,7 @@ from textual.message import Message
 from excerpt.errors import ExcerptError, IndexBusyError, IndexUnusableError, StoreUnusableError, VaultEmptiedError
 from excerpt.indexing_process import Command
 from excerpt.kinds import Strategy
-from excerpt.settings import Places, Settings
+from excerpt.settings import Paths, Settings
 from excerpt.store.address import Address
 from excerpt.text.display import counted
 from excerpt.tui.common.notice import EmptyState
@@ -211,19 +211,19 @@ class IndexController:
         self,
         vault: Path,
         settings: Settings,
-        places: Places,
+        user_paths: Paths,
         *,
         loop: EventLoop,
         notify: Callable[..., object],
         show: Callable[[], object],
         store: Address | None = None,
     ) -> None:
-        self.engine = EngineWorker(vault, places, settings, loop, store)
+        self.engine = EngineWorker(vault, user_paths, settings, loop, store)
         self.process = posting_process(vault, loop.post_from_thread)
         self.state = IndexState() if store is None else IndexState(watch=Watch.STORE)
         self._is_stored = store is not None
         self._vault = vault
-        self._folder = places.index_folder(vault)
+        self._folder = user_paths.index_folder(vault)
         self._loop = loop
         self._notify = notify
         self._show = show

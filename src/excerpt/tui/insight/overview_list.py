@@ -24,7 +24,7 @@ from excerpt.insight.overview_parts import (
     MainNote,
     Month,
     Overview,
-    Place,
+    SourceLocation,
     Standout,
     Theme,
     Timeline,
@@ -47,7 +47,7 @@ class OverviewRow:
 
     part: str
     item: Item
-    place: Place
+    place: SourceLocation
     of_highest: float = 0.0
     hidden: int = 0
     opens: bool = False
@@ -59,7 +59,7 @@ class _ListPart:
     """Items of one kind, of which `least` are shown before any other part shows more than its own `least`."""
 
     name: str
-    items: tuple[tuple[Item, Place], ...]
+    items: tuple[tuple[Item, SourceLocation], ...]
     least: int
     in_time: bool = False
 
@@ -109,8 +109,8 @@ def _size(item: Item) -> float:
 def _parts(overview: Overview) -> tuple[_ListPart, ...]:
     dates = overview.timeline
     # The timeline as a whole leads to its newest month.
-    months: list[tuple[Item, Place]] = [(month, month.place) for month in reversed(dates.months)]
-    when: list[tuple[Item, Place]] = [(dates, dates.months[-1].place), *months] if months else []
+    months: list[tuple[Item, SourceLocation]] = [(month, month.place) for month in reversed(dates.months)]
+    when: list[tuple[Item, SourceLocation]] = [(dates, dates.months[-1].place), *months] if months else []
     return (
         _ListPart("main notes", tuple((one, one.place) for one in overview.main_notes), 5),
         _ListPart("sections", tuple((one, one.place) for one in overview.sections), 3),
@@ -131,7 +131,7 @@ def headline(overview: Overview) -> str:
     return f"{counted(overview.fragments, 'fragment')} in {overview.notes:,} of {counted(overview.vault_notes, 'note')}"
 
 
-def below_title(place: Place) -> str:
+def below_title(place: SourceLocation) -> str:
     """Return the headings above a location, without the title of the note."""
     path = place.heading_path
     return " › ".join(path[1:] if path[:1] == (place.title,) else path)

@@ -15,7 +15,7 @@ from textual.reactive import reactive, var
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
-from excerpt.insight.overview_parts import Overview, Place
+from excerpt.insight.overview_parts import Overview, SourceLocation
 from excerpt.model import Fragment, Hit
 from excerpt.text.display import counted
 from excerpt.tui.bindings import bindings
@@ -96,7 +96,7 @@ class OverviewPane(Vertical):
     def __init__(self, engine: EngineWorker, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
         self._engine = engine
-        self._asked_for: Place | None = None
+        self._asked_for: SourceLocation | None = None
         self._marks: Marks | None = None
         self._marks_of = ""
         self._by_hand = False
@@ -263,7 +263,7 @@ class OverviewPane(Vertical):
         self._waits_for_passage = None
 
     @property
-    def _place(self) -> Place | None:
+    def _place(self) -> SourceLocation | None:
         """Location of the selected line."""
         row = self._lines.selected
         return row.place if row is not None else None

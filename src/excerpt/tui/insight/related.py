@@ -15,8 +15,8 @@ from textual.containers import Vertical
 from textual.reactive import reactive, var
 from textual.strip import Strip
 
+from excerpt.locations import format_location
 from excerpt.model import Fragment, Span
-from excerpt.places import spoken
 from excerpt.text.display import line_range, visible_line
 from excerpt.text.snippet import snippet
 from excerpt.tui.bindings import bindings
@@ -468,7 +468,7 @@ def _head(name: str, passage: MatchedFragment, similarity: float | None, width: 
 def lines_of(fragment: Fragment) -> str:
     """Return the lines of a fragment, or its location in an attachment, as shown on the screen."""
     if fragment.place:
-        return visible_line(spoken(fragment.place, fragment.line_start, fragment.line_end, "–"))
+        return visible_line(format_location(fragment.place, fragment.line_start, fragment.line_end, "–"))
     return line_range(fragment.line_start, fragment.line_end, "–")
 
 

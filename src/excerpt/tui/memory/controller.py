@@ -15,7 +15,7 @@ from weakref import ref
 from excerpt.kinds import Confidence, next_of
 from excerpt.pack.memory_fragment import as_fragment, memory_id_of
 from excerpt.pack.selection import Mark
-from excerpt.settings import MemorySettings, Places, Settings
+from excerpt.settings import MemorySettings, Paths, Settings
 from excerpt.tui.engine_worker import Asks
 from excerpt.tui.memory.worker import MemoryWorker
 from excerpt.tui.messages import RememberRequested
@@ -43,11 +43,11 @@ class MemoryController:
         self,
         vault: Path,
         settings: Settings,
-        places: Places,
+        user_paths: Paths,
         *,
         loop: EventLoop,
     ) -> None:
-        self.worker = MemoryWorker(vault, places, settings, loop)
+        self.worker = MemoryWorker(vault, user_paths, settings, loop)
 
     def form_to_remember(self, request: RememberRequested) -> tuple[Remember, Answered]:
         """Return the form for a new memory and the callback for its answer."""

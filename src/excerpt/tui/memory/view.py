@@ -12,8 +12,8 @@ from rich.style import Style
 from textual.reactive import reactive
 from textual.strip import Strip
 
+from excerpt.locations import format_location
 from excerpt.model import Memory, Skipped, Source, Span
-from excerpt.places import spoken
 from excerpt.text.display import local_time, visible, visible_line
 from excerpt.tui.common.line_drawing import StyledRun, TextStyle, wrap
 from excerpt.tui.common.line_view import LineView
@@ -187,7 +187,7 @@ def place_of(source: Source) -> str:
     """Return the location of a source, such as `Sync.md, lines 8–12`; the path alone if the lines are not known."""
     if not source.line_start:
         return source.path
-    return f"{source.path}, {spoken(source.place, source.line_start, source.line_end, '–')}"
+    return f"{source.path}, {format_location(source.place, source.line_start, source.line_end, '–')}"
 
 
 def source_sentence(found: SourceCheck) -> str:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from textual.message import Message
 
 from excerpt.kinds import Confidence
-from excerpt.settings import Places, Settings
+from excerpt.settings import Paths, Settings
 from excerpt.tui.request_thread import Answer, EventLoop, Priority, Request, RequestThread
 
 if TYPE_CHECKING:
@@ -77,12 +77,12 @@ class MemoryWorker:
     def __init__(
         self,
         vault: Path,
-        places: Places,
+        user_paths: Paths,
         settings: Settings,
         loop: EventLoop,
     ) -> None:
-        self._folder = places.memory_folder(vault)
-        self._cache = places.memory_index_folder(vault)
+        self._folder = user_paths.memory_folder(vault)
+        self._cache = user_paths.memory_index_folder(vault)
         self._settings = settings
         self._loop = loop
         self._requests = RequestThread("memories", loop, on_end=self._close_recaller)

@@ -16,9 +16,9 @@ from textual.reactive import reactive
 from textual.strip import Strip
 from textual.widgets import Static
 
+from excerpt.locations import format_location
 from excerpt.model import Pack
 from excerpt.pack.memory_fragment import memory_id_of
-from excerpt.places import spoken
 from excerpt.text.display import counted, line_range, visible_line
 from excerpt.tui.bindings import bindings
 from excerpt.tui.common.dialog import Box, Dialog
@@ -200,7 +200,7 @@ class PackPanel(RowList):
         cut = " […]" if pack.cut_above or pack.cut_below else ""
         lines = line_range(pack.line_start, pack.line_end, "–")
         if pack.place:
-            lines = visible_line(spoken(pack.place, pack.line_start, pack.line_end, "–"))
+            lines = visible_line(format_location(pack.place, pack.line_start, pack.line_end, "–"))
         return lines, pack.scope + cut, self._why(pack)
 
     def _columns(self, width: int) -> tuple[int, int, int]:

@@ -62,8 +62,8 @@ def _reading(index: IndexState) -> EmptyState:
     gauge = "█" * full + "░" * (_GAUGE - full)
     files = f"{progress.notes_done:,} of {counted(progress.notes_total, 'file')}"
     if index.paused:
-        goes_on = f"“The index” among the commands ({key_sign('palette')}) continues it."
-        return EmptyState("Reading the vault is paused", f"{gauge}\n{files}", goes_on)
+        continues = f"“The index” among the commands ({key_sign('palette')}) continues it."
+        return EmptyState("Reading the vault is paused", f"{gauge}\n{files}", continues)
     told = " · ".join(part for part in (files, rate_words(index.pace, progress)) if part)
     return EmptyState("Reading the vault", f"{gauge}\n{told}", "You can type already: notes read so far are searched.")
 

@@ -16,9 +16,9 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.strip import Strip
 
+from excerpt.locations import format_location
 from excerpt.model import Section
 from excerpt.pack.memory_fragment import memory_id_of
-from excerpt.places import spoken
 from excerpt.text.display import counted, lines_named, visible_line
 from excerpt.tui.bindings import bindings
 from excerpt.tui.common.line_drawing import TEXT_STYLE_CSS, TEXT_STYLES, DrawnLine, LinkTo, StyledRun, TextStyle, wrap
@@ -189,7 +189,7 @@ class Preview(LineView):
         if window is None:
             return ""
         fragment, picked = window.fragment, self.picked
-        lines = spoken(fragment.place, fragment.line_start, fragment.line_end, "–")
+        lines = format_location(fragment.place, fragment.line_start, fragment.line_end, "–")
         lines = visible_line(lines) if fragment.place else f"{lines} of {window.line_count:,}"
         if picked is not None:
             lines = f"{lines_named(picked.first, picked.last, '–')} picked"

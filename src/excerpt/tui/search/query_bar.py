@@ -272,7 +272,7 @@ class QueryStatus(Widget):
 class QueryInput(Field):
     """The input field: filters are drawn as chips, each with a cross that removes it."""
 
-    stretches: reactive[tuple[QuerySpan, ...]] = reactive(())
+    query_spans: reactive[tuple[QuerySpan, ...]] = reactive(())
     """Spans of the query to highlight. A span whose text has changed is not drawn."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"query--filter", "query--cross", "query--doubtful"}
@@ -288,13 +288,13 @@ class QueryInput(Field):
     class FilterRemoved(Message):
         """Sent when the cross of a filter is clicked, or the filter is deleted as a whole."""
 
-        def __init__(self, stretch: QuerySpan) -> None:
+        def __init__(self, line_span: QuerySpan) -> None:
             super().__init__()
-            self.stretch = stretch
+            self.line_span = line_span
 
     @property
     def _current(self) -> list[QuerySpan]:
-        return [one for one in self.stretches if self.value[one.start : one.end] == one.text]
+        return [one for one in self.query_spans if self.value[one.start : one.end] == one.text]
 
     @property
     def chips(self) -> list[QuerySpan]:
@@ -401,7 +401,7 @@ class QueryBar(Horizontal):
         """Request the interpretation of the query, because the query or the vault has changed."""
         self.status.warning = ""
         if not self.text.strip():
-            self.field.stretches = ()
+            self.field.query_spans = ()
         self.queries.read(self._show_reading, lambda: self.menu.is_open and self.menu.kind == "complete", self._stood)
 
     def _show_reading(self, reading: QueryReading) -> None:
@@ -410,7 +410,7 @@ class QueryBar(Horizontal):
         ended = [one for one in reading.conditions if not (one.open and self.queries.is_typing)]
         filters = [QuerySpan(one.start, one.end, query[one.start : one.end]) for one in ended]
         warnings = [QuerySpan(d.start, d.end, query[d.start : d.end], is_doubtful=True) for d in reading.warnings]
-        self.field.stretches = (*filters, *warnings)
+        self.field.query_spans = (*filters, *warnings)
         self.status.warning = visible_line(reading.warnings[0].said) if reading.warnings else ""
 
     @property
@@ -635,9 +635,9 @@ class QueryBar(Horizontal):
     @on(QueryInput.FilterRemoved)
     def _filter_removed(self, event: QueryInput.FilterRemoved) -> None:
         event.stop()
-        stretch, value = event.stretch, self.field.value
-        if value[stretch.start : stretch.end] == stretch.text:
-            self.put(*without(value, stretch.start, stretch.end))
+        line_span, value = event.line_span, self.field.value
+        if value[line_span.start : line_span.end] == line_span.text:
+            self.put(*without(value, line_span.start, line_span.end))
 
 
 def _taking() -> str:

@@ -21,8 +21,8 @@ from textual.message import Message
 from textual.widgets import Input, Static
 
 from excerpt.kinds import Strategy
+from excerpt.locations import format_location
 from excerpt.model import Hit, Result, Signal
-from excerpt.places import spoken
 from excerpt.search.verdict import ordinal
 from excerpt.text.columns import GAIN, LOSS
 from excerpt.text.display import counted, percent, visible, visible_line
@@ -160,7 +160,7 @@ def explained(told: NoteExplanation, colours: Colours) -> RenderableType:
 def hit_sum(hit: Hit, share: float, colours: Colours) -> Iterator[RenderableType]:
     """Yield the path and lines of a hit, and a table of its signals that adds up to its score."""
     fragment, soft = hit.fragment, colours["text-soft"]
-    lines = spoken(fragment.place, fragment.line_start, fragment.line_end, "–")
+    lines = format_location(fragment.place, fragment.line_start, fragment.line_end, "–")
     yield Text(f"{visible_line(fragment.path)}, {lines}\n", soft)
     table = _table(("signal", 10), ("value", -5), ("×", -5), ("= part", -6), ("", 0), colours=colours)
     given = [signal for signal in sorted(hit.signals, key=lambda signal: -signal.part) if signal.part]

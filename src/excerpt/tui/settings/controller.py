@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from excerpt.errors import ExcerptError
-from excerpt.settings import Places, Settings, settings_of
+from excerpt.settings import Paths, Settings, settings_of
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -26,10 +26,10 @@ class SettingsController:
     A temporary choice (a strategy by key, plain mode by option) stays until a file changes that setting.
     """
 
-    def __init__(self, vault: Path, settings: Settings, places: Places) -> None:
+    def __init__(self, vault: Path, settings: Settings, user_paths: Paths) -> None:
         self.in_effect = settings
         self._vault = vault
-        self._places = places
+        self._user_paths = user_paths
         self._said: Settings | None = None
         self._stamps: Stamps = ()
 
@@ -37,7 +37,7 @@ class SettingsController:
         """Read the files, to recognise later changes."""
         self._stamps = await asyncio.to_thread(self._look)
         with suppress(ExcerptError):
-            self._said = await asyncio.to_thread(settings_of, self._vault, self._places)
+            self._said = await asyncio.to_thread(settings_of, self._vault, self._user_paths)
 
     async def have_files_changed(self) -> bool:
         """Return whether a file has changed since it was read last."""
@@ -49,7 +49,7 @@ class SettingsController:
         Raises ExcerptError if a file is invalid, and then leaves the settings as they are.
         """
         self._stamps = await asyncio.to_thread(self._look)
-        said = await asyncio.to_thread(settings_of, self._vault, self._places)
+        said = await asyncio.to_thread(settings_of, self._vault, self._user_paths)
         said_before, self._said = self._said or self.in_effect, said
         before, self.in_effect = self.in_effect, _carried(self.in_effect, said_before, said)
         return before
@@ -59,14 +59,14 @@ class SettingsController:
         from excerpt.settings_file import begin_with
         from excerpt.tui.keymap import bindable
 
-        of_vault = file != self._places.settings_file
+        of_vault = file != self._user_paths.settings_file
         if not file.exists():
             file.parent.mkdir(parents=True, exist_ok=True)
-            text = begin_with(self._places, self._vault if of_vault else None, bindable())
+            text = begin_with(self._user_paths, self._vault if of_vault else None, bindable())
             file.write_text(text, encoding="utf-8")
 
     def _look(self) -> Stamps:
-        files = (self._places.settings_file, self._places.vault_settings_file(self._vault))
+        files = (self._user_paths.settings_file, self._user_paths.vault_settings_file(self._vault))
         return tuple(_stamp(file) for file in files)
 
 

@@ -17,7 +17,7 @@ from textual.color import Color, ColorParseError
 from textual.theme import Theme
 
 from excerpt.errors import SettingsError
-from excerpt.settings import MAX_SETTINGS_BYTES, Places
+from excerpt.settings import MAX_SETTINGS_BYTES, Paths
 from excerpt.state_files import read_text
 
 _PACKAGED = Path(__file__).parents[1] / "themes"
@@ -198,16 +198,16 @@ class ThemeController:
         return names if now in names else [*names, now], own
 
 
-def keep_theme(places: Places, vault: Path | None, name: str) -> Path:
+def keep_theme(user_paths: Paths, vault: Path | None, name: str) -> Path:
     """Write the theme into the settings file it is read from: the vault's if that sets one. Raises SettingsError."""
     from excerpt.settings_file import begin_with, change_setting
     from excerpt.tui.keymap import bindable
 
-    file = places.settings_file
+    file = user_paths.settings_file
     if vault is not None:
-        of_vault = places.vault_settings_file(vault)
+        of_vault = user_paths.vault_settings_file(vault)
         with suppress(OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError):
             if "theme" in tomllib.loads(read_text(of_vault, MAX_SETTINGS_BYTES)).get("screen", {}):
                 file = of_vault
-    change_setting(file, "screen.theme", name, begin_with(places, None, bindable()))
+    change_setting(file, "screen.theme", name, begin_with(user_paths, None, bindable()))
     return file

@@ -63,7 +63,7 @@ class Reader(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class PagedText:
     """The text at one place of a file, from which a section is made.
 
     `place` is what follows "#" in a link to it, as browsers and Obsidian write it (`page=12`, `slide=3`,
@@ -76,9 +76,9 @@ class Placed:
     text: str
 
 
-def placed_note(
+def paged_note(
     path: str,
-    parts: Sequence[Placed],
+    parts: Sequence[PagedText],
     options: ReadOptions,
     *,
     title: str = "",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from excerpt.model import Note
 from excerpt.settings import Ocr
-from excerpt.vault.readers import Placed, ReadOptions, placed_note
+from excerpt.vault.readers import PagedText, ReadOptions, paged_note
 from excerpt.vault.readers.image_size import pages_of, size_of
 from excerpt.vault.readers.ocr import ocr_warning, recognise
 
@@ -23,10 +23,10 @@ class ImageReader:
         """Read as Reader.read does. Without OCR the note is empty and counts an unread image."""
         size_of(data)
         if options.ocr is Ocr.OFF:
-            return placed_note(path, (), options, unread=1)
+            return paged_note(path, (), options, unread=1)
         found = recognise(data, options.ocr, options.language)
-        parts = (Placed("", (HEADING,), found.text),) if found.text else ()
+        parts = (PagedText("", (HEADING,), found.text),) if found.text else ()
         warnings = ocr_warning(found)
         if (pages := pages_of(data)) > 1:
             warnings += (f"Only the first of its {pages:,} pages is read. Save it as a PDF to read all pages.",)
-        return placed_note(path, parts, options, warnings=warnings)
+        return paged_note(path, parts, options, warnings=warnings)

@@ -14,7 +14,7 @@ from typing import Any
 from excerpt.errors import ReadError
 from excerpt.kinds import LinkKind
 from excerpt.model import Link, Note
-from excerpt.vault.readers import Placed, ReadOptions, damaged, placed_note
+from excerpt.vault.readers import PagedText, ReadOptions, damaged, paged_note
 from excerpt.vault.readers.markdown import decode
 
 _LONGEST_HEADING = 80
@@ -71,7 +71,7 @@ class CanvasReader:
         groups = [node for node in nodes if node.get("type") == "group" and _text(node.get("label")).strip()]
         names = {_text(node.get("id")): _heading(_card(node)) for node in nodes}
         arrows = _arrows(_dicts(board.get("edges")), names)
-        parts: list[Placed] = []
+        parts: list[PagedText] = []
         links: list[Link] = []
         for node in nodes:
             own, at = _text(node.get("id")), len(parts) + 1
@@ -83,8 +83,8 @@ class CanvasReader:
             if text.strip() or (links and links[-1].line == at):
                 above = (_text(group["label"]).strip() for group in groups if _holds(group, node))
                 headings = (*above, _heading(_card(node)))
-                parts.append(Placed(f"node={own}" if own else "", tuple(filter(None, headings)), text))
-        return placed_note(path, parts, options, links=links)
+                parts.append(PagedText(f"node={own}" if own else "", tuple(filter(None, headings)), text))
+        return paged_note(path, parts, options, links=links)
 
 
 def _card(node: Mapping[str, Any]) -> str:
@@ -148,7 +148,7 @@ class DrawingReader:
         written = [
             _text(each.get("originalText") or each.get("text")) for each in elements if not each.get("isDeleted")
         ]
-        return placed_note(path, [Placed("", (), "\n\n".join(filter(None, written)))], options)
+        return paged_note(path, [PagedText("", (), "\n\n".join(filter(None, written)))], options)
 
 
 # --- notebooks --------------------------------------------------------------------------------------------------------
@@ -168,7 +168,7 @@ class NotebookReader:
         cells = _dicts(book.get("cells")) or [
             cell for sheet in _dicts(book.get("worksheets")) for cell in _dicts(sheet.get("cells"))
         ]
-        parts: list[Placed] = []
+        parts: list[PagedText] = []
         links: list[Link] = []
         under: list[tuple[int, str]] = []
         for number, cell in enumerate(cells, start=1):
@@ -179,8 +179,8 @@ class NotebookReader:
                     under = [one for one in under if one[0] < level] + [(level, heading)]
                 links += _links_in(source, len(parts) + 1)
             headings = (*(heading for _, heading in under), f"Cell {number}")
-            parts.append(Placed(f"cell={number}", headings, text))
-        return placed_note(path, parts, options, links=links)
+            parts.append(PagedText(f"cell={number}", headings, text))
+        return paged_note(path, parts, options, links=links)
 
 
 def _headings(source: str) -> list[tuple[int, str]]:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from excerpt.errors import OcrMissingError, ReadError, SettingsError
 from excerpt.processes import find_program
-from excerpt.settings import Ocr, Places, settings_of
+from excerpt.settings import Ocr, Paths, settings_of
 from excerpt.vault.readers.image_size import size_of
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ _INSTALL = {
 }
 
 
-def switch_on(vault: Path, where: Places, keys: Mapping[str, tuple[str, str]]) -> Path | None:
+def switch_on(vault: Path, where: Paths, keys: Mapping[str, tuple[str, str]]) -> Path | None:
     """Enable OCR in a vault's own settings; return the file that was written, None if it was enabled.
 
     `keys` are listed in a new file. Raises ExcerptError, with nothing changed, if no OCR program is installed or
@@ -348,7 +348,7 @@ def blocks_of(lines: Iterable[Line]) -> list[list[Line]]:
     """
     blocks: list[list[Line]] = []
     for line in sorted(lines, key=lambda line: (line.top, line.left)):
-        own = next((block for block in reversed(blocks) if _goes_on(block[-1], line)), None)
+        own = next((block for block in reversed(blocks) if _continues(block[-1], line)), None)
         if own is None:
             blocks.append([line])
         else:
@@ -356,7 +356,7 @@ def blocks_of(lines: Iterable[Line]) -> list[list[Line]]:
     return blocks
 
 
-def _goes_on(above: Line, line: Line) -> bool:
+def _continues(above: Line, line: Line) -> bool:
     low, high = sorted((above.bottom - above.top, line.bottom - line.top))
     close = -low / 2 < line.top - above.bottom < 1.5 * low
     return close and abs(line.left - above.left) < 3 * low and high < 1.5 * low

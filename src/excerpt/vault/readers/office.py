@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from excerpt.errors import ReadError
 from excerpt.model import Note
-from excerpt.vault.readers import Placed, ReadOptions, damaged, library, placed_note, safe_zip
+from excerpt.vault.readers import PagedText, ReadOptions, damaged, library, paged_note, safe_zip
 
 if TYPE_CHECKING:
     from docx.document import Document
@@ -54,7 +54,7 @@ class SlidesReader:
         if not any(part.text.strip() for part in parts):
             raise ReadError("There is no text in it.")
         warnings = [f"Only the first {len(parts):,} of {len(parts) + left:,} slides are read."] if left else []
-        return placed_note(path, parts, options, title=title, warnings=warnings)
+        return paged_note(path, parts, options, title=title, warnings=warnings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class DocumentReader:
             title = _title(document.core_properties.title) or _printed_title(document)
         if not parts:
             raise ReadError("There is no text in it.")
-        return placed_note(path, parts, options, title=title)
+        return paged_note(path, parts, options, title=title)
 
 
 def _open_format(data: bytes, path: str, suffix: str, folder: str) -> None:
@@ -105,7 +105,7 @@ def _slides(presentation: Presentation, most: int) -> Iterator[tuple[int, Slide]
         yield number, slide
 
 
-def _slide(number: int, slide: Slide) -> Placed:
+def _slide(number: int, slide: Slide) -> PagedText:
     heading = slide.shapes.title
     name = " ".join(heading.text_frame.text.split()) if heading is not None else ""
     pieces = [name]
@@ -116,7 +116,7 @@ def _slide(number: int, slide: Slide) -> Placed:
     if slide.has_notes_slide and (frame := slide.notes_slide.notes_text_frame) is not None:
         pieces += [f"Notes: {notes}" for notes in ["\n".join(_lines(frame.text))] if notes]
     text = "\n\n".join(filter(None, pieces))
-    return Placed(f"slide={number}", (f"Slide {number}: {name}" if name else f"Slide {number}",), text)
+    return PagedText(f"slide={number}", (f"Slide {number}: {name}" if name else f"Slide {number}",), text)
 
 
 def _shapes(shapes: Iterable[Any]) -> Iterator[Any]:
@@ -169,13 +169,13 @@ def _lines(text: str) -> Iterator[str]:
 # --- documents --------------------------------------------------------------------------------------------------------
 
 
-def _chapters(document: Document) -> list[Placed]:
+def _chapters(document: Document) -> list[PagedText]:
     """Return the text under each heading. A heading with nothing below it is its own text."""
     body = document.element.body
     for node in list(body.iter(_ALTERNATIVE)):
         node.getparent().remove(node)
     names, levels = _styles(document)
-    parts: list[Placed] = []
+    parts: list[PagedText] = []
     stack: list[tuple[int, str]] = []
     pieces: list[tuple[bool, str]] = []
 
@@ -184,7 +184,7 @@ def _chapters(document: Document) -> list[Placed]:
         if not text and stack and stack[-1][0] >= next_level:
             text = stack[-1][1]
         if text:
-            parts.append(Placed("", tuple(name for _, name in stack), text))
+            parts.append(PagedText("", tuple(name for _, name in stack), text))
         pieces.clear()
 
     for node in chain(_content(body, _PARAGRAPH, _TABLE), _footnotes(document)):

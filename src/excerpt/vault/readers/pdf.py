@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from excerpt.errors import OcrMissingError, ReadError
 from excerpt.model import Note
 from excerpt.settings import Ocr
-from excerpt.vault.readers import Placed, ReadOptions, damaged, library, placed_note
+from excerpt.vault.readers import PagedText, ReadOptions, damaged, library, paged_note
 
 if TYPE_CHECKING:
     from pypdfium2 import PdfDocument, PdfPage, PdfTextPage
@@ -89,10 +89,10 @@ def _note(document: PdfDocument, path: str, options: ReadOptions) -> Note:
     for page, lines in zip(pages, bodies, strict=True):
         text = page.recognised or "\n\n".join(_paragraphs(lines, known))
         headings = (*above.get(page.number, ()), f"{page.label}{' (OCR)' if page.recognised else ''}")
-        parts.append(Placed(f"page={page.number}", headings, text))
+        parts.append(PagedText(f"page={page.number}", headings, text))
     if not unread and not any(part.text.strip() for part in parts):
         raise ReadError("There is no text in it.")
-    return placed_note(path, parts, options, title=_title(document), warnings=left, unread=unread)
+    return paged_note(path, parts, options, title=_title(document), warnings=left, unread=unread)
 
 
 # --- pages ------------------------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from excerpt.model import Note
-from excerpt.vault.readers import Placed, ReadOptions, placed_note
+from excerpt.vault.readers import PagedText, ReadOptions, paged_note
 from excerpt.vault.readers.markdown import decode
 
 
@@ -18,5 +18,5 @@ class TextReader:
     def read(self, data: bytes, path: str, options: ReadOptions) -> Note:
         """See Reader.read. An encoding that had to be guessed, or damage, is a warning."""
         text, warning = decode(data)
-        note = placed_note(path, [Placed("", (), text)], options)
+        note = paged_note(path, [PagedText("", (), text)], options)
         return replace(note, warnings=(warning,)) if warning else note

@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 
 from excerpt.errors import ReadError
 from excerpt.model import Note
-from excerpt.vault.readers import Placed, ReadOptions, damaged, library, placed_note, safe_zip
+from excerpt.vault.readers import PagedText, ReadOptions, damaged, library, paged_note, safe_zip
 from excerpt.vault.readers.markdown import decode
 
 MAX_ROWS, MAX_COLUMNS, MAX_TEXT = 5_000, 50, 200_000
@@ -81,7 +81,7 @@ class _SheetRows:
     """What has been read of a file so far, within its bounds."""
 
     def __init__(self) -> None:
-        self.parts: list[Placed] = []
+        self.parts: list[PagedText] = []
         self.rows = self.size = 0
         self.rows_left = self.columns_left = 0
         self.is_cut = False
@@ -106,7 +106,7 @@ class _SheetRows:
             text = whole[: MAX_TEXT - self.size]
             self.is_cut = len(text) < len(whole)
             place, heading = name(taken[0], taken[-1], kept[0], kept[-1])
-            self.parts.append(Placed(place, (heading,), text))
+            self.parts.append(PagedText(place, (heading,), text))
             self.rows += len(taken)
             self.size += len(text)
             if len(taken) < len(rows[start : start + _ROWS]):
@@ -123,7 +123,7 @@ class _SheetRows:
             left.append(f"Only the first {MAX_TEXT:,} characters of it are read.")
         if self.columns_left:
             left.append(f"Only {MAX_COLUMNS} columns of it are read; {self.columns_left:,} are left out.")
-        return placed_note(path, self.parts, options, warnings=left)
+        return paged_note(path, self.parts, options, warnings=left)
 
 
 def _line(values: Sequence[str], columns: Iterable[int]) -> str:

@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 from excerpt.errors import ReadError
 from excerpt.kinds import LinkKind
 from excerpt.model import Link, Note
-from excerpt.vault.readers import Placed, ReadOptions, damaged, library, placed_note, safe_zip
+from excerpt.vault.readers import PagedText, ReadOptions, damaged, library, paged_note, safe_zip
 from excerpt.vault.readers.markdown import decode
 
 if TYPE_CHECKING:
@@ -53,11 +53,11 @@ class HtmlReader:
             raise ReadError("It is not HTML, despite its name.")
         with library("Web pages"), damaged("HTML"):
             page = _read_page(_as_html(text) if _is_xml(text, path) else text)
-        parts = [Placed(part.anchor, part.headings, part.text) for part in page.parts]
+        parts = [PagedText(part.anchor, part.headings, part.text) for part in page.parts]
         if not parts:
             raise ReadError("There is no text in it.")
         warnings = [sentence for sentence in (warning, _TOO_LONG if page.is_cut else "") if sentence]
-        return placed_note(path, parts, options, title=page.title, links=page.links, warnings=warnings)
+        return paged_note(path, parts, options, title=page.title, links=page.links, warnings=warnings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class EpubReader:
             parts, is_cut = _chapters(archive, book)
         if not parts:
             raise ReadError("There is no text in it.")
-        return placed_note(path, parts, options, title=book.title, warnings=[_TOO_LONG] if is_cut else [])
+        return paged_note(path, parts, options, title=book.title, warnings=[_TOO_LONG] if is_cut else [])
 
 
 _TOO_LONG = f"Only the first {MAX_TEXT:,} characters of it are read."
@@ -330,8 +330,8 @@ def _is_chapter(item: ElementTree.Element) -> bool:
     return is_page and "nav" not in item.get("properties", "").split()
 
 
-def _chapters(archive: ZipFile, book: _Book) -> tuple[list[Placed], bool]:
-    parts: list[Placed] = []
+def _chapters(archive: ZipFile, book: _Book) -> tuple[list[PagedText], bool]:
+    parts: list[PagedText] = []
     size = 0
     for number, where in enumerate(book.chapters, start=1):
         try:
@@ -345,7 +345,7 @@ def _chapters(archive: ZipFile, book: _Book) -> tuple[list[Placed], bool]:
             name = first or f"Chapter {number}"
         for part in page.parts:
             below = part.headings[1:] if part.headings[:1] == (name,) else part.headings
-            parts.append(Placed(f"chapter={number}", (name, *below), part.text))
+            parts.append(PagedText(f"chapter={number}", (name, *below), part.text))
             size += len(part.text)
         if page.is_cut or size > MAX_TEXT:
             return parts, True

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from excerpt.places import called, holds, joined, number_of, place_to_dict, spoken
+from excerpt.locations import (
+    format_kind,
+    format_location,
+    location_contains,
+    location_to_dict,
+    merge_locations,
+    number_of,
+)
 
 
 @pytest.mark.parametrize(
@@ -20,7 +27,7 @@ from excerpt.places import called, holds, joined, number_of, place_to_dict, spok
     ],
 )
 def test_places_side_by_side_are_one(first: str, last: str, whole: str) -> None:
-    assert joined(first, last) == whole
+    assert merge_locations(first, last) == whole
 
 
 @pytest.mark.parametrize(
@@ -34,23 +41,23 @@ def test_places_side_by_side_are_one(first: str, last: str, whole: str) -> None:
     ],
 )
 def test_in_json_a_place_has_a_kind_and_its_ends(place: str, data: dict[str, object]) -> None:
-    assert place_to_dict(place) == data
+    assert location_to_dict(place) == data
 
 
 def test_a_place_of_several_pages_holds_each() -> None:
-    assert holds("page=3-5", "page=4")
-    assert holds("page=4", "page=3-5")
-    assert not holds("page=3-5", "page=6")
-    assert not holds("page=3-5", "slide=4")
-    assert holds("node=a", "node=a")
+    assert location_contains("page=3-5", "page=4")
+    assert location_contains("page=4", "page=3-5")
+    assert not location_contains("page=3-5", "page=6")
+    assert not location_contains("page=3-5", "slide=4")
+    assert location_contains("node=a", "node=a")
 
 
 def test_in_a_sentence_a_place_is_named_and_a_note_has_lines() -> None:
-    assert spoken("page=3-5", 1, 9, "–") == "pages 3–5"
-    assert spoken("Sales!A1:J40", 1, 9) == "Sales!A1:J40"
-    assert spoken("", 1, 9) == "lines 1-9"
-    assert called("pdf", "page=3") == "PDF, page 3"
-    assert called("sheet", "Sales!A1:J40") == "sheet"
+    assert format_location("page=3-5", 1, 9, "–") == "pages 3–5"
+    assert format_location("Sales!A1:J40", 1, 9) == "Sales!A1:J40"
+    assert format_location("", 1, 9) == "lines 1-9"
+    assert format_kind("pdf", "page=3") == "PDF, page 3"
+    assert format_kind("sheet", "Sales!A1:J40") == "sheet"
 
 
 def test_pages_slides_and_chapters_have_numbers() -> None:

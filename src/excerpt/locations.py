@@ -24,7 +24,7 @@ class InFile(Protocol):
     def place(self) -> str: ...
 
 
-def joined(first: str, last: str) -> str:
+def merge_locations(first: str, last: str) -> str:
     """Return the location from `first` to `last`, or "" if they have no common range."""
     if first == last:
         return first
@@ -46,13 +46,13 @@ class _Section(Protocol):
     def place(self) -> str: ...
 
 
-def place_in(sections: Iterable[_Section], line_start: int, line_end: int) -> str:
+def location_of_lines(sections: Iterable[_Section], line_start: int, line_end: int) -> str:
     """Return the location of some lines of an attachment, over all their sections; "" if these have none."""
     inside = [one.place for one in sections if one.place and one.line_start <= line_end and line_start <= one.line_end]
-    return joined(inside[0], inside[-1]) or inside[0] if inside else ""
+    return merge_locations(inside[0], inside[-1]) or inside[0] if inside else ""
 
 
-def place_to_dict(place: str) -> dict[str, Any]:
+def location_to_dict(place: str) -> dict[str, Any]:
     """Return a location as JSON: its kind, and from and to, as numbers where they count something."""
     if found := _NUMBERED.fullmatch(place):
         first = int(found["first"])
@@ -63,13 +63,13 @@ def place_to_dict(place: str) -> dict[str, Any]:
     return {"kind": kind if value else "anchor", "from": value or kind, "to": value or kind}
 
 
-def placed_to_dict(value: InFile) -> dict[str, Any]:
+def file_location_to_dict(value: InFile) -> dict[str, Any]:
     """Return the kind of the file and the location in it for JSON; notes have neither."""
     kind = {"kind": value.kind} if value.kind else {}
-    return {**kind, "place": place_to_dict(value.place)} if value.place else kind
+    return {**kind, "place": location_to_dict(value.place)} if value.place else kind
 
 
-def holds(place: str, wanted: str) -> bool:
+def location_contains(place: str, wanted: str) -> bool:
     """Whether a place is the wanted one or has a part of it: `page=12-13` has `page=12`."""
     if place == wanted:
         return True
@@ -86,7 +86,7 @@ def number_of(place: str) -> int | None:
     return int(found["first"]) if found and found["kind"] in ("page", "slide", "chapter") else None
 
 
-def spoken(place: str, first: int, last: int, dash: str = "-") -> str:
+def format_location(place: str, first: int, last: int, dash: str = "-") -> str:
     """Return a location as part of a sentence: `page 12`, or the lines if there is no such location."""
     if found := _NUMBERED.fullmatch(place):
         begin, end = found["first"], found["last"]
@@ -96,7 +96,7 @@ def spoken(place: str, first: int, last: int, dash: str = "-") -> str:
     return f"line {first}" if first == last else f"lines {first}{dash}{last}"
 
 
-def called(kind: str, place: str) -> str:
+def format_kind(kind: str, place: str) -> str:
     """Return a label for an attachment and a location: `PDF, page 12`, `slides, slides 3-4`, `sheet`."""
     shown = _SHOWN.get(kind, kind)
-    return f"{shown}, {spoken(place, 0, 0)}" if _NUMBERED.fullmatch(place) else shown
+    return f"{shown}, {format_location(place, 0, 0)}" if _NUMBERED.fullmatch(place) else shown
