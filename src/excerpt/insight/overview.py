@@ -59,23 +59,23 @@ def related_notes(topic: Topic, main: Sequence[MainNote]) -> tuple[LinkedNote, .
     sources, targets = facets.links
     numbers = [facets.numbers[note.place.path] for note in main]
     degrees = np.bincount(sources, minlength=len(table.paths)) + np.bincount(targets, minlength=len(table.paths))
-    merge_locations: dict[int, tuple[list[int], list[int]]] = {}
+    joined: dict[int, tuple[list[int], list[int]]] = {}
     for number in numbers:
         for other in targets[sources == number].tolist():
-            merge_locations.setdefault(other, ([], []))[1].append(number)
+            joined.setdefault(other, ([], []))[1].append(number)
         for other in sources[targets == number].tolist():
-            merge_locations.setdefault(other, ([], []))[0].append(number)
+            joined.setdefault(other, ([], []))[0].append(number)
     for number in numbers:
-        merge_locations.pop(number, None)
+        joined.pop(number, None)
 
     def worth(other: int) -> float:
-        links = sum(map(len, merge_locations[other])) / np.log2(2 + degrees[other])
+        links = sum(map(len, joined[other])) / np.log2(2 + degrees[other])
         return float(links + topic.note_values.get(other, 0.0))
 
-    chosen = sorted(merge_locations, key=lambda other: (-worth(other), other))[:RELATED]
+    chosen = sorted(joined, key=lambda other: (-worth(other), other))[:RELATED]
     found: list[LinkedNote] = []
     for other in chosen:
-        to, by = ([table.paths[number] for number in some] for some in merge_locations[other])
+        to, by = ([table.paths[number] for number in some] for some in joined[other])
         found.append(LinkedNote(_location_of_note(topic, other), tuple(to), tuple(by), int(topic.counts[other])))
     return tuple(found)
 
