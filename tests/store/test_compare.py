@@ -194,7 +194,7 @@ class Team(RuleBasedStateMachine):
         for path, version in before.items():
             if self.store.get(path) != version:
                 assert (path, version) in self.held[name], "a version is gone that this copy never had"
-        self.held[name] |= {(path, digest) for path, digest in ours.items() if self.store.get(path) == digest}
+        self.held[name] |= set(ours.items())
         if reached == 9:
             self.records[name] = next_record(found, ours, before, ())
 
