@@ -129,9 +129,9 @@ def test_a_marked_fragment_that_is_gone_is_named_and_left_out(opened: Worker, pa
     mark, ghost = mark_of(opened.search("lentils").hits[0]), Mark("0" * 12, "Gone.md")
     request = PackRequest("lentils", Strategy.AUTO, (), (mark, ghost), PackSettings())
     packed = opened.answer_to(AskPack(packer, request))
-    assert packed.gone == (ghost,)
+    assert packed.missing == (ghost,)
     assert [one.path for one in packed.result.packs] == [mark.path]
-    assert [(left.path, left.reason) for left in packed.left] == [("Gone.md", "no longer in the index")]
+    assert [(left.path, left.reason) for left in packed.left_out] == [("Gone.md", "no longer in the index")]
 
 
 def test_what_a_mark_more_would_cost_is_counted(opened: Worker, packer: Packer) -> None:

@@ -124,7 +124,7 @@ async def test_query_selection_tab_and_the_way_of_packing_are_there_again(tmp_pa
         assert pane.selected is not pane.query_one(HitList).hits[0]
         assert (pane.strategy, pane.scope) == (Strategy.ADAPTIVE, Scope.SECTION)
         assert pane.budget > Settings().pack.budget
-        assert pane.form is not Format.MARKDOWN
+        assert pane.pack_format is not Format.MARKDOWN
 
 
 async def test_a_tab_that_was_gone_to_while_the_app_began_stays(

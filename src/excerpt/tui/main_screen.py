@@ -472,7 +472,7 @@ class MainScreen(PromptScreen):
         pane.strategy = session.strategy or pane.strategy
         pane.scope = session.scope or pane.scope
         pane.budget = session.budget or pane.budget
-        pane.form = session.form or pane.form
+        pane.pack_format = session.form or pane.pack_format
         pane.share = session.share or pane.share
         if session.query:
             self.propose(session.query)
@@ -513,7 +513,9 @@ class MainScreen(PromptScreen):
         if place is None and hit is not None:
             place = SelectedPosition(hit.fragment.id, hit.fragment.path, hit.fragment.line_start)
         tab = self.query_one(TabBar).active
-        return Session(tab, pane.query_text, place, pane.strategy, pane.scope, pane.budget, pane.form, pane.share)
+        return Session(
+            tab, pane.query_text, place, pane.strategy, pane.scope, pane.budget, pane.pack_format, pane.share
+        )
 
     @on(MarksChanged)
     def _marks_changed(self, message: MarksChanged) -> None:

@@ -12,7 +12,7 @@ from excerpt.model import Entry, Hit, Memory, Pack, PackResult
 from excerpt.pack.selection import Mark, SavedMarks
 from excerpt.settings import PackSettings
 from excerpt.tui.pack.controller import PackController, mark_of, typed_budget
-from excerpt.tui.pack.packer import Cost, Packed, Packer
+from excerpt.tui.pack.packer import BuiltPack, Cost, Packer
 from tests.tui.driver import ManualClock, ManualEngine
 from tests.tui.examples import make_hit, make_result
 
@@ -43,16 +43,16 @@ class Bench:
             PackSettings(budget=500),
             selected=lambda: self.selected,
             memories=lambda marks: self.memories if marks else (),
-            changed=lambda: self.said.append("changed"),
-            built=lambda: self.said.append("built"),
-            failed=lambda: self.said.append("failed"),
-            keep=self.kept.append,
+            on_change=lambda: self.said.append("changed"),
+            on_build=lambda: self.said.append("built"),
+            on_failure=lambda: self.said.append("failed"),
+            on_save=self.kept.append,
         )
 
-    def answer(self, text: str = "pack", *gone: Mark, packs: tuple[str, ...] = ()) -> Packed:
+    def answer(self, text: str = "pack", *missing: Mark, packs: tuple[str, ...] = ()) -> BuiltPack:
         packed_hits = tuple(pack_of_one(each) for each in packs)
         result = PackResult("q", Strategy.AUTO, 500, "o200k", packed_hits, (), text, 7, 0.0, 7)
-        packed = Packed(result, text, 7, (), gone)
+        packed = BuiltPack(result, text, 7, (), missing)
         self.engine.answer("pack", packed)
         return packed
 
@@ -70,13 +70,13 @@ def test_a_pack_is_asked_of_the_top_hits_until_something_is_marked() -> None:
 
 def test_scope_budget_and_format_of_the_keys_hold_until_the_settings_say_otherwise() -> None:
     bench = Bench()
-    assert bench.pack.want(scope=Scope.NOTE, budget=4000, form=Format.XML)
+    assert bench.pack.change_settings(scope=Scope.NOTE, budget=4000, pack_format=Format.XML)
     assert bench.pack.use(PackSettings(budget=800))
-    wanted = bench.pack.wanted
-    assert (wanted.scope, wanted.budget, wanted.format) == (Scope.NOTE, 800, Format.XML)
+    settings = bench.pack.pack_settings
+    assert (settings.scope, settings.budget, settings.format) == (Scope.NOTE, 800, Format.XML)
     bench.pack.ask(make_result("sync", A), Strategy.AUTO)
-    assert bench.engine.questions["pack"].request.settings == wanted
-    assert not bench.pack.want(budget=800)
+    assert bench.engine.questions["pack"].request.settings == settings
+    assert not bench.pack.change_settings(budget=800)
 
 
 def test_the_question_of_a_pack_of_marks_stays_when_the_query_is_cleared() -> None:
@@ -148,10 +148,10 @@ def test_marks_that_are_gone_are_told_once() -> None:
 
 def test_an_empty_pack_is_not_copied() -> None:
     bench = Bench()
-    assert bench.pack.to_copy(to_file=False) is None
+    assert bench.pack.copy_request(to_file=False) is None
     bench.pack.ask(make_result("sync", A), Strategy.AUTO)
     bench.answer()
-    assert bench.pack.to_copy(to_file=False) is None
+    assert bench.pack.copy_request(to_file=False) is None
 
 
 def test_each_decision_is_kept_and_one_that_changes_nothing_is_not() -> None:

@@ -143,10 +143,10 @@ class SearchPane(Vertical):
             settings.pack,
             selected=lambda: self.selected,
             memories=self.memories.marked,
-            changed=self._show_pack,
-            built=self._pack_built,
-            failed=self._pack_failed,
-            keep=lambda kept: self.post_message(MarksChanged(kept)),
+            on_change=self._show_pack,
+            on_build=self._pack_built,
+            on_failure=self._pack_failed,
+            on_save=lambda marks: self.post_message(MarksChanged(marks)),
         )
         self._settings = settings
         self._engine = engine
@@ -260,7 +260,7 @@ class SearchPane(Vertical):
 
     def refresh_missing_marks(self) -> None:
         """Request marked fragments again that were missing: they may have been found elsewhere."""
-        if self.pack.packed is not None and self.pack.packed.gone:
+        if self.pack.packed is not None and self.pack.packed.missing:
             self._ask_pack()
 
     def recall(self) -> None:
@@ -269,27 +269,27 @@ class SearchPane(Vertical):
 
     @property
     def scope(self) -> Scope:
-        return self.pack.wanted.scope
+        return self.pack.pack_settings.scope
 
     @scope.setter
     def scope(self, scope: Scope) -> None:
-        self._decide(self.pack.want(scope=scope))
+        self._decide(self.pack.change_settings(scope=scope))
 
     @property
     def budget(self) -> int:
-        return self.pack.wanted.budget
+        return self.pack.pack_settings.budget
 
     @budget.setter
     def budget(self, budget: int) -> None:
-        self._decide(self.pack.want(budget=budget))
+        self._decide(self.pack.change_settings(budget=budget))
 
     @property
-    def form(self) -> Format:
-        return self.pack.wanted.format
+    def pack_format(self) -> Format:
+        return self.pack.pack_settings.format
 
-    @form.setter
-    def form(self, form: Format) -> None:
-        self._decide(self.pack.want(form=form))
+    @pack_format.setter
+    def pack_format(self, pack_format: Format) -> None:
+        self._decide(self.pack.change_settings(pack_format=pack_format))
 
     def watch_said(self) -> None:
         self._show_result()
@@ -539,7 +539,7 @@ class SearchPane(Vertical):
         self._show_earlier()
         if self.is_populated:
             self.side.related.rows.marked = choices.marked
-        bar.wanted, bar.marked, bar.order = self.pack.wanted, len(choices.marks), self.pack.order
+        bar.pack_settings, bar.marked, bar.order = self.pack.pack_settings, len(choices.marks), self.pack.order
 
     def _show_earlier(self) -> None:
         """Show above the list how many marked fragments are not in it."""
@@ -608,7 +608,7 @@ class SearchPane(Vertical):
                 self.side.move(1)
 
     def action_clear_marks(self) -> None:
-        self._decide(self.pack.decide(self.pack.choices.unmarked()))
+        self._decide(self.pack.decide(self.pack.choices.without_marks()))
 
     def action_undo(self) -> None:
         if not self.pack.can_undo:
@@ -647,7 +647,7 @@ class SearchPane(Vertical):
         self.app.push_screen(BudgetDialog(self.budget), answered)
 
     def action_order(self) -> None:
-        self._decide(self.pack.decide(self.pack.choices.next_order(self.pack.query)))
+        self._decide(self.pack.decide(self.pack.choices.with_next_order(self.pack.query)))
 
     def action_scope(self) -> None:
         self._decide(self.pack.next_scope())
@@ -656,7 +656,7 @@ class SearchPane(Vertical):
         self._decide(self.pack.next_format())
 
     def action_budget(self, steps: int) -> None:
-        self._decide(self.pack.want(budget=next_budget(self.budget, steps)))
+        self._decide(self.pack.change_settings(budget=next_budget(self.budget, steps)))
 
     def action_copy_pack(self) -> None:
         """Copy the pack of the newest query; if it is still being built, as soon as it is ready."""
@@ -669,7 +669,7 @@ class SearchPane(Vertical):
         self._copy_waits = None if self.is_up_to_date else to_file
         if self._copy_waits is not None:
             return
-        wanted = self.pack.to_copy(to_file=to_file)
+        wanted = self.pack.copy_request(to_file=to_file)
         if wanted is None:
             self.notify("Nothing to copy: the pack is empty.", severity="warning")
         else:
