@@ -43,8 +43,8 @@ from excerpt.tui.memory.controller import AskBadges
 from excerpt.tui.memory.pane import AskStandings, MemoryPane
 from excerpt.tui.memory.worker import MemoryWorker
 from excerpt.tui.messages import Failure, IndexOpened, Location
-from excerpt.tui.note.requests import AskLink, AskWindow, LinkFound
-from excerpt.tui.note.window import NoteWindow, window_around
+from excerpt.tui.note.requests import AskLink, AskWindow, LinkTarget
+from excerpt.tui.note.window import NoteWindow, draw_window
 from excerpt.tui.pack.packer import AskCost, AskPack
 from excerpt.tui.questions import (
     AskCompletions,
@@ -379,18 +379,18 @@ class ScriptedEngine(EngineWorker):
                 return make_explanation(query, asked, hit)
         raise AssertionError(question)
 
-    def _link_to(self, address: str) -> LinkFound:
+    def _link_to(self, address: str) -> LinkTarget:
         there = next((each for each in self.notes.fragments if each.path == f"{address}.md"), None)
         if there is None:
-            return LinkFound(told=f"There is no note {address} in the vault yet.")
-        return LinkFound(Location(there.id, there.path, there.line_start))
+            return LinkTarget(told=f"There is no note {address} in the vault yet.")
+        return LinkTarget(Location(there.id, there.path, there.line_start))
 
     def _passage_at(self, place: SourceLocation) -> NoteWindow:
         text = self.notes.note_text(place.path)
         there = next(each for each in self.notes.fragments if each.path == place.path)
         lines = "\n".join(text.split("\n")[place.line_start - 1 : place.line_end])
         fragment = replace(there, line_start=place.line_start, line_end=place.line_end, text=lines)
-        return window_around(text, fragment, find_spans(lines.casefold(), self.topic.casefold().split()))
+        return draw_window(text, fragment, find_spans(lines.casefold(), self.topic.casefold().split()))
 
 
 def _window_of(question: AskWindow, notes: Vault) -> NoteWindow | None:
@@ -407,7 +407,7 @@ def _window_of(question: AskWindow, notes: Vault) -> NoteWindow | None:
         for span in find_spans(line.casefold(), words)
     ]
     view, headings = replace(question.view, near=near), notes.sections(fragment.path)
-    return window_around(text, fragment, question.location.spans, view, headings=headings, elsewhere=elsewhere)
+    return draw_window(text, fragment, question.location.spans, view, headings=headings, elsewhere=elsewhere)
 
 
 class ScriptedScreen(MainScreen):

@@ -50,7 +50,7 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> Iterator[Seen]:
             note(pane)
 
     def changed(rows: HitList, hits: tuple[Hit, ...], *, again: bool) -> None:
-        show_hits(rows, hits, again=again)
+        show_hits(rows, hits, is_repeat=again)
         note(rows.query_ancestor(SearchPane))
 
     monkeypatch.setattr(SearchPane, "_show_result", shown)

@@ -222,7 +222,7 @@ class MainScreen(PromptScreen):
         self.show_index()
         self.index.open()
         self.set_interval(_POLL_SECONDS, self._open_newer)
-        await self._search.keep_queries(self._queries)
+        await self._search.open_query_store(self._queries)
         self._resume_tab()
         self._search.restore(await self._marks.read())
         await self._settings.begin()
@@ -325,7 +325,7 @@ class MainScreen(PromptScreen):
         """Show the state of the index on the screen."""
         state, tabs = self.index.state, self.query_one(TabBar)
         tabs.state = bar_state(state)
-        self._search.said = search_notice(state, self.vault, first=self._is_first)
+        self._search.placeholder = search_notice(state, self.vault, first=self._is_first)
         self._search.progress = progress_words(state)
         if self._index_dialog is not None:
             self._index_dialog.state = state

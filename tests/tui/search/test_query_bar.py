@@ -43,7 +43,7 @@ async def test_a_menu_opens_behind_a_filter_and_tab_takes_its_row_into_the_query
     async with scripted.run_test(size=(80, 24)) as pilot:
         await type_text(pilot, "merge tag:")
         assert labels(scripted) == ["sync", "howto", "[bold]同步"]
-        assert bar_of(scripted).menu.choices[0].beside == "12 notes"
+        assert bar_of(scripted).menu.choices[0].detail == "12 notes"
         await type_text(pilot, "h")
         assert labels(scripted) == ["howto"]
         await pilot.press("tab")
@@ -207,7 +207,7 @@ async def test_narrower_and_wider_queries_are_offered_with_their_hits(scripted: 
         await type_text(pilot, "merge")
         await pilot.press("unbound-suggest")
         await pilot.pause()
-        assert [(one.kind, one.beside) for one in bar_of(scripted).menu.choices] == [
+        assert [(one.kind, one.detail) for one in bar_of(scripted).menu.choices] == [
             ("narrower", "2 hits"),
             ("wider", "14 hits"),
         ]
@@ -221,7 +221,7 @@ def saved_file(scripted: ScriptedApp) -> Path:
 
 async def test_a_query_is_saved_and_run_again(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: bar_of(scripted).queries.keeper is not None, "the files")
+        await until(pilot, lambda: bar_of(scripted).queries.store is not None, "the files")
         await type_text(pilot, "merge tag:x ")
         await pilot.press("unbound-save-query")
         await until(pilot, lambda: bool(read_saved(saved_file(scripted)).queries), "the file")
@@ -234,7 +234,7 @@ async def test_a_query_is_saved_and_run_again(scripted: ScriptedApp) -> None:
 async def test_a_saved_query_is_deleted_in_the_menu(scripted: ScriptedApp) -> None:
     change_saved(saved_file(scripted), lambda saved: saved.saved("a", "sync").saved("b", "soup"))
     async with scripted.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: bar_of(scripted).queries.keeper is not None, "the files")
+        await until(pilot, lambda: bar_of(scripted).queries.store is not None, "the files")
         await pilot.press("unbound-saved")
         await until(pilot, lambda: len(bar_of(scripted).menu.choices) == 2, "the menu")
         await pilot.press("delete")
@@ -246,7 +246,7 @@ async def test_a_file_of_saved_queries_that_makes_no_sense_is_said_to_be_so_and_
     saved_file(scripted).parent.mkdir(parents=True)
     saved_file(scripted).write_text("{", encoding="utf-8")
     async with scripted.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: bar_of(scripted).queries.keeper is not None, "the files")
+        await until(pilot, lambda: bar_of(scripted).queries.store is not None, "the files")
         await type_text(pilot, "merge")
         await pilot.press("unbound-saved")
         await until(pilot, lambda: bool(scripted._notifications), "the reason")

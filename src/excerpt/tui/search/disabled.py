@@ -50,23 +50,23 @@ class SearchState:
 
 
 NO_FILES = "The notes are in a store: there is no file to open."
-_OF_PANEL = frozenset({"mark", "edit"})
+_PANEL_ACTIONS = frozenset({"mark", "edit"})
 
 
 def search_disabled(action: str, state: SearchState, parameters: tuple[object, ...] = ()) -> str:
     """Return why the Search tab cannot do an action now; "" if it can."""
     if state.on_name and action in ABOUT_HIT:
         return "" if action == "edit" else "That is a name, not a passage."
-    takes = (state.in_panel and action in _OF_PANEL) or (state.meant and action == "edit")
+    applies_elsewhere = (state.in_panel and action in _PANEL_ACTIONS) or (state.meant and action == "edit")
     needs_row = action in ABOUT_HIT or parameters == ("why",)
-    if needs_row and state.row is SelectedRow.NOTHING and not takes:
+    if needs_row and state.row is SelectedRow.NOTHING and not applies_elsewhere:
         return "This query finds nothing." if state.typed else "Nothing is listed yet: type a query first."
-    if action in ("edit", "obsidian") and not (state.has_files or takes or state.row is SelectedRow.MEMORY):
+    if action in ("edit", "obsidian") and not (state.has_files or applies_elsewhere or state.row is SelectedRow.MEMORY):
         return NO_FILES
     if action == "obsidian" and state.row is SelectedRow.MEMORY:
         return "A memory is not a note of the vault."
     on_passage = state.selection is not None and state.selection.is_passage
-    holds, told = {
+    is_enabled, reason = {
         "scroll_view": (state.context, "There is nothing to scroll."),
         "compare": (state.answered, "Type a query first, to compare strategies by their hits."),
         "why_not": (state.answered, "Type a query first, to compare a note with its hits."),
@@ -80,4 +80,4 @@ def search_disabled(action: str, state: SearchState, parameters: tuple[object, .
         "drop_earlier": (state.earlier, "No earlier marks are outside the list."),
         "remember": (on_passage or not state.in_panel, "Only a passage that is in the pack can be remembered here."),
     }.get(action, (True, ""))
-    return "" if holds else told
+    return "" if is_enabled else reason
