@@ -349,7 +349,7 @@ class ScriptedEngine(EngineWorker):
                 return as_markdown(overview), 420
             case AskDrill(query=query, filters=filters):
                 return " ".join((*filters, query))
-            case AskLink(to=to):
+            case AskLink(link=to):
                 return self._link_to(to.address)
             case AskPassage(place=place):
                 return self._passage_at(place)
@@ -382,7 +382,7 @@ class ScriptedEngine(EngineWorker):
     def _link_to(self, address: str) -> LinkTarget:
         there = next((each for each in self.notes.fragments if each.path == f"{address}.md"), None)
         if there is None:
-            return LinkTarget(told=f"There is no note {address} in the vault yet.")
+            return LinkTarget(message=f"There is no note {address} in the vault yet.")
         return LinkTarget(Location(there.id, there.path, there.line_start))
 
     def _passage_at(self, place: SourceLocation) -> NoteWindow:

@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 class LinkTarget:
     """The target of a link: a location in the vault, or an address outside of it.
 
-    `told` is a message for the user: why there is no target, or what part of it is missing.
+    `message` is shown for the user: why there is no target, or what part of it is missing.
     """
 
     location: Location | None = None
     address: str = ""
-    told: str = ""
+    message: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,24 +116,24 @@ class AskLink:
     kind: ClassVar[str] = "link"
     priority: ClassVar[Priority] = Priority.PANEL
     source: str
-    to: LinkTo
+    link: LinkTo
 
     def answer(self, engine: Engine) -> LinkTarget:
         from excerpt.text.links import read_address
 
         snapshot = engine.snapshot
-        link = read_address(self.to.kind, self.to.address)
+        link = read_address(self.link.kind, self.link.address)
         if link is None:
-            return LinkTarget(address=self.to.address)
+            return LinkTarget(address=self.link.address)
         path = snapshot.facets.targets.resolve(link.target, self.source)
         if path is None:
-            return LinkTarget(told=_missing_target(link))
+            return LinkTarget(message=_missing_target(link))
         line = target_line(snapshot.note_text(path), snapshot.sections(path), link)
         fragment = _fragment_at(snapshot, path, line or 1)
         if fragment is None:
-            return LinkTarget(told=f"{path} has no text to show.")
+            return LinkTarget(message=f"{path} has no text to show.")
         missing = "" if line is not None else f"{path} has no part called {link.heading or link.block_id}."
-        return LinkTarget(Location(fragment.id, path, line or fragment.line_start), told=missing)
+        return LinkTarget(Location(fragment.id, path, line or fragment.line_start), message=missing)
 
 
 def _missing_target(link: Link) -> str:

@@ -998,22 +998,22 @@ class SearchPane(Vertical):
     def _search_state(self) -> SearchState:
         typed = bool(self.query_text.strip())
         if not self.is_populated:
-            return SearchState(typed=typed, has_files=self._has_files)
+            return SearchState(has_query=typed, has_files=self._has_files)
         hit, panel = self._target_hit, self.pack_panel
         on_name = self.side.has_focus_within and self.side.view == "related" and self.side.related.reason is not None
         return SearchState(
-            typed=typed,
-            answered=self.result is not None,
+            has_query=typed,
+            has_result=self.result is not None,
             has_files=self._has_files,
-            context=self.side.display,
-            on_name=on_name and hit is None,
+            is_side_visible=self.side.display,
+            is_on_name=on_name and hit is None,
             row=SelectedRow.NOTHING if hit is None else SelectedRow.MEMORY if is_memory(hit) else SelectedRow.FRAGMENT,
-            marked=bool(self.pack.choices.marks),
-            packed=not self.is_up_to_date or not self.pack.is_empty,
-            decided=self.pack.can_undo,
-            taken_back=self.pack.can_redo,
-            earlier=bool(self.pack.earlier),
-            in_panel=panel.has_focus and panel.row_count > 0,
+            has_marks=bool(self.pack.choices.marks),
+            has_pack=not self.is_up_to_date or not self.pack.is_empty,
+            can_undo=self.pack.can_undo,
+            can_redo=self.pack.can_redo,
+            has_earlier_marks=bool(self.pack.earlier),
+            is_in_panel=panel.has_focus and panel.row_count > 0,
             selection=panel.selection,
-            meant=bool(self._correction),
+            has_correction=bool(self._correction),
         )

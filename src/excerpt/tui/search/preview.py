@@ -78,9 +78,9 @@ class Preview(LineView):
     class LinkFollowed(Message):
         """Sent when a link is clicked, or chosen with the cursor."""
 
-        def __init__(self, to: LinkTo) -> None:
+        def __init__(self, link: LinkTo) -> None:
             super().__init__()
-            self.to = to
+            self.link = link
 
     class LineRequested(Message):
         """Sent to request a line of the note that is not in the window."""
@@ -318,7 +318,7 @@ class Preview(LineView):
             self.picked_lines = PickedLines(line, line)
             return
         end = max(self.window.above + 1, min(self.picked_lines.end + step, self.window.line_count - self.window.below))
-        self.picked_lines = self.picked_lines.to(end)
+        self.picked_lines = self.picked_lines.with_end(end)
         row, height = self._row_of_line(end), self.scrollable_content_region.height
         if not self.scroll_offset.y <= row < self.scroll_offset.y + height:
             self._scroll_to_row(max(0, row - (0 if row < self.scroll_offset.y else height - 1)))
@@ -344,7 +344,7 @@ class Preview(LineView):
         top = self.scroll_offset.y - self._above
         if self.link is None or not top <= self.link.row < top + self.scrollable_content_region.height:
             return False
-        self.post_message(self.LinkFollowed(self.link.to))
+        self.post_message(self.LinkFollowed(self.link.target))
         return True
 
     def disabled_reason(self, action: str, parameters: tuple[object, ...]) -> str:  # noqa: ARG002 - `Reasoned`'s name
@@ -406,7 +406,7 @@ class Preview(LineView):
             Segment(" " * (1 + context_row.indent), self._style_for(TextStyle.PLAIN, is_inside, is_picked)),
         ]
         is_bright = is_inside or window.whole
-        link = self.link.to if self.link is not None else None
+        link = self.link.target if self.link is not None else None
         link_style = self.get_component_rich_style("line--link")
         for run in context_row.runs:
             is_under_cursor = link is not None and run.to is link
@@ -484,7 +484,7 @@ class LinkSpot:
 
     row: int
     column: int
-    to: LinkTo
+    target: LinkTo
 
 
 def find_links(rows: Sequence[ContextRow], first: int, last: int) -> Iterator[LinkSpot]:
@@ -541,5 +541,5 @@ class PickedLines:
     def last(self) -> int:
         return max(self.anchor, self.end)
 
-    def to(self, line: int) -> PickedLines:
+    def with_end(self, line: int) -> PickedLines:
         return replace(self, end=line)

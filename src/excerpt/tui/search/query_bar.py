@@ -590,7 +590,7 @@ class QueryBar(Horizontal):
     async def save_query(self) -> None:
         """Save the query, with itself as its name."""
         query = self.text.strip()
-        if query and await self._change_saved(lambda queries: queries.saved(query, query)) is not None:
+        if query and await self._change_saved(lambda queries: queries.with_query(query, query)) is not None:
             self.notify(f"Saved: {visible_line(query)}", markup=False)
 
     async def _change_saved(self, change: Callable[[SavedQueries], SavedQueries]) -> SavedQueries | None:

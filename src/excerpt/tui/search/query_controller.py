@@ -106,8 +106,8 @@ class QueryController:
         query = self._query().strip()
         if self.store is None or not query or query == next(iter(self.history.queries), ""):
             return None
-        self.history = self.history.asked(query)
-        return self.store.asked(query)
+        self.history = self.history.with_query(query)
+        return self.store.add(query)
 
     def forget(self, query: str) -> Coroutine[None, None, None] | None:
         """Remove a query from the history; return the coroutine that stores this, as `note` does."""

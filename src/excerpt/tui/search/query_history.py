@@ -24,7 +24,7 @@ class QueryHistory:
     queries: tuple[str, ...] = ()
 
     @staticmethod
-    def of(queries: Iterable[str]) -> QueryHistory:
+    def from_queries(queries: Iterable[str]) -> QueryHistory:
         """Return a history of queries given oldest first.
 
         A query is dropped if the next one begins with it: it was an intermediate step of typing.
@@ -39,9 +39,9 @@ class QueryHistory:
             previous = query
         return QueryHistory(tuple(reversed(unique))[:MAX_QUERIES])
 
-    def asked(self, query: str) -> QueryHistory:
+    def with_query(self, query: str) -> QueryHistory:
         """Return a copy with a query added as the newest."""
-        return QueryHistory.of((*reversed(self.queries), query))
+        return QueryHistory.from_queries((*reversed(self.queries), query))
 
     def without(self, query: str) -> QueryHistory:
         return QueryHistory(tuple(each for each in self.queries if each != query))
@@ -57,15 +57,15 @@ class HistoryCursor:
     """A position in the history: 0 is the newest query, -1 the empty bar before it."""
 
     history: QueryHistory
-    at: int = -1
+    index: int = -1
 
     @property
     def query(self) -> str:
-        return self.history.queries[self.at] if 0 <= self.at < len(self.history.queries) else ""
+        return self.history.queries[self.index] if 0 <= self.index < len(self.history.queries) else ""
 
     def step(self, older: int) -> HistoryCursor | None:
         """Return the position `older` queries further back; None past either end."""
-        index = self.at + older
+        index = self.index + older
         return HistoryCursor(self.history, index) if 0 <= index < len(self.history.queries) else None
 
 
@@ -84,7 +84,7 @@ def read_history(file: Path) -> QueryHistory:
     """Return the history; an empty one if there is no file. Lines that are not queries are skipped."""
     try:
         lines = read_lines(file.read_bytes(), _QueryLine)
-        return QueryHistory.of(line.query for line in lines if line.query.strip())
+        return QueryHistory.from_queries(line.query for line in lines if line.query.strip())
     except OSError:
         return QueryHistory()
 
@@ -129,7 +129,7 @@ class QueryStore:
         """Return the history, with the queries of other running instances."""
         return await asyncio.to_thread(read_history, self._history)
 
-    async def asked(self, query: str) -> None:
+    async def add(self, query: str) -> None:
         await self._store_change(add_query, query)
 
     async def forget(self, query: str) -> None:

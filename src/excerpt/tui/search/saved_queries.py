@@ -33,7 +33,7 @@ class SavedQueries:
 
     queries: tuple[SavedQuery, ...] = ()
 
-    def saved(self, name: str, query: str) -> SavedQueries:
+    def with_query(self, name: str, query: str) -> SavedQueries:
         """Return a copy with a query saved under a name; it replaces one of the same name."""
         name = " ".join(name.split())
         others = [each for each in self.queries if each.name.casefold() != name.casefold()]
@@ -60,7 +60,7 @@ def read_saved(file: Path) -> SavedQueries:
     saved = SavedQueries()
     for each in content.queries:
         if each.name.strip() and each.query.strip():
-            saved = saved.saved(each.name, each.query)
+            saved = saved.with_query(each.name, each.query)
     return saved
 
 

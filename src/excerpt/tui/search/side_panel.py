@@ -291,7 +291,7 @@ class SidePanel(Vertical):
         if hit is not None and result is not None and hit in result.hits:
             self.why.explain(result, hit)
         else:
-            self.why.say(_NOT_RANKED if hit is not None else _NOT_SELECTED)
+            self.why.show_text(_NOT_RANKED if hit is not None else _NOT_SELECTED)
 
     def _handle_related_step(self) -> None:
         """Request related notes for another fragment, and show that fragment in the passage view."""
@@ -391,11 +391,11 @@ class SidePanel(Vertical):
     @on(Preview.LinkFollowed)
     def _link_followed(self, message: Preview.LinkFollowed) -> None:
         message.stop()
-        self.reading.ask_link(message.to, self._handle_link_target)
+        self.reading.ask_link(message.link, self._handle_link_target)
 
     def _handle_link_target(self, target: LinkTarget) -> None:
-        if target.told:
-            self.notify(target.told, markup=False)
+        if target.message:
+            self.notify(target.message, markup=False)
         if target.address:
             address = fit(visible_line(target.address), _MAX_ADDRESS_CELLS)
             self.post_message(CopyRequested(target.address, f"The address {address}", None))

@@ -95,7 +95,7 @@ class WhyView(VerticalScroll):
     class Answered(Message):
         """Sent when the engine has answered."""
 
-        told: NoteExplanation
+        answer: NoteExplanation
 
     def __init__(self, ask: Ask, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(Static(), id=id, classes=classes)
@@ -107,7 +107,7 @@ class WhyView(VerticalScroll):
         self.app.theme_changed_signal.subscribe(self, lambda _: self._draw())
         self._draw()
 
-    def say(self, text: EmptyState) -> None:
+    def show_text(self, text: EmptyState) -> None:
         """Show a text when there is nothing to explain."""
         self._about = ""
         lines = Text("\n\n".join(visible(line) for line in (text.title, text.sentence, text.hint) if line))
@@ -306,7 +306,7 @@ class WhyNot(Dialog[None]):
 
     def on_mount(self) -> None:
         self.add_class("-brief")
-        self.query_one(WhyView).say(EmptyState("Name a note that is missing, or should be higher."))
+        self.query_one(WhyView).show_text(EmptyState("Name a note that is missing, or should be higher."))
 
     def on_descendant_focus(self) -> None:
         if not self.query_one(Field).has_focus:
@@ -330,7 +330,7 @@ class WhyNot(Dialog[None]):
 
     @on(WhyView.Answered)
     def _handle_answered(self, event: WhyView.Answered) -> None:
-        absence = event.told.absence
+        absence = event.answer.absence
         self.query_one(Box).border_title = f"Why {'not higher' if absence is None else 'not found'}"
         self.set_class(absence is not None, "-brief")
         self._closest_name = absence.near[0] if absence is not None and absence.near else ""
