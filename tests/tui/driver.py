@@ -154,7 +154,7 @@ async def settle(pilot: AppPilot) -> None:
     def is_settled() -> bool:
         hit, window = hits.selected, preview.window
         is_current = (hit and hit.fragment.id) == (window and window.fragment.id)
-        return is_current and pane.pack.cost_is_known and _is_answered(pane)
+        return is_current and pane.pack.is_cost_exact and _is_answered(pane)
 
     await until(pilot, is_settled, "the answers and the passage")
     await pilot.pause()
@@ -371,11 +371,11 @@ class ScriptedEngine(EngineWorker):
                 found = [self.search(query, strategy) for strategy in Strategy]
                 # Rotate the hits of each, so that all move.
                 return tuple(replace(one, hits=one.hits[at:] + one.hits[:at]) for at, one in enumerate(found))
-            case AskWhy(query=query, asked=asked, about=str(about)):
+            case AskWhy(query=query, strategy=asked, about=str(about)):
                 reason = f"“{query}” is in no passage of {about}.md, and no passage is near the query in meaning."
                 absent = Absence(AbsenceKind.UNMATCHED, reason)
                 return NoteExplanation(query, asked, about, f"{about}.md", absent)
-            case AskWhy(query=query, asked=asked, about=Hit() as hit):
+            case AskWhy(query=query, strategy=asked, about=Hit() as hit):
                 return make_explanation(query, asked, hit)
         raise AssertionError(question)
 

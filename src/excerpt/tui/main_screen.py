@@ -490,7 +490,7 @@ class MainScreen(PromptScreen):
             rows = self.query_one(HitList)
             row = self._session.row_to_select(result.query, rows.hits)
             if row is not None:
-                rows.go_to(rows.hits[row].fragment.id)
+                rows.select_fragment(rows.hits[row].fragment.id)
 
     def _resume_tab(self) -> None:
         """Restore the tab when all tabs exist, unless the user has typed or changed the tab meanwhile."""

@@ -322,7 +322,7 @@ async def test_the_cost_of_the_selected_fragment_is_told_before_it_is_marked(app
         await press(pilot, "tab")
         hit = hit_list_of(app).selected
         assert hit is not None
-        await until(pilot, lambda: pane_of(app).pack.cost_is_known, "the exact cost")
+        await until(pilot, lambda: pane_of(app).pack.is_cost_exact, "the exact cost")
         cost = bar.cost
         assert cost is not None
         assert (cost.fragment_id, cost.exact, cost.alone) == (hit.fragment.id, True, False)
@@ -352,10 +352,10 @@ async def test_a_fragment_that_has_no_room_is_said_to_have_none(app: ExcerptApp)
         assert pane.pack.packed is not None
         bar = screen_of(app).query_one(PackBar)
         pane.budget = pane.pack.packed.result.tokens
-        await until(pilot, lambda: pane.is_up_to_date and pane.pack.cost_is_known, "the cost")
+        await until(pilot, lambda: pane.is_up_to_date and pane.pack.is_cost_exact, "the cost")
         assert " · marking this: too large · " in str(bar.render())
         pane.budget = pane.pack.packed.result.tokens + 40
-        await until(pilot, lambda: pane.is_up_to_date and pane.pack.cost_is_known, "the cost")
+        await until(pilot, lambda: pane.is_up_to_date and pane.pack.is_cost_exact, "the cost")
         assert bar.cost is not None
         assert bar.cost.reason in {"out of budget", DISPLACES_MARK}
 

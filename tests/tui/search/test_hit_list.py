@@ -249,7 +249,7 @@ async def test_moving_goes_through_the_rows_as_they_stand(scripted: ScriptedApp)
 async def test_going_to_a_folded_fragment_opens_its_note(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         rows = await show(pilot, [hit("a.md", line) for line in range(1, 6)])
-        rows.go_to(hit("a.md", 5).fragment.id)
+        rows.select_fragment(hit("a.md", 5).fragment.id)
         assert (rows.row_count, rows.cursor) == (5, 4)
 
 

@@ -55,10 +55,10 @@ class AskWindow:
             return None
         view = replace(self.view, near=self._near(engine, fragment))
         text, language = snapshot.note_text(fragment.path), snapshot.note_info(fragment.path).language
-        spans_found = self.location.spans
-        if not spans_found and self.query:
-            spans_found = engine.spans(fragment.text, self.query, language)
-        spans = drop_stop_words(fragment.text, spans_found, self.query, language)
+        matches = self.location.spans
+        if not matches and self.query:
+            matches = engine.spans(fragment.text, self.query, language)
+        spans = drop_stop_words(fragment.text, matches, self.query, language)
         elsewhere = _elsewhere(engine, self.query, text, fragment, view) if self.query else ()
         headings = snapshot.sections(fragment.path)
         return draw_window(text, fragment, spans, view, headings=headings, elsewhere=elsewhere)

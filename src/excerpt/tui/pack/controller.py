@@ -344,7 +344,7 @@ class PackController:
         entries.insert(target, entries.pop(row))
         return self.decide(self.choices.with_order(self.query, entries))
 
-    def next_scope_of(self, pack: Pack) -> bool:
+    def use_next_scope(self, pack: Pack) -> bool:
         """Use the next scope for this pack alone."""
         scope = dict(self.choices.overrides(self.query).scopes).get(pack.entry.fragment_id, self.pack_settings.scope)
         return self.decide(self.choices.with_scope(self.query, pack.fragment_ids, next_of(list(Scope), scope)))
@@ -393,7 +393,7 @@ class PackController:
         return not self._awaits_memories and not self._engine.waits("pack")
 
     @property
-    def cost_is_known(self) -> bool:
+    def is_cost_exact(self) -> bool:
         """Whether no request for the cost of the selected fragment is pending."""
         return not self._cost_timer.waits and not self._engine.waits("cost")
 
@@ -486,7 +486,7 @@ class PackController:
         if hit is not None and self._request is not None:
             from excerpt.tui.pack.packer import AskCost
 
-            mark = mark_of(hit)
+            mark = mark_hit(hit)
             memories = self._memories((*self.choices.marks, mark))
             request = replace(self._request, memories=memories or ())
             self._engine.ask(AskCost(self._packer, request, mark), self._cost_loaded)
@@ -514,7 +514,7 @@ class PackController:
         )
 
 
-def mark_of(hit: Hit) -> Mark:
+def mark_hit(hit: Hit) -> Mark:
     """Return the mark of a hit."""
     return Mark(hit.fragment.id, hit.fragment.path, hit.spans)
 

@@ -150,7 +150,7 @@ class PackPanel(RowList):
     def action_own_scope(self) -> None:
         """Use the next scope for the selected passage alone."""
         pack = self.selected_pack
-        self._on_decision(pack is not None and self._controller.next_scope_of(pack))
+        self._on_decision(pack is not None and self._controller.use_next_scope(pack))
 
     # --- drawing ------------------------------------------------------------------------------------------------------
 

@@ -259,7 +259,7 @@ class HitList(RowList):
 
     # --- selection, keys, mouse ---------------------------------------------------------------------------------------
 
-    def go_to(self, fragment_id: str) -> None:
+    def select_fragment(self, fragment_id: str) -> None:
         """Select a fragment if it is in the list, folded or not."""
         index = next((index for index, row in enumerate(self.rows) if row.hit.fragment.id == fragment_id), None)
         if index is not None:

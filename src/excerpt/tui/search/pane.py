@@ -37,7 +37,7 @@ from excerpt.tui.messages import (
     RememberRequested,
 )
 from excerpt.tui.pack.bar import PackBar
-from excerpt.tui.pack.controller import PackController, mark_of, next_budget
+from excerpt.tui.pack.controller import PackController, mark_hit, next_budget
 from excerpt.tui.search.disabled import SearchState, SelectedRow, search_disabled
 from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.notices import is_unanswered, list_title, no_hits_notice
@@ -597,7 +597,7 @@ class SearchPane(Vertical):
     def _toggle_selected(self, rows: int) -> None:
         hit = self.selected
         if hit is not None:
-            self._apply_decision(self.pack.toggle(mark_of(hit)))
+            self._apply_decision(self.pack.toggle(mark_hit(hit)))
             self._hits.move(rows)
 
     def action_mark(self) -> None:
@@ -605,7 +605,7 @@ class SearchPane(Vertical):
         if not self.side.has_focus_within:
             self._toggle_selected(1)
         elif (hit := self.side.passage) is not None:
-            self._apply_decision(self.pack.toggle(mark_of(hit)))
+            self._apply_decision(self.pack.toggle(mark_hit(hit)))
             if self.side.view == "related":
                 self.side.move(1)
 
@@ -671,11 +671,11 @@ class SearchPane(Vertical):
         self._pending_copy = None if self.is_up_to_date else to_file
         if self._pending_copy is not None:
             return
-        wanted = self.pack.copy_request(to_file=to_file)
-        if wanted is None:
+        request = self.pack.copy_request(to_file=to_file)
+        if request is None:
             self.notify("Nothing to copy: the pack is empty.", severity="warning")
         else:
-            self.post_message(wanted)
+            self.post_message(request)
 
     def action_remember_pack(self) -> None:
         """Remember the pack as it would be copied; it names its sources itself."""
@@ -719,7 +719,7 @@ class SearchPane(Vertical):
         spans = {mark.fragment: mark.spans for mark in self.pack.choices.marks}
         spans.update((hit.fragment.id, hit.spans) for hit in rows.hits)
         fragment_id = next((each for each in fragment_ids if each in spans), fragment_ids[0])
-        rows.go_to(fragment_id)
+        rows.select_fragment(fragment_id)
         window = self.memories.window_of(fragment_id)
         if window is not None:
             self.side.show_memory(window)
@@ -891,16 +891,16 @@ class SearchPane(Vertical):
         if result is not None:
             fragment = hit.fragment.id if hit is not None else ""
             screen = StrategiesScreen(result.query, result.asked, fragment, self._engine.ask)
-            self.app.push_screen(screen, self._strategy_chosen)
+            self.app.push_screen(screen, self._use_strategy)
 
-    def _strategy_chosen(self, choice: Choice | None) -> None:
+    def _use_strategy(self, choice: Choice | None) -> None:
         result = self.result
         if choice is None:
             return
         if result is not None and result.asked is not self.strategy:
             self.notify(f"The query sets the strategy {result.asked}: remove its ! to choose another.")
         elif choice.strategy is self.strategy:
-            self._hits.go_to(choice.fragment)
+            self._hits.select_fragment(choice.fragment)
         else:
             self._pending_selection = choice.fragment
             self.strategy = choice.strategy
@@ -909,7 +909,7 @@ class SearchPane(Vertical):
         """Select the fragment that was chosen with a strategy, once the hits are listed."""
         fragment, self._pending_selection = self._pending_selection, ""
         if fragment:
-            self._hits.go_to(fragment)
+            self._hits.select_fragment(fragment)
 
     # --- the query's menu ---------------------------------------------------------------------------------------------
 

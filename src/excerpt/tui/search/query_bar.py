@@ -310,14 +310,14 @@ class QueryInput(Field):
 
     @property
     def _value(self) -> Text:
-        text_shown = visible_line(self.value)
+        chip_text = visible_line(self.value)
         for chip in self.chips:
-            if text_shown[chip.end : chip.end + 1] == " ":
-                text_shown = f"{text_shown[: chip.end]}✕{text_shown[chip.end + 1 :]}"
-        text = Text(text_shown, no_wrap=True, overflow="ignore", end="")
+            if chip_text[chip.end : chip.end + 1] == " ":
+                chip_text = f"{chip_text[: chip.end]}✕{chip_text[chip.end + 1 :]}"
+        text = Text(chip_text, no_wrap=True, overflow="ignore", end="")
         for chip in self.chips:
             text.stylize(self.get_component_rich_style("query--filter", partial=True), chip.start, chip.end)
-            if text_shown[chip.end : chip.end + 1] == "✕":
+            if chip_text[chip.end : chip.end + 1] == "✕":
                 text.stylize(self.get_component_rich_style("query--cross", partial=True), chip.end, chip.end + 1)
         for span in self._current_spans:
             if span.is_warning:

@@ -72,15 +72,15 @@ class AskWhy:
     kind: ClassVar[str] = "explain"
     priority: ClassVar[Priority] = Priority.PASSAGE
     query: str
-    asked: Strategy
+    strategy: Strategy
     about: Hit | str
 
     def answer(self, engine: Engine) -> NoteExplanation:
         from excerpt.search.explain_note import explain_fragment, explain_note
 
         if isinstance(self.about, str):
-            return explain_note(engine, self.query, self.about, self.asked)
-        return explain_fragment(engine, self.query, self.about.fragment, self.asked)
+            return explain_note(engine, self.query, self.about, self.strategy)
+        return explain_fragment(engine, self.query, self.about.fragment, self.strategy)
 
 
 Ask = Callable[[AskWhy, "Callable[[NoteExplanation], object]"], object]
