@@ -100,7 +100,7 @@ def test_the_saved_queries_of_before_are_read(file: Path) -> None:
         b'{\n  "queries": [\n    {\n      "name": "weekly",\n      "query": "modified:7d"\n    },\n    {\n      '
         b'"name": "\xe5\x8d\x8a",\n      "query": "a \\"quoted\\" \\udc80"\n    }\n  ]\n}\n'
     )
-    assert read_saved(file) == SavedQueries().saved("weekly", "modified:7d").saved("半", 'a "quoted" \udc80')
+    assert read_saved(file) == SavedQueries().with_query("weekly", "modified:7d").with_query("半", 'a "quoted" \udc80')
 
 
 def test_the_savings_of_before_are_read(file: Path) -> None:

@@ -43,8 +43,8 @@ from excerpt.tui.memory.controller import AskBadges
 from excerpt.tui.memory.pane import AskStandings, MemoryPane
 from excerpt.tui.memory.worker import MemoryWorker
 from excerpt.tui.messages import Failure, IndexOpened, Location
-from excerpt.tui.note.requests import AskLink, AskWindow, LinkFound
-from excerpt.tui.note.window import NoteWindow, window_around
+from excerpt.tui.note.requests import AskLink, AskWindow, LinkTarget
+from excerpt.tui.note.window import NoteWindow, draw_window
 from excerpt.tui.pack.packer import AskCost, AskPack
 from excerpt.tui.questions import (
     AskCompletions,
@@ -154,7 +154,7 @@ async def settle(pilot: AppPilot) -> None:
     def is_settled() -> bool:
         hit, window = hits.selected, preview.window
         is_current = (hit and hit.fragment.id) == (window and window.fragment.id)
-        return is_current and pane.pack.cost_is_known and _is_answered(pane)
+        return is_current and pane.pack.is_cost_exact and _is_answered(pane)
 
     await until(pilot, is_settled, "the answers and the passage")
     await pilot.pause()
@@ -349,7 +349,7 @@ class ScriptedEngine(EngineWorker):
                 return as_markdown(overview), 420
             case AskDrill(query=query, filters=filters):
                 return " ".join((*filters, query))
-            case AskLink(to=to):
+            case AskLink(link=to):
                 return self._link_to(to.address)
             case AskPassage(place=place):
                 return self._passage_at(place)
@@ -371,26 +371,26 @@ class ScriptedEngine(EngineWorker):
                 found = [self.search(query, strategy) for strategy in Strategy]
                 # Rotate the hits of each, so that all move.
                 return tuple(replace(one, hits=one.hits[at:] + one.hits[:at]) for at, one in enumerate(found))
-            case AskWhy(query=query, asked=asked, about=str(about)):
+            case AskWhy(query=query, strategy=asked, about=str(about)):
                 reason = f"“{query}” is in no passage of {about}.md, and no passage is near the query in meaning."
                 absent = Absence(AbsenceKind.UNMATCHED, reason)
                 return NoteExplanation(query, asked, about, f"{about}.md", absent)
-            case AskWhy(query=query, asked=asked, about=Hit() as hit):
+            case AskWhy(query=query, strategy=asked, about=Hit() as hit):
                 return make_explanation(query, asked, hit)
         raise AssertionError(question)
 
-    def _link_to(self, address: str) -> LinkFound:
+    def _link_to(self, address: str) -> LinkTarget:
         there = next((each for each in self.notes.fragments if each.path == f"{address}.md"), None)
         if there is None:
-            return LinkFound(told=f"There is no note {address} in the vault yet.")
-        return LinkFound(Location(there.id, there.path, there.line_start))
+            return LinkTarget(message=f"There is no note {address} in the vault yet.")
+        return LinkTarget(Location(there.id, there.path, there.line_start))
 
     def _passage_at(self, place: SourceLocation) -> NoteWindow:
         text = self.notes.note_text(place.path)
         there = next(each for each in self.notes.fragments if each.path == place.path)
         lines = "\n".join(text.split("\n")[place.line_start - 1 : place.line_end])
         fragment = replace(there, line_start=place.line_start, line_end=place.line_end, text=lines)
-        return window_around(text, fragment, find_spans(lines.casefold(), self.topic.casefold().split()))
+        return draw_window(text, fragment, find_spans(lines.casefold(), self.topic.casefold().split()))
 
 
 def _window_of(question: AskWindow, notes: Vault) -> NoteWindow | None:
@@ -407,7 +407,7 @@ def _window_of(question: AskWindow, notes: Vault) -> NoteWindow | None:
         for span in find_spans(line.casefold(), words)
     ]
     view, headings = replace(question.view, near=near), notes.sections(fragment.path)
-    return window_around(text, fragment, question.location.spans, view, headings=headings, elsewhere=elsewhere)
+    return draw_window(text, fragment, question.location.spans, view, headings=headings, elsewhere=elsewhere)
 
 
 class ScriptedScreen(MainScreen):

@@ -26,7 +26,7 @@ from excerpt.tui.memory.form import OfferList, Remember
 from excerpt.tui.memory.pane import MemoryList
 from excerpt.tui.memory.worker import Offers
 from excerpt.tui.pack.panel import BudgetDialog
-from excerpt.tui.search.hit_list import rows_of
+from excerpt.tui.search.hit_list import group_hits
 from excerpt.tui.search.pane import SearchPane
 from excerpt.tui.vault_chooser import VaultChooser
 from tests.tui.driver import (
@@ -337,7 +337,7 @@ async def test_a_move_and_a_mark_behind_the_last_letter_are_about_the_answer_to_
         rows = hit_list_of(app)
         await until(pilot, lambda: bool(rows.marked), "the mark")
         assert pane_of(app).query_text == "sync conflict"
-        assert rows.marked == {rows_of(rows.hits)[1].hit.fragment.id}
+        assert rows.marked == {group_hits(rows.hits)[1].hit.fragment.id}
 
 
 async def test_the_pack_copied_right_behind_the_last_letter_answers_the_whole_query(
@@ -396,11 +396,11 @@ async def test_a_selection_nobody_made_stays_on_the_best_hit_while_the_index_gro
         await search(pilot, "sync conflict")
         rows = hit_list_of(app)
         hits = rows.hits
-        rows.show((*hits[1:], hits[0]), again=True)
+        rows.show((*hits[1:], hits[0]), is_repeat=True)
         assert rows.cursor == 0
         rows.action_down()
         selected = rows.selected
-        rows.show(hits, again=True)
+        rows.show(hits, is_repeat=True)
         assert rows.selected is selected
 
 

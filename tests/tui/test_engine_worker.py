@@ -20,7 +20,7 @@ from excerpt.settings import PackSettings, Paths, SearchSettings, Settings
 from excerpt.tui.engine_worker import EngineWorker
 from excerpt.tui.messages import Failure, IndexOpened, Location
 from excerpt.tui.note.requests import AskWindow
-from excerpt.tui.pack.controller import mark_of
+from excerpt.tui.pack.controller import mark_hit
 from excerpt.tui.pack.packer import AskCost, AskPack, Packer, PackRequest
 from excerpt.tui.questions import AskSearch, AskSpans
 from excerpt.tui.request_thread import Answer, Priority, Question
@@ -126,16 +126,16 @@ def test_a_hit_is_explained_and_a_note_by_its_name(opened: Worker) -> None:
 
 
 def test_a_marked_fragment_that_is_gone_is_named_and_left_out(opened: Worker, packer: Packer) -> None:
-    mark, ghost = mark_of(opened.search("lentils").hits[0]), Mark("0" * 12, "Gone.md")
+    mark, ghost = mark_hit(opened.search("lentils").hits[0]), Mark("0" * 12, "Gone.md")
     request = PackRequest("lentils", Strategy.AUTO, (), (mark, ghost), PackSettings())
     packed = opened.answer_to(AskPack(packer, request))
-    assert packed.gone == (ghost,)
+    assert packed.missing == (ghost,)
     assert [one.path for one in packed.result.packs] == [mark.path]
-    assert [(left.path, left.reason) for left in packed.left] == [("Gone.md", "no longer in the index")]
+    assert [(left.path, left.reason) for left in packed.left_out] == [("Gone.md", "no longer in the index")]
 
 
 def test_what_a_mark_more_would_cost_is_counted(opened: Worker, packer: Packer) -> None:
-    first, second = (mark_of(hit) for hit in opened.search("conflict").hits[:2])
+    first, second = (mark_hit(hit) for hit in opened.search("conflict").hits[:2])
     request = PackRequest("conflict", Strategy.AUTO, (), (first,), PackSettings(scope=Scope.NONE))
     cost = opened.answer_to(AskCost(packer, request, second))
     assert cost.exact

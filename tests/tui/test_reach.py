@@ -41,7 +41,7 @@ REACHED = {
     "next view": Reached("v", ("next view",), is_view(PanelView.WHY)),
     "scope": Reached("s", ("next scope",), lambda pane, _: pane.scope is Scope.SECTION),
     "budget": Reached("b", ("token budget",), lambda pane, _: isinstance(pane.app.screen, BudgetDialog)),
-    "format": Reached("f", ("format",), lambda pane, _: pane.form is not Format.MARKDOWN),
+    "format": Reached("f", ("format",), lambda pane, _: pane.pack_format is not Format.MARKDOWN),
     "Obsidian": Reached("O", ("obsidian",), lambda pane, files: [file.name for file in files] == [first_note(pane)]),
     "copy one": Reached("y", ("copy fragment",), lambda _, files: [file.suffix for file in files] == [".md"]),
 }

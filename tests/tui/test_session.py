@@ -124,7 +124,7 @@ async def test_query_selection_tab_and_the_way_of_packing_are_there_again(tmp_pa
         assert pane.selected is not pane.query_one(HitList).hits[0]
         assert (pane.strategy, pane.scope) == (Strategy.ADAPTIVE, Scope.SECTION)
         assert pane.budget > Settings().pack.budget
-        assert pane.form is not Format.MARKDOWN
+        assert pane.pack_format is not Format.MARKDOWN
 
 
 async def test_a_tab_that_was_gone_to_while_the_app_began_stays(
@@ -136,7 +136,7 @@ async def test_a_tab_that_was_gone_to_while_the_app_began_stays(
         begins.set()
         await may_go_on.wait()
 
-    monkeypatch.setattr(SearchPane, "keep_queries", read_slowly)
+    monkeypatch.setattr(SearchPane, "open_query_store", read_slowly)
     monkeypatch.setattr(SearchPane, "restore", lambda *_: resumed.set())
     async with scripted.run_test(size=(120, 30)) as pilot:
         bar = screen_of(scripted).query_one(TabBar)

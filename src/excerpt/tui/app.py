@@ -387,8 +387,8 @@ class ExcerptApp(App[None], inherit_bindings=False):
             return True
         if isinstance(action, str):
             target, name, parameters = action_target(default_namespace or self, action)
-            if isinstance(target, Waiting) and target.check_action(name, parameters) and target.is_early(name):
-                target.wait_with(partial(self.run_action, action, default_namespace, namespaces))
+            if isinstance(target, Waiting) and target.check_action(name, parameters) and target.has_to_wait(name):
+                target.run_when_answered(partial(self.run_action, action, default_namespace, namespaces))
                 return True
         reason = disabled_reason(default_namespace or self, action) if isinstance(action, str) else ""
         if not reason:

@@ -30,10 +30,10 @@ class Reasoned(Protocol):
 class Waiting(Protocol):
     """A widget whose actions may come before their target exists."""
 
-    def is_early(self, action: str) -> bool:
+    def has_to_wait(self, action: str) -> bool:
         """Return whether the target of the action is still on its way."""
 
-    def wait_with(self, act: Callable[[], Awaitable[object]]) -> None:
+    def run_when_answered(self, act: Callable[[], Awaitable[object]]) -> None:
         """Call `act` as soon as the target exists."""
 
 

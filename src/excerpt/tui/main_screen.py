@@ -222,7 +222,7 @@ class MainScreen(PromptScreen):
         self.show_index()
         self.index.open()
         self.set_interval(_POLL_SECONDS, self._open_newer)
-        await self._search.keep_queries(self._queries)
+        await self._search.open_query_store(self._queries)
         self._resume_tab()
         self._search.restore(await self._marks.read())
         await self._settings.begin()
@@ -325,7 +325,7 @@ class MainScreen(PromptScreen):
         """Show the state of the index on the screen."""
         state, tabs = self.index.state, self.query_one(TabBar)
         tabs.state = bar_state(state)
-        self._search.said = search_notice(state, self.vault, first=self._is_first)
+        self._search.placeholder = search_notice(state, self.vault, first=self._is_first)
         self._search.progress = progress_words(state)
         if self._index_dialog is not None:
             self._index_dialog.state = state
@@ -472,7 +472,7 @@ class MainScreen(PromptScreen):
         pane.strategy = session.strategy or pane.strategy
         pane.scope = session.scope or pane.scope
         pane.budget = session.budget or pane.budget
-        pane.form = session.form or pane.form
+        pane.pack_format = session.form or pane.pack_format
         pane.share = session.share or pane.share
         if session.query:
             self.propose(session.query)
@@ -490,7 +490,7 @@ class MainScreen(PromptScreen):
             rows = self.query_one(HitList)
             row = self._session.row_to_select(result.query, rows.hits)
             if row is not None:
-                rows.go_to(rows.hits[row].fragment.id)
+                rows.select_fragment(rows.hits[row].fragment.id)
 
     def _resume_tab(self) -> None:
         """Restore the tab when all tabs exist, unless the user has typed or changed the tab meanwhile."""
@@ -513,7 +513,9 @@ class MainScreen(PromptScreen):
         if place is None and hit is not None:
             place = SelectedPosition(hit.fragment.id, hit.fragment.path, hit.fragment.line_start)
         tab = self.query_one(TabBar).active
-        return Session(tab, pane.query_text, place, pane.strategy, pane.scope, pane.budget, pane.form, pane.share)
+        return Session(
+            tab, pane.query_text, place, pane.strategy, pane.scope, pane.budget, pane.pack_format, pane.share
+        )
 
     @on(MarksChanged)
     def _marks_changed(self, message: MarksChanged) -> None:

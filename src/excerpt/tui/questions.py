@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, ClassVar
 from excerpt.insight.overview_parts import Overview, SourceLocation
 from excerpt.kinds import Strategy
 from excerpt.model import Fragment
-from excerpt.tui.note.requests import set_off
-from excerpt.tui.note.window import window_around
+from excerpt.tui.note.requests import drop_stop_words
+from excerpt.tui.note.window import draw_window
 from excerpt.tui.request_thread import Priority
 
 if TYPE_CHECKING:
@@ -207,7 +207,7 @@ class AskPassage:
         except KeyError:
             return None
         spans = Marker().spans(fragment.text, self.marks, language) if self.marks is not None else ()
-        return window_around(text, fragment, set_off(fragment.text, spans, self.topic, language))
+        return draw_window(text, fragment, drop_stop_words(fragment.text, spans, self.topic, language))
 
 
 @dataclass(frozen=True, slots=True)

@@ -187,7 +187,7 @@ async def test_a_marked_memory_is_in_the_pack_again_when_the_marks_of_before_are
         packed = pane_of(again).pack.packed
         assert packed is not None
         assert [pack.text for pack in packed.result.packs] == [THOUGHT]
-        assert not packed.gone
+        assert not packed.missing
 
 
 async def test_a_marked_memory_that_is_changed_is_changed_in_the_pack(app: ExcerptApp, store: MemoryStore) -> None:

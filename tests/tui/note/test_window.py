@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from excerpt.model import Fragment, Section, Span
 from excerpt.tui.common.line_drawing import TextStyle
-from excerpt.tui.note.requests import set_off
-from excerpt.tui.note.window import REACH, WHOLE_REACH, NoteView, NoteWindow, spans_by_line, window_around
+from excerpt.tui.note.requests import drop_stop_words
+from excerpt.tui.note.window import REACH, WHOLE_REACH, NoteView, NoteWindow, draw_window, spans_by_line
 
 
 def fragment_of(note: str, first: int, last: int) -> Fragment:
@@ -29,14 +29,14 @@ def matches(window: NoteWindow) -> list[tuple[int, str]]:
 
 def test_a_short_note_is_shown_whole_with_its_own_line_numbers() -> None:
     note = "one\ntwo\nthree\n"
-    window = window_around(note, fragment_of(note, 2, 2), ())
+    window = draw_window(note, fragment_of(note, 2, 2), ())
     assert [line.number for line in window.lines] == [1, 2, 3]
     assert (window.above, window.below, window.line_count) == (0, 0, 3)
 
 
 def test_of_a_long_note_the_lines_around_the_fragment_are_shown_and_the_rest_counted() -> None:
     note = "\n".join(f"line {number}" for number in range(1, 1001))
-    window = window_around(note, fragment_of(note, 500, 502), ())
+    window = draw_window(note, fragment_of(note, 500, 502), ())
     assert (window.above, window.below) == (500 - REACH - 1, 1000 - 502 - REACH)
     assert text_of(window, 500) == "line 500"
 
@@ -51,17 +51,17 @@ def test_an_attachment_is_shown_as_prose_with_the_number_of_each_page() -> None:
         Section(2, 1, "Page 8", ("Page 8",), 4, 4, (), "page=8"),
     ]
     page = replace(fragment_of(PAGES, 4, 4), kind="pdf", place="page=8")
-    window = window_around(PAGES, page, (), headings=sections)
+    window = draw_window(PAGES, page, (), headings=sections)
     assert text_of(window, 1) == "# no heading"
     assert text_of(window, 2) == "- no list"
-    assert [window.numbered(number) for number in (1, 2, 3, 4)] == ["7", "", "", "8"]
+    assert [window.margin_label(number) for number in (1, 2, 3, 4)] == ["7", "", "", "8"]
 
 
 def test_a_match_stands_on_its_line() -> None:
     note = "# Title\n\nalpha beta\ngamma alpha\n"
     fragment = fragment_of(note, 3, 4)
     spans = [Span(at, at + 5) for at in (fragment.text.index("alpha"), fragment.text.rindex("alpha"))]
-    assert matches(window_around(note, fragment, spans)) == [(3, "alpha"), (4, "alpha")]
+    assert matches(draw_window(note, fragment, spans)) == [(3, "alpha"), (4, "alpha")]
 
 
 def test_a_match_over_a_line_end_is_split() -> None:
@@ -82,17 +82,17 @@ def test_a_match_over_a_line_end_is_split() -> None:
     ],
 )
 def test_code_and_frontmatter_are_known_from_the_lines_before(note: str, number: int, shown: str) -> None:
-    assert text_of(window_around(note, fragment_of(note, 1, 1), ()), number) == shown
+    assert text_of(draw_window(note, fragment_of(note, 1, 1), ()), number) == shown
 
 
 def shown(note: str, *, aligned: bool = True) -> list[str]:
     """Return the lines of a note as drawn with room for all its columns."""
-    lines = window_around(note, fragment_of(note, 1, 1), ()).lines
+    lines = draw_window(note, fragment_of(note, 1, 1), ()).lines
     return ["".join(run.text for run in (aligned and line.aligned) or line.runs) for line in lines]
 
 
 def inked(note: str, text_style: TextStyle) -> list[str]:
-    runs = (run for line in window_around(note, fragment_of(note, 1, 1), ()).lines for run in line.runs)
+    runs = (run for line in draw_window(note, fragment_of(note, 1, 1), ()).lines for run in line.runs)
     return [run.text for run in runs if text_style in run.text_style]
 
 
@@ -147,10 +147,10 @@ def test_the_bar_of_a_callout_has_the_colour_of_its_kind_to_its_last_line(kind: 
 def test_a_whole_note_is_shown_around_the_line_that_is_wanted_and_the_rest_counted() -> None:
     note = "\n".join(f"line {number}" for number in range(1, 20_001))
     fragment = fragment_of(note, 10, 12)
-    window = window_around(note, fragment, (), NoteView(whole=True))
+    window = draw_window(note, fragment, (), NoteView(whole=True))
     assert (window.above, len(window.lines)) == (0, 12 + WHOLE_REACH)
-    far = window_around(note, fragment, (), NoteView(whole=True, line=15_000))
-    assert far.holds(15_000) and not far.holds(10)
+    far = draw_window(note, fragment, (), NoteView(whole=True, line=15_000))
+    assert far.contains(15_000) and not far.contains(10)
     assert far.text(15_000, 15_001) == "line 15000\nline 15001"
 
 
@@ -160,7 +160,7 @@ structure = st.text(alphabet=st.one_of(st.sampled_from("\n\n|-:`>[]!#*a \t\x1b\u
 @given(structure, st.lists(st.tuples(st.integers(0, 50), st.integers(0, 50))))
 def test_no_note_is_refused_and_every_line_is_drawn_once(note: str, spans: list[tuple[int, int]]) -> None:
     lines = note.split("\n")
-    window = window_around(note, fragment_of(note, 1, len(lines)), [Span(a, b) for a, b in spans])
+    window = draw_window(note, fragment_of(note, 1, len(lines)), [Span(a, b) for a, b in spans])
     numbers = [line.number for line in window.lines]
     assert numbers == list(range(1, len(numbers) + 1))
     drawn = "".join(run.text for line in window.lines for run in (*line.runs, *line.aligned))
@@ -171,5 +171,5 @@ def test_no_note_is_refused_and_every_line_is_drawn_once(note: str, spans: list[
 def test_stop_words_of_the_query_are_not_set_off_unless_it_has_no_other() -> None:
     text = "How to keep it, and how long"
     how, keep = Span(0, 3), Span(7, 11)
-    assert set_off(text, (how, keep), "how do I keep it", "en") == [keep]
-    assert set_off(text, (how,), "how to", "en") == [how]
+    assert drop_stop_words(text, (how, keep), "how do I keep it", "en") == [keep]
+    assert drop_stop_words(text, (how,), "how to", "en") == [how]

@@ -11,8 +11,8 @@ from excerpt.kinds import Format, Scope, Strategy
 from excerpt.model import Entry, Hit, Memory, Pack, PackResult
 from excerpt.pack.selection import Mark, SavedMarks
 from excerpt.settings import PackSettings
-from excerpt.tui.pack.controller import PackController, mark_of, typed_budget
-from excerpt.tui.pack.packer import Cost, Packed, Packer
+from excerpt.tui.pack.controller import PackController, mark_hit, typed_budget
+from excerpt.tui.pack.packer import BuiltPack, Cost, Packer
 from tests.tui.driver import ManualClock, ManualEngine
 from tests.tui.examples import make_hit, make_result
 
@@ -43,16 +43,16 @@ class Bench:
             PackSettings(budget=500),
             selected=lambda: self.selected,
             memories=lambda marks: self.memories if marks else (),
-            changed=lambda: self.said.append("changed"),
-            built=lambda: self.said.append("built"),
-            failed=lambda: self.said.append("failed"),
-            keep=self.kept.append,
+            on_change=lambda: self.said.append("changed"),
+            on_build=lambda: self.said.append("built"),
+            on_failure=lambda: self.said.append("failed"),
+            on_save=self.kept.append,
         )
 
-    def answer(self, text: str = "pack", *gone: Mark, packs: tuple[str, ...] = ()) -> Packed:
+    def answer(self, text: str = "pack", *missing: Mark, packs: tuple[str, ...] = ()) -> BuiltPack:
         packed_hits = tuple(pack_of_one(each) for each in packs)
         result = PackResult("q", Strategy.AUTO, 500, "o200k", packed_hits, (), text, 7, 0.0, 7)
-        packed = Packed(result, text, 7, (), gone)
+        packed = BuiltPack(result, text, 7, (), missing)
         self.engine.answer("pack", packed)
         return packed
 
@@ -62,30 +62,30 @@ def test_a_pack_is_asked_of_the_top_hits_until_something_is_marked() -> None:
     bench.pack.ask(make_result("sync", A, B), Strategy.SEMANTIC)
     asked = bench.engine.questions["pack"].request
     assert (asked.query, asked.hits, asked.marks, asked.strategy) == ("sync", (A, B), (), Strategy.PROXIMITY)
-    bench.pack.toggle(mark_of(B))
+    bench.pack.toggle(mark_hit(B))
     bench.pack.ask(make_result("sync", A, B), Strategy.SEMANTIC)
     asked = bench.engine.questions["pack"].request
-    assert (asked.marks, asked.strategy) == ((mark_of(B),), Strategy.SEMANTIC)
+    assert (asked.marks, asked.strategy) == ((mark_hit(B),), Strategy.SEMANTIC)
 
 
 def test_scope_budget_and_format_of_the_keys_hold_until_the_settings_say_otherwise() -> None:
     bench = Bench()
-    assert bench.pack.want(scope=Scope.NOTE, budget=4000, form=Format.XML)
+    assert bench.pack.change_settings(scope=Scope.NOTE, budget=4000, pack_format=Format.XML)
     assert bench.pack.use(PackSettings(budget=800))
-    wanted = bench.pack.wanted
-    assert (wanted.scope, wanted.budget, wanted.format) == (Scope.NOTE, 800, Format.XML)
+    settings = bench.pack.pack_settings
+    assert (settings.scope, settings.budget, settings.format) == (Scope.NOTE, 800, Format.XML)
     bench.pack.ask(make_result("sync", A), Strategy.AUTO)
-    assert bench.engine.questions["pack"].request.settings == wanted
-    assert not bench.pack.want(budget=800)
+    assert bench.engine.questions["pack"].request.settings == settings
+    assert not bench.pack.change_settings(budget=800)
 
 
 def test_the_question_of_a_pack_of_marks_stays_when_the_query_is_cleared() -> None:
     bench = Bench()
     bench.pack.ask(make_result("sync", A), Strategy.AUTO)
-    bench.pack.toggle(mark_of(A))
+    bench.pack.toggle(mark_hit(A))
     bench.pack.ask(None, Strategy.AUTO)
     assert bench.engine.questions["pack"].request.query == "sync"
-    assert bench.kept[-1] == SavedMarks("sync", (mark_of(A),))
+    assert bench.kept[-1] == SavedMarks("sync", (mark_hit(A),))
 
 
 def test_without_marks_and_hits_there_is_no_pack_and_nothing_is_awaited() -> None:
@@ -123,40 +123,40 @@ def test_the_cost_of_the_selected_fragment_is_a_guess_until_it_has_stayed_select
     bench.pack.ask(make_result("sync", A, B), Strategy.AUTO)
     bench.answer()
     assert bench.pack.cost == Cost("b", 10, alone=True)
-    assert ("cost" in bench.engine.questions, bench.pack.cost_is_known) == (False, False)
+    assert ("cost" in bench.engine.questions, bench.pack.is_cost_exact) == (False, False)
     bench.clock.pass_time(0.2)
     exact = Cost("b", 31, alone=True, exact=True)
     bench.engine.answer("cost", exact)
-    assert (bench.pack.cost, bench.pack.cost_is_known) == (exact, True)
+    assert (bench.pack.cost, bench.pack.is_cost_exact) == (exact, True)
 
 
 def test_a_marked_fragment_costs_nothing_more() -> None:
     bench = Bench(selected=A)
-    bench.pack.toggle(mark_of(A))
+    bench.pack.toggle(mark_hit(A))
     bench.pack.ask(make_result("sync", A), Strategy.AUTO)
     bench.answer()
-    assert (bench.pack.cost, bench.pack.cost_is_known) == (None, True)
+    assert (bench.pack.cost, bench.pack.is_cost_exact) == (None, True)
 
 
 def test_marks_that_are_gone_are_told_once() -> None:
     bench = Bench()
-    bench.pack.toggle(mark_of(A))
+    bench.pack.toggle(mark_hit(A))
     bench.pack.ask(None, Strategy.AUTO)
-    bench.answer("first", mark_of(A))
+    bench.answer("first", mark_hit(A))
     assert [bench.pack.newly_missing(), bench.pack.newly_missing()] == [1, 0]
 
 
 def test_an_empty_pack_is_not_copied() -> None:
     bench = Bench()
-    assert bench.pack.to_copy(to_file=False) is None
+    assert bench.pack.copy_request(to_file=False) is None
     bench.pack.ask(make_result("sync", A), Strategy.AUTO)
     bench.answer()
-    assert bench.pack.to_copy(to_file=False) is None
+    assert bench.pack.copy_request(to_file=False) is None
 
 
 def test_each_decision_is_kept_and_one_that_changes_nothing_is_not() -> None:
     bench = Bench()
-    assert bench.pack.toggle(mark_of(A))
+    assert bench.pack.toggle(mark_hit(A))
     assert bench.pack.undo()
     assert not bench.pack.undo()
     assert [len(kept.marks) for kept in bench.kept] == [1, 0]
@@ -164,24 +164,24 @@ def test_each_decision_is_kept_and_one_that_changes_nothing_is_not() -> None:
 
 def test_marks_that_are_not_among_what_is_listed_are_told_and_dropped() -> None:
     bench = Bench()
-    bench.pack.toggle(mark_of(A))
-    bench.pack.toggle(mark_of(B))
+    bench.pack.toggle(mark_hit(A))
+    bench.pack.toggle(mark_hit(B))
     bench.pack.ask(make_result("sync", A), Strategy.AUTO)
-    assert bench.pack.earlier == (mark_of(B),)
+    assert bench.pack.earlier == (mark_hit(B),)
     assert bench.pack.drop_earlier()
-    assert [mark.fragment for mark in bench.pack.choices.marks] == [mark_of(A).fragment]
+    assert [mark.fragment for mark in bench.pack.choices.marks] == [mark_hit(A).fragment]
     assert not bench.pack.earlier
 
 
 def test_after_a_restart_the_pack_is_of_the_best_hits_until_the_marks_are_taken_up() -> None:
     bench = Bench()
-    bench.pack.restore(SavedMarks("sync", (mark_of(B),)))
+    bench.pack.restore(SavedMarks("sync", (mark_hit(B),)))
     bench.pack.ask(make_result("other", A), Strategy.AUTO)
     assert bench.engine.questions["pack"].request.marks == ()
-    assert bench.pack.earlier == (mark_of(B),)
+    assert bench.pack.earlier == (mark_hit(B),)
     bench.pack.restore_marks()
     bench.pack.ask(make_result("other", A), Strategy.AUTO)
-    assert bench.engine.questions["pack"].request.marks == (mark_of(B),)
+    assert bench.engine.questions["pack"].request.marks == (mark_hit(B),)
 
 
 def test_with_the_first_mark_nothing_is_in_the_pack_unasked() -> None:
@@ -189,7 +189,7 @@ def test_with_the_first_mark_nothing_is_in_the_pack_unasked() -> None:
     bench.pack.ask(make_result("sync", A, B), Strategy.AUTO)
     bench.answer(packs=("a", "b"))
     assert bench.pack.packed_fragments == {"a", "b"}
-    bench.pack.toggle(mark_of(A))
+    bench.pack.toggle(mark_hit(A))
     assert bench.pack.packed_fragments == frozenset()
     bench.pack.ask(make_result("sync", A, B), Strategy.AUTO)
     bench.answer(packs=("a",))

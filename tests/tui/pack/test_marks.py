@@ -86,7 +86,7 @@ async def test_marks_and_what_is_wished_for_them_are_one_line_at_the_next_start_
         await search(pilot, "conflict")
         await pilot.press("tab", "ctrl+o", "s")
         await until_answered(pilot)
-        marks, overrides = pane_of(app).pack.choices.marks, pane_of(app).pack.choices.of_marks
+        marks, overrides = pane_of(app).pack.choices.marks, pane_of(app).pack.choices.mark_overrides
     assert read_marks(user_paths.marks_file(vault)) == SavedMarks("conflict", marks, overrides)
     again = ExcerptApp(vault, Settings(), user_paths)
     async with again.run_test() as pilot:

@@ -14,7 +14,7 @@ from excerpt.settings import PackSettings, Paths, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.bars import KeyBar
 from excerpt.tui.pack.bar import PackBar
-from excerpt.tui.pack.packer import INSTEAD, Left
+from excerpt.tui.pack.packer import DISPLACES_MARK, LeftOutRow
 from excerpt.tui.pack.panel import PackPanel
 from tests.tui.driver import (
     ScriptedApp,
@@ -40,9 +40,9 @@ def packs_of(app: ExcerptApp) -> list[Pack]:
     return [row for row in contents.rows if isinstance(row, Pack)] if contents else []
 
 
-def left_of(app: ExcerptApp) -> list[Left]:
+def left_of(app: ExcerptApp) -> list[LeftOutRow]:
     contents = panel_of(app).contents
-    return [row for row in contents.rows if isinstance(row, Left)] if contents else []
+    return [row for row in contents.rows if isinstance(row, LeftOutRow)] if contents else []
 
 
 def entries(app: ExcerptApp) -> list[str]:
@@ -126,7 +126,7 @@ async def test_keys_that_do_nothing_to_what_is_not_in_the_pack_are_not_offered_t
         await search(pilot, "conflict", *OPEN_PACK)
         assert {"pack-drop", "pack-scope", "pack-later", "remember"} <= offered(app)
         await press(pilot, "x", "G")
-        assert isinstance(panel_of(app).selected, Left)
+        assert isinstance(panel_of(app).selected, LeftOutRow)
         assert not {"pack-scope", "pack-later", "pack-earlier", "remember"} & offered(app)
         await pilot.press("m")
         await pilot.pause()
@@ -261,7 +261,7 @@ async def test_formats_go_round_and_a_template_only_where_one_is_set(app: Excerp
         seen = []
         for _ in range(4):
             await press(pilot, "unbound-format")
-            seen.append(pane_of(app).form)
+            seen.append(pane_of(app).pack_format)
         assert seen == [Format.XML, Format.JSON, Format.PLAIN, Format.MARKDOWN]
         packed = pane_of(app).pack.packed
         assert packed is not None
@@ -322,7 +322,7 @@ async def test_the_cost_of_the_selected_fragment_is_told_before_it_is_marked(app
         await press(pilot, "tab")
         hit = hit_list_of(app).selected
         assert hit is not None
-        await until(pilot, lambda: pane_of(app).pack.cost_is_known, "the exact cost")
+        await until(pilot, lambda: pane_of(app).pack.is_cost_exact, "the exact cost")
         cost = bar.cost
         assert cost is not None
         assert (cost.fragment_id, cost.exact, cost.alone) == (hit.fragment.id, True, False)
@@ -352,12 +352,12 @@ async def test_a_fragment_that_has_no_room_is_said_to_have_none(app: ExcerptApp)
         assert pane.pack.packed is not None
         bar = screen_of(app).query_one(PackBar)
         pane.budget = pane.pack.packed.result.tokens
-        await until(pilot, lambda: pane.is_up_to_date and pane.pack.cost_is_known, "the cost")
+        await until(pilot, lambda: pane.is_up_to_date and pane.pack.is_cost_exact, "the cost")
         assert " · marking this: too large · " in str(bar.render())
         pane.budget = pane.pack.packed.result.tokens + 40
-        await until(pilot, lambda: pane.is_up_to_date and pane.pack.cost_is_known, "the cost")
+        await until(pilot, lambda: pane.is_up_to_date and pane.pack.is_cost_exact, "the cost")
         assert bar.cost is not None
-        assert bar.cost.reason in {"out of budget", INSTEAD}
+        assert bar.cost.reason in {"out of budget", DISPLACES_MARK}
 
 
 @pytest.mark.parametrize("size", [(60, 15), (80, 24), (200, 60)])
@@ -394,7 +394,7 @@ async def test_the_budget_is_typed_and_what_is_none_is_told(app: ExcerptApp) -> 
     async with app.run_test(size=(80, 24)) as pilot:
         await search(pilot, "conflict")
         await pilot.press("escape", "b", *"much", "enter")
-        assert "A budget is a number of tokens" in str(app.screen.query_one("#told").render())
+        assert "A budget is a number of tokens" in str(app.screen.query_one("#message").render())
         await pilot.press("ctrl+u", *"1k", "enter")
         await until(pilot, lambda: pane_of(app).budget == 1_000, "the budget")
         await until_answered(pilot)

@@ -87,7 +87,7 @@ async def test_marked_memories(form: Format, vault: Path, user_paths: Paths, tem
         await search(pilot, "sync conflict")
         rows = pane_of(app).query_one(HitList)
         await until(pilot, lambda: pane_of(app).memories.is_answered and any(map(is_memory, rows.hits)), "the memory")
-        rows.go_to(next(hit.fragment.id for hit in rows.hits if is_memory(hit)))
+        rows.select_fragment(next(hit.fragment.id for hit in rows.hits if is_memory(hit)))
         await pilot.press("up", "tab", "tab")
         text = await copy_pack(pilot, clipboard)
     assert b"memory:m" in text or form is Format.TEMPLATE

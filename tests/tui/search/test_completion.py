@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from excerpt.tui.search.query_word import completed, is_typed, token_at, without
+from excerpt.tui.search.query_word import apply_completion, is_single_edit, remove_span, token_at
 
 
 def at_bar(text: str) -> tuple[str, int]:
@@ -57,16 +57,16 @@ def test_a_completion_takes_the_place_of_the_whole_word(text: str, by: str, expe
     before, cursor = at_bar(text)
     cursor_token = token_at(before, cursor)
     assert cursor_token is not None
-    assert completed(before, cursor_token, by) == at_bar(expected)
+    assert apply_completion(before, cursor_token, by) == at_bar(expected)
 
 
 def test_what_is_typed_is_told_from_what_is_put() -> None:
-    assert is_typed("tag", "tag:")
-    assert is_typed("tag:h sync", "tag: sync")
-    assert is_typed("a restored query", "#")
-    assert not is_typed("", "tag:howto")
-    assert not is_typed("sync", "tag:howto sync")
-    assert not is_typed("sync", "lynch")
+    assert is_single_edit("tag", "tag:")
+    assert is_single_edit("tag:h sync", "tag: sync")
+    assert is_single_edit("a restored query", "#")
+    assert not is_single_edit("", "tag:howto")
+    assert not is_single_edit("sync", "tag:howto sync")
+    assert not is_single_edit("sync", "lynch")
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_what_is_typed_is_told_from_what_is_put() -> None:
 )
 def test_a_filter_taken_off_leaves_one_space(text: str, part: str, expected: str) -> None:
     start = text.index(part)
-    assert without(text, start, start + len(part)) == at_bar(expected)
+    assert remove_span(text, start, start + len(part)) == at_bar(expected)
 
 
 QUERIES = st.text(st.sampled_from('ab:#"-| \u540c/'), max_size=24)
@@ -92,7 +92,7 @@ def test_whatever_is_typed_only_the_word_at_the_cursor_is_replaced(text: str, pl
     cursor_token = token_at(text, cursor)
     if cursor_token is not None:
         assert cursor_token.start <= cursor <= cursor_token.end
-        query, at = completed(text, cursor_token, "tag:x")
+        query, at = apply_completion(text, cursor_token, "tag:x")
         assert query.startswith(text[: cursor_token.start])
         assert query.endswith(text[cursor_token.end :].lstrip())
         assert query[:at].endswith("tag:x ")

@@ -11,22 +11,22 @@ from excerpt.tui.pack.panel import PanelSelection, pack_disabled
 from excerpt.tui.search.disabled import SearchState, SelectedRow, search_disabled
 from tests.tui.driver import ScriptedApp, notices_of, pane_of, screen_of, until
 
-FOUND = SearchState(typed=True, row=SelectedRow.FRAGMENT, packed=True)
+FOUND = SearchState(has_query=True, row=SelectedRow.FRAGMENT, has_pack=True)
 
 
 @pytest.mark.parametrize(
     ("action", "scene", "told"),
     [
         ("mark", SearchState(), "Nothing is listed yet: type a query first."),
-        ("edit", SearchState(typed=True), "This query finds nothing."),
-        ("mark", SearchState(typed=True, on_name=True), "That is a name, not a passage."),
+        ("edit", SearchState(has_query=True), "This query finds nothing."),
+        ("mark", SearchState(has_query=True, is_on_name=True), "That is a name, not a passage."),
         ("copy_pack", SearchState(), "Nothing to copy: the pack is empty."),
         ("obsidian", SearchState(row=SelectedRow.MEMORY), "A memory is not a note of the vault."),
         ("scroll_view", FOUND, "There is nothing to scroll."),
-        ("compare", SearchState(typed=True), "Type a query first, to compare strategies by their hits."),
+        ("compare", SearchState(has_query=True), "Type a query first, to compare strategies by their hits."),
         ("clear_marks", FOUND, "Nothing is marked."),
         ("undo", FOUND, "Nothing to undo."),
-        ("remember", SearchState(in_panel=True), "Only a passage that is in the pack can be remembered here."),
+        ("remember", SearchState(is_in_panel=True), "Only a passage that is in the pack can be remembered here."),
     ],
 )
 def test_the_search_says_what_is_missing(action: str, scene: SearchState, told: str) -> None:
@@ -54,7 +54,7 @@ def test_the_pack_panel_says_what_is_missing(
 
 
 def test_the_search_does_what_it_can() -> None:
-    done = SearchState(row=SelectedRow.FRAGMENT, marked=True, packed=True, decided=True)
+    done = SearchState(row=SelectedRow.FRAGMENT, has_marks=True, has_pack=True, can_undo=True)
     every = (
         "mark",
         "edit",
@@ -66,7 +66,7 @@ def test_the_search_does_what_it_can() -> None:
         "strategy",
     )
     assert [search_disabled(action, done) for action in every] == [""] * len(every)
-    assert search_disabled("mark", SearchState(in_panel=True)) == ""
+    assert search_disabled("mark", SearchState(is_in_panel=True)) == ""
 
 
 def test_help_and_quit_keep_their_place_in_the_footer() -> None:

@@ -13,29 +13,29 @@ from excerpt.tui.search.query_history import HistoryCursor, QueryHistory, add_qu
 
 
 def test_each_query_stands_once_the_newest_first() -> None:
-    assert QueryHistory.of(["sync", "soup", "sync"]).queries == ("sync", "soup")
+    assert QueryHistory.from_queries(["sync", "soup", "sync"]).queries == ("sync", "soup")
 
 
 def test_a_query_that_was_only_on_the_way_to_the_next_is_left_out() -> None:
-    assert QueryHistory.of(["soup", "sync", "sync conflict", "sync conflict tag:howto"]).queries == (
+    assert QueryHistory.from_queries(["soup", "sync", "sync conflict", "sync conflict tag:howto"]).queries == (
         "sync conflict tag:howto",
         "soup",
     )
 
 
 def test_history_is_looked_through_by_words_in_any_order_and_case() -> None:
-    assert QueryHistory.of(["Sync conflict", "soup"]).having("CONFL sy") == ("Sync conflict",)
+    assert QueryHistory.from_queries(["Sync conflict", "soup"]).filter_by("CONFL sy") == ("Sync conflict",)
 
 
 def test_a_walk_goes_to_older_queries_and_back_and_ends_past_either_end() -> None:
-    step_history = HistoryCursor(QueryHistory.of(["first", "second"])).moved(1)
+    step_history = HistoryCursor(QueryHistory.from_queries(["first", "second"])).step(1)
     assert step_history is not None
     assert step_history.query == "second"
-    older = step_history.moved(1)
+    older = step_history.step(1)
     assert older is not None
     assert older.query == "first"
-    assert older.moved(1) is None
-    assert step_history.moved(-1) is None
+    assert older.step(1) is None
+    assert step_history.step(-1) is None
 
 
 def test_what_is_added_is_read_back_and_only_its_owner_may_read_it(tmp_path: Path) -> None:

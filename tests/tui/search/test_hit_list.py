@@ -17,7 +17,14 @@ from excerpt.kinds import Confidence, Strategy
 from excerpt.model import Fragment, Hit, Result, Span
 from excerpt.pack.memory_fragment import name_of
 from excerpt.tui.questions import AskSearch
-from excerpt.tui.search.hit_list import HitList, HitRow, folders_of, followed, rows_of, stop_words_of
+from excerpt.tui.search.hit_list import (
+    HitList,
+    HitRow,
+    distinguishing_folders,
+    find_successor,
+    group_hits,
+    matched_stop_words,
+)
 from tests.tui.driver import ScriptedApp, drawn_lines, hit_list_of, pane_of
 
 
@@ -57,36 +64,36 @@ def listed(rows: Sequence[HitRow]) -> list[str]:
 
 def test_fragments_of_a_note_stand_below_its_best_one_with_their_own_ranks() -> None:
     hits = [hit("a.md", 1), hit("b.md", 1), hit("a.md", 9), hit("c.md", 1), hit("a.md", 5)]
-    assert listed(rows_of(hits)) == ["1 a.md:1", "  3 a.md:9", "  5 a.md:5", "2 b.md:1", "4 c.md:1"]
+    assert listed(group_hits(hits)) == ["1 a.md:1", "  3 a.md:9", "  5 a.md:5", "2 b.md:1", "4 c.md:1"]
 
 
 def test_of_many_fragments_of_a_note_two_stand_below_the_best_and_the_others_are_folded() -> None:
     hits = [hit("a.md", line) for line in range(1, 7)] + [hit("b.md")]
-    assert listed(rows_of(hits)) == ["1 a.md:1", "  2 a.md:2", "  3 a.md:3 +3", "7 b.md:1"]
+    assert listed(group_hits(hits)) == ["1 a.md:1", "  2 a.md:2", "  3 a.md:3 +3", "7 b.md:1"]
 
 
 def test_all_fragments_of_a_note_that_is_opened_are_listed() -> None:
     hits = [hit("a.md", line) for line in range(1, 6)]
-    assert listed(rows_of(hits, {"a.md"}))[-1] == "  5 a.md:5"
+    assert listed(group_hits(hits, {"a.md"}))[-1] == "  5 a.md:5"
 
 
 def test_memories_stand_where_they_stand_among_the_hits_without_a_rank() -> None:
-    rows = rows_of([hit("a.md", 1), memory(), hit("b.md"), hit("a.md", 2)])
+    rows = group_hits([hit("a.md", 1), memory(), hit("b.md"), hit("a.md", 2)])
     assert [(row.rank, row.below) for row in rows] == [(1, False), (3, True), (0, False), (2, False)]
 
 
 def test_notes_of_one_title_are_told_apart_by_their_folders() -> None:
     hits = [hit("guide/Sync.md", title="Sync"), hit("work/old/Sync.md", title="sync"), hit("Merging.md")]
-    assert folders_of(hits) == {"guide/Sync.md": "guide", "work/old/Sync.md": "work/old"}
+    assert distinguishing_folders(hits) == {"guide/Sync.md": "guide", "work/old/Sync.md": "work/old"}
 
 
 def test_notes_of_one_title_in_one_folder_are_told_apart_by_their_files() -> None:
     hits = [hit("guide/a.md", title="Sync"), hit("guide/b.md", title="Sync"), hit("work/c.md", title="Sync")]
-    assert folders_of(hits) == {"guide/a.md": "guide/a.md", "guide/b.md": "guide/b.md", "work/c.md": "work"}
+    assert distinguishing_folders(hits) == {"guide/a.md": "guide/a.md", "guide/b.md": "guide/b.md", "work/c.md": "work"}
 
 
 def test_fragments_of_one_note_are_not_told_apart_by_a_folder() -> None:
-    assert folders_of([hit("guide/Sync.md", 1), hit("guide/Sync.md", 9)]) == {}
+    assert distinguishing_folders([hit("guide/Sync.md", 1), hit("guide/Sync.md", 9)]) == {}
 
 
 def matching(text: str, *words: str) -> Hit:
@@ -94,17 +101,17 @@ def matching(text: str, *words: str) -> Hit:
 
 
 def test_stop_words_beside_other_words_are_not_set_off() -> None:
-    assert stop_words_of([matching("How to sync the phone", "How", "to", "sync", "the")]) == {"how", "to", "the"}
-    assert stop_words_of([matching("Within a token budget", "a", "budget")]) == {"a"}
+    assert matched_stop_words([matching("How to sync the phone", "How", "to", "sync", "the")]) == {"how", "to", "the"}
+    assert matched_stop_words([matching("Within a token budget", "a", "budget")]) == {"a"}
 
 
 def test_stop_words_alone_are_what_was_asked_for() -> None:
-    assert stop_words_of([matching("to be or not to be", "to", "be", "or", "not")]) == frozenset()
+    assert matched_stop_words([matching("to be or not to be", "to", "be", "or", "not")]) == frozenset()
 
 
 def test_stop_words_are_those_of_the_notes_language_too() -> None:
     text = "Wie man die Geräte verbindet und was dann mit den Notizen ist, die auf der Platte sind"
-    assert stop_words_of([matching(text, "die", "Geräte")]) == {"die"}
+    assert matched_stop_words([matching(text, "die", "Geräte")]) == {"die"}
 
 
 # --- the selection when the vault has changed and the query is repeated -----------------------------------------------
@@ -113,16 +120,16 @@ def test_stop_words_are_those_of_the_notes_language_too() -> None:
 def test_the_same_fragment_stays_selected_wherever_it_ranks_now() -> None:
     was = hit("a.md", 3, "old")
     now = hit("a.md", 3, "old")
-    assert followed(was, [hit("new.md", 1, "x"), now]) is now
+    assert find_successor(was, [hit("new.md", 1, "x"), now]) is now
 
 
 def test_an_edited_fragment_is_followed_to_the_nearest_one_of_its_note() -> None:
     near = hit("a.md", 4, "edited")
-    assert followed(hit("a.md", 3, "old"), [hit("a.md", 90, "far"), hit("b.md", 3, "x"), near]) is near
+    assert find_successor(hit("a.md", 3, "old"), [hit("a.md", 90, "far"), hit("b.md", 3, "x"), near]) is near
 
 
 def test_where_its_note_is_gone_nothing_is_followed() -> None:
-    assert followed(hit("a.md", 3, "old"), [hit("b.md", 1, "x")]) is None
+    assert find_successor(hit("a.md", 3, "old"), [hit("b.md", 1, "x")]) is None
 
 
 # --- the list on the screen -------------------------------------------------------------------------------------------
@@ -242,7 +249,7 @@ async def test_moving_goes_through_the_rows_as_they_stand(scripted: ScriptedApp)
 async def test_going_to_a_folded_fragment_opens_its_note(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
         rows = await show(pilot, [hit("a.md", line) for line in range(1, 6)])
-        rows.go_to(hit("a.md", 5).fragment.id)
+        rows.select_fragment(hit("a.md", 5).fragment.id)
         assert (rows.row_count, rows.cursor) == (5, 4)
 
 
@@ -253,7 +260,7 @@ async def test_a_selected_row_keeps_its_place_on_the_screen_when_rows_come_befor
         rows.cursor = 12
         await pilot.pause()
         stood = rows.top_of(12) - rows.scroll_offset.y
-        rows.show((hits[0], hit("a.md", 9), *hits[1:]), again=True)
+        rows.show((hits[0], hit("a.md", 9), *hits[1:]), is_repeat=True)
         assert rows.cursor == 13
         assert rows.top_of(13) - rows.scroll_offset.y == stood
 

@@ -12,7 +12,7 @@ from excerpt.model import Section
 from excerpt.settings import Paths, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.line_drawing import LinkTo, draw_line
-from excerpt.tui.search.preview import heading_beyond, heading_path_at, link_at, links_of, rows_of
+from excerpt.tui.search.preview import find_links, heading_path_at, link_at, next_heading, wrap_lines
 from tests.tui.driver import preview_of, search, until, until_answered
 
 SECTIONS = (
@@ -23,29 +23,29 @@ SECTIONS = (
 
 
 def test_a_link_over_two_rows_is_one_link_and_each_cell_of_it_leads_there() -> None:
-    rows = rows_of([draw_line(1, "see [[Note|a long name]] and [[Other]]")], 12)
+    rows = wrap_lines([draw_line(1, "see [[Note|a long name]] and [[Other]]")], 12)
     note, other = LinkTo(LinkKind.WIKILINK, "Note"), LinkTo(LinkKind.WIKILINK, "Other")
     assert ["".join(run.text for run in row.runs) for row in rows] == ["see a long ", "name and ", "Other"]
-    assert [(spot.row, spot.column, spot.to) for spot in links_of(rows, 0, 9)] == [(0, 4, note), (2, 0, other)]
+    assert [(spot.row, spot.column, spot.target) for spot in find_links(rows, 0, 9)] == [(0, 4, note), (2, 0, other)]
     assert [link_at(rows[0], column) for column in (3, 4)] == [None, note]
     assert link_at(rows[1], 1) == note
 
 
 def test_what_goes_on_in_a_quote_keeps_its_bar() -> None:
-    rows = rows_of([draw_line(1, "> one two three four")], 12)
+    rows = wrap_lines([draw_line(1, "> one two three four")], 12)
     assert ["".join(run.text for run in row.runs) for row in rows] == ["▎ one two ", "▎ three four"]
 
 
 def test_of_two_headings_the_next_below_and_the_nearest_above_are_gone_to() -> None:
-    assert [heading_beyond(SECTIONS, 3, by) for by in (1, -1)] == [SECTIONS[2], None]
-    assert heading_beyond(SECTIONS, 12, -1) == SECTIONS[2]
+    assert [next_heading(SECTIONS, 3, by) for by in (1, -1)] == [SECTIONS[2], None]
+    assert next_heading(SECTIONS, 12, -1) == SECTIONS[2]
     assert [heading_path_at(SECTIONS, line) for line in (2, 3, 15)] == [(), ("Top",), ("Top", "Under")]
 
 
 def test_a_link_that_is_wrapped_in_a_callout_is_one_link() -> None:
-    rows = rows_of([draw_line(1, "> See [[Compost|what goes into the compost]] and [[Compost]].")], 20)
+    rows = wrap_lines([draw_line(1, "> See [[Compost|what goes into the compost]] and [[Compost]].")], 20)
     assert len(rows) > 2
-    assert len(list(links_of(rows, 0, 9))) == 2
+    assert len(list(find_links(rows, 0, 9))) == 2
 
 
 @pytest.mark.parametrize("before", [4, 9, 16])

@@ -43,7 +43,7 @@ async def test_a_menu_opens_behind_a_filter_and_tab_takes_its_row_into_the_query
     async with scripted.run_test(size=(80, 24)) as pilot:
         await type_text(pilot, "merge tag:")
         assert labels(scripted) == ["sync", "howto", "[bold]同步"]
-        assert bar_of(scripted).menu.choices[0].beside == "12 notes"
+        assert bar_of(scripted).menu.choices[0].detail == "12 notes"
         await type_text(pilot, "h")
         assert labels(scripted) == ["howto"]
         await pilot.press("tab")
@@ -140,7 +140,7 @@ async def test_control_characters_in_a_query_are_shown_and_not_sent(scripted: Sc
 async def test_what_does_not_do_what_it_looks_like_is_said_when_the_query_stands(
     scripted: ScriptedApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(query_controller, "_TYPED", 0.05)
+    monkeypatch.setattr(query_controller, "_WARNING_SECONDS", 0.05)
     async with scripted.run_test(size=(80, 24)) as pilot:
         await type_text(pilot, 'sync "two')
         status = screen_of(scripted).query_one(QueryStatus)
@@ -187,12 +187,12 @@ async def test_the_history_is_a_menu_that_what_is_typed_chooses_from_and_delete_
 async def test_a_query_that_stands_or_is_used_belongs_to_the_history(
     scripted: ScriptedApp, history: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(query_controller, "_ASKED", 0.05)
+    monkeypatch.setattr(query_controller, "_HISTORY_SECONDS", 0.05)
     async with scripted.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: bool(bar_of(scripted).queries.history.queries), "the history")
         await type_text(pilot, "merge")
         await until(pilot, lambda: read_history(history).queries[0] == "merge", "the file")
-        monkeypatch.setattr(query_controller, "_ASKED", 60.0)
+        monkeypatch.setattr(query_controller, "_HISTORY_SECONDS", 60.0)
         await pilot.press("ctrl+u")
         await type_text(pilot, "lentils")
         await pilot.press("ctrl+r", "escape")
@@ -207,7 +207,7 @@ async def test_narrower_and_wider_queries_are_offered_with_their_hits(scripted: 
         await type_text(pilot, "merge")
         await pilot.press("unbound-suggest")
         await pilot.pause()
-        assert [(one.kind, one.beside) for one in bar_of(scripted).menu.choices] == [
+        assert [(one.kind, one.detail) for one in bar_of(scripted).menu.choices] == [
             ("narrower", "2 hits"),
             ("wider", "14 hits"),
         ]
@@ -221,7 +221,7 @@ def saved_file(scripted: ScriptedApp) -> Path:
 
 async def test_a_query_is_saved_and_run_again(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: bar_of(scripted).queries.keeper is not None, "the files")
+        await until(pilot, lambda: bar_of(scripted).queries.store is not None, "the files")
         await type_text(pilot, "merge tag:x ")
         await pilot.press("unbound-save-query")
         await until(pilot, lambda: bool(read_saved(saved_file(scripted)).queries), "the file")
@@ -232,9 +232,9 @@ async def test_a_query_is_saved_and_run_again(scripted: ScriptedApp) -> None:
 
 
 async def test_a_saved_query_is_deleted_in_the_menu(scripted: ScriptedApp) -> None:
-    change_saved(saved_file(scripted), lambda saved: saved.saved("a", "sync").saved("b", "soup"))
+    change_saved(saved_file(scripted), lambda saved: saved.with_query("a", "sync").with_query("b", "soup"))
     async with scripted.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: bar_of(scripted).queries.keeper is not None, "the files")
+        await until(pilot, lambda: bar_of(scripted).queries.store is not None, "the files")
         await pilot.press("unbound-saved")
         await until(pilot, lambda: len(bar_of(scripted).menu.choices) == 2, "the menu")
         await pilot.press("delete")
@@ -246,7 +246,7 @@ async def test_a_file_of_saved_queries_that_makes_no_sense_is_said_to_be_so_and_
     saved_file(scripted).parent.mkdir(parents=True)
     saved_file(scripted).write_text("{", encoding="utf-8")
     async with scripted.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: bar_of(scripted).queries.keeper is not None, "the files")
+        await until(pilot, lambda: bar_of(scripted).queries.store is not None, "the files")
         await type_text(pilot, "merge")
         await pilot.press("unbound-saved")
         await until(pilot, lambda: bool(scripted._notifications), "the reason")

@@ -58,49 +58,49 @@ def test_how_another_query_was_read_is_not_told() -> None:
 def test_up_goes_back_through_the_history_from_an_empty_bar_alone() -> None:
     bench = Bench("typed")
     bench.queries.history = QueryHistory(("newest", "oldest"))
-    assert bench.queries.step_history(-1, as_put=False) == (None, False)
+    assert bench.queries.step_history(-1, is_selected=False) == (None, False)
     bench.text = ""
     for wanted in ("newest", "oldest"):
-        query, taken = bench.queries.step_history(-1, as_put=True)
+        query, taken = bench.queries.step_history(-1, is_selected=True)
         assert (query, taken) == (wanted, True)
         bench.text = wanted
-    assert bench.queries.step_history(-1, as_put=True) == (None, True)
-    assert bench.queries.step_history(1, as_put=True) == ("newest", True)
+    assert bench.queries.step_history(-1, is_selected=True) == (None, True)
+    assert bench.queries.step_history(1, is_selected=True) == ("newest", True)
 
 
 def test_past_the_newest_query_the_list_is_moved_again() -> None:
     bench = Bench()
     bench.queries.history = QueryHistory(("newest",))
-    bench.queries.step_history(-1, as_put=True)
+    bench.queries.step_history(-1, is_selected=True)
     bench.text = "newest"
-    assert bench.queries.step_history(1, as_put=True) == (None, False)
-    assert not bench.queries.walks
+    assert bench.queries.step_history(1, is_selected=True) == (None, False)
+    assert not bench.queries.is_in_history
 
 
 async def test_a_query_is_noted_once(tmp_path: Path) -> None:
     bench = Bench("sync")
-    await bench.queries.keep(QueryStore(tmp_path / "history", tmp_path / "saved", bench.heard.append))
+    await bench.queries.open_store(QueryStore(tmp_path / "history", tmp_path / "saved", bench.heard.append))
     keeping = bench.queries.note()
     assert keeping is not None
     await keeping
     assert bench.queries.note() is None
-    await bench.queries.look()
+    await bench.queries.reload_history()
     assert bench.queries.history.queries == ("sync",)
 
 
 def test_completion_begins_behind_a_filter_and_not_again_where_it_was_left() -> None:
     bench = Bench("tag:w")
-    assert bench.queries.follow_typing(5, bench.heard.append, completes=False)
+    assert bench.queries.follow_typing(5, bench.heard.append, is_menu_open=False)
     assert (bench.engine.questions["complete"].operator, bench.engine.questions["complete"].value) == ("tag", "w")
     bench.queries.leave_completion()
     bench.text = "tag:wo"
-    assert not bench.queries.follow_typing(6, bench.heard.append, completes=False)
+    assert not bench.queries.follow_typing(6, bench.heard.append, is_menu_open=False)
     bench.text = "tag:wo path:x"
-    assert bench.queries.follow_typing(13, bench.heard.append, completes=False)
+    assert bench.queries.follow_typing(13, bench.heard.append, is_menu_open=False)
 
 
 def test_a_plain_word_is_completed_only_where_that_was_asked_for() -> None:
     bench = Bench("wor")
-    assert not bench.queries.follow_typing(3, bench.heard.append, completes=False)
-    bench.queries.complete_here(3, bench.heard.append)
-    assert bench.queries.follow_typing(3, bench.heard.append, completes=True)
+    assert not bench.queries.follow_typing(3, bench.heard.append, is_menu_open=False)
+    bench.queries.complete_at(3, bench.heard.append)
+    assert bench.queries.follow_typing(3, bench.heard.append, is_menu_open=True)

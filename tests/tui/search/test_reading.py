@@ -11,7 +11,7 @@ from excerpt.kinds import LinkKind
 from excerpt.model import Link, Section
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.memory.form import Remember
-from excerpt.tui.note.requests import line_of
+from excerpt.tui.note.requests import target_line
 from excerpt.tui.note.window import NoteWindow
 from tests.tui.driver import AppPilot, ScriptedApp, pane_of, preview_of, search, top_screen, until
 
@@ -28,12 +28,12 @@ SECTIONS = (
     ("heading", "line"), [("Part", 5), ("Other#Part", 12), ("set-up-it", 3), ("Nowhere", None), (None, 1)]
 )
 def test_a_link_to_a_heading_leads_to_its_line_however_it_is_written(heading: str | None, line: int | None) -> None:
-    assert line_of("", SECTIONS, Link(LinkKind.WIKILINK, "Note", 1, heading=heading)) == line
+    assert target_line("", SECTIONS, Link(LinkKind.WIKILINK, "Note", 1, heading=heading)) == line
 
 
 def test_a_link_to_a_block_leads_to_the_line_that_has_its_name() -> None:
     link = Link(LinkKind.WIKILINK, "Note", 1, block_id="it")
-    assert line_of("one\ntwo ^it2\nthree ^it\n", (), link) == 3
+    assert target_line("one\ntwo ^it2\nthree ^it\n", (), link) == 3
 
 
 def window_of(app: App[None]) -> NoteWindow:
@@ -139,11 +139,11 @@ async def test_lines_are_picked_and_kept_with_their_place(scripted: ScriptedApp)
         await read(pilot, "compare")
         first = window_of(scripted).fragment.line_start
         await pilot.press("shift+down", "shift+down")
-        picked = preview_of(scripted).picked
-        assert picked is not None and (picked.first, picked.last) == (first, first + 1)
+        picked_lines = preview_of(scripted).picked_lines
+        assert picked_lines is not None and (picked_lines.first, picked_lines.last) == (first, first + 1)
         await pilot.press("m")
         await until(pilot, lambda: isinstance(top_screen(scripted), Remember), "the form")
-        assert preview_of(scripted).picked is None
+        assert preview_of(scripted).picked_lines is None
 
 
 async def test_what_of_the_note_is_in_the_pack_stands_at_the_margin(scripted: ScriptedApp) -> None:

@@ -8,8 +8,8 @@ from excerpt.kinds import LinkKind
 from excerpt.model import Hit
 from excerpt.tui.common.line_drawing import LinkTo
 from excerpt.tui.messages import Location
-from excerpt.tui.note.requests import LinkFound
-from excerpt.tui.note.window import window_around
+from excerpt.tui.note.requests import LinkTarget
+from excerpt.tui.note.window import draw_window
 from excerpt.tui.search.reading_controller import ReadingController
 from tests.tui.driver import ManualEngine
 from tests.tui.examples import make_hit
@@ -24,7 +24,7 @@ class Bench:
 
     def __post_init__(self) -> None:
         self.reading = ReadingController(
-            self.engine, line_at_top=lambda: 3, changed=lambda: self.changes.append(self.shown)
+            self.engine, line_at_top=lambda: 3, on_change=lambda: self.changes.append(self.shown)
         )
 
     @property
@@ -34,7 +34,7 @@ class Bench:
     def look(self, *hits: Hit) -> None:
         """View these hits one after the other."""
         for each in hits:
-            self.reading.look_at(Location.of(each), "sync")
+            self.reading.show_fragment(Location.of(each), "sync")
             self.answer(each)
 
     def go(self, there: Hit) -> None:
@@ -44,12 +44,12 @@ class Bench:
 
     def answer(self, shown: Hit) -> None:
         fragment = shown.fragment
-        self.engine.answer("window", window_around(fragment.text, fragment, ()))
+        self.engine.answer("window", draw_window(fragment.text, fragment, ()))
 
 
 def test_a_fragment_is_asked_for_and_shown_when_it_has_come() -> None:
     bench = Bench()
-    bench.reading.look_at(Location.of(A), "sync")
+    bench.reading.show_fragment(Location.of(A), "sync")
     asked = bench.engine.questions["window"]
     assert (asked.location.fragment_id, asked.query, asked.view.whole) == ("a", "sync", False)
     assert bench.reading.window is None
@@ -66,14 +66,14 @@ def test_a_note_is_shown_whole_until_another_note_is() -> None:
     bench.reading.toggle_whole()
     assert not bench.engine.questions["window"].view.whole
     bench.reading.toggle_whole()
-    bench.reading.look_at(Location.of(B), "sync")
+    bench.reading.show_fragment(Location.of(B), "sync")
     assert not bench.engine.questions["window"].view.whole
 
 
 def test_a_memory_is_no_note_to_read_on_in() -> None:
     bench = Bench()
     bench.look(A)
-    bench.reading.show(window_around("thought", A.fragment, ()))
+    bench.reading.show(draw_window("thought", A.fragment, ()))
     assert bench.reading.location is None
     assert not bench.reading.toggle_whole()
 
@@ -81,20 +81,20 @@ def test_a_memory_is_no_note_to_read_on_in() -> None:
 def test_links_lead_away_from_what_is_selected_and_one_comes_back_to_where_it_was_scrolled() -> None:
     bench = Bench()
     bench.look(A)
-    after: list[LinkFound] = []
+    after: list[LinkTarget] = []
     bench.reading.ask_link(LinkTo(LinkKind.WIKILINK, "b"), after.append)
     assert bench.engine.questions["link"].source == "a.md"
     bench.go(B)
     bench.go(C)
-    assert (bench.shown, bench.reading.is_away) == ("c", True)
-    assert bench.reading.come_back()
+    assert (bench.shown, bench.reading.is_linked_passage) == ("c", True)
+    assert bench.reading.go_back()
     bench.answer(B)
-    assert (bench.shown, bench.reading.is_away) == ("b", True)
-    assert bench.reading.come_back()
+    assert (bench.shown, bench.reading.is_linked_passage) == ("b", True)
+    assert bench.reading.go_back()
     assert bench.engine.questions["window"].view.line == 3
     bench.answer(A)
-    assert (bench.shown, bench.reading.is_away) == ("a", False)
-    assert not bench.reading.come_back()
+    assert (bench.shown, bench.reading.is_linked_passage) == ("a", False)
+    assert not bench.reading.go_back()
 
 
 def test_another_hit_that_is_looked_at_leaves_no_way_back() -> None:
@@ -102,13 +102,13 @@ def test_another_hit_that_is_looked_at_leaves_no_way_back() -> None:
     bench.look(A)
     bench.go(B)
     bench.look(C)
-    assert not bench.reading.is_away
-    assert not bench.reading.come_back()
+    assert not bench.reading.is_linked_passage
+    assert not bench.reading.go_back()
 
 
 def test_an_edited_fragment_is_known_by_its_new_id() -> None:
     bench = Bench()
-    bench.reading.look_at(Location.of(A), "sync")
+    bench.reading.show_fragment(Location.of(A), "sync")
     bench.answer(make_hit("edited", 4))
     assert bench.reading.location is not None
     assert (bench.reading.location.fragment_id, bench.reading.location.line) == ("edited", 4)

@@ -8,7 +8,7 @@ import pytest
 
 from excerpt.tui.search.saved_queries import SavedQueries, SavedQueriesError, change_saved, read_saved
 
-TWO = SavedQueries().saved("weekly", "modified:7d").saved("Open conflicts", "conflict status:open")
+TWO = SavedQueries().with_query("weekly", "modified:7d").with_query("Open conflicts", "conflict status:open")
 
 
 def test_they_are_in_the_order_of_their_names_whatever_the_case() -> None:
@@ -16,15 +16,15 @@ def test_they_are_in_the_order_of_their_names_whatever_the_case() -> None:
 
 
 def test_a_name_holds_one_query_the_one_saved_last() -> None:
-    saved = TWO.saved("  WEEKLY ", "modified:7d sync")
+    saved = TWO.with_query("  WEEKLY ", "modified:7d sync")
     assert [one.query for one in saved.queries] == ["conflict status:open", "modified:7d sync"]
 
 
 def test_what_is_saved_is_read_back(tmp_path: Path) -> None:
     file = tmp_path / "data" / "notes.json"
     change_saved(file, lambda _: TWO)
-    change_saved(file, lambda saved: saved.saved("半", 'a "quoted" \udc80'))
-    assert read_saved(file).queries == TWO.saved("半", 'a "quoted" \udc80').queries
+    change_saved(file, lambda saved: saved.with_query("半", 'a "quoted" \udc80'))
+    assert read_saved(file).queries == TWO.with_query("半", 'a "quoted" \udc80').queries
 
 
 @pytest.mark.parametrize("broken", ["{", '{"queries": [{"name": 3}]}', ""])
@@ -32,7 +32,7 @@ def test_a_file_that_makes_no_sense_is_named_and_never_written_over(tmp_path: Pa
     file = tmp_path / "notes.json"
     file.write_text(broken, encoding="utf-8")
     with pytest.raises(SavedQueriesError, match=r"notes\.json cannot be read"):
-        change_saved(file, lambda saved: saved.saved("new", "sync"))
+        change_saved(file, lambda saved: saved.with_query("new", "sync"))
     assert file.read_text(encoding="utf-8") == broken
 
 

@@ -27,7 +27,7 @@ async def test_one_key_of_the_list_goes_on_from_view_to_view_and_the_list_keeps_
         side, seen = side_of(scripted), []
         for _ in PanelView:
             seen.append(side.view)
-            assert [one.id for one in side.children if one.region and one.id] == [side._shown.id]
+            assert [one.id for one in side.children if one.region and one.id] == [side._current_view.id]
             await press(pilot, "v")
         assert seen == list(PanelView)
         assert (side.view, hit_list_of(scripted).has_focus) == (PanelView.PASSAGE, True)
@@ -39,7 +39,7 @@ async def test_the_same_key_goes_on_within_the_panel_which_keeps_the_focus(scrip
         side = side_of(scripted)
         await press(pilot, "shift+tab")
         for _ in PanelView:
-            assert side.to_focus.has_focus
+            assert side.focus_target.has_focus
             await press(pilot, "v")
 
 

@@ -10,7 +10,7 @@ from textual.widgets import DataTable
 
 from excerpt.kinds import Strategy
 from excerpt.model import Fragment, Hit, Result
-from excerpt.tui.search.strategies import StrategiesScreen, alike, compared
+from excerpt.tui.search.strategies import StrategiesScreen, compare_ranks, describe_equal_ranks
 from excerpt.tui.search.why_view import WhyNot
 from tests.tui.driver import ScriptedApp, hit_list_of, pane_of, screen_of, settle, show_results, until, until_screen
 
@@ -22,7 +22,7 @@ def result(strategy: Strategy, ids: str) -> Result:
 
 
 def places(*lists: str) -> list[tuple[str, tuple[int | None, ...]]]:
-    rows = compared([result(strategy, ids) for strategy, ids in zip(Strategy, lists, strict=False)])
+    rows = compare_ranks([result(strategy, ids) for strategy, ids in zip(Strategy, lists, strict=False)])
     return [(row.name, row.ranks) for row in rows]
 
 
@@ -44,7 +44,12 @@ def test_only_the_first_ten_are_compared() -> None:
     ],
 )
 def test_one_line_says_what_is_the_same_in_all(lists: tuple[str, str], said: str) -> None:
-    assert alike(compared([result(strategy, ids) for strategy, ids in zip(Strategy, lists, strict=False)])) == said
+    assert (
+        describe_equal_ranks(
+            compare_ranks([result(strategy, ids) for strategy, ids in zip(Strategy, lists, strict=False)])
+        )
+        == said
+    )
 
 
 async def open_comparison(pilot: Pilot[None]) -> StrategiesScreen:

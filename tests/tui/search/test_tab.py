@@ -134,7 +134,7 @@ async def test_the_budget_keys_change_the_pack_while_it_is_on_screen(app: Excerp
         await search(pilot, "conflict")
         bar = await until_packed(pilot)
         await pilot.press("unbound-budget-up")
-        assert bar.wanted.budget == 3000
+        assert bar.pack_settings.budget == 3000
         await until(pilot, lambda: bar.pack is not None and bar.pack.budget == 3000, "the larger pack")
         await pilot.press("unbound-budget-down", "unbound-budget-down")
         await until(pilot, lambda: bar.pack is not None and bar.pack.budget == 1500, "the smaller pack")
@@ -145,7 +145,7 @@ async def test_a_typed_budget_is_that_of_the_pack_or_what_is_wrong_with_it_is_sa
         await search(pilot, "conflict")
         await pilot.press("escape", "b", *"few", "enter")
         assert isinstance(top_screen(app), BudgetDialog)
-        assert "such as 4000 or 4k" in str(top_screen(app).query_one("#told", Static).content)
+        assert "such as 4000 or 4k" in str(top_screen(app).query_one("#message", Static).content)
         await pilot.press("ctrl+u", *"1k", "enter")
         await until(pilot, lambda: pane_of(app).budget == 1_000, "the budget")
 
@@ -384,7 +384,7 @@ async def test_a_budget_of_the_settings_is_kept_until_a_key_changes_it(vault: Pa
     app = ExcerptApp(vault, Settings(pack=PackSettings(budget=777)), user_paths)
     async with app.run_test() as pilot:
         await pilot.pause()
-        assert screen_of(app).query_one(PackBar).wanted.budget == 777
+        assert screen_of(app).query_one(PackBar).pack_settings.budget == 777
 
 
 @pytest.mark.parametrize("size", [(60, 15), (80, 24), (200, 60)])

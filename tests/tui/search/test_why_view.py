@@ -6,31 +6,31 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from excerpt.tui.search.why_view import Step, steps_of
+from excerpt.tui.search.why_view import Step, waterfall_steps
 
 TEXT_STYLES = ("plus", "minus")
 PARTS = st.lists(st.floats(-3, 3).filter(lambda part: abs(part) > 1e-3), min_size=1, max_size=12)
 
 
 def test_each_part_begins_where_the_one_before_ended() -> None:
-    steps = steps_of([0.5, 0.25, 0.25], TEXT_STYLES)
+    steps = waterfall_steps([0.5, 0.25, 0.25], TEXT_STYLES)
     assert [step.cells(8) for step in steps] == ["████", "    ██", "      ██"]
 
 
 def test_what_takes_away_goes_back_and_has_another_ink() -> None:
-    assert steps_of([1.0, -0.5], TEXT_STYLES) == [Step(0.0, 1.0, "plus"), Step(0.5, 1.0, "minus", is_loss=True)]
+    assert waterfall_steps([1.0, -0.5], TEXT_STYLES) == [Step(0.0, 1.0, "plus"), Step(0.5, 1.0, "minus", is_loss=True)]
 
 
 def test_a_loss_is_told_from_a_gain_without_colours() -> None:
-    gain, loss = steps_of([1.0, -0.5], TEXT_STYLES)
+    gain, loss = waterfall_steps([1.0, -0.5], TEXT_STYLES)
     assert (gain.cells(8), loss.cells(8)) == ("████████", "    ░░░░")
-    cost, help_ = steps_of([1.0, -0.5], TEXT_STYLES, are_costs=True)
+    cost, help_ = waterfall_steps([1.0, -0.5], TEXT_STYLES, is_cost=True)
     assert (cost.cells(8), help_.cells(8)) == ("░░░░░░░░", "    ████")
 
 
 @given(PARTS, st.integers(1, 60))
 def test_every_part_is_seen_and_none_is_wider_than_the_line(parts: list[float], width: int) -> None:
-    for step in steps_of(parts, TEXT_STYLES):
+    for step in waterfall_steps(parts, TEXT_STYLES):
         cells = step.cells(width)
         assert cells.strip()
         assert len(cells) <= width
@@ -38,6 +38,6 @@ def test_every_part_is_seen_and_none_is_wider_than_the_line(parts: list[float], 
 
 @given(PARTS)
 def test_the_steps_are_as_long_as_the_parts_beside_each_other(parts: list[float]) -> None:
-    steps = steps_of(parts, TEXT_STYLES)
+    steps = waterfall_steps(parts, TEXT_STYLES)
     whole = abs(parts[0]) / (steps[0].end - steps[0].start)
     assert [(step.end - step.start) * whole for step in steps] == pytest.approx([abs(part) for part in parts])

@@ -104,7 +104,7 @@ async def look_at_query(pilot: Pilot[None], looker: Looker) -> None:
     bar.put("tag:sync conflict")
     await pilot.press("unbound-suggest")
     await until(pilot, lambda: bar.menu.is_open, "the menu")
-    bar.field.query_spans = (QuerySpan(0, 8, "tag:sync"), QuerySpan(9, 17, "conflict", is_doubtful=True))
+    bar.field.query_spans = (QuerySpan(0, 8, "tag:sync"), QuerySpan(9, 17, "conflict", is_warning=True))
     bar.query_one(QueryStatus).warning = "doubted"
     await pilot.pause()
     looker.look()

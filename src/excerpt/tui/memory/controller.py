@@ -276,9 +276,9 @@ def window_of_memory(hit: Hit | None) -> NoteWindow | None:
     """Return the preview window of a memory; None for a fragment of the vault."""
     if hit is None or not is_memory(hit):
         return None
-    from excerpt.tui.note.window import window_around
+    from excerpt.tui.note.window import draw_window
 
-    return window_around(hit.fragment.text, hit.fragment, hit.spans)
+    return draw_window(hit.fragment.text, hit.fragment, hit.spans)
 
 
 def _ids(marks: Sequence[Mark]) -> list[str]:

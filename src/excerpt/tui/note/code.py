@@ -23,21 +23,21 @@ def code_styles(lines: Sequence[str], language: str) -> list[list[StyledRange]]:
 
     All lists are empty if Pygments does not know the language.
     """
-    found: list[list[StyledRange]] = [[] for _ in lines]
+    ranges: list[list[StyledRange]] = [[] for _ in lines]
     lexer = _lexer(language)
     if lexer is None:
-        return found
+        return ranges
     kinds = _kinds()
     row, column = 0, 0
     for _, kind, text in lexer.get_tokens_unprocessed("\n".join(lines)):
-        text_style = next((text_style for of, text_style in kinds if kind in of), None)
+        text_style = next((text_style for token_type, text_style in kinds if kind in token_type), None)
         for part, piece in enumerate(text.split("\n")):
             if part:
                 row, column = row + 1, 0
             if text_style is not None and piece.strip():
-                found[row].append((column, column + len(piece), text_style))
+                ranges[row].append((column, column + len(piece), text_style))
             column += len(piece)
-    return found
+    return ranges
 
 
 @lru_cache(maxsize=32)

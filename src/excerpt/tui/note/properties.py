@@ -15,7 +15,7 @@ _WIDEST_NAME = 20
 """Longest name, in cells, that the name column is sized for; the value of a longer name follows it directly."""
 _RULE = "─" * 12
 
-_NAMED = re.compile(r"^([\w][\w .-]*?)(:)(?:[ \t]+|$)")
+_NAME_LINE = re.compile(r"^([\w][\w .-]*?)(:)(?:[ \t]+|$)")
 _ITEM = re.compile(r"^[ \t]*(-)(?:[ \t]+|$)")
 _LIST = re.compile(r"^(\[)(.*)(\])\s*$")
 _TAGS = frozenset({"tags", "tag", "keywords"})
@@ -27,23 +27,23 @@ def property_lines(texts: Sequence[str]) -> list[tuple[StyledLine, int]]:
 
     Only simple names, values and lists are redrawn; other YAML stays as written.
     """
-    named = [_NAMED.match(text) for text in texts]
-    widths = [cell_len(visible(found[1])) for found in named if found]
+    matches = [_NAME_LINE.match(text) for text in texts]
+    widths = [cell_len(visible(match[1])) for match in matches if match]
     column = max((width for width in widths if width <= _WIDEST_NAME), default=0) + 2
     lines: list[tuple[StyledLine, int]] = []
     name = ""
-    for row, (text, found) in enumerate(zip(texts, named, strict=True)):
+    for row, (text, match) in enumerate(zip(texts, matches, strict=True)):
         line = StyledLine(text)
         lines.append((line, column))
         if text.rstrip() in ("---", "...") and row in (0, len(texts) - 1):
             line.replace(0, len(text), f"{_RULE} properties" if row == 0 else _RULE)
             line.text_style(0, len(text), TextStyle.FAINT)
-        elif found:
-            name = found[1].casefold()
-            line.text_style(0, found.end(1), TextStyle.PROPERTY)
-            gap = " " * max(1, column - cell_len(visible(found[1])))
-            line.replace(found.start(2), max(found.end(), found.end(2)), gap)
-            _draw_value(line, found.end(), name)
+        elif match:
+            name = match[1].casefold()
+            line.text_style(0, match.end(1), TextStyle.PROPERTY)
+            gap = " " * max(1, column - cell_len(visible(match[1])))
+            line.replace(match.start(2), max(match.end(), match.end(2)), gap)
+            _draw_value(line, match.end(), name)
         elif item := _ITEM.match(text):
             line.replace(0, item.end(), " " * column + "• ")
             _draw_value(line, item.end(), name)
@@ -59,13 +59,13 @@ def _draw_value(line: StyledLine, start: int, name: str) -> None:
     if value in _BOXES:
         line.replace(start, start + len(value), _BOXES[value])
         return
-    listed = None if value.startswith("[[") and value.count("[[") == 1 else _LIST.match(value)
-    if listed:
+    list_match = None if value.startswith("[[") and value.count("[[") == 1 else _LIST.match(value)
+    if list_match:
         line.hide(start, start + 1)
-        line.hide(start + listed.start(3), start + listed.end(3))
-    quoted = [(start + at.start(), start + at.end()) for at in re.finditer(r"(?<![\w])[\"']|[\"'](?!\w)", value)]
-    if len(quoted) % 2 == 0:
-        for span in quoted:
+        line.hide(start + list_match.start(3), start + list_match.end(3))
+    quotes = [(start + mark.start(), start + mark.end()) for mark in re.finditer(r"(?<![\w])[\"']|[\"'](?!\w)", value)]
+    if len(quotes) % 2 == 0:
+        for span in quotes:
             line.hide(*span)
     for link in inline_spans(text):
         if link.kind in (SpanKind.WIKILINK, SpanKind.URL) and link.start >= start:

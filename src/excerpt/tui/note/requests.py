@@ -12,7 +12,7 @@ from excerpt.kinds import LinkKind
 from excerpt.model import Fragment, Link, Section, Span
 from excerpt.tui.common.line_drawing import Columns, LinkTo
 from excerpt.tui.messages import Location
-from excerpt.tui.note.window import AS_FOUND, NoteView, NoteWindow, columns_by_row, reach_of, window_around
+from excerpt.tui.note.window import DEFAULT_VIEW, NoteView, NoteWindow, columns_by_row, draw_window, view_range
 from excerpt.tui.request_thread import Priority
 
 if TYPE_CHECKING:
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class LinkFound:
+class LinkTarget:
     """The target of a link: a location in the vault, or an address outside of it.
 
-    `told` is a message for the user: why there is no target, or what part of it is missing.
+    `message` is shown for the user: why there is no target, or what part of it is missing.
     """
 
     location: Location | None = None
     address: str = ""
-    told: str = ""
+    message: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class AskWindow:
     priority: ClassVar[Priority] = Priority.PASSAGE
     location: Location
     query: str = ""
-    view: NoteView = AS_FOUND
+    view: NoteView = DEFAULT_VIEW
 
     def answer(self, engine: Engine) -> NoteWindow | None:
         snapshot = engine.snapshot
@@ -55,13 +55,13 @@ class AskWindow:
             return None
         view = replace(self.view, near=self._near(engine, fragment))
         text, language = snapshot.note_text(fragment.path), snapshot.note_info(fragment.path).language
-        found = self.location.spans
-        if not found and self.query:
-            found = engine.spans(fragment.text, self.query, language)
-        spans = set_off(fragment.text, found, self.query, language)
+        matches = self.location.spans
+        if not matches and self.query:
+            matches = engine.spans(fragment.text, self.query, language)
+        spans = drop_stop_words(fragment.text, matches, self.query, language)
         elsewhere = _elsewhere(engine, self.query, text, fragment, view) if self.query else ()
         headings = snapshot.sections(fragment.path)
-        return window_around(text, fragment, spans, view, headings=headings, elsewhere=elsewhere)
+        return draw_window(text, fragment, spans, view, headings=headings, elsewhere=elsewhere)
 
     def _near(self, engine: Engine, fragment: Fragment) -> tuple[Span, ...]:
         from excerpt.search.nearest_sentences import nearest_sentences
@@ -74,7 +74,7 @@ class AskWindow:
             return ()
 
 
-def set_off(text: str, spans: Iterable[Span], query: str, language: str) -> list[Span]:
+def drop_stop_words(text: str, spans: Iterable[Span], query: str, language: str) -> list[Span]:
     """Return the spans to highlight: without stop words, unless the query has nothing but stop words."""
     from excerpt.text.words import stop_words_among
 
@@ -87,8 +87,8 @@ def _fragment_at(snapshot: Corpus, path: str, line: int) -> Fragment | None:
 
     None if the note has no fragments.
     """
-    there = snapshot.note_fragments(path)
-    return next((one for one in there if line <= one.line_end), there[-1] if there else None)
+    fragments = snapshot.note_fragments(path)
+    return next((fragment for fragment in fragments if line <= fragment.line_end), fragments[-1] if fragments else None)
 
 
 def _elsewhere(
@@ -96,17 +96,17 @@ def _elsewhere(
 ) -> Iterator[tuple[int, Columns]]:
     """Yield the matches of the query outside of the fragment but in the window, as (line number, columns)."""
     lines = text.split("\n")
-    first, last = reach_of(fragment, len(lines), view)
+    first, last = view_range(fragment, len(lines), view)
     marks = engine.marks(query)
     if not marks.terms:
         return
     language = engine.snapshot.note_info(fragment.path).language
     for begin, end in ((first, fragment.line_start - 1), (fragment.line_end + 1, last)):
         part = "\n".join(lines[begin - 1 : end])
-        spans = set_off(part, engine.spans(part, query, language), query, language)
+        spans = drop_stop_words(part, engine.spans(part, query, language), query, language)
         for row, columns in columns_by_row(part, spans).items():
-            for one in columns:
-                yield begin + row, one
+            for span in columns:
+                yield begin + row, span
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,24 +116,24 @@ class AskLink:
     kind: ClassVar[str] = "link"
     priority: ClassVar[Priority] = Priority.PANEL
     source: str
-    to: LinkTo
+    link: LinkTo
 
-    def answer(self, engine: Engine) -> LinkFound:
+    def answer(self, engine: Engine) -> LinkTarget:
         from excerpt.text.links import read_address
 
         snapshot = engine.snapshot
-        link = read_address(self.to.kind, self.to.address)
+        link = read_address(self.link.kind, self.link.address)
         if link is None:
-            return LinkFound(address=self.to.address)
+            return LinkTarget(address=self.link.address)
         path = snapshot.facets.targets.resolve(link.target, self.source)
         if path is None:
-            return LinkFound(told=_missing_target(link))
-        wanted = line_of(snapshot.note_text(path), snapshot.sections(path), link)
-        fragment = _fragment_at(snapshot, path, wanted or 1)
+            return LinkTarget(message=_missing_target(link))
+        line = target_line(snapshot.note_text(path), snapshot.sections(path), link)
+        fragment = _fragment_at(snapshot, path, line or 1)
         if fragment is None:
-            return LinkFound(told=f"{path} has no text to show.")
-        missing = "" if wanted is not None else f"{path} has no part called {link.heading or link.block_id}."
-        return LinkFound(Location(fragment.id, path, wanted or fragment.line_start), told=missing)
+            return LinkTarget(message=f"{path} has no text to show.")
+        missing = "" if line is not None else f"{path} has no part called {link.heading or link.block_id}."
+        return LinkTarget(Location(fragment.id, path, line or fragment.line_start), message=missing)
 
 
 def _missing_target(link: Link) -> str:
@@ -146,7 +146,7 @@ def _missing_target(link: Link) -> str:
     return f"There is no note {link.target} in the vault yet."
 
 
-def line_of(text: str, sections: Sequence[Section], link: Link) -> int | None:
+def target_line(text: str, sections: Sequence[Section], link: Link) -> int | None:
     """Return the line (1-based) of the heading or block that a link names, or None if the note has no such part.
 
     A link without heading or block leads to line 1. A heading may be given as a path of headings, or in the spelling of
@@ -157,20 +157,20 @@ def line_of(text: str, sections: Sequence[Section], link: Link) -> int | None:
         return next((number for number, line in enumerate(text.split("\n"), 1) if block.search(line)), None)
     if not link.heading:
         return 1
-    wanted = [_bare(part) for part in link.heading.split("#")]
-    named = [one for one in sections if one.level]
-    for one in named:
-        path = [_bare(title) for title in one.heading_path]
-        if path and path[-1] == wanted[-1] and _holds(path, wanted):
-            return one.line_start
-    return next((one.line_start for one in named if _bare(one.heading) == wanted[-1]), None)
+    parts = [_normalize(part) for part in link.heading.split("#")]
+    headings = [section for section in sections if section.level]
+    for section in headings:
+        path = [_normalize(title) for title in section.heading_path]
+        if path and path[-1] == parts[-1] and _contains_in_order(path, parts):
+            return section.line_start
+    return next((section.line_start for section in headings if _normalize(section.heading) == parts[-1]), None)
 
 
-def _bare(title: str) -> str:
+def _normalize(title: str) -> str:
     return "".join(character for character in title.casefold() if character.isalnum())
 
 
-def _holds(path: Sequence[str], wanted: Sequence[str]) -> bool:
-    """Return whether the items of `wanted` occur in `path` in this order, with any others between them."""
-    rest = iter(path)
-    return all(part in rest for part in wanted)
+def _contains_in_order(path: Sequence[str], parts: Sequence[str]) -> bool:
+    """Return whether the items of `parts` occur in `path` in this order, with any others between them."""
+    remaining = iter(path)
+    return all(part in remaining for part in parts)

@@ -22,30 +22,30 @@ def align(rows: Sequence[StyledLine], rule: int) -> bool:
     code is not taken as a border; a Markdown parser differs only where the bar breaks the code.
     """
     bars = [_bars(row.text) for row in rows]
-    cells = [[_cell(row, *edges) for edges in _edges(row.text, at)] for row, at in zip(rows, bars, strict=True)]
-    count = max((len(one) for at, one in enumerate(cells) if at != rule), default=0)
+    cells = [[_cell(row, *edges) for edges in _edges(row.text, index)] for row, index in zip(rows, bars, strict=True)]
+    count = max((len(row_cells) for index, row_cells in enumerate(cells) if index != rule), default=0)
     widths = [
-        max((cell_len(one[column]) for at, one in enumerate(cells) if at != rule and column < len(one)), default=0)
+        max((cell_len(each[column]) for i, each in enumerate(cells) if i != rule and column < len(each)), default=0)
         for column in range(count)
     ]
     if not count or sum(widths) + 3 * count > _WIDEST_TABLE:
         return False
-    for at, row in enumerate(rows):
-        _pad(row, bars[at], cells[at], widths, is_rule=at == rule)
+    for index, row in enumerate(rows):
+        _pad(row, bars[index], cells[index], widths, is_rule=index == rule)
     return True
 
 
 def _bars(text: str) -> list[int]:
-    code = {at for found in _IN_CODE.finditer(text) for at in range(*found.span())}
-    return [found.start() for found in _BAR.finditer(text) if found.start() not in code]
+    code = {index for match in _IN_CODE.finditer(text) for index in range(*match.span())}
+    return [match.start() for match in _BAR.finditer(text) if match.start() not in code]
 
 
 def _edges(text: str, bars: Sequence[int]) -> Iterator[tuple[int, int]]:
     """Yield the start and end of each cell between the bars, and of any text before the first or after the last bar."""
     starts = [0, *(bar + 1 for bar in bars)]
     ends = [*bars, len(text)]
-    for at, (start, end) in enumerate(zip(starts, ends, strict=True)):
-        if 0 < at < len(bars) or text[start:end].strip():
+    for index, (start, end) in enumerate(zip(starts, ends, strict=True)):
+        if 0 < index < len(bars) or text[start:end].strip():
             yield start, end
 
 
@@ -64,14 +64,14 @@ def _pad(row: StyledLine, bars: Sequence[int], cells: Sequence[str], widths: Seq
         if is_rule:
             row.replace(start, end, "─" * widths[column])
             continue
-        held = text[start:end]
-        row.hide(start, end - len(held.lstrip()))
-        row.hide(max(start, start + len(held.rstrip())), end)
+        content = text[start:end]
+        row.hide(start, end - len(content.lstrip()))
+        row.hide(max(start, start + len(content.rstrip())), end)
     for bar in bars:
-        before = ""
+        filler = ""
         if bar in ending:
             column = ending[bar]
-            before = blank * ((0 if is_rule else widths[column] - cell_len(cells[column])) + 1)
-        inner = bar in ending and bar + 1 in beginning
-        sign = "│" if not is_rule else "┼" if inner else "├" if bar + 1 in beginning else "┤"
-        row.replace(bar, bar + 1, before + sign + (blank if bar + 1 in beginning else ""))
+            filler = blank * ((0 if is_rule else widths[column] - cell_len(cells[column])) + 1)
+        is_inner = bar in ending and bar + 1 in beginning
+        sign = "│" if not is_rule else "┼" if is_inner else "├" if bar + 1 in beginning else "┤"
+        row.replace(bar, bar + 1, filler + sign + (blank if bar + 1 in beginning else ""))

@@ -51,7 +51,7 @@ class NoteView:
     line: int | None = None
 
 
-AS_FOUND = NoteView()
+DEFAULT_VIEW = NoteView()
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,17 +80,17 @@ class NoteWindow:
         """Number of lines of the note after the window."""
         return self.line_count - self.lines[-1].number if self.lines else 0
 
-    def numbered(self, number: int) -> str:
+    def margin_label(self, number: int) -> str:
         """Return the margin label of a line: its number; in an attachment that of the page, slide or chapter.
 
         The label is "" for a line of an attachment on which no page, slide or chapter begins.
         """
         if not self.fragment.kind:
             return str(number)
-        begun = next((one for one in self.headings if one.place and one.line_start == number), None)
-        return str(number_of(begun.place) or "") if begun is not None else ""
+        section = next((each for each in self.headings if each.place and each.line_start == number), None)
+        return str(number_of(section.place) or "") if section is not None else ""
 
-    def holds(self, number: int) -> bool:
+    def contains(self, number: int) -> bool:
         return self.above < number <= self.line_count - self.below
 
     def text(self, first: int, last: int) -> str:
@@ -98,11 +98,11 @@ class NoteWindow:
         return "\n".join(self.source[max(first - self.above - 1, 0) : last - self.above])
 
 
-def window_around(
+def draw_window(
     note_text: str,
     fragment: Fragment,
     spans: Iterable[Span],
-    view: NoteView = AS_FOUND,
+    view: NoteView = DEFAULT_VIEW,
     *,
     headings: Sequence[Section] = (),
     elsewhere: Iterable[tuple[int, Columns]] = (),
@@ -118,16 +118,16 @@ def window_around(
     for number, columns in elsewhere:
         if not fragment.line_start <= number <= fragment.line_end:
             matches.setdefault(number, []).append(columns)
-    first, last = reach_of(fragment, len(lines), view)
+    first, last = view_range(fragment, len(lines), view)
     contexts = contexts_of(lines[:last]) if fragment.kind in _IN_MARKDOWN else [PLAIN] * last
-    shown = _ShownLines(lines, contexts, first, matches, spans_by_line(fragment, view.near))
-    drawn = tuple(_drawn(shown))
+    window_lines = _WindowLines(lines, contexts, first, matches, spans_by_line(fragment, view.near))
+    drawn_lines = tuple(_draw_lines(window_lines))
     return NoteWindow(
-        fragment, drawn, len(lines), tuple(lines[first - 1 : last]), tuple(headings), view.whole, view.line
+        fragment, drawn_lines, len(lines), tuple(lines[first - 1 : last]), tuple(headings), view.whole, view.line
     )
 
 
-def reach_of(fragment: Fragment, line_count: int, view: NoteView) -> tuple[int, int]:
+def view_range(fragment: Fragment, line_count: int, view: NoteView) -> tuple[int, int]:
     """Return the first and last line (1-based, inclusive) that a view shows."""
     reach = WHOLE_REACH if view.whole else REACH
     middle = view.line
@@ -143,7 +143,7 @@ def spans_by_line(fragment: Fragment, spans: Iterable[Span]) -> dict[int, list[C
 
 def columns_by_row(text: str, spans: Iterable[Span]) -> dict[int, list[Columns]]:
     """Return spans of a text as columns by line of the text, from 0; a span across a line end is split."""
-    found: dict[int, list[Columns]] = {}
+    columns: dict[int, list[Columns]] = {}
     starts = [0]
     for line in text.split("\n"):
         starts.append(starts[-1] + len(line) + 1)
@@ -151,17 +151,17 @@ def columns_by_row(text: str, spans: Iterable[Span]) -> dict[int, list[Columns]]
     for span in sorted(spans, key=lambda span: span.start):
         while row + 1 < len(starts) and starts[row + 1] <= span.start:
             row += 1
-        for at in range(row, len(starts) - 1):
-            if starts[at] >= span.end:
+        for index in range(row, len(starts) - 1):
+            if starts[index] >= span.end:
                 break
-            left, right = max(span.start, starts[at]), min(span.end, starts[at + 1] - 1)
-            if left < right:
-                found.setdefault(at, []).append((left - starts[at], right - starts[at]))
-    return found
+            start, end = max(span.start, starts[index]), min(span.end, starts[index + 1] - 1)
+            if start < end:
+                columns.setdefault(index, []).append((start - starts[index], end - starts[index]))
+    return columns
 
 
 @dataclass(frozen=True, slots=True)
-class _ShownLines:
+class _WindowLines:
     """The lines of a note to draw: those from `first` (1-based) to the last that has a context.
 
     `matches` and `near` are columns by line number.
@@ -177,71 +177,73 @@ class _ShownLines:
         apply_highlights(line, self.matches.get(number, ()), self.near.get(number, ()))
 
 
-def _drawn(shown: _ShownLines) -> Iterator[DrawnLine]:
-    aligned = dict(_aligned(shown))
-    properties = _properties(shown)
-    code = _code(shown)
+def _draw_lines(source: _WindowLines) -> Iterator[DrawnLine]:
+    aligned = dict(_align_tables(source))
+    properties = _draw_properties(source)
+    code = _highlight_code(source)
     yield from properties
-    for row in range(shown.first - 1 + len(properties), len(shown.contexts)):
+    for row in range(source.first - 1 + len(properties), len(source.contexts)):
         number = row + 1
-        marked, near = shown.matches.get(number, ()), shown.near.get(number, ())
-        line = draw_line(number, shown.lines[row], shown.contexts[row], marked, near=near, code=code.get(row, ()))
+        matches, near = source.matches.get(number, ()), source.near.get(number, ())
+        line = draw_line(number, source.lines[row], source.contexts[row], matches, near=near, code=code.get(row, ()))
         columns = aligned.get(row)
         yield line if columns is None else DrawnLine(number, line.runs, line.hanging_indent, columns.runs())
 
 
-def _properties(shown: _ShownLines) -> list[DrawnLine]:
+def _draw_properties(source: _WindowLines) -> list[DrawnLine]:
     """Return the drawn lines of the frontmatter that are in the window; they are its first lines."""
-    contexts = shown.contexts
-    end = next((row for row, one in enumerate(contexts) if one.context is not Context.PROPERTIES), len(contexts))
-    if shown.first > end:
+    contexts = source.contexts
+    end = next((row for row, each in enumerate(contexts) if each.context is not Context.PROPERTIES), len(contexts))
+    if source.first > end:
         return []
     drawn: list[DrawnLine] = []
-    for row, (line, hanging_indent) in enumerate(property_lines([text[:LONGEST] for text in shown.lines[:end]])):
-        shown.apply_highlights(line, row + 1)
-        drawn.append(DrawnLine(row + 1, with_rest(line.runs(), len(shown.lines[row]) - LONGEST), hanging_indent))
-    return drawn[shown.first - 1 :]
+    for row, (line, hanging_indent) in enumerate(property_lines([text[:LONGEST] for text in source.lines[:end]])):
+        source.apply_highlights(line, row + 1)
+        drawn.append(DrawnLine(row + 1, with_rest(line.runs(), len(source.lines[row]) - LONGEST), hanging_indent))
+    return drawn[source.first - 1 :]
 
 
-def _code(shown: _ShownLines) -> dict[int, list[StyledRange]]:
+def _highlight_code(source: _WindowLines) -> dict[int, list[StyledRange]]:
     """Return the syntax highlighting of the code in the window, by row, up to `MAX` characters.
 
     The highlighting stops before the first block that exceeds the limit.
     """
-    contexts = shown.contexts
-    fences = Counter(one.block for one in contexts[shown.first - 1 :] if one.context is Context.CODE and one.language)
-    found: dict[int, list[StyledRange]] = {}
-    left = MAX
+    contexts = source.contexts
+    fences = Counter(
+        each.block for each in contexts[source.first - 1 :] if each.context is Context.CODE and each.language
+    )
+    ranges: dict[int, list[StyledRange]] = {}
+    remaining = MAX
     for block in fences:
         end = block + 1
         while end < len(contexts) and contexts[end] == contexts[block]._replace(context=Context.CODE):
             end += 1
-        texts = [line[:LONGEST] for line in shown.lines[block + 1 : end]]
-        left -= sum(map(len, texts)) + len(texts)
-        if left < 0:
+        texts = [line[:LONGEST] for line in source.lines[block + 1 : end]]
+        remaining -= sum(map(len, texts)) + len(texts)
+        if remaining < 0:
             break
-        found.update(enumerate(code_styles(texts, contexts[block].language), block + 1))
-    return found
+        ranges.update(enumerate(code_styles(texts, contexts[block].language), block + 1))
+    return ranges
 
 
-def _aligned(shown: _ShownLines) -> Iterator[tuple[int, StyledLine]]:
+def _align_tables(source: _WindowLines) -> Iterator[tuple[int, StyledLine]]:
     """Yield (row, line with aligned columns) for each row of the tables that begin in the window."""
-    row = shown.first - 1
-    while row + 1 < len(shown.contexts):
-        if not (_is_table(shown, row) and TABLE_RULE.match(shown.lines[row + 1]) and "|" in shown.lines[row + 1]):
+    row = source.first - 1
+    while row + 1 < len(source.contexts):
+        if not (_is_table(source, row) and TABLE_RULE.match(source.lines[row + 1]) and "|" in source.lines[row + 1]):
             row += 1
             continue
-        begin = row
-        while row < len(shown.contexts) and _is_table(shown, row):
+        first = row
+        while row < len(source.contexts) and _is_table(source, row):
             row += 1
-        table = [StyledLine(shown.lines[at][:LONGEST]) for at in range(begin, row)]
-        for at, line in enumerate(table, begin):
-            style_line(line, shown.contexts[at])
-            shown.apply_highlights(line, at + 1)
+        table = [StyledLine(source.lines[index][:LONGEST]) for index in range(first, row)]
+        for index, line in enumerate(table, first):
+            style_line(line, source.contexts[index])
+            source.apply_highlights(line, index + 1)
         table[0].text_style(0, len(table[0].text), TextStyle.BOLD)
         if align(table, 1):
-            yield from enumerate(table, begin)
+            yield from enumerate(table, first)
 
 
-def _is_table(shown: _ShownLines, row: int) -> bool:
-    return shown.contexts[row].context is Context.PROSE and "|" in shown.lines[row]
+def _is_table(source: _WindowLines, row: int) -> bool:
+    return source.contexts[row].context is Context.PROSE and "|" in source.lines[row]

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from excerpt.model import PackResult
     from excerpt.tui.pack.packer import Cost
 
-GAUGE = 12
+GAUGE_CELLS = 12
 """Width of the gauge in cells. In a narrow bar it is half of that, or left out."""
-_BRIEFEST = 6
+_MAX_BREVITY = 6
 """The brevity at which the bar shows only passages and tokens."""
 
 
@@ -47,7 +47,7 @@ class PackBar(Widget):
 
     pack: reactive[PackResult | None] = reactive(None)
     marked: reactive[int] = reactive(0)
-    wanted: reactive[PackSettings] = reactive(PackSettings())
+    pack_settings: reactive[PackSettings] = reactive(PackSettings())
     """The settings, with scope, budget and format as set by keys."""
     order: reactive[str] = reactive("")
     """Order of the pack: `vault order`, `own order`, or "" for that of the scores."""
@@ -57,48 +57,54 @@ class PackBar(Widget):
     def render(self) -> Text:
         width = self.scrollable_content_region.width
         return next(
-            (text for text in map(self._text, range(_BRIEFEST)) if text.cell_len <= width), self._text(_BRIEFEST)
+            (text for text in map(self._text, range(_MAX_BREVITY)) if text.cell_len <= width), self._text(_MAX_BREVITY)
         )
 
     def _text(self, brevity: int) -> Text:
-        """Return the bar at a brevity from 0, everything, to `_BRIEFEST`, only passages and tokens."""
+        """Return the bar at a brevity from 0, everything, to `_MAX_BREVITY`, only passages and tokens."""
         strong, full, empty, ghost = map(self._style, ("strong", "full", "empty", "ghost"))
         pack = self.pack
         tokens = pack.tokens if pack else 0
         passages = len(pack.packs) if pack else 0
         text = Text(no_wrap=True, overflow="ellipsis")
-        text.append("pack: " if brevity < _BRIEFEST else "")
+        text.append("pack: " if brevity < _MAX_BREVITY else "")
         text.append(f"{passages:,}", strong).append(f" passage{'' if passages == 1 else 's'} · ")
-        text.append(f"{tokens:,}", strong).append(f" of {counted(self.wanted.budget, 'token')}")
-        text.append(" of its Markdown" if self.wanted.format is Format.JSON and brevity < _BRIEFEST else "")
-        if gauge := (GAUGE, GAUGE, GAUGE, GAUGE // 2)[brevity] if brevity < 4 else 0:
-            filled, more = self._cells(tokens, gauge)
-            text.append(" ").append("▓" * filled, full).append("▒" * more, ghost)
-            text.append("░" * (gauge - filled - more), empty)
-        if told := self._cost_label(brevity):
-            text.append(" · ").append(told, ghost)
-        if told := self._source_label(brevity):
-            text.append(" · ").append(told, self._style("over") if told.startswith("full") else "")
-        text.append("".join(f" · {each}" for each in self._wanted(brevity)))
+        text.append(f"{tokens:,}", strong).append(f" of {counted(self.pack_settings.budget, 'token')}")
+        text.append(" of its Markdown" if self.pack_settings.format is Format.JSON and brevity < _MAX_BREVITY else "")
+        if gauge := (GAUGE_CELLS, GAUGE_CELLS, GAUGE_CELLS, GAUGE_CELLS // 2)[brevity] if brevity < 4 else 0:
+            filled, added = self._cells(tokens, gauge)
+            text.append(" ").append("▓" * filled, full).append("▒" * added, ghost)
+            text.append("░" * (gauge - filled - added), empty)
+        if label := self._cost_label(brevity):
+            text.append(" · ").append(label, ghost)
+        if label := self._source_label(brevity):
+            text.append(" · ").append(label, self._style("over") if label.startswith("full") else "")
+        text.append("".join(f" · {each}" for each in self._option_labels(brevity)))
         return text
 
     def _source_label(self, brevity: int) -> str:
         """Return what the pack is built from, or why it has no more passages."""
         pack = self.pack
-        if pack is None or brevity == _BRIEFEST:
+        if pack is None or brevity == _MAX_BREVITY:
             return ""
         if pack.stopped is Stopped.BUDGET:
-            return f"full: the next needs {pack.needs[0]:,}" if brevity < _BRIEFEST - 1 else "full"
+            return f"full: the next needs {pack.needs[0]:,}" if brevity < _MAX_BREVITY - 1 else "full"
         if self.marked:
             return f"{self.marked:,} marked"
-        best = "the best hit" if self.wanted.limit == 1 else f"the best {counted(self.wanted.limit, 'hit')}"
+        limit = self.pack_settings.limit
+        best = "the best hit" if limit == 1 else f"the best {counted(limit, 'hit')}"
         return best if pack.stopped is Stopped.LIMIT else "no other useful hits"
 
-    def _wanted(self, brevity: int) -> list[str]:
+    def _option_labels(self, brevity: int) -> list[str]:
         """Return format, order and scope. The default format and the scope are left out where there is little room."""
-        form = str(self.wanted.format) if self.wanted.format is not Format.MARKDOWN or brevity < 1 else ""
-        parts = (form if brevity < 4 else "", self.order if brevity < 5 else "", str(self.wanted.scope) * (brevity < 2))
-        return [each for each in parts if each]
+        pack_format = self.pack_settings.format
+        format_label = str(pack_format) if pack_format is not Format.MARKDOWN or brevity < 1 else ""
+        labels = (
+            format_label if brevity < 4 else "",
+            self.order if brevity < 5 else "",
+            str(self.pack_settings.scope) * (brevity < 2),
+        )
+        return [each for each in labels if each]
 
     def _cost_label(self, brevity: int) -> str:
         """Return what marking the selected fragment does to the tokens. The first mark replaces the best hits."""
@@ -116,13 +122,13 @@ class PackBar(Widget):
         """Return how many cells are full, and how many more marking the selected fragment would fill."""
 
         def cells(count: int) -> int:
-            part = min(gauge, round(count / self.wanted.budget * gauge)) if self.wanted.budget else 0
+            part = min(gauge, round(count / self.pack_settings.budget * gauge)) if self.pack_settings.budget else 0
             return max(part, 1 if count > 0 else 0)
 
         filled = cells(tokens)
         cost = self.cost
-        more = cost.tokens if cost is not None and not cost.alone and not cost.reason else 0
-        return filled, max(cells(tokens + more) - filled, 0)
+        added = cost.tokens if cost is not None and not cost.alone and not cost.reason else 0
+        return filled, max(cells(tokens + added) - filled, 0)
 
     def _style(self, name: str) -> Style:
         return self.get_component_rich_style(f"pack--{name}", partial=True)

@@ -20,12 +20,12 @@ from excerpt.tui.messages import CopyRequested, Failure
 if TYPE_CHECKING:
     from excerpt.model import Hit, Memory, Pack, Result
     from excerpt.pack.memories import MarkMoves
-    from excerpt.tui.pack.packer import Cost, Left, Packed, Packer, PackRequest
+    from excerpt.tui.pack.packer import BuiltPack, Cost, LeftOutRow, Packer, PackRequest
 
 BUDGETS = (250, 500, 1_000, 1_500, 2_000, 3_000, 4_000, 6_000, 8_000, 12_000, 16_000, 24_000, 32_000, 64_000, 128_000)
 """Token budgets to step through on the screen, from a short remark to what large models accept."""
 
-_SETTLED = 0.15
+_COST_DELAY_SECONDS = 0.15
 """Seconds before the exact cost of a selected fragment is requested, so that moving on requests none."""
 
 _SUFFIXES = {Format.MARKDOWN: ".md", Format.XML: ".xml", Format.JSON: ".json"}
@@ -43,10 +43,10 @@ class PackChoices:
     """
 
     marks: tuple[Mark, ...] = ()
-    of_marks: Overrides = AS_RANKED
-    of_queries: Mapping[str, Overrides] = field(default_factory=dict)
+    mark_overrides: Overrides = AS_RANKED
+    query_overrides: Mapping[str, Overrides] = field(default_factory=dict)
     ranked: bool = True
-    before: SavedMarks = NO_MARKS
+    earlier_marks: SavedMarks = NO_MARKS
     """Marks of an earlier session. They are in no pack until the user takes them up."""
 
     @property
@@ -56,63 +56,66 @@ class PackChoices:
 
     def overrides(self, query: str) -> Overrides:
         """Return the overrides for the current pack, where `query` is the current query."""
-        return self.of_marks if self.marks else self.of_queries.get(query, AS_RANKED)
+        return self.mark_overrides if self.marks else self.query_overrides.get(query, AS_RANKED)
 
-    def kept(self, query: str) -> SavedMarks:
+    def to_saved_marks(self, query: str) -> SavedMarks:
         """Return what is kept for the next session: the marks, the query and the overrides for the marks."""
-        taken = self.taking_up()
-        return SavedMarks(query or self.before.query, taken.marks, taken.of_marks) if taken.marks else NO_MARKS
+        choices = self.with_earlier_marks()
+        if not choices.marks:
+            return NO_MARKS
+        return SavedMarks(query or self.earlier_marks.query, choices.marks, choices.mark_overrides)
 
-    def taking_up(self) -> PackChoices:
+    def with_earlier_marks(self) -> PackChoices:
         """Return the choices with the marks of an earlier session before those of this one."""
-        marks = tuple({mark.fragment: mark for mark in (*self.before.marks, *self.marks)}.values())
-        overrides = self.of_marks if self.marks else self.before.overrides
-        return replace(self, marks=marks, of_marks=overrides, before=NO_MARKS)
+        marks = tuple({mark.fragment: mark for mark in (*self.earlier_marks.marks, *self.marks)}.values())
+        overrides = self.mark_overrides if self.marks else self.earlier_marks.overrides
+        return replace(self, marks=marks, mark_overrides=overrides, earlier_marks=NO_MARKS)
 
     def without(self, fragment_ids: Collection[str]) -> PackChoices:
         """Return the choices without the marks of these fragments, and without those of an earlier session."""
         marks = tuple(mark for mark in self.marks if mark.fragment not in fragment_ids)
-        return replace(self, marks=marks, of_marks=self.of_marks if marks else AS_RANKED, before=NO_MARKS)
+        overrides = self.mark_overrides if marks else AS_RANKED
+        return replace(self, marks=marks, mark_overrides=overrides, earlier_marks=NO_MARKS)
 
-    def toggling(self, mark: Mark) -> PackChoices:
+    def with_toggled(self, mark: Mark) -> PackChoices:
         """Return the choices with this mark added, or removed if it is there. Its fragment is no longer dropped."""
         marks = tuple(each for each in self.marks if each.fragment != mark.fragment)
         if len(marks) == len(self.marks):
             marks = (*marks, mark)
         if not marks:
-            return self.unmarked()
-        dropped = self.of_marks.dropped - {mark.fragment}
-        return replace(self, marks=marks, of_marks=replace(self.of_marks, dropped=dropped))
+            return self.without_marks()
+        dropped = self.mark_overrides.dropped - {mark.fragment}
+        return replace(self, marks=marks, mark_overrides=replace(self.mark_overrides, dropped=dropped))
 
-    def unmarked(self) -> PackChoices:
-        return replace(self, marks=(), of_marks=AS_RANKED)
+    def without_marks(self) -> PackChoices:
+        return replace(self, marks=(), mark_overrides=AS_RANKED)
 
-    def dropping(self, query: str, fragment_ids: Iterable[str]) -> PackChoices:
-        return self._overridden(query, self.overrides(query).dropping(fragment_ids))
+    def with_dropped(self, query: str, fragment_ids: Iterable[str]) -> PackChoices:
+        return self._with_overrides(query, self.overrides(query).dropping(fragment_ids))
 
-    def returning(self, query: str, fragment_ids: Iterable[str]) -> PackChoices:
+    def with_restored(self, query: str, fragment_ids: Iterable[str]) -> PackChoices:
         """Return the choices with these fragments no longer dropped."""
         overrides = self.overrides(query)
-        return self._overridden(query, replace(overrides, dropped=overrides.dropped.difference(fragment_ids)))
+        return self._with_overrides(query, replace(overrides, dropped=overrides.dropped.difference(fragment_ids)))
 
-    def growing(self, query: str, fragment_ids: Iterable[str], scope: Scope) -> PackChoices:
-        return self._overridden(query, self.overrides(query).growing(fragment_ids, scope))
+    def with_scope(self, query: str, fragment_ids: Iterable[str], scope: Scope) -> PackChoices:
+        return self._with_overrides(query, self.overrides(query).growing(fragment_ids, scope))
 
-    def ordering(self, query: str, fragment_ids: Iterable[str]) -> PackChoices:
+    def with_order(self, query: str, fragment_ids: Iterable[str]) -> PackChoices:
         """Return the choices with the packs of these fragments first, in this order; the others follow as before."""
         ids = tuple(fragment_ids)
         overrides = self.overrides(query)
-        after = (each for each in overrides.order if each not in ids)
-        return replace(self, ranked=True)._overridden(query, overrides.ordering((*ids, *after)))
+        other_ids = (each for each in overrides.order if each not in ids)
+        return replace(self, ranked=True)._with_overrides(query, overrides.ordering((*ids, *other_ids)))
 
-    def next_order(self, query: str) -> PackChoices:
+    def with_next_order(self, query: str) -> PackChoices:
         """Return the choices with the next order.
 
         The user's own order is cleared, which leaves that of the scores; after this, vault order and scores alternate.
         """
         overrides = self.overrides(query)
         if self.ranked and overrides.order:
-            return self._overridden(query, overrides.ordering(()))
+            return self._with_overrides(query, overrides.ordering(()))
         return replace(self, ranked=not self.ranked)
 
     def order_name(self, query: str) -> str:
@@ -121,75 +124,75 @@ class PackChoices:
             return "vault order"
         return "own order" if self.overrides(query).order else ""
 
-    def moving(self, moves: MarkMoves) -> PackChoices:
+    def with_moves(self, moves: MarkMoves) -> PackChoices:
         """Return the choices with the current ids of the fragments."""
-        return replace(self, marks=moves.of_marks(self.marks), of_marks=moves.of_overrides(self.of_marks))
+        return replace(self, marks=moves.of_marks(self.marks), mark_overrides=moves.of_overrides(self.mark_overrides))
 
-    def _overridden(self, query: str, overrides: Overrides) -> PackChoices:
+    def _with_overrides(self, query: str, overrides: Overrides) -> PackChoices:
         if self.marks:
-            return replace(self, of_marks=overrides)
-        return replace(self, of_queries={**self.of_queries, query: overrides})
+            return replace(self, mark_overrides=overrides)
+        return replace(self, query_overrides={**self.query_overrides, query: overrides})
 
 
-class History:
-    """The undo history of the choices: those `now`, those before, and those undone."""
+class ChoiceHistory:
+    """The undo history of the choices: the `current` ones, those before, and those undone."""
 
     def __init__(self) -> None:
-        self.now = PackChoices()
-        self._before: list[PackChoices] = []
-        self._after: list[PackChoices] = []
+        self.current = PackChoices()
+        self._undo_stack: list[PackChoices] = []
+        self._redo_stack: list[PackChoices] = []
 
     def decide(self, choices: PackChoices) -> bool:
         """Replace the current choices; return False if the new ones are the same."""
-        if choices == self.now:
+        if choices == self.current:
             return False
-        self._before, self._after = [*self._before[-MAX_STEPS + 1 :], self.now], []
-        self.now = choices
+        self._undo_stack, self._redo_stack = [*self._undo_stack[-MAX_STEPS + 1 :], self.current], []
+        self.current = choices
         return True
 
     @property
     def can_undo(self) -> bool:
-        return bool(self._before)
+        return bool(self._undo_stack)
 
     @property
     def can_redo(self) -> bool:
-        return bool(self._after)
+        return bool(self._redo_stack)
 
     def undo(self) -> bool:
         """Restore the previous choices; return False if there are none."""
-        if not self._before:
+        if not self._undo_stack:
             return False
-        self._after.append(self.now)
-        self.now = self._before.pop()
+        self._redo_stack.append(self.current)
+        self.current = self._undo_stack.pop()
         return True
 
     def redo(self) -> bool:
         """Restore the choices undone last; return False if there are none."""
-        if not self._after:
+        if not self._redo_stack:
             return False
-        self._before.append(self.now)
-        self.now = self._after.pop()
+        self._undo_stack.append(self.current)
+        self.current = self._redo_stack.pop()
         return True
 
     def move(self, moves: MarkMoves) -> None:
         """Replace the ids of moved fragments in all choices. This is no step to undo."""
-        self.now = self.now.moving(moves)
-        self._before = [each.moving(moves) for each in self._before]
-        self._after = [each.moving(moves) for each in self._after]
+        self.current = self.current.with_moves(moves)
+        self._undo_stack = [each.with_moves(moves) for each in self._undo_stack]
+        self._redo_stack = [each.with_moves(moves) for each in self._redo_stack]
 
-    def restore(self, kept: SavedMarks) -> None:
+    def restore(self, saved_marks: SavedMarks) -> None:
         """Add the marks kept by an earlier session to all choices, so that undo does not remove them."""
-        self.now = replace(self.now, before=kept)
-        self._before = [replace(each, before=kept) for each in self._before]
-        self._after = [replace(each, before=kept) for each in self._after]
+        self.current = replace(self.current, earlier_marks=saved_marks)
+        self._undo_stack = [replace(each, earlier_marks=saved_marks) for each in self._undo_stack]
+        self._redo_stack = [replace(each, earlier_marks=saved_marks) for each in self._redo_stack]
 
 
 class PackController:
     """Controller of the pack: the user's choices, the newest pack, and the cost of one more passage.
 
     `selected` returns the selected hit, `memories` the memories among some marks, or None while they are being read
-    (the pack is requested again afterwards). `changed` is called when the pack or the cost has changed, `built` after
-    each pack, `failed` if none could be built, `keep` with what is to be kept for the next session.
+    (the pack is requested again afterwards). `on_change` is called when the pack or the cost has changed, `on_build`
+    after each pack, `on_failure` if none could be built, `on_save` with what is to be kept for the next session.
     """
 
     def __init__(
@@ -201,14 +204,14 @@ class PackController:
         *,
         selected: Callable[[], Hit | None],
         memories: Callable[[Sequence[Mark]], tuple[Memory, ...] | None],
-        changed: Callable[[], object],
-        built: Callable[[], object],
-        failed: Callable[[], object],
-        keep: Callable[[SavedMarks], object],
+        on_change: Callable[[], object],
+        on_build: Callable[[], object],
+        on_failure: Callable[[], object],
+        on_save: Callable[[SavedMarks], object],
     ) -> None:
-        self.wanted = settings
+        self.pack_settings = settings
         """The settings, with scope, budget and format as set by keys."""
-        self.packed: Packed | None = None
+        self.packed: BuiltPack | None = None
         """The newest pack; None if there is nothing to pack."""
         self.cost: Cost | None = None
         """Cost of the selected fragment; None if it is marked already."""
@@ -219,17 +222,17 @@ class PackController:
         self._settings = settings
         self._selected = selected
         self._memories = memories
-        self._changed = changed
-        self._built = built
-        self._failed = failed
-        self._keep = keep
-        self._history = History()
+        self._on_change = on_change
+        self._on_build = on_build
+        self._on_failure = on_failure
+        self._on_save = on_save
+        self._history = ChoiceHistory()
         self._request: PackRequest | None = None
-        self._is_delayed = False
-        self._settling = Pause(after)
-        self._told_gone: frozenset[str] = frozenset()
+        self._awaits_memories = False
+        self._cost_timer = Pause(after)
+        self._reported_missing: frozenset[str] = frozenset()
         self._listed: frozenset[str] = frozenset()
-        self._is_of_marks = False
+        self._is_built_from_marks = False
 
     @cached_property
     def _packer(self) -> Packer:
@@ -240,7 +243,7 @@ class PackController:
     @property
     def choices(self) -> PackChoices:
         """The current decisions by hand."""
-        return self._history.now
+        return self._history.current
 
     @property
     def can_undo(self) -> bool:
@@ -257,26 +260,26 @@ class PackController:
         """Order of the pack: `vault order`, `own order`, or "" for that of the scores."""
         return self.choices.order_name(self.query)
 
-    def restore(self, kept: SavedMarks) -> None:
+    def restore(self, saved_marks: SavedMarks) -> None:
         """Load the marks of an earlier session. They are in no pack until the user takes them up."""
-        self._history.restore(kept)
-        self.keep()
+        self._history.restore(saved_marks)
+        self.save_marks()
 
     @property
     def earlier(self) -> tuple[Mark, ...]:
         """Marks of an earlier session, and marked fragments of notes that are not in the list now."""
         choices = self.choices
-        marked, before = choices.marked, choices.before.marks
+        marked, saved = choices.marked, choices.earlier_marks.marks
         elsewhere = (mark for mark in choices.marks if mark.fragment not in self._listed)
         return (
-            *(mark for mark in before if mark.fragment not in marked),
+            *(mark for mark in saved if mark.fragment not in marked),
             *(mark for mark in elsewhere if memory_id_of(mark.path) is None),
         )
 
     def restore_marks(self) -> bool:
         """Mark again what an earlier session had marked; return False if nothing changed."""
-        self.query = self.query or self.choices.before.query
-        return self.decide(self.choices.taking_up())
+        self.query = self.query or self.choices.earlier_marks.query
+        return self.decide(self.choices.with_earlier_marks())
 
     def drop_earlier(self) -> bool:
         """Remove the marks in `earlier`; return False if nothing changed."""
@@ -288,63 +291,63 @@ class PackController:
 
         Empty while the pack is still built from the best hits although something is marked, or the reverse.
         """
-        if self.packed is None or self._is_of_marks != bool(self.choices.marks):
+        if self.packed is None or self._is_built_from_marks != bool(self.choices.marks):
             return frozenset()
         return frozenset(each for pack in self.packed.result.packs for each in pack.fragment_ids)
 
-    def keep(self) -> None:
+    def save_marks(self) -> None:
         """Pass on what is to be kept for the next session."""
-        self._keep(self.choices.kept(self.query))
+        self._on_save(self.choices.to_saved_marks(self.query))
 
     def decide(self, choices: PackChoices) -> bool:
         """Replace the current choices; return False if the new ones are the same."""
         decided = self._history.decide(choices)
         if decided:
-            self.keep()
+            self.save_marks()
         return decided
 
     def undo(self) -> bool:
         """Undo the last decision; return False if there is none."""
         undone = self._history.undo()
         if undone:
-            self.keep()
+            self.save_marks()
         return undone
 
     def redo(self) -> bool:
         """Redo the decision undone last; return False if there is none."""
         redone = self._history.redo()
         if redone:
-            self.keep()
+            self.save_marks()
         return redone
 
     def toggle(self, mark: Mark) -> bool:
         """Mark a fragment, or remove its mark."""
-        return self.decide(self.choices.toggling(mark))
+        return self.decide(self.choices.with_toggled(mark))
 
-    def drop(self, row: Pack | Left) -> bool:
+    def drop(self, row: Pack | LeftOutRow) -> bool:
         """Drop a pack, or restore a dropped one. Remove the mark of a fragment that is gone."""
         from excerpt.model import Pack
 
-        choices, ids = self.choices, row.fragment_ids
+        choices, fragment_ids = self.choices, row.fragment_ids
         if not isinstance(row, Pack) and row.dropped:
-            return self.decide(choices.returning(self.query, ids))
+            return self.decide(choices.with_restored(self.query, fragment_ids))
         if not isinstance(row, Pack) and not row.line_start:
-            return self.decide(choices.toggling(Mark(ids[0], row.path)))
-        return self.decide(choices.dropping(self.query, ids))
+            return self.decide(choices.with_toggled(Mark(fragment_ids[0], row.path)))
+        return self.decide(choices.with_dropped(self.query, fragment_ids))
 
-    def shift(self, at: int, places: int) -> bool:
-        """Move the pack in row `at` by `places` rows; return False if that is impossible."""
+    def shift(self, row: int, steps: int) -> bool:
+        """Move the pack in `row` by `steps` rows; return False if that is impossible."""
         entries = [pack.entry.fragment_id for pack in self.packed.result.packs] if self.packed is not None else []
-        to = at + places
-        if not (at < len(entries) and 0 <= to < len(entries)):
+        target = row + steps
+        if not (row < len(entries) and 0 <= target < len(entries)):
             return False
-        entries.insert(to, entries.pop(at))
-        return self.decide(self.choices.ordering(self.query, entries))
+        entries.insert(target, entries.pop(row))
+        return self.decide(self.choices.with_order(self.query, entries))
 
-    def next_scope_of(self, pack: Pack) -> bool:
+    def use_next_scope(self, pack: Pack) -> bool:
         """Use the next scope for this pack alone."""
-        own = dict(self.choices.overrides(self.query).scopes).get(pack.entry.fragment_id, self.wanted.scope)
-        return self.decide(self.choices.growing(self.query, pack.fragment_ids, next_of(list(Scope), own)))
+        scope = dict(self.choices.overrides(self.query).scopes).get(pack.entry.fragment_id, self.pack_settings.scope)
+        return self.decide(self.choices.with_scope(self.query, pack.fragment_ids, next_of(list(Scope), scope)))
 
     # --- settings -----------------------------------------------------------------------------------------------------
 
@@ -353,74 +356,78 @@ class PackController:
 
         A scope, budget or format set by keys stays, unless that setting has changed.
         """
-        before, self._settings, now = self._settings, settings, self.wanted
-        self.wanted = replace(
+        old, self._settings, current = self._settings, settings, self.pack_settings
+        self.pack_settings = replace(
             settings,
-            scope=now.scope if before.scope is settings.scope else settings.scope,
-            budget=now.budget if before.budget == settings.budget else settings.budget,
-            format=now.format if before.format is settings.format else settings.format,
+            scope=current.scope if old.scope is settings.scope else settings.scope,
+            budget=current.budget if old.budget == settings.budget else settings.budget,
+            format=current.format if old.format is settings.format else settings.format,
         )
-        return before != settings
+        return old != settings
 
-    def want(self, *, scope: Scope | None = None, budget: int | None = None, form: Format | None = None) -> bool:
+    def change_settings(
+        self, *, scope: Scope | None = None, budget: int | None = None, pack_format: Format | None = None
+    ) -> bool:
         """Change scope, budget or format of the pack; return False if they are the same."""
-        before, now = self.wanted, self.wanted
-        self.wanted = replace(now, scope=scope or now.scope, budget=budget or now.budget, format=form or now.format)
-        return self.wanted != before
+        old, current = self.pack_settings, self.pack_settings
+        self.pack_settings = replace(
+            current, scope=scope or current.scope, budget=budget or current.budget, format=pack_format or current.format
+        )
+        return self.pack_settings != old
 
     def next_scope(self) -> bool:
         """Change to the next scope."""
-        return self.want(scope=next_of(list(Scope), self.wanted.scope))
+        return self.change_settings(scope=next_of(list(Scope), self.pack_settings.scope))
 
     def next_format(self) -> bool:
         """Change to the next format. The template format is included only if the settings name one."""
         with_template = bool(self._settings.template) or self._settings.format is Format.TEMPLATE
         formats = [each for each in Format if each is not Format.TEMPLATE or with_template]
-        return self.want(form=next_of(formats, self.wanted.format))
+        return self.change_settings(pack_format=next_of(formats, self.pack_settings.format))
 
     # --- the pack -----------------------------------------------------------------------------------------------------
 
     @property
     def is_answered(self) -> bool:
         """Whether the pack is the answer to the newest request."""
-        return not self._is_delayed and not self._engine.waits("pack")
+        return not self._awaits_memories and not self._engine.waits("pack")
 
     @property
-    def cost_is_known(self) -> bool:
+    def is_cost_exact(self) -> bool:
         """Whether no request for the cost of the selected fragment is pending."""
-        return not self._settling.waits and not self._engine.waits("cost")
+        return not self._cost_timer.waits and not self._engine.waits("cost")
 
     @property
     def is_empty(self) -> bool:
         """Whether the pack has no passages."""
         return self.packed is None or not self.packed.result.packs
 
-    def ask(self, found: Result | None, strategy: Strategy) -> None:
-        """Request the pack that would be copied now: of the marks, or else of the top hits of `found`."""
+    def ask(self, result: Result | None, strategy: Strategy) -> None:
+        """Request the pack that would be copied now: of the marks, or else of the top hits of `result`."""
         marks = self.choices.marks
-        if found is not None and found.query != self.query:
-            self.query = found.query
+        if result is not None and result.query != self.query:
+            self.query = result.query
             if marks:
-                self.keep()
-        hits = found.hits if found is not None else ()
+                self.save_marks()
+        hits = result.hits if result is not None else ()
         self._listed = frozenset(hit.fragment.id for hit in hits)
         # Nothing is requested without an open index; the caller asks again once it is open.
         memories = self._memories(marks) if self._engine.is_open else None
-        self._is_delayed = bool(marks) and memories is None
+        self._awaits_memories = bool(marks) and memories is None
         if memories is None or not (marks or hits):
             self._engine.forget("pack")
             if memories is not None:
                 self._request = None
-                self._take(None)
+                self._replace_pack(None)
             return
         from excerpt.tui.pack.packer import AskPack, PackRequest
 
         self._request = PackRequest(
             query=self.query,
-            strategy=strategy if marks or found is None else found.strategy,
+            strategy=strategy if marks or result is None else result.strategy,
             hits=hits,
             marks=marks,
-            settings=self.wanted,
+            settings=self.pack_settings,
             overrides=self.choices.overrides(self.query),
             ranked=self.choices.ranked,
             memories=memories,
@@ -434,27 +441,27 @@ class PackController:
         return bool(memories) and (self._request is None or self._request.memories != memories)
 
     def _pack_failed(self, _failure: Failure) -> None:
-        self._take(None)
-        self._failed()
+        self._replace_pack(None)
+        self._on_failure()
 
-    def _pack_loaded(self, packed: Packed) -> None:
+    def _pack_loaded(self, packed: BuiltPack) -> None:
         if packed.moves:
             self._history.move(packed.moves)
-            self.keep()
-        self._is_of_marks = self._request is not None and bool(self._request.marks)
-        self._take(packed)
-        self._built()
+            self.save_marks()
+        self._is_built_from_marks = self._request is not None and bool(self._request.marks)
+        self._replace_pack(packed)
+        self._on_build()
 
-    def _take(self, packed: Packed | None) -> None:
+    def _replace_pack(self, packed: BuiltPack | None) -> None:
         if packed != self.packed:
             self.packed = packed
             self.show_cost()
-            self._changed()
+            self._on_change()
 
     def newly_missing(self) -> int:
         """Return how many more marked fragments are gone from the vault than at the last call."""
-        gone = frozenset(mark.fragment for mark in self.packed.gone) if self.packed is not None else frozenset()
-        new, self._told_gone = gone - self._told_gone, gone
+        missing = frozenset(mark.fragment for mark in self.packed.missing) if self.packed is not None else frozenset()
+        new, self._reported_missing = missing - self._reported_missing, missing
         return len(new)
 
     # --- cost of one more passage -------------------------------------------------------------------------------------
@@ -462,35 +469,35 @@ class PackController:
     def show_cost(self) -> None:
         """Show the estimated cost of the selected fragment. The exact cost is requested if it stays selected."""
         hit, packed = self._selected(), self.packed
-        self._settling.stop()
+        self._cost_timer.stop()
         self._engine.forget("cost")
         if hit is None or packed is None or hit.fragment.id in self.choices.marked:
             self.cost = None
             return
         from excerpt.tui.pack.packer import Cost
 
-        alone = not self.choices.marks
-        inside = not alone and any(hit.fragment.id in pack.fragment_ids for pack in packed.result.packs)
-        self.cost = Cost(hit.fragment.id, 0 if inside else hit.fragment.tokens, alone)
-        self._settling.begin(_SETTLED, self._ask_cost)
+        is_alone = not self.choices.marks
+        is_packed = not is_alone and any(hit.fragment.id in pack.fragment_ids for pack in packed.result.packs)
+        self.cost = Cost(hit.fragment.id, 0 if is_packed else hit.fragment.tokens, is_alone)
+        self._cost_timer.begin(_COST_DELAY_SECONDS, self._ask_cost)
 
     def _ask_cost(self) -> None:
         hit = self._selected()
         if hit is not None and self._request is not None:
             from excerpt.tui.pack.packer import AskCost
 
-            mark = mark_of(hit)
+            mark = mark_hit(hit)
             memories = self._memories((*self.choices.marks, mark))
             request = replace(self._request, memories=memories or ())
             self._engine.ask(AskCost(self._packer, request, mark), self._cost_loaded)
 
     def _cost_loaded(self, cost: Cost) -> None:
         self.cost = cost
-        self._changed()
+        self._on_change()
 
     # --- copying ------------------------------------------------------------------------------------------------------
 
-    def to_copy(self, *, to_file: bool) -> CopyRequested | None:
+    def copy_request(self, *, to_file: bool) -> CopyRequested | None:
         """Return the message that requests a copy of the pack; None if the pack is empty."""
         packed = self.packed
         if packed is None or not packed.result.packs:
@@ -500,35 +507,35 @@ class PackController:
             text=packed.text,
             what=f"Pack of {counted(len(packs), 'passage')}",
             tokens=packed.tokens,
-            notes=tuple((one.path, one.entry.fragment_id) for one in packs),
+            notes=tuple((pack.path, pack.entry.fragment_id) for pack in packs),
             pack=packed.result,
             suffix=_SUFFIXES.get(packed.result.format, ".txt"),
             to_file=to_file,
         )
 
 
-def mark_of(hit: Hit) -> Mark:
+def mark_hit(hit: Hit) -> Mark:
     """Return the mark of a hit."""
     return Mark(hit.fragment.id, hit.fragment.path, hit.spans)
 
 
-_MIN_BUDGET, _MAX_BUDGET = 50, 1_000_000
+_MIN_BUDGET_TOKENS, _MAX_BUDGET_TOKENS = 50, 1_000_000
 
 
 def typed_budget(text: str) -> int | str:
     """Return the tokens typed, such as `4000`, `4,000` or `4k`; if they are not valid, a sentence that says why."""
-    written = text.strip().lower().replace(",", "").replace("_", "").replace(" ", "")
-    thousands = written.endswith("k")
-    digits = written.removesuffix("k")
+    number = text.strip().lower().replace(",", "").replace("_", "").replace(" ", "")
+    thousands = number.endswith("k")
+    digits = number.removesuffix("k")
     if not (digits.isascii() and digits.isdigit()):
         return "A budget is a number of tokens, such as 4000 or 4k."
     tokens = int(digits[:9]) * (1_000 if thousands else 1)
-    if _MIN_BUDGET <= tokens <= _MAX_BUDGET:
+    if _MIN_BUDGET_TOKENS <= tokens <= _MAX_BUDGET_TOKENS:
         return tokens
-    return f"A budget is {_MIN_BUDGET} tokens at least and {_MAX_BUDGET:,} at most."
+    return f"A budget is {_MIN_BUDGET_TOKENS} tokens at least and {_MAX_BUDGET_TOKENS:,} at most."
 
 
 def next_budget(budget: int, steps: int) -> int:
     """Return the next larger (`steps` 1) or smaller (-1) of the `BUDGETS`, which need not include `budget`."""
-    at = bisect_right(BUDGETS, budget) if steps > 0 else bisect_left(BUDGETS, budget) - 1
-    return BUDGETS[max(0, min(at, len(BUDGETS) - 1))]
+    index = bisect_right(BUDGETS, budget) if steps > 0 else bisect_left(BUDGETS, budget) - 1
+    return BUDGETS[max(0, min(index, len(BUDGETS) - 1))]

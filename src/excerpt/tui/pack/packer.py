@@ -39,7 +39,7 @@ class PackRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class LeftOutRow:
     """What was left out of the pack, and why.
 
     `fragment_ids` are the ids of its fragments. The mark of a fragment that is gone has no lines (0). `tokens` counts
@@ -56,7 +56,7 @@ class Left:
 
 
 @dataclass(frozen=True, slots=True)
-class Packed:
+class BuiltPack:
     """A pack, the text to copy, and the tokens of that text, which for JSON are not those of the budget.
 
     `moves` maps old ids of marks in the request to current ones, if any have changed. All other fields have current
@@ -66,12 +66,12 @@ class Packed:
     result: PackResult
     text: str
     tokens: int
-    left: tuple[Left, ...]
-    gone: tuple[Mark, ...]
+    left_out: tuple[LeftOutRow, ...]
+    missing: tuple[Mark, ...]
     moves: MarkMoves | None = None
 
 
-INSTEAD = "replaces another"
+DISPLACES_MARK = "replaces another"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ class Packer:
         self._vault = vault
         self._config = config
         self._tokenizers: dict[str, Tokenizer] = {}
-        self._beside: tuple[ref[Moving], WithMemories] | None = None
+        self._memory_source: tuple[ref[Moving], WithMemories] | None = None
 
     @cached_property
     def _cache(self) -> PackCache[...]:
@@ -113,7 +113,7 @@ class Packer:
 
         return Links(self._vault)
 
-    def pack(self, source: Moving, request: PackRequest) -> Packed:
+    def pack(self, source: Moving, request: PackRequest) -> BuiltPack:
         """Build the pack of a request.
 
         Raises SettingsError for a template or tokenizer that cannot be used.
@@ -122,29 +122,31 @@ class Packer:
         from excerpt.pack.formats.registry import as_output
 
         source = self._with_memories(source, request)
-        request, moves = _moved(request, source)
+        request, moves = _with_current_ids(request, source)
         marked = _fragments(source, request.marks)
         result = self._result(source, request, marked)
         text = as_output(result, self._links)
         tokenizer = self._tokenizer(request)
-        known = {_place(fragment): fragment.id for fragment in (*(hit.fragment for hit in request.hits), *marked)}
-        gone = tuple(mark for mark in request.marks if source.fragment(mark.fragment) is None)
-        by_budget = len(result.left_out) - len(result.needs)
-        tokens = (*(each.tokens for each in result.left_out[:by_budget]), *result.needs)
-        return Packed(
+        ids_by_location = {
+            _location_key(fragment): fragment.id for fragment in (*(hit.fragment for hit in request.hits), *marked)
+        }
+        missing = tuple(mark for mark in request.marks if source.fragment(mark.fragment) is None)
+        budget_count = len(result.left_out) - len(result.needs)
+        tokens = (*(left_out.tokens for left_out in result.left_out[:budget_count]), *result.needs)
+        return BuiltPack(
             result=result,
             text=text,
             tokens=tokenizer.count(text) if result.format is Format.JSON else result.tokens,
-            left=(
+            left_out=(
                 *(
-                    _left(each, needs, known)
-                    for each, needs in zip(result.left_out, tokens, strict=True)
-                    if each.reason != DROPPED and each.line_start
+                    _left_out_row(left_out, needs, ids_by_location)
+                    for left_out, needs in zip(result.left_out, tokens, strict=True)
+                    if left_out.reason != DROPPED and left_out.line_start
                 ),
-                *(Left(mark.path, 0, 0, 0, GONE, (mark.fragment,)) for mark in gone),
-                *_dropped(source, request.overrides.dropped, tokenizer, DROPPED),
+                *(LeftOutRow(mark.path, 0, 0, 0, GONE, (mark.fragment,)) for mark in missing),
+                *_dropped_rows(source, request.overrides.dropped, tokenizer, DROPPED),
             ),
-            gone=gone,
+            missing=missing,
             moves=moves,
         )
 
@@ -153,29 +155,30 @@ class Packer:
         from excerpt.pack.build import OUT_OF_BUDGET
 
         source = self._with_memories(source, request)
-        request, _ = _moved(request, source)
-        more = replace(
+        request, _ = _with_current_ids(request, source)
+        extended = replace(
             request, marks=(*request.marks, mark), overrides=request.overrides if request.marks else AS_RANKED
         )
-        after = self._result(source, more, _fragments(source, more.marks))
-        before = self._result(source, request, _fragments(source, request.marks)) if request.marks else None
+        new = self._result(source, extended, _fragments(source, extended.marks))
+        old = self._result(source, request, _fragments(source, request.marks)) if request.marks else None
         fragment = source.fragment(mark.fragment)
-        left = () if fragment is None else (each for each in after.left_out if _place(fragment) == _place(each))
-        reason = next((each.reason for each in left if each.reason in (OUT_OF_BUDGET, TOO_LARGE)), "")
-        if before is not None and not reason and (_ids(before) - _ids(after)).intersection(_marked(request)):
-            reason = INSTEAD
-        tokens = after.tokens - (before.tokens if before is not None else 0)
-        return Cost(mark.fragment, tokens, alone=before is None, exact=True, reason=reason)
+        key = _location_key(fragment) if fragment is not None else None
+        reasons = (each.reason for each in new.left_out if _location_key(each) == key)
+        reason = next((reason for reason in reasons if reason in (OUT_OF_BUDGET, TOO_LARGE)), "")
+        if old is not None and not reason and (_packed_ids(old) - _packed_ids(new)).intersection(_marked_ids(request)):
+            reason = DISPLACES_MARK
+        tokens = new.tokens - (old.tokens if old is not None else 0)
+        return Cost(mark.fragment, tokens, alone=old is None, exact=True, reason=reason)
 
     def _result(self, source: NoteSource, request: PackRequest, marked: Iterable[Fragment]) -> PackResult:
         """Return the pack that `excerpt pack` builds from the same marks or hits."""
         from excerpt.pack.formats.registry import renderer_for
 
         spans = {mark.fragment: mark.spans for mark in request.marks}
-        of_marks = [Hit(fragment, 1.0, spans=spans[fragment.id]) for fragment in marked]
+        mark_hits = [Hit(fragment, 1.0, spans=spans[fragment.id]) for fragment in marked]
         return self._cache(
             source,
-            of_marks if request.marks else request.hits,
+            mark_hits if request.marks else request.hits,
             query=request.query,
             strategy=request.strategy,
             settings=request.settings,
@@ -197,15 +200,19 @@ class Packer:
 
         if not request.memories:
             return source
-        if self._beside is None or self._beside[0]() is not source or not self._beside[1].add(request.memories):
-            self._beside = ref(source), WithMemories(source, self._tokenizer_called(source.tokenizer).count)
-            self._beside[1].add(request.memories)
-        return self._beside[1]
+        if (
+            self._memory_source is None
+            or self._memory_source[0]() is not source
+            or not self._memory_source[1].add(request.memories)
+        ):
+            self._memory_source = ref(source), WithMemories(source, self._open_tokenizer(source.tokenizer).count)
+            self._memory_source[1].add(request.memories)
+        return self._memory_source[1]
 
     def _tokenizer(self, request: PackRequest) -> Tokenizer:
-        return self._tokenizer_called(request.settings.tokenizer)
+        return self._open_tokenizer(request.settings.tokenizer)
 
-    def _tokenizer_called(self, name: str) -> Tokenizer:
+    def _open_tokenizer(self, name: str) -> Tokenizer:
         from excerpt.text.tokens import open_tokenizer
 
         if name not in self._tokenizers:
@@ -222,7 +229,7 @@ class AskPack:
     packer: Packer
     request: PackRequest
 
-    def answer(self, engine: Engine) -> Packed:
+    def answer(self, engine: Engine) -> BuiltPack:
         return self.packer.pack(engine.snapshot, self.request)
 
 
@@ -240,7 +247,7 @@ class AskCost:
         return self.packer.cost(engine.snapshot, self.request, self.mark)
 
 
-def _moved(request: PackRequest, source: Moving) -> tuple[PackRequest, MarkMoves | None]:
+def _with_current_ids(request: PackRequest, source: Moving) -> tuple[PackRequest, MarkMoves | None]:
     """Return the request with the current ids of fragments, and the moves; None if none has moved."""
     from excerpt.pack.memories import mark_moves
 
@@ -251,40 +258,40 @@ def _moved(request: PackRequest, source: Moving) -> tuple[PackRequest, MarkMoves
 
 
 def _fragments(source: NoteSource, marks: Iterable[Mark]) -> list[Fragment]:
-    found = (source.fragment(mark.fragment) for mark in marks)
-    return [fragment for fragment in found if fragment is not None]
+    fragments = (source.fragment(mark.fragment) for mark in marks)
+    return [fragment for fragment in fragments if fragment is not None]
 
 
-def _ids(result: PackResult) -> set[str]:
+def _packed_ids(result: PackResult) -> set[str]:
     return {each for pack in result.packs for each in pack.fragment_ids}
 
 
-def _marked(request: PackRequest) -> set[str]:
+def _marked_ids(request: PackRequest) -> set[str]:
     return {mark.fragment for mark in request.marks}
 
 
-def _place(lines: Fragment | LeftOut) -> tuple[str, int, int]:
+def _location_key(lines: Fragment | LeftOut) -> tuple[str, int, int]:
     return lines.path, lines.line_start, lines.line_end
 
 
-def _left(left: LeftOut, tokens: int, known: dict[tuple[str, int, int], str]) -> Left:
-    fragment_id = known.get(_place(left))
+def _left_out_row(left_out: LeftOut, tokens: int, ids_by_location: dict[tuple[str, int, int], str]) -> LeftOutRow:
+    fragment_id = ids_by_location.get(_location_key(left_out))
     ids = () if fragment_id is None else (fragment_id,)
-    return Left(left.path, left.line_start, left.line_end, tokens, left.reason, ids)
+    return LeftOutRow(left_out.path, left_out.line_start, left_out.line_end, tokens, left_out.reason, ids)
 
 
-def _dropped(source: NoteSource, ids: Iterable[str], tokenizer: Tokenizer, reason: str) -> Iterator[Left]:
+def _dropped_rows(source: NoteSource, ids: Iterable[str], tokenizer: Tokenizer, reason: str) -> Iterator[LeftOutRow]:
     """Yield the dropped fragments. Adjacent ones are joined, since they were in one pack."""
-    found = (source.fragment(fragment_id) for fragment_id in ids)
-    there = sorted((each for each in found if each is not None), key=lambda each: (each.path, each.ordinal))
+    existing = (fragment for fragment_id in ids if (fragment := source.fragment(fragment_id)) is not None)
+    fragments = sorted(existing, key=lambda fragment: (fragment.path, fragment.ordinal))
     runs: list[list[Fragment]] = []
-    for fragment in there:
-        last = runs[-1][-1] if runs else None
-        if last is not None and (last.path, last.ordinal + 1) == (fragment.path, fragment.ordinal):
+    for fragment in fragments:
+        previous = runs[-1][-1] if runs else None
+        if previous is not None and (previous.path, previous.ordinal + 1) == (fragment.path, fragment.ordinal):
             runs[-1].append(fragment)
         else:
             runs.append([fragment])
     for run in runs:
         tokens = sum(tokenizer.count(each.text) for each in run)
         ids_of_run = tuple(each.id for each in run)
-        yield Left(run[0].path, run[0].line_start, run[-1].line_end, tokens, reason, ids_of_run, dropped=True)
+        yield LeftOutRow(run[0].path, run[0].line_start, run[-1].line_end, tokens, reason, ids_of_run, dropped=True)

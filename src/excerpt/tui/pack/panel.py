@@ -27,16 +27,16 @@ from excerpt.tui.common.row_list import RowList, path_below
 from excerpt.tui.common.strips import Part, line
 from excerpt.tui.keymap import key_sign
 from excerpt.tui.pack.controller import PackController, typed_budget
-from excerpt.tui.pack.packer import Left, Packed
+from excerpt.tui.pack.packer import BuiltPack, LeftOutRow
 
-_NAME = 26
+_NAME_CELLS = 26
 """Minimum cells for names beside a column of scopes that are all the same."""
-_MIN_NAME = 18
+_MIN_NAME_CELLS = 18
 """Minimum cells for names beside columns that can be left out."""
-_EMPTY = "The pack is empty. Type a query: the pack takes its best hits, or only your marks."
+_EMPTY_TEXT = "The pack is empty. Type a query: the pack takes its best hits, or only your marks."
 
 
-_STYLES = ("row--faint", "pack--heading", "pack--why")
+_COLUMN_STYLES = ("row--faint", "pack--heading", "pack--why")
 """Styles of the columns: lines, scope and reason."""
 
 
@@ -44,14 +44,14 @@ _STYLES = ("row--faint", "pack--heading", "pack--why")
 class PanelContents:
     """What the panel shows. `ranks` are the ranks of the hits, from 1, by fragment id."""
 
-    packed: Packed
+    packed: BuiltPack
     marked: frozenset[str]
     ranks: Mapping[str, int]
     order: str = ""
 
     @property
-    def rows(self) -> tuple[Pack | Left, ...]:
-        return (*self.packed.result.packs, *self.packed.left)
+    def rows(self) -> tuple[Pack | LeftOutRow, ...]:
+        return (*self.packed.result.packs, *self.packed.left_out)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,15 +91,15 @@ class PackPanel(RowList):
     def __init__(
         self,
         controller: PackController,
-        decided: Callable[[bool], object],
+        on_decision: Callable[[bool], object],
         *,
         id: str | None = None,  # noqa: A002 - Textual's name
         classes: str | None = None,
     ) -> None:
-        """Create the panel. `decided` is called after each of its keys, with whether that changed the pack."""
+        """Create the panel. `on_decision` is called after each of its keys, with whether that changed the pack."""
         super().__init__(id=id, classes=classes)
         self._controller = controller
-        self._decided = decided
+        self._on_decision = on_decision
 
     def on_mount(self) -> None:
         self.border_title = self._title(None)
@@ -109,7 +109,7 @@ class PackPanel(RowList):
         return len(self.contents.rows) if self.contents is not None else 0
 
     @property
-    def selected(self) -> Pack | Left | None:
+    def selected(self) -> Pack | LeftOutRow | None:
         return self.contents.rows[self.cursor] if self.contents is not None and self.row_count else None
 
     @property
@@ -141,43 +141,45 @@ class PackPanel(RowList):
     def action_drop(self) -> None:
         """Drop the selected passage, or restore a dropped one."""
         row = self.selected
-        self._decided(row is not None and self._controller.drop(row))
+        self._on_decision(row is not None and self._controller.drop(row))
 
-    def action_shift(self, places: int) -> None:
+    def action_shift(self, steps: int) -> None:
         """Move the selected passage by so many rows."""
-        self._decided(self.selected_pack is not None and self._controller.shift(self.cursor, places))
+        self._on_decision(self.selected_pack is not None and self._controller.shift(self.cursor, steps))
 
     def action_own_scope(self) -> None:
         """Use the next scope for the selected passage alone."""
         pack = self.selected_pack
-        self._decided(pack is not None and self._controller.next_scope_of(pack))
+        self._on_decision(pack is not None and self._controller.use_next_scope(pack))
 
     # --- drawing ------------------------------------------------------------------------------------------------------
 
     def _title(self, contents: PanelContents | None) -> str:
         if contents is None or not contents.rows:
             return "pack · empty"
-        result, left = contents.packed.result, len(contents.packed.left)
+        result, count = contents.packed.result, len(contents.packed.left_out)
         tokens = f" · {counted(result.tokens, 'token')} with sources" if result.packs else ""
-        out = f" · {left} left out" if left else ""
+        omitted = f" · {count} left out" if count else ""
         order = f" · {contents.order}" if contents.order else ""
-        return f"pack · {counted(len(result.packs), 'passage')}{tokens}{out}{order}"
+        return f"pack · {counted(len(result.packs), 'passage')}{tokens}{omitted}{order}"
 
     def render_line(self, y: int) -> Strip:
         if self.row_count:
             return super().render_line(y)
         width = self.scrollable_content_region.width
-        told = "".join(textwrap.wrap(_EMPTY, max(width - 4, 10))[y : y + 1])
-        return line([(f"  {told}", self.style_of("pack--heading"))], (), width, self.base_style)
+        text = "".join(textwrap.wrap(_EMPTY_TEXT, max(width - 4, 10))[y : y + 1])
+        return line([(f"  {text}", self.style_of("pack--heading"))], (), width, self.base_style)
 
     def draw_row(self, row: int, width: int, selected: bool, base: Style) -> Sequence[Strip]:
         assert self.contents is not None
-        shown = self.contents.rows[row]
+        content = self.contents.rows[row]
         bar: Part = ("▌" if selected else " ", self.style_of("row--bar"))
-        left, right = self._pack(row, shown, width) if isinstance(shown, Pack) else self._left(shown)
+        left, right = (
+            self._draw_pack(row, content, width) if isinstance(content, Pack) else self._draw_left_out(content)
+        )
         return (line([bar, *left], right, width, base),)
 
-    def _pack(self, row: int, pack: Pack, width: int) -> tuple[list[Part], list[Part]]:
+    def _draw_pack(self, row: int, pack: Pack, width: int) -> tuple[list[Part], list[Part]]:
         assert self.contents is not None
         left: list[Part] = [
             (f"{row + 1:>2} ", self.style_of("pack--number")),
@@ -186,35 +188,36 @@ class PackPanel(RowList):
         path = path_below(pack.title, pack.heading_path)
         left.append((f" › {path}" if path else "", self.style_of("pack--heading")))
         right: list[Part] = []
-        for text, cells, ink in zip(self._told(pack), self._columns(width), _STYLES, strict=True):
+        columns = zip(self._column_texts(pack), self._column_widths(width), _COLUMN_STYLES, strict=True)
+        for text, cells, name in columns:
             if cells:
                 pad = " " * (cells - cell_len(text))
-                right.append((f"  {pad}{text}" if ink == "row--faint" else f"  {text}{pad}", self.style_of(ink)))
-        right.append(self._tokens(self.contents.packed.result.costs[row]))
+                right.append((f"  {pad}{text}" if name == "row--faint" else f"  {text}{pad}", self.style_of(name)))
+        right.append(self._draw_tokens(self.contents.packed.result.costs[row]))
         return left, right
 
-    def _told(self, pack: Pack) -> tuple[str, str, str]:
+    def _column_texts(self, pack: Pack) -> tuple[str, str, str]:
         """Return the lines, the scope and the reason of a pack. A memory has neither lines nor scope."""
         if memory_id_of(pack.path) is not None:
-            return "", "", self._why(pack)
+            return "", "", self._reason(pack)
         cut = " […]" if pack.cut_above or pack.cut_below else ""
         lines = line_range(pack.line_start, pack.line_end, "–")
         if pack.place:
             lines = visible_line(format_location(pack.place, pack.line_start, pack.line_end, "–"))
-        return lines, pack.scope + cut, self._why(pack)
+        return lines, pack.scope + cut, self._reason(pack)
 
-    def _columns(self, width: int) -> tuple[int, int, int]:
+    def _column_widths(self, width: int) -> tuple[int, int, int]:
         """Return the width of each column in cells: its widest cell, or 0 where names would get no room."""
         assert self.contents is not None
-        told = [self._told(pack) for pack in self.contents.packed.result.packs]
-        lines, scope, why = (max(map(cell_len, column)) for column in zip(*told, strict=True))
+        texts = [self._column_texts(pack) for pack in self.contents.packed.result.packs]
+        lines, scope, why = (max(map(cell_len, column)) for column in zip(*texts, strict=True))
         room = width - 4 - 9 - (lines + scope + why + 6)
-        same = len({scope for _, scope, _ in told if scope}) == 1
-        if room < (_NAME if same else _MIN_NAME):
+        is_uniform = len({scope for _, scope, _ in texts if scope}) == 1
+        if room < (_NAME_CELLS if is_uniform else _MIN_NAME_CELLS):
             room, scope = room + scope + 2, 0
-        return lines, scope, why if room >= _MIN_NAME else 0
+        return lines, scope, why if room >= _MIN_NAME_CELLS else 0
 
-    def _why(self, pack: Pack) -> str:
+    def _reason(self, pack: Pack) -> str:
         """Return the reason for a pack, with its number of marks or further hits: `marked`, `2 marks`, `hit 3 +1`."""
         assert self.contents is not None
         marks = len(self.contents.marked.intersection(pack.fragment_ids))
@@ -225,16 +228,16 @@ class PackPanel(RowList):
             return ""
         return f"hit {ranks[0]}" if len(ranks) == 1 else f"hit {ranks[0]} +{len(ranks) - 1}"
 
-    def _left(self, left: Left) -> tuple[list[Part], list[Part]]:
-        told: list[Part] = [
+    def _draw_left_out(self, row: LeftOutRow) -> tuple[list[Part], list[Part]]:
+        parts: list[Part] = [
             (" – ", self.style_of("pack--number")),
-            (visible_line(left.reason), self.style_of("pack--out")),
-            (f" · {visible_line(left.path)}", self.style_of("pack--heading")),
+            (visible_line(row.reason), self.style_of("pack--out")),
+            (f" · {visible_line(row.path)}", self.style_of("pack--heading")),
         ]
-        lines = line_range(left.line_start, left.line_end, "–") if left.line_start else ""
-        return told, [(f"{lines:>9}", self.style_of("row--faint")), self._tokens(left.tokens)]
+        lines = line_range(row.line_start, row.line_end, "–") if row.line_start else ""
+        return parts, [(f"{lines:>9}", self.style_of("row--faint")), self._draw_tokens(row.tokens)]
 
-    def _tokens(self, tokens: int) -> Part:
+    def _draw_tokens(self, tokens: int) -> Part:
         text = f"{tokens:,}t"
         return f"{' ' * max(1, 8 - cell_len(text))}{text} ", self.style_of("row--faint")
 
@@ -274,8 +277,8 @@ class BudgetDialog(Dialog[TypedBudget]):
     DEFAULT_CSS = """
     BudgetDialog {
         & > .box { max-width: 60; }
-        #told { color: $text-soft; height: auto; margin-top: 1; }
-        #told.-wrong { color: $warning; }
+        #message { color: $text-soft; height: auto; margin-top: 1; }
+        #message.-wrong { color: $warning; }
     }
     """
 
@@ -292,7 +295,7 @@ class BudgetDialog(Dialog[TypedBudget]):
                 f"{key_sign('dialog-leave')} close",
             )
             yield Field(str(self._budget), select_on_focus=True)
-            yield Static(Content("A number of tokens, such as 4000 or 4k."), id="told")
+            yield Static(Content("A number of tokens, such as 4000 or 4k."), id="message")
 
     def action_take(self, copying: bool) -> None:
         """Close the dialog with the typed budget, or show why it is not valid."""
@@ -300,6 +303,6 @@ class BudgetDialog(Dialog[TypedBudget]):
         if isinstance(typed, int):
             self.dismiss(TypedBudget(typed, copying))
         else:
-            told = self.query_one("#told", Static)
-            told.set_class(True, "-wrong")
-            told.update(Content(typed))
+            message = self.query_one("#message", Static)
+            message.set_class(True, "-wrong")
+            message.update(Content(typed))

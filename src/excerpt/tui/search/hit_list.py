@@ -32,7 +32,7 @@ _INDENT = 6
 """Cells before the title: cursor, rank, sign."""
 _BELOW_INDENT = 2
 """Extra indent, in cells, of a fragment below the best one of its note."""
-_AGES_FROM = 40
+_MIN_CELLS_FOR_AGES = 40
 """Narrowest row, in cells, that shows ages."""
 
 
@@ -51,11 +51,11 @@ class HitRow:
     folder: str = ""
 
 
-def rows_of(hits: Sequence[Hit], opened: Collection[str] = ()) -> tuple[HitRow, ...]:
+def group_hits(hits: Sequence[Hit], unfolded: Collection[str] = ()) -> tuple[HitRow, ...]:
     """Return hits and memories as rows, with the fragments of a note grouped under its best one.
 
-    At most `BELOW` fragments are listed under the best one, or all if the path of the note is in `opened`. Notes are in
-    the order of their best hits.
+    At most `BELOW` fragments are listed under the best one, or all if the path of the note is in `unfolded`. Notes are
+    in the order of their best hits.
     """
     groups: dict[str, list[tuple[Hit, int]]] = {}
     rank = 0
@@ -63,35 +63,35 @@ def rows_of(hits: Sequence[Hit], opened: Collection[str] = ()) -> tuple[HitRow, 
         memory = is_memory(hit)
         rank += not memory
         groups.setdefault(hit.fragment.id if memory else hit.fragment.path, []).append((hit, 0 if memory else rank))
-    folders = folders_of(hits)
+    folders = distinguishing_folders(hits)
     rows: list[HitRow] = []
     for path, group in groups.items():
-        shown = group if path in opened else group[: 1 + BELOW]
-        for at, (hit, number) in enumerate(shown, start=1):
-            more = len(group) - at if at == len(shown) else 0
-            rows.append(HitRow(hit, number, at > 1, more, folders.get(path, "")))
+        listed = group if path in unfolded else group[: 1 + BELOW]
+        for position, (hit, hit_rank) in enumerate(listed, start=1):
+            folded = len(group) - position if position == len(listed) else 0
+            rows.append(HitRow(hit, hit_rank, position > 1, folded, folders.get(path, "")))
     return tuple(rows)
 
 
-def folders_of(hits: Sequence[Hit]) -> Mapping[str, str]:
+def distinguishing_folders(hits: Sequence[Hit]) -> Mapping[str, str]:
     """Return, by path, the names that distinguish listed notes of the same title.
 
     The name is the folder, or the path if two of them are in the same folder.
     """
-    alike: dict[str, dict[str, str]] = {}
+    folders_by_title: dict[str, dict[str, str]] = {}
     for hit in hits:
         if not is_memory(hit):
             path = hit.fragment.path
-            alike.setdefault(hit.fragment.title.casefold(), {})[path] = path.rpartition("/")[0]
-    told: dict[str, str] = {}
-    for folders in alike.values():
+            folders_by_title.setdefault(hit.fragment.title.casefold(), {})[path] = path.rpartition("/")[0]
+    names: dict[str, str] = {}
+    for folders in folders_by_title.values():
         if len(folders) > 1:
-            every = list(folders.values())
-            told.update((path, path if every.count(folder) > 1 else folder) for path, folder in folders.items())
-    return told
+            folder_names = list(folders.values())
+            names.update((path, path if folder_names.count(folder) > 1 else folder) for path, folder in folders.items())
+    return names
 
 
-def stop_words_of(hits: Sequence[Hit]) -> frozenset[str]:
+def matched_stop_words(hits: Sequence[Hit]) -> frozenset[str]:
     """Return the stop words among the matched words; none if only stop words matched."""
     if not hits:
         return frozenset()
@@ -107,17 +107,17 @@ def stop_words_of(hits: Sequence[Hit]) -> frozenset[str]:
     return stop_words_among(matched, languages)
 
 
-def followed(selected: Hit, hits: Sequence[Hit]) -> Hit | None:
+def find_successor(selected: Hit, hits: Sequence[Hit]) -> Hit | None:
     """Return the hit of the fragment that was selected, else the nearest one of its note, else None.
 
     An edited fragment has another id, so it is found by its line.
     """
-    was = selected.fragment
+    fragment = selected.fragment
     for hit in hits:
-        if hit.fragment.id == was.id:
+        if hit.fragment.id == fragment.id:
             return hit
-    of_note = (hit for hit in hits if hit.fragment.path == was.path)
-    return min(of_note, key=lambda hit: abs(hit.fragment.line_start - was.line_start), default=None)
+    note_hits = (hit for hit in hits if hit.fragment.path == fragment.path)
+    return min(note_hits, key=lambda hit: abs(hit.fragment.line_start - fragment.line_start), default=None)
 
 
 class HitList(RowList):
@@ -171,9 +171,9 @@ class HitList(RowList):
         self._tops: list[int] = [0]
         self._top_score = 0.0
         self._stop_words: frozenset[str] = frozenset()
-        self._opened: frozenset[str] = frozenset()
+        self._unfolded: frozenset[str] = frozenset()
         # Until the user moves, the best hit is selected, also when it changes.
-        self._chosen = False
+        self._has_moved = False
 
     @property
     def row_count(self) -> int:
@@ -191,63 +191,65 @@ class HitList(RowList):
 
     # --- rows and folding ---------------------------------------------------------------------------------------------
 
-    def show(self, hits: tuple[Hit, ...], *, again: bool) -> None:
-        """Show these hits; `again` says that they answer the same query as the ones before.
+    def show(self, hits: tuple[Hit, ...], *, is_repeat: bool) -> None:
+        """Show these hits; `is_repeat` says that they answer the same query as the ones before.
 
         Then a hit that the user selected stays selected at the same place on the screen; if it is gone, the nearest
         fragment of its note is selected, else the same row. If the user has not moved, the new best hit is selected.
         """
-        self._chosen = self._chosen and again
-        self._opened = self._opened if again else frozenset()
-        self.hits, self._stop_words = hits, stop_words_of(hits)
+        self._has_moved = self._has_moved and is_repeat
+        self._unfolded = self._unfolded if is_repeat else frozenset()
+        self.hits, self._stop_words = hits, matched_stop_words(hits)
         selected = self.selected
-        if selected is not None and self._chosen:
-            hit = followed(selected, hits)
+        if selected is not None and self._has_moved:
+            hit = find_successor(selected, hits)
             if hit is not None:
-                self._list(hit.fragment.id)
+                self._list_fragment(hit.fragment.id)
             else:
-                self._list_rows(rows_of(hits, self._opened), self.cursor)
+                self._list_rows(group_hits(hits, self._unfolded), self.cursor)
             return
-        rows = rows_of(hits, self._opened)
-        self._list_rows(rows, next((at for at, row in enumerate(rows) if row.rank), 0))
+        rows = group_hits(hits, self._unfolded)
+        self._list_rows(rows, next((index for index, row in enumerate(rows) if row.rank), 0))
         self.scroll_to(y=0, animate=False, force=True)
 
-    def _list(self, fragment_id: str) -> None:
+    def _list_fragment(self, fragment_id: str) -> None:
         """List the rows with the current folding, and select a fragment.
 
         If the fragment is folded, its note is unfolded.
         """
-        rows = rows_of(self.hits, self._opened)
-        place = next((at for at, row in enumerate(rows) if row.hit.fragment.id == fragment_id), None)
-        if place is None:
-            self._opened |= {hit.fragment.path for hit in self.hits if hit.fragment.id == fragment_id}
-            rows = rows_of(self.hits, self._opened)
-            place = next(at for at, row in enumerate(rows) if row.hit.fragment.id == fragment_id)
-        self._list_rows(rows, place)
+        rows = group_hits(self.hits, self._unfolded)
+        index = next((number for number, row in enumerate(rows) if row.hit.fragment.id == fragment_id), None)
+        if index is None:
+            self._unfolded |= {hit.fragment.path for hit in self.hits if hit.fragment.id == fragment_id}
+            rows = group_hits(self.hits, self._unfolded)
+            index = next(number for number, row in enumerate(rows) if row.hit.fragment.id == fragment_id)
+        self._list_rows(rows, index)
 
     def _list_rows(self, rows: tuple[HitRow, ...], cursor: int) -> None:
         in_view = self.top_of(self.cursor) - self.scroll_offset.y
         top_score = max((row.hit.score for row in rows if row.rank), default=0.0)
-        kept = 0
+        unchanged = 0
         if top_score == self._top_score:
-            kept = sum(1 for _ in takewhile(lambda pair: _is_same(*pair), zip(self.rows, rows, strict=False)))
+            unchanged = sum(
+                1 for _ in takewhile(lambda pair: _is_drawn_alike(*pair), zip(self.rows, rows, strict=False))
+            )
         self.rows, self._top_score = rows, top_score
         self._tops = list(accumulate((3 if row.more else 2 for row in rows), initial=0))
-        self.rows_changed(cursor, kept)
-        if self._chosen and self.top_of(self.cursor) - self.scroll_offset.y != in_view:
+        self.rows_changed(cursor, unchanged)
+        if self._has_moved and self.top_of(self.cursor) - self.scroll_offset.y != in_view:
             self.scroll_to(y=self.top_of(self.cursor) - in_view, animate=False, force=True)
 
     def watch_cursor(self, old: int, new: int) -> None:
-        self._chosen = True
+        self._has_moved = True
         super().watch_cursor(old, new)
         if new == self.row_count - 1:
             self.post_message(self.EndReached())
 
     def watch_marked(self, old: frozenset[str], new: frozenset[str]) -> None:
         changed = old ^ new
-        for at, row in enumerate(self.rows):
+        for index, row in enumerate(self.rows):
             if row.hit.fragment.id in changed:
-                self.redraw_row(at)
+                self.redraw_row(index)
 
     def watch_packed(self, old: frozenset[str], new: frozenset[str]) -> None:
         self.watch_marked(old, new)
@@ -257,18 +259,18 @@ class HitList(RowList):
 
     # --- selection, keys, mouse ---------------------------------------------------------------------------------------
 
-    def go_to(self, fragment_id: str) -> None:
+    def select_fragment(self, fragment_id: str) -> None:
         """Select a fragment if it is in the list, folded or not."""
-        at = next((at for at, row in enumerate(self.rows) if row.hit.fragment.id == fragment_id), None)
-        if at is not None:
-            self.cursor = at
+        index = next((index for index, row in enumerate(self.rows) if row.hit.fragment.id == fragment_id), None)
+        if index is not None:
+            self.cursor = index
         elif any(hit.fragment.id == fragment_id for hit in self.hits):
-            self._list(fragment_id)
-            self._select(self.cursor)
+            self._list_fragment(fragment_id)
+            self._post_moved(self.cursor)
 
-    def _select(self, row: int) -> None:
+    def _post_moved(self, row: int) -> None:
         """Post `Moved` for a selection after the rows have changed, when the row number may be the same as before."""
-        self._chosen = True
+        self._has_moved = True
         self.post_message(self.Moved(self, row))
 
     def action_unfold(self) -> None:
@@ -277,8 +279,8 @@ class HitList(RowList):
             self._unfold(self.cursor)
 
     def _unfold(self, row: int) -> None:
-        self._opened |= {self.rows[row].hit.fragment.path}
-        self._list(self.rows[self.cursor].hit.fragment.id)
+        self._unfolded |= {self.rows[row].hit.fragment.path}
+        self._list_fragment(self.rows[self.cursor].hit.fragment.id)
 
     def action_fold(self) -> None:
         """Fold the fragments of the selected note; if they are folded already, select its best one."""
@@ -287,21 +289,21 @@ class HitList(RowList):
         best, path = self.cursor, self.rows[self.cursor].hit.fragment.path
         while self.rows[best].below:
             best -= 1
-        if path not in self._opened:
+        if path not in self._unfolded:
             self.cursor = best
             return
-        self._opened -= {path}
+        self._unfolded -= {path}
         if self.cursor - best <= BELOW:
-            self._list(self.rows[self.cursor].hit.fragment.id)
+            self._list_fragment(self.rows[self.cursor].hit.fragment.id)
         else:
-            self._list(self.rows[best].hit.fragment.id)
-            self._select(best)
+            self._list_fragment(self.rows[best].hit.fragment.id)
+            self._post_moved(best)
 
     def on_click(self, event: events.Click) -> None:
         """Select the row; on the mark toggle it, on a "more" line unfold, on a double click open the editor."""
-        at = event.y + self.scroll_offset.y
-        row = self.row_at(at)
-        if row < self.row_count and at - self.top_of(row) == self.ROW_HEIGHT:
+        line_number = event.y + self.scroll_offset.y
+        row = self.row_at(line_number)
+        if row < self.row_count and line_number - self.top_of(row) == self.ROW_HEIGHT:
             self._unfold(row)
             return
         super().on_click(event)
@@ -313,23 +315,26 @@ class HitList(RowList):
     # --- drawing ------------------------------------------------------------------------------------------------------
 
     def draw_row(self, row: int, width: int, selected: bool, base: Style) -> Sequence[Strip]:
-        one = self.rows[row]
-        hit = one.hit
+        hit_row = self.rows[row]
+        hit = hit_row.hit
         bar: Part = ("▌" if selected else " ", self.style_of("row--bar"))
-        indent = _INDENT + (_BELOW_INDENT if one.below else 0)
-        right = self._figures(one, width)
-        left = [bar, *self._rank(one), (" " * (indent - _INDENT), Style.null())]
-        left += self._names(one, width - cells_of(left) - cells_of(right) - 1)
-        text, matches = _snippet(hit, self._lit(hit.fragment.text, hit.spans), width - indent)
+        indent = _INDENT + (_BELOW_INDENT if hit_row.below else 0)
+        right = self._draw_figures(hit_row, width)
+        left = [bar, *self._draw_rank(hit_row), (" " * (indent - _INDENT), Style.null())]
+        left += self._draw_names(hit_row, width - cells_of(left) - cells_of(right) - 1)
+        text, matches = _snippet(hit, self._highlighted(hit.fragment.text, hit.spans), width - indent)
         second: list[Part] = [bar, (" " * (indent - 1), Style.null())]
         second.extend(parts_with_matches(text, matches, self.style_of("hit--heading"), self.style_of("row--match")))
         lines = [line(left, right, width, base), line(second, (), width, base)]
-        if one.more:
-            folded = (f"{' ' * (_INDENT + _BELOW_INDENT)}▸ {one.more} more in this note", self.style_of("row--faint"))
+        if hit_row.more:
+            folded = (
+                f"{' ' * (_INDENT + _BELOW_INDENT)}▸ {hit_row.more} more in this note",
+                self.style_of("row--faint"),
+            )
             lines.append(line((folded,), (), width, self.base_style))
         return lines
 
-    def _rank(self, row: HitRow) -> list[Part]:
+    def _draw_rank(self, row: HitRow) -> list[Part]:
         """Return the rank, or the sign of a memory, and the sign for marked, packed or remembered."""
         fragment_id = row.hit.fragment.id
         memory = ("◆", self.style_of("hit--memory"))
@@ -343,19 +348,19 @@ class HitList(RowList):
         rank = (f"{row.rank:>2} ", self.style_of("hit--rank")) if row.rank else (f"{memory[0]:>2} ", memory[1])
         return [rank, sign, (" ", Style.null())]
 
-    def _names(self, row: HitRow, cells: int) -> list[Part]:
+    def _draw_names(self, row: HitRow, cells: int) -> list[Part]:
         """Return the kind of an attachment and the names of the hit; for a memory its title and source."""
         hit = row.hit
         if is_memory(hit):
-            parts = (visible_line(hit.fragment.title), "hit--title"), (_of_memory(hit.fragment), "hit--heading")
+            parts = (visible_line(hit.fragment.title), "hit--title"), (_memory_source(hit.fragment), "hit--heading")
             return [(text, self.style_of(name)) for text, name in parts]
-        names = [(text, self._lit(text, spans)) for text, spans in names_of(hit)]
+        names = [(text, self._highlighted(text, spans)) for text, spans in names_of(hit)]
         if hit.fragment.kind and not row.below:
             kind = (f"{visible_line(hit.fragment.kind)} ", self.style_of("hit--memory"))
-            return [kind, *self._names_of(row, names, cells - cells_of([kind]))]
-        return self._names_of(row, names, cells)
+            return [kind, *self._draw_note_names(row, names, cells - cells_of([kind]))]
+        return self._draw_note_names(row, names, cells)
 
-    def _names_of(self, row: HitRow, names: list[tuple[str, list[Span]]], cells: int) -> list[Part]:
+    def _draw_note_names(self, row: HitRow, names: list[tuple[str, list[Span]]], cells: int) -> list[Part]:
         """Return the title, the folder if needed to distinguish the note, and the headings.
 
         A row below the best one of its note shows only the headings.
@@ -369,41 +374,41 @@ class HitList(RowList):
         folder = [(f" in {elided((visible_line(row.folder), ()), cells // 3)[0]}", soft)]
         if len(names) == 1:
             return [*name_parts(names, cells - cells_of(folder), title, soft, match), *folder]
-        named = [*name_parts(names[:1], (cells - cells_of(folder)) // 2, title, soft, match), *folder, (BETWEEN, soft)]
-        return [*named, *name_parts(names[1:], cells - cells_of(named), soft, soft, match)]
+        parts = [*name_parts(names[:1], (cells - cells_of(folder)) // 2, title, soft, match), *folder, (BETWEEN, soft)]
+        return [*parts, *name_parts(names[1:], cells - cells_of(parts), soft, soft, match)]
 
-    def _figures(self, row: HitRow, width: int) -> list[Part]:
+    def _draw_figures(self, row: HitRow, width: int) -> list[Part]:
         """Return the score as a bar relative to the top score, the token count and the age of the note."""
         hit, faint = row.hit, self.style_of("row--faint")
         # A query of filters alone ranks nothing, so no hit has a share.
         share = hit.score / self._top_score if row.rank and hit.confidence is not None and self._top_score else 0.0
         figures: list[Part] = [(f" {height_bar(share)}", self.style_of("hit--score"))]
         figures.append((f" {hit.fragment.tokens:>4,}t", faint))
-        if width >= _AGES_FROM:
+        if width >= _MIN_CELLS_FOR_AGES:
             figures.append((f" {age(hit.modified, time.time()) if hit.modified else '':>4} ", faint))
         return figures
 
-    def _lit(self, text: str, spans: Sequence[Span]) -> list[Span]:
+    def _highlighted(self, text: str, spans: Sequence[Span]) -> list[Span]:
         """Return the matched spans to highlight: those that are not stop words."""
         return [span for span in spans if text[span.start : span.end].casefold() not in self._stop_words]
 
 
-def _is_same(before: HitRow, now: HitRow) -> bool:
+def _is_drawn_alike(old: HitRow, new: HitRow) -> bool:
     """Return whether a row is drawn as before; hits are compared by identity, as their texts are long."""
-    return before.hit is now.hit and (before.rank, before.below, before.more, before.folder) == (
-        now.rank,
-        now.below,
-        now.more,
-        now.folder,
+    return old.hit is new.hit and (old.rank, old.below, old.more, old.folder) == (
+        new.rank,
+        new.below,
+        new.more,
+        new.folder,
     )
 
 
-def _of_memory(fragment: Fragment) -> str:
+def _memory_source(fragment: Fragment) -> str:
     """Return the source of a memory, without folders, and why it was kept."""
     if not fragment.heading_path:
         return ""
-    source, *why = fragment.heading_path
-    return BETWEEN + " · ".join((source.rpartition("/")[2], *why))
+    source, *reasons = fragment.heading_path
+    return BETWEEN + " · ".join((source.rpartition("/")[2], *reasons))
 
 
 def _snippet(hit: Hit, spans: Sequence[Span], cells: int) -> tuple[str, list[tuple[int, int]]]:

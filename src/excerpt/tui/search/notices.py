@@ -58,14 +58,16 @@ def _no_notes(vault: Path) -> EmptyState:
 def _reading(index: IndexState) -> EmptyState:
     progress = index.progress
     assert progress is not None
-    full = round(share_done(progress) * _GAUGE)
-    gauge = "█" * full + "░" * (_GAUGE - full)
+    filled = round(share_done(progress) * _GAUGE)
+    gauge = "█" * filled + "░" * (_GAUGE - filled)
     files = f"{progress.notes_done:,} of {counted(progress.notes_total, 'file')}"
     if index.paused:
         continues = f"“The index” among the commands ({key_sign('palette')}) continues it."
         return EmptyState("Reading the vault is paused", f"{gauge}\n{files}", continues)
-    told = " · ".join(part for part in (files, rate_words(index.pace, progress)) if part)
-    return EmptyState("Reading the vault", f"{gauge}\n{told}", "You can type already: notes read so far are searched.")
+    details = " · ".join(part for part in (files, rate_words(index.pace, progress)) if part)
+    return EmptyState(
+        "Reading the vault", f"{gauge}\n{details}", "You can type already: notes read so far are searched."
+    )
 
 
 def is_unanswered(result: Result | None) -> bool:
@@ -73,35 +75,39 @@ def is_unanswered(result: Result | None) -> bool:
     return result is not None and bool(result.hits) and result.confidence is Confidence.NOTHING
 
 
-def list_title(result: Result | None, meant: str, *, is_least: bool = False) -> str:
+def list_title(result: Result | None, correction: str, *, is_lower_bound: bool = False) -> str:
     """Return the title of the list, with the number of hits shown if more fragments match.
 
-    `is_least` marks the number of matches as a lower bound. `meant` is the suggested query, or "".
+    `is_lower_bound` marks the number of matches as a lower bound. `correction` is the suggested query, or "".
     """
     if result is None or not result.hits:
         return ""
     if is_unanswered(result):
-        rest = f"did you mean {escape(visible_line(meant))}? {key_sign('complete')} takes it" if meant else ""
-        return f"No note answers this; {rest or 'the nearest are below'}"
-    shown = len(result.hits)
-    more = "+" if is_least else ""
-    title = f"hits · {shown} of {result.matched:,}{more}" if result.matched > shown else "hits"
-    took_over = result.asked not in (Strategy.AUTO, result.strategy)
-    return f"{title} · {result.asked} found nothing" if took_over else title
+        offer = (
+            f"did you mean {escape(visible_line(correction))}? {key_sign('complete')} takes it" if correction else ""
+        )
+        return f"No note answers this; {offer or 'the nearest are below'}"
+    count = len(result.hits)
+    more = "+" if is_lower_bound else ""
+    title = f"hits · {count} of {result.matched:,}{more}" if result.matched > count else "hits"
+    is_fallback = result.asked not in (Strategy.AUTO, result.strategy)
+    return f"{title} · {result.asked} found nothing" if is_fallback else title
 
 
-def nothing_found(result: Result, building: str, meant: str) -> EmptyState:
+def no_hits_notice(result: Result, building: str, correction: str) -> EmptyState:
     """Return the text shown in place of the list if a search found nothing.
 
-    `building` is the progress of an index build, or "". `meant` is the suggested query, or "".
+    `building` is the progress of an index build, or "". `correction` is the suggested query, or "".
     """
     # Whatever strategy is requested, the engine tries the others before it finds nothing.
-    tried = "excerpt searched by words, proximity and meaning."
-    still = f" The index is still being built: {building}." if building else ""
+    attempts = "excerpt searched by words, proximity and meaning."
+    build_note = f" The index is still being built: {building}." if building else ""
     hint = "Try fewer or other words."
     if any(sign in result.query for sign in ':"#-'):
         hint = f"“Narrower and wider queries” among the commands ({key_sign('palette')}) has queries without it."
-    nothing = f"Nothing found for {result.query}"
-    if meant:
-        return EmptyState(f"Did you mean {meant}? {key_sign('edit')} takes it.", f"{nothing}. {tried}{still}", hint)
-    return EmptyState(nothing, tried + still, hint)
+    title = f"Nothing found for {result.query}"
+    if correction:
+        return EmptyState(
+            f"Did you mean {correction}? {key_sign('edit')} takes it.", f"{title}. {attempts}{build_note}", hint
+        )
+    return EmptyState(title, attempts + build_note, hint)

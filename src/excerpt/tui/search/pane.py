@@ -37,10 +37,10 @@ from excerpt.tui.messages import (
     RememberRequested,
 )
 from excerpt.tui.pack.bar import PackBar
-from excerpt.tui.pack.controller import PackController, mark_of, next_budget
+from excerpt.tui.pack.controller import PackController, mark_hit, next_budget
 from excerpt.tui.search.disabled import SearchState, SelectedRow, search_disabled
 from excerpt.tui.search.hit_list import HitList
-from excerpt.tui.search.notices import is_unanswered, list_title, nothing_found
+from excerpt.tui.search.notices import is_unanswered, list_title, no_hits_notice
 from excerpt.tui.search.query_bar import AnswerStatus, QueryBar, QueryMenu
 from excerpt.tui.search.query_history import QueryStore
 
@@ -52,19 +52,19 @@ if TYPE_CHECKING:
     from excerpt.tui.search.side_panel import SidePanel
     from excerpt.tui.search.strategies import Choice
 
-_AWAIT_HITS = ABOUT_HIT | {"move", "remember", "show_view"}
+_HIT_ACTIONS = ABOUT_HIT | {"move", "remember", "show_view"}
 """Actions on hits: pressed right after a letter, they wait for the answer to the whole query."""
 _BUSY_AFTER_SECONDS = 0.5
 """Seconds before a pending search is shown as such."""
 
-_OF_LIST = frozenset({"copy_fragment", "obsidian", "next_view", "enter_side"})
+_LIST_ACTIONS = frozenset({"copy_fragment", "obsidian", "next_view", "enter_side"})
 """Actions whose keys do nothing in the pack panel: they apply to the list and the side panel."""
 
-_TAKEN_BY_MENU = frozenset({"move", "mark", "edit", "back"})
+_MENU_ACTIONS = frozenset({"move", "mark", "edit", "back"})
 """Actions whose keys belong to the menu while it is open."""
 
 
-_MIN = 0.65
+_MIN_SIDE_SHARE = 0.65
 """Least share of the height for the side panel when it is below the list and shows no passage."""
 
 
@@ -104,7 +104,7 @@ class SearchPane(Vertical):
 
     strategy: var[Strategy] = var(Strategy.AUTO, init=False)
     result: var[Result | None] = var(None, init=False)
-    said: var[EmptyState] = var(EmptyState("Type to search."), init=False)
+    placeholder: var[EmptyState] = var(EmptyState("Type to search."), init=False)
     """Text shown in place of the list while there is no query."""
     share = SHARE
     """The list's share of the body, the same in all tabs."""
@@ -143,21 +143,21 @@ class SearchPane(Vertical):
             settings.pack,
             selected=lambda: self.selected,
             memories=self.memories.marked,
-            changed=self._show_pack,
-            built=self._pack_built,
-            failed=self._pack_failed,
-            keep=lambda kept: self.post_message(MarksChanged(kept)),
+            on_change=self._show_pack,
+            on_build=self._pack_built,
+            on_failure=self._pack_failed,
+            on_save=lambda marks: self.post_message(MarksChanged(marks)),
         )
         self._settings = settings
         self._engine = engine
         self._limit = settings.search.limit
-        self._early: list[Callable[[], Awaitable[object]]] = []
-        self._failed: EmptyState | None = None
+        self._pending_actions: list[Callable[[], Awaitable[object]]] = []
+        self._search_error: EmptyState | None = None
         self._busy = Pause(self.set_timer)
-        self._to_select = ""
-        self._meant = ""
-        self._copy_waits: bool | None = None
-        self._view_state = SearchState()
+        self._pending_selection = ""
+        self._correction = ""
+        self._pending_copy: bool | None = None
+        self._last_state = SearchState()
 
     def compose(self) -> ComposeResult:
         yield QueryBar(self._engine)
@@ -181,7 +181,7 @@ class SearchPane(Vertical):
         from excerpt.tui.search.side_panel import SidePanel
 
         self.side = SidePanel(self._engine, query=lambda: self.query_text, put=self._bar.put, id="side")
-        self.pack_panel = PackPanel(self.pack, self._decide, id="packed", classes="panel")
+        self.pack_panel = PackPanel(self.pack, self._apply_decision, id="packed", classes="panel")
         await self.query_one("#aside").mount(self.side, self.pack_panel)
         self.query_one(Split).show_context()
         self.is_populated = True
@@ -212,13 +212,13 @@ class SearchPane(Vertical):
         return self._hits.selected
 
     @property
-    def _acted_on(self) -> Hit | None:
+    def _target_hit(self) -> Hit | None:
         """The hit that keys apply to: the passage in the side panel while that has the focus, else the selected hit."""
         return self.side.passage if self.is_populated and self.side.has_focus_within else self.selected
 
     @property
-    def _memory_acted_on(self) -> Memory | None:
-        hit = self._acted_on
+    def _target_memory(self) -> Memory | None:
+        hit = self._target_hit
         return self.memories.memory_of(hit.fragment.id) if hit is not None else None
 
     @property
@@ -228,27 +228,27 @@ class SearchPane(Vertical):
     @property
     def is_up_to_date(self) -> bool:
         """Whether list and pack are up to date with the last requests."""
-        return not self._is_answering and self.pack.is_answered
+        return not self._is_searching and self.pack.is_answered
 
     # --- calls from the main screen -----------------------------------------------------------------------------------
 
     def use_settings(self, settings: Settings) -> None:
         """Use other settings from now on; only changed ones take effect, at once."""
-        before, self._settings = self._settings, settings
-        if before.search.strategy is not settings.search.strategy:
+        old, self._settings = self._settings, settings
+        if old.search.strategy is not settings.search.strategy:
             self.strategy = settings.search.strategy
-        self._decide(self.pack.use(settings.pack))
+        self._apply_decision(self.pack.use(settings.pack))
         if self.memories.use(settings.memory):
             self._showing_changed()
 
-    def restore(self, kept: SavedMarks) -> None:
+    def restore(self, saved_marks: SavedMarks) -> None:
         """Add the marks of an earlier session."""
-        self.pack.restore(kept)
+        self.pack.restore(saved_marks)
         self._show_choices()
 
-    async def keep_queries(self, keeper: QueryStore) -> None:
+    async def open_query_store(self, store: QueryStore) -> None:
         """Store queries from now on, and load the history."""
-        await self._bar.queries.keep(keeper)
+        await self._bar.queries.open_store(store)
 
     def index_changed(self) -> None:
         """Repeat the requests for all that is shown, because there is a newer index."""
@@ -260,7 +260,7 @@ class SearchPane(Vertical):
 
     def refresh_missing_marks(self) -> None:
         """Request marked fragments again that were missing: they may have been found elsewhere."""
-        if self.pack.packed is not None and self.pack.packed.gone:
+        if self.pack.packed is not None and self.pack.packed.missing:
             self._ask_pack()
 
     def recall(self) -> None:
@@ -269,29 +269,29 @@ class SearchPane(Vertical):
 
     @property
     def scope(self) -> Scope:
-        return self.pack.wanted.scope
+        return self.pack.pack_settings.scope
 
     @scope.setter
     def scope(self, scope: Scope) -> None:
-        self._decide(self.pack.want(scope=scope))
+        self._apply_decision(self.pack.change_settings(scope=scope))
 
     @property
     def budget(self) -> int:
-        return self.pack.wanted.budget
+        return self.pack.pack_settings.budget
 
     @budget.setter
     def budget(self, budget: int) -> None:
-        self._decide(self.pack.want(budget=budget))
+        self._apply_decision(self.pack.change_settings(budget=budget))
 
     @property
-    def form(self) -> Format:
-        return self.pack.wanted.format
+    def pack_format(self) -> Format:
+        return self.pack.pack_settings.format
 
-    @form.setter
-    def form(self, form: Format) -> None:
-        self._decide(self.pack.want(form=form))
+    @pack_format.setter
+    def pack_format(self, pack_format: Format) -> None:
+        self._apply_decision(self.pack.change_settings(pack_format=pack_format))
 
-    def watch_said(self) -> None:
+    def watch_placeholder(self) -> None:
         self._show_result()
 
     def watch_progress(self) -> None:
@@ -337,23 +337,23 @@ class SearchPane(Vertical):
         self._busy.stop()
         self._bar.status.busy = ""
 
-    def _end_search(self, failed: EmptyState | None = None) -> None:
+    def _end_search(self, error: EmptyState | None = None) -> None:
         self._stop_waiting()
-        self._early.clear()
-        self._failed = failed
+        self._pending_actions.clear()
+        self._search_error = error
 
     def _search_done(self, in_sight: int, result: Result) -> None:
         """Show an answer, even if a newer query is pending, and request the matches of hits below the visible rows."""
-        if not self._is_answering:
+        if not self._is_searching:
             self._stop_waiting()
-        self._failed = None
+        self._search_error = None
         self.result = result
         self.call_after_refresh(self._engine.drawn, self._engine.delivered)
         if len(result.hits) > in_sight:
             from excerpt.tui.questions import AskSpans
 
-            self._engine.ask(AskSpans(result), self._all_marked)
-        if not self._is_answering and self._early:
+            self._engine.ask(AskSpans(result), self._show_all_matches)
+        if not self._is_searching and self._pending_actions:
             self.app.call_later(self._act_on_answer)
 
     def _search_failed(self, failure: Failure) -> None:
@@ -363,62 +363,64 @@ class SearchPane(Vertical):
         self._show_result()
 
     @property
-    def _is_answering(self) -> bool:
+    def _is_searching(self) -> bool:
         return self._engine.waits("search")
 
-    def is_early(self, action: str) -> bool:
+    def has_to_wait(self, action: str) -> bool:
         """Return whether the action has to wait for hits that are not there yet."""
-        walks = action == "move" and (self.query_one("#aside").has_focus_within or self._bar.queries.walks)
+        moves_elsewhere = action == "move" and (
+            self.query_one("#aside").has_focus_within or self._bar.queries.is_in_history
+        )
         # While one action waits, later ones wait too, so that they run in order.
-        waits = self._is_answering or bool(self._early)
-        return action in _AWAIT_HITS and not walks and waits and self._engine.is_open
+        waits = self._is_searching or bool(self._pending_actions)
+        return action in _HIT_ACTIONS and not moves_elsewhere and waits and self._engine.is_open
 
     @property
     def is_opening(self) -> bool:
         """Return whether actions wait for an answer, or the query menu for its rows."""
-        return bool(self._early) or self._engine.waits("suggest")
+        return bool(self._pending_actions) or self._engine.waits("suggest")
 
-    def wait_with(self, act: Callable[[], Awaitable[object]]) -> None:
-        """Call `act` when the newest query is answered."""
-        self._early.append(act)
+    def run_when_answered(self, action: Callable[[], Awaitable[object]]) -> None:
+        """Call `action` when the newest query is answered."""
+        self._pending_actions.append(action)
 
     async def _act_on_answer(self) -> None:
-        acts, self._early = self._early, []
-        for act in acts:
-            await act()
+        actions, self._pending_actions = self._pending_actions, []
+        for action in actions:
+            await action()
 
-    def _all_marked(self, result: Result) -> None:
+    def _show_all_matches(self, result: Result) -> None:
         """Redraw the rows with the matches of all hits, and request the pack again.
 
         Of the visible rows, only fragments below the best one of their note change. A passage too long for the pack is
         cut to its matches, so the pack may change.
         """
         self.set_reactive(SearchPane.result, result)
-        self._show_rows(again=True)
+        self._show_rows(is_repeat=True)
         self._ask_pack()
 
     def watch_result(self, old: Result | None, new: Result | None) -> None:
         """Show the result, then update what depends on it."""
-        again = old is not None and new is not None and old.query == new.query
-        self._ask_what_was_meant()
+        is_repeat = old is not None and new is not None and old.query == new.query
+        self._ask_correction()
         self._show_result()
-        self._show_rows(again=again)
-        self._select_chosen()
+        self._show_rows(is_repeat=is_repeat)
+        self._apply_pending_selection()
         self.recall()
         self._ask_pack()
-        self._selection_changed(again=again)
+        self._selection_changed(is_repeat=is_repeat)
 
-    def _ask_what_was_meant(self) -> None:
+    def _ask_correction(self) -> None:
         """Request a corrected query if nothing answers this one, or if it looks as if it had a filter."""
         from excerpt.tui.questions import AskCorrection
 
-        result, self._meant = self.result, ""
+        result, self._correction = self.result, ""
         if result is not None and (result.hints or not result.hits or is_unanswered(result)):
-            self._engine.ask(AskCorrection(result.query), partial(self._show_meant, result))
+            self._engine.ask(AskCorrection(result.query), partial(self._show_correction, result))
 
-    def _show_meant(self, result: Result, meant: str) -> None:
-        if meant and self.result is not None and self.result.query == result.query:
-            self._meant = meant
+    def _show_correction(self, result: Result, correction: str) -> None:
+        if correction and self.result is not None and self.result.query == result.query:
+            self._correction = correction
             self._show_result()
             self._refresh_keys()
 
@@ -433,38 +435,38 @@ class SearchPane(Vertical):
         self._show_earlier()
         notice.display = not self._hits.display
         self._show_side()
-        found = self.query_one("#found")
-        found.set_class(is_unanswered(result), "-unanswered")
-        title = list_title(result, self._meant, is_least=not self._has_files)
-        if found.border_title != title:
+        frame = self.query_one("#found")
+        frame.set_class(is_unanswered(result), "-unanswered")
+        title = list_title(result, self._correction, is_lower_bound=not self._has_files)
+        if frame.border_title != title:
             # Setting the title redraws the whole pane.
-            found.border_title = title
-        bar.answered = result.query if result is not None and result.hits else ""
+            frame.border_title = title
+        bar.answered_query = result.query if result is not None and result.hits else ""
         if result is None:
             bar.status.answer = None
-            notice.said = self._failed or self.said
+            notice.said = self._search_error or self.placeholder
             return
         primary = None if result.confidence is None else result.strategy
         bar.status.answer = AnswerStatus(
-            primary, max(result.matched, len(result.hits)), result.confidence, is_least=not self._has_files
+            primary, max(result.matched, len(result.hits)), result.confidence, is_lower_bound=not self._has_files
         )
         if not result.hits:
-            notice.said = nothing_found(result, self.progress, self._meant)
+            notice.said = no_hits_notice(result, self.progress, self._correction)
 
     def _show_side(self) -> None:
         """Show the side panel if it has content; a map needs no query."""
-        asked_for_map = self.is_populated and self.side.view == "map" and self._split.context
-        self._split.context = bool(self._listed) or asked_for_map
+        shows_map = self.is_populated and self.side.view == "map" and self._split.context
+        self._split.context = bool(self._result_hits) or shows_map
 
     @property
-    def _listed(self) -> Sequence[Hit]:
+    def _result_hits(self) -> Sequence[Hit]:
         return self.result.hits if self.result is not None else ()
 
-    def _show_rows(self, *, again: bool) -> None:
+    def _show_rows(self, *, is_repeat: bool) -> None:
         """List the hits, with memories among them."""
         if self.result is None:
             self.memories.clear()
-        self._hits.show(self.memories.rows(self._listed), again=again)
+        self._hits.show(self.memories.rows(self._result_hits), is_repeat=is_repeat)
 
     # --- the selection ------------------------------------------------------------------------------------------------
 
@@ -473,7 +475,7 @@ class SearchPane(Vertical):
         """Request more hits, if there are more."""
         event.stop()
         result = self.result
-        if result is not None and len(result.hits) == self._limit < result.matched and not self._is_answering:
+        if result is not None and len(result.hits) == self._limit < result.matched and not self._is_searching:
             self._limit += self._settings.search.limit
             self.search()
 
@@ -486,33 +488,33 @@ class SearchPane(Vertical):
             event.stop()
             self._refresh_keys()
 
-    def _selection_changed(self, *, again: bool = False) -> None:
-        """Update what depends on the selected hit; `again` says that the same query was answered again."""
+    def _selection_changed(self, *, is_repeat: bool = False) -> None:
+        """Update what depends on the selected hit; `is_repeat` says that the same query was answered again."""
         if self.is_populated:
-            self._select_beside(again=again)
+            self._select_in_side(is_repeat=is_repeat)
         self.show_cost()
         self._refresh_keys()
 
-    def _select_beside(self, *, again: bool = False) -> None:
+    def _select_in_side(self, *, is_repeat: bool = False) -> None:
         hit = self.selected
-        self.side.select(hit, self.result, window_of_memory(hit), again=again)
+        self.side.select(hit, self.result, window_of_memory(hit), is_repeat=is_repeat)
 
-    def _memories_found(self, found: FoundMemories) -> None:
+    def _memories_found(self, answer: FoundMemories) -> None:
         listed = self.result is not None
-        changes = listed and bool(found.hits or self.memories.lists_any)
-        self.memories.take(found, listed=listed)
+        changes = listed and bool(answer.hits or self.memories.lists_any)
+        self.memories.take(answer, listed=listed)
         if changes:
             selected = self.selected
-            self._show_rows(again=True)
+            self._show_rows(is_repeat=True)
             if self.selected is not selected:
                 self._selection_changed()
-        self.memories.ask_badges(self._listed)
+        self.memories.ask_badges(self._result_hits)
         if self.pack.lacks_memories:
             self._ask_pack()
 
     def _showing_changed(self) -> None:
-        self._show_rows(again=True)
-        self.memories.ask_badges(self._listed)
+        self._show_rows(is_repeat=True)
+        self.memories.ask_badges(self._result_hits)
         self.recall()
         self._selection_changed()
 
@@ -525,9 +527,9 @@ class SearchPane(Vertical):
         self.pack.ask(self.result, self.strategy)
         self._show_earlier()
 
-    def _decide(self, decided: bool) -> None:
-        """Show a changed decision about the pack, if `decided`, and request the pack again."""
-        if decided:
+    def _apply_decision(self, is_changed: bool) -> None:
+        """Show a changed decision about the pack, if `is_changed`, and request the pack again."""
+        if is_changed:
             self._show_choices()
             self._ask_pack()
 
@@ -539,7 +541,7 @@ class SearchPane(Vertical):
         self._show_earlier()
         if self.is_populated:
             self.side.related.rows.marked = choices.marked
-        bar.wanted, bar.marked, bar.order = self.pack.wanted, len(choices.marks), self.pack.order
+        bar.pack_settings, bar.marked, bar.order = self.pack.pack_settings, len(choices.marks), self.pack.order
 
     def _show_earlier(self) -> None:
         """Show above the list how many marked fragments are not in it."""
@@ -547,9 +549,9 @@ class SearchPane(Vertical):
         line.display = count > 0 and self._hits.display
         if count:
             shows, drops = key_sign("show-earlier"), key_sign("drop-earlier")
-            told = f"● {count:,} marked earlier: {shows} shows, {drops} drops"
-            if line.content != told:
-                line.update(told)
+            text = f"● {count:,} marked earlier: {shows} shows, {drops} drops"
+            if line.content != text:
+                line.update(text)
 
     def show_cost(self) -> None:
         """Show the estimated cost of adding the selected fragment; the exact cost follows."""
@@ -563,7 +565,7 @@ class SearchPane(Vertical):
         bar.pack, bar.cost = packed.result if packed is not None else None, self.pack.cost
         if self.is_populated:
             packs = packed.result.packs if packed is not None else ()
-            self.side.show_packed(tuple((one.path, one.line_start, one.line_end) for one in packs))
+            self.side.show_packed(tuple((pack.path, pack.line_start, pack.line_end) for pack in packs))
             if self.pack_panel.display:
                 self._show_contents()
         self._refresh_keys()
@@ -579,60 +581,60 @@ class SearchPane(Vertical):
         self.pack_panel.contents = contents
 
     def _pack_built(self) -> None:
-        if self._copy_waits is not None and not self._is_answering:
-            self._copy(to_file=self._copy_waits)
-        if new := self.pack.newly_missing():
-            self.notify(f"{new} marked fragment{' is' if new == 1 else 's are'} no longer in the vault.")
+        if self._pending_copy is not None and not self._is_searching:
+            self._copy(to_file=self._pending_copy)
+        if count := self.pack.newly_missing():
+            self.notify(f"{count} marked fragment{' is' if count == 1 else 's are'} no longer in the vault.")
 
     def _pack_failed(self) -> None:
-        self._copy_waits = None
+        self._pending_copy = None
 
     @on(HitList.MarkClicked)
     def _mark_clicked(self, event: HitList.MarkClicked) -> None:
         event.stop()
         self._toggle_selected(0)
 
-    def _toggle_selected(self, move_on: int) -> None:
+    def _toggle_selected(self, rows: int) -> None:
         hit = self.selected
         if hit is not None:
-            self._decide(self.pack.toggle(mark_of(hit)))
-            self._hits.move(move_on)
+            self._apply_decision(self.pack.toggle(mark_hit(hit)))
+            self._hits.move(rows)
 
     def action_mark(self) -> None:
         """Toggle the mark of the current passage; in lists the cursor moves on."""
         if not self.side.has_focus_within:
             self._toggle_selected(1)
         elif (hit := self.side.passage) is not None:
-            self._decide(self.pack.toggle(mark_of(hit)))
+            self._apply_decision(self.pack.toggle(mark_hit(hit)))
             if self.side.view == "related":
                 self.side.move(1)
 
     def action_clear_marks(self) -> None:
-        self._decide(self.pack.decide(self.pack.choices.unmarked()))
+        self._apply_decision(self.pack.decide(self.pack.choices.without_marks()))
 
     def action_undo(self) -> None:
         if not self.pack.can_undo:
             self.notify("Nothing to undo.")
-        self._decide(self.pack.undo())
+        self._apply_decision(self.pack.undo())
 
     def action_redo(self) -> None:
         if not self.pack.can_redo:
             self.notify("Nothing to redo.")
-        self._decide(self.pack.redo())
+        self._apply_decision(self.pack.redo())
 
     def action_show_earlier(self) -> None:
         """Mark again what was marked in an earlier session, and show the pack."""
         if not self.pack.earlier:
             self.notify("No earlier marks are outside the list.")
             return
-        self._decide(self.pack.restore_marks())
+        self._apply_decision(self.pack.restore_marks())
         if not self.pack_panel.has_focus:
             self.action_panel()
 
     def action_drop_earlier(self) -> None:
         if not self.pack.earlier:
             self.notify("No earlier marks are outside the list.")
-        self._decide(self.pack.drop_earlier())
+        self._apply_decision(self.pack.drop_earlier())
 
     def action_type_budget(self) -> None:
         """Open a dialog to type the budget."""
@@ -647,16 +649,16 @@ class SearchPane(Vertical):
         self.app.push_screen(BudgetDialog(self.budget), answered)
 
     def action_order(self) -> None:
-        self._decide(self.pack.decide(self.pack.choices.next_order(self.pack.query)))
+        self._apply_decision(self.pack.decide(self.pack.choices.with_next_order(self.pack.query)))
 
     def action_scope(self) -> None:
-        self._decide(self.pack.next_scope())
+        self._apply_decision(self.pack.next_scope())
 
     def action_format(self) -> None:
-        self._decide(self.pack.next_format())
+        self._apply_decision(self.pack.next_format())
 
     def action_budget(self, steps: int) -> None:
-        self._decide(self.pack.want(budget=next_budget(self.budget, steps)))
+        self._apply_decision(self.pack.change_settings(budget=next_budget(self.budget, steps)))
 
     def action_copy_pack(self) -> None:
         """Copy the pack of the newest query; if it is still being built, as soon as it is ready."""
@@ -666,14 +668,14 @@ class SearchPane(Vertical):
         self._copy(to_file=True)
 
     def _copy(self, *, to_file: bool) -> None:
-        self._copy_waits = None if self.is_up_to_date else to_file
-        if self._copy_waits is not None:
+        self._pending_copy = None if self.is_up_to_date else to_file
+        if self._pending_copy is not None:
             return
-        wanted = self.pack.to_copy(to_file=to_file)
-        if wanted is None:
+        request = self.pack.copy_request(to_file=to_file)
+        if request is None:
             self.notify("Nothing to copy: the pack is empty.", severity="warning")
         else:
-            self.post_message(wanted)
+            self.post_message(request)
 
     def action_remember_pack(self) -> None:
         """Remember the pack as it would be copied; it names its sources itself."""
@@ -697,27 +699,27 @@ class SearchPane(Vertical):
 
     def _close_pack(self) -> bool:
         """Close the pack panel and give its focus to the list; return False if it was closed already."""
-        is_open, had_focus = self._split.panel, self.pack_panel.has_focus
+        was_open, had_focus = self._split.panel, self.pack_panel.has_focus
         self.pack_panel.remove_class("-open")
         self._split.panel = False
         if had_focus:
             self._focus_list()
-        return is_open
+        return was_open
 
-    def _show_row_of_pack(self) -> None:
+    def _preview_panel_row(self) -> None:
         """Show the fragment of the panel's row in the preview, in place of the panel if there is no room for both."""
         panel, rows = self.pack_panel, self._hits
         row, pack = panel.selected, panel.selected_pack
         if row is None:
             return
-        wanted = (pack.entry.fragment_id,) if pack is not None else row.fragment_ids
-        if not wanted or not row.line_start:
-            self.notify("That text is no longer in the vault." if wanted else "It is no longer among the hits.")
+        fragment_ids = (pack.entry.fragment_id,) if pack is not None else row.fragment_ids
+        if not fragment_ids or not row.line_start:
+            self.notify("That text is no longer in the vault." if fragment_ids else "It is no longer among the hits.")
             return
         spans = {mark.fragment: mark.spans for mark in self.pack.choices.marks}
         spans.update((hit.fragment.id, hit.spans) for hit in rows.hits)
-        fragment_id = next((each for each in wanted if each in spans), wanted[0])
-        rows.go_to(fragment_id)
+        fragment_id = next((each for each in fragment_ids if each in spans), fragment_ids[0])
+        rows.select_fragment(fragment_id)
         window = self.memories.window_of(fragment_id)
         if window is not None:
             self.side.show_memory(window)
@@ -725,7 +727,7 @@ class SearchPane(Vertical):
             self.side.show_location(Location(fragment_id, "", 0, tuple(spans.get(fragment_id, ()))))
         if not self.side.display:
             self._close_pack()
-            self._bring_up_side()
+            self._focus_side()
 
     def _remember_passage(self) -> None:
         """Remember the passage selected in the pack panel, with the text that the scope added."""
@@ -748,17 +750,17 @@ class SearchPane(Vertical):
         """
         from excerpt.tui.search.side_panel import PanelView
 
-        seen = self.side.display and self.side.view == view
-        if seen and self._in_place:
-            self._leave_side()
+        is_shown = self.side.display and self.side.view == view
+        if is_shown and self._replaces_list:
+            self._return_to_list()
             return
-        self.side.view = PanelView.PASSAGE if seen else PanelView(view)
+        self.side.view = PanelView.PASSAGE if is_shown else PanelView(view)
         self._split.context = True
         if not self.side.display:
             self._close_pack()
             self._split.asked = True
         if self.side.view in (PanelView.RELATED, PanelView.MAP):
-            self.screen.set_focus(self.side.to_focus)
+            self.screen.set_focus(self.side.focus_target)
 
     def action_next_view(self) -> None:
         """Show the next view. If the side panel is hidden, show it, in place of the list if necessary."""
@@ -766,25 +768,25 @@ class SearchPane(Vertical):
             self.side.next_view()
         else:
             self._close_pack()
-            self._bring_up_side()
+            self._focus_side()
 
     def action_enter_side(self) -> None:
         """Focus the side panel; if it shows the passage, move to the next link."""
-        self._bring_up_side()
+        self._focus_side()
         if self.side.view == "passage":
             self.side.preview.action_next_link()
 
-    def _bring_up_side(self) -> None:
+    def _focus_side(self) -> None:
         """Show and focus the side panel."""
         self._split.asked = True
-        self.screen.set_focus(self.side.to_focus)
+        self.screen.set_focus(self.side.focus_target)
 
     @property
-    def _in_place(self) -> bool:
+    def _replaces_list(self) -> bool:
         """Whether the side panel is shown in place of the list."""
         return self._split.shown.context and not self._split.shown.first
 
-    def _leave_side(self) -> None:
+    def _return_to_list(self) -> None:
         """Focus the list, and show it again if the side panel took its place."""
         self._split.asked = False
         self._focus_list()
@@ -795,10 +797,10 @@ class SearchPane(Vertical):
     def action_scroll_view(self, pages: int) -> None:
         self.side.scroll_pages(pages)
 
-    def on_side_panel_passed(self) -> None:
+    def on_side_panel_content_changed(self) -> None:
         """Adapt the layout and the keys to the passage or view that the side panel shows now."""
         # Why, related notes and map need more room below the list than a passage.
-        self._split.least = 0.0 if self.side.view == "passage" else _MIN
+        self._split.least = 0.0 if self.side.view == "passage" else _MIN_SIDE_SHARE
         self._refresh_keys()
 
     # --- one fragment or memory ---------------------------------------------------------------------------------------
@@ -806,17 +808,17 @@ class SearchPane(Vertical):
     @on(EditRequested)
     @on(CopyRequested)
     @on(RememberRequested)
-    def _something_done(self) -> None:
+    def _note_used_query(self) -> None:
         """Add the query to the history, because its hits were used."""
         self._bar.note_query()
 
     def action_copy_fragment(self) -> None:
         """Copy the current passage, or the lines picked in it."""
-        hit = self._acted_on
+        hit = self._target_hit
         lines = self.side.pop_picked_lines() if self.side.has_focus_within else None
         if lines is not None and hit is not None:
-            named = lines_named(lines.line_start, lines.line_end, "–").capitalize()
-            self.post_message(CopyRequested(lines.text, named, None, ((lines.path, hit.fragment.id),)))
+            label = lines_named(lines.line_start, lines.line_end, "–").capitalize()
+            self.post_message(CopyRequested(lines.text, label, None, ((lines.path, hit.fragment.id),)))
         elif hit is not None:
             fragment = hit.fragment
             notes = () if is_memory(hit) else ((fragment.path, fragment.id),)
@@ -824,9 +826,9 @@ class SearchPane(Vertical):
 
     def action_edit(self) -> None:
         """Do what enter does in the focused panel, else open the current note, or use the corrected query."""
-        hit, memory = self._acted_on, self._memory_acted_on
+        hit, memory = self._target_hit, self._target_memory
         if self.pack_panel.has_focus:
-            self._show_row_of_pack()
+            self._preview_panel_row()
         elif self.side.has_focus_within and self.side.enter():
             return
         elif memory is not None:
@@ -836,15 +838,15 @@ class SearchPane(Vertical):
                 source = memory.source
                 self.post_message(EditRequested(source.path, max(source.line_start, 1), place=source.place))
         elif hit is not None:
-            picked = self.side.preview.picked if self.side.has_focus_within else None
-            line = picked.first if picked is not None else hit.fragment.line_start
+            picked_lines = self.side.preview.picked_lines if self.side.has_focus_within else None
+            line = picked_lines.first if picked_lines is not None else hit.fragment.line_start
             self.post_message(EditRequested(hit.fragment.path, line, hit.fragment.id, place=hit.fragment.place))
-        elif self._meant:
-            self._bar.put(self._meant)
+        elif self._correction:
+            self._bar.put(self._correction)
 
     def action_obsidian(self) -> None:
         """Open the current note in Obsidian."""
-        hit = self._acted_on
+        hit = self._target_hit
         if hit is not None:
             fragment = hit.fragment
             self.post_message(ObsidianRequested(fragment.path, fragment.heading_path, fragment.id))
@@ -853,21 +855,21 @@ class SearchPane(Vertical):
         """Remember the passage of the pack panel, or the current one; open a memory in the form."""
         if self.pack_panel.has_focus and self.pack_panel.row_count:
             self._remember_passage()
-        elif (memory := self._memory_acted_on) is not None:
+        elif (memory := self._target_memory) is not None:
             self.post_message(MemoryEditRequested(memory))
         else:
             from excerpt.model import Hit
 
             lines = self.side.pop_picked_lines() if self.side.has_focus_within else None
-            hit = Hit(lines, 0.0) if lines is not None else self._acted_on
+            hit = Hit(lines, 0.0) if lines is not None else self._target_hit
             self.post_message(RememberRequested(hit, self.query_text.strip()))
 
     def action_memories(self) -> None:
         """Switch between memories among the hits, before them, or not shown."""
         self.memories.next_showing()
         showing = self.memories.showing
-        off = showing is Showing.OFF
-        self.notify("Memories are not shown in the search." if off else f"Memories are shown {showing}.")
+        is_off = showing is Showing.OFF
+        self.notify("Memories are not shown in the search." if is_off else f"Memories are shown {showing}.")
         self._showing_changed()
 
     # --- why, and other strategies ------------------------------------------------------------------------------------
@@ -889,32 +891,32 @@ class SearchPane(Vertical):
         if result is not None:
             fragment = hit.fragment.id if hit is not None else ""
             screen = StrategiesScreen(result.query, result.asked, fragment, self._engine.ask)
-            self.app.push_screen(screen, self._strategy_chosen)
+            self.app.push_screen(screen, self._use_strategy)
 
-    def _strategy_chosen(self, choice: Choice | None) -> None:
+    def _use_strategy(self, choice: Choice | None) -> None:
         result = self.result
         if choice is None:
             return
         if result is not None and result.asked is not self.strategy:
             self.notify(f"The query sets the strategy {result.asked}: remove its ! to choose another.")
         elif choice.strategy is self.strategy:
-            self._hits.go_to(choice.fragment)
+            self._hits.select_fragment(choice.fragment)
         else:
-            self._to_select = choice.fragment
+            self._pending_selection = choice.fragment
             self.strategy = choice.strategy
 
-    def _select_chosen(self) -> None:
+    def _apply_pending_selection(self) -> None:
         """Select the fragment that was chosen with a strategy, once the hits are listed."""
-        fragment, self._to_select = self._to_select, ""
+        fragment, self._pending_selection = self._pending_selection, ""
         if fragment:
-            self._hits.go_to(fragment)
+            self._hits.select_fragment(fragment)
 
     # --- the query's menu ---------------------------------------------------------------------------------------------
 
     def action_complete(self) -> None:
         """Use the corrected query if one is suggested, else complete the word."""
-        if self._meant:
-            self._bar.put(self._meant)
+        if self._correction:
+            self._bar.put(self._correction)
         else:
             self._bar.complete()
 
@@ -946,10 +948,12 @@ class SearchPane(Vertical):
 
     def action_pane(self) -> None:
         chain = self.screen.focus_chain  # also contains widgets that are not laid out yet
-        panes = [pane for pane in (self._bar.field, self._hits, self.side.to_focus, self.pack_panel) if pane in chain]
+        panes = [
+            pane for pane in (self._bar.field, self._hits, self.side.focus_target, self.pack_panel) if pane in chain
+        ]
         if panes:  # empty while the tab is being removed
-            at = next((i for i, pane in enumerate(panes) if pane.has_focus), -1)
-            self.screen.set_focus(panes[(at + 1) % len(panes)])
+            index = next((i for i, pane in enumerate(panes) if pane.has_focus), -1)
+            self.screen.set_focus(panes[(index + 1) % len(panes)])
 
     def action_back(self) -> None:
         """Close the picked lines, the pack panel, or the side panel in place of the list; else focus the list.
@@ -959,10 +963,10 @@ class SearchPane(Vertical):
         field = self._bar.field
         if self.side.leave() or self._close_pack():
             return
-        if self._in_place:
-            self._leave_side()
+        if self._replaces_list:
+            self._return_to_list()
         elif self._hits.display:
-            if field.has_focus and self._bar.answered == self.query_text.strip():
+            if field.has_focus and self._bar.answered_query == self.query_text.strip():
                 self._bar.note_query()
             self._hits.focus()
         else:
@@ -972,9 +976,9 @@ class SearchPane(Vertical):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Return False for actions whose keys belong to the open query menu, or do not apply to the focused widget."""
-        if action in _TAKEN_BY_MENU and any(menu.is_open for menu in self.query(QueryMenu)):
+        if action in _MENU_ACTIONS and any(menu.is_open for menu in self.query(QueryMenu)):
             return False
-        if action in _OF_LIST and self.is_populated:
+        if action in _LIST_ACTIONS and self.is_populated:
             return not (
                 self.screen.focused is self.pack_panel or (action == "enter_side" and self.side.has_focus_within)
             )
@@ -982,34 +986,34 @@ class SearchPane(Vertical):
 
     def disabled_reason(self, action: str, parameters: tuple[object, ...]) -> str:
         """Return why an action cannot be done now; "" if it can."""
-        return search_disabled(action, self._state_now(), parameters)
+        return search_disabled(action, self._search_state(), parameters)
 
     def _refresh_keys(self) -> None:
         """Update the keys shown, if other ones work now."""
-        state = self._state_now()
-        if state != self._view_state:
-            self._view_state = state
+        state = self._search_state()
+        if state != self._last_state:
+            self._last_state = state
             self.refresh_bindings()
 
-    def _state_now(self) -> SearchState:
+    def _search_state(self) -> SearchState:
         typed = bool(self.query_text.strip())
         if not self.is_populated:
-            return SearchState(typed=typed, has_files=self._has_files)
-        hit, panel = self._acted_on, self.pack_panel
+            return SearchState(has_query=typed, has_files=self._has_files)
+        hit, panel = self._target_hit, self.pack_panel
         on_name = self.side.has_focus_within and self.side.view == "related" and self.side.related.reason is not None
         return SearchState(
-            typed=typed,
-            answered=self.result is not None,
+            has_query=typed,
+            has_result=self.result is not None,
             has_files=self._has_files,
-            context=self.side.display,
-            on_name=on_name and hit is None,
+            is_side_visible=self.side.display,
+            is_on_name=on_name and hit is None,
             row=SelectedRow.NOTHING if hit is None else SelectedRow.MEMORY if is_memory(hit) else SelectedRow.FRAGMENT,
-            marked=bool(self.pack.choices.marks),
-            packed=not self.is_up_to_date or not self.pack.is_empty,
-            decided=self.pack.can_undo,
-            taken_back=self.pack.can_redo,
-            earlier=bool(self.pack.earlier),
-            in_panel=panel.has_focus and panel.row_count > 0,
+            has_marks=bool(self.pack.choices.marks),
+            has_pack=not self.is_up_to_date or not self.pack.is_empty,
+            can_undo=self.pack.can_undo,
+            can_redo=self.pack.can_redo,
+            has_earlier_marks=bool(self.pack.earlier),
+            is_in_panel=panel.has_focus and panel.row_count > 0,
             selection=panel.selection,
-            meant=bool(self._meant),
+            has_correction=bool(self._correction),
         )

@@ -27,11 +27,11 @@ from excerpt.tui.common.strips import fit
 from excerpt.tui.keymap import key_sign
 from excerpt.tui.note.window import NoteWindow
 
-_LEAD = 2
+_CONTEXT_LINES = 2
 """Lines of context above the fragment when it is scrolled into view."""
 
 
-def _place(window: NoteWindow | None) -> tuple[str, int] | None:
+def _window_location(window: NoteWindow | None) -> tuple[str, int] | None:
     """Return the path and first line of the fragment, which an edit leaves the same while the id changes."""
     return (window.fragment.path, window.fragment.line_start) if window is not None else None
 
@@ -69,8 +69,8 @@ class Preview(LineView):
     window: reactive[NoteWindow | None] = reactive(None, init=False)
     packed: reactive[tuple[tuple[int, int], ...]] = reactive((), init=False)
     """First and last line of each passage of this note that is in the pack."""
-    picked: reactive[PickedLines | None] = reactive(None, init=False)
-    walked: reactive[bool] = reactive(False, init=False)
+    picked_lines: reactive[PickedLines | None] = reactive(None, init=False)
+    is_linked_passage: reactive[bool] = reactive(False, init=False)
     """Whether the passage shown was reached by a link and is not the selected hit."""
     link: reactive[LinkSpot | None] = reactive(None, init=False)
     """The link under the cursor."""
@@ -78,21 +78,21 @@ class Preview(LineView):
     class LinkFollowed(Message):
         """Sent when a link is clicked, or chosen with the cursor."""
 
-        def __init__(self, to: LinkTo) -> None:
+        def __init__(self, link: LinkTo) -> None:
             super().__init__()
-            self.to = to
+            self.link = link
 
-    class LineWanted(Message):
+    class LineRequested(Message):
         """Sent to request a line of the note that is not in the window."""
 
         def __init__(self, line: int) -> None:
             super().__init__()
             self.line = line
 
-    class ReturnWanted(Message):
+    class ReturnRequested(Message):
         """Sent to return to what was shown before the last link."""
 
-    class WholeWanted(Message):
+    class WholeNoteRequested(Message):
         """Sent to switch between the whole note and the lines around the fragment."""
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's name
@@ -100,9 +100,9 @@ class Preview(LineView):
         self._rows: list[ContextRow] = []
         self._strips: dict[int, Strip] = {}
         self._match: int | None = None
-        self._unseen = False
+        self._scroll_pending = False
         self._height = 0
-        self._kept: tuple[int | None, int | None] = None, None
+        self._lines_before_resize: tuple[int | None, int | None] = None, None
         """The line at the top, and the line to keep visible, when the window last had rows."""
         self._style_for = lru_cache(maxsize=512)(self._combined_style)
 
@@ -112,12 +112,12 @@ class Preview(LineView):
         self.border_title = self._title(new)
         top = self.line_at_top
         self._match = None
-        self.set_reactive(Preview.picked, None)
+        self.set_reactive(Preview.picked_lines, None)
         self._wrap()
-        self._unseen = not self.scrollable_content_region.height
+        self._scroll_pending = not self.scrollable_content_region.height
         if new is not None and new.line is not None:
             self._scroll_to_row(self._row_of_line(new.line))
-        elif _place(old) != _place(new):
+        elif _window_location(old) != _window_location(new):
             self._scroll_to_row(self._first_row_of_fragment())
         elif old is not None and new is not None and old.above != new.above and top is not None:
             self._scroll_to_row(self._row_of_line(top))
@@ -125,11 +125,11 @@ class Preview(LineView):
     def watch_packed(self) -> None:
         self._redraw()
 
-    def watch_picked(self) -> None:
+    def watch_picked_lines(self) -> None:
         self.border_title = self._title(self.window)
         self._redraw()
 
-    def watch_walked(self) -> None:
+    def watch_is_linked_passage(self) -> None:
         self.border_title = self._title(self.window)
 
     def watch_link(self) -> None:
@@ -143,21 +143,21 @@ class Preview(LineView):
         height = self.scrollable_content_region.height
         if self._height:
             # The rows are still wrapped to the old width. If the view has grown, Textual has scrolled already.
-            self._kept = self.line_at_top, self._line_in_sight(max(height, self._height))
+            self._lines_before_resize = self.line_at_top, self._line_in_sight(max(height, self._height))
         self._height = height
-        at, in_sight = self._kept
+        top_line, visible_line_number = self._lines_before_resize
         self._wrap()
         self.border_title = self._title(self.window)
-        if self._unseen and self.window is not None:
+        if self._scroll_pending and self.window is not None:
             # While hidden, the view could not be scrolled.
-            self._unseen = not self.scrollable_content_region.height
+            self._scroll_pending = not self.scrollable_content_region.height
             line = self.window.line
             self._scroll_to_row(self._first_row_of_fragment() if line is None else self._row_of_line(line))
-        elif self.window is not None and at is not None and height:
-            top = self._row_of_line(at)
-            row = self._row_in_sight(in_sight) if in_sight is not None else top
-            lead = _LEAD if height > 6 else 0
-            self._scroll_to_row(top if top <= row < top + height else max(0, row - lead))
+        elif self.window is not None and top_line is not None and height:
+            top = self._row_of_line(top_line)
+            row = self._row_in_sight(visible_line_number) if visible_line_number is not None else top
+            context = _CONTEXT_LINES if height > 6 else 0
+            self._scroll_to_row(top if top <= row < top + height else max(0, row - context))
 
     def _line_in_sight(self, height: int) -> int | None:
         """Return the number of the line to keep visible, or None.
@@ -168,15 +168,15 @@ class Preview(LineView):
         if self.window is None:
             return None
         fragment, top = self.window.fragment, max(0, self.scroll_offset.y - self._above)
-        seen = self._rows[top : top + height]
-        inside = [row for row in seen if fragment.line_start <= row.line.number <= fragment.line_end]
-        matched = [row for row in inside if row.has_match] or inside or [row for row in seen if row.has_match]
+        visible = self._rows[top : top + height]
+        inside = [row for row in visible if fragment.line_start <= row.line.number <= fragment.line_end]
+        matched = [row for row in inside if row.has_match] or inside or [row for row in visible if row.has_match]
         return matched[0].line.number if matched else None
 
     def _row_in_sight(self, number: int) -> int:
         """Return the first row of a line that has a match, else the first row of the line."""
-        found = (row for row, one in enumerate(self._rows) if one.line.number == number and one.has_match)
-        row = next(found, None)
+        rows = (row for row, each in enumerate(self._rows) if each.line.number == number and each.has_match)
+        row = next(rows, None)
         return self._row_of_line(number) if row is None else row + self._above
 
     def notify_style_update(self) -> None:
@@ -188,16 +188,16 @@ class Preview(LineView):
         """Return the border title, escaped because Textual reads a border title as markup."""
         if window is None:
             return ""
-        fragment, picked = window.fragment, self.picked
+        fragment, picked_lines = window.fragment, self.picked_lines
         lines = format_location(fragment.place, fragment.line_start, fragment.line_end, "–")
         lines = visible_line(lines) if fragment.place else f"{lines} of {window.line_count:,}"
-        if picked is not None:
-            lines = f"{lines_named(picked.first, picked.last, '–')} picked"
+        if picked_lines is not None:
+            lines = f"{lines_named(picked_lines.first, picked_lines.last, '–')} picked"
         elif window.whole:
             lines = f"whole note, {counted(window.line_count, 'line')}"
-        if self.walked and picked is None:
+        if self.is_linked_passage and picked_lines is None:
             lines += f" · {key_sign('context-return')} back"
-        if memory_id_of(fragment.id) is not None and picked is None:
+        if memory_id_of(fragment.id) is not None and picked_lines is None:
             path = " › ".join(("Memory", *fragment.heading_path))
             return fit(visible_line(path), max(10, self.size.width - 5)).replace("[", r"\[")
         path = fit(visible_line(fragment.path), max(10, self.size.width - len(lines) - 8))
@@ -208,7 +208,7 @@ class Preview(LineView):
     def _wrap(self) -> None:
         window = self.window
         width = max(10, self.scrollable_content_region.width - self._gutter)
-        self._rows = rows_of(window.lines, width) if window is not None else []
+        self._rows = wrap_lines(window.lines, width) if window is not None else []
         self._strips.clear()
         self._match = None
         self.set_reactive(Preview.link, None)
@@ -228,14 +228,14 @@ class Preview(LineView):
         return 1 if self.window is not None and self.window.below else 0
 
     def _row_of_line(self, number: int) -> int:
-        found = (row for row, one in enumerate(self._rows) if one.line.number >= number)
-        return next(found, 0) + self._above
+        rows = (row for row, each in enumerate(self._rows) if each.line.number >= number)
+        return next(rows, 0) + self._above
 
     def _first_row_of_fragment(self) -> int:
         if self.window is None:
             return 0
-        lead = _LEAD if self.scrollable_content_region.height > 6 else 0
-        return max(0, self._row_of_line(self.window.fragment.line_start) - lead)
+        context = _CONTEXT_LINES if self.scrollable_content_region.height > 6 else 0
+        return max(0, self._row_of_line(self.window.fragment.line_start) - context)
 
     @property
     def line_at_top(self) -> int | None:
@@ -273,52 +273,52 @@ class Preview(LineView):
         """Scroll to a line of the note; request it if it is not in the window."""
         if self.window is None:
             return
-        if not self.window.holds(number):
-            self.post_message(self.LineWanted(number))
+        if not self.window.contains(number):
+            self.post_message(self.LineRequested(number))
         else:
             self._scroll_to_row(self._row_of_line(number) if number > 1 else 0)
 
-    def action_heading(self, by: int) -> None:
+    def action_heading(self, step: int) -> None:
         """Scroll to the next heading, or the previous one."""
-        at = self.line_at_top
-        if self.window is None or at is None:
+        line = self.line_at_top
+        if self.window is None or line is None:
             return
-        found = heading_beyond(self.window.headings, at, by)
-        if found is None:
-            self.notify("No heading follows." if by > 0 else "No heading comes before this.")
+        heading = next_heading(self.window.headings, line, step)
+        if heading is None:
+            self.notify("No heading follows." if step > 0 else "No heading comes before this.")
         else:
-            self.show_line(found.line_start)
+            self.show_line(heading.line_start)
 
-    def action_match(self, by: int) -> None:
+    def action_match(self, step: int) -> None:
         """Scroll to the next row with a match, or the previous one; the last is followed by the first."""
-        matches = [row for row, one in enumerate(self._rows) if one.has_match]
+        matches = [row for row, each in enumerate(self._rows) if each.has_match]
         if not matches:
             self.notify("No word of the query is here.")
             return
         top, height = self.scroll_offset.y - self._above, self.scrollable_content_region.height
-        at = self._match
-        if at is None or not top <= at < top + height:
-            at = top - 1 if by > 0 else top + height
-        beyond = [row for row in matches if (row > at if by > 0 else row < at)]
-        self._match = (beyond[0] if by > 0 else beyond[-1]) if beyond else matches[0 if by > 0 else -1]
+        row_before = self._match
+        if row_before is None or not top <= row_before < top + height:
+            row_before = top - 1 if step > 0 else top + height
+        following = [row for row in matches if (row > row_before if step > 0 else row < row_before)]
+        self._match = (following[0] if step > 0 else following[-1]) if following else matches[0 if step > 0 else -1]
         if not top <= self._match < top + height:
             self._scroll_to_row(max(0, self._match + self._above - height // 3))
         self._redraw()
 
     # --- picking lines ------------------------------------------------------------------------------------------------
 
-    def action_pick(self, by: int) -> None:
+    def action_pick(self, step: int) -> None:
         """Start picking lines, at the fragment's first line if visible; then add or remove a line at the end."""
         if self.window is None or not self._rows:
             return
-        if self.picked is None:
-            in_sight = [one.line.number for one in self._rows_in_sight]
+        if self.picked_lines is None:
+            in_sight = [each.line.number for each in self._rows_in_sight]
             start = self.window.fragment.line_start
             line = start if start in in_sight else in_sight[0]
-            self.picked = PickedLines(line, line)
+            self.picked_lines = PickedLines(line, line)
             return
-        end = max(self.window.above + 1, min(self.picked.end + by, self.window.line_count - self.window.below))
-        self.picked = self.picked.to(end)
+        end = max(self.window.above + 1, min(self.picked_lines.end + step, self.window.line_count - self.window.below))
+        self.picked_lines = self.picked_lines.with_end(end)
         row, height = self._row_of_line(end), self.scrollable_content_region.height
         if not self.scroll_offset.y <= row < self.scroll_offset.y + height:
             self._scroll_to_row(max(0, row - (0 if row < self.scroll_offset.y else height - 1)))
@@ -333,7 +333,7 @@ class Preview(LineView):
     def action_next_link(self) -> None:
         """Put the cursor on the next visible link; the last is followed by the first."""
         top = self.scroll_offset.y - self._above
-        spots = list(links_of(self._rows, top, top + self.scrollable_content_region.height))
+        spots = list(find_links(self._rows, top, top + self.scrollable_content_region.height))
         if not spots:
             self.notify("No link is visible.")
             return
@@ -344,27 +344,27 @@ class Preview(LineView):
         top = self.scroll_offset.y - self._above
         if self.link is None or not top <= self.link.row < top + self.scrollable_content_region.height:
             return False
-        self.post_message(self.LinkFollowed(self.link.to))
+        self.post_message(self.LinkFollowed(self.link.target))
         return True
 
     def disabled_reason(self, action: str, parameters: tuple[object, ...]) -> str:  # noqa: ARG002 - `Reasoned`'s name
         """Return why an action cannot be done now; "" if it can."""
-        return "You did not follow a link to get here." if action == "come_back" and not self.walked else ""
+        return "You did not follow a link to get here." if action == "come_back" and not self.is_linked_passage else ""
 
     def action_come_back(self) -> None:
         """Request what was shown before the last link."""
-        self.post_message(self.ReturnWanted())
+        self.post_message(self.ReturnRequested())
 
     def action_read_whole(self) -> None:
-        self.post_message(self.WholeWanted())
+        self.post_message(self.WholeNoteRequested())
 
     def on_click(self, event: events.Click) -> None:
         offset = event.get_content_offset(self)
         row = (offset.y if offset is not None else -1) + self.scroll_offset.y - self._above
         if offset is not None and 0 <= row < len(self._rows):
-            to = link_at(self._rows[row], offset.x - self._gutter)
-            if to is not None:
-                self.post_message(self.LinkFollowed(to))
+            link = link_at(self._rows[row], offset.x - self._gutter)
+            if link is not None:
+                self.post_message(self.LinkFollowed(link))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's name
         # Previews in other tabs do not follow links or show whole notes.
@@ -379,60 +379,63 @@ class Preview(LineView):
         if window is None or row < -1 or row > len(self._rows):
             return Strip.blank(width, self.base_style)
         if row == -1:
-            return self._note_rest(f"⋯ {counted(window.above, 'line')} above", width)
+            return self._draw_rest(f"⋯ {counted(window.above, 'line')} above", width)
         if row == len(self._rows):
-            return self._note_rest(f"⋯ {counted(window.below, 'line')} below" if window.below else "", width)
+            return self._draw_rest(f"⋯ {counted(window.below, 'line')} below" if window.below else "", width)
         strip = self._strips.get(row)
         if strip is None or strip.cell_length != width:
             strip = self._strips[row] = self._draw(window, row, width)
         return strip
 
     def _draw(self, window: NoteWindow, row: int, width: int) -> Strip:
-        drawn = self._rows[row]
-        number = drawn.line.number
-        inside = window.fragment.line_start <= number <= window.fragment.line_end
-        picked = self.picked is not None and self.picked.first <= number <= self.picked.last
-        near = any(TextStyle.NEAR in run.text_style for run in drawn.runs)
-        told = window.numbered(number) if drawn.part == 0 else ""
-        told = f"{told:>{self._gutter - 4}}"
-        sign = "›" if row == self._match else "≈" if near else " "
-        bar = "▌" if picked else "▎" if inside else " "
-        packed = any(first <= number <= last for first, last in self.packed)
+        context_row = self._rows[row]
+        number = context_row.line.number
+        is_inside = window.fragment.line_start <= number <= window.fragment.line_end
+        is_picked = self.picked_lines is not None and self.picked_lines.first <= number <= self.picked_lines.last
+        is_near = any(TextStyle.NEAR in run.text_style for run in context_row.runs)
+        label = window.margin_label(number) if context_row.part == 0 else ""
+        label = f"{label:>{self._gutter - 4}}"
+        sign = "›" if row == self._match else "≈" if is_near else " "
+        bar = "▌" if is_picked else "▎" if is_inside else " "
+        is_packed = any(first <= number <= last for first, last in self.packed)
         segments = [
-            Segment(told, self.get_component_rich_style("line--number")),
+            Segment(label, self.get_component_rich_style("line--number")),
             Segment(sign, self.get_component_rich_style("line--margin")),
-            Segment("┃" if packed else " ", self.get_component_rich_style("line--packed")),
+            Segment("┃" if is_packed else " ", self.get_component_rich_style("line--packed")),
             Segment(bar, self.get_component_rich_style("line--margin")),
-            Segment(" " * (1 + drawn.indent), self._style_for(TextStyle.PLAIN, inside, picked)),
+            Segment(" " * (1 + context_row.indent), self._style_for(TextStyle.PLAIN, is_inside, is_picked)),
         ]
-        bright = inside or window.whole
-        link = self.link.to if self.link is not None else None
-        chosen = self.get_component_rich_style("line--link")
-        for run in drawn.runs:
-            under_cursor = link is not None and run.to is link
+        is_bright = is_inside or window.whole
+        link = self.link.target if self.link is not None else None
+        link_style = self.get_component_rich_style("line--link")
+        for run in context_row.runs:
+            is_under_cursor = link is not None and run.to is link
             segments.append(
-                Segment(run.text, chosen if under_cursor else self._style_for(run.text_style, bright, picked))
+                Segment(
+                    run.text,
+                    link_style if is_under_cursor else self._style_for(run.text_style, is_bright, is_picked),
+                )
             )
         strip = Strip(segments, sum(cell_len(segment.text) for segment in segments))
-        return strip.adjust_cell_length(width, self._style_for(TextStyle.PLAIN, inside, picked))
+        return strip.adjust_cell_length(width, self._style_for(TextStyle.PLAIN, is_inside, is_picked))
 
-    def _note_rest(self, text: str, width: int) -> Strip:
+    def _draw_rest(self, text: str, width: int) -> Strip:
         style = self.get_component_rich_style("line--number")
         return Strip([Segment(" " * self._gutter + text, style)]).adjust_cell_length(width, self.base_style)
 
-    def _combined_style(self, text_style: TextStyle, bright: bool, picked: bool) -> Style:
+    def _combined_style(self, text_style: TextStyle, is_bright: bool, is_picked: bool) -> Style:
         """Return the style of a run of text.
 
-        A `bright` run, one in the fragment or in a note shown whole, has its colours. Elsewhere a run has only
+        A `is_bright` run, one in the fragment or in a note shown whole, has its colours. Elsewhere a run has only
         attributes such as bold, except that matches keep their colours.
         """
-        style = self.base_style if bright else self.get_component_rich_style("line--neighbour")
-        if picked:
+        style = self.base_style if is_bright else self.get_component_rich_style("line--neighbour")
+        if is_picked:
             style += Style(bgcolor=self.get_component_rich_style("line--picked").bgcolor)
-        for one, name in TEXT_STYLES.items():
-            if one in text_style:
+        for attribute, name in TEXT_STYLES.items():
+            if attribute in text_style:
                 colours = self.get_component_rich_style(name, partial=True)
-                style += colours if bright or one is TextStyle.MATCH else colours.without_color
+                style += colours if is_bright or attribute is TextStyle.MATCH else colours.without_color
         return style
 
 
@@ -449,15 +452,15 @@ class ContextRow(NamedTuple):
         return any(TextStyle.MATCH in run.text_style for run in self.runs)
 
 
-def rows_of(lines: Iterable[DrawnLine], width: int) -> list[ContextRow]:
+def wrap_lines(lines: Iterable[DrawnLine], width: int) -> list[ContextRow]:
     """Return the rows of lines wrapped to `width` cells; a line with aligned columns is drawn aligned if it fits."""
     rows: list[ContextRow] = []
     for line in lines:
-        fits = bool(line.aligned) and sum(cell_len(run.text) for run in line.aligned) <= width
-        hanging_indent = 0 if fits else line.hanging_indent
+        is_aligned = bool(line.aligned) and sum(cell_len(run.text) for run in line.aligned) <= width
+        hanging_indent = 0 if is_aligned else line.hanging_indent
         indent = min(hanging_indent, width // 2)
         bars = _bars(line.runs, indent)
-        for part, runs in enumerate(wrap(line.aligned if fits else line.runs, width, hanging_indent)):
+        for part, runs in enumerate(wrap(line.aligned if is_aligned else line.runs, width, hanging_indent)):
             rows.append(
                 ContextRow(line, part, 0, (*bars, *runs))
                 if part and bars
@@ -470,9 +473,9 @@ def _bars(runs: Sequence[StyledRun], indent: int) -> tuple[StyledRun, ...]:
     """Return the quote bars that start a continuation row of a line, `indent` cells wide; nothing outside of quotes."""
     if not runs or not runs[0].text.startswith("▎"):
         return ()
-    begin = runs[0].text[:indent]
-    kept = "".join(character if character == "▎" else " " for character in begin)
-    return (StyledRun(f"{kept:<{indent}}", runs[0].text_style & ~TextStyle.MATCH),)
+    indented = runs[0].text[:indent]
+    prefix = "".join(character if character == "▎" else " " for character in indented)
+    return (StyledRun(f"{prefix:<{indent}}", runs[0].text_style & ~TextStyle.MATCH),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -481,46 +484,46 @@ class LinkSpot:
 
     row: int
     column: int
-    to: LinkTo
+    target: LinkTo
 
 
-def links_of(rows: Sequence[ContextRow], first: int, last: int) -> Iterator[LinkSpot]:
+def find_links(rows: Sequence[ContextRow], first: int, last: int) -> Iterator[LinkSpot]:
     """Yield the links that begin on rows `first` to `last` (exclusive), in order."""
-    of_line: list[LinkTo] = []
+    line_links: list[LinkTo] = []
     for number in range(max(first, 0), min(last, len(rows))):
         row = rows[number]
         if not row.part:
-            of_line = []
+            line_links = []
         column = row.indent
         for run in row.runs:
-            if run.to is not None and not any(run.to is one for one in of_line):
-                of_line.append(run.to)
+            if run.to is not None and not any(run.to is link for link in line_links):
+                line_links.append(run.to)
                 yield LinkSpot(number, column, run.to)
             column += cell_len(run.text)
 
 
 def link_at(row: ContextRow, column: int) -> LinkTo | None:
     """Return the link at a cell of a row, counted without the gutter."""
-    at = row.indent
+    start = row.indent
     for run in row.runs:
-        end = at + cell_len(run.text)
-        if at <= column < end:
+        end = start + cell_len(run.text)
+        if start <= column < end:
             return run.to
-        at = end
+        start = end
     return None
 
 
-def heading_beyond(headings: Sequence[Section], line: int, by: int) -> Section | None:
-    """Return the next heading below `line`, or the nearest one above it if `by` is negative."""
-    named = [one for one in headings if one.level]
-    if by > 0:
-        return next((one for one in named if one.line_start > line), None)
-    return next((one for one in reversed(named) if one.line_start < line), None)
+def next_heading(headings: Sequence[Section], line: int, step: int) -> Section | None:
+    """Return the next heading below `line`, or the nearest one above it if `step` is negative."""
+    sections = [section for section in headings if section.level]
+    if step > 0:
+        return next((section for section in sections if section.line_start > line), None)
+    return next((section for section in reversed(sections) if section.line_start < line), None)
 
 
 def heading_path_at(headings: Sequence[Section], line: int) -> tuple[str, ...]:
     """Return the headings that a line of a note is under, the outermost first."""
-    return next((one.heading_path for one in reversed(headings) if one.line_start <= line), ())
+    return next((section.heading_path for section in reversed(headings) if section.line_start <= line), ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -538,5 +541,5 @@ class PickedLines:
     def last(self) -> int:
         return max(self.anchor, self.end)
 
-    def to(self, line: int) -> PickedLines:
+    def with_end(self, line: int) -> PickedLines:
         return replace(self, end=line)

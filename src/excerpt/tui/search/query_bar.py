@@ -34,17 +34,17 @@ from excerpt.tui.common.strips import Part, line, parts_with_matches
 from excerpt.tui.engine_worker import Asks
 from excerpt.tui.keymap import key_sign
 from excerpt.tui.search.query_controller import QueryController
-from excerpt.tui.search.query_word import completed, token_at, without
+from excerpt.tui.search.query_word import apply_completion, remove_span, token_at
 
 if TYPE_CHECKING:
     from excerpt.insight.suggest import Completion, Suggestion
     from excerpt.search.interpretation import QueryReading
     from excerpt.tui.search.saved_queries import SavedQueries
 
-MAX_SHOWN, TALL = 8, 12
+MAX_ROWS, MAX_ROWS_TALL = 8, 12
 """Most rows visible, so that the list below stays visible too; and the same on a screen of 30 lines or more."""
-_NARROWEST, _WIDEST = 26, 76
-_BESIDE_KEYS = 6
+_MIN_MENU_CELLS, _MAX_MENU_CELLS = 26, 76
+_BORDER_CELLS = 6
 """Cells of the border beside its title, both ends together."""
 
 
@@ -52,14 +52,14 @@ _BESIDE_KEYS = 6
 class MenuChoice:
     """A row of the menu: choosing it sets the query to `query`, with the cursor at `cursor` (-1: at the end).
 
-    `kind` is drawn before `label` and `beside` at the right, both faint. The first match of `typed` in the label is
+    `kind` is drawn before `label` and `detail` at the right, both faint. The first match of `typed` in the label is
     highlighted.
     """
 
     label: str
     query: str
     cursor: int = -1
-    beside: str = ""
+    detail: str = ""
     kind: str = ""
     typed: str = ""
 
@@ -82,7 +82,7 @@ class QueryMenu(RowList, can_focus=False):
     }
     """
 
-    class Chosen(Message):
+    class ChoiceClicked(Message):
         """Sent when a row is clicked."""
 
         def __init__(self, choice: MenuChoice) -> None:
@@ -94,7 +94,7 @@ class QueryMenu(RowList, can_focus=False):
         self.choices: tuple[MenuChoice, ...] = ()
         self.kind = ""
         self._kinds = 0
-        self._placed: tuple[int, int, Offset] | None = None
+        self._geometry: tuple[int, int, Offset] | None = None
 
     @property
     def row_count(self) -> int:
@@ -105,11 +105,11 @@ class QueryMenu(RowList, can_focus=False):
         return bool(self.choices)
 
     @property
-    def chosen(self) -> MenuChoice | None:
+    def selected_choice(self) -> MenuChoice | None:
         return self.choices[self.cursor] if self.choices else None
 
-    def open(self, kind: str, title: str, keys: str, choices: Sequence[MenuChoice], at: Offset) -> None:
-        """Show the choices below the cell `at` of the screen; close the menu if there are none.
+    def open(self, kind: str, title: str, keys: str, choices: Sequence[MenuChoice], anchor: Offset) -> None:
+        """Show the choices below the cell `anchor` of the screen; close the menu if there are none.
 
         `kind` is the kind of all choices. `keys` is a list of the menu's keys, shown in the border.
         """
@@ -121,7 +121,7 @@ class QueryMenu(RowList, can_focus=False):
         self._kinds = max(cell_len(choice.kind) for choice in choices)
         self.border_title = Content(title)
         self.border_subtitle = Content(keys)
-        self._place(at, max(cell_len(title), cell_len(keys)) + _BESIDE_KEYS)
+        self._set_geometry(anchor, max(cell_len(title), cell_len(keys)) + _BORDER_CELLS)
         self.rows_changed()
         if not self.has_class("-open"):
             self.add_class("-open")
@@ -133,15 +133,22 @@ class QueryMenu(RowList, can_focus=False):
             self.remove_class("-open")
             self.screen.refresh_bindings()
 
-    def _place(self, at: Offset, least: int) -> None:
+    def _set_geometry(self, anchor: Offset, min_width: int) -> None:
         """Set size and offset to fit the rows and the screen, only if they change, as this causes a layout."""
-        room = self.app.size
-        widest = max(cell_len(c.label) + cell_len(c.beside) + self._kinds + 4 for c in self.choices)
-        width = min(max(widest + 4, least, _NARROWEST), _WIDEST, room.width)
-        height = min(len(self.choices), TALL if room.height >= 30 else MAX_SHOWN, max(room.height - at.y - 3, 2)) + 2
-        offset = Offset(max(0, min(at.x, room.width - width)), at.y + 1)
-        if self._placed != (width, height, offset):
-            self._placed = width, height, offset
+        screen = self.app.size
+        widest = max(cell_len(c.label) + cell_len(c.detail) + self._kinds + 4 for c in self.choices)
+        width = min(max(widest + 4, min_width, _MIN_MENU_CELLS), _MAX_MENU_CELLS, screen.width)
+        height = (
+            min(
+                len(self.choices),
+                MAX_ROWS_TALL if screen.height >= 30 else MAX_ROWS,
+                max(screen.height - anchor.y - 3, 2),
+            )
+            + 2
+        )
+        offset = Offset(max(0, min(anchor.x, screen.width - width)), anchor.y + 1)
+        if self._geometry != (width, height, offset):
+            self._geometry = width, height, offset
             self.styles.width, self.styles.height = width, height
             self.absolute_offset = offset
 
@@ -155,15 +162,15 @@ class QueryMenu(RowList, can_focus=False):
         match = re.search(re.escape(choice.typed), label, re.IGNORECASE) if choice.typed else None
         spans = [match.span()] if match else []
         left += parts_with_matches(label, spans, Style(), self.style_of("row--match"))
-        right: list[Part] = [(f"{choice.beside} ", faint)] if choice.beside else []
+        right: list[Part] = [(f"{choice.detail} ", faint)] if choice.detail else []
         return [line(left, right, width, base)]
 
     def on_click(self, event: events.Click) -> None:
         event.stop()
-        at = event.get_content_offset(self)
-        row = -1 if at is None else at.y + self.scroll_offset.y
+        offset = event.get_content_offset(self)
+        row = -1 if offset is None else offset.y + self.scroll_offset.y
         if 0 <= row < self.row_count:
-            self.post_message(self.Chosen(self.choices[row]))
+            self.post_message(self.ChoiceClicked(self.choices[row]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,23 +178,23 @@ class AnswerStatus:
     """The status of the newest search shown.
 
     `primary` is the strategy that ranked the hits, or None for a query of filters alone, which is not ranked. A
-    `confidence` of None is not shown. With `is_least` more fragments may match, because not all of a store are
+    `confidence` of None is not shown. With `is_lower_bound` more fragments may match, because not all of a store are
     examined.
     """
 
     primary: Strategy | None
     matched: int
     confidence: Confidence | None = None
-    is_least: bool = False
+    is_lower_bound: bool = False
 
 
-_STATUS = 48
+_STATUS_CELLS = 48
 """Cells of the status, unless that is more than `_SHARE` of the line."""
 _SHARE = 0.6
-_TIGHT = 24
+_TIGHT_STATUS_CELLS = 24
 """Cells of the status if the query needs the room."""
 
-_SURE = {
+_CONFIDENCE_LABELS = {
     Confidence.STRONG: "strong",
     Confidence.LIKELY: "likely",
     Confidence.WEAK: "weak",
@@ -197,7 +204,7 @@ _SURE = {
 
 @dataclass(frozen=True, slots=True)
 class QuerySpan:
-    """A span of the query that is highlighted: a filter, or a part with a warning (`is_doubtful`).
+    """A span of the query that is highlighted: a filter, or a part with a warning (`is_warning`).
 
     `text` is the text of the span at the time it was read.
     """
@@ -205,7 +212,7 @@ class QuerySpan:
     start: int
     end: int
     text: str
-    is_doubtful: bool = False
+    is_warning: bool = False
 
 
 class QueryStatus(Widget):
@@ -244,25 +251,25 @@ class QueryStatus(Widget):
             parts.append(Text(self.busy))
         elif answer is not None:
             if answer.confidence is not None and answer.matched:
-                parts.append(self._sure(answer.confidence))
+                parts.append(self._confidence_label(answer.confidence))
             hits = counted(answer.matched, "hit")
-            parts.append(Text(hits.replace(" ", "+ ", 1) if answer.is_least and answer.matched else hits))
-        return self._fitting(parts)
+            parts.append(Text(hits.replace(" ", "+ ", 1) if answer.is_lower_bound and answer.matched else hits))
+        return self._fit_parts(parts)
 
-    def _sure(self, confidence: Confidence) -> Text:
+    def _confidence_label(self, confidence: Confidence) -> Text:
         styles = {Confidence.STRONG: "status--sure", Confidence.NOTHING: "status--unsure"}
         name = styles.get(confidence)
         style = self.get_component_rich_style(name, partial=True) if name else ""
-        return Text(_SURE[confidence], style)
+        return Text(_CONFIDENCE_LABELS[confidence], style)
 
-    def _fitting(self, parts: list[Text]) -> Text:
+    def _fit_parts(self, parts: list[Text]) -> Text:
         """Join the first parts that fit; in little room the hits are dropped last."""
-        room = self.content_size.width or _STATUS
-        kept = [parts[:count] for count in range(len(parts), 0, -1)]
-        if room < _TIGHT and not self.warning:
-            kept = [*(parts[first:] for first in range(len(parts))), parts[:1]]
-        for some in kept:
-            text = Text(" · ", no_wrap=True, justify="right").join(some)
+        room = self.content_size.width or _STATUS_CELLS
+        candidates = [parts[:count] for count in range(len(parts), 0, -1)]
+        if room < _TIGHT_STATUS_CELLS and not self.warning:
+            candidates = [*(parts[first:] for first in range(len(parts))), parts[:1]]
+        for selection in candidates:
+            text = Text(" · ", no_wrap=True, justify="right").join(selection)
             if text.cell_len <= room:
                 break
         text.truncate(room, overflow="ellipsis")
@@ -288,38 +295,38 @@ class QueryInput(Field):
     class FilterRemoved(Message):
         """Sent when the cross of a filter is clicked, or the filter is deleted as a whole."""
 
-        def __init__(self, line_span: QuerySpan) -> None:
+        def __init__(self, query_span: QuerySpan) -> None:
             super().__init__()
-            self.line_span = line_span
+            self.query_span = query_span
 
     @property
-    def _current(self) -> list[QuerySpan]:
-        return [one for one in self.query_spans if self.value[one.start : one.end] == one.text]
+    def _current_spans(self) -> list[QuerySpan]:
+        return [span for span in self.query_spans if self.value[span.start : span.end] == span.text]
 
     @property
     def chips(self) -> list[QuerySpan]:
         """The filters in the query, in order."""
-        return [one for one in self._current if not one.is_doubtful]
+        return [span for span in self._current_spans if not span.is_warning]
 
     @property
     def _value(self) -> Text:
-        shown = visible_line(self.value)
+        chip_text = visible_line(self.value)
         for chip in self.chips:
-            if shown[chip.end : chip.end + 1] == " ":
-                shown = f"{shown[: chip.end]}✕{shown[chip.end + 1 :]}"
-        text = Text(shown, no_wrap=True, overflow="ignore", end="")
+            if chip_text[chip.end : chip.end + 1] == " ":
+                chip_text = f"{chip_text[: chip.end]}✕{chip_text[chip.end + 1 :]}"
+        text = Text(chip_text, no_wrap=True, overflow="ignore", end="")
         for chip in self.chips:
             text.stylize(self.get_component_rich_style("query--filter", partial=True), chip.start, chip.end)
-            if shown[chip.end : chip.end + 1] == "✕":
+            if chip_text[chip.end : chip.end + 1] == "✕":
                 text.stylize(self.get_component_rich_style("query--cross", partial=True), chip.end, chip.end + 1)
-        for one in self._current:
-            if one.is_doubtful:
-                text.stylize(self.get_component_rich_style("query--doubtful", partial=True), one.start, one.end)
+        for span in self._current_spans:
+            if span.is_warning:
+                text.stylize(self.get_component_rich_style("query--doubtful", partial=True), span.start, span.end)
         return text
 
     async def _on_mouse_down(self, event: events.MouseDown) -> None:
-        at = self._cell_offset_to_index(event.get_content_offset_capture(self).x)
-        chip = next((one for one in self.chips if one.end == at and self.value[at : at + 1] == " "), None)
+        index = self._cell_offset_to_index(event.get_content_offset_capture(self).x)
+        chip = next((span for span in self.chips if span.end == index and self.value[index : index + 1] == " "), None)
         if chip is not None:
             event.prevent_default()
             event.stop()
@@ -334,8 +341,8 @@ class QueryInput(Field):
 
     def action_delete_left_word(self) -> None:
         """Delete the word to the left; a filter right before the cursor is removed as a whole."""
-        before = len(self.value[: self.cursor_position].rstrip())
-        chip = next((one for one in self.chips if one.end == before), None)
+        end = len(self.value[: self.cursor_position].rstrip())
+        chip = next((span for span in self.chips if span.end == end), None)
         if chip is not None and self.selection.is_empty:
             self.post_message(self.FilterRemoved(chip))
         else:
@@ -358,7 +365,7 @@ class QueryBar(Horizontal):
     }
     """
 
-    answered = ""
+    answered_query = ""
     """The query whose hits are listed; "" if there are none."""
 
     def __init__(self, engine: Asks) -> None:
@@ -382,7 +389,7 @@ class QueryBar(Horizontal):
     def _share_line(self) -> None:
         """Give the query the room of the status if needed, unless the status is a warning; lay out only on a change."""
         width = self.size.width
-        room = width - 3 - min(_STATUS, int(width * _SHARE))
+        room = width - 3 - min(_STATUS_CELLS, int(width * _SHARE))
         self.set_class(self.field.content_width > room and not self.query_one(QueryStatus).warning, "-tight")
 
     @on(Input.Changed)
@@ -402,14 +409,19 @@ class QueryBar(Horizontal):
         self.status.warning = ""
         if not self.text.strip():
             self.field.query_spans = ()
-        self.queries.read(self._show_reading, lambda: self.menu.is_open and self.menu.kind == "complete", self._stood)
+        self.queries.read(
+            self._show_reading, lambda: self.menu.is_open and self.menu.kind == "complete", self._note_settled_query
+        )
 
     def _show_reading(self, reading: QueryReading) -> None:
         query = self.text
         # A condition that is still being typed at the end is not drawn as a filter yet.
-        ended = [one for one in reading.conditions if not (one.open and self.queries.is_typing)]
-        filters = [QuerySpan(one.start, one.end, query[one.start : one.end]) for one in ended]
-        warnings = [QuerySpan(d.start, d.end, query[d.start : d.end], is_doubtful=True) for d in reading.warnings]
+        finished = [each for each in reading.conditions if not (each.open and self.queries.is_typing)]
+        filters = [QuerySpan(each.start, each.end, query[each.start : each.end]) for each in finished]
+        warnings = [
+            QuerySpan(warning.start, warning.end, query[warning.start : warning.end], is_warning=True)
+            for warning in reading.warnings
+        ]
         self.field.query_spans = (*filters, *warnings)
         self.status.warning = visible_line(reading.warnings[0].said) if reading.warnings else ""
 
@@ -447,17 +459,17 @@ class QueryBar(Horizontal):
 
     # --- query history ------------------------------------------------------------------------------------------------
 
-    def _stood(self) -> None:
-        if self.answered and self.answered == self.text.strip():
+    def _note_settled_query(self) -> None:
+        if self.answered_query and self.answered_query == self.text.strip():
             self.note_query()
 
     def note_query(self) -> None:
         """Add the query to the history, because the user has read its hits or used them."""
-        self._keep(self.queries.note())
+        self._run_in_background(self.queries.note())
 
-    def _keep(self, keeping: Coroutine[None, None, None] | None) -> None:
-        if keeping is not None:
-            self.run_worker(keeping, group="history")
+    def _run_in_background(self, coroutine: Coroutine[None, None, None] | None) -> None:
+        if coroutine is not None:
+            self.run_worker(coroutine, group="history")
 
     def move_in_history(self, rows: int) -> bool:
         """Handle up and down in an empty bar and while stepping through the history.
@@ -467,20 +479,22 @@ class QueryBar(Horizontal):
         field = self.field
         if not field.has_focus:
             return False
-        walked = self.queries.walks
-        query, taken = self.queries.step_history(rows, as_put=field.selection == Selection(0, len(field.value)))
+        was_in_history = self.queries.is_in_history
+        query, is_handled = self.queries.step_history(
+            rows, is_selected=field.selection == Selection(0, len(field.value))
+        )
         if query is not None:
             self.put(query)
             # Selected, so that typing replaces it.
             field.selection = Selection(0, len(query))
-        elif walked and not self.queries.walks:
+        elif was_in_history and not self.queries.is_in_history:
             field.cursor_position = len(field.value)
-        return taken
+        return is_handled
 
     async def open_history(self) -> None:
         """Open the menu of earlier queries, those that contain what is typed."""
         self.field.focus()
-        await self.queries.look()
+        await self.queries.reload_history()
         if not self.queries.history.queries:
             self.notify("No earlier queries in this vault.", markup=False)
         self._show_history()
@@ -488,14 +502,18 @@ class QueryBar(Horizontal):
     def _show_history(self) -> None:
         field = self.field
         # A query selected as a whole is about to be replaced, so the history is not filtered by it.
-        is_kept = field.selection.is_empty or len(field.selected_text) < len(field.value)
-        typed = field.value.strip() if is_kept else ""
-        found = self.queries.history.having(typed)
+        is_edited = field.selection.is_empty or len(field.selected_text) < len(field.value)
+        typed = field.value.strip() if is_edited else ""
+        queries = self.queries.history.filter_by(typed)
         choices = [
-            MenuChoice(query, query, typed=typed if " " not in typed else "") for query in found if query != typed
+            MenuChoice(query, query, typed=typed if " " not in typed else "") for query in queries if query != typed
         ]
         self.menu.open(
-            "history", "Earlier queries", f"{_taking()} · {key_sign('menu-forget')} forget", choices, self._at(0)
+            "history",
+            "Earlier queries",
+            f"{_menu_keys()} · {key_sign('menu-forget')} forget",
+            choices,
+            self._menu_anchor(0),
         )
 
     # --- completion ---------------------------------------------------------------------------------------------------
@@ -503,7 +521,7 @@ class QueryBar(Horizontal):
     def complete(self) -> None:
         """Complete the word at the cursor, even if its menu was closed."""
         self.field.focus()
-        self.queries.complete_here(self.field.cursor_position, partial(self._show_completions, by_key=True))
+        self.queries.complete_at(self.field.cursor_position, partial(self._show_completions, by_key=True))
 
     def _follow_typing(self) -> None:
         """Update the menu while the user types; it opens by itself after the beginning of a filter."""
@@ -513,7 +531,7 @@ class QueryBar(Horizontal):
             return
         completes = menu.is_open and menu.kind == "complete"
         cursor = self.field.cursor_position
-        if not self.queries.follow_typing(cursor, self._show_completions, completes=completes):
+        if not self.queries.follow_typing(cursor, self._show_completions, is_menu_open=completes):
             menu.close()
 
     def _show_completions(self, completions: Sequence[Completion], *, by_key: bool = False) -> None:
@@ -522,12 +540,12 @@ class QueryBar(Horizontal):
             return
         choices = [
             MenuChoice(
-                one.label,
-                *completed(self.text, cursor_token, one.text),
-                beside=counted(one.count, one.unit) if one.count else "",
+                completion.label,
+                *apply_completion(self.text, cursor_token, completion.text),
+                detail=counted(completion.count, completion.unit) if completion.count else "",
                 typed=cursor_token.value,
             )
-            for one in completions
+            for completion in completions
         ]
         if [choice.label.casefold() for choice in choices] == [cursor_token.value.casefold()]:
             choices = []
@@ -538,7 +556,7 @@ class QueryBar(Horizontal):
             if cursor_token.operator not in ("", "#")
             else cursor_token.operator or "Words and filters"
         )
-        self.menu.open("complete", visible_line(title), _taking(), choices, self._at(cursor_token.start))
+        self.menu.open("complete", visible_line(title), _menu_keys(), choices, self._menu_anchor(cursor_token.start))
 
     # --- suggestions and saved queries --------------------------------------------------------------------------------
 
@@ -551,43 +569,43 @@ class QueryBar(Horizontal):
         if not self.field.has_focus:
             return
         choices = [
-            MenuChoice(one.label, one.query, beside=counted(one.hits, "hit"), kind=one.way) for one in suggestions
+            MenuChoice(each.label, each.query, detail=counted(each.hits, "hit"), kind=each.way) for each in suggestions
         ]
         if not choices:
             self.notify("No narrower or wider queries.", markup=False)
-        self.menu.open("suggest", "Narrower and wider", _taking(), choices, self._at(0))
+        self.menu.open("suggest", "Narrower and wider", _menu_keys(), choices, self._menu_anchor(0))
 
     async def open_saved(self) -> None:
         """Open the menu of saved queries."""
         self.field.focus()
-        saved = await self._saved(lambda queries: queries)
+        saved = await self._change_saved(lambda queries: queries)
         if saved is None:
             return
         if not saved.queries:
             self.notify("No saved queries yet.", markup=False)
-        choices = [MenuChoice(one.name, one.query, beside=visible_line(one.query)) for one in saved.queries]
-        taking = f"{_taking()} · {key_sign('menu-forget')} delete"
-        self.menu.open("saved", "Saved queries", taking, choices, self._at(0))
+        choices = [MenuChoice(query.name, query.query, detail=visible_line(query.query)) for query in saved.queries]
+        keys = f"{_menu_keys()} · {key_sign('menu-forget')} delete"
+        self.menu.open("saved", "Saved queries", keys, choices, self._menu_anchor(0))
 
     async def save_query(self) -> None:
         """Save the query, with itself as its name."""
         query = self.text.strip()
-        if query and await self._saved(lambda queries: queries.saved(query, query)) is not None:
+        if query and await self._change_saved(lambda queries: queries.with_query(query, query)) is not None:
             self.notify(f"Saved: {visible_line(query)}", markup=False)
 
-    async def _saved(self, change: Callable[[SavedQueries], SavedQueries]) -> SavedQueries | None:
+    async def _change_saved(self, change: Callable[[SavedQueries], SavedQueries]) -> SavedQueries | None:
         """Change the saved queries and return them; show the error and return None if that fails."""
-        if self.queries.keeper is None:
+        if self.queries.store is None:
             return None
         try:
-            return await self.queries.keeper.change(change)
+            return await self.queries.store.change(change)
         except ExcerptError as error:
             self.notify(str(error), title=error.title, severity="error", markup=False)
             return None
 
     # --- the menu -----------------------------------------------------------------------------------------------------
 
-    def _at(self, index: int) -> Offset:
+    def _menu_anchor(self, index: int) -> Offset:
         """Return the cell of the screen where a character of the query is drawn, less the border of the menu."""
         field = self.field
         cell = field._position_to_cell(index) - field.scroll_offset.x
@@ -597,15 +615,15 @@ class QueryBar(Horizontal):
         self.menu.move(rows)
 
     def action_menu_take(self) -> None:
-        if (choice := self.menu.chosen) is not None:
-            self._take(choice)
+        if (choice := self.menu.selected_choice) is not None:
+            self._use_choice(choice)
 
-    @on(QueryMenu.Chosen)
-    def _clicked(self, event: QueryMenu.Chosen) -> None:
+    @on(QueryMenu.ChoiceClicked)
+    def _clicked(self, event: QueryMenu.ChoiceClicked) -> None:
         event.stop()
-        self._take(event.choice)
+        self._use_choice(event.choice)
 
-    def _take(self, choice: MenuChoice) -> None:
+    def _use_choice(self, choice: MenuChoice) -> None:
         kind = self.menu.kind
         self.menu.close()
         self.put(choice.query, choice.cursor)
@@ -613,14 +631,14 @@ class QueryBar(Horizontal):
             self.queries.complete(token_at(choice.query, choice.cursor), self._show_completions)
 
     async def action_menu_forget(self) -> None:
-        choice, cursor = self.menu.chosen, self.menu.cursor
+        choice, cursor = self.menu.selected_choice, self.menu.cursor
         if choice is None:
             return
         if self.menu.kind == "saved":
-            await self._saved(lambda queries: queries.without(choice.label))
+            await self._change_saved(lambda queries: queries.without(choice.label))
             await self.open_saved()
         else:
-            self._keep(self.queries.forget(choice.query))
+            self._run_in_background(self.queries.forget(choice.query))
             self._show_history()
         self.menu.cursor = cursor
 
@@ -635,10 +653,10 @@ class QueryBar(Horizontal):
     @on(QueryInput.FilterRemoved)
     def _filter_removed(self, event: QueryInput.FilterRemoved) -> None:
         event.stop()
-        line_span, value = event.line_span, self.field.value
-        if value[line_span.start : line_span.end] == line_span.text:
-            self.put(*without(value, line_span.start, line_span.end))
+        span, value = event.query_span, self.field.value
+        if value[span.start : span.end] == span.text:
+            self.put(*remove_span(value, span.start, span.end))
 
 
-def _taking() -> str:
+def _menu_keys() -> str:
     return f"{key_sign('menu-take')} take · {key_sign('menu-close')} close"

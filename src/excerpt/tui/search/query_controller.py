@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 from excerpt.tui.common.pause import After, Pause
 from excerpt.tui.engine_worker import Asks
 from excerpt.tui.search.query_history import HistoryCursor, QueryHistory, QueryStore
-from excerpt.tui.search.query_word import CursorToken, is_typed, token_at
+from excerpt.tui.search.query_word import CursorToken, is_single_edit, token_at
 
 if TYPE_CHECKING:
     from excerpt.insight.suggest import Completion, Suggestion
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 Answer = TypeVar("Answer")
 
-_TYPED = 0.8
+_WARNING_SECONDS = 0.8
 """Seconds without a change after which a query is checked for warnings: sooner, half of it may be missing."""
-_ASKED = 2.0
+_HISTORY_SECONDS = 2.0
 """Seconds without a change after which a query with hits is added to the history: by then the user reads them."""
 
 
@@ -30,7 +30,7 @@ class QueryController:
 
     def __init__(self, engine: Asks, after: After, query: Callable[[], str]) -> None:
         self.history = QueryHistory()
-        self.keeper: QueryStore | None = None
+        self.store: QueryStore | None = None
         """Stores asked and saved queries; None until their location is known."""
         self.is_typing = False
         """Whether the last change of the query typed or deleted one letter."""
@@ -38,62 +38,65 @@ class QueryController:
         """The word being completed."""
         self._engine = engine
         self._query = query
-        self._before = ""
-        self._walk: HistoryCursor | None = None
-        self._left_at = -1
+        self._last_query = ""
+        self._history_cursor: HistoryCursor | None = None
+        self._dismissed_start = -1
         self._warning_timer = Pause(after)
-        self._standing = Pause(after)
+        self._settle_timer = Pause(after)
 
     # --- interpretation -----------------------------------------------------------------------------------------------
 
     def follow(self, query: str) -> None:
         """Record a change of the query."""
-        self.is_typing, self._before = is_typed(self._before, query), query
+        self.is_typing, self._last_query = is_single_edit(self._last_query, query), query
 
     def read(
-        self, on_read: Callable[[QueryReading], object], is_shown: Callable[[], bool], on_stood: Callable[[], object]
+        self,
+        on_read: Callable[[QueryReading], object],
+        is_menu_shown: Callable[[], bool],
+        on_settled: Callable[[], object],
     ) -> None:
         """Request the interpretation of the query, without warnings now and with them after a pause.
 
-        Warnings wait while `is_shown` returns true: the completion menu is open, and shows what is missing anyway.
-        `on_stood` is called once the query has not changed for `_ASKED` seconds, long enough to add it to the history.
+        Warnings wait while `is_menu_shown` returns true: the completion menu is open, and shows what is missing anyway.
+        `on_settled` is called once the query has not changed for `_HISTORY_SECONDS`: it can be added to the history.
         """
         self._warning_timer.stop()
-        self._standing.stop()
+        self._settle_timer.stop()
         if not self._query().strip():
             self._engine.forget("reading")
             return
         self._ask_reading(on_read, thoroughly=False)
 
         def warning() -> None:
-            if is_shown():
-                self._warning_timer.begin(_TYPED, warning)
+            if is_menu_shown():
+                self._warning_timer.begin(_WARNING_SECONDS, warning)
             else:
                 self._ask_reading(on_read, thoroughly=True)
 
-        self._warning_timer.begin(_TYPED, warning)
-        self._standing.begin(_ASKED, on_stood)
+        self._warning_timer.begin(_WARNING_SECONDS, warning)
+        self._settle_timer.begin(_HISTORY_SECONDS, on_settled)
 
     def _ask_reading(self, on_read: Callable[[QueryReading], object], *, thoroughly: bool) -> None:
         from excerpt.tui.questions import AskReading
 
         query = self._query()
-        self._engine.ask(AskReading(query, thoroughly), self._if_still(query, on_read))
+        self._engine.ask(AskReading(query, thoroughly), self._if_unchanged(query, on_read))
 
-    def _if_still(self, query: str, on_answer: Callable[[Answer], object]) -> Callable[[Answer], object]:
+    def _if_unchanged(self, query: str, on_answer: Callable[[Answer], object]) -> Callable[[Answer], object]:
         return lambda answer: on_answer(answer) if query == self._query() else None
 
     # --- query history ------------------------------------------------------------------------------------------------
 
-    async def keep(self, keeper: QueryStore) -> None:
-        """Store queries with `keeper` from now on, and load the history."""
-        self.keeper = keeper
-        await self.look()
+    async def open_store(self, store: QueryStore) -> None:
+        """Store queries with `store` from now on, and load the history."""
+        self.store = store
+        await self.reload_history()
 
-    async def look(self) -> None:
+    async def reload_history(self) -> None:
         """Load the history again, with the queries of other running instances."""
-        if self.keeper is not None:
-            self.history = await self.keeper.history()
+        if self.store is not None:
+            self.history = await self.store.history()
 
     def note(self) -> Coroutine[None, None, None] | None:
         """Add the query to the history, because the user has read its hits or used them.
@@ -101,48 +104,52 @@ class QueryController:
         Returns the coroutine that stores it, or None if there is nothing to store.
         """
         query = self._query().strip()
-        if self.keeper is None or not query or query == next(iter(self.history.queries), ""):
+        if self.store is None or not query or query == next(iter(self.history.queries), ""):
             return None
-        self.history = self.history.asked(query)
-        return self.keeper.asked(query)
+        self.history = self.history.with_query(query)
+        return self.store.add(query)
 
     def forget(self, query: str) -> Coroutine[None, None, None] | None:
         """Remove a query from the history; return the coroutine that stores this, as `note` does."""
         self.history = self.history.without(query)
-        return self.keeper.forget(query) if self.keeper is not None else None
+        return self.store.forget(query) if self.store is not None else None
 
-    def step_history(self, rows: int, *, as_put: bool) -> tuple[str | None, bool]:
+    def step_history(self, rows: int, *, is_selected: bool) -> tuple[str | None, bool]:
         """Step through the history from an empty bar, up (older) for negative `rows`.
 
-        `as_put` says that the query from the history is still selected as a whole. Returns the query to put into the
-        bar, or None, and whether the key is handled; if not, it moves in the list.
+        `is_selected` says that the query from the history is still selected as a whole. Returns the query to put into
+        the bar, or None, and whether the key is handled; if not, it moves in the list.
         """
         query = self._query()
-        step_history = self._walk if self._walk is not None and query and query == self._walk.query and as_put else None
-        if step_history is None and (query or rows > 0):
+        cursor = (
+            self._history_cursor
+            if self._history_cursor is not None and query and query == self._history_cursor.query and is_selected
+            else None
+        )
+        if cursor is None and (query or rows > 0):
             return None, False
-        moved = (step_history or HistoryCursor(self.history)).moved(-rows)
-        if moved is not None:
-            self._walk = moved
-            return moved.query, True
-        if step_history is not None and rows > 0:
-            self._walk = None
+        target = (cursor or HistoryCursor(self.history)).step(-rows)
+        if target is not None:
+            self._history_cursor = target
+            return target.query, True
+        if cursor is not None and rows > 0:
+            self._history_cursor = None
             return None, False
-        return None, step_history is not None
+        return None, cursor is not None
 
     @property
-    def walks(self) -> bool:
+    def is_in_history(self) -> bool:
         """Whether the query was put by a step through the history and not changed since."""
-        return self._walk is not None and self._query() == self._walk.query
+        return self._history_cursor is not None and self._query() == self._history_cursor.query
 
     # --- completion ---------------------------------------------------------------------------------------------------
 
-    def complete_here(self, cursor: int, on_found: Callable[[Sequence[Completion]], object]) -> None:
+    def complete_at(self, cursor: int, on_answer: Callable[[Sequence[Completion]], object]) -> None:
         """Request completions of the word at the cursor, even if the menu was closed for it."""
-        self._left_at = -1
-        self.complete(token_at(self._query(), cursor), on_found)
+        self._dismissed_start = -1
+        self.complete(token_at(self._query(), cursor), on_answer)
 
-    def complete(self, cursor_token: CursorToken | None, on_found: Callable[[Sequence[Completion]], object]) -> None:
+    def complete(self, cursor_token: CursorToken | None, on_answer: Callable[[Sequence[Completion]], object]) -> None:
         """Request completions of a word; None cancels the request."""
         self.cursor_token = cursor_token
         if cursor_token is None:
@@ -150,25 +157,25 @@ class QueryController:
             return
         from excerpt.tui.questions import AskCompletions
 
-        self._engine.ask(AskCompletions(cursor_token.operator, cursor_token.value), on_found)
+        self._engine.ask(AskCompletions(cursor_token.operator, cursor_token.value), on_answer)
 
     def follow_typing(
-        self, cursor: int, on_found: Callable[[Sequence[Completion]], object], *, completes: bool
+        self, cursor: int, on_answer: Callable[[Sequence[Completion]], object], *, is_menu_open: bool
     ) -> bool:
-        """Request completions while the user types: in a filter, or if the menu is open already (`completes`).
+        """Request completions while the user types: in a filter, or if the menu is open already (`is_menu_open`).
 
         Returns False if the menu is to be closed. A word for which it was closed is not completed again.
         """
         cursor_token = token_at(self._query(), cursor)
-        if cursor_token is None or cursor_token.start != self._left_at:
-            self._left_at = -1
-        follows = completes and self.cursor_token is not None and cursor_token is not None
+        if cursor_token is None or cursor_token.start != self._dismissed_start:
+            self._dismissed_start = -1
+        follows = is_menu_open and self.cursor_token is not None and cursor_token is not None
         if (
             cursor_token is not None
             and (cursor_token.operator or (follows and cursor_token.value))
-            and self._left_at < 0
+            and self._dismissed_start < 0
         ):
-            self.complete(cursor_token, on_found)
+            self.complete(cursor_token, on_answer)
             return True
         self._engine.forget("complete")
         return False
@@ -176,11 +183,11 @@ class QueryController:
     def leave_completion(self) -> None:
         """Stop completing this word."""
         self._engine.forget("complete")
-        self._left_at = self.cursor_token.start if self.cursor_token is not None else -1
+        self._dismissed_start = self.cursor_token.start if self.cursor_token is not None else -1
 
-    def suggest(self, on_found: Callable[[Sequence[Suggestion]], object]) -> None:
+    def suggest(self, on_answer: Callable[[Sequence[Suggestion]], object]) -> None:
         """Request narrower and wider queries."""
         from excerpt.tui.questions import AskSuggestions
 
         query = self._query()
-        self._engine.ask(AskSuggestions(query), self._if_still(query, on_found))
+        self._engine.ask(AskSuggestions(query), self._if_unchanged(query, on_answer))

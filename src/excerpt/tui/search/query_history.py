@@ -13,7 +13,7 @@ from pathlib import Path
 from excerpt.state_files import alone, append_lines, line_of, read_lines, replace_file
 from excerpt.tui.search.saved_queries import SavedQueries, change_saved
 
-MAX = 500
+MAX_QUERIES = 500
 """Most queries kept for a vault."""
 
 
@@ -24,32 +24,32 @@ class QueryHistory:
     queries: tuple[str, ...] = ()
 
     @staticmethod
-    def of(asked: Iterable[str]) -> QueryHistory:
+    def from_queries(queries: Iterable[str]) -> QueryHistory:
         """Return a history of queries given oldest first.
 
         A query is dropped if the next one begins with it: it was an intermediate step of typing.
         """
-        kept: dict[str, None] = {}
-        before = ""
-        for query in asked:
-            if before and query != before and query.startswith(before):
-                kept.pop(before, None)
-            kept.pop(query, None)
-            kept[query] = None
-            before = query
-        return QueryHistory(tuple(reversed(kept))[:MAX])
+        unique: dict[str, None] = {}
+        previous = ""
+        for query in queries:
+            if previous and query != previous and query.startswith(previous):
+                unique.pop(previous, None)
+            unique.pop(query, None)
+            unique[query] = None
+            previous = query
+        return QueryHistory(tuple(reversed(unique))[:MAX_QUERIES])
 
-    def asked(self, query: str) -> QueryHistory:
+    def with_query(self, query: str) -> QueryHistory:
         """Return a copy with a query added as the newest."""
-        return QueryHistory.of((*reversed(self.queries), query))
+        return QueryHistory.from_queries((*reversed(self.queries), query))
 
     def without(self, query: str) -> QueryHistory:
-        return QueryHistory(tuple(one for one in self.queries if one != query))
+        return QueryHistory(tuple(each for each in self.queries if each != query))
 
-    def having(self, words: str) -> tuple[str, ...]:
+    def filter_by(self, text: str) -> tuple[str, ...]:
         """Return the queries that contain all of some words, ignoring case; all queries if there are no words."""
-        wanted = words.casefold().split()
-        return tuple(query for query in self.queries if all(word in query.casefold() for word in wanted))
+        parts = text.casefold().split()
+        return tuple(query for query in self.queries if all(word in query.casefold() for word in parts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,34 +57,34 @@ class HistoryCursor:
     """A position in the history: 0 is the newest query, -1 the empty bar before it."""
 
     history: QueryHistory
-    at: int = -1
+    index: int = -1
 
     @property
     def query(self) -> str:
-        return self.history.queries[self.at] if 0 <= self.at < len(self.history.queries) else ""
+        return self.history.queries[self.index] if 0 <= self.index < len(self.history.queries) else ""
 
-    def moved(self, older: int) -> HistoryCursor | None:
+    def step(self, older: int) -> HistoryCursor | None:
         """Return the position `older` queries further back; None past either end."""
-        at = self.at + older
-        return HistoryCursor(self.history, at) if 0 <= at < len(self.history.queries) else None
+        index = self.index + older
+        return HistoryCursor(self.history, index) if 0 <= index < len(self.history.queries) else None
 
 
 _COMPACT_BYTES = 200_000
 """Size of the file, some 4,000 queries, above which it is rewritten with only the queries that are kept."""
-_LONGEST = 2_000
+_MAX_CHARACTERS = 2_000
 """Most characters of a query that is kept; longer ones are pasted texts."""
 
 
 @dataclass(frozen=True, slots=True)
-class _AskedLine:
+class _QueryLine:
     query: str
 
 
 def read_history(file: Path) -> QueryHistory:
     """Return the history; an empty one if there is no file. Lines that are not queries are skipped."""
     try:
-        read = read_lines(file.read_bytes(), _AskedLine)
-        return QueryHistory.of(line.query for line in read if line.query.strip())
+        lines = read_lines(file.read_bytes(), _QueryLine)
+        return QueryHistory.from_queries(line.query for line in lines if line.query.strip())
     except OSError:
         return QueryHistory()
 
@@ -92,12 +92,12 @@ def read_history(file: Path) -> QueryHistory:
 def add_query(file: Path, query: str) -> None:
     """Add a query as the newest. Raises OSError if the file cannot be written.
 
-    An empty query, or one longer than `_LONGEST`, is not added.
+    An empty query, or one longer than `_MAX_CHARACTERS`, is not added.
     """
-    if not query.strip() or len(query) > _LONGEST:
+    if not query.strip() or len(query) > _MAX_CHARACTERS:
         return
     with alone(file):
-        if append_lines(file, [_AskedLine(query)]) > _COMPACT_BYTES:
+        if append_lines(file, [_QueryLine(query)]) > _COMPACT_BYTES:
             _write(file, read_history(file).queries)
 
 
@@ -109,40 +109,40 @@ def forget_query(file: Path, query: str) -> None:
 
 
 def _write(file: Path, newest_first: Sequence[str]) -> None:
-    replace_file(file, b"".join(line_of(_AskedLine(query)) for query in reversed(newest_first)))
+    replace_file(file, b"".join(line_of(_QueryLine(query)) for query in reversed(newest_first)))
 
 
 class QueryStore:
     """The query files of one vault: asked queries are in `history`, named ones in `saved`.
 
-    `failed` is called with the reason the first time that the history cannot be written; the error is not raised, as
-    losing the history loses no work.
+    `on_failure` is called with the reason the first time that the history cannot be written. The error is not raised,
+    as losing the history loses no work.
     """
 
-    def __init__(self, history: Path, saved: Path, failed: Callable[[str], None]) -> None:
+    def __init__(self, history: Path, saved: Path, on_failure: Callable[[str], None]) -> None:
         self._history = history
         self._saved = saved
-        self._failed = failed
-        self._told = False
+        self._on_failure = on_failure
+        self._has_reported = False
 
     async def history(self) -> QueryHistory:
         """Return the history, with the queries of other running instances."""
         return await asyncio.to_thread(read_history, self._history)
 
-    async def asked(self, query: str) -> None:
-        await self._keep(add_query, query)
+    async def add(self, query: str) -> None:
+        await self._store_change(add_query, query)
 
     async def forget(self, query: str) -> None:
-        await self._keep(forget_query, query)
+        await self._store_change(forget_query, query)
 
     async def change(self, change: Callable[[SavedQueries], SavedQueries]) -> SavedQueries:
         """Change the saved queries, and return them. Raises SavedQueriesError."""
         return await asyncio.to_thread(change_saved, self._saved, change)
 
-    async def _keep(self, keep: Callable[[Path, str], None], query: str) -> None:
+    async def _store_change(self, operation: Callable[[Path, str], None], query: str) -> None:
         try:
-            await asyncio.to_thread(keep, self._history, query)
+            await asyncio.to_thread(operation, self._history, query)
         except OSError as error:
-            if not self._told:
-                self._told = True
-                self._failed(error.strerror or str(error))
+            if not self._has_reported:
+                self._has_reported = True
+                self._on_failure(error.strerror or str(error))

@@ -26,44 +26,44 @@ class CursorToken:
 
 def token_at(text: str, cursor: int) -> CursorToken | None:
     """Return the word at the cursor, to complete it; None within a phrase."""
-    found = next((token for token in _TOKEN.finditer(text) if token.start() < cursor <= token.end()), None)
-    if found is None:
+    match = next((token for token in _TOKEN.finditer(text) if token.start() < cursor <= token.end()), None)
+    if match is None:
         return CursorToken(cursor, cursor, "", "")
-    typed = text[found.start() : cursor]
+    typed = text[match.start() : cursor]
     negated = typed.startswith("-")
     bare = typed[1:] if negated else typed
     if bare.startswith('"') or (bare.count('"') == 2 and bare.endswith('"')):
         return None
     if bare.startswith("#"):
-        return CursorToken(found.start(), found.end(), "#", bare[1:], negated)
+        return CursorToken(match.start(), match.end(), "#", bare[1:], negated)
     if keyed := _KEYED.fullmatch(bare):
-        return CursorToken(found.start(), found.end(), keyed[1], keyed[2], negated)
-    return CursorToken(found.start(), found.end(), "", bare, negated)
+        return CursorToken(match.start(), match.end(), keyed[1], keyed[2], negated)
+    return CursorToken(match.start(), match.end(), "", bare, negated)
 
 
-def completed(text: str, begun: CursorToken, by: str) -> tuple[str, int]:
-    """Return the query with the word `begun` replaced by `by`, and the new cursor position.
+def apply_completion(text: str, token: CursorToken, completion: str) -> tuple[str, int]:
+    """Return the query with the word `token` replaced by `completion`, and the new cursor position.
 
-    A space follows the word, so that the next word can be typed, unless `by` ends in a colon: then a value follows.
+    A space follows the word, so that the next word can be typed. No space follows a colon, as a value comes next.
     """
-    put = f"{'-' if begun.negated else ''}{by}{'' if by.endswith(':') else ' '}"
-    return f"{text[: begun.start]}{put}{text[begun.end :].lstrip()}", begun.start + len(put)
+    inserted = f"{'-' if token.negated else ''}{completion}{'' if completion.endswith(':') else ' '}"
+    return f"{text[: token.start]}{inserted}{text[token.end :].lstrip()}", token.start + len(inserted)
 
 
-def is_typed(before: str, after: str) -> bool:
+def is_single_edit(old: str, new: str) -> bool:
     """Return whether two texts differ by one typed or deleted letter, which is not so after a paste or a recall."""
-    if len(after) == 1:
+    if len(new) == 1:
         return True
-    if abs(len(after) - len(before)) != 1:
+    if abs(len(new) - len(old)) != 1:
         return False
-    longer, shorter = (after, before) if len(after) > len(before) else (before, after)
-    at = next((at for at, letter in enumerate(shorter) if letter != longer[at]), len(shorter))
-    return longer[at + 1 :] == shorter[at:]
+    longer, shorter = (new, old) if len(new) > len(old) else (old, new)
+    index = next((index for index, letter in enumerate(shorter) if letter != longer[index]), len(shorter))
+    return longer[index + 1 :] == shorter[index:]
 
 
-def without(text: str, start: int, end: int) -> tuple[str, int]:
+def remove_span(text: str, start: int, end: int) -> tuple[str, int]:
     """Return the query without the span from `start` to `end` (exclusive), and the new cursor position."""
-    before, after = text[:start].rstrip(), text[end:].lstrip()
-    if before and after:
-        return f"{before} {after}", len(before) + 1
-    return (f"{before} " if before else after), len(before) + 1 if before else 0
+    head, tail = text[:start].rstrip(), text[end:].lstrip()
+    if head and tail:
+        return f"{head} {tail}", len(head) + 1
+    return (f"{head} " if head else tail), len(head) + 1 if head else 0

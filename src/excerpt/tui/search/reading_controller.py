@@ -11,50 +11,50 @@ from excerpt.tui.messages import Location
 
 if TYPE_CHECKING:
     from excerpt.tui.common.line_drawing import LinkTo
-    from excerpt.tui.note.requests import LinkFound
+    from excerpt.tui.note.requests import LinkTarget
     from excerpt.tui.note.window import NoteWindow
 
 
 class ReadingController:
     """The state of the passage view: the location shown, whether its note is shown whole, and the links followed.
 
-    `line_at_top` returns the first visible line. `changed` is called when something else is to be shown.
+    `line_at_top` returns the first visible line. `on_change` is called when something else is to be shown.
     """
 
-    def __init__(self, engine: Asks, *, line_at_top: Callable[[], int | None], changed: Callable[[], object]) -> None:
+    def __init__(self, engine: Asks, *, line_at_top: Callable[[], int | None], on_change: Callable[[], object]) -> None:
         self.window: NoteWindow | None = None
         self.location: Location | None = None
         """The location shown; None if it is a memory, or nothing."""
         self._engine = engine
         self._line_at_top = line_at_top
-        self._changed = changed
+        self._on_change = on_change
         self._query = ""
-        self._whole = ""
-        self._way: list[Location] = []
+        self._whole_note_path = ""
+        self._back_stack: list[Location] = []
 
     @property
-    def is_away(self) -> bool:
+    def is_linked_passage(self) -> bool:
         """Whether the passage shown was reached by a link and is not the selected hit."""
-        return bool(self._way)
+        return bool(self._back_stack)
 
     def show(self, window: NoteWindow | None) -> None:
         """Show a memory, or nothing."""
         self._engine.forget("window")
-        self._way.clear()
+        self._back_stack.clear()
         self.location, self.window = None, window
-        self._changed()
+        self._on_change()
 
-    def look_at(self, location: Location, query: str) -> None:
+    def show_fragment(self, location: Location, query: str) -> None:
         """Show a fragment found by `query`, and clear the history of links."""
-        self._way.clear()
+        self._back_stack.clear()
         self._query = query
-        self._look_at(location)
+        self._show_location(location)
 
-    def _look_at(self, location: Location) -> None:
-        if location.path != self._whole:
-            self._whole = ""
+    def _show_location(self, location: Location) -> None:
+        if location.path != self._whole_note_path:
+            self._whole_note_path = ""
         self.location = location
-        self._changed()
+        self._on_change()
         self.ask(location.top)
 
     def ask(self, line: int | None = None) -> None:
@@ -64,14 +64,14 @@ class ReadingController:
         from excerpt.tui.note.requests import AskWindow
         from excerpt.tui.note.window import NoteView
 
-        view = NoteView(whole=bool(self._whole), line=line)
+        view = NoteView(whole=bool(self._whole_note_path), line=line)
         self._engine.ask(AskWindow(self.location, self._query, view), self._window_loaded)
 
     def toggle_whole(self) -> bool:
         """Switch between the whole note and the lines around the fragment; return False if no note is shown."""
         if self.location is None:
             return False
-        self._whole = "" if self._whole else self.location.path
+        self._whole_note_path = "" if self._whole_note_path else self.location.path
         self.ask()
         return True
 
@@ -84,26 +84,26 @@ class ReadingController:
             self.location = replace(
                 self.location, fragment_id=fragment.id, path=fragment.path, line=fragment.line_start
             )
-        self._changed()
+        self._on_change()
 
     # --- links and their history --------------------------------------------------------------------------------------
 
-    def ask_link(self, to: LinkTo, on_found: Callable[[LinkFound], object]) -> None:
+    def ask_link(self, link: LinkTo, on_answer: Callable[[LinkTarget], object]) -> None:
         """Request the target of a link in the note shown."""
         if self.window is not None:
             from excerpt.tui.note.requests import AskLink
 
-            self._engine.ask(AskLink(self.window.fragment.path, to), on_found)
+            self._engine.ask(AskLink(self.window.fragment.path, link), on_answer)
 
     def go_to(self, location: Location) -> None:
         """Show the target of a link, and keep the current location in the history."""
         if self.location is not None:
-            self._way.append(replace(self.location, top=self._line_at_top()))
-        self._look_at(location)
+            self._back_stack.append(replace(self.location, top=self._line_at_top()))
+        self._show_location(location)
 
-    def come_back(self) -> bool:
+    def go_back(self) -> bool:
         """Show what was shown before the last link; return False if no link was followed."""
-        if not self._way:
+        if not self._back_stack:
             return False
-        self._look_at(self._way.pop())
+        self._show_location(self._back_stack.pop())
         return True

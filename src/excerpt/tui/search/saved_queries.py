@@ -33,14 +33,14 @@ class SavedQueries:
 
     queries: tuple[SavedQuery, ...] = ()
 
-    def saved(self, name: str, query: str) -> SavedQueries:
+    def with_query(self, name: str, query: str) -> SavedQueries:
         """Return a copy with a query saved under a name; it replaces one of the same name."""
         name = " ".join(name.split())
-        others = [one for one in self.queries if one.name.casefold() != name.casefold()]
-        return SavedQueries(tuple(sorted((*others, SavedQuery(name, query)), key=lambda one: one.name.casefold())))
+        others = [each for each in self.queries if each.name.casefold() != name.casefold()]
+        return SavedQueries(tuple(sorted((*others, SavedQuery(name, query)), key=lambda each: each.name.casefold())))
 
     def without(self, name: str) -> SavedQueries:
-        return SavedQueries(tuple(one for one in self.queries if one.name.casefold() != name.strip().casefold()))
+        return SavedQueries(tuple(each for each in self.queries if each.name.casefold() != name.strip().casefold()))
 
 
 def read_saved(file: Path) -> SavedQueries:
@@ -49,7 +49,7 @@ def read_saved(file: Path) -> SavedQueries:
     Raises SavedQueriesError if the file cannot be read or parsed.
     """
     try:
-        read = load_value(file, SavedQueries)
+        content = load_value(file, SavedQueries)
     except FileNotFoundError:
         return SavedQueries()
     except (OSError, ValueError) as error:
@@ -58,9 +58,9 @@ def read_saved(file: Path) -> SavedQueries:
             f"{file} cannot be read: {reason}.", "Correct it or move it away. excerpt leaves it unchanged."
         ) from error
     saved = SavedQueries()
-    for one in read.queries:
-        if one.name.strip() and one.query.strip():
-            saved = saved.saved(one.name, one.query)
+    for each in content.queries:
+        if each.name.strip() and each.query.strip():
+            saved = saved.with_query(each.name, each.query)
     return saved
 
 

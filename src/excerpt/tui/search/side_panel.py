@@ -29,7 +29,7 @@ from excerpt.tui.insight.map import MapPanel
 from excerpt.tui.insight.related import RelatedPanel
 from excerpt.tui.keymap import shown_key
 from excerpt.tui.messages import CopyRequested, EditRequested, Failure, Location
-from excerpt.tui.note.requests import LinkFound
+from excerpt.tui.note.requests import LinkTarget
 from excerpt.tui.note.window import NoteWindow
 from excerpt.tui.search.preview import Preview, heading_path_at
 from excerpt.tui.search.reading_controller import ReadingController
@@ -39,15 +39,15 @@ if TYPE_CHECKING:
     from excerpt.insight.facet_map import VaultMap
     from excerpt.insight.related import Related
 
-_ADDRESS = 80
+_MAX_ADDRESS_CELLS = 80
 """Most cells of an address shown in a message."""
 
 _NOTHING_SELECTED = EmptyState("Nothing is selected", "Related notes of the selected fragment appear here.")
 _MEMORY_SELECTED = EmptyState("A memory is selected", "Select a fragment of a note to see what is related to it.")
 _NOT_SELECTED = EmptyState("Nothing is selected", "The reasons for the rank of the selected fragment appear here.")
 _NOT_RANKED = EmptyState("A memory is selected", "Memories are found separately and have no rank.")
-_LOOKING = EmptyState("Looking for related notes")
-_GONE = EmptyState("That note is no longer in the index")
+_LOADING_RELATED = EmptyState("Looking for related notes")
+_NOTE_MISSING = EmptyState("That note is no longer in the index")
 
 
 class PanelView(StrEnum):
@@ -84,24 +84,24 @@ class ViewTabs(Widget):
             self.view = view
 
     def on_mount(self) -> None:
-        self.watch(self.screen, "focused", self._name_key)
+        self.watch(self.screen, "focused", self._update_next_key)
 
-    def _name_key(self) -> None:
+    def _update_next_key(self) -> None:
         keys = working_keys(self.screen).get("view", ())
         self.next_key = shown_key(keys[0]) if keys else ""
 
     def render_line(self, y: int) -> Strip:  # noqa: ARG002 - Textual's name
-        shown = self.get_component_rich_style("views--shown", partial=True)
-        left = [(f"[{one}]", shown) if one is self.view else (f" {one} ", Style.null()) for one in PanelView]
+        highlight = self.get_component_rich_style("views--shown", partial=True)
+        left = [(f"[{view}]", highlight) if view is self.view else (f" {view} ", Style.null()) for view in PanelView]
         key = [(f"{self.next_key} next ", Style.null())] if self.next_key else []
         return line(left, key, self.size.width, self.rich_style)
 
     def on_click(self, event: events.Click) -> None:
         end = 0
-        for one in PanelView:
-            end += len(one) + 2
+        for view in PanelView:
+            end += len(view) + 2
             if event.x < end:
-                self.post_message(self.Clicked(one))
+                self.post_message(self.Clicked(view))
                 return
 
 
@@ -126,7 +126,7 @@ class SidePanel(Vertical):
 
     view: var[PanelView] = var(PanelView.PASSAGE, init=False)
 
-    class Passed(Message):
+    class ContentChanged(Message):
         """Sent when another passage or view is shown, because the keys may apply to something else."""
 
     def __init__(
@@ -139,9 +139,9 @@ class SidePanel(Vertical):
     ) -> None:
         super().__init__(id=id, classes="context")
         self.reading = ReadingController(
-            engine, line_at_top=lambda: self.preview.line_at_top, changed=self._show_window
+            engine, line_at_top=lambda: self.preview.line_at_top, on_change=self._show_window
         )
-        self.insight = InsightController(engine, self.set_timer, query=query, put=put, turned=self._turned)
+        self.insight = InsightController(engine, self.set_timer, query=query, put=put, turned=self._handle_related_step)
         self.preview = Preview(id="preview", classes="view")
         self.related = RelatedPanel(self.insight, id="related", classes="view")
         self.map = MapPanel(self.insight, id="map", classes="view")
@@ -166,25 +166,27 @@ class SidePanel(Vertical):
 
     # --- calls from the pane ------------------------------------------------------------------------------------------
 
-    def select(self, hit: Hit | None, result: Result | None, memory: NoteWindow | None, *, again: bool = False) -> None:
+    def select(
+        self, hit: Hit | None, result: Result | None, memory: NoteWindow | None, *, is_repeat: bool = False
+    ) -> None:
         """Show the selected hit of `result`, a `memory`, or nothing.
 
-        With `again`, the same query was answered again, and a passage reached by a link stays.
+        With `is_repeat`, the same query was answered again, and a passage reached by a link stays.
         """
         self._hit, self._result = hit, result
-        if again and self.reading.is_away:
+        if is_repeat and self.reading.is_linked_passage:
             self.reading.ask()
         elif hit is None or memory is not None:
             self.reading.show(memory)
         else:
-            self.reading.look_at(Location.of(hit), self._answered_query)
+            self.reading.show_fragment(Location.of(hit), self._answered_query)
         self.insight.clear_trail()
         self._outdate()
 
     def show_location(self, location: Location) -> None:
         """Show a fragment, selected in the list or not."""
         self.view = PanelView.PASSAGE
-        self.reading.look_at(location, self._answered_query)
+        self.reading.show_fragment(location, self._answered_query)
 
     def show_memory(self, window: NoteWindow) -> None:
         """Show a memory, selected in the list or not."""
@@ -196,7 +198,7 @@ class SidePanel(Vertical):
         self._packed = passages
         window = self.reading.window
         path = window.fragment.path if window is not None else ""
-        self.preview.packed = tuple((first, last) for of, first, last in passages if of == path)
+        self.preview.packed = tuple((first, last) for path_packed, first, last in passages if path_packed == path)
 
     @property
     def is_answered(self) -> bool:
@@ -210,23 +212,23 @@ class SidePanel(Vertical):
     # --- the views ----------------------------------------------------------------------------------------------------
 
     @property
-    def _shown(self) -> Widget:
+    def _current_view(self) -> Widget:
         return (self.preview, self.why, self.related, self.map)[list(PanelView).index(self.view)]
 
     @property
-    def to_focus(self) -> Widget:
+    def focus_target(self) -> Widget:
         """The widget of the view that takes the focus."""
-        return self.related.rows if self.view is PanelView.RELATED else self._shown
+        return self.related.rows if self.view is PanelView.RELATED else self._current_view
 
     def watch_view(self) -> None:
         had_focus = self.has_focus_within
-        for one in (self.preview, self.why, self.related, self.map):
-            one.display = one is self._shown
+        for widget in (self.preview, self.why, self.related, self.map):
+            widget.display = widget is self._current_view
         self.query_one(ViewTabs).view = self.view
         if had_focus:
-            self.screen.set_focus(self.to_focus)
+            self.screen.set_focus(self.focus_target)
         self._ask()
-        self.post_message(self.Passed())
+        self.post_message(self.ContentChanged())
 
     @on(RowList.Moved)
     def _moved(self) -> None:
@@ -239,8 +241,8 @@ class SidePanel(Vertical):
 
     def next_view(self) -> None:
         """Show the next view; the map is followed by the passage."""
-        every = list(PanelView)
-        self.view = every[(every.index(self.view) + 1) % len(every)]
+        views = list(PanelView)
+        self.view = views[(views.index(self.view) + 1) % len(views)]
 
     def on_show(self) -> None:
         self._ask()
@@ -266,11 +268,11 @@ class SidePanel(Vertical):
             if not self.insight.ask_related(self._hit, self._related_loaded, self._related_failed):
                 self.related.say(_NOTHING_SELECTED if self._hit is None else _MEMORY_SELECTED)
             elif self.related.related is None:
-                self.related.say(_LOOKING)
+                self.related.say(_LOADING_RELATED)
 
     def _related_loaded(self, related: Related | None) -> None:
         if related is None:
-            self.related.say(_GONE)
+            self.related.say(_NOTE_MISSING)
         else:
             self.related.related = related
 
@@ -289,15 +291,15 @@ class SidePanel(Vertical):
         if hit is not None and result is not None and hit in result.hits:
             self.why.explain(result, hit)
         else:
-            self.why.say(_NOT_RANKED if hit is not None else _NOT_SELECTED)
+            self.why.show_text(_NOT_RANKED if hit is not None else _NOT_SELECTED)
 
-    def _turned(self) -> None:
+    def _handle_related_step(self) -> None:
         """Request related notes for another fragment, and show that fragment in the passage view."""
-        there = self.insight.followed
-        if there is not None:
-            self.reading.go_to(there)
-        elif self.reading.is_away and self._hit is not None:
-            self.reading.look_at(Location.of(self._hit), self._answered_query)
+        location = self.insight.followed
+        if location is not None:
+            self.reading.go_to(location)
+        elif self.reading.is_linked_passage and self._hit is not None:
+            self.reading.show_fragment(Location.of(self._hit), self._answered_query)
         self._outdated.add(PanelView.RELATED)
         self._ask()
 
@@ -316,17 +318,17 @@ class SidePanel(Vertical):
 
     def pop_picked_lines(self) -> Fragment | None:
         """Return the picked lines as a fragment, and unpick them; None if no lines are picked."""
-        window, picked = self.reading.window, self.preview.picked
-        if self.view is not PanelView.PASSAGE or window is None or picked is None:
+        window, picked_lines = self.reading.window, self.preview.picked_lines
+        if self.view is not PanelView.PASSAGE or window is None or picked_lines is None:
             return None
-        self.preview.picked = None
-        text = window.text(picked.first, picked.last)
+        self.preview.picked_lines = None
+        text = window.text(picked_lines.first, picked_lines.last)
         return replace(
             window.fragment,
             id="",
-            heading_path=heading_path_at(window.headings, picked.first),
-            line_start=picked.first,
-            line_end=picked.last,
+            heading_path=heading_path_at(window.headings, picked_lines.first),
+            line_start=picked_lines.first,
+            line_end=picked_lines.last,
             text=text,
             digest=digest_of_text(text),
         )
@@ -347,60 +349,60 @@ class SidePanel(Vertical):
 
     def leave(self) -> bool:
         """Stop picking lines; return False if none are picked."""
-        picks = self.preview.picked is not None
-        self.preview.picked = None
-        return picks
+        had_picked_lines = self.preview.picked_lines is not None
+        self.preview.picked_lines = None
+        return had_picked_lines
 
     def move(self, rows: int) -> None:
         """Move by rows in the view shown."""
-        shown = self.to_focus
-        if isinstance(shown, RowList | Preview):
-            shown.move(rows)
+        widget = self.focus_target
+        if isinstance(widget, RowList | Preview):
+            widget.move(rows)
         else:
-            shown.scroll_relative(y=rows, animate=False)
+            widget.scroll_relative(y=rows, animate=False)
 
     def scroll_pages(self, pages: int) -> None:
         """Scroll the view shown by pages, less one line, which stays visible; in the map, move the cursor."""
-        shown = self.related.why if self.view is PanelView.RELATED else self._shown
-        step = pages * max(1, shown.scrollable_content_region.height - 1)
-        if shown is self.map:
+        widget = self.related.why if self.view is PanelView.RELATED else self._current_view
+        step = pages * max(1, widget.scrollable_content_region.height - 1)
+        if widget is self.map:
             self.map.move(step)
         else:
-            shown.scroll_relative(y=step, animate=False)
+            widget.scroll_relative(y=step, animate=False)
 
     # --- the passage --------------------------------------------------------------------------------------------------
 
     def _show_window(self) -> None:
-        self.preview.walked = self.reading.is_away
+        self.preview.is_linked_passage = self.reading.is_linked_passage
         self.preview.window = self.reading.window
         self.show_packed(self._packed)
-        self.post_message(self.Passed())
+        self.post_message(self.ContentChanged())
 
-    @on(Preview.LineWanted)
-    def _line_wanted(self, message: Preview.LineWanted) -> None:
+    @on(Preview.LineRequested)
+    def _show_requested_line(self, message: Preview.LineRequested) -> None:
         message.stop()
         self.reading.ask(message.line)
 
-    @on(Preview.WholeWanted)
-    def _whole_wanted(self, message: Preview.WholeWanted) -> None:
+    @on(Preview.WholeNoteRequested)
+    def _toggle_whole_note(self, message: Preview.WholeNoteRequested) -> None:
         message.stop()
         self.reading.toggle_whole()
 
     @on(Preview.LinkFollowed)
     def _link_followed(self, message: Preview.LinkFollowed) -> None:
         message.stop()
-        self.reading.ask_link(message.to, self._link_found)
+        self.reading.ask_link(message.link, self._handle_link_target)
 
-    def _link_found(self, found: LinkFound) -> None:
-        if found.told:
-            self.notify(found.told, markup=False)
-        if found.address:
-            shown = fit(visible_line(found.address), _ADDRESS)
-            self.post_message(CopyRequested(found.address, f"The address {shown}", None))
-        elif found.location is not None:
-            self.reading.go_to(found.location)
+    def _handle_link_target(self, target: LinkTarget) -> None:
+        if target.message:
+            self.notify(target.message, markup=False)
+        if target.address:
+            address = fit(visible_line(target.address), _MAX_ADDRESS_CELLS)
+            self.post_message(CopyRequested(target.address, f"The address {address}", None))
+        elif target.location is not None:
+            self.reading.go_to(target.location)
 
-    @on(Preview.ReturnWanted)
-    def _return_wanted(self, message: Preview.ReturnWanted) -> None:
+    @on(Preview.ReturnRequested)
+    def _go_back(self, message: Preview.ReturnRequested) -> None:
         message.stop()
-        self.reading.come_back()
+        self.reading.go_back()

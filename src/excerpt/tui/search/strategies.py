@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 DEPTH = 10
 """Number of hits of each strategy that are compared."""
-_AROUND_CELL = 2
+_CELL_PADDING = 2
 """Cells of padding that the table adds to each column."""
 
 Ask = Callable[["AskStrategies", Callable[[Sequence[Result]], object]], object]
@@ -49,7 +49,7 @@ class AskStrategies:
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class RankComparison:
     """A fragment and its rank under each strategy, in their order; None if it is not among the first `DEPTH`."""
 
     fragment: Fragment
@@ -58,8 +58,8 @@ class Compared:
     @property
     def difference(self) -> int:
         """Difference between the best and the worst rank; a fragment that is not listed has rank `DEPTH` + 1."""
-        places = [rank or DEPTH + 1 for rank in self.ranks]
-        return max(places) - min(places)
+        positions = [rank or DEPTH + 1 for rank in self.ranks]
+        return max(positions) - min(positions)
 
     @property
     def best(self) -> int:
@@ -80,7 +80,7 @@ class Choice:
     fragment: str
 
 
-def compared(results: Sequence[Result]) -> list[Compared]:
+def compare_ranks(results: Sequence[Result]) -> list[RankComparison]:
     """Return the first hits of all strategies; the largest difference in rank first, then the best rank."""
     ranks: dict[str, dict[int, int]] = {}
     fragments: dict[str, Fragment] = {}
@@ -88,12 +88,15 @@ def compared(results: Sequence[Result]) -> list[Compared]:
         for rank, hit in enumerate(result.hits[:DEPTH], 1):
             fragments[hit.fragment.id] = hit.fragment
             ranks.setdefault(hit.fragment.id, {})[column] = rank
-    every = range(len(results))
-    found = [Compared(fragments[id_], tuple(places.get(at) for at in every)) for id_, places in ranks.items()]
-    return sorted(found, key=lambda one: (-one.difference, one.best))
+    columns = range(len(results))
+    rows = [
+        RankComparison(fragments[id_], tuple(by_column.get(column) for column in columns))
+        for id_, by_column in ranks.items()
+    ]
+    return sorted(rows, key=lambda row: (-row.difference, row.best))
 
 
-def alike(rows: Sequence[Compared]) -> str:
+def describe_equal_ranks(rows: Sequence[RankComparison]) -> str:
     """Return a sentence that names the fragments with the same rank under all strategies."""
     same = [row for row in rows if not row.difference]
     if not rows:
@@ -133,7 +136,7 @@ class StrategiesScreen(Dialog[Choice]):
         self._fragment = fragment
         self._ask = ask
         self._strategies: Sequence[Strategy] = ()
-        self.rows: Sequence[Compared] = ()
+        self.rows: Sequence[RankComparison] = ()
 
     def compose(self) -> ComposeResult:
         with Box() as box:
@@ -161,21 +164,21 @@ class StrategiesScreen(Dialog[Choice]):
         """Show the differences between the answers, if the dialog is still open."""
         if not self.is_attached:
             return
-        rows = compared(results)
+        rows = compare_ranks(results)
         self._strategies = [result.asked for result in results]
         self.rows = [row for row in rows if row.difference]
-        self.query_one("#alike", Static).update(Content(alike(rows)))
+        self.query_one("#alike", Static).update(Content(describe_equal_ranks(rows)))
         self._fill()
 
     def _fill(self) -> None:
         """List the rows; a name wider than its column is wrapped."""
         table = self.query_one(DataTable)
-        at = table.cursor_row if table.row_count else self._row_of(self._fragment)
+        row_number = table.cursor_row if table.row_count else self._row_of(self._fragment)
         table.clear(columns=True)
         if not self.rows:
             return
-        ranks = sum(len(strategy) + _AROUND_CELL for strategy in self._strategies)
-        table.add_column("fragment", width=max(16, self.query_one(Box).content_size.width - ranks - 2 * _AROUND_CELL))
+        ranks = sum(len(strategy) + _CELL_PADDING for strategy in self._strategies)
+        table.add_column("fragment", width=max(16, self.query_one(Box).content_size.width - ranks - 2 * _CELL_PADDING))
         accent = f"bold {self.app.theme_variables['accent']}"
         for strategy in self._strategies:
             table.add_column(Text(strategy, accent if strategy is self._in_use else ""), width=len(strategy))
@@ -185,10 +188,10 @@ class StrategiesScreen(Dialog[Choice]):
                 for rank in row.ranks
             )
             table.add_row(Text(row.name), *ranked, height=None)
-        table.move_cursor(row=at)
+        table.move_cursor(row=row_number)
 
     def _row_of(self, fragment: str) -> int:
-        return next((at for at, row in enumerate(self.rows) if row.fragment.id == fragment), 0)
+        return next((index for index, row in enumerate(self.rows) if row.fragment.id == fragment), 0)
 
     def action_move(self, rows: int) -> None:
         if self.rows:
@@ -199,5 +202,5 @@ class StrategiesScreen(Dialog[Choice]):
     def action_choose(self) -> None:
         if self.rows:
             row = self.rows[self.query_one(DataTable).cursor_row]
-            best = [one for one, rank in zip(self._strategies, row.ranks, strict=True) if rank == row.best]
+            best = [strategy for strategy, rank in zip(self._strategies, row.ranks, strict=True) if rank == row.best]
             self.dismiss(Choice(self._in_use if self._in_use in best else best[0], row.fragment.id))

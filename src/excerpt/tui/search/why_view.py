@@ -61,7 +61,7 @@ LEGEND: Mapping[str, str] = {
     "listed": "filters let it through; newest first",
 }
 """Sentence for each signal: when it is high."""
-_WIDEST = 40
+_MAX_BAR_CELLS = 40
 """Most cells of a bar in the table: a longer bar is no easier to read."""
 
 
@@ -72,15 +72,15 @@ class AskWhy:
     kind: ClassVar[str] = "explain"
     priority: ClassVar[Priority] = Priority.PASSAGE
     query: str
-    asked: Strategy
+    strategy: Strategy
     about: Hit | str
 
     def answer(self, engine: Engine) -> NoteExplanation:
         from excerpt.search.explain_note import explain_fragment, explain_note
 
         if isinstance(self.about, str):
-            return explain_note(engine, self.query, self.about, self.asked)
-        return explain_fragment(engine, self.query, self.about.fragment, self.asked)
+            return explain_note(engine, self.query, self.about, self.strategy)
+        return explain_fragment(engine, self.query, self.about.fragment, self.strategy)
 
 
 Ask = Callable[[AskWhy, "Callable[[NoteExplanation], object]"], object]
@@ -92,124 +92,126 @@ class WhyView(VerticalScroll):
     DEFAULT_CSS = "WhyView { padding: 0 1; & > Static { height: auto; } }"
 
     @dataclass
-    class Told(Message):
+    class Answered(Message):
         """Sent when the engine has answered."""
 
-        told: NoteExplanation
+        answer: NoteExplanation
 
     def __init__(self, ask: Ask, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(Static(), id=id, classes=classes)
         self._ask = ask
         self._about: Hit | str = ""
-        self._shown: Callable[[Colours], RenderableType] = lambda _: ""
+        self._draw_content: Callable[[Colours], RenderableType] = lambda _: ""
 
     def on_mount(self) -> None:
         self.app.theme_changed_signal.subscribe(self, lambda _: self._draw())
         self._draw()
 
-    def say(self, said: EmptyState) -> None:
+    def show_text(self, text: EmptyState) -> None:
         """Show a text when there is nothing to explain."""
         self._about = ""
-        lines = Text("\n\n".join(visible(line) for line in (said.title, said.sentence, said.hint) if line))
+        lines = Text("\n\n".join(visible(line) for line in (text.title, text.sentence, text.hint) if line))
         self._show(lambda _: lines)
 
     def explain(self, result: Result, about: Hit | str) -> None:
         """Explain the rank of a hit of the result, or of the note with that name."""
-        again, self._about = about == self._about, about
-        if isinstance(about, Hit) and not again:
+        is_repeat, self._about = about == self._about, about
+        if isinstance(about, Hit) and not is_repeat:
             rank, top = result.hits.index(about) + 1, result.hits[0].score
-            first = Text(f"{ordinal(rank)}.\n", "bold")
-            self._show(lambda colours: Group(first, *hit_sum(about, about.score / top if top > 0 else 0.0, colours)))
+            heading = Text(f"{ordinal(rank)}.\n", "bold")
+            self._show(
+                lambda colours: Group(heading, *render_hit(about, about.score / top if top > 0 else 0.0, colours))
+            )
         self._ask(AskWhy(result.query, result.asked, about), self._handle_answer)
 
-    def _handle_answer(self, told: NoteExplanation) -> None:
+    def _handle_answer(self, answer: NoteExplanation) -> None:
         if self.is_attached and self._about:
-            self._show(lambda colours: explained(told, colours))
-            self.post_message(self.Told(told))
+            self._show(lambda colours: render_explanation(answer, colours))
+            self.post_message(self.Answered(answer))
 
-    def _show(self, shown: Callable[[Colours], RenderableType]) -> None:
-        self._shown = shown
+    def _show(self, draw_content: Callable[[Colours], RenderableType]) -> None:
+        self._draw_content = draw_content
         if self.is_mounted:
             self._draw()
             self.scroll_home(animate=False)
 
     def _draw(self) -> None:
-        self.query_one(Static).update(self._shown(self.app.theme_variables))
+        self.query_one(Static).update(self._draw_content(self.app.theme_variables))
 
 
 # --- tables and texts -------------------------------------------------------------------------------------------------
 
 
-def explained(told: NoteExplanation, colours: Colours) -> RenderableType:
+def render_explanation(answer: NoteExplanation, colours: Colours) -> RenderableType:
     """Return the explanation of a fragment or note: the verdict, then the tables behind it."""
-    found = told.explanation
-    parts: list[RenderableType] = [Text(f"{visible_line(told.verdict)}\n", "bold")]
-    if found is not None:
-        parts += hit_sum(found.hit, found.share, colours)
-        if found.words:
-            parts += [Text(), _words(found.words, colours)]
-    if told.gaps:
-        parts += [Text(), _gaps(told, colours)]
-    if any(standing.rank is not None for standing in told.ranks):
-        parts += [Text(), _ranks_table(told.ranks, colours)]
-    if found is not None:
-        parts += [Text(), _legend(found.hit.signals, colours)]
+    explanation = answer.explanation
+    parts: list[RenderableType] = [Text(f"{visible_line(answer.verdict)}\n", "bold")]
+    if explanation is not None:
+        parts += render_hit(explanation.hit, explanation.share, colours)
+        if explanation.words:
+            parts += [Text(), _word_table(explanation.words, colours)]
+    if answer.gaps:
+        parts += [Text(), _gap_table(answer, colours)]
+    if any(strategy_rank.rank is not None for strategy_rank in answer.ranks):
+        parts += [Text(), _ranks_table(answer.ranks, colours)]
+    if explanation is not None:
+        parts += [Text(), _legend_table(explanation.hit.signals, colours)]
     return Group(*parts)
 
 
-def hit_sum(hit: Hit, share: float, colours: Colours) -> Iterator[RenderableType]:
+def render_hit(hit: Hit, share: float, colours: Colours) -> Iterator[RenderableType]:
     """Yield the path and lines of a hit, and a table of its signals that adds up to its score."""
     fragment, soft = hit.fragment, colours["text-soft"]
     lines = format_location(fragment.place, fragment.line_start, fragment.line_end, "–")
     yield Text(f"{visible_line(fragment.path)}, {lines}\n", soft)
     table = _table(("signal", 10), ("value", -5), ("×", -5), ("= part", -6), ("", 0), colours=colours)
-    given = [signal for signal in sorted(hit.signals, key=lambda signal: -signal.part) if signal.part]
+    signals = [signal for signal in sorted(hit.signals, key=lambda signal: -signal.part) if signal.part]
     text_styles = (colours["primary"], colours["warning"])
-    for signal, step in zip(given, steps_of([signal.part for signal in given], text_styles), strict=True):
+    for signal, step in zip(signals, waterfall_steps([signal.part for signal in signals], text_styles), strict=True):
         table.add_row(signal.name, f"{signal.value:.2f}", f"{signal.weight:.2f}", f"{signal.part:.3f}", step)
     strong = f"bold {colours['foreground']}"
     table.add_row(Text("score", strong), "", "", Text(f"{hit.score:.3f}", strong), Step(0.0, 1.0, colours["accent"]))
     yield table
-    sure = f" · {hit.confidence}" if hit.confidence else ""
-    silent = [signal.name for signal in hit.signals if signal.weight and not signal.part]
-    nothing = f" · nothing by {', '.join(silent)}" if silent else ""
-    yield Text(f"{percent(share)} of the first{sure}{nothing}", soft)
+    confidence = f" · {hit.confidence}" if hit.confidence else ""
+    unused = [signal.name for signal in hit.signals if signal.weight and not signal.part]
+    unused_note = f" · nothing by {', '.join(unused)}" if unused else ""
+    yield Text(f"{percent(share)} of the first{confidence}{unused_note}", soft)
 
 
-def _words(words: Sequence[WordPart], colours: Colours) -> Table:
+def _word_table(words: Sequence[WordPart], colours: Colours) -> Table:
     soft = colours["text-soft"]
     table = _table(("word", 12), ("adds", -5), ("where", 0), colours=colours)
     for word in words:
         where = Text(", ".join(word.where), soft if word.is_missing else "")
         if word.fragments:
             rarity = f"in {counted(word.fragments, 'fragment')}, rarity {word.idf * word.telling:.2f}"
-            where.append("".join(f"\n{visible_line(said)}" for said in (rarity, *word.remarks)), soft)
+            where.append("".join(f"\n{visible_line(remark)}" for remark in (rarity, *word.remarks)), soft)
         table.add_row(Text(visible_line(word.word), no_wrap=True, overflow="ellipsis"), f"{word.part:.3f}", where)
     return table
 
 
-def _gaps(told: NoteExplanation, colours: Colours) -> RenderableType:
-    above = "the hit above it" if told.compared == 1 else f"the mean of the {told.compared} best above it"
+def _gap_table(answer: NoteExplanation, colours: Colours) -> RenderableType:
+    reference = "the hit above it" if answer.compared == 1 else f"the mean of the {answer.compared} best above it"
     table = _table(("signal", 10), ("here", -5), ("above", -5), ("costs", -6), ("", 0), colours=colours)
-    gaps = [gap for gap in told.gaps if round(gap.cost, 3)]
+    gaps = [gap for gap in answer.gaps if round(gap.cost, 3)]
     text_styles = (colours["warning"], colours["success"])
-    for gap, step in zip(gaps, steps_of([gap.cost for gap in gaps], text_styles, are_costs=True), strict=True):
+    for gap, step in zip(gaps, waterfall_steps([gap.cost for gap in gaps], text_styles, is_cost=True), strict=True):
         table.add_row(gap.signal, f"{gap.value:.2f}", f"{gap.above:.2f}", f"{gap.cost:+.3f}", step)
     strong = f"bold {colours['foreground']}"
     table.add_row(Text("behind by", strong), "", "", Text(f"{sum(gap.cost for gap in gaps):.3f}", strong))
-    return Group(Text(f"Why not higher, beside {above}:"), table)
+    return Group(Text(f"Why not higher, beside {reference}:"), table)
 
 
 def _ranks_table(ranks: Sequence[StrategyRank], colours: Colours) -> Text:
     text = Text("Rank by strategy: ", colours["text-soft"])
-    for number, standing in enumerate(ranks):
+    for number, strategy_rank in enumerate(ranks):
         text.append(" · " if number else "")
-        text.append(f"{standing.strategy} ")
-        text.append("–" if standing.rank is None else f"{standing.rank:,}", colours["foreground"])
+        text.append(f"{strategy_rank.strategy} ")
+        text.append("–" if strategy_rank.rank is None else f"{strategy_rank.rank:,}", colours["foreground"])
     return text
 
 
-def _legend(signals: Sequence[Signal], colours: Colours) -> Table:
+def _legend_table(signals: Sequence[Signal], colours: Colours) -> Table:
     table = _table(("signal", 10), ("high when", 0), colours=colours)
     for signal in sorted(signals, key=lambda signal: -signal.part):
         if signal.weight:
@@ -246,25 +248,27 @@ class Step:
         return " " * first + (LOSS if self.is_loss else GAIN) * max(1, round(self.end * width) - first)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        yield Text(self.cells(max(1, min(options.max_width, _WIDEST))), self.text_style, no_wrap=True, overflow="crop")
+        yield Text(
+            self.cells(max(1, min(options.max_width, _MAX_BAR_CELLS))), self.text_style, no_wrap=True, overflow="crop"
+        )
 
     def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
-        return Measurement(1, min(options.max_width, _WIDEST))
+        return Measurement(1, min(options.max_width, _MAX_BAR_CELLS))
 
 
-def steps_of(parts: Sequence[float], text_styles: tuple[str, str], *, are_costs: bool = False) -> list[Step]:
+def waterfall_steps(parts: Sequence[float], text_styles: tuple[str, str], *, is_cost: bool = False) -> list[Step]:
     """Return the bars of a waterfall chart of `parts`: each begins where the one before ends.
 
-    `text_styles` are the colours of positive and negative parts. A negative part is a loss; with `are_costs`, a
+    `text_styles` are the colours of positive and negative parts. A negative part is a loss; with `is_cost`, a
     positive one.
     """
     ends = list(accumulate(parts))
-    lowest, highest = min((0.0, *ends)), max((0.0, *ends))
-    whole = highest - lowest or 1.0
-    places = [(end - lowest) / whole for end in (0.0, *ends)]
+    low, high = min((0.0, *ends)), max((0.0, *ends))
+    extent = high - low or 1.0
+    positions = [(stop - low) / extent for stop in (0.0, *ends)]
     return [
-        Step(min(before, after), max(before, after), text_styles[part < 0], (part < 0) != are_costs)
-        for part, before, after in zip(parts, places, places[1:], strict=False)
+        Step(min(start, after), max(start, after), text_styles[part < 0], (part < 0) != is_cost)
+        for part, start, after in zip(parts, positions, positions[1:], strict=False)
     ]
 
 
@@ -291,8 +295,8 @@ class WhyNot(Dialog[None]):
         super().__init__()
         self._result = result
         self._ask = ask
-        self._near = ""
-        self._asked_for = ""
+        self._closest_name = ""
+        self._last_name = ""
 
     def compose(self) -> ComposeResult:
         with Box() as box:
@@ -302,31 +306,32 @@ class WhyNot(Dialog[None]):
 
     def on_mount(self) -> None:
         self.add_class("-brief")
-        self.query_one(WhyView).say(EmptyState("Name a note that is missing, or should be higher."))
+        self.query_one(WhyView).show_text(EmptyState("Name a note that is missing, or should be higher."))
 
     def on_descendant_focus(self) -> None:
         if not self.query_one(Field).has_focus:
             hints: tuple[str, ...] = ("↑↓ scroll", f"{key_sign('dialog-next')} another note")
         else:
-            asks = f"{shown_key('enter')} {f'asks for {visible_line(self._near)}' if self._near else 'asks'}"
+            target = f" for {visible_line(self._closest_name)}" if self._closest_name else ""
+            asks = f"{shown_key('enter')} asks{target}"
             hints = (asks, f"{key_sign('dialog-next')} to the answer")
         self.query_one(Box).hint(*hints, f"{key_sign('dialog-leave')} close")
 
     @on(Input.Submitted)
-    def _note_named(self, event: Input.Submitted) -> None:
+    def _ask_about_note(self, event: Input.Submitted) -> None:
         """Request the explanation of the note; the same name submitted twice requests the closest existing name."""
         event.stop()
         name = event.value.strip()
-        if name and name == self._asked_for and self._near:
-            name = event.input.value = self._near
-        self._asked_for = name
+        if name and name == self._last_name and self._closest_name:
+            name = event.input.value = self._closest_name
+        self._last_name = name
         if name:
             self.query_one(WhyView).explain(self._result, name)
 
-    @on(WhyView.Told)
-    def _told(self, event: WhyView.Told) -> None:
-        absence = event.told.absence
+    @on(WhyView.Answered)
+    def _handle_answered(self, event: WhyView.Answered) -> None:
+        absence = event.answer.absence
         self.query_one(Box).border_title = f"Why {'not higher' if absence is None else 'not found'}"
         self.set_class(absence is not None, "-brief")
-        self._near = absence.near[0] if absence is not None and absence.near else ""
+        self._closest_name = absence.near[0] if absence is not None and absence.near else ""
         self.on_descendant_focus()
