@@ -324,19 +324,21 @@ def _answers(ranking: Ranking, at: int) -> bool:
 
     The engine lists everything that is a little nearer than the rest.
     """
-    answer, place = ranking.answers[ranking.which[at]], int(ranking.places[at])
+    answer, place = ranking.answers[ranking.answer_indices[at]], int(ranking.positions[at])
     if answer.judgement is None or answer.judgement.word(place) is not Confidence.NOTHING:
         return True
     return float(answer.evidence.similarities.at(ranking.rows[at : at + 1])[0]) >= NEAR_IN_MEANING
 
 
 def _has_a_word(ranking: Ranking, at: int) -> bool:
-    answer, place = ranking.answers[ranking.which[at]], int(ranking.places[at])
+    answer, place = ranking.answers[ranking.answer_indices[at]], int(ranking.positions[at])
     return bool(answer.scored.values[place, SIGNALS.index("words")] > 0)
 
 
 def _part(ranking: Ranking, at: npt.NDArray[np.intp]) -> Ranking:
-    return Ranking(ranking.answers, ranking.rows[at], ranking.scores[at], ranking.which[at], ranking.places[at])
+    return Ranking(
+        ranking.answers, ranking.rows[at], ranking.scores[at], ranking.answer_indices[at], ranking.positions[at]
+    )
 
 
 def _spans_in(text: str, hit: Hit) -> tuple[Span, ...]:

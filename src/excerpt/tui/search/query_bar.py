@@ -411,7 +411,7 @@ class QueryBar(Horizontal):
         filters = [QuerySpan(one.start, one.end, query[one.start : one.end]) for one in ended]
         warnings = [QuerySpan(d.start, d.end, query[d.start : d.end], is_doubtful=True) for d in reading.warnings]
         self.field.query_spans = (*filters, *warnings)
-        self.status.warning = visible_line(reading.warnings[0].said) if reading.warnings else ""
+        self.status.warning = visible_line(reading.warnings[0].message) if reading.warnings else ""
 
     @property
     def text(self) -> str:

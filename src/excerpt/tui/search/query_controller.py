@@ -63,22 +63,22 @@ class QueryController:
         if not self._query().strip():
             self._engine.forget("reading")
             return
-        self._ask_reading(on_read, thoroughly=False)
+        self._ask_reading(on_read, is_thorough=False)
 
         def warning() -> None:
             if is_shown():
                 self._warning_timer.begin(_TYPED, warning)
             else:
-                self._ask_reading(on_read, thoroughly=True)
+                self._ask_reading(on_read, is_thorough=True)
 
         self._warning_timer.begin(_TYPED, warning)
         self._standing.begin(_ASKED, on_stood)
 
-    def _ask_reading(self, on_read: Callable[[QueryReading], object], *, thoroughly: bool) -> None:
+    def _ask_reading(self, on_read: Callable[[QueryReading], object], *, is_thorough: bool) -> None:
         from excerpt.tui.questions import AskReading
 
         query = self._query()
-        self._engine.ask(AskReading(query, thoroughly), self._if_still(query, on_read))
+        self._engine.ask(AskReading(query, is_thorough), self._if_still(query, on_read))
 
     def _if_still(self, query: str, on_answer: Callable[[Answer], object]) -> Callable[[Answer], object]:
         return lambda answer: on_answer(answer) if query == self._query() else None
