@@ -76,7 +76,7 @@ def _needs_build(found: Diagnosis) -> bool:
     if health is None:
         return found.folder is not None and found.vault is not None
     orphaned_vaults = any(newer for _, _, newer in health.left)
-    return bool(health.faults or health.stale or health.behind or orphaned_vaults)
+    return bool(health.faults or health.stale or health.outdated or orphaned_vaults)
 
 
 def _done(found: Diagnosis, report: BuildReport) -> Iterator[str]:
