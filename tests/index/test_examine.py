@@ -412,11 +412,11 @@ def test_rows_of_a_note_that_is_gone_are_found(look: Look, mend: Mend, built: Pa
 
 
 def test_what_a_killed_build_left_is_told_from_the_generation_before(look: Look, built: Path) -> None:
-    assert not [name for name, _, newer in look().left if newer]
+    assert not [name for name, _, newer in look().leftovers if newer]
     leftover = built / "words" / "words_leftover.pst"
     leftover.write_bytes(b"half")
     os.utime(leftover, (time.time() + 60, time.time() + 60))
-    assert [name for name, _, newer in look().left if newer] == ["words/words_leftover.pst"]
+    assert [name for name, _, newer in look().leftovers if newer] == ["words/words_leftover.pst"]
 
 
 def test_without_its_vault_an_index_is_held_against_the_texts_that_it_keeps(built: Path, settings: Settings) -> None:

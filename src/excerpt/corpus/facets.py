@@ -150,9 +150,9 @@ class Facets:
         """Notes of each kind: attachments by their own, all others as `note`."""
         return _group([(kind or "note", self._numbers[note]) for note, kind in self._queries.kinds()])
 
-    def places(self) -> list[tuple[int, str]]:
+    def fragment_places(self) -> list[tuple[int, str]]:
         """Return key and place of every fragment that has one."""
-        return self._queries.places()
+        return self._queries.fragment_places()
 
     @cached_property
     def names(self) -> Mapping[str, Ints]:

@@ -100,7 +100,7 @@ class TermReader(Protocol):
         ...
 
     def completions(self, prefix: str, limit: int) -> list[str]:
-        """Return at most `most` terms that start with `beginning`: the shortest first, then by alphabet."""
+        """Return at most `limit` terms that start with `prefix`: the shortest first, then by alphabet."""
         ...
 
     def lexicon(self, field: str) -> list[str]:

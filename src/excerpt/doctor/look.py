@@ -89,11 +89,11 @@ def _agreements(health: Health, *, quick: bool) -> Iterator[Finding]:
 
 
 def _left(health: Health) -> Iterator[Finding]:
-    before = [(name, size) for name, size, newer in health.left if not newer]
+    before = [(name, size) for name, size, newer in health.leftovers if not newer]
     if before:
         total = megabytes(sum(size for _, size in before))
         yield ok(f"{counted(len(before), 'file')} ({total}) of the previous generation; the next build removes them")
-    newer = [name for name, _, newer in health.left if newer]
+    newer = [name for name, _, newer in health.leftovers if newer]
     if newer:
         yield warning(
             f"Left by an interrupted build, or not part of the index: {named(newer)}.",

@@ -364,7 +364,7 @@ class _Update:
         for prepared in self._workers.prepare(self._options, tasks, self._progress.tick_between):
             batch.append(prepared)
             paths = [note.path for note in prepared.notes]
-            paths += [task.path for task in prepared.same] + [file.path for file in prepared.skipped]
+            paths += [task.path for task in prepared.unchanged] + [file.path for file in prepared.skipped]
             self._progress.notes_done += len(paths)
             self._progress.bytes_done += sum(sizes[path] for path in paths)
             self._progress.skipped += len(prepared.skipped)
@@ -526,9 +526,9 @@ class Updater:
         if writer is not None:
             writer.close()
 
-    def is_there(self) -> bool:
+    def is_in_folder(self) -> bool:
         """Return whether the open index is still in its folder, undamaged; True if none is open."""
-        return self._writer is None or (self._writer.is_there() and not (self._folder / SUSPECT).exists())
+        return self._writer is None or (self._writer.is_in_folder() and not (self._folder / SUSPECT).exists())
 
     def warm(self) -> None:
         """Load what the next changed note takes, by taking one apart, so that it need not wait for it."""

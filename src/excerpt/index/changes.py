@@ -67,10 +67,10 @@ def unchanged_before(catalog: Catalog) -> int:
     return catalog.number("looked") - _TICK_NS
 
 
-def is_unchanged(file: FileState, note: KnownNote, sure: int) -> bool:
-    """Return whether the file is certainly the one that was read; `sure` is the result of `unchanged_before`."""
+def is_unchanged(file: FileState, note: KnownNote, limit_ns: int) -> bool:
+    """Return whether the file is certainly the one that was read; `limit_ns` is the result of `unchanged_before`."""
     known = (note.size, note.mtime_ns, note.ctime_ns) == (file.size, file.mtime_ns, file.ctime_ns)
-    return known and changed_ns(file) < sure
+    return known and changed_ns(file) < limit_ns
 
 
 def build_parameters(settings: Settings) -> dict[str, str]:
@@ -114,7 +114,7 @@ def is_index_current(catalog: Catalog, keys: NDArray[np.int64], folder: Path, va
 
 def _matches_vault(catalog: Catalog, scan_result: Scan, settings: Settings) -> bool:
     """Whether the catalog holds just the notes that were found, and what was skipped among them."""
-    known, sure, vault = catalog.known_notes(), unchanged_before(catalog), settings.vault
+    known, limit_ns, vault = catalog.known_notes(), unchanged_before(catalog), settings.vault
     given_up = _given_up(catalog, scan_result, vault)
     # What OCR alone failed for is known by its other text.
     notes = [file for file in scan_result.files if file.path not in given_up or file.path in known]
@@ -123,7 +123,7 @@ def _matches_vault(catalog: Catalog, scan_result: Scan, settings: Settings) -> b
         and all(
             (note := known.get(file.path)) is not None
             and is_current_key(note.cut, prepare_key(file.path, vault))
-            and is_unchanged(file, note, sure)
+            and is_unchanged(file, note, limit_ns)
             and (file.path in given_up or not awaits_ocr(note, vault))
             for file in notes
         )

@@ -130,7 +130,7 @@ _POLL_SECONDS = 0.1
 # A worker on a busy machine is there after a few seconds; one that never is, or dies again and again before it has
 # begun a file, cannot be started here.
 _START_SECONDS = 60.0
-_MAX_STILLBORN = 3
+_MAX_FAILED_STARTS = 3
 _END_SECONDS = 1.0
 _TOO_LONG = -getattr(signal, "SIGXCPU", 0x7FFF)
 _UNKNOWN = "The process that read it ended; it may need more memory than is available."
@@ -227,13 +227,13 @@ class Run:
         self._workers = workers
         self._is_paused = is_paused
         self._pending = deque(pieces)
-        self._done: dict[int, tuple[int, Prepared]] = {}
+        self._results: dict[int, tuple[int, Prepared]] = {}
         self._suspect_files: set[int] = set()
-        self._stillborn = 0
+        self._failed_starts = 0
         self._current_path = ""
         self._changed = threading.Condition()
         self._error: Exception | None = None
-        self._ended = False
+        self._is_ended = False
         self._thread = threading.Thread(target=self._feed, name="workers", daemon=True)
         if pieces:
             self._thread.start()
@@ -252,11 +252,11 @@ class Run:
         while at < piece.stop:
             tick(self._current_path or self.tasks[at].path)
             with self._changed:
-                if at not in self._done:
+                if at not in self._results:
                     self._changed.wait(_POLL_SECONDS)
                 if self._error is not None:
                     raise self._error
-                result = self._done.pop(at, None)
+                result = self._results.pop(at, None)
                 self._changed.notify_all()
             if result is not None:
                 at, prepared = result
@@ -264,7 +264,7 @@ class Run:
 
     def end(self) -> None:
         """Stop. What members have in work for this run goes nowhere."""
-        self._ended = True
+        self._is_ended = True
         if self._thread.is_alive():
             self._thread.join()
 
@@ -275,7 +275,7 @@ class Run:
             # The members inherit this: Ctrl+C is for the build alone, also before a member could say so itself.
             signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
         try:
-            while not self._ended:
+            while not self._is_ended:
                 busy = self._dispatch()
                 self._listen(busy)
                 self._end_overdue(busy)
@@ -308,7 +308,7 @@ class Run:
         if self._is_paused() or not self._pending:
             return False
         # What is waited for is always handed over, however much is done behind it.
-        return ahead + len(self._done) < _MAX_AHEAD or self._pending[0].start < min(self._done)
+        return ahead + len(self._results) < _MAX_AHEAD or self._pending[0].start < min(self._results)
 
     def _listen(self, busy: Sequence[Worker]) -> None:
         if not busy:
@@ -335,10 +335,10 @@ class Run:
             self._current_path = self.tasks[longest.piece.start + (longest.number or 0)].path
 
     def _store_result(self, worker: Worker, prepared: Prepared) -> None:
-        is_own, worker.run, self._stillborn = worker.run is self, None, 0
+        is_own, worker.run, self._failed_starts = worker.run is self, None, 0
         if is_own:
             with self._changed:
-                self._done[worker.piece.start] = worker.piece.stop, prepared
+                self._results[worker.piece.start] = worker.piece.stop, prepared
                 self._changed.notify_all()
 
     def _end_overdue(self, busy: Sequence[Worker]) -> None:
@@ -364,8 +364,8 @@ class Run:
         piece = worker.piece
         with self._changed:
             if worker.number is None:
-                self._stillborn += 1
-                if self._stillborn > _MAX_STILLBORN:
+                self._failed_starts += 1
+                if self._failed_starts > _MAX_FAILED_STARTS:
                     raise _unstartable(f"they end with code {code}")
                 self._pending.appendleft(piece)
                 return
@@ -378,7 +378,7 @@ class Run:
             else:
                 pieces = [range(piece.start, at), range(at + 1, piece.stop)]
                 skipped = Skipped(self.tasks[at].path, reason or _UNKNOWN)
-                self._done[at] = at + 1, Prepared(skipped=[skipped], given_up=[self.tasks[at]])
+                self._results[at] = at + 1, Prepared(skipped=[skipped], given_up=[self.tasks[at]])
             self._pending.extendleft(rest for rest in reversed(pieces) if rest)
             self._changed.notify_all()
 
@@ -442,7 +442,7 @@ class Workers:
         self._prepare = prepare
         self._is_paused = is_paused
         self._workers: list[Worker] = []
-        self._risky: set[str] = set()
+        self._risky_paths: set[str] = set()
 
     def __enter__(self) -> Self:
         return self
@@ -481,7 +481,7 @@ class Workers:
             for piece, in_process in pieces:
                 done = self._in_process(options, tasks, piece, run, tick) if in_process else run.results(piece, tick)
                 for prepared in done:
-                    self._risky.update(task.path for task in prepared.given_up)
+                    self._risky_paths.update(task.path for task in prepared.given_up)
                     yield prepared
         finally:
             run.end()
@@ -501,7 +501,7 @@ class Workers:
         begin = size = 0
         was_in_process = False
         for at, task in enumerate(tasks):
-            in_process = at < first and task.size <= small and not task.kind and task.path not in self._risky
+            in_process = at < first and task.size <= small and not task.kind and task.path not in self._risky_paths
             if at > begin:
                 full = size >= _CHUNK_BYTES or at - begin >= (_IN_PROCESS_FILES if was_in_process else _CHUNK_FILES)
                 if full or in_process != was_in_process:
@@ -526,7 +526,7 @@ class Workers:
                 yield prepared
                 return
             yield from self._in_process(options, tasks, range(piece.start, at), run, tick)
-            self._risky.add(tasks[at].path)
+            self._risky_paths.add(tasks[at].path)
             single = range(at, at + 1)
             run.add(single)
             yield from run.results(single, tick)

@@ -80,7 +80,7 @@ class Prepared:
 
     notes: list[NoteRows] = field(default_factory=list)
     inverted: dict[str, Inverted] = field(default_factory=dict)
-    same: list[Task] = field(default_factory=list)
+    unchanged: list[Task] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
     given_up: list[Task] = field(default_factory=list)
 
@@ -112,7 +112,7 @@ def _prepare(options: PrepareOptions, tasks: Iterable[Task]) -> Prepared:
             if task.kind:
                 done.given_up.append(task)
         else:
-            (done.same.append(task) if rows is None else done.notes.append(rows))
+            (done.unchanged.append(task) if rows is None else done.notes.append(rows))
     done.inverted.update(collector.inverted())
     return done
 

@@ -149,7 +149,7 @@ class CatalogQueries:
     def kinds(self) -> list[tuple[int, str]]:
         return [(note, kind) for note, kind in self._rows("SELECT id, kind FROM notes")]
 
-    def places(self) -> list[tuple[int, str]]:
+    def fragment_places(self) -> list[tuple[int, str]]:
         self._rows.check("sections")
         place_rows = self._rows(
             "SELECT f.key, s.place FROM sections s JOIN fragments f ON f.note = s.note AND f.section = s.ordinal"

@@ -101,9 +101,9 @@ class Stale(StrEnum):
 class Health:
     """The result of examining an index.
 
-    `left` are files in its folder that the generation does not use: name, bytes, and whether they are newer than its
-    commit. `outdated` says in words what the next build redoes because code, model or tokenizer changed. The counts are
-    of what was examined.
+    `leftovers` are files in its folder that the generation does not use: name, bytes, and whether they are newer than
+    its commit. `outdated` says in words what the next build redoes because code, model or tokenizer changed. The counts
+    are of what was examined.
     """
 
     generation: int = 0
@@ -117,7 +117,7 @@ class Health:
     skipped: Counter[str] = field(default_factory=Counter)
     stale: list[tuple[str, Stale]] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
-    left: list[tuple[str, int, bool]] = field(default_factory=list)
+    leftovers: list[tuple[str, int, bool]] = field(default_factory=list)
     outdated: list[str] = field(default_factory=list)
     seconds: float = 0.0
 
@@ -653,7 +653,7 @@ class _Examination:
             if path.is_file():
                 self._health.size += status.st_size
                 if name not in used and name not in _OWN:
-                    self._health.left.append((name, status.st_size, status.st_mtime > committed + 1))
+                    self._health.leftovers.append((name, status.st_size, status.st_mtime > committed + 1))
 
     def _committed(self) -> float:
         try:

@@ -79,7 +79,7 @@ def main() -> None:
     while True:
         options, tasks = requests.get()
         try:
-            connection.send(prepare(options, _announced(tasks, connection, limits)))
+            connection.send(prepare(options, _with_progress(tasks, connection, limits)))
         except MemoryError:
             os._exit(OUT_OF_MEMORY)
         except OSError:
@@ -97,7 +97,7 @@ def _receive(connection: Connection[Any, Any], requests: SimpleQueue[tuple[Prepa
             os._exit(0)
 
 
-def _announced(tasks: Sequence[Task], connection: Connection[Any, Any], limits: Limits) -> Iterator[Task]:
+def _with_progress(tasks: Sequence[Task], connection: Connection[Any, Any], limits: Limits) -> Iterator[Task]:
     for number, task in enumerate(tasks):
         _bound_time(limits.seconds_for(task))
         connection.send(number)

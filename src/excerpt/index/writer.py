@@ -86,7 +86,7 @@ class IndexWriter:
         self.rebuilt.clear()
         self.embedded = 0
 
-    def is_there(self) -> bool:
+    def is_in_folder(self) -> bool:
         """Whether the catalog that is open is the one in the index folder."""
         try:
             file = (self._index / FILE).stat()
@@ -287,7 +287,7 @@ class IndexWriter:
                 added += self.catalog.insert(note)
             renames.record_inserted(self.catalog, [path for path in after if path not in known])
             for done in prepared:
-                for task in done.same:
+                for task in done.unchanged:
                     self.catalog.touch(task.path, task.size, task.mtime_ns, task.ctime_ns)
             finishes = self.catalog.is_unfinished and not unfinished
             if len(removed_keys) or added or finishes or not self.catalog.generation:

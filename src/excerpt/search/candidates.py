@@ -13,7 +13,7 @@ from excerpt.corpus.interface import Corpus
 from excerpt.corpus.names import DIGEST_DTYPE, LENGTH_DTYPE, Digests, NameTerms, digests_of
 from excerpt.search.evidence import POOL, Evidence, Flags, Floats, above_mean
 from excerpt.search.lexical import NO_ROWS, Rows, Word, WordIndex, union
-from excerpt.search.proximity import FIELD_STARTS, closeness, line_of
+from excerpt.search.proximity import FIELD_STARTS, closeness, flatten_positions
 from excerpt.search.ranking import SIGNALS
 
 Longs = npt.NDArray[np.int64]
@@ -299,7 +299,7 @@ class CandidateGenerator:
         if len(plain) < 2:
             return np.zeros(len(rows), np.float32)
         lexical = self._snapshot.lexical
-        lines = [line_of(lexical, FIELD_STARTS, self._index.best_terms(word), rows) for word, _ in plain]
+        lines = [flatten_positions(lexical, FIELD_STARTS, self._index.best_terms(word), rows) for word, _ in plain]
         return closeness(lines, [idf for _, idf in plain], [word.position for word, _ in plain], len(rows))
 
 

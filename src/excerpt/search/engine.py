@@ -32,7 +32,7 @@ from excerpt.search.ranking import (
     active_strategy,
     add_attachments,
     add_name,
-    listed,
+    list_unranked,
     primary_strategy,
     reciprocal,
     weighted,
@@ -42,8 +42,8 @@ from excerpt.search.usage import UseLog
 from excerpt.settings import Fusion, Settings
 
 TOP_HITS, LISTED_HITS = 10, 50
-"""Among the first FIRST hits at most `search.per_note` are of one note, among the first LISTED at most twice as many,
-unless nothing else matched."""
+"""Among the first TOP_HITS hits at most `search.per_note` are of one note, among the first LISTED_HITS at most twice as
+many, unless nothing else matched."""
 
 Order = npt.NDArray[np.intp]
 
@@ -271,9 +271,11 @@ class Engine:
 
     def answer(self, query: Query, strategy: Strategy, pool: int = POOL) -> Answer:
         """Return all candidates of one query, scored; `strategy` takes precedence over the strategy forced in it."""
-        return self.weigh(query, *self.candidates(query, pool), strategy, pool)
+        return self.score_candidates(query, *self.candidates(query, pool), strategy, pool)
 
-    def weigh(self, query: Query, evidence: Evidence, candidates: Candidates, strategy: Strategy, pool: int) -> Answer:
+    def score_candidates(
+        self, query: Query, evidence: Evidence, candidates: Candidates, strategy: Strategy, pool: int
+    ) -> Answer:
         """Score the candidates of one query; if there is nothing to rank by, list `pool` of the allowed rows."""
         primary = self._primary(strategy, evidence, candidates)
         scored = self._scored(strategy, primary, candidates)
@@ -281,7 +283,7 @@ class Engine:
         unranked = query.phrases or not evidence.words
         if evidence.allowed is not None and unranked and not (scored.scores > 0).any():
             rows = newest_first(evidence.allowed, self.snapshot)
-            return Answer(primary, evidence, listed(rows[:pool]), None, marks_of(evidence))
+            return Answer(primary, evidence, list_unranked(rows[:pool]), None, marks_of(evidence))
         judgement = judge(evidence, candidates, scored.rows)
         return Answer(primary, evidence, scored, judgement, marks_of(evidence))
 
@@ -407,7 +409,7 @@ def _signals(scored: Scored, positions: Order) -> list[tuple[Signal, ...]]:
 
 
 def spread(order: Order, notes: Rows, first: int, listed: int) -> Order:
-    """Limit the fragments of one note to `first` among the FIRST hits and `listed` among the LISTED; 0 is no limit.
+    """Limit the fragments of one note to `first` among the TOP_HITS and `listed` among the LISTED_HITS; 0 is no limit.
 
     The others are moved behind.
     """
@@ -443,7 +445,9 @@ def search_by_strategy(engine: Engine, text: str, limit: int) -> tuple[Result, .
     results: list[Result] = []
     for strategy in Strategy:
         start = time.perf_counter()
-        answers = [engine.weigh(query, evidence, rows, strategy, pool) for query, evidence, rows in candidates]
+        answers = [
+            engine.score_candidates(query, evidence, rows, strategy, pool) for query, evidence, rows in candidates
+        ]
         hits = engine.hits(engine.ranking(answers), 0, limit, marked=0)
         elapsed = (time.perf_counter() - start) * 1e3
         matched = count_matching(answers)

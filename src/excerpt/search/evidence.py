@@ -14,7 +14,7 @@ import numpy.typing as npt
 from excerpt.corpus.interface import Corpus
 from excerpt.search import filters
 from excerpt.search.lexical import NO_ROWS, Match, Rows, Tier, Word, WordIndex, total, union
-from excerpt.search.proximity import rows_with
+from excerpt.search.proximity import rows_with_words
 from excerpt.search.query import Query
 from excerpt.settings import Settings
 from excerpt.text.words import QueryWord, fold, is_function_word, query_terms, terms_of
@@ -176,7 +176,7 @@ class Similarities:
         self._matrix = snapshot.vectors if text.strip() else None
         self._query = snapshot.embedder.embed([text])[0] if text.strip() else np.zeros(0, np.float32)
         self._values = np.zeros(snapshot.lexical.doc_count, np.float32)
-        self._off = 0.0
+        self._max_error = 0.0
         self._exact: Flags | None = None
         self.mean = 0.0
         if self._matrix is None:
@@ -188,7 +188,7 @@ class Similarities:
             self._values = self._matrix.similarities(self._query)
             self.mean = float(self._values[self._notes].mean(dtype=np.float64))
         elif len(self._values) > _STRIPE * POOL:
-            self._values, self._off = self._matrix.approximate_similarities(self._query)
+            self._values, self._max_error = self._matrix.approximate_similarities(self._query)
             self._exact = np.zeros(len(self._values), np.bool_)
             self.mean = self._matrix.mean_similarity(self._query)
         else:
@@ -207,17 +207,17 @@ class Similarities:
     def all(self) -> Floats:
         """Those of all rows."""
         if self._exact is not None and self._matrix is not None:
-            self._values, self._exact, self._off = self._matrix.similarities(self._query), None, 0.0
+            self._values, self._exact, self._max_error = self._matrix.similarities(self._query), None, 0.0
         return self._values
 
     def at(self, rows: Rows) -> Floats:
         """Those of some rows."""
         if self._exact is not None and self._matrix is not None:
-            rough = rows[~self._exact[rows]]
-            if len(rough):
-                rough = union(rough)
-                self._values[rough] = self._matrix.similarities_at(self._query, rough)
-                self._exact[rough] = True
+            inexact = rows[~self._exact[rows]]
+            if len(inexact):
+                inexact = union(inexact)
+                self._values[inexact] = self._matrix.similarities_at(self._query, inexact)
+                self._exact[inexact] = True
         cosines: Floats = self._values[rows]
         return cosines
 
@@ -232,7 +232,7 @@ class Similarities:
         if self._exact is None:
             return top_k(self._values, size, self.mean)
         # Two may be off, in opposite ways: the least of the highest, and the one that is compared with it.
-        threshold = float(_top_k_floor(self._values, size, np.float32(-1))) - 2 * self._off
+        threshold = float(_top_k_floor(self._values, size, np.float32(-1))) - 2 * self._max_error
         rows = np.flatnonzero(self._values >= np.float32(threshold)).astype(np.int32)
         return rows[top_k(self.at(rows), size, self.mean)]
 
@@ -353,7 +353,7 @@ def _whole_rows(query: Query, snapshot: Corpus, allowed: Flags | None) -> Flags 
         words = analyze_text(word, snapshot)
         # The parts of `iOS` are found where its whole is not.
         words = [part for part in words if part.end - part.start == len(word)][:1] or words
-        rows = rows_with(snapshot.lexical, words) if words else NO_ROWS
+        rows = rows_with_words(snapshot.lexical, words) if words else NO_ROWS
         terms = words[0].terms if len(words) == 1 else ()
         known = snapshot.lexical.counts(terms) if terms else None
         count_of_word = len(rows) if known is None else max(len(rows), known.fragments)

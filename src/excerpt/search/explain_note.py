@@ -170,7 +170,9 @@ class _Ground:
 
 
 def _ranking(engine: Engine, grounds: Sequence[_Ground], strategy: Strategy) -> Ranking:
-    return engine.ranking([engine.weigh(g.query, g.evidence, g.candidates, strategy, g.pool) for g in grounds])
+    return engine.ranking(
+        [engine.score_candidates(g.query, g.evidence, g.candidates, strategy, g.pool) for g in grounds]
+    )
 
 
 def _explain_position(engine: Engine, explanation: NoteExplanation, ranking: Ranking, position: int) -> NoteExplanation:
@@ -222,7 +224,7 @@ def _ranks_of(engine: Engine, grounds: Sequence[_Ground], rows: Rows) -> Iterato
 
 
 def _reciprocal(engine: Engine, ground: _Ground) -> Answer:
-    answer = engine.weigh(ground.query, ground.evidence, ground.candidates, Strategy.HYBRID, ground.pool)
+    answer = engine.score_candidates(ground.query, ground.evidence, ground.candidates, Strategy.HYBRID, ground.pool)
     if answer.judgement is None:  # listed, not ranked
         return answer
     candidates = ground.candidates

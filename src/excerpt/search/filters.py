@@ -21,7 +21,7 @@ from excerpt.corpus.facets import UNKNOWN_DAY, Facets, Ints
 from excerpt.corpus.interface import Corpus
 from excerpt.locations import number_of
 from excerpt.search.lexical import NO_ROWS, Rows
-from excerpt.search.proximity import ParseWords, rows_of, rows_with
+from excerpt.search.proximity import ParseWords, phrase_rows, rows_with_words
 from excerpt.search.query import Filter, FilterKind, Query, page_range
 from excerpt.text.dates import Period, day_of, period_of
 from excerpt.text.words import WIDE_CHARACTERS, QueryWord, fold
@@ -40,19 +40,19 @@ def allowed(query: Query, snapshot: Corpus, parse_words: ParseWords, today: date
     rows = np.ones(snapshot.lexical.doc_count, np.bool_) if is_answer_row is None else is_answer_row.copy()
     for filter_ in query.filters:
         if filter_.kind in FIELDS:
-            _narrow(rows, _rows_named(filter_, snapshot, parse_words), filter_)
+            _narrow(rows, _rows_with_text(filter_, snapshot, parse_words), filter_)
         elif filter_.kind is FilterKind.PAGE:
-            _narrow(rows, _rows_on(filter_, snapshot), filter_)
+            _narrow(rows, _rows_on_pages(filter_, snapshot), filter_)
     for phrase in query.phrases:
         # Found nowhere, it decides; what else is asked for need not be looked up.
         if not rows.any():
             return rows
-        rows &= _flags(rows_of(snapshot, phrase, parse_words), len(rows))
+        rows &= _flags(phrase_rows(snapshot, phrase, parse_words), len(rows))
     for word in query.excluded:
         words = parse_words(word)
-        rows[rows_with(snapshot.lexical, words) if words else NO_ROWS] = False
+        rows[rows_with_words(snapshot.lexical, words) if words else NO_ROWS] = False
     for phrase in query.excluded_phrases:
-        rows[rows_of(snapshot, phrase, parse_words)] = False
+        rows[phrase_rows(snapshot, phrase, parse_words)] = False
     if query.filters:
         rows &= notes_allowed(query.filters, snapshot.facets, len(snapshot.table.paths), today)[snapshot.table.notes]
     return rows if query.filters or query.phrases or query.excluded or query.excluded_phrases else None
@@ -63,7 +63,7 @@ def notes_allowed(filters: Iterable[Filter], facets: Facets, count: int, today: 
     notes = np.ones(count, np.bool_)
     for filter_ in filters:
         if filter_.kind not in FIELDS and filter_.kind is not FilterKind.PAGE:
-            _narrow(notes, _notes_of(filter_, facets, today), filter_)
+            _narrow(notes, _filter_notes(filter_, facets, today), filter_)
     return notes
 
 
@@ -102,7 +102,7 @@ FIELDS = {FilterKind.TITLE: ("title", "alias"), FilterKind.HEADING: ("heading", 
 """The fields that a filter of single fragments looks for words in."""
 
 
-def _rows_named(filter_: Filter, snapshot: Corpus, parse_words: ParseWords) -> Rows:
+def _rows_with_text(filter_: Filter, snapshot: Corpus, parse_words: ParseWords) -> Rows:
     """Rows that have every word of a filter in its fields, in any order."""
     words = parse_words(filter_.value)
     words = [word for word in words if not word.whole] or words
@@ -115,10 +115,10 @@ def _rows_named(filter_: Filter, snapshot: Corpus, parse_words: ParseWords) -> R
     return reduce(np.intersect1d, row_sets) if row_sets else NO_ROWS
 
 
-def _rows_on(filter_: Filter, snapshot: Corpus) -> Rows:
+def _rows_on_pages(filter_: Filter, snapshot: Corpus) -> Rows:
     """Return the rows on the pages, slides or chapters of a filter."""
     first, last = page_range(filter_.value) or (0, -1)
-    keys = [key for key, location in snapshot.facets.places() if first <= (number_of(location) or -1) <= last]
+    keys = [key for key, location in snapshot.facets.fragment_places() if first <= (number_of(location) or -1) <= last]
     return np.flatnonzero(np.isin(snapshot.lexical.keys, np.array(keys, np.int64))).astype(np.int32)
 
 
@@ -135,7 +135,7 @@ def _rows_with_word(word: QueryWord, snapshot: Corpus, fields: Sequence[str], *,
 # --- notes ------------------------------------------------------------------------------------------------------------
 
 
-def _notes_of(filter_: Filter, facets: Facets, today: date) -> Ints | Flags:
+def _filter_notes(filter_: Filter, facets: Facets, today: date) -> Ints | Flags:
     """Return the notes that a filter matches, as numbers or flags, regardless of negation."""
     value, continues = filter_.value, filter_.open and not filter_.negated
     lookups: Mapping[FilterKind, Callable[[], Ints | Flags]] = {
@@ -149,8 +149,8 @@ def _notes_of(filter_: Filter, facets: Facets, today: date) -> Ints | Flags:
         FilterKind.PROPERTY: lambda: _with_value(
             facets.properties.get(filter_.name, {}), value, today, continues=continues
         ),
-        FilterKind.LINK: lambda: _linking(facets, _named(facets, value, continues=continues)),
-        FilterKind.FROM: lambda: _linked(facets, _named(facets, value, continues=continues)),
+        FilterKind.LINK: lambda: _linking_notes(facets, _notes_of_target(facets, value, continues=continues)),
+        FilterKind.FROM: lambda: _linked_notes(facets, _notes_of_target(facets, value, continues=continues)),
         FilterKind.KIND: lambda: _notes_by_name(facets.kinds, fold(value), continues=continues),
         FilterKind.SOURCE: lambda: _from_source(facets.paths, value, continues=continues),
         # Only who can look at the sources knows what is stale.
@@ -159,12 +159,12 @@ def _notes_of(filter_: Filter, facets: Facets, today: date) -> Ints | Flags:
     return lookups[filter_.kind]()
 
 
-def _linking(facets: Facets, notes: Ints) -> Ints:
+def _linking_notes(facets: Facets, notes: Ints) -> Ints:
     sources, targets = facets.links
     return sources[np.isin(targets, notes)]
 
 
-def _linked(facets: Facets, notes: Ints) -> Ints:
+def _linked_notes(facets: Facets, notes: Ints) -> Ints:
     sources, targets = facets.links
     return targets[np.isin(sources, notes)]
 
@@ -173,10 +173,10 @@ def _notes_by_name(names: Mapping[str, Ints], name: str, *, continues: bool) -> 
     numbers = names.get(name)
     if numbers is not None or not continues:
         return NO_ROWS if numbers is None else numbers
-    return _all(notes for known, notes in names.items() if known.startswith(name))
+    return _union(notes for known, notes in names.items() if known.startswith(name))
 
 
-def _all(number_sets: Iterable[Ints]) -> Ints:
+def _union(number_sets: Iterable[Ints]) -> Ints:
     return np.concatenate([NO_ROWS, *number_sets])
 
 
@@ -252,7 +252,7 @@ def _in_order(name: str, parts: Sequence[str]) -> bool:
     return True
 
 
-def _named(facets: Facets, value: str, *, continues: bool) -> Ints:
+def _notes_of_target(facets: Facets, value: str, *, continues: bool) -> Ints:
     """Return the note that a link with this target means from the vault's root, else those with this title or alias."""
     target = value.strip()
     if target.startswith("[["):
@@ -310,7 +310,7 @@ _NUMBER = re.compile(r"[+-]?\d{1,15}(?:\.\d{1,15})?", re.ASCII)
 _YEAR = re.compile(r"\d{4}", re.ASCII)
 _LETTER = rf"[^\W_{WIDE_CHARACTERS}]"
 
-Holds = Callable[[str], bool]
+ValueTest = Callable[[str], bool]
 
 
 def _with_value(values: Mapping[str, Ints], text: str, today: date, *, continues: bool) -> Ints:
@@ -321,7 +321,7 @@ def _with_value(values: Mapping[str, Ints], text: str, today: date, *, continues
     """
     pattern = " ".join(fold(text).split())
     if pattern == "*":
-        return _all(values.values())
+        return _union(values.values())
     if compared := _COMPARED.fullmatch(pattern):
         sign, bound = compared[1], compared[2].strip()
         return _matching_values(values, _equals(bound) if sign == "=" else _compares(sign, bound, today))
@@ -333,15 +333,15 @@ def _with_value(values: Mapping[str, Ints], text: str, today: date, *, continues
     return exact if len(exact) or not continues else _matching_values(values, _contains_word(pattern, whole=False))
 
 
-def _matching_values(values: Mapping[str, Ints], holds: Holds) -> Ints:
-    return _all(notes for value, notes in values.items() if holds(value))
+def _matching_values(values: Mapping[str, Ints], is_match: ValueTest) -> Ints:
+    return _union(notes for value, notes in values.items() if is_match(value))
 
 
-def _equals(text: str) -> Holds:
+def _equals(text: str) -> ValueTest:
     return lambda value: value == text
 
 
-def _contains_word(text: str, *, whole: bool) -> Holds:
+def _contains_word(text: str, *, whole: bool) -> ValueTest:
     """Whether a value has `text` in it, from the beginning of a word, and to the end of one if it is to be whole."""
     before, after = f"(?<!{_LETTER})" if re.match(_LETTER, text) else "", f"(?!{_LETTER})"
     ends = whole and re.match(_LETTER, text[-1:])
@@ -349,18 +349,18 @@ def _contains_word(text: str, *, whole: bool) -> Holds:
     return lambda value: text in value and pattern.search(value) is not None
 
 
-def _compares(sign: str, bound: str, today: date) -> Holds:
+def _compares(sign: str, bound: str, today: date) -> ValueTest:
     """Whether a value compares so with a bound: as a number where both are one, else as a date."""
     period = period_of(sign + bound, today)
     limit = float(bound) if _NUMBER.fullmatch(bound) else None
     is_year = bool(_YEAR.fullmatch(bound))
 
-    def holds(value: str) -> bool:
+    def is_match(value: str) -> bool:
         if limit is not None and _is_number(value, is_year=is_year):
             return _SIGNS[sign](float(value), limit)
         return period is not None and _day_in(value, period)
 
-    return holds
+    return is_match
 
 
 _SIGNS: Mapping[str, Callable[[float, float], bool]] = {
@@ -371,14 +371,14 @@ _SIGNS: Mapping[str, Callable[[float, float], bool]] = {
 }
 
 
-def _in_range(text: str, today: date) -> Holds | None:
+def _in_range(text: str, today: date) -> ValueTest | None:
     """Whether a value lies between two numbers or dates; None if `text` names neither."""
     bounds = [bound.strip() for bound in text.split("..", 1)]
     if not all(_NUMBER.fullmatch(bound) for bound in bounds if bound) or not any(bounds):
         period = period_of(text, today)
         return None if period is None else lambda value: _day_in(value, period)
     checks = [_compares(sign, bound, today) for sign, bound in zip((">=", "<="), bounds, strict=True) if bound]
-    return lambda value: all(holds(value) for holds in checks)
+    return lambda value: all(is_match(value) for is_match in checks)
 
 
 def _is_number(value: str, *, is_year: bool) -> bool:

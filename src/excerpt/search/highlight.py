@@ -42,7 +42,7 @@ _LONGEST_GROUP = 3  # characters of the longest term of a script without spaces
 _MAX_CACHED = 50_000
 _MAX_CACHED_LENGTH = 64
 
-_ODD = "odd"
+_NEEDS_ANALYSIS = "odd"
 _ANY_PART = ("",)
 _NOTHING = re.compile(r"(?!)")
 
@@ -73,22 +73,22 @@ class SpanFinder:
             self._known, self._words = {}, {}
         if text.isascii():
             if language in _KEEPS_BEGINNING:
-                return merged(self._in_plain(text, language))
-            return merged(self._in_tokens(text, _TOKEN.finditer(text), language))
+                return merged(self._spans_in_ascii(text, language))
+            return merged(self._spans_in_tokens(text, _TOKEN.finditer(text), language))
         if language in _KEEPS_BEGINNING and not _WIDE.search(text):
-            spans = self._in_tokens(text, _NOT_ASCII.finditer(text), language)
-            return merged(spans + self._in_plain(_NOT_ASCII.sub(_blank, text), language))
-        spans = self._in_tokens(text, _TOKEN.finditer(text), language)
+            spans = self._spans_in_tokens(text, _NOT_ASCII.finditer(text), language)
+            return merged(spans + self._spans_in_ascii(_NOT_ASCII.sub(_blank, text), language))
+        spans = self._spans_in_tokens(text, _TOKEN.finditer(text), language)
         spans += _characters(text, frozenset(term for term in terms if _WIDE.search(term)), language)
         return merged(spans)
 
-    def _in_plain(self, text: str, language: str) -> SpanList:
+    def _spans_in_ascii(self, text: str, language: str) -> SpanList:
         """In English without accents, where only what begins like a term is looked at."""
         lowered = text.lower()
         without_bonds = lowered.translate(_WITHOUT_BONDS)
         if _has_joiners_within(self._shortest, lowered, without_bonds):
             # With a hyphen, say, in it.
-            return self._in_tokens(text, _tokens_like(self._shortest).finditer(lowered), language)
+            return self._spans_in_tokens(text, _tokens_like(self._shortest).finditer(lowered), language)
         compound_parts = (
             _ANY_PART if _has_joiners_within(self._longer, lowered, without_bonds) else self._compound_parts
         )
@@ -105,7 +105,11 @@ class SpanFinder:
                 is_match = known.get(word)
                 if is_match is None:
                     is_match = known[word] = self._word(word, language)
-                if is_match is _ODD or at + len(beginning) > end or _in_compound(lowered, start, end, compound_parts):
+                if (
+                    is_match is _NEEDS_ANALYSIS
+                    or at + len(beginning) > end
+                    or _in_compound(lowered, start, end, compound_parts)
+                ):
                     while start and lowered[start - 1] in _PLAIN_CHARACTERS:
                         start -= 1
                     end = _TOKEN_END.match(lowered, at).end()  # type: ignore[union-attr]  # it matches anything
@@ -118,11 +122,11 @@ class SpanFinder:
     def _word(self, word: str, language: str) -> bool | str:
         """Return whether a word by itself matches, or _ODD if only its analysis can decide."""
         if len(word) < 2 or not _is_word(word):
-            return _ODD
+            return _NEEDS_ANALYSIS
         # Most are other words, with a beginning somewhere in them: recognised without stemming.
         return word.lower().startswith(self._shortest) and stem(word, language) in self._terms
 
-    def _in_tokens(self, text: str, tokens: Iterable[re.Match[str]], language: str) -> SpanList:
+    def _spans_in_tokens(self, text: str, tokens: Iterable[re.Match[str]], language: str) -> SpanList:
         return [span for token in tokens for span in self._spans_in(text, token.start(), token.end(), language)]
 
     def _spans_in(self, text: str, start: int, end: int, language: str) -> SpanList:

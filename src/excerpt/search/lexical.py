@@ -113,11 +113,11 @@ class TermMatch:
     Common terms are scored on demand, because a query is mostly answered by its other words.
     """
 
-    def __init__(self, idf: float, count: int, weigh: ComputeGains, mark: Callable[[Flags], None]) -> None:
-        """`weigh` weighs some rows, or all; `mark` sets all that have a term."""
+    def __init__(self, idf: float, count: int, compute_gains: ComputeGains, mark: Callable[[Flags], None]) -> None:
+        """`compute_gains` weighs some rows, or all; `mark` sets all that have a term."""
         self.idf = idf
         self.count = count
-        self._compute_gains = weigh
+        self._compute_gains = compute_gains
         self._mark = mark
         self._all: TermGains | None = None
         self._last: tuple[Rows, tuple[Floats, Fields]] | None = None

@@ -77,7 +77,7 @@ def _keys_on_pages(filters: Sequence[Filter], corpus: Corpus) -> tuple[int, ...]
     ranges = [page_range(filter_.value) or (0, -1) for filter_ in page_filters]
     return tuple(
         key
-        for key, location in corpus.facets.places()
+        for key, location in corpus.facets.fragment_places()
         if all(first <= (number_of(location) or -1) <= last for first, last in ranges)
     )
 

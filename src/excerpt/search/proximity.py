@@ -27,7 +27,7 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]
 Distances = npt.NDArray[np.float64]
 
-FAR = 1 << 20
+ROW_STRIDE = 1 << 20
 """Farther than two places in one fragment can be: candidates are this far apart on one number line."""
 
 _NOWHERE = np.zeros(0, np.int64)
@@ -36,7 +36,7 @@ FIELD_STARTS: Mapping[str, int] = {"title": 0, "alias": 1 << 12, "above": 2 << 1
 """Fields in which closeness counts, and where each begins: far enough apart that nothing is close across two."""
 
 
-def line_of(reader: TermReader, fields: Mapping[str, int], terms: Sequence[str], rows: Rows) -> Ints:
+def flatten_positions(reader: TermReader, fields: Mapping[str, int], terms: Sequence[str], rows: Rows) -> Ints:
     """Return the positions of `terms` in the ascending `rows` on one number line, ascending.
 
     A value is the number of the row in `rows` times FAR plus the position; `fields` are the first positions of the
@@ -50,14 +50,14 @@ def line_of(reader: TermReader, fields: Mapping[str, int], terms: Sequence[str],
             continue
         begin = begins[occurrences.fields]
         # A place so far into one endless line that it would reach into the next candidate counts as its end.
-        line = occurrences.row_indices * FAR + np.minimum(occurrences.positions + begin, FAR - 1)
+        line = occurrences.row_indices * ROW_STRIDE + np.minimum(occurrences.positions + begin, ROW_STRIDE - 1)
         lines.append(line if len(fields) == len(NUMBERED) else line[begin >= 0])
     # One term's places in one field ascend, and mostly there is only one of each.
     return np.sort(np.concatenate(lines), kind="stable")
 
 
 def closeness(lines: Sequence[Ints], rarity: Sequence[float], query: Sequence[int], count: int) -> Floats:
-    """Return how close the words at `lines` (see `line_of`) are in each of `count` candidates, 0 to 1.
+    """Return how close the words at `lines` (see `flatten_positions`) are in each of `count` candidates, 0 to 1.
 
     It is the mean over neighbouring query words of 1 / (1 + the difference between their distance here and in the
     query), half of that in the wrong order; each pair is weighted by its less rare word (`rarity`). `query` is each
@@ -73,7 +73,7 @@ def closeness(lines: Sequence[Ints], rarity: Sequence[float], query: Sequence[in
             continue
         scores = np.zeros(count)
         forward, backward = _distances(lines[left], lines[right])
-        at = lines[left] // FAR
+        at = lines[left] // ROW_STRIDE
         np.maximum.at(scores, at, 1.0 / (1.0 + np.abs(forward - query_distance)))
         np.maximum.at(scores, at, 0.5 / np.maximum(backward, 1))
         total += weight * scores
@@ -88,8 +88,8 @@ def _distances(left: Ints, right: Ints) -> tuple[Distances, Distances]:
     after = np.searchsorted(right, left, side="right")
     following = right[np.minimum(after, len(right) - 1)]
     preceding = right[np.maximum(after - 1, 0)]
-    forward = np.where((following > left) & (following // FAR == left // FAR), following - left, np.inf)
-    backward = np.where((after > 0) & (preceding // FAR == left // FAR), left - preceding, np.inf)
+    forward = np.where((following > left) & (following // ROW_STRIDE == left // ROW_STRIDE), following - left, np.inf)
+    backward = np.where((after > 0) & (preceding // ROW_STRIDE == left // ROW_STRIDE), left - preceding, np.inf)
     return forward, backward
 
 
@@ -118,7 +118,7 @@ _MAX_CACHED_PHRASES = 64
 _phrase_cache: WeakKeyDictionary[Corpus, dict[str, Rows]] = WeakKeyDictionary()
 
 
-def rows_of(snapshot: Corpus, phrase: str, parse_words: ParseWords) -> Rows:
+def phrase_rows(snapshot: Corpus, phrase: str, parse_words: ParseWords) -> Rows:
     """Return the rows, ascending, that have `phrase`; `parse_words` parses it in the languages of the vault.
 
     The last phrases are cached with the snapshot, because a query continues letter by letter after one.
@@ -127,19 +127,21 @@ def rows_of(snapshot: Corpus, phrase: str, parse_words: ParseWords) -> Rows:
     if phrase not in known:
         if len(known) >= _MAX_CACHED_PHRASES:
             known.clear()
-        known[phrase] = _rows_of(snapshot, phrase, parse_words)
+        known[phrase] = _find_phrase_rows(snapshot, phrase, parse_words)
     return known[phrase]
 
 
-def _rows_of(snapshot: Corpus, phrase: str, parse_words: ParseWords) -> Rows:
+def _find_phrase_rows(snapshot: Corpus, phrase: str, parse_words: ParseWords) -> Rows:
     words = parse_words(phrase)
-    rows = rows_with(snapshot.lexical, words) if words else NO_ROWS
+    rows = rows_with_words(snapshot.lexical, words) if words else NO_ROWS
     if not len(rows):
         return _literal_rows(snapshot, phrase)
     return _filter_literal(snapshot, phrase, words, rows) if len(rows) <= MAX_READ else rows
 
 
-def rows_with(reader: TermReader, query_words: Sequence[QueryWord], fields: Sequence[str] = tuple(FIELDS)) -> Rows:
+def rows_with_words(
+    reader: TermReader, query_words: Sequence[QueryWord], fields: Sequence[str] = tuple(FIELDS)
+) -> Rows:
     """Rows, ascending, in which a field has the words of one phrase in order and without a gap."""
     words = [word for word in query_words if not word.whole] or list(query_words)
     return np.unique(np.concatenate([_in_field(reader, field, words) for field in fields]))
@@ -155,8 +157,8 @@ def _in_field(reader: TermReader, field: str, words: Sequence[QueryWord]) -> Row
     if not len(rows) or len(words) == 1:
         return rows
     first = words[0].position
-    starts = (line_of(reader, {field: 0}, word.terms, rows) - (word.position - first) for word in words)
-    return rows[np.unique(reduce(np.intersect1d, starts) // FAR)]
+    starts = (flatten_positions(reader, {field: 0}, word.terms, rows) - (word.position - first) for word in words)
+    return rows[np.unique(reduce(np.intersect1d, starts) // ROW_STRIDE)]
 
 
 def _is_in(rows: Rows, others: Rows) -> npt.NDArray[np.bool_]:
@@ -170,25 +172,25 @@ def _is_in(rows: Rows, others: Rows) -> npt.NDArray[np.bool_]:
 # --- as it stands -----------------------------------------------------------------------------------------------------
 
 
-def plain(text: str) -> str:
+def normalize(text: str) -> str:
     """`text` as it is compared: without case, accents, marks of Markdown and runs of white space."""
     return " ".join(_MARKUP.sub("", fold(text)).split())
 
 
 def _filter_literal(snapshot: Corpus, phrase: str, words: Sequence[QueryWord], rows: Rows) -> Rows:
     """Those of `rows` that have the phrase literally, or in a name or property; if none has it literally, all."""
-    plain_phrase = plain(phrase)
+    plain_phrase = normalize(phrase)
     keys = snapshot.table.keys[rows].tolist()
     literal = np.array(
         [
-            any(plain_phrase in plain(part) for part in (fragment.text, fragment.title, *fragment.heading_path))
+            any(plain_phrase in normalize(part) for part in (fragment.text, fragment.title, *fragment.heading_path))
             for fragment in snapshot.fragments(keys)
         ],
         np.bool_,
     )
     if not literal.any():
         return rows
-    named = rows_with(snapshot.lexical, words, [field for field in FIELDS if field not in _LITERAL_FIELDS])
+    named = rows_with_words(snapshot.lexical, words, [field for field in FIELDS if field not in _LITERAL_FIELDS])
     return rows[literal | np.isin(rows, named)]
 
 
@@ -198,14 +200,16 @@ _MAX_RUNS = 3
 
 def _literal_rows(snapshot: Corpus, phrase: str) -> Rows:
     """Return the rows, ascending, whose text has the phrase literally, even as half words or signs."""
-    plain_phrase = plain(phrase)
+    plain_phrase = normalize(phrase)
     # Parts that every text with the phrase has too, whatever is folded; the longest say the most.
     runs = sorted(set(_ASCII_RUN.findall(phrase)), key=lambda run: (-len(run), run))[:_MAX_RUNS]
     keys = snapshot.table.keys
     allowed_keys = keys.tolist() if not snapshot.is_complete else None
     if runs:
         texts = snapshot.facets.texts_like(runs, allowed_keys)
-        matching_keys = [key for key, text in texts if phrase in text or (plain_phrase and plain_phrase in plain(text))]
+        matching_keys = [
+            key for key, text in texts if phrase in text or (plain_phrase and plain_phrase in normalize(text))
+        ]
     else:
         matching_keys = [key for key, text in snapshot.facets.texts_with(phrase, allowed_keys) if phrase in text]
     return np.flatnonzero(np.isin(keys, np.array(matching_keys, np.int64))).astype(np.int32)

@@ -61,7 +61,7 @@ KINDS: Mapping[str, FilterKind] = {
     "chapter": FilterKind.PAGE,
 }
 """Kinds of filters by their operator, folded."""
-KINDS_OF_MEMORIES: Mapping[str, FilterKind] = {
+MEMORY_KINDS: Mapping[str, FilterKind] = {
     **{name: kind for name, kind in KINDS.items() if kind not in ATTACHMENT_FILTERS},
     **{str(kind): kind for kind in _MEMORY_FILTERS},
     # A memory's own day is that on which it was remembered.
@@ -94,7 +94,7 @@ class KnownNames:
     """The names that have a meaning in a query.
 
     They are a vault's properties by `property_name`, its tags folded (None: every one is a tag), and the operators,
-    `KINDS` or `KINDS_OF_MEMORIES`.
+    `KINDS` or `MEMORY_KINDS`.
     """
 
     properties: Collection[str]
@@ -140,7 +140,7 @@ _PREFIXED = re.compile(rf'(-?)([^\s":]{{1,{_LONGEST}}}):(?![\s:]|//|\\)')
 _QUOTED = re.compile(r'"((?:[^"]|"")*)"')
 _QUOTED_NAME = re.compile(rf'(-?)"((?:[^"]|""){{0,{_LONGEST}}})":(?!\s)')
 _HASH = re.compile(r"(-?)#([^\s\"#]+)")
-_DASHED = re.compile(rf"-(?!(?:{'|'.join({**KINDS, **KINDS_OF_MEMORIES})}):|\S+:$)(?=\w)", re.IGNORECASE)
+_DASHED = re.compile(rf"-(?!(?:{'|'.join({**KINDS, **MEMORY_KINDS})}):|\S+:$)(?=\w)", re.IGNORECASE)
 _NUMBER = re.compile(r"[\d.,:]+%?")
 _VALUE = re.compile(r"\S+")
 _VALUE_SIGNS = "<>="

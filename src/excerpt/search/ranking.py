@@ -270,8 +270,8 @@ def reciprocal(rows: Rows, signals: Floats) -> Scored:
     return Scored(rows, RANKED, values, np.full(len(RANKED), 1 / (RRF_K + 1), np.float32))
 
 
-def listed(rows: Rows) -> Scored:
-    """Rows that nothing but filters chose, in the order of the list: `listed` falls evenly from 1."""
+def list_unranked(rows: Rows) -> Scored:
+    """Rows that nothing but filters chose, in the order of the list: `list_unranked` falls evenly from 1."""
     values = 1 - np.arange(len(rows)) / max(len(rows), 1)
     return Scored(rows, ("listed",), values.astype(np.float32)[:, None], np.ones(1, np.float32))
 

@@ -21,12 +21,12 @@ Floats = NDArray[np.float32]
 class LoadedFragments:
     """Fragments of a store by key, ascending, with their first lines and terms, and cosines by the vector's bytes.
 
-    `wanted` are those that were requested; the others are neighbours, and have no terms unless they are the first of
+    `is_answer` are those that were requested; the others are neighbours, and have no terms unless they are the first of
     their note.
     """
 
     keys: Longs
-    wanted: NDArray[np.bool_]
+    is_answer: NDArray[np.bool_]
     lines: Rows
     lengths: Longs
     entries: TokenEntries

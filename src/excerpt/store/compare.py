@@ -78,13 +78,13 @@ class PushPlan:
 
 
 def compare(
-    ours: Mapping[str, str],
-    theirs: Mapping[str, str],
+    own_digests: Mapping[str, str],
+    stored_digests: Mapping[str, str],
     record: PushRecord,
     unreadable: Collection[str],
     rules: PushRules,
 ) -> PushPlan:
-    """Return what to write and to remove; `ours` and `theirs` are digests by path.
+    """Return what to write and to remove; `own_digests` and `stored_digests` are digests by path.
 
     Notes of the store that are `unreadable` here, because of the kind of their file, stay whatever the rules.
     """
@@ -94,10 +94,10 @@ def compare(
     conflicts: list[str] = []
     unseen: list[str] = []
     # As far as a push got that was interrupted, what is there is this copy's own.
-    written = {path: digest for path, digest in record.pending.items() if theirs.get(path, GONE) == digest}
+    written = {path: digest for path, digest in record.pending.items() if stored_digests.get(path, GONE) == digest}
     base = {**record.notes, **written}
-    for path in sorted(ours.keys() | theirs.keys()):
-        own, stored, before = ours.get(path, GONE), theirs.get(path, GONE), base.get(path, GONE)
+    for path in sorted(own_digests.keys() | stored_digests.keys()):
+        own, stored, before = own_digests.get(path, GONE), stored_digests.get(path, GONE), base.get(path, GONE)
         if own == stored:
             continue
         if own == GONE and path in unreadable:
@@ -113,9 +113,11 @@ def compare(
     return PushPlan(tuple(write), tuple(remove), tuple(kept), tuple(conflicts), tuple(unseen), base)
 
 
-def check_plan(plan: PushPlan, ours: Mapping[str, str], theirs: Mapping[str, str], rules: PushRules) -> None:
+def check_plan(
+    plan: PushPlan, own_digests: Mapping[str, str], stored_digests: Mapping[str, str], rules: PushRules
+) -> None:
     """Raise PushRefusedError where the rules do not allow a plan: it names the notes, and the options that would."""
-    if unknown := sorted(rules.overwrite - ours.keys() - theirs.keys()):
+    if unknown := sorted(rules.overwrite - own_digests.keys() - stored_digests.keys()):
         raise PushRefusedError(
             f"There is no note {_format_paths(unknown)}, here or in the store.",
             "Name a note by its path from the top of the vault.",
@@ -123,8 +125,8 @@ def check_plan(plan: PushPlan, ours: Mapping[str, str], theirs: Mapping[str, str
     reasons: list[str] = []
     options: list[str] = []
     if not rules.merge and plan.unseen:
-        added = [path for path in plan.unseen if path not in ours]
-        removed_from_store = [path for path in plan.unseen if path not in theirs]
+        added = [path for path in plan.unseen if path not in own_digests]
+        removed_from_store = [path for path in plan.unseen if path not in stored_digests]
         changed = sorted({*plan.unseen} - {*added, *removed_from_store})
         if added:
             reasons.append(f"{_count_notes(added, 'are')} only in the store: {_format_paths(added)}.")
@@ -142,10 +144,10 @@ def check_plan(plan: PushPlan, ours: Mapping[str, str], theirs: Mapping[str, str
         options.append("--overwrite NOTE pushes this copy's version of a note")
     if reasons:
         options.append("--mirror makes the store the same as this copy")
-    removed = _removed(plan, ours, theirs)
-    if not rules.removals and len(removed) > max(_MAX_REMOVED, _MAX_REMOVED_SHARE * len(theirs)):
+    removed = _removed(plan, own_digests, stored_digests)
+    if not rules.removals and len(removed) > max(_MAX_REMOVED, _MAX_REMOVED_SHARE * len(stored_digests)):
         reasons.append(
-            f"{len(removed):,} of {counted(len(theirs), 'note')} would be removed: {_format_paths(removed)}."
+            f"{len(removed):,} of {counted(len(stored_digests), 'note')} would be removed: {_format_paths(removed)}."
         )
         options.append("--accept-removals removes them, if this is the right folder")
     if reasons:
@@ -163,23 +165,23 @@ def conflict_sentence(conflicts: Sequence[str]) -> str:
 
 
 def next_record(
-    plan: PushPlan, ours: Mapping[str, str], theirs: Mapping[str, str], unreadable: Collection[str]
+    plan: PushPlan, own_digests: Mapping[str, str], stored_digests: Mapping[str, str], unreadable: Collection[str]
 ) -> PushRecord:
     """Return the record after a plan was carried out, without remarks and moves."""
     kept = frozenset(plan.kept)
-    notes = {path: digest for path, digest in ours.items() if path not in kept}
+    notes = {path: digest for path, digest in own_digests.items() if path not in kept}
     notes |= {path: base for path in plan.kept if (base := plan.base.get(path, GONE)) != GONE}
-    seen = {path: theirs.get(path, GONE) for path in plan.kept if path not in unreadable}
+    seen = {path: stored_digests.get(path, GONE) for path in plan.kept if path not in unreadable}
     return PushRecord(notes, seen)
 
 
-def _removed(plan: PushPlan, ours: Mapping[str, str], theirs: Mapping[str, str]) -> list[str]:
+def _removed(plan: PushPlan, own_digests: Mapping[str, str], stored_digests: Mapping[str, str]) -> list[str]:
     """Return the notes that a plan removes, without those that it only moves."""
-    arriving = Counter(ours[path] for path in plan.write if path not in theirs)
+    arriving = Counter(own_digests[path] for path in plan.write if path not in stored_digests)
     removed = []
     for path in plan.remove:
-        if arriving[theirs[path]]:
-            arriving[theirs[path]] -= 1
+        if arriving[stored_digests[path]]:
+            arriving[stored_digests[path]] -= 1
         else:
             removed.append(path)
     return removed

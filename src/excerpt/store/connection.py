@@ -150,7 +150,7 @@ class Connection:
             register_vector(self._connection)
 
     def _send(self, statements: Sequence[Statement]) -> list[list[Row]]:
-        with self._connection.pipeline() if len(statements) > 1 else _nothing():
+        with self._connection.pipeline() if len(statements) > 1 else _no_pipeline():
             cursors = []
             for sql, values in statements:
                 cursor = self._connection.cursor(binary=True)
@@ -236,7 +236,7 @@ def as_vectors(vectors: NDArray[np.float32]) -> list[object]:
 
 
 @contextmanager
-def _nothing() -> Iterator[None]:
+def _no_pipeline() -> Iterator[None]:
     yield
 
 

@@ -508,7 +508,7 @@ class _Push:
                     (
                         *(self._vault, numbers[note] << ORDINALS | ordinal, batch.area, is_attached, numbers[note]),
                         *(fragment_id, ordinal, *rest),
-                        *(batch.terms[key].words, list(batch.terms[key].lengths), batch.terms[key].places, vector),
+                        *(batch.terms[key].words, list(batch.terms[key].lengths), batch.terms[key].positions, vector),
                     )
                     for (note, key, fragment_id, ordinal, *rest), is_attached, vector in zip(
                         fragments, attached.tolist(), as_vectors(vectors), strict=True

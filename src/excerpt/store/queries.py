@@ -185,7 +185,7 @@ class StoreQueries:
     def kinds(self) -> list[tuple[int, str]]:
         return [(note, kind) for note, kind in self.rows("SELECT id, kind FROM notes")]
 
-    def places(self) -> list[tuple[int, str]]:
+    def fragment_places(self) -> list[tuple[int, str]]:
         place_rows = self.rows(
             "SELECT f.key, s.place FROM sections s JOIN fragments f ON f.note = s.note AND f.section = s.ordinal"
             " WHERE s.place <> ''"

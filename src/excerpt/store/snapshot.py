@@ -108,8 +108,8 @@ class _NoteTable:
         """Return which numbers are of notes in this table; others came with a later revision."""
         return np.isin(numbers, self.numbers)
 
-    def places(self, numbers: NDArray[np.int64]) -> NDArray[np.int32]:
-        """Return the places of the notes with some numbers in this table."""
+    def positions(self, numbers: NDArray[np.int64]) -> NDArray[np.int32]:
+        """Return the positions in this table of the notes with these numbers."""
         by_number = np.argsort(self.numbers)
         indices = by_number[np.searchsorted(self.numbers, numbers, sorter=by_number)] if len(numbers) else numbers
         return indices.astype(np.int32)
@@ -265,7 +265,7 @@ class StoreSnapshot(NoteReader):
         notes, keys = self._revision.notes, self._loaded.keys
         return FragmentTable(
             keys=keys,
-            notes=notes.places(keys >> ORDINALS),
+            notes=notes.positions(keys >> ORDINALS),
             lines=self._loaded.lines,
             paths=notes.paths,
             languages=notes.languages,
@@ -277,7 +277,7 @@ class StoreSnapshot(NoteReader):
     @property
     def is_answer_row(self) -> NDArray[np.bool_]:
         """Which rows were loaded to be answered from."""
-        return self._loaded.wanted
+        return self._loaded.is_answer
 
     @property
     def partial(self) -> Self:
@@ -387,7 +387,7 @@ class StoreSnapshot(NoteReader):
         notes = self._revision.notes
         with self._connection.read_transaction():
             note_numbers = np.array(self._keys(queries)[0], np.int64) >> ORDINALS
-        return np.bincount(notes.places(note_numbers[notes.has(note_numbers)]), minlength=len(notes.paths))
+        return np.bincount(notes.positions(note_numbers[notes.has(note_numbers)]), minlength=len(notes.paths))
 
     def matching_by_note(self, queries: Sequence[CandidateQuery]) -> NDArray[np.int64]:
         """Return, for each note, how many of its fragments have any of a query's terms, or pass if it has none.
@@ -405,7 +405,7 @@ class StoreSnapshot(NoteReader):
             values = [value for _, statement_values in statements for value in statement_values]
             counts_by_note = np.array(self._queries.rows(f"{sql} GROUP BY 1", *values), np.int64).reshape(-1, 2)
             counts_by_note = counts_by_note[notes.has(counts_by_note[:, 0])]
-            counts[notes.places(counts_by_note[:, 0])] = counts_by_note[:, 1]
+            counts[notes.positions(counts_by_note[:, 0])] = counts_by_note[:, 1]
         return counts
 
     def _copy_with(self, revision: _Revision, loaded: LoadedFragments) -> Self:
@@ -589,13 +589,15 @@ class StoreSnapshot(NoteReader):
         first_keys = [key for key in neighbours if not key & ((1 << ORDINALS) - 1)]
         others = [key for key in neighbours if key & ((1 << ORDINALS) - 1)]
         texts = [_text(vector) for vector in given_vectors]
-        select_whole = f"SELECT key, line_start, lengths, words, places{distances} FROM fragments WHERE key = ANY(%s)"
-        select_bare = f"SELECT key, line_start{distances} FROM fragments WHERE key = ANY(%s)"
+        select_with_words = (
+            f"SELECT key, line_start, lengths, words, places{distances} FROM fragments WHERE key = ANY(%s)"
+        )
+        select_without_words = f"SELECT key, line_start{distances} FROM fragments WHERE key = ANY(%s)"
         named_in = self._revision.tables.named_in
         whole, bare = self._connection.answers(
             [
-                (named_in(select_whole), (*texts, array([*keys, *first_keys]))),
-                (named_in(select_bare), (*texts, array(others))),
+                (named_in(select_with_words), (*texts, array([*keys, *first_keys]))),
+                (named_in(select_without_words), (*texts, array(others))),
             ]
         )
         empty = [0] * len(FIELDS)
@@ -603,7 +605,7 @@ class StoreSnapshot(NoteReader):
         lengths = np.array([row[2] for row in rows], np.int64).reshape(len(rows), len(FIELDS))
         return LoadedFragments(
             keys=np.array([row[0] for row in rows], np.int64),
-            wanted=np.isin([row[0] for row in rows], keys),
+            is_answer=np.isin([row[0] for row in rows], keys),
             lines=np.array([row[1] for row in rows], np.int32),
             lengths=lengths,
             entries=TokenEntries([row[3] for row in rows], lengths, [row[4] for row in rows]),
@@ -638,15 +640,15 @@ _MATCHES = f"{schema.TOKENS} @@ %s::tsquery"
 
 @dataclass(frozen=True, slots=True)
 class _Ranking:
-    """Statements that return keys, all wanted; with `most`, keys with a number, of which the lowest are wanted."""
+    """Statements that return the requested keys; with `limit`, keys with a number, the lowest of which count."""
 
     statements: tuple[Statement, ...]
-    most: int = 0
+    limit: int = 0
     by_words: bool = False
 
     def best(self, answers: Sequence[Sequence[Row]]) -> Iterator[int]:
-        """Yield the keys that are wanted, of the answers to the statements."""
-        ordered = islice(heapq.merge(*answers, key=_rank), self.most) if self.most else chain.from_iterable(answers)
+        """Yield the requested keys of the answers to the statements."""
+        ordered = islice(heapq.merge(*answers, key=_rank), self.limit) if self.limit else chain.from_iterable(answers)
         yield from (row[0] for row in ordered)
 
 

@@ -47,7 +47,7 @@ class FragmentTerms:
 
     words: str
     lengths: tuple[int, ...]
-    places: bytes
+    positions: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,12 +105,12 @@ def terms_of_documents(
     np.add.at(lengths, (docs, in_fields), 1)
     ends = np.cumsum(lengths.sum(axis=1))
     words = encoded[terms[order]].tobytes().decode("ascii")
-    places = np.minimum(segment.positions[order], _MAX_POSITION).astype(POSITION_DTYPE).tobytes()
+    positions = np.minimum(segment.positions[order], _MAX_POSITION).astype(POSITION_DTYPE).tobytes()
     fragment_terms, begin = [], 0
     for end, field_lengths in zip(ends.tolist(), lengths.tolist(), strict=True):
         part = (
             words[begin * _WIDTH : end * _WIDTH],
-            places[begin * POSITION_DTYPE.itemsize : end * POSITION_DTYPE.itemsize],
+            positions[begin * POSITION_DTYPE.itemsize : end * POSITION_DTYPE.itemsize],
         )
         fragment_terms.append(FragmentTerms(part[0], tuple(field_lengths), part[1]))
         begin = end
@@ -120,7 +120,7 @@ def terms_of_documents(
 class TokenEntries:
     """The tokens of some fragments in order: for each the numbers of its fragment and field, and its position."""
 
-    def __init__(self, words: Sequence[str], lengths: NDArray[np.int64], places: Sequence[bytes]) -> None:
+    def __init__(self, words: Sequence[str], lengths: NDArray[np.int64], positions: Sequence[bytes]) -> None:
         """`lengths` are fragments x FIELDS."""
         entries = np.frombuffer("".join(words).encode("ascii"), _ENTRY)
         self._heads = entries["head"].copy()
@@ -129,7 +129,7 @@ class TokenEntries:
         self.docs = np.repeat(np.arange(count, dtype=np.int32), lengths.sum(axis=1))
         fields = np.tile(np.arange(len(FIELDS), dtype=np.uint8), count)
         self.fields: NDArray[np.uint8] = np.repeat(fields, lengths.ravel())
-        self.positions: NDArray[np.int32] = np.frombuffer(b"".join(places), POSITION_DTYPE).astype(np.int32)
+        self.positions: NDArray[np.int32] = np.frombuffer(b"".join(positions), POSITION_DTYPE).astype(np.int32)
 
     def find(self, term: str) -> NDArray[np.intp]:
         """Return where the term is, ascending by fragment, field and position."""
