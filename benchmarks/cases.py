@@ -133,7 +133,7 @@ def score(case: Case, variant: Variant) -> Scored:
         signals[:, _ANCHOR] = case.fair_anchor
     scored = ranking.weighted(case.rows, signals, variant.weights[case.leader(variant.wanted)], case.notes)
     matching = np.flatnonzero(scored.scores > 0)
-    scored, notes = scored.of_rows(matching), case.notes[matching]
+    scored, notes = scored.select(matching), case.notes[matching]
     if variant.links:
         linked = ranking.backlinks(*links, notes, scored.scores, case.note_count)
         scored = scored.with_signal("links", np.round(linked[notes], 6), variant.links)

@@ -41,7 +41,7 @@ def _in_small_steps() -> None:
     building._FIRST_NOTES = 3
     building._FIRST_BYTES = 2_000
     building._GROWTH = 1
-    pool._HERE_FILES = 3
+    pool._IN_PROCESS_FILES = 3
     lexical._MERGE_WIDTH = 3
     vectors._MAX_BLOCKS = 4
 

@@ -57,7 +57,7 @@ def test_what_is_read_back_is_what_was_written(
         first, last = words.starts[number], words.starts[number + 1]
         assert found.docs.tolist() == words.docs[first:last].tolist()
         assert columns.unpack(found.codes)[1].tolist() == words.tf[first:last].tolist()
-        assert found.first_place == words.tf[:first].sum()
+        assert found.first_position == words.tf[:first].sum()
 
 
 def test_large_numbers_survive(tmp_path: Path) -> None:

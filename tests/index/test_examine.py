@@ -87,7 +87,7 @@ def mend(built: Path, vault: Path, settings: Settings) -> Mend:
 
 
 def said(health: Health) -> list[str]:
-    return [f"{fault.where}: {fault.what}" for fault in health.faults]
+    return [f"{fault.path}: {fault.reason}" for fault in health.faults]
 
 
 def sql(index: Path, *statements: str) -> None:
@@ -110,7 +110,7 @@ def flip(file: Path) -> None:
 
 def test_a_sound_index_has_no_fault_and_everything_was_looked_at(look: Look) -> None:
     health = look()
-    assert (said(health), health.stale, health.behind) == ([], [], [])
+    assert (said(health), health.stale, health.outdated) == ([], [], [])
     assert (health.notes, health.fragments, health.vectors) == (3, 5, 5)
     assert health.postings > 30
 
@@ -230,8 +230,8 @@ def test_a_row_that_is_not_of_the_notes_text_is_named_and_the_note_read_again(
     sql(built, statement)
     health = look()
     faults = [fault for fault in health.faults if fault.part is RepairPart.NOTE]
-    assert [fault.where for fault in faults] == ["garden/Roses.md"]
-    assert faults[0].what.startswith(expected)
+    assert [fault.path for fault in faults] == ["garden/Roses.md"]
+    assert faults[0].reason.startswith(expected)
     mend(health)
     assert said(look()) == []
 
@@ -247,7 +247,7 @@ def test_links_and_labels_that_are_not_of_the_notes_text_are_named(
     look: Look, built: Path, statement: str, expected: str
 ) -> None:
     sql(built, statement)
-    assert next(fault.what for fault in look().faults if fault.part is RepairPart.NOTE).startswith(expected)
+    assert next(fault.reason for fault in look().faults if fault.part is RepairPart.NOTE).startswith(expected)
 
 
 def test_a_fragment_that_is_lost_is_told_by_its_lines_and_by_the_words(look: Look, mend: Mend, built: Path) -> None:
@@ -303,8 +303,8 @@ def test_postings_that_are_sound_files_of_other_words_are_found_and_made_anew(
     look: Look, mend: Mend, built: Path, vault: Path, settings: Settings
 ) -> None:
     health = look()
-    assert [(fault.where, fault.part) for fault in health.faults] == [("Kettle.md", RepairPart.WORDS)]
-    assert health.faults[0].what.startswith("The fragment at line 3 has wrong words in the lexical index: ")
+    assert [(fault.path, fault.part) for fault in health.faults] == [("Kettle.md", RepairPart.WORDS)]
+    assert health.faults[0].reason.startswith("The fragment at line 3 has wrong words in the lexical index: ")
     assert said(look(quick=True)) == []
     assert build(vault, built, settings).rebuilt == ""
     assert "a check found errors in it" in mend(health)
@@ -320,7 +320,7 @@ def test_a_wrong_number_of_words_is_found(look: Look, mend: Mend, built: Path) -
     record(built, name)
     health = look()
     assert health.faults
-    assert all(fault.what.endswith("has the wrong number of words in the lexical index.") for fault in health.faults)
+    assert all(fault.reason.endswith("has the wrong number of words in the lexical index.") for fault in health.faults)
     mend(health)
     assert said(look()) == []
 
@@ -329,7 +329,7 @@ def test_words_told_apart_by_other_code_are_behind_not_wrong(look: Look, built: 
     sql(built, "UPDATE meta SET value = '0/0' WHERE name = 'analyzer'")
     health = look()
     assert said(health) == []
-    assert health.behind == ["the words: they are split differently now"]
+    assert health.outdated == ["the words: they are split differently now"]
 
 
 def test_a_fragment_without_a_vector_is_named_and_embedded_again(look: Look, mend: Mend, built: Path) -> None:
@@ -374,14 +374,14 @@ def test_vectors_of_another_model_are_behind_not_wrong(
     using = replace(settings, embedding=replace(settings.embedding, model=str(models[1])))
     health = look(using=using)
     assert said(health) == []
-    assert health.behind == ["the vectors: they are from another model or another text"]
+    assert health.outdated == ["the vectors: they are from another model or another text"]
 
 
 def test_a_catalog_of_garbage_is_named_and_made_anew(look: Look, mend: Mend, built: Path) -> None:
     data = (built / FILE).read_bytes()
     (built / FILE).write_bytes(data[:4096] + bytes(byte ^ 0x5A for byte in data[4096:]))
     health = look()
-    assert [(fault.where, fault.part) for fault in health.faults] == [(FILE, RepairPart.CATALOG)]
+    assert [(fault.path, fault.part) for fault in health.faults] == [(FILE, RepairPart.CATALOG)]
     mend(health)
     assert said(look()) == []
 
@@ -389,7 +389,7 @@ def test_a_catalog_of_garbage_is_named_and_made_anew(look: Look, mend: Mend, bui
 def test_a_text_that_is_no_utf8_is_named_and_all_made_anew(look: Look, mend: Mend, built: Path) -> None:
     sql(built, f"UPDATE fragments SET text = CAST(x'FF' AS TEXT) WHERE note = {TEA} AND ordinal = 0")
     health = look()
-    assert [(fault.where, fault.part) for fault in health.faults] == [(FILE, RepairPart.CATALOG)]
+    assert [(fault.path, fault.part) for fault in health.faults] == [(FILE, RepairPart.CATALOG)]
     mend(health)
     assert said(look()) == []
 
@@ -399,31 +399,31 @@ def test_a_catalog_of_another_version_is_behind_not_wrong(look: Look, built: Pat
         connection.execute("PRAGMA user_version = 999")
     health = look()
     assert said(health) == []
-    assert health.behind == ["all of it: another version of excerpt made it"]
+    assert health.outdated == ["all of it: another version of excerpt made it"]
 
 
 def test_rows_of_a_note_that_is_gone_are_found(look: Look, mend: Mend, built: Path) -> None:
     sql(built, "DELETE FROM notes WHERE path = 'Tea.md'")
     health = look()
-    assert [(fault.where, fault.part) for fault in health.faults] == [(FILE, RepairPart.CATALOG)]
-    assert "rows belong to notes that do not exist" in health.faults[0].what
+    assert [(fault.path, fault.part) for fault in health.faults] == [(FILE, RepairPart.CATALOG)]
+    assert "rows belong to notes that do not exist" in health.faults[0].reason
     mend(health)
     assert said(look()) == []
 
 
 def test_what_a_killed_build_left_is_told_from_the_generation_before(look: Look, built: Path) -> None:
-    assert not [name for name, _, newer in look().left if newer]
+    assert not [name for name, _, newer in look().leftovers if newer]
     leftover = built / "words" / "words_leftover.pst"
     leftover.write_bytes(b"half")
     os.utime(leftover, (time.time() + 60, time.time() + 60))
-    assert [name for name, _, newer in look().left if newer] == ["words/words_leftover.pst"]
+    assert [name for name, _, newer in look().leftovers if newer] == ["words/words_leftover.pst"]
 
 
 def test_without_its_vault_an_index_is_held_against_the_texts_that_it_keeps(built: Path, settings: Settings) -> None:
     sql(built, f"UPDATE fragments SET line_start = line_start + 1 WHERE note = {ROSES} AND ordinal = 0")
     health = examine(built, None, None, settings, lambda *_: None)
     assert health.stale == []
-    assert [fault.where for fault in health.faults if fault.part is RepairPart.NOTE] == ["garden/Roses.md"]
+    assert [fault.path for fault in health.faults if fault.part is RepairPart.NOTE] == ["garden/Roses.md"]
 
 
 def test_where_there_is_no_index_there_is_nothing_to_look_at(index: Path, settings: Settings) -> None:

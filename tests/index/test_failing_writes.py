@@ -85,7 +85,7 @@ def disk(index: Path, monkeypatch: pytest.MonkeyPatch) -> Disk:
     monkeypatch.setattr(building, "_FIRST_NOTES", 3)
     monkeypatch.setattr(building, "_FIRST_BYTES", 300)
     monkeypatch.setattr(building, "_GROWTH", 1)
-    monkeypatch.setattr(pool, "_HERE_FILES", 2)
+    monkeypatch.setattr(pool, "_IN_PROCESS_FILES", 2)
     monkeypatch.setattr(lexical, "_MERGE_WIDTH", 3)
     monkeypatch.setattr(vectors, "_MAX_BLOCKS", 3)
     return Disk(index)

@@ -16,7 +16,7 @@ from whoosh.searching import Searcher
 
 from excerpt.corpus.tables import FIELDS
 from excerpt.index.files import DamagedFileError, DerivedFile
-from excerpt.index.lexical import LexicalReader, LexicalWriter, open_whoosh_reader, placed
+from excerpt.index.lexical import LexicalReader, LexicalWriter, document_rows, open_whoosh_reader
 from excerpt.index.postings import Inverted
 from tests.index.conftest import full_disk
 from tests.index.counting import invert
@@ -29,7 +29,7 @@ def inverted(texts: Sequence[str]) -> dict[str, Inverted]:
 
 def add(writer: LexicalWriter, first_key: int, *texts: str) -> None:
     """Add fragments of note 7, one per text."""
-    writer.add(placed([(first_key + at, 7, 1 + at) for at in range(len(texts))]), inverted(texts))
+    writer.add(document_rows([(first_key + at, 7, 1 + at) for at in range(len(texts))]), inverted(texts))
 
 
 def read(folder: Path, files: list[DerivedFile], generation: int) -> LexicalReader:
@@ -141,7 +141,7 @@ def test_entries_say_in_which_fields_a_term_stands(tmp_path: Path) -> None:
     writer = LexicalWriter(tmp_path, None)
     words = inverted(["a a", "b"])
     words["title"] = invert([(["b"], [0]), (["a"], [0])])
-    writer.add(placed([(1, 7, 1), (2, 7, 2)]), words)
+    writer.add(document_rows([(1, 7, 1), (2, 7, 2)]), words)
     entries = read(tmp_path, writer.commit(1), 1).entries("a")
     others = [number for number, field in enumerate(FIELDS) if field != "title"]
     assert entries.rows.tolist() == [*[0] * len(others), 1]

@@ -217,7 +217,7 @@ def test_a_move_before_the_index_is_made_anew_is_seen(notes: Vault) -> None:
 
 
 def test_what_is_kept_does_not_grow_without_bound(notes: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(renames, "MAX_KEPT", 3)
+    monkeypatch.setattr(renames, "MAX_RECORDS", 3)
     for number in range(6):
         notes.write(f"gone {number}.md", TEA.replace(" ", f" {number}"))
         notes.write(f"moved {number}.md", ROSES.replace(" ", f" {number}"))

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from excerpt.index.postings import Inverted, Segment, chain_segments, fuse, join, only_docs
+from excerpt.index.postings import Inverted, Segment, chain_segments, fuse, join, select_docs
 from tests.index.counting import invert
 
 Document = tuple[list[str], list[int]]
@@ -80,7 +80,7 @@ def test_segments_in_a_row_are_as_if_counted_at_once(parts: list[list[Document]]
 def test_dropped_documents_leave_with_their_terms_and_positions(documents: list[tuple[Document, bool]]) -> None:
     living = np.array([lives for _, lives in documents], bool)
     new_numbers = np.where(living, np.cumsum(living) - 1, -1).astype(np.int32)
-    left = only_docs(fuse([invert([one for one, _ in documents])]), new_numbers)
+    left = select_docs(fuse([invert([one for one, _ in documents])]), new_numbers)
     assert content(left) == content(fuse([invert([one for one, lives in documents if lives])]))
     assert left.doc_count == int(living.sum())
     assert content(left).keys() == {term.decode() for term in left.terms}

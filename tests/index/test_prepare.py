@@ -23,7 +23,7 @@ def test_a_known_note_replaced_by_a_link_is_skipped_and_not_taken_for_unchanged(
 
     done = prepare(PrepareOptions(vault, "o200k", VaultSettings()), [Task("note.md", 1, 1, 1, known)])
 
-    assert not done.same
+    assert not done.unchanged
     assert [skipped.path for skipped in done.skipped] == ["note.md"]
 
 
@@ -33,5 +33,5 @@ def test_a_known_note_over_the_size_limit_is_skipped(tmp_path: Path) -> None:
 
     done = prepare(PrepareOptions(tmp_path, "o200k", VaultSettings(max_bytes=50)), [Task("note.md", 600, 1, 1, known)])
 
-    assert not done.same
+    assert not done.unchanged
     assert "larger than" in done.skipped[0].reason

@@ -207,7 +207,7 @@ def test_an_index_is_as_a_clean_build_makes_it_whatever_happened(
     monkeypatch.setattr(building, "_FIRST_NOTES", 2)
     monkeypatch.setattr(building, "_FIRST_BYTES", 500)
     monkeypatch.setattr(building, "_GROWTH", 1)
-    monkeypatch.setattr(pool, "_HERE_FILES", 2)
+    monkeypatch.setattr(pool, "_IN_PROCESS_FILES", 2)
     monkeypatch.setattr(lexical, "_MERGE_WIDTH", 3)
     monkeypatch.setattr(vectors, "_MAX_BLOCKS", 4)
     Vault.model = models[0]

@@ -336,7 +336,7 @@ def test_while_they_are_held_workers_begin_nothing(write: Callable[..., list[Tas
     found: list[Prepared] = []
 
     def run() -> None:
-        with Workers(1, held=lambda: not let_go.is_set()) as workers:
+        with Workers(1, is_paused=lambda: not let_go.is_set()) as workers:
             found.extend(workers.prepare(options, write("a.md"), nothing))
         done.set()
 
@@ -356,7 +356,7 @@ def test_when_enough_is_done_ahead_nothing_turns_until_some_of_it_is_taken(
         looks.append(time.monotonic())
         return False
 
-    with Workers(2, held=held) as workers:
+    with Workers(2, is_paused=held) as workers:
         run = workers.prepare(options, write(*[f"{number}.md" for number in range(60)]), nothing)
         next(run)
         time.sleep(3)

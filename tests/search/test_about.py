@@ -14,7 +14,7 @@ from excerpt.index.snapshot import Snapshot
 from excerpt.kinds import Strategy
 from excerpt.model import Hit
 from excerpt.search.engine import Engine
-from excerpt.search.ranking import OF_NOTES
+from excerpt.search.ranking import NOTE_SIGNALS
 from excerpt.settings import Settings
 from tests.search.library import open_vault
 
@@ -53,7 +53,7 @@ def test_a_note_that_begins_with_the_query_is_about_it_more_than_one_that_mentio
     assert openings["Diary.md"] == 0
 
 
-@pytest.mark.parametrize("signal", OF_NOTES)
+@pytest.mark.parametrize("signal", NOTE_SIGNALS)
 def test_of_each_note_only_the_best_fragment_has_what_its_opening_gives(tmp_path: Path, signal: str) -> None:
     found = [hit for hit in hits(tmp_path, LIGHTHOUSES, "keeper of a lighthouse") if hit.fragment.path == "About.md"]
     assert [value(hit, signal) > 0 for hit in found] == [True, False]
@@ -68,7 +68,7 @@ def test_an_opening_that_a_filter_leaves_out_gives_nothing(tmp_path: Path) -> No
 
 def test_what_a_note_begins_with_brings_up_no_fragment_that_does_not_match(tmp_path: Path) -> None:
     for hit in hits(tmp_path, LIGHTHOUSES, "rocks", Strategy.ADAPTIVE):
-        assert sum(signal.part for signal in hit.signals if signal.name not in OF_NOTES) > 0
+        assert sum(signal.part for signal in hit.signals if signal.name not in NOTE_SIGNALS) > 0
 
 
 # --- other names ------------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from excerpt.kinds import Confidence, Strategy
-from excerpt.search.confidence import ENOUGH, LIKELY, STRONG, WEAK, likelihood, word_for
+from excerpt.search.confidence import ENOUGH, LIKELY, STRONG, WEAK, confidence_label, likelihood
 from excerpt.search.engine import Engine
 from excerpt.search.evidence import exact_words
 from excerpt.settings import Settings
@@ -89,11 +89,11 @@ def test_the_same_share_of_more_words_is_surer() -> None:
     ],
 )
 def test_each_word_begins_at_its_likelihood(probability: float, word: Confidence) -> None:
-    assert word_for(probability, 0.0) is word
+    assert confidence_label(probability, 0.0) is word
 
 
 def test_a_fragment_with_enough_of_the_query_is_never_nothing() -> None:
-    assert word_for(0.0, ENOUGH) is Confidence.WEAK
+    assert confidence_label(0.0, ENOUGH) is Confidence.WEAK
 
 
 @pytest.mark.parametrize("name", ["Bread", "merge trouble", "日本語"])

@@ -14,7 +14,7 @@ from excerpt.index.snapshot import Snapshot
 from excerpt.index.vectors import multiply_in_numpy
 from excerpt.kinds import Strategy
 from excerpt.model import Hit, Result
-from excerpt.search.engine import FIRST, LISTED, Engine, spread
+from excerpt.search.engine import LISTED_HITS, TOP_HITS, Engine, spread
 from excerpt.search.evidence import count_words
 from excerpt.search.ranking import SIGNALS
 from excerpt.settings import EmbeddingSettings, SearchSettings, Settings
@@ -127,7 +127,7 @@ def test_the_best_come_first_and_every_score_is_positive(engine: Engine, query: 
     found = [hit.fragment.path for hit in hits]
     of_note = [found[:place].count(path) for place, path in enumerate(found)]
     most = 2 * SearchSettings().per_note
-    scores = [hit.score for hit, before in zip(hits, of_note, strict=True) if before < most][FIRST:]
+    scores = [hit.score for hit, before in zip(hits, of_note, strict=True) if before < most][TOP_HITS:]
     assert scores == sorted(scores, reverse=True)
     assert all(hit.score > 0 for hit in hits)
 
@@ -167,9 +167,9 @@ def test_at_most_a_few_fragments_of_one_note_stand_among_the_first(engine: Engin
 def test_of_what_is_listed_at_most_a_few_more_are_of_one_note() -> None:
     notes = np.array([0] * 30 + list(range(1, 61)), np.int32)
     order = spread(np.arange(len(notes)), notes, 3, 6)
-    assert np.count_nonzero(notes[order[:FIRST]] == 0) == 3
-    assert np.count_nonzero(notes[order[:LISTED]] == 0) == 6
-    assert order[LISTED : LISTED + 24].tolist() == list(range(6, 30))
+    assert np.count_nonzero(notes[order[:TOP_HITS]] == 0) == 3
+    assert np.count_nonzero(notes[order[:LISTED_HITS]] == 0) == 6
+    assert order[LISTED_HITS : LISTED_HITS + 24].tolist() == list(range(6, 30))
     assert sorted(order.tolist()) == list(range(len(notes)))
 
 

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-from excerpt.search.proximity import rows_with
+from excerpt.search.proximity import rows_with_words
 from tests.search.tiny import TinyReader, asked
 
 
 def found(reader: TinyReader, phrase: str) -> list[int]:
-    return [int(row) for row in rows_with(reader, asked(phrase))]
+    return [int(row) for row in rows_with_words(reader, asked(phrase))]
 
 
 def test_words_in_order_without_a_gap() -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from excerpt.search.proximity import FAR, PLACES, closeness, line_of
+from excerpt.search.proximity import FIELD_STARTS, ROW_STRIDE, closeness, flatten_positions
 from tests.search.tiny import TinyReader, rows_of
 
 
@@ -12,7 +12,7 @@ def close(query: str, *texts: str) -> list[float]:
     reader = TinyReader(*texts)
     rows = np.arange(len(texts), dtype=np.int32)
     words = query.split()
-    lines = [line_of(reader, PLACES, [word], rows) for word in words]
+    lines = [flatten_positions(reader, FIELD_STARTS, [word], rows) for word in words]
     return [float(c) for c in closeness(lines, [1.0] * len(words), list(range(len(words))), len(texts))]
 
 
@@ -43,14 +43,14 @@ def test_all_words_are_never_required() -> None:
 def test_a_rare_pair_weighs_more() -> None:
     reader = TinyReader("red fox", "fox ran")
     rows = rows_of(0, 1)
-    lines = [line_of(reader, PLACES, [word], rows) for word in ("red", "fox", "ran")]
+    lines = [flatten_positions(reader, FIELD_STARTS, [word], rows) for word in ("red", "fox", "ran")]
     first, second = closeness(lines, [5.0, 5.0, 1.0], [0, 1, 2], 2)
     assert first > second > 0
 
 
 def test_a_gap_in_the_query_is_a_gap_in_the_text() -> None:
     reader = TinyReader("end of line", "end line")
-    lines = [line_of(reader, PLACES, [word], rows_of(0, 1)) for word in ("end", "line")]
+    lines = [flatten_positions(reader, FIELD_STARTS, [word], rows_of(0, 1)) for word in ("end", "line")]
     assert closeness(lines, [1.0, 1.0], [0, 2], 2).tolist() == [1.0, 0.5]
 
 
@@ -60,22 +60,26 @@ def test_words_of_different_fragments_are_not_close() -> None:
 
 def test_words_of_different_fields_are_not_close() -> None:
     reader = TinyReader({"title": "red", "text": "fox"})
-    lines = [line_of(reader, PLACES, [word], rows_of(0)) for word in ("red", "fox")]
+    lines = [flatten_positions(reader, FIELD_STARTS, [word], rows_of(0)) for word in ("red", "fox")]
     assert closeness(lines, [1.0, 1.0], [0, 1], 1)[0] < 0.01
 
 
 def test_a_heading_counts_like_the_text() -> None:
     reader = TinyReader({"heading": "red fox", "text": "it ran"})
-    lines = [line_of(reader, PLACES, [word], rows_of(0)) for word in ("red", "fox")]
+    lines = [flatten_positions(reader, FIELD_STARTS, [word], rows_of(0)) for word in ("red", "fox")]
     assert closeness(lines, [1.0, 1.0], [0, 1], 1).tolist() == [1.0]
 
 
 def test_a_line_holds_only_the_rows_asked_for() -> None:
     reader = TinyReader("fox fox", "fox", "red fox")
-    begin = PLACES["text"]
-    assert line_of(reader, PLACES, ["fox"], rows_of(0, 2)).tolist() == [begin, begin + 1, FAR + begin + 1]
+    begin = FIELD_STARTS["text"]
+    assert flatten_positions(reader, FIELD_STARTS, ["fox"], rows_of(0, 2)).tolist() == [
+        begin,
+        begin + 1,
+        ROW_STRIDE + begin + 1,
+    ]
 
 
 def test_words_that_stand_nowhere_have_no_line() -> None:
-    assert line_of(TinyReader("fox"), PLACES, ["hen"], rows_of(0)).tolist() == []
-    assert line_of(TinyReader("fox"), PLACES, [], rows_of(0)).tolist() == []
+    assert flatten_positions(TinyReader("fox"), FIELD_STARTS, ["hen"], rows_of(0)).tolist() == []
+    assert flatten_positions(TinyReader("fox"), FIELD_STARTS, [], rows_of(0)).tolist() == []

@@ -7,8 +7,8 @@ import pytest
 from excerpt.kinds import Strategy
 from excerpt.search.query import (
     KINDS,
-    KINDS_OF_MEMORIES,
     MAX_ALTERNATIVES,
+    MEMORY_KINDS,
     Filter,
     FilterKind,
     KnownNames,
@@ -333,10 +333,10 @@ def test_what_is_no_time_is_asked_of_the_property_where_there_is_one_of_that_nam
 
 def test_memories_have_filters_of_their_own() -> None:
     typed = "source:Sync since:7d is:stale "
-    (query,) = alternatives(typed, kinds=KINDS_OF_MEMORIES)
+    (query,) = alternatives(typed, kinds=MEMORY_KINDS)
     assert [one.kind for one in query.filters] == [FilterKind.SOURCE, FilterKind.CREATED, FilterKind.IS]
     assert asked(typed).words.split() == ["source:Sync", "is:stale"]
-    assert alternatives("is:fresh", kinds=KINDS_OF_MEMORIES)[0].words == "is:fresh"
+    assert alternatives("is:fresh", kinds=MEMORY_KINDS)[0].words == "is:fresh"
 
 
 # --- near misses of filters -------------------------------------------------------------------------------------------

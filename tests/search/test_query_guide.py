@@ -7,7 +7,7 @@ from importlib.resources import files
 
 import pytest
 
-from excerpt.search.query import KINDS, KINDS_OF_MEMORIES, KnownNames, Query, alternatives, hints
+from excerpt.search.query import KINDS, MEMORY_KINDS, KnownNames, Query, alternatives, hints
 from excerpt.text.dates import is_period
 
 PAGE, MEMORIES = (
@@ -40,7 +40,7 @@ def test_an_operator_of_the_guide_is_one(typed: str) -> None:
 
 @pytest.mark.parametrize("typed", code("Recall", MEMORIES))
 def test_a_filter_of_the_memories_is_one(typed: str) -> None:
-    assert alternatives(typed, kinds=KINDS_OF_MEMORIES)[0].is_filter_only
+    assert alternatives(typed, kinds=MEMORY_KINDS)[0].is_filter_only
 
 
 def test_what_the_guide_tells_of_is_told_with_what_it_offers() -> None:

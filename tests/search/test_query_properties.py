@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from excerpt.search.query import (
     KINDS,
-    KINDS_OF_MEMORIES,
     MAX_ALTERNATIVES,
+    MEMORY_KINDS,
     PROSE,
     FilterKind,
     KnownNames,
@@ -78,7 +78,7 @@ def test_no_letter_is_lost(typed: str) -> None:
     assert {c for c in typed if c.isalnum()} <= set(kept) | set("tagsaliasinafter")
 
 
-@given(ANY_TEXT, st.sampled_from([KINDS, KINDS_OF_MEMORIES]))
+@given(ANY_TEXT, st.sampled_from([KINDS, MEMORY_KINDS]))
 @example("tga:x", KINDS)
 @example("-statsu:*", KINDS)
 def test_what_a_hint_is_of_stays_a_word_and_would_be_a_filter(typed: str, kinds: Mapping[str, FilterKind]) -> None:

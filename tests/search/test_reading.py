@@ -65,11 +65,11 @@ def test_a_quotation_mark_without_a_partner_is_found_and_an_inch_is_none() -> No
 def test_what_does_not_do_what_it_looks_like_is_said_and_nothing_else(
     library: Snapshot, query: str, said: list[str]
 ) -> None:
-    assert [doubt.said for doubt in read_query(library, query, TODAY, thoroughly=True).warnings] == said
+    assert [warning.message for warning in read_query(library, query, TODAY, is_thorough=True).warnings] == said
 
 
 def test_while_it_is_typed_nothing_is_doubted(library: Snapshot) -> None:
-    assert read_query(library, "tag: pl", TODAY, thoroughly=False).warnings == ()
+    assert read_query(library, "tag: pl", TODAY, is_thorough=False).warnings == ()
 
 
 TYPED = st.lists(
@@ -91,5 +91,5 @@ def test_the_conditions_are_the_filters_of_the_search_at_their_place_in_the_text
 
 @given(TYPED)
 def test_reading_a_query_never_fails(library: Snapshot, query: str) -> None:
-    for doubt in read_query(library, query, TODAY, thoroughly=True).warnings:
-        assert 0 <= doubt.start < doubt.end <= len(query)
+    for warning in read_query(library, query, TODAY, is_thorough=True).warnings:
+        assert 0 <= warning.start < warning.end <= len(query)

@@ -22,7 +22,7 @@ def every_word_common(monkeypatch: pytest.MonkeyPatch) -> None:
     """Set sizes at which a few texts count as many."""
     monkeypatch.setattr(lexical, "MANY", 0)
     monkeypatch.setattr(evidence, "_STRIPE", 1)
-    monkeypatch.setattr(evidence, "_FEW_LEFT", 1)
+    monkeypatch.setattr(evidence, "_MIN_SKIP_RATIO", 1)
 
 
 @given(texts=st.lists(TEXTS, min_size=1, max_size=30), shares=SHARES, size=st.integers(1, 5))
@@ -59,4 +59,4 @@ def test_what_no_list_needs_is_not_weighed() -> None:
     matches[0].rows  # noqa: B018
     scores = Scores(matches, reader.doc_count)
     assert scores.best(2).tolist() == [0, 1]
-    assert not matches[1].found.is_weighed
+    assert not matches[1].term_match.is_computed

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from excerpt.search import usage
-from excerpt.search.usage import HALF_LIFE_DAYS, Event, UseKind, UseLog, at_home, by_note, latest, scores
+from excerpt.search.usage import HALF_LIFE_DAYS, Event, UseKind, UseLog, by_note, latest, scores, update_paths
 from excerpt.state_files import line_of
 
 NOW = 1_700_000_000.0
@@ -231,7 +231,7 @@ def test_what_was_learned_is_told_by_note_the_most_used_first() -> None:
 def test_events_of_a_moved_note_count_for_the_path_that_it_has_today() -> None:
     events = (opened("old.md"), opened("new.md", days_ago=30), opened("here.md"), opened("gone.md"))
     moves = {"old.md": "new.md", "here.md": "elsewhere.md"}
-    here = at_home(events, {"new.md", "here.md"}, moves.get)
+    here = update_paths(events, {"new.md", "here.md"}, moves.get)
     assert [event.path for event in here] == ["new.md", "new.md", "here.md", "gone.md"]
     assert [event.time for event in here] == [event.time for event in events]
     assert {note.path: note.opens for note in by_note(here)} == {"new.md": 2, "here.md": 1, "gone.md": 1}

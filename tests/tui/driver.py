@@ -353,8 +353,8 @@ class ScriptedEngine(EngineWorker):
                 return self._link_to(to.address)
             case AskPassage(place=place):
                 return self._passage_at(place)
-            case AskReading(query=query, thoroughly=thoroughly):
-                at = unpaired_quotation_mark(query) if thoroughly else -1
+            case AskReading(query=query, is_thorough=is_thorough):
+                at = unpaired_quotation_mark(query) if is_thorough else -1
                 warnings = (QueryWarning(at, at + 1, 'a " is still open'),) if at >= 0 else ()
                 return QueryReading(conditions(query), warnings)
             case AskCompletions(operator=operator, value=value):

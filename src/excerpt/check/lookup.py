@@ -18,7 +18,7 @@ from excerpt.locations import location_contains
 from excerpt.model import Fragment, Memory
 from excerpt.pack.memory_fragment import name_of
 from excerpt.search.lexical import Rows
-from excerpt.search.proximity import rows_of, rows_with
+from excerpt.search.proximity import phrase_rows, rows_with_words
 from excerpt.text.display import visible_line
 from excerpt.text.words import QueryWord, fold, is_function_word, query_terms, terms_of
 
@@ -123,9 +123,9 @@ class SnapshotLookup:
         stretches = [words, *(asked for end in ends if (asked := self._asked(end)))]
         queries = [CandidateQuery(must=tuple(word.terms for word in asked if not word.whole)) for asked in stretches]
         snapshot = self._snapshot.prefetch(lambda _: queries)
-        rows = rows_of(snapshot, quotation, self._asked)
+        rows = phrase_rows(snapshot, quotation, self._asked)
         if not len(rows):
-            found = [rows_with(snapshot.lexical, asked) for asked in stretches[1:]]
+            found = [rows_with_words(snapshot.lexical, asked) for asked in stretches[1:]]
             rows = reduce(np.union1d, found, rows).astype(np.int32)
         for fragment in snapshot.fragments(snapshot.table.keys[rows[:_MAX_FOUND]].tolist()):
             yield self._around(fragment)

@@ -232,11 +232,11 @@ def _at_home(events: Sequence[Event], index: Path) -> Sequence[Event]:
 
     from excerpt.index import renames
     from excerpt.index.catalog import Catalog
-    from excerpt.search.usage import at_home
+    from excerpt.search.usage import update_paths
 
     try:
         with closing(Catalog.open_to_read(index)) as catalog:
-            return at_home(events, (), lambda path: renames.current_path(catalog.rows, path))
+            return update_paths(events, (), lambda path: renames.current_path(catalog.rows, path))
     except (sqlite3.DatabaseError, OSError):
         return events
 

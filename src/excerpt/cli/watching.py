@@ -159,7 +159,7 @@ class Watching:
         with self._changed:
             while not self._stop.is_set():
                 if not self._control.paused:
-                    if not self._updater.is_there():
+                    if not self._updater.is_in_folder():
                         self._work.everything = True
                     if self._work:
                         work, self._work = self._work, _Work(set())

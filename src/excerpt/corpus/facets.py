@@ -55,12 +55,12 @@ class NumberedNotes:
         """Return the notes, by number, that may differ from an older generation's; None if others came or went."""
         if self.paths != before.paths:
             return None
-        same = (
+        is_same = (
             (self.catalog_numbers == before.catalog_numbers)
             & (self.first_keys == before.first_keys)
             & (self.first_keys >= 0)
         )
-        return np.flatnonzero(~same).astype(np.int32)
+        return np.flatnonzero(~is_same).astype(np.int32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,16 +148,16 @@ class Facets:
     @cached_property
     def kinds(self) -> Mapping[str, Ints]:
         """Notes of each kind: attachments by their own, all others as `note`."""
-        return _grouped([(kind or "note", self._numbers[note]) for note, kind in self._queries.kinds()])
+        return _group([(kind or "note", self._numbers[note]) for note, kind in self._queries.kinds()])
 
-    def places(self) -> list[tuple[int, str]]:
+    def fragment_places(self) -> list[tuple[int, str]]:
         """Return key and place of every fragment that has one."""
-        return self._queries.places()
+        return self._queries.fragment_places()
 
     @cached_property
     def names(self) -> Mapping[str, Ints]:
         """Notes of each title, file name and alias, folded."""
-        return _grouped([(fold(name), self._numbers[note]) for name, note in self._queries.names()])
+        return _group([(fold(name), self._numbers[note]) for name, note in self._queries.names()])
 
     @cached_property
     def paths(self) -> tuple[str, ...]:
@@ -183,9 +183,9 @@ class Facets:
             return self._pairs(self._queries.link_targets())
         # As no note came or went, every other link means what it meant.
         sources, targets = before.links
-        stay = ~np.isin(sources, changed)
+        is_kept = ~np.isin(sources, changed)
         new_sources, new_targets = self._pairs(self._link_targets(changed))
-        sources, targets = np.append(sources[stay], new_sources), np.append(targets[stay], new_targets)
+        sources, targets = np.append(sources[is_kept], new_sources), np.append(targets[is_kept], new_targets)
         order = np.lexsort((targets, sources))
         return sources[order], targets[order]
 
@@ -198,15 +198,17 @@ class Facets:
         """Return the links out of these notes, as `links` has them, without reading all; all, once they are read."""
         if "links" in self.__dict__:
             return self.links
-        wanted = np.unique(notes)
-        missing = np.array([note for note in wanted.tolist() if note not in self._linked], np.int32)
+        unique_notes = np.unique(notes)
+        missing = np.array([note for note in unique_notes.tolist() if note not in self._linked], np.int32)
         if len(missing):
             sources, targets = self._pairs(self._link_targets(missing))
             ends = np.searchsorted(sources, missing, side="right").tolist()
             for note, begin, end in zip(missing.tolist(), [0, *ends], ends, strict=False):
                 self._linked[note] = targets[begin:end]
-        known = [self._linked[note] for note in wanted.tolist()]
-        return np.repeat(wanted, [len(one) for one in known]), np.concatenate([np.zeros(0, np.int32), *known])
+        known = [self._linked[note] for note in unique_notes.tolist()]
+        return np.repeat(unique_notes, [len(note_targets) for note_targets in known]), np.concatenate(
+            [np.zeros(0, np.int32), *known]
+        )
 
     def _link_targets(self, notes: Ints) -> list[tuple[int, str]]:
         return self._queries.link_targets(self._notes.catalog_numbers[notes].tolist())
@@ -219,12 +221,14 @@ class Facets:
             source = self._numbers[note]
             base = source * len(self._paths)
             pairs.update(
-                base + to
-                for to in self._resolved(source, targets.split(TARGET_SEPARATOR), known)
-                if to not in (-1, source)
+                base + target
+                for target in self._resolved(source, targets.split(TARGET_SEPARATOR), known)
+                if target not in (-1, source)
             )
-        found = np.array(sorted(pairs), np.int64)
-        return (found // max(len(self._paths), 1)).astype(np.int32), (found % max(len(self._paths), 1)).astype(np.int32)
+        pair_keys = np.array(sorted(pairs), np.int64)
+        return (pair_keys // max(len(self._paths), 1)).astype(np.int32), (pair_keys % max(len(self._paths), 1)).astype(
+            np.int32
+        )
 
     def _resolved(self, source: int, targets: Iterable[str], known: dict[tuple[str, str], int]) -> set[int]:
         """Return the numbers of the notes that the links of a note mean, -1 for none.
@@ -233,33 +237,33 @@ class Facets:
         """
         path = self._paths[source]
         folder = posixpath.dirname(path)
-        found: set[int] = set()
+        numbers: set[int] = set()
         for target in set(targets):
             number = known.get((folder, target))
             if number is None:
-                number = known[folder, target] = self._meant(target, path, folder)
-            found.add(number)
-        return found
+                number = known[folder, target] = self._resolve(target, path, folder)
+            numbers.add(number)
+        return numbers
 
-    def _meant(self, target: str, path: str, folder: str) -> int:
+    def _resolve(self, target: str, path: str, folder: str) -> int:
         """Return the number of the note that a link means in the note at `path`, in `folder`; -1 for none."""
         # Most links are relative paths, spelled as the file is: nothing nearer can be meant.
         number = self.numbers.get(posixpath.normpath(f"{folder}/{target}" if folder else target))
         if number is None or target.startswith("/"):
-            to = self.targets.resolve(target, path)
-            number = -1 if to is None else self.numbers[to]
+            resolved_path = self.targets.resolve(target, path)
+            number = -1 if resolved_path is None else self.numbers[resolved_path]
         return number
 
     def written_links(self, notes: Ints) -> list[WrittenLink]:
         """Return every link out of these notes, by note and line, as it is written."""
-        found = self._queries.links(self._catalog_numbers(notes))
-        links = [WrittenLink(self._numbers[note], line, target, text or "") for note, line, target, text in found]
+        link_rows = self._queries.links(self._catalog_numbers(notes))
+        links = [WrittenLink(self._numbers[note], line, target, text or "") for note, line, target, text in link_rows]
         return sorted(links, key=lambda link: (link.note, link.line))
 
     def resolve_target(self, target: str, note: int) -> int:
         """Return the number of the note that a link in `note` means; -1 for none."""
         path = self._paths[note]
-        return self._meant(target, path, posixpath.dirname(path))
+        return self._resolve(target, path, posixpath.dirname(path))
 
     def resolve_link(self, link: WrittenLink) -> int | None:
         """Return the note that a link means; None if there is none."""
@@ -268,8 +272,8 @@ class Facets:
 
     def labels_of(self, notes: Ints) -> list[Label]:
         """Return the tags and properties of these notes, as they are written."""
-        found = self._queries.labels(self._catalog_numbers(notes))
-        return [Label(self._numbers[note], kind == "tag", name, value) for note, kind, name, value in found]
+        label_rows = self._queries.labels(self._catalog_numbers(notes))
+        return [Label(self._numbers[note], kind == "tag", name, value) for note, kind, name, value in label_rows]
 
     def tags_as_written(self) -> list[tuple[str, int]]:
         """Return every tag of every note, with the note's number."""
@@ -281,9 +285,9 @@ class Facets:
 
     def values_as_written(self, name: str) -> list[tuple[str, int]]:
         """Return every value of the properties with this `property_name`, with the note's number."""
-        spelled = [one for one in self._queries.property_names() if property_name(one) == name]
-        found = [row for one in spelled for row in self._queries.property_values(one)]
-        return [(value, self._numbers[note]) for value, note in found]
+        spellings = [spelling for spelling in self._queries.property_names() if property_name(spelling) == name]
+        value_rows = [row for spelling in spellings for row in self._queries.property_values(spelling)]
+        return [(value, self._numbers[note]) for value, note in value_rows]
 
     def property_names_as_written(self) -> list[tuple[str, int]]:
         """Return every spelling of a property's name, and how many notes have it."""
@@ -302,16 +306,16 @@ class Facets:
         numbers: list[int] = self._notes.catalog_numbers[np.unique(notes)].tolist()
         return numbers
 
-    def texts_like(self, parts: Sequence[str], among: Sequence[int] | None = None) -> list[tuple[int, str]]:
+    def texts_like(self, parts: Sequence[str], keys: Sequence[int] | None = None) -> list[tuple[int, str]]:
         """Return key and text of the fragments that have all of `parts`, ignoring case of ASCII letters.
 
-        All fragments are searched, or those with the keys `among`.
+        All fragments are searched, or those with the keys `keys`.
         """
-        return self._queries.texts_like(parts, among)
+        return self._queries.texts_like(parts, keys)
 
-    def texts_with(self, part: str, among: Sequence[int] | None = None) -> list[tuple[int, str]]:
-        """Return key and text of the fragments, all or those with the keys `among`, that have `part` exactly."""
-        return self._queries.texts_with(part, among)
+    def texts_with(self, part: str, keys: Sequence[int] | None = None) -> list[tuple[int, str]]:
+        """Return key and text of the fragments, all or those with the keys `keys`, that have `part` exactly."""
+        return self._queries.texts_with(part, keys)
 
     @cached_property
     def _numbers(self) -> Mapping[int, int]:
@@ -349,48 +353,51 @@ class Properties(Mapping[str, Mapping[str, Ints]]):
 
     def __getitem__(self, name: str) -> Mapping[str, Ints]:
         if name not in self._values:
-            found = [row for spelled in self._spelled[name] for row in self._queries.property_values(spelled)]
-            self._values[name] = _grouped([(_folded(value), self._numbers[note]) for value, note in found])
+            value_rows = [row for spelling in self._spellings[name] for row in self._queries.property_values(spelling)]
+            self._values[name] = _group([(_folded(value), self._numbers[note]) for value, note in value_rows])
         return self._values[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._spelled)
+        return iter(self._spellings)
 
     def __len__(self) -> int:
-        return len(self._spelled)
+        return len(self._spellings)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._spelled
+        return name in self._spellings
 
     @cached_property
-    def _spelled(self) -> Mapping[str, list[str]]:
-        spelled: dict[str, list[str]] = {}
+    def _spellings(self) -> Mapping[str, list[str]]:
+        spellings: dict[str, list[str]] = {}
         for name in sorted(self._queries.property_names()):
-            spelled.setdefault(property_name(name), []).append(name)
-        return spelled
+            spellings.setdefault(property_name(name), []).append(name)
+        return spellings
 
 
 def _tags(queries: NoteQueries, numbers: Mapping[int, int]) -> Mapping[str, Ints]:
-    found: list[tuple[str, int]] = []
+    tag_pairs: list[tuple[str, int]] = []
     for value, note in queries.tags():
         tag, number = fold(value).strip("/"), numbers[note]
-        found += [(tag[:end], number) for end, sign in enumerate(tag) if sign == "/"]
-        found.append((tag, number))
-    return _grouped(found)
+        tag_pairs += [(tag[:end], number) for end, sign in enumerate(tag) if sign == "/"]
+        tag_pairs.append((tag, number))
+    return _group(tag_pairs)
 
 
-def _grouped(pairs: Iterable[tuple[str, int]]) -> Mapping[str, Ints]:
+def _group(pairs: Iterable[tuple[str, int]]) -> Mapping[str, Ints]:
     """Return the numbers of each name, each once, ascending."""
-    found: dict[str, list[int]] = {}
+    numbers_by_name: dict[str, list[int]] = {}
     for name, number in pairs:
-        found.setdefault(name, []).append(number)
-    for name, numbers in found.items():
+        numbers_by_name.setdefault(name, []).append(number)
+    for name, numbers in numbers_by_name.items():
         if len(numbers) > 1:
-            found[name] = sorted(set(numbers))
+            numbers_by_name[name] = sorted(set(numbers))
     # One array and views of it: half of the names of a large vault have one note.
-    every = np.array([number for numbers in found.values() for number in numbers], np.int32)
-    ends = np.cumsum([len(numbers) for numbers in found.values()]).tolist()
-    return {name: every[end - len(numbers) : end] for (name, numbers), end in zip(found.items(), ends, strict=True)}
+    every = np.array([number for numbers in numbers_by_name.values() for number in numbers], np.int32)
+    ends = np.cumsum([len(numbers) for numbers in numbers_by_name.values()]).tolist()
+    return {
+        name: every[end - len(numbers) : end]
+        for (name, numbers), end in zip(numbers_by_name.items(), ends, strict=True)
+    }
 
 
 def _folded(value: str) -> str:

@@ -100,7 +100,7 @@ class TermReader(Protocol):
         ...
 
     def completions(self, prefix: str, limit: int) -> list[str]:
-        """Return at most `most` terms that start with `beginning`: the shortest first, then by alphabet."""
+        """Return at most `limit` terms that start with `prefix`: the shortest first, then by alphabet."""
         ...
 
     def lexicon(self, field: str) -> list[str]:
@@ -236,7 +236,7 @@ class Notes(Protocol):
         """Return the notes, as places in `table.paths`, whose title, file name or alias is `name` in any case."""
         ...
 
-    def name_terms(self, places: Sequence[int]) -> list[NameTerms]:
+    def name_terms(self, positions: Sequence[int]) -> list[NameTerms]:
         """Return the names of notes, by their places in `table.paths`, beside their titles."""
         ...
 

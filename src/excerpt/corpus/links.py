@@ -31,9 +31,9 @@ class LinkTargets:
             plain = name.endswith(".md") and name.isascii()
             name = name[:-3].lower() if plain else _fold(_without_suffix(name))
             self._by_name.setdefault(name, []).append(path)
-        for same in self._by_name.values():
-            if len(same) > 1:
-                same.sort(key=lambda path: (path.count("/"), path))
+        for paths_of_name in self._by_name.values():
+            if len(paths_of_name) > 1:
+                paths_of_name.sort(key=lambda path: (path.count("/"), path))
 
     def resolve(self, target: str, source: str) -> str | None:
         """Return the path of the note that `target` means in the note `source`; None if there is none.
@@ -43,22 +43,22 @@ class LinkTargets:
         """
         if not target:
             return source
-        wanted = _fold(_without_suffix(target.strip().replace("\\", "/")))
-        beside = posixpath.normpath(posixpath.join(posixpath.dirname(_fold(source)), wanted))
-        from_root = posixpath.normpath(wanted).lstrip("/")
-        same_name = self._by_name.get(posixpath.basename(from_root), [])
-        for place in (from_root,) if wanted.startswith("/") else (beside, from_root):
-            for path in same_name:
-                if _fold(_without_suffix(path)) == place:
+        name = _fold(_without_suffix(target.strip().replace("\\", "/")))
+        relative = posixpath.normpath(posixpath.join(posixpath.dirname(_fold(source)), name))
+        from_root = posixpath.normpath(name).lstrip("/")
+        paths = self._by_name.get(posixpath.basename(from_root), [])
+        for candidate in (from_root,) if name.startswith("/") else (relative, from_root):
+            for path in paths:
+                if _fold(_without_suffix(path)) == candidate:
                     return path
         ends = f"/{from_root}"
-        return next((path for path in same_name if _fold(_without_suffix(f"/{path}")).endswith(ends)), None)
+        return next((path for path in paths if _fold(_without_suffix(f"/{path}")).endswith(ends)), None)
 
 
 def file_name(target: str) -> str:
     """Return the folded file name that a link's target shares with every note that it can mean."""
-    wanted = _fold(_without_suffix(target.strip().replace("\\", "/")))
-    return posixpath.basename(posixpath.normpath(wanted)).strip()
+    name = _fold(_without_suffix(target.strip().replace("\\", "/")))
+    return posixpath.basename(posixpath.normpath(name)).strip()
 
 
 def _without_suffix(path: str) -> str:

@@ -18,7 +18,7 @@ import numpy.typing as npt
 Digests = npt.NDArray[np.int64]
 
 LENGTH_DTYPE, DIGEST_DTYPE = np.dtype("<u4"), np.dtype("<i8")
-_MAX_KEPT = 1 << 15
+_CACHE_SIZE = 1 << 15
 
 
 class NameTerms(NamedTuple):
@@ -49,7 +49,7 @@ def digests_of(texts: Iterable[str]) -> Digests:
     return np.fromiter(map(_digest, texts), np.int64)
 
 
-@lru_cache(_MAX_KEPT)
+@lru_cache(_CACHE_SIZE)
 def _digest(text: str) -> int:
-    found = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=DIGEST_DTYPE.itemsize).digest()
-    return int.from_bytes(found, "little", signed=True)
+    digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=DIGEST_DTYPE.itemsize).digest()
+    return int.from_bytes(digest, "little", signed=True)

@@ -64,17 +64,17 @@ class NoteReader:
 
     def fragments(self, keys: Sequence[int]) -> list[Fragment]:
         """Return the fragments with these keys, in that order. Raises KeyError for a key that is not there."""
-        wanted = [int(key) for key in keys]
+        wanted_keys = [int(key) for key in keys]
         with self._report_damage():
-            found = {one.key: one for one in self._queries.fragments(wanted)}
-        self._check_missing([key for key in wanted if key not in found])
-        return [found[key] for key in wanted]
+            by_key = {fragment.key: fragment for fragment in self._queries.fragments(wanted_keys)}
+        self._check_missing([key for key in wanted_keys if key not in by_key])
+        return [by_key[key] for key in wanted_keys]
 
     def fragment(self, fragment_id: str) -> Fragment | None:
         """Return the fragment with this id, None without one."""
         with self._report_damage():
-            found = self._queries.fragments_with_id(fragment_id)
-        return found[0] if found else None
+            matches = self._queries.fragments_with_id(fragment_id)
+        return matches[0] if matches else None
 
     def note_fragments(self, path: str, first: int = 0, last: int | None = None) -> list[Fragment]:
         """Return a note's fragments of the ordinals `first` to `last` (inclusive), in order.
@@ -157,14 +157,16 @@ class NoteReader:
 
     def notes_named(self, name: str) -> tuple[int, ...]:
         """Return the notes, as places in `table.paths`, whose title, file name or alias is `name` in any case."""
-        found = set(self._queries.notes_named(fold_name(name)))
-        return tuple(number for number, path in enumerate(self.table.paths) if path in found) if found else ()
+        named_paths = set(self._queries.notes_named(fold_name(name)))
+        return (
+            tuple(number for number, path in enumerate(self.table.paths) if path in named_paths) if named_paths else ()
+        )
 
-    def name_terms(self, places: Sequence[int]) -> list[NameTerms]:
+    def name_terms(self, positions: Sequence[int]) -> list[NameTerms]:
         """Return the names of notes besides their titles, and those that their links give others.
 
         Notes are given by their positions in `table.paths`.
         """
-        numbers = self.table.numbers[np.array(places, np.int64)].tolist()
-        found = self._queries.name_terms(numbers)
-        return [found.get(number, NO_NAMES) for number in numbers]
+        numbers = self.table.numbers[np.array(positions, np.int64)].tolist()
+        by_number = self._queries.name_terms(numbers)
+        return [by_number.get(number, NO_NAMES) for number in numbers]

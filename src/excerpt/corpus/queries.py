@@ -97,7 +97,7 @@ class NoteQueries(Protocol):
         """Return number and kind of every note; "" is no attachment."""
         ...
 
-    def places(self) -> list[tuple[int, str]]:
+    def fragment_places(self) -> list[tuple[int, str]]:
         """Return key and place of every fragment that has one."""
         ...
 

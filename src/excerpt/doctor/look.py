@@ -51,7 +51,7 @@ def findings_of(health: Health, *, quick: bool) -> Iterator[Finding]:
         yield from _faults([fault for fault in health.faults if fault.part is part])
     if health.generation and not any(fault.part is RepairPart.CATALOG for fault in health.faults):
         yield from _agreements(health, quick=quick)
-    for what in health.behind:
+    for what in health.outdated:
         yield warning(f"Out of date: {what}.", "The next `excerpt index` updates it.")
     yield from _left(health)
     for reason, number in health.skipped.most_common():
@@ -68,7 +68,7 @@ def _stale(health: Health) -> Iterator[Finding]:
 
 def _faults(faults: list[Fault]) -> Iterator[Finding]:
     for fault in faults[:_NAMED]:
-        yield problem(f"{fault.where}: {fault.what}", _HOW[fault.part])
+        yield problem(f"{fault.path}: {fault.reason}", _HOW[fault.part])
     if len(faults) > _NAMED:
         yield problem(f"And {len(faults) - _NAMED:,} more of this kind.", _HOW[faults[0].part])
 
@@ -82,18 +82,18 @@ def _agreements(health: Health, *, quick: bool) -> Iterator[Finding]:
     if RepairPart.WORDS not in wrong and health.postings:
         yield ok(f"{counted(health.postings, 'posting')} and all lengths match the text")
     if RepairPart.VECTORS not in wrong and health.vectors:
-        more = "" if quick or health.behind else ", and the model computes the same"
+        more = "" if quick or health.outdated else ", and the model computes the same"
         yield ok(f"{counted(health.vectors, 'vector')} are the same in the catalog and the matrix{more}")
     if quick:
         yield ok("Words, vectors and unchanged files were not checked (--quick)")
 
 
 def _left(health: Health) -> Iterator[Finding]:
-    before = [(name, size) for name, size, newer in health.left if not newer]
+    before = [(name, size) for name, size, newer in health.leftovers if not newer]
     if before:
         total = megabytes(sum(size for _, size in before))
         yield ok(f"{counted(len(before), 'file')} ({total}) of the previous generation; the next build removes them")
-    newer = [name for name, _, newer in health.left if newer]
+    newer = [name for name, _, newer in health.leftovers if newer]
     if newer:
         yield warning(
             f"Left by an interrupted build, or not part of the index: {named(newer)}.",

@@ -75,8 +75,8 @@ def _needs_build(found: Diagnosis) -> bool:
     health = found.health
     if health is None:
         return found.folder is not None and found.vault is not None
-    orphaned_vaults = any(newer for _, _, newer in health.left)
-    return bool(health.faults or health.stale or health.behind or orphaned_vaults)
+    orphaned_vaults = any(newer for _, _, newer in health.leftovers)
+    return bool(health.faults or health.stale or health.outdated or orphaned_vaults)
 
 
 def _done(found: Diagnosis, report: BuildReport) -> Iterator[str]:
@@ -86,7 +86,7 @@ def _done(found: Diagnosis, report: BuildReport) -> Iterator[str]:
     if any(changes.values()):
         said = ", ".join(f"{number:,} {how}" for how, number in changes.items() if number)
         yield f"Brought up to date: {said}; {counted(report.added + report.changed + report.unchanged, 'note')} now."
-    left = found.health.left if found.health is not None else []
+    left = found.health.leftovers if found.health is not None else []
     gone = sum(not (found.folder / name).exists() for name, _, _ in left) if found.folder is not None else 0
     if gone:
         yield f"Removed {counted(gone, 'file')} not in use."

@@ -23,10 +23,10 @@ from excerpt.index.changes import (
     NEW_INDEX,
     awaits_ocr,
     changed_ns,
-    is_as_known,
     is_current_key,
+    is_unchanged,
     prepare_key,
-    sure_before,
+    unchanged_before,
 )
 from excerpt.index.files import SUSPECT
 from excerpt.index.pool import Workers
@@ -53,15 +53,15 @@ class Control:
     """
 
     def __init__(self) -> None:
-        self._may_go = threading.Event()
-        self._may_go.set()
+        self._resumed = threading.Event()
+        self._resumed.set()
         self._cancelled = threading.Event()
         self._waited = 0.0
 
     @property
     def paused(self) -> bool:
         """Whether the build is paused."""
-        return not self._may_go.is_set()
+        return not self._resumed.is_set()
 
     @property
     def cancelled(self) -> bool:
@@ -75,11 +75,11 @@ class Control:
 
     def pause(self) -> None:
         """Pause the build before its next file."""
-        self._may_go.clear()
+        self._resumed.clear()
 
     def resume(self) -> None:
         """Continue a paused build."""
-        self._may_go.set()
+        self._resumed.set()
 
     def cancel(self) -> None:
         """End the current build, also a paused one, which then stays paused."""
@@ -91,10 +91,10 @@ class Control:
 
     def wait(self) -> None:
         """Wait while there is a pause and the build is not cancelled."""
-        if self._may_go.is_set():
+        if self._resumed.is_set():
             return
         began = time.monotonic()
-        while not self._may_go.wait(0.05) and not self._cancelled.is_set():
+        while not self._resumed.wait(0.05) and not self._cancelled.is_set():
             pass
         self._waited += time.monotonic() - began
 
@@ -110,7 +110,7 @@ class Control:
 
 OnProgress = Callable[[Progress], None]
 
-_EVERY = 0.1  # seconds
+_REPORT_SECONDS = 0.1  # seconds
 
 
 class ProgressReporter:
@@ -146,7 +146,7 @@ class ProgressReporter:
         self._control.wait()
         if path != self._current:
             self._current, self._current_since = path, time.monotonic()
-        if time.monotonic() - self._reported >= _EVERY:
+        if time.monotonic() - self._reported >= _REPORT_SECONDS:
             self.report(path)
 
     def report(self, path: str = "") -> None:
@@ -199,10 +199,10 @@ def replace_index(catalog: Catalog, index: Path) -> None:
     folders = set()
     for kind in ("words", "vectors"):
         for file in catalog.files(kind):
-            to = index / file.name
-            to.parent.mkdir(exist_ok=True)
-            (index / NEW_INDEX / file.name).replace(to)
-            folders.add(to.parent)
+            target = index / file.name
+            target.parent.mkdir(exist_ok=True)
+            (index / NEW_INDEX / file.name).replace(target)
+            folders.add(target.parent)
     for folder in folders:
         sync_folder(folder)
     catalog.copy_to(index)
@@ -231,7 +231,7 @@ _MAX_BYTES = 8_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class VaultScan:
     """The result of a scan that began at `began_ns` (since 1970).
 
     `only` are the paths that it was limited to, None for the whole vault; `accept_empty` allows a vault without notes.
@@ -243,7 +243,9 @@ class Found:
     began_ns: int
 
     @classmethod
-    def in_vault(cls, vault: Path, settings: VaultSettings, only: Collection[str] | None, accept_empty: bool) -> Found:
+    def perform(
+        cls, vault: Path, settings: VaultSettings, only: Collection[str] | None, accept_empty: bool
+    ) -> VaultScan:
         """Scan now. Raises VaultError."""
         began = time.time_ns()
         return cls(scan(vault, settings, only), only, accept_empty, began)
@@ -257,99 +259,99 @@ class _Update:
     ) -> None:
         self._writer, self._options, self._workers, self._progress = writer, options, workers, reporter
         self._added = self._changed = 0
-        self._is_part = False
+        self._is_partial = False
         self._skipped: list[Skipped] = []
         self._given_up: dict[str, GivenUp] = {}
 
-    def run(self, found: Found) -> BuildReport:
+    def run(self, vault_scan: VaultScan) -> BuildReport:
         """Commit what the scan shows. Raises VaultEmptiedError, having changed nothing, and BuildCancelled."""
         reporter, catalog = self._progress, self._writer.catalog
         reporter.generation = catalog.generation
-        known = catalog.known_notes(found.only)
-        if not found.scan.files and known and not found.accept_empty and len(known) == catalog.counts()[0]:
+        known = catalog.known_notes(vault_scan.only)
+        if not vault_scan.scan.files and known and not vault_scan.accept_empty and len(known) == catalog.counts()[0]:
             raise VaultEmptiedError(str(self._options.vault), len(known))
         reporter.phase = "mending"
         self._writer.mend()
         # What was never looked at stays unread by a build of some paths.
-        self._is_part = found.only is not None and catalog.is_unfinished
-        removed = self._commit_all(found, known)
-        self._writer.finish(self._skipped, found.only, self._given_up)
-        if found.only is None:
-            self._writer.catalog.set_unread_files(found.scan.unread)
-        self._remember_when(found)
+        self._is_partial = vault_scan.only is not None and catalog.is_unfinished
+        removed = self._commit_all(vault_scan, known)
+        self._writer.finish(self._skipped, vault_scan.only, self._given_up)
+        if vault_scan.only is None:
+            self._writer.catalog.set_unread_files(vault_scan.scan.unread)
+        self._record_scan_time(vault_scan)
         reporter.phase = "done"
         reporter.report()
         return self._report(removed)
 
-    def _remember_when(self, found: Found) -> None:
+    def _record_scan_time(self, vault_scan: VaultScan) -> None:
         """Record when all files were last looked at, if that concerns any of them."""
-        newest = max((changed_ns(file) for file in found.scan.files), default=0)
-        if found.only is None and newest >= sure_before(self._writer.catalog):
-            self._writer.catalog.set_meta("looked", str(found.began_ns))
+        newest = max((changed_ns(file) for file in vault_scan.scan.files), default=0)
+        if vault_scan.only is None and newest >= unchanged_before(self._writer.catalog):
+            self._writer.catalog.set_meta("looked", str(vault_scan.began_ns))
 
-    def _commit_all(self, seen: Found, known: dict[str, KnownNote]) -> int:
+    def _commit_all(self, vault_scan: VaultScan, known: dict[str, KnownNote]) -> int:
         """Commit what is new, changed or gone; returns how many notes were removed."""
-        found = seen.scan
+        scan = vault_scan.scan
         vault = self._options.settings
-        tasks = self._not_given_up(_tasks(seen, known, vault, sure_before(self._writer.catalog)))
+        tasks = self._skip_given_up(_tasks(vault_scan, known, vault, unchanged_before(self._writer.catalog)))
         if any(
             not is_current_key(known[task.path].cut, prepare_key(task.path, vault))
             for task in tasks
             if task.path in known
         ):
             self._writer.rebuilt.append("notes, from the vault: reading, splitting or stemming changed")
-        there = {file.path for file in found.files}
-        gone = [path for path in known if path not in there]
-        self._skipped += found.skipped
+        scanned_paths = {file.path for file in scan.files}
+        removed = [path for path in known if path not in scanned_paths]
+        self._skipped += scan.skipped
         reporter = self._progress
         reporter.notes_total, reporter.bytes_total = len(tasks), sum(task.size for task in tasks)
         reporter.phase = "reading"
-        notes, attachments = ([one for one in tasks if bool(one.kind) is kind] for kind in (False, True))
+        notes, attachments = ([item for item in tasks if bool(item.kind) is kind] for kind in (False, True))
         # What is read of notes is searchable before any attachment is opened, and that before OCR begins.
         for batch in chain(self._batches(notes), self._batches(attachments)):
-            self._commit(batch, gone, known)
-            gone = []
-        if gone or not self._writer.catalog.generation:
-            self._commit([], gone, known)
+            self._commit(batch, removed, known)
+            removed = []
+        if removed or not self._writer.catalog.generation:
+            self._commit([], removed, known)
         # A file that was a note and now cannot be read is no longer found; the last good text would be a lie.
-        unreadable = [one.path for one in self._skipped if one.path in known and one.path in there]
+        unreadable = [item.path for item in self._skipped if item.path in known and item.path in scanned_paths]
         if unreadable:
             self._commit([], unreadable, known)
-        self._read_images(found)
+        self._read_images(scan)
         reporter.notes_done = reporter.notes_total  # also where a file was gone before it was read
-        if self._writer.catalog.is_unfinished and not self._is_part:
+        if self._writer.catalog.is_unfinished and not self._is_partial:
             self._commit([], [], known)
-        return len(known.keys() - there) + len(unreadable)
+        return len(known.keys() - scanned_paths) + len(unreadable)
 
-    def _read_images(self, found: Scan) -> None:
+    def _read_images(self, scan: Scan) -> None:
         """Read by OCR what is left of the files that were just found; one that it fails for keeps its other text."""
         vault, known = self._options.settings, self._writer.catalog.known_notes()
         awaiting = [
             Task(file.path, file.size, file.mtime_ns, file.ctime_ns, kind=kind_of(file.path, vault), images=note.unread)
-            for file in found.files
+            for file in scan.files
             if (note := known.get(file.path)) is not None and awaits_ocr(note, vault)
         ]
-        tasks = self._not_given_up(awaiting)
+        tasks = self._skip_given_up(awaiting)
         self._progress.notes_total += len(tasks)
         self._progress.bytes_total += sum(task.size for task in tasks)
         for batch in self._batches(tasks):
             self._commit(batch, [], known)
 
-    def _not_given_up(self, tasks: Sequence[Task]) -> list[Task]:
+    def _skip_given_up(self, tasks: Sequence[Task]) -> list[Task]:
         """Those that did not take too much before, just as they are now; the others are skipped again, untried."""
         before = self._writer.catalog.given_up()
-        tried = []
+        accepted = []
         for task in tasks:
-            one = before.get(task.path)
-            now = (task.size, task.mtime_ns, task.ctime_ns, self._cut_of(task))
-            if one and (one.size, one.mtime_ns, one.ctime_ns, one.cut) == now:
-                self._given_up[task.path] = one
-                self._skipped.append(Skipped(task.path, one.reason))
+            earlier = before.get(task.path)
+            now = (task.size, task.mtime_ns, task.ctime_ns, self._prepare_key(task))
+            if earlier and (earlier.size, earlier.mtime_ns, earlier.ctime_ns, earlier.cut) == now:
+                self._given_up[task.path] = earlier
+                self._skipped.append(Skipped(task.path, earlier.reason))
             else:
-                tried.append(task)
-        return tried
+                accepted.append(task)
+        return accepted
 
-    def _cut_of(self, task: Task) -> str:
+    def _prepare_key(self, task: Task) -> str:
         return prepare_key(task.path, self._options.settings, ocr=task.images > 0)
 
     def _batches(self, tasks: Sequence[Task]) -> Iterator[list[Prepared]]:
@@ -362,16 +364,16 @@ class _Update:
         for prepared in self._workers.prepare(self._options, tasks, self._progress.tick_between):
             batch.append(prepared)
             paths = [note.path for note in prepared.notes]
-            paths += [task.path for task in prepared.same] + [one.path for one in prepared.skipped]
+            paths += [task.path for task in prepared.unchanged] + [file.path for file in prepared.skipped]
             self._progress.notes_done += len(paths)
             self._progress.bytes_done += sum(sizes[path] for path in paths)
             self._progress.skipped += len(prepared.skipped)
             self._skipped += prepared.skipped
-            reasons = {one.path: one.reason for one in prepared.skipped}
+            reasons = {file.path: file.reason for file in prepared.skipped}
             for task in prepared.given_up:
                 reason = reasons[task.path]
-                one = GivenUp(task.size, task.mtime_ns, task.ctime_ns, self._cut_of(task), reason)
-                self._given_up[task.path] = one
+                file = GivenUp(task.size, task.mtime_ns, task.ctime_ns, self._prepare_key(task), reason)
+                self._given_up[task.path] = file
             notes += len(prepared.notes)
             # An attachment's text is a part of its file; it is stored at about a third of its size.
             size += sum(3 * len(note.text) if note.kind else note.size for note in prepared.notes)
@@ -383,11 +385,11 @@ class _Update:
         if batch:
             yield batch
 
-    def _commit(self, batch: Sequence[Prepared], gone: Sequence[str], known: dict[str, KnownNote]) -> None:
+    def _commit(self, batch: Sequence[Prepared], removed: Sequence[str], known: dict[str, KnownNote]) -> None:
         paths = [note.path for prepared in batch for note in prepared.notes]
         changed = [path for path in paths if path in known]
-        unfinished = self._is_part or self._progress.notes_done < self._progress.notes_total
-        self._writer.commit([*gone, *changed], batch, unfinished=unfinished)
+        unfinished = self._is_partial or self._progress.notes_done < self._progress.notes_total
+        self._writer.commit([*removed, *changed], batch, unfinished=unfinished)
         self._changed += len(changed)
         self._added += len(paths) - len(changed)
         self._progress.generation = self._writer.catalog.generation
@@ -412,19 +414,19 @@ class _Update:
         )
 
 
-def _tasks(found: Found, known: dict[str, KnownNote], settings: VaultSettings, sure: int) -> list[Task]:
+def _tasks(vault_scan: VaultScan, known: dict[str, KnownNote], settings: VaultSettings, sure: int) -> list[Task]:
     """Return files that are new, may have changed or were prepared otherwise, the most recently modified first.
 
     A named file may have changed whatever its size and times say.
     """
-    named = frozenset(found.only or ())
+    named = frozenset(vault_scan.only or ())
     tasks = []
-    for file in found.scan.files:
+    for file in vault_scan.scan.files:
         note = known.get(file.path)
         state, kind = (file.path, file.size, file.mtime_ns, file.ctime_ns), kind_of(file.path, settings)
         if note is None or not is_current_key(note.cut, prepare_key(file.path, settings)):
             tasks.append(Task(*state, kind=kind))
-        elif not is_as_known(file, note, sure) or file.path in named:
+        elif not is_unchanged(file, note, sure) or file.path in named:
             tasks.append(Task(*state, note.digest, kind))
     return sorted(tasks, key=lambda task: (-task.mtime_ns, task.path))
 
@@ -477,7 +479,7 @@ class Updater:
         self._options = PrepareOptions(vault, settings.pack.tokenizer, settings.vault)
         control = control or Control()
         self._progress = ProgressReporter(progress, control)
-        self._workers = Workers(held=lambda: control.paused)
+        self._workers = Workers(is_paused=lambda: control.paused)
         self._generation = 0
         self._writer: IndexWriter | None = None
 
@@ -524,9 +526,9 @@ class Updater:
         if writer is not None:
             writer.close()
 
-    def is_there(self) -> bool:
+    def is_in_folder(self) -> bool:
         """Return whether the open index is still in its folder, undamaged; True if none is open."""
-        return self._writer is None or (self._writer.is_there() and not (self._folder / SUSPECT).exists())
+        return self._writer is None or (self._writer.is_in_folder() and not (self._folder / SUSPECT).exists())
 
     def warm(self) -> None:
         """Load what the next changed note takes, by taking one apart, so that it need not wait for it."""
@@ -540,32 +542,32 @@ class Updater:
         self._progress.begin()
         if self._writer is not None:
             self._writer.begin()
-        found = Found.in_vault(self._vault, self._settings.vault, only, accept_empty)
+        vault_scan = VaultScan.perform(self._vault, self._settings.vault, only, accept_empty)
         if rebuild:
-            if not found.scan.files and not accept_empty:
+            if not vault_scan.scan.files and not accept_empty:
                 _refuse_emptied(self._vault, self._folder)
             if generation := committed_generation(self._folder):
                 self._progress.committed_generation = generation
-                return self._rebuild(found)
+                return self._rebuild(vault_scan)
             self._discard()
         clear(self._folder)
         try:
-            return self._bring_up_to_date(found)
+            return self._update_index(vault_scan)
         except sqlite3.DatabaseError as error:
             if not is_damage(error):
                 raise
             reason = f"everything, from the vault: the catalog is damaged ({error})"
             self._discard().rebuilt.append(reason)
-            return self._bring_up_to_date(found)
+            return self._update_index(vault_scan)
 
-    def _bring_up_to_date(self, found: Found) -> BuildReport:
+    def _update_index(self, vault_scan: VaultScan) -> BuildReport:
         writer = self._opened()
-        if found.only is not None and not writer.catalog.generation:
-            found = Found.in_vault(self._vault, self._settings.vault, None, found.accept_empty)
-        return self._run(writer, found)
+        if vault_scan.only is not None and not writer.catalog.generation:
+            vault_scan = VaultScan.perform(self._vault, self._settings.vault, None, vault_scan.accept_empty)
+        return self._run(writer, vault_scan)
 
-    def _run(self, writer: IndexWriter, found: Found) -> BuildReport:
-        return _Update(writer, self._options, self._workers, self._progress).run(found)
+    def _run(self, writer: IndexWriter, vault_scan: VaultScan) -> BuildReport:
+        return _Update(writer, self._options, self._workers, self._progress).run(vault_scan)
 
     def _opened(self) -> IndexWriter:
         if self._writer is not None and not self._writer.is_current():
@@ -576,15 +578,15 @@ class Updater:
             self._writer = IndexWriter(self._folder, self._vault, self._settings, self._progress.tick, after=after)
         return self._writer
 
-    def _rebuild(self, found: Found) -> BuildReport:
+    def _rebuild(self, vault_scan: VaultScan) -> BuildReport:
         """Make an index from nothing, and only then put it in the place of the one there is."""
         self.close()
         known, after = _read_renames(self._folder), lexical.last_generation(self._folder)
-        beside = begin(self._folder)
-        with closing(IndexWriter(beside, self._vault, self._settings, self._progress.tick, after=after)) as writer:
+        new_folder = begin(self._folder)
+        with closing(IndexWriter(new_folder, self._vault, self._settings, self._progress.tick, after=after)) as writer:
             if known is not None:
                 renames.restore(writer.catalog, known)
-            report = self._run(writer, found)
+            report = self._run(writer, vault_scan)
             replace_index(writer.catalog, self._folder)
         clear(self._folder)
         return report
@@ -600,11 +602,11 @@ class Updater:
         return self._writer
 
 
-def _read_renames(folder: Path) -> renames.Known | None:
+def _read_renames(folder: Path) -> renames.MoveHistory | None:
     """Return what an index that will be discarded knows of moved notes, None if it cannot be read."""
     try:
         with closing(Catalog.open_to_read(folder)) as catalog:
-            return renames.read_known(catalog)
+            return renames.read_history(catalog)
     except (sqlite3.DatabaseError, OSError):
         return None
 

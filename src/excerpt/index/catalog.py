@@ -140,11 +140,9 @@ FRAGMENT_SEALED = (
     " f.line_start, f.line_end, f.tokens, f.digest"
 )
 """What `crc` of a fragment covers."""
-FRAGMENTS_JOINED = (
-    "fragments f JOIN notes n ON n.id = f.note JOIN sections s ON s.note = f.note AND s.ordinal = f.section"
-)
-_APART, _NULL = "\x1f", "\x1e"
-_LISTED = {
+FRAGMENT_JOIN = "fragments f JOIN notes n ON n.id = f.note JOIN sections s ON s.note = f.note AND s.ordinal = f.section"
+_SEPARATOR, _NULL = "\x1f", "\x1e"
+_NOTE_TABLES = {
     "sections": ("", ("ordinal", "level", "heading", "heading_path", "line_start", "line_end", "place")),
     "links": (
         "INDEXED BY links_of_note",
@@ -164,10 +162,10 @@ def checksum(*values: str | float | bytes | None) -> int:
 
 def checksum_of_rows(rows: Iterable[Sequence[object]]) -> int:
     """Return the CRC-32 of a note's rows of one table, in their order."""
-    return _checksum_of_listed(_APART.join([_NULL if one is None else str(one) for row in rows for one in row]))
+    return _checksum_of_text(_SEPARATOR.join([_NULL if value is None else str(value) for row in rows for value in row]))
 
 
-def _checksum_of_listed(rows: str) -> int:
+def _checksum_of_text(rows: str) -> int:
     return zlib.crc32(rows.encode("utf-8", "surrogatepass"))
 
 
@@ -176,46 +174,46 @@ def checked_notes(rows: ReadRows, condition: str = "1", *values: object) -> list
 
     Raises DamagedRowError.
     """
-    found = rows(f"SELECT {NOTE_SEALED}, crc FROM notes WHERE {condition}", *values)
-    for *sealed, crc in found:
+    note_rows = rows(f"SELECT {NOTE_SEALED}, crc FROM notes WHERE {condition}", *values)
+    for *sealed, crc in note_rows:
         if checksum(*sealed) != crc:
             raise DamagedRowError("a note's title, path, language or number of tokens")
-    return found
+    return note_rows
 
 
 def check_fragments(rows: ReadRows, note: int | None = None) -> None:
     """Compare all fragments, or those of a note, with their checksums. Raises DamagedRowError."""
-    sql = f"SELECT {FRAGMENT_SEALED}, f.crc, f.text FROM {FRAGMENTS_JOINED} WHERE f.key > ?"
+    sql = f"SELECT {FRAGMENT_SEALED}, f.crc, f.text FROM {FRAGMENT_JOIN} WHERE f.key > ?"
     if note is not None:
         sql += f" AND f.note = {int(note)}"
     above = -1
-    while found := rows(f"{sql} ORDER BY f.key LIMIT ?", above, 4 * AT_ONCE):
-        above = found[-1][0]
-        for *sealed, crc, text in found:
+    while fragment_rows := rows(f"{sql} ORDER BY f.key LIMIT ?", above, 4 * AT_ONCE):
+        above = fragment_rows[-1][0]
+        for *sealed, crc, text in fragment_rows:
             if checksum(*sealed) != crc or digest_of_text(text) != sealed[-1]:
                 raise DamagedRowError("a fragment")
 
 
 def check_rows(rows: ReadRows, table: str, notes: Sequence[int] | None = None) -> None:
-    """Compare a table of `_LISTED` with its checksums, for some notes by number or for all. Raises DamagedRowError."""
-    index, columns = _LISTED[table]
-    listed = f"SELECT note, group_concat({' || char(31) || '.join(columns)}, char(31)) FROM {table} {index}"
+    """Compare a table of `_NOTE_TABLES` with its checksums, of the numbered notes or of all. Raises DamagedRowError."""
+    index, columns = _NOTE_TABLES[table]
+    statement = f"SELECT note, group_concat({' || char(31) || '.join(columns)}, char(31)) FROM {table} {index}"
     sealed = f"SELECT id, {table} FROM notes LEFT JOIN seals ON note = id"
     if notes is None:
-        _compare(table, rows(f"{listed} GROUP BY note"), rows(sealed))
+        _compare(table, rows(f"{statement} GROUP BY note"), rows(sealed))
         return
     for at in range(0, len(notes), AT_ONCE):
         part = notes[at : at + AT_ONCE]
-        among = f"IN ({','.join('?' * len(part))})"
-        found = rows(f"{listed} WHERE note {among} GROUP BY note", *part)
-        _compare(table, found, rows(f"{sealed} WHERE id {among}", *part))
+        condition = f"IN ({','.join('?' * len(part))})"
+        part_rows = rows(f"{statement} WHERE note {condition} GROUP BY note", *part)
+        _compare(table, part_rows, rows(f"{sealed} WHERE id {condition}", *part))
 
 
-def _compare(table: str, found: Iterable[tuple[Any, ...]], sealed: Iterable[tuple[Any, ...]]) -> None:
+def _compare(table: str, actual: Iterable[tuple[Any, ...]], sealed: Iterable[tuple[Any, ...]]) -> None:
     known: dict[int, int] = dict(sealed)
-    listed: dict[int, str] = dict(found)
-    if listed.keys() - known.keys() or any(
-        _checksum_of_listed(listed.get(note, "")) != crc for note, crc in known.items()
+    text_by_note: dict[int, str] = dict(actual)
+    if text_by_note.keys() - known.keys() or any(
+        _checksum_of_text(text_by_note.get(note, "")) != crc for note, crc in known.items()
     ):
         raise DamagedRowError(f"the {table} of a note")
 
@@ -299,16 +297,16 @@ CREATE TABLE arrived (path TEXT PRIMARY KEY) WITHOUT ROWID;
 
 _SEAL_NOTES = f"UPDATE notes SET crc = checksum({NOTE_SEALED})"
 _SEAL_FRAGMENTS = (
-    f"UPDATE fragments SET crc = coalesce((SELECT checksum({FRAGMENT_SEALED}) FROM {FRAGMENTS_JOINED}"
+    f"UPDATE fragments SET crc = coalesce((SELECT checksum({FRAGMENT_SEALED}) FROM {FRAGMENT_JOIN}"
     " WHERE f.key = fragments.key), 0)"
 )
 
 
-def _listed_checksum(table: str) -> str:
-    """Return SQL for the checksum of the rows that `notes.id` has in a table of `_LISTED`."""
-    index, columns = _LISTED[table]
-    listed = f"coalesce(group_concat({' || char(31) || '.join(columns)}, char(31)), '')"
-    return f"(SELECT checksum_of_listed({listed}) FROM {table} {index} WHERE note = notes.id)"
+def _checksum_sql(table: str) -> str:
+    """Return SQL for the checksum of the rows that `notes.id` has in a table of `_NOTE_TABLES`."""
+    index, columns = _NOTE_TABLES[table]
+    text = f"coalesce(group_concat({' || char(31) || '.join(columns)}, char(31)), '')"
+    return f"(SELECT checksum_of_listed({text}) FROM {table} {index} WHERE note = notes.id)"
 
 
 _MIGRATIONS = {
@@ -337,7 +335,7 @@ CREATE TABLE seals (
     labels INTEGER NOT NULL, names INTEGER NOT NULL);
 {_SEAL_NOTES};
 {_SEAL_FRAGMENTS};
-INSERT INTO seals SELECT id, {", ".join(_listed_checksum(table) for table in _LISTED)} FROM notes;
+INSERT INTO seals SELECT id, {", ".join(_checksum_sql(table) for table in _NOTE_TABLES)} FROM notes;
 """,
 }
 """From each older version to the next."""
@@ -377,7 +375,7 @@ class Catalog:
         try:
             _make_durable(connection)
             connection.create_function("checksum", -1, checksum)
-            connection.create_function("checksum_of_listed", 1, _checksum_of_listed)
+            connection.create_function("checksum_of_listed", 1, _checksum_of_text)
             connection.execute("PRAGMA foreign_keys = ON")
             # A batch goes into the pages of several indexes, all over them: more than SQLite's 2 MB, half of the time.
             connection.execute(f"PRAGMA cache_size = -{_WRITER_CACHE}")
@@ -394,25 +392,25 @@ class Catalog:
         return cls(connection, index)
 
     @classmethod
-    def open_to_read(cls, index: Path, *, briefly: bool = False) -> Catalog:
+    def open_to_read(cls, index: Path, *, is_optional: bool = False) -> Catalog:
         """Open an existing catalog and hold one read transaction: all that is read is of one generation.
 
-        On a full disk it is copied into memory; not if it is wanted `briefly`, for what can do without an answer.
+        On a full disk it is copied into memory; unless `is_optional`, for callers that can do without it.
         """
         try:
-            return cls._of_reader(_reading(index, ""), index)
+            return cls._for_reading(_reading(index, ""), index)
         except sqlite3.OperationalError as error:
             code, log = error.sqlite_errorcode & 0xFF, index / f"{FILE}-wal"
             if code == sqlite3.SQLITE_CANTOPEN and not (log.exists() and log.stat().st_size):
                 # Where nothing can be written, SQLite cannot make the file by which it knows of writers; but there are
                 # none.
-                return cls._of_reader(_reading(index, "&immutable=1"), index)
-            if briefly or error.sqlite_errorcode not in FULL:
+                return cls._for_reading(_reading(index, "&immutable=1"), index)
+            if is_optional or error.sqlite_errorcode not in FULL:
                 raise
             return cls(_copied(index))
 
     @classmethod
-    def _of_reader(cls, connection: sqlite3.Connection, index: Path) -> Catalog:
+    def _for_reading(cls, connection: sqlite3.Connection, index: Path) -> Catalog:
         try:
             return cls(connection, index, reads=True)
         except BaseException:
@@ -437,9 +435,9 @@ class Catalog:
         with closing(sqlite3.connect(index / FILE, isolation_level=None, timeout=0)) as writing:
             writing.execute("PRAGMA wal_checkpoint(PASSIVE)")
         with self._lock:
-            self._read_again(index)
+            self._renew_read(index)
 
-    def _read_again(self, index: Path) -> bool:
+    def _renew_read(self, index: Path) -> bool:
         """Begin another read of the same generation in the place of the one there is; False if there is a newer one."""
         with closing(Catalog.open_to_read(index)) as fresh:
             if fresh._edition != self._edition:
@@ -458,11 +456,11 @@ class Catalog:
         self._log_index = max(before, size)
         return size < before
 
-    def _go_on(self) -> None:
+    def _ensure_log_index(self) -> None:
         """Make sure that the index of the log can be read, once the lock is held."""
         if not self._keep_log_index() or not self._connection.in_transaction:
             return  # what begins now reads it anew
-        if not self._reads or self._index is None or not self._read_again(self._index):
+        if not self._reads or self._index is None or not self._renew_read(self._index):
             raise sqlite3.OperationalError(f"{FILE}-shm was cut short while it was in use")
 
     def copy_to(self, index: Path) -> None:
@@ -471,7 +469,7 @@ class Catalog:
         with closing(sqlite3.connect(index / FILE, timeout=10)) as other:
             _make_durable(other)
             with self._lock:
-                self._go_on()
+                self._ensure_log_index()
                 self._connection.backup(other)
 
     def damage(self) -> str:
@@ -481,18 +479,18 @@ class Catalog:
         in another order, and finds NULL in sound ones.
         """
         try:
-            said = [str(row[0]) for row in self.rows("PRAGMA integrity_check(1)")]
-            broken = self.rows("PRAGMA foreign_key_check")
+            messages = [str(row[0]) for row in self.rows("PRAGMA integrity_check(1)")]
+            orphans = self.rows("PRAGMA foreign_key_check")
         except sqlite3.DatabaseError as error:
             return str(error)
-        if said != ["ok"]:
-            return "; ".join(said)
-        return f"{counted(len(broken), 'row belongs', 'rows belong')} to notes that do not exist" if broken else ""
+        if messages != ["ok"]:
+            return "; ".join(messages)
+        return f"{counted(len(orphans), 'row belongs', 'rows belong')} to notes that do not exist" if orphans else ""
 
     def rows(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
         """All rows of a query. The values are always bound, never written into the SQL."""
         with self._lock:
-            self._go_on()
+            self._ensure_log_index()
             try:
                 return self._connection.execute(sql, values).fetchall()
             except sqlite3.OperationalError as error:
@@ -516,8 +514,8 @@ class Catalog:
 
     def meta(self, name: str) -> str:
         """Return the value stored under a name, "" if there is none."""
-        found = self.rows("SELECT value FROM meta WHERE name = ?", name)
-        return str(found[0][0]) if found else ""
+        values = self.rows("SELECT value FROM meta WHERE name = ?", name)
+        return str(values[0][0]) if values else ""
 
     def set_meta(self, name: str, value: str) -> None:
         if self.meta(name) != value:
@@ -549,8 +547,10 @@ class Catalog:
 
     def set_files(self, kind: str, files: Sequence[DerivedFile]) -> None:
         before, now = set(self.files(kind)), set(files)
-        self._many("DELETE FROM files WHERE name = ?", [(file.name,) for file in before - now])
-        self._many("INSERT INTO files VALUES (?, ?, ?, ?)", [(f.name, kind, f.size, f.crc) for f in now - before])
+        self._execute_many("DELETE FROM files WHERE name = ?", [(file.name,) for file in before - now])
+        self._execute_many(
+            "INSERT INTO files VALUES (?, ?, ?, ?)", [(f.name, kind, f.size, f.crc) for f in now - before]
+        )
 
     # --- notes --------------------------------------------------------------------------------------------------------
 
@@ -558,10 +558,10 @@ class Catalog:
         """Return what is known of all notes, or of those at and below the paths in `only`."""
         sql = "SELECT path, size, mtime_ns, ctime_ns, digest, cut, unread FROM notes"
         if only is None:
-            found = self.rows(sql)
+            note_rows = self.rows(sql)
         else:
-            found = [row for path in only for row in self.rows(f"{sql} WHERE {_AT_OR_BELOW}", path)]
-        return {path: KnownNote(*rest) for path, *rest in found}
+            note_rows = [row for path in only for row in self.rows(f"{sql} WHERE {_AT_OR_BELOW}", path)]
+        return {path: KnownNote(*rest) for path, *rest in note_rows}
 
     def data_version(self) -> int:
         """Return a number that changes when another connection has committed."""
@@ -584,16 +584,18 @@ class Catalog:
     def fragment_keys(self) -> NDArray[np.int64]:
         """Every fragment's key, ascending."""
         # Over the index by note, which is small; the rows themselves hold the texts.
-        found = self.rows("SELECT key FROM fragments INDEXED BY fragments_of_note")
-        return np.sort(np.fromiter((row[0] for row in found), np.int64, len(found)))
+        key_rows = self.rows("SELECT key FROM fragments INDEXED BY fragments_of_note")
+        return np.sort(np.fromiter((row[0] for row in key_rows), np.int64, len(key_rows)))
 
     def insert(self, note: NoteRows) -> list[FragmentPosition]:
         """Insert a note with all its rows; return its fragments, with ascending keys that were never used before."""
         ((last,),) = self.rows("SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'fragments'), 0)")
         keys = list(range(last + 1, last + 1 + len(note.fragments)))
         number = self._insert_note(note)
-        self._many("INSERT INTO sections VALUES (?, ?, ?, ?, ?, ?, ?, ?)", [(number, *s) for s in note.sections])
-        self._many(
+        self._execute_many(
+            "INSERT INTO sections VALUES (?, ?, ?, ?, ?, ?, ?, ?)", [(number, *s) for s in note.sections]
+        )
+        self._execute_many(
             "INSERT INTO fragments (key, note, id, ordinal, section, line_start, line_end, tokens, digest, embedded,"
             " text, crc) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [
@@ -601,9 +603,9 @@ class Catalog:
                 for key, fragment, crc in zip(keys, note.fragments, _fragment_checksums(keys, note), strict=True)
             ],
         )
-        self._many("INSERT INTO links VALUES (?, ?, ?, ?, ?, ?, ?)", [(number, *link) for link in note.links])
-        self._many("INSERT INTO labels VALUES (?, ?, ?, ?)", [(number, *label) for label in note.labels])
-        self._many("INSERT INTO names VALUES (?, ?)", [(number, name) for name in note.names])
+        self._execute_many("INSERT INTO links VALUES (?, ?, ?, ?, ?, ?, ?)", [(number, *link) for link in note.links])
+        self._execute_many("INSERT INTO labels VALUES (?, ?, ?, ?)", [(number, *label) for label in note.labels])
+        self._execute_many("INSERT INTO names VALUES (?, ?)", [(number, name) for name in note.names])
         self.rows("INSERT INTO name_terms VALUES (?, ?, ?, ?, ?, ?)", number, *note.name_terms)
         self.rows(
             "INSERT INTO seals VALUES (?, ?, ?, ?, ?)",
@@ -621,13 +623,15 @@ class Catalog:
         )
         self.rows(f"{_SEAL_NOTES} WHERE id = ?", row[0][0])
         self.rows("INSERT INTO note_texts VALUES (?, ?)", row[0][0], note.text)
-        self._many("INSERT INTO remarks VALUES (?, 0, ?)", [(note.path, warning) for warning in note.warnings])
+        self._execute_many("INSERT INTO remarks VALUES (?, 0, ?)", [(note.path, warning) for warning in note.warnings])
         return int(row[0][0])
 
-    def set_tokens(self, note: int, tokens: int, of_fragments: Iterable[tuple[int, int]]) -> None:
+    def set_tokens(self, note: int, tokens: int, fragment_tokens: Iterable[tuple[int, int]]) -> None:
         """Replace the number of tokens of a note, and those of its fragments, by key."""
         self.rows("UPDATE notes SET tokens = ? WHERE id = ?", tokens, note)
-        self._many("UPDATE fragments SET tokens = ? WHERE key = ?", [(count, key) for key, count in of_fragments])
+        self._execute_many(
+            "UPDATE fragments SET tokens = ? WHERE key = ?", [(count, key) for key, count in fragment_tokens]
+        )
         self.rows(f"{_SEAL_NOTES} WHERE id = ?", note)
         self.rows(f"{_SEAL_FRAGMENTS} WHERE note = ?", note)
 
@@ -635,14 +639,14 @@ class Catalog:
         """Compare all that a search shows with its checksums. Raises DamagedRowError."""
         checked_notes(self.rows)
         check_fragments(self.rows)
-        for table in _LISTED:
+        for table in _NOTE_TABLES:
             check_rows(self.rows, table)
 
     def check_rows_of(self, note: int) -> None:
         """Compare what a search shows of a note with its checksums. Raises DamagedRowError."""
         checked_notes(self.rows, "id = ?", note)
         check_fragments(self.rows, note)
-        for table in _LISTED:
+        for table in _NOTE_TABLES:
             check_rows(self.rows, table, [note])
 
     def remove(self, paths: Iterable[str]) -> NDArray[np.int64]:
@@ -650,8 +654,8 @@ class Catalog:
         keys: list[int] = []
         for path in paths:
             self.rows("DELETE FROM remarks WHERE path = ? AND NOT skipped", path)
-            found = self.rows("SELECT key FROM fragments JOIN notes ON notes.id = note WHERE path = ?", path)
-            keys += [row[0] for row in found]
+            key_rows = self.rows("SELECT key FROM fragments JOIN notes ON notes.id = note WHERE path = ?", path)
+            keys += [row[0] for row in key_rows]
             self.rows("DELETE FROM notes WHERE path = ?", path)
         return np.array(keys, np.int64)
 
@@ -669,24 +673,24 @@ class Catalog:
         What is made of their rows until then is kept under digests of nothing: a vector of a wrong text must not be
         found under the digest of the right one.
         """
-        doubted = [(path,) for path in paths]
-        self._many("UPDATE notes SET mtime_ns = -1, digest = '' WHERE path = ?", doubted)
+        path_rows = [(path,) for path in paths]
+        self._execute_many("UPDATE notes SET mtime_ns = -1, digest = '' WHERE path = ?", path_rows)
         sql = "UPDATE fragments SET embedded = randomblob(12) WHERE note = (SELECT id FROM notes WHERE path = ?)"
-        self._many(sql, doubted)
+        self._execute_many(sql, path_rows)
 
     def set_skipped(self, skipped: Sequence[Skipped], only: Iterable[str] | None = None) -> None:
         """Replace the list of skipped files, or that of the files at and below `only` some paths."""
         if only is None:
             self.rows("DELETE FROM remarks WHERE skipped")
         else:
-            paths = {*only, *(one.path for one in skipped)}
-            self._many(f"DELETE FROM remarks WHERE skipped AND {_AT_OR_BELOW}", [(path,) for path in paths])
-        self._many("INSERT INTO remarks VALUES (?, 1, ?)", [(one.path, one.reason) for one in skipped])
+            paths = {*only, *(file.path for file in skipped)}
+            self._execute_many(f"DELETE FROM remarks WHERE skipped AND {_AT_OR_BELOW}", [(path,) for path in paths])
+        self._execute_many("INSERT INTO remarks VALUES (?, 1, ?)", [(file.path, file.reason) for file in skipped])
 
     def remarks(self, *, skipped: bool) -> tuple[Skipped, ...]:
         """Files that were skipped, or notes that were read with a warning, by path."""
-        found = self.rows("SELECT path, reason FROM remarks WHERE skipped = ? ORDER BY path, reason", skipped)
-        return tuple(Skipped(str(path), str(reason)) for path, reason in found)
+        remark_rows = self.rows("SELECT path, reason FROM remarks WHERE skipped = ? ORDER BY path, reason", skipped)
+        return tuple(Skipped(str(path), str(reason)) for path, reason in remark_rows)
 
     def given_up(self) -> dict[str, GivenUp]:
         """Files that took more than a file may, by path."""
@@ -694,7 +698,7 @@ class Catalog:
 
     def set_given_up(self, files: Mapping[str, GivenUp]) -> None:
         """Remember which files are not tried again as they are."""
-        rows = {path: (one.size, one.mtime_ns, one.ctime_ns, one.cut, one.reason) for path, one in files.items()}
+        rows = {path: (file.size, file.mtime_ns, file.ctime_ns, file.cut, file.reason) for path, file in files.items()}
         self.set_meta("given_up", json.dumps(rows))
 
     def unread_files(self) -> tuple[tuple[str, int], ...]:
@@ -708,37 +712,37 @@ class Catalog:
 
     def known_vectors(self, model: str, digests: Sequence[bytes]) -> dict[bytes, bytes]:
         """Those vectors of `model` that are known for texts with these digests."""
-        found: dict[bytes, bytes] = {}
+        vectors: dict[bytes, bytes] = {}
         for at in range(0, len(digests), 500):
             part = digests[at : at + 500]
             marks = ",".join("?" * len(part))
             sql = f"SELECT digest, vector FROM vectors WHERE model = ? AND digest IN ({marks})"
-            found.update((digest, vector) for digest, vector in self.rows(sql, model, *part))
-        return found
+            vectors.update((digest, vector) for digest, vector in self.rows(sql, model, *part))
+        return vectors
 
     def add_vectors(self, model: str, vectors: Iterable[tuple[bytes, bytes]]) -> None:
-        self._many("INSERT OR IGNORE INTO vectors VALUES (?, ?, ?)", [(model, *row) for row in vectors])
+        self._execute_many("INSERT OR IGNORE INTO vectors VALUES (?, ?, ?)", [(model, *row) for row in vectors])
 
     def forget_vectors(self, digests: Iterable[bytes]) -> None:
         """Drop the vectors of texts with these digests, so that the next build that needs them embeds again."""
-        self._many("DELETE FROM vectors WHERE digest = ?", [(digest,) for digest in digests])
+        self._execute_many("DELETE FROM vectors WHERE digest = ?", [(digest,) for digest in digests])
 
     def prune_vectors(self) -> None:
         """Delete unused vectors once they are more than the used ones.
 
         Until then a text that comes back (a branch switched, a note restored) is not embedded again.
         """
-        kept, used = self.rows("SELECT (SELECT count(*) FROM vectors), (SELECT count(*) FROM fragments)")[0]
-        if kept > 2 * used + 1000:
+        stored, used = self.rows("SELECT (SELECT count(*) FROM vectors), (SELECT count(*) FROM fragments)")[0]
+        if stored > 2 * used + 1000:
             self.rows(
                 "DELETE FROM vectors WHERE digest NOT IN (SELECT embedded FROM fragments) OR model <> ?",
                 self.meta("model_id"),
             )
 
-    def _many(self, sql: str, rows: Sequence[Sequence[object]]) -> None:
+    def _execute_many(self, sql: str, rows: Sequence[Sequence[object]]) -> None:
         if rows:
             with self._lock:
-                self._go_on()
+                self._ensure_log_index()
                 self._connection.executemany(sql, rows)
 
 
@@ -778,10 +782,10 @@ def _copied(index: Path) -> sqlite3.Connection:
     copy = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
     try:
         uri = f"{(index / FILE).absolute().as_uri()}?mode=rw"  # to read is not enough for such a lock
-        with closing(sqlite3.connect(uri, uri=True, isolation_level=None, timeout=10)) as alone:
-            alone.execute("PRAGMA locking_mode = EXCLUSIVE")
-            _check_schema(alone)  # takes the lock; `backup` would wait for it for ever
-            alone.backup(copy)
+        with closing(sqlite3.connect(uri, uri=True, isolation_level=None, timeout=10)) as exclusive:
+            exclusive.execute("PRAGMA locking_mode = EXCLUSIVE")
+            _check_schema(exclusive)  # takes the lock; `backup` would wait for it for ever
+            exclusive.backup(copy)
     except BaseException:
         copy.close()
         raise

@@ -40,9 +40,9 @@ def prepare_key(path: str, settings: VaultSettings, *, ocr: bool = False) -> str
     return version_of_cut(settings.language) + version_of(path, settings) + (READ_BY_OCR if ocr else "")
 
 
-def is_current_key(cut: str, wanted: str) -> bool:
+def is_current_key(cut: str, current: str) -> bool:
     """Whether what is stored with `cut` need not be prepared again; nor is what was read by OCR too."""
-    return cut.removesuffix(READ_BY_OCR) == wanted
+    return cut.removesuffix(READ_BY_OCR) == current
 
 
 def awaits_ocr(note: KnownNote, settings: VaultSettings) -> bool:
@@ -59,7 +59,7 @@ def changed_ns(file: FileState) -> int:
     return max(file.mtime_ns, file.ctime_ns)
 
 
-def sure_before(catalog: Catalog) -> int:
+def unchanged_before(catalog: Catalog) -> int:
     """Return the time, in nanoseconds since 1970, before which a file's time proves it unchanged.
 
     A file of a later time may have changed again since it was read, within the same tick of the clock.
@@ -67,10 +67,10 @@ def sure_before(catalog: Catalog) -> int:
     return catalog.number("looked") - _TICK_NS
 
 
-def is_as_known(file: FileState, note: KnownNote, sure: int) -> bool:
-    """Return whether the file is certainly the one that was read; `sure` is the result of `sure_before`."""
+def is_unchanged(file: FileState, note: KnownNote, limit_ns: int) -> bool:
+    """Return whether the file is certainly the one that was read; `limit_ns` is the result of `unchanged_before`."""
     known = (note.size, note.mtime_ns, note.ctime_ns) == (file.size, file.mtime_ns, file.ctime_ns)
-    return known and changed_ns(file) < sure
+    return known and changed_ns(file) < limit_ns
 
 
 def build_parameters(settings: Settings) -> dict[str, str]:
@@ -84,12 +84,12 @@ def build_parameters(settings: Settings) -> dict[str, str]:
     }
 
 
-def name_of(vault: Path) -> str:
+def vault_name(vault: Path) -> str:
     """Return the vault's path as text for the catalog; a path need not be valid text."""
     return str(vault).encode("utf-8", "backslashreplace").decode()
 
 
-def nothing_to_do(catalog: Catalog, keys: NDArray[np.int64], folder: Path, vault: Path, settings: Settings) -> bool:
+def is_index_current(catalog: Catalog, keys: NDArray[np.int64], folder: Path, vault: Path, settings: Settings) -> bool:
     """Return whether a build of the vault's index in `folder` would change nothing.
 
     `keys` are those of the fragments in its lexical index. False also if only a build can decide: for files that are
@@ -101,10 +101,10 @@ def nothing_to_do(catalog: Catalog, keys: NDArray[np.int64], folder: Path, vault
         return False
     if catalog.meta("doubted") or catalog.is_unfinished:
         return False
-    made = {"vault": name_of(vault), **build_parameters(settings)}
-    if any(catalog.meta(name) != value for name, value in made.items()):
+    parameters = {"vault": vault_name(vault), **build_parameters(settings)}
+    if any(catalog.meta(name) != value for name, value in parameters.items()):
         return False
-    if not renames.is_settled(catalog) or not _shows(catalog, scan(vault, settings.vault), settings):
+    if not renames.is_settled(catalog) or not _matches_vault(catalog, scan(vault, settings.vault), settings):
         return False
     for kind in ("words", "vectors"):
         for file in catalog.files(kind):
@@ -112,32 +112,32 @@ def nothing_to_do(catalog: Catalog, keys: NDArray[np.int64], folder: Path, vault
     return np.array_equal(keys, catalog.fragment_keys())
 
 
-def _shows(catalog: Catalog, found: Scan, settings: Settings) -> bool:
+def _matches_vault(catalog: Catalog, scan_result: Scan, settings: Settings) -> bool:
     """Whether the catalog holds just the notes that were found, and what was skipped among them."""
-    known, sure, vault = catalog.known_notes(), sure_before(catalog), settings.vault
-    given_up = _given_up(catalog, found, vault)
+    known, limit_ns, vault = catalog.known_notes(), unchanged_before(catalog), settings.vault
+    given_up = _given_up(catalog, scan_result, vault)
     # What OCR alone failed for is known by its other text.
-    notes = [file for file in found.files if file.path not in given_up or file.path in known]
+    notes = [file for file in scan_result.files if file.path not in given_up or file.path in known]
     return (
         len(notes) == len(known)
         and all(
             (note := known.get(file.path)) is not None
             and is_current_key(note.cut, prepare_key(file.path, vault))
-            and is_as_known(file, note, sure)
+            and is_unchanged(file, note, limit_ns)
             and (file.path in given_up or not awaits_ocr(note, vault))
             for file in notes
         )
-        and set(catalog.remarks(skipped=True)) == {*found.skipped, *given_up.values()}
+        and set(catalog.remarks(skipped=True)) == {*scan_result.skipped, *given_up.values()}
     )
 
 
-def _given_up(catalog: Catalog, found: Scan, settings: VaultSettings) -> Mapping[str, Skipped]:
+def _given_up(catalog: Catalog, scan_result: Scan, settings: VaultSettings) -> Mapping[str, Skipped]:
     """Files that took more than a file may, and are as they were then."""
     before = catalog.given_up()
     return {
-        file.path: Skipped(file.path, one.reason)
-        for file in found.files
-        if (one := before.get(file.path)) is not None
-        and (one.size, one.mtime_ns, one.ctime_ns) == (file.size, file.mtime_ns, file.ctime_ns)
-        and is_current_key(one.cut, prepare_key(file.path, settings))
+        file.path: Skipped(file.path, earlier.reason)
+        for file in scan_result.files
+        if (earlier := before.get(file.path)) is not None
+        and (earlier.size, earlier.mtime_ns, earlier.ctime_ns) == (file.size, file.mtime_ns, file.ctime_ns)
+        and is_current_key(earlier.cut, prepare_key(file.path, settings))
     }

@@ -66,17 +66,17 @@ class WordPieces:
         """Return the numbers of the tokens, one array per text."""
         if len(self._known) > _MAX_KNOWN:
             self._known.clear()
-        stretches = [self._stretches(text) for text in texts]
-        new = list(set(chain.from_iterable(stretches)).difference(self._known))
+        split_texts = [self._split_words(text) for text in texts]
+        new = list(set(chain.from_iterable(split_texts)).difference(self._known))
         if new:
             self._known.update(zip(new, map(_packed, self._tokenize(new)), strict=True))
-        found = [np.frombuffer(b"".join(map(self._known.__getitem__, parts)), np.int32) for parts in stretches]
-        for stretch in new:
-            if len(stretch) > _LONGEST_KNOWN:
-                del self._known[stretch]
-        return found
+        ids = [np.frombuffer(b"".join(map(self._known.__getitem__, parts)), np.int32) for parts in split_texts]
+        for word in new:
+            if len(word) > _LONGEST_KNOWN:
+                del self._known[word]
+        return ids
 
-    def _stretches(self, text: str) -> list[str]:
+    def _split_words(self, text: str) -> list[str]:
         return _WORD.findall(text) if self._by_word and not self._named.search(text) else [text]
 
 
@@ -89,10 +89,10 @@ def _packed(ids: list[int]) -> bytes:
 # settings, and that is neither a folder nor in the local cache, is fetched.
 
 _SAMPLE = 1000  # words that stand for all of a model's
-_MAX_TOLD = 10_000
-_FEW = 16  # texts that are tokenized one by one: 5 µs each
+_MAX_CACHED_WEIGHTS = 10_000
+_MAX_SINGLE_TEXTS = 16  # texts that are tokenized one by one: 5 µs each
 _MAX_CHARACTERS = 100_000  # a token takes a kilobyte while the mean is made
-_TOKENS_UNSAID = 512  # what a text is cut to where the config does not say, as model2vec has it
+_DEFAULT_MAX_TOKENS = 512  # what a text is cut to where the config does not say, as model2vec has it
 _FILES = ("config.json", "tokenizer.json", "model.safetensors")
 
 
@@ -173,7 +173,7 @@ class Embedder:
         if new:
             lengths = self._lengths(new)
             shares = np.where(lengths > 0, np.minimum(lengths / self._median_length, 1), 1).astype(np.float32)
-            if len(self._weights) > _MAX_TOLD:
+            if len(self._weights) > _MAX_CACHED_WEIGHTS:
                 self._weights = {word: share for word in words if (share := self._weights.get(word)) is not None}
             self._weights.update(zip(new, shares.tolist(), strict=True))
         return np.array([self._weights[word] for word in words], np.float32)
@@ -198,10 +198,10 @@ class Embedder:
 
     def _tokenize(self, texts: Sequence[str]) -> list[list[int]]:
         # For a batch the library wakes its threads, which takes longer than a query's few words one by one.
-        if len(texts) <= _FEW:
+        if len(texts) <= _MAX_SINGLE_TEXTS:
             return [self._model.tokenize([text])[0] for text in texts]
-        found: list[list[int]] = self._model.tokenize(texts)
-        return found
+        token_ids: list[list[int]] = self._model.tokenize(texts)
+        return token_ids
 
     def _pieces(self, ids: Sequence[int] | NDArray[np.int32]) -> NDArray[np.float32]:
         """Return the model's weighted vectors of some tokens."""
@@ -241,7 +241,7 @@ def model_source(model: str) -> str:
 
     The shipped model is identified by its files too, because it may change with the version of excerpt.
     """
-    folder = _folder_of(model) if model else _shipped()
+    folder = _model_folder(model) if model else _shipped()
     if folder is None:
         return model
     stats = [(folder / name).stat() for name in _FILES if (folder / name).is_file()]
@@ -261,9 +261,11 @@ def open_embedder(model: str) -> Embedder:
     """
     source, thread = model_source(model), threading.current_thread()
     with _loading:
-        for each in [each for each, (of, _) in _loaded.items() if of != source and not _is_anothers(each)]:
-            del _loaded[each]
-        owner = next((each for each in (thread, *_loaded) if each in _loaded and not _is_anothers(each)), None)
+        for user in [
+            user for user, (user_source, _) in _loaded.items() if user_source != source and not _is_used_elsewhere(user)
+        ]:
+            del _loaded[user]
+        owner = next((user for user in (thread, *_loaded) if user in _loaded and not _is_used_elsewhere(user)), None)
         if owner is not None:
             _loaded[thread] = _loaded.pop(owner)
             return _loaded[thread][1]
@@ -273,14 +275,14 @@ def open_embedder(model: str) -> Embedder:
     return embedder
 
 
-def _is_anothers(thread: threading.Thread) -> bool:
+def _is_used_elsewhere(thread: threading.Thread) -> bool:
     return thread is not threading.current_thread() and thread.is_alive()
 
 
 def _open(model: str) -> Embedder:
     if not model:
         return _open_folder(_shipped(), ShippedModel)
-    if folder := _folder_of(model):
+    if folder := _model_folder(model):
         return _open_folder(folder, _from_files)
     if Path(model).is_absolute() or model.startswith((".", "~")) or model.count("/") != 1 or len(model) > _LONGEST_NAME:
         name = model if len(model) <= _LONGEST_NAME else f"{model[:60]}… ({len(model):,} letters)"
@@ -294,7 +296,7 @@ def _open(model: str) -> Embedder:
 _LONGEST_NAME = 200  # of a model on a hub; its folder in the hub's cache has a few letters more
 
 
-def _folder_of(model: str) -> Path | None:
+def _model_folder(model: str) -> Path | None:
     """Return the folder that a model names, None if there is none."""
     try:
         folder = Path(model).expanduser()
@@ -336,7 +338,7 @@ def _from_files(folder: Path) -> StaticModel:
         normalize=config.get("normalize", False),
         weights=tensors.get("weights"),
         token_mapping=tensors.get("mapping"),
-        max_length=config.get("max_length", _TOKENS_UNSAID),
+        max_length=config.get("max_length", _DEFAULT_MAX_TOKENS),
     )
 
 

@@ -28,11 +28,11 @@ SUSPECT = "suspect"
 holds what was wrong where no check of SQLite finds it."""
 
 
-def mark_suspect(folder: Path, why: str = "") -> None:
-    """Have the next build look closely. `why` is what is wrong where no check of SQLite finds it."""
+def mark_suspect(folder: Path, reason: str = "") -> None:
+    """Have the next build look closely. `reason` is what is wrong where no check of SQLite finds it."""
     # Where it cannot be written, nothing could be mended either; nor is it waited for whoever reads from a pipe.
-    with contextlib.suppress(OSError), open(folder / SUSPECT, "w", encoding="utf-8", opener=_open_at_once) as file:
-        file.write(why)
+    with contextlib.suppress(OSError), open(folder / SUSPECT, "w", encoding="utf-8", opener=_open_nonblocking) as file:
+        file.write(reason)
 
 
 class DamagedFileError(IndexUnusableError):
@@ -53,14 +53,14 @@ class DerivedFile:
 
 def open_regular(path: Path) -> io.FileIO:
     """Open a file to be read, unbuffered. Raises OSError, and for a pipe, a socket or a device does so at once."""
-    file = io.FileIO(path, opener=_open_at_once)
+    file = io.FileIO(path, opener=_open_nonblocking)
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()
         raise OSError(errno.EINVAL, "it is not a regular file")
     return file
 
 
-def _open_at_once(path: str, flags: int) -> int:
+def _open_nonblocking(path: str, flags: int) -> int:
     # Of a pipe that nobody writes into, opening alone would wait for ever.
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
@@ -129,9 +129,9 @@ def remove_others(folder: Path, keep: Iterable[str]) -> None:
 
     One that is still open elsewhere may stay for now: Windows refuses, and the next build tries again.
     """
-    kept = set(keep)
+    names = set(keep)
     for path in (*folder.glob("*"), *folder.glob("*/*")):
-        if path.is_file() and path.relative_to(folder).as_posix() not in kept:
+        if path.is_file() and path.relative_to(folder).as_posix() not in names:
             with contextlib.suppress(OSError):
                 path.unlink()
 

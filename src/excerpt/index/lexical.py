@@ -120,12 +120,12 @@ class ColumnTerms(TermsReader):
         return {field for bit, field in enumerate(FIELDS) if mask >> bit & 1}
 
     def _postings(self, field: str, text: bytes) -> tuple[list[int], list[float]]:
-        found = self._columns.find(text)
-        if found is None:
+        term_slice = self._columns.find(text)
+        if term_slice is None:
             return [], []
-        of_field, tf = self._columns.unpack(found.codes)
-        wanted = of_field == FIELDS.index(field)
-        return found.docs[wanted].tolist(), tf[wanted].astype(float).tolist()
+        fields, tf = self._columns.unpack(term_slice.codes)
+        is_in_field = fields == FIELDS.index(field)
+        return term_slice.docs[is_in_field].tolist(), tf[is_in_field].astype(float).tolist()
 
 
 class ColumnLengths(W3PerDocReader):
@@ -210,7 +210,7 @@ class LexicalWriter:
     def add(self, docs: NDArray[np.void], inverted: Mapping[str, Inverted]) -> None:
         """Write one segment of new fragments.
 
-        `docs` is as returned by `placed`; its keys ascend and are above all that were added before.
+        `docs` is as returned by `document_rows`; its keys ascend and are above all that were added before.
         """
         if len(docs):
             self._segments.append(self._write(docs, inverted))
@@ -218,7 +218,7 @@ class LexicalWriter:
     def delete(self, keys: NDArray[np.int64]) -> None:
         """Mark fragments as deleted; keys that are not in the index are passed over."""
         for segment in self._segments:
-            known = self._keys_of(segment)
+            known = self._segment_keys(segment)
             for number in np.flatnonzero(np.isin(known, keys)).tolist():
                 segment.delete_document(number)
 
@@ -237,10 +237,10 @@ class LexicalWriter:
 
     def keys(self) -> NDArray[np.int64]:
         """Keys of the living fragments, ascending."""
-        living = [np.delete(self._keys_of(s), list(s.deleted_docs())) for s in self._segments]
-        return np.concatenate([np.zeros(0, np.int64), *living])
+        live_keys = [np.delete(self._segment_keys(s), list(s.deleted_docs())) for s in self._segments]
+        return np.concatenate([np.zeros(0, np.int64), *live_keys])
 
-    def _keys_of(self, segment: W3Segment) -> NDArray[np.int64]:
+    def _segment_keys(self, segment: W3Segment) -> NDArray[np.int64]:
         name = segment.segment_id()
         if name not in self._keys:
             docs = np.load(self._folder / segment.make_filename(_DOCS), allow_pickle=False)
@@ -276,7 +276,7 @@ class LexicalWriter:
     def _merged(self, segments: Sequence[W3Segment]) -> W3Segment:
         opened = [_opened(self._folder, segment, 0) for segment in segments]
         try:
-            parts = [counted.only_docs(s.columns.segment(len(s.docs)), s.rows) for s in opened]
+            parts = [counted.select_docs(s.columns.segment(len(s.docs)), s.rows) for s in opened]
         except DamagedColumnsError as error:
             raise DamagedFileError(f"The postings of a segment cannot be read: {error}.") from error
         finally:
@@ -285,7 +285,7 @@ class LexicalWriter:
         return self._write_segment(np.concatenate([s.docs[s.alive] for s in opened]), counted.chain_segments(parts))
 
 
-def placed(fragments: Sequence[FragmentPosition]) -> NDArray[np.void]:
+def document_rows(fragments: Sequence[FragmentPosition]) -> NDArray[np.void]:
     """Return what a segment stores of new fragments besides their words."""
     docs = np.zeros(len(fragments), DOCS)
     for name, values in zip(("key", "note", "line"), zip(*fragments, strict=True), strict=False):
@@ -326,18 +326,18 @@ def _read_toc(storage: FileStorage, generation: int) -> list[W3Segment]:
 
 
 def open_segments(
-    index: Path, generation: int, same: Set[str] = frozenset(), before: Sequence[OpenSegment] = ()
+    index: Path, generation: int, unchanged: Set[str] = frozenset(), before: Sequence[OpenSegment] = ()
 ) -> list[OpenSegment]:
     """Open every segment of a committed generation, in the order of rows.
 
-    Those of `before` whose files are all among the `same` are shared. The caller has checked the files. Raises
+    Those of `before` whose files are all among the `unchanged` are shared. The caller has checked the files. Raises
     DamagedFileError.
     """
     opened = {segment.name: segment for segment in before}
     segments: list[OpenSegment] = []
     for segment in _read_toc(FileStorage(str(index / FOLDER)), generation):
-        shared = opened.get(segment.segment_id()) if set(_names(segment)) <= same else None
-        segments.append(_opened(index / FOLDER, segment, sum(one.living for one in segments), shared))
+        shared = opened.get(segment.segment_id()) if set(_names(segment)) <= unchanged else None
+        segments.append(_opened(index / FOLDER, segment, sum(open_segment.living for open_segment in segments), shared))
     return segments
 
 
@@ -427,16 +427,16 @@ class LexicalReader:
     def postings(self, field: str, term: str) -> TermPostings:
         """Return the occurrences of `term` in `field`. Raises DamagedFileError."""
         entries = self.entries(term)
-        wanted = entries.fields == FIELDS.index(field)
-        return TermPostings(entries.rows[wanted], entries.tf[wanted].astype(np.float32))
+        is_in_field = entries.fields == FIELDS.index(field)
+        return TermPostings(entries.rows[is_in_field], entries.tf[is_in_field].astype(np.float32))
 
     def positions(self, field: str, term: str) -> Positions:
         """Places of `term` in each of its rows, as `postings` gives them. Raises DamagedFileError."""
-        found = self._term(term)
-        wanted = found.entries.fields == FIELDS.index(field)
+        term_data = self._term(term)
+        is_in_field = term_data.entries.fields == FIELDS.index(field)
         with self._damage_noted():
-            values = found.positions().values[np.repeat(wanted, found.entries.tf)]
-        return Positions(offsets_of(found.entries.tf[wanted]), values)
+            values = term_data.positions().values[np.repeat(is_in_field, term_data.entries.tf)]
+        return Positions(offsets_of(term_data.entries.tf[is_in_field]), values)
 
     def completions(self, prefix: str, limit: int) -> list[str]:
         """Return at most `limit` terms of any field that start with `prefix`: the shortest first, then by alphabet.
@@ -446,14 +446,14 @@ class LexicalReader:
         if self._vocabulary is not None:
             return self._vocabulary.completions(prefix, limit)
         encoded = prefix.encode("utf-8", "replace")
-        found = {term for s in self._segments for term, _ in s.columns.beginning_with(encoded)}
-        return sorted((term.decode() for term in found), key=lambda term: (len(term), term))[:limit]
+        completions = {term for s in self._segments for term, _ in s.columns.beginning_with(encoded)}
+        return sorted((term.decode() for term in completions), key=lambda term: (len(term), term))[:limit]
 
     def terms(self, field: str, prefix: str) -> list[str]:
         """Return the terms of `field` that start with `prefix`, sorted; some may be only in deleted fragments."""
-        bit, begun = 1 << FIELDS.index(field), prefix.encode("utf-8", "replace")
-        found = {term for s in self._segments for term, mask in s.columns.beginning_with(begun) if mask & bit}
-        return [term.decode() for term in sorted(found)]
+        bit, encoded = 1 << FIELDS.index(field), prefix.encode("utf-8", "replace")
+        matches = {term for s in self._segments for term, mask in s.columns.beginning_with(encoded) if mask & bit}
+        return [term.decode() for term in sorted(matches)]
 
     def lexicon(self, field: str) -> list[str]:
         """Every term of the field, sorted; all fields are read at once, then kept."""
@@ -469,8 +469,8 @@ class LexicalReader:
             if np.isin(docs["note"], notes).any():
                 with self._damage_noted():
                     whole = segment.columns.segment(len(segment.docs))
-                living = np.where(segment.alive, np.cumsum(segment.alive) - 1, -1).astype(np.int32)
-                yield docs["key"].astype(np.int64), docs["note"].astype(np.int64), counted.only_docs(whole, living)
+                live_rows = np.where(segment.alive, np.cumsum(segment.alive) - 1, -1).astype(np.int32)
+                yield docs["key"].astype(np.int64), docs["note"].astype(np.int64), counted.select_docs(whole, live_rows)
 
     def check(self) -> None:
         """Check all postings now, which also loads them into the system's cache. Raises DamagedFileError."""
@@ -501,18 +501,18 @@ class LexicalReader:
 
     def _term(self, term: str) -> Term:
         with self._lock:
-            found = self._cache.get(term)
-            if found is None:
+            term_data = self._cache.get(term)
+            if term_data is None:
                 # Once the vocabulary is read, it tells sooner than every segment whether to look at all.
                 known = self._vocabulary is None or term in self._vocabulary
                 with self._damage_noted():
-                    found = Term(self._segments if known else (), term.encode("utf-8", "replace"))
-                self._cache[term] = found
-                self._cached_bytes += found.nbytes
+                    term_data = Term(self._segments if known else (), term.encode("utf-8", "replace"))
+                self._cache[term] = term_data
+                self._cached_bytes += term_data.nbytes
                 while self._cached_bytes > _CACHE_BYTES and len(self._cache) > 1:
                     self._cached_bytes -= self._cache.popitem(last=False)[1].nbytes
             self._cache.move_to_end(term)
-            return found
+            return term_data
 
     @contextmanager
     def _damage_noted(self) -> Iterator[None]:

@@ -34,16 +34,16 @@ def tokenize_names(
     own = [value for kind, _, value in labels if kind == "alias"]
     others = dict.fromkeys((PurePosixPath(path).stem, first_heading(sections)))
     own += [name for name in others if name not in ("", title)]
-    of_own = [terms for name in own if (terms := terms_of(name, language)[0])]
+    own_terms = [terms for name in own if (terms := terms_of(name, language)[0])]
     shown = dict.fromkeys((row[2], row[5]) for row in links if row[2] and row[5])
-    given = [(target, terms) for target, text in shown if (terms := terms_of(text, language)[0])]
-    names = [*of_own, *(terms for _, terms in given)]
+    link_terms = [(target, terms) for target, text in shown if (terms := terms_of(text, language)[0])]
+    names = [*own_terms, *(terms for _, terms in link_terms)]
     return NameTerms(
-        len(of_own),
+        len(own_terms),
         np.array([len(terms) for terms in names], LENGTH_DTYPE).tobytes(),
         digests_of(term for terms in names for term in terms).astype(DIGEST_DTYPE).tobytes(),
-        digests_of(map(file_name, (path, *(target for target, _ in given)))).astype(DIGEST_DTYPE).tobytes(),
-        json.dumps([target for target, _ in given]),
+        digests_of(map(file_name, (path, *(target for target, _ in link_terms)))).astype(DIGEST_DTYPE).tobytes(),
+        json.dumps([target for target, _ in link_terms]),
     )
 
 
@@ -54,21 +54,21 @@ def first_heading(sections: Iterable[Row]) -> str:
 
 def stored(rows: ReadRows, numbers: Sequence[int]) -> dict[int, NameTerms]:
     """Return the tokenized names of notes, by their numbers in the catalog."""
-    found: dict[int, NameTerms] = {}
+    names_by_note: dict[int, NameTerms] = {}
     for at in range(0, len(numbers), AT_ONCE):
         part = numbers[at : at + AT_ONCE]
         marks = ",".join("?" * len(part))
         sql = f"SELECT note, own, lengths, terms, files, targets FROM name_terms WHERE note IN ({marks})"
-        found.update((row[0], NameTerms(*row[1:])) for row in rows(sql, *part))
-    return found
+        names_by_note.update((row[0], NameTerms(*row[1:])) for row in rows(sql, *part))
+    return names_by_note
 
 
 def rebuild_names(rows: ReadRows, numbers: Sequence[int]) -> dict[int, NameTerms]:
     """As `stored`, made of what else the catalog has of the notes."""
-    return {number: _rebuild_names_of(rows, number) for number in numbers}
+    return {number: _rebuild_note(rows, number) for number in numbers}
 
 
-def _rebuild_names_of(rows: ReadRows, number: int) -> NameTerms:
+def _rebuild_note(rows: ReadRows, number: int) -> NameTerms:
     ((path, title, language),) = rows("SELECT path, title, language FROM notes WHERE id = ?", number)
     return tokenize_names(
         *(path, title, language),
@@ -84,4 +84,4 @@ def store_names(rows: ReadRows) -> None:
     """Build the names of all notes again, because the analyzer changed or the catalog had none."""
     rows("DELETE FROM name_terms")
     for (number,) in rows("SELECT id FROM notes"):
-        rows("INSERT INTO name_terms VALUES (?, ?, ?, ?, ?, ?)", number, *_rebuild_names_of(rows, number))
+        rows("INSERT INTO name_terms VALUES (?, ?, ?, ?, ?, ?)", number, *_rebuild_note(rows, number))

@@ -60,24 +60,24 @@ def in_process_bytes() -> int:
 
 def prepare_in_process(prepare: Prepare, options: PrepareOptions, tasks: Sequence[Task]) -> Prepared:
     """`prepare` with an eye on the clock. Raises TooLongError; then nothing of it counts."""
-    at = 0
+    current = 0
 
-    def each(seconds: float) -> Iterator[Task]:
-        nonlocal at
+    def timed_tasks(seconds: float) -> Iterator[Task]:
+        nonlocal current
         for number, task in enumerate(tasks):
-            at = number
+            current = number
             if seconds:
                 signal.setitimer(signal.ITIMER_REAL, seconds)
             yield task
 
     try:
         if not _can_be_interrupted():
-            return prepare(options, each(0.0))
+            return prepare(options, timed_tasks(0.0))
         with _alarms():
-            return prepare(options, each(SECONDS))
+            return prepare(options, timed_tasks(SECONDS))
     except (_Alarm, MemoryError):
         forget_term_numbers()
-        raise TooLongError(at) from None
+        raise TooLongError(current) from None
 
 
 def _can_be_interrupted() -> bool:
@@ -92,7 +92,7 @@ def _can_be_interrupted() -> bool:
 
 @contextmanager
 def _alarms() -> Iterator[None]:
-    before = signal.signal(signal.SIGALRM, _raise)
+    before = signal.signal(signal.SIGALRM, _on_alarm)
     try:
         yield
     finally:
@@ -102,7 +102,7 @@ def _alarms() -> Iterator[None]:
             signal.signal(signal.SIGALRM, before)
 
 
-def _raise(_signal: int, frame: FrameType | None) -> None:
+def _on_alarm(_signal: int, frame: FrameType | None) -> None:
     if _is_importing(frame):
         signal.setitimer(signal.ITIMER_REAL, _IMPORT_SECONDS)
     else:
@@ -125,18 +125,18 @@ def _is_importing(frame: FrameType | None) -> bool:
 # file; the build commits meanwhile.
 
 # Hand-overs in work or done and waiting: the workers have enough to go on with while a batch is committed.
-_AHEAD = 32
-_LOOK_SECONDS = 0.1
+_MAX_AHEAD = 32
+_POLL_SECONDS = 0.1
 # A worker on a busy machine is there after a few seconds; one that never is, or dies again and again before it has
 # begun a file, cannot be started here.
 _START_SECONDS = 60.0
-_MAX_STILLBORN = 3
+_MAX_FAILED_STARTS = 3
 _END_SECONDS = 1.0
 _TOO_LONG = -getattr(signal, "SIGXCPU", 0x7FFF)
 _UNKNOWN = "The process that read it ended; it may need more memory than is available."
 
 
-Held = Callable[[], bool]
+IsPaused = Callable[[], bool]
 """Returns whether nothing new may begin for now."""
 
 
@@ -148,7 +148,7 @@ class Worker:
         self.connection: Connection[Any, Any] = ours
         try:
             with theirs:
-                self._process = _started(theirs.fileno())
+                self._process = _start_process(theirs.fileno())
         except OSError:
             ours.close()
             raise
@@ -164,12 +164,12 @@ class Worker:
         return self._process.pid
 
     @property
-    def lives(self) -> bool:
+    def is_alive(self) -> bool:
         return not self.connection.closed
 
     @property
-    def idle(self) -> bool:
-        return self.lives and self.run is None
+    def is_idle(self) -> bool:
+        return self.is_alive and self.run is None
 
     def take(self, run: Run, piece: range) -> None:
         """Start a piece of a run. If the worker dies of it, its connection shows that."""
@@ -190,7 +190,7 @@ class Worker:
 
 # Not by multiprocessing: it starts its processes, and one that tracks their resources, with the working directory on
 # the import path, and has them import the module that this one was started with, which may be a user's script.
-def _started(handle: int) -> subprocess.Popen[bytes]:
+def _start_process(handle: int) -> subprocess.Popen[bytes]:
     """Start a worker that inherits the handle of its connection. Raises OSError."""
     inherited: dict[str, Any]
     if sys.platform == "win32":
@@ -217,23 +217,23 @@ class Run:
         tasks: Sequence[Task],
         pieces: Sequence[range],
         limits: Limits,
-        members: Callable[[int], Sequence[Worker]],
+        workers: Callable[[int], Sequence[Worker]],
         *,
-        held: Held,
+        is_paused: IsPaused,
     ) -> None:
         self.options = options
         self.tasks = tasks
         self._limits = limits
-        self._members = members
-        self._held = held
+        self._workers = workers
+        self._is_paused = is_paused
         self._pending = deque(pieces)
-        self._done: dict[int, tuple[int, Prepared]] = {}
-        self._doubtful: set[int] = set()
-        self._stillborn = 0
-        self._at_hand = ""
+        self._results: dict[int, tuple[int, Prepared]] = {}
+        self._suspect_files: set[int] = set()
+        self._failed_starts = 0
+        self._current_path = ""
         self._changed = threading.Condition()
         self._error: Exception | None = None
-        self._ended = False
+        self._is_ended = False
         self._thread = threading.Thread(target=self._feed, name="workers", daemon=True)
         if pieces:
             self._thread.start()
@@ -250,21 +250,21 @@ class Run:
         """Yield the results of a piece's files, in order."""
         at = piece.start
         while at < piece.stop:
-            tick(self._at_hand or self.tasks[at].path)
+            tick(self._current_path or self.tasks[at].path)
             with self._changed:
-                if at not in self._done:
-                    self._changed.wait(_LOOK_SECONDS)
+                if at not in self._results:
+                    self._changed.wait(_POLL_SECONDS)
                 if self._error is not None:
                     raise self._error
-                found = self._done.pop(at, None)
+                result = self._results.pop(at, None)
                 self._changed.notify_all()
-            if found is not None:
-                at, prepared = found
+            if result is not None:
+                at, prepared = result
                 yield prepared
 
     def end(self) -> None:
         """Stop. What members have in work for this run goes nowhere."""
-        self._ended = True
+        self._is_ended = True
         if self._thread.is_alive():
             self._thread.join()
 
@@ -275,7 +275,7 @@ class Run:
             # The members inherit this: Ctrl+C is for the build alone, also before a member could say so itself.
             signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
         try:
-            while not self._ended:
+            while not self._is_ended:
                 busy = self._dispatch()
                 self._listen(busy)
                 self._end_overdue(busy)
@@ -287,17 +287,17 @@ class Run:
     def _dispatch(self) -> Sequence[Worker]:
         """Give the idle something to do, and return those that are not. Raises IndexUnusableError."""
         with self._changed:
-            wanted = len(self._pending)
+            pending_count = len(self._pending)
         try:
-            members = self._members(wanted)
+            workers = self._workers(pending_count)
         except OSError as error:
             raise _unstartable(str(error.strerror or error)) from error
-        ahead = sum(member.run is self for member in members)
-        for member in members:
-            if member.idle and (piece := self._next(ahead)):
-                member.take(self, piece)
+        ahead = sum(worker.run is self for worker in workers)
+        for worker in workers:
+            if worker.is_idle and (piece := self._next(ahead)):
+                worker.take(self, piece)
                 ahead += 1
-        return [member for member in members if member.run is not None]
+        return [worker for worker in workers if worker.run is not None]
 
     def _next(self, ahead: int) -> range:
         """Return the next piece to hand over when `ahead` are in work; an empty one if that must wait."""
@@ -305,81 +305,81 @@ class Run:
             return self._pending.popleft() if self._may_start(ahead) else range(0)
 
     def _may_start(self, ahead: int) -> bool:
-        if self._held() or not self._pending:
+        if self._is_paused() or not self._pending:
             return False
         # What is waited for is always handed over, however much is done behind it.
-        return ahead + len(self._done) < _AHEAD or self._pending[0].start < min(self._done)
+        return ahead + len(self._results) < _MAX_AHEAD or self._pending[0].start < min(self._results)
 
     def _listen(self, busy: Sequence[Worker]) -> None:
         if not busy:
             with self._changed:
                 if not self._may_start(0):
-                    self._changed.wait(_LOOK_SECONDS)
+                    self._changed.wait(_POLL_SECONDS)
             return
-        by_connection = {member.connection: member for member in busy}
-        for ready in wait(list(by_connection), _LOOK_SECONDS):
-            member = by_connection[ready]  # type: ignore[index]
+        by_connection = {worker.connection: worker for worker in busy}
+        for ready in wait(list(by_connection), _POLL_SECONDS):
+            worker = by_connection[ready]  # type: ignore[index]
             try:
-                said: int | Prepared = member.connection.recv()
+                message: int | Prepared = worker.connection.recv()
             except (EOFError, OSError):
-                self._reap(member)
+                self._reap(worker)
                 continue
-            if isinstance(said, Prepared):
-                self._put(member, said)
+            if isinstance(message, Prepared):
+                self._store_result(worker, message)
             else:
-                member.number, member.since = said, time.monotonic()
-        mine = [member for member in busy if member.run is self and member.number is not None]
-        self._at_hand = ""
-        if mine:
-            eldest = min(mine, key=lambda member: member.since)
-            self._at_hand = self.tasks[eldest.piece.start + (eldest.number or 0)].path
+                worker.number, worker.since = message, time.monotonic()
+        own_workers = [worker for worker in busy if worker.run is self and worker.number is not None]
+        self._current_path = ""
+        if own_workers:
+            longest = min(own_workers, key=lambda worker: worker.since)
+            self._current_path = self.tasks[longest.piece.start + (longest.number or 0)].path
 
-    def _put(self, member: Worker, prepared: Prepared) -> None:
-        mine, member.run, self._stillborn = member.run is self, None, 0
-        if mine:
+    def _store_result(self, worker: Worker, prepared: Prepared) -> None:
+        is_own, worker.run, self._failed_starts = worker.run is self, None, 0
+        if is_own:
             with self._changed:
-                self._done[member.piece.start] = member.piece.stop, prepared
+                self._results[worker.piece.start] = worker.piece.stop, prepared
                 self._changed.notify_all()
 
     def _end_overdue(self, busy: Sequence[Worker]) -> None:
         now = time.monotonic()
-        for member in busy:
-            run = member.run
+        for worker in busy:
+            run = worker.run
             if run is None:
                 continue
-            if member.number is None:
-                if now - member.since > _START_SECONDS:
-                    self._reap(member)
+            if worker.number is None:
+                if now - worker.since > _START_SECONDS:
+                    self._reap(worker)
                 continue
-            seconds = self._limits.seconds_for(run.tasks[member.piece.start + member.number])
-            if now - member.since > seconds * self._limits.wall_time_factor:
-                self._reap(member, overdue=True)
+            seconds = self._limits.seconds_for(run.tasks[worker.piece.start + worker.number])
+            if now - worker.since > seconds * self._limits.wall_time_factor:
+                self._reap(worker, overdue=True)
 
-    def _reap(self, member: Worker, overdue: bool = False) -> None:
+    def _reap(self, worker: Worker, overdue: bool = False) -> None:
         """Handle a dead or `overdue` worker: find which file it had, and hand its other files to the rest."""
-        mine, code = member.run is self, member.end(0.0 if overdue else _END_SECONDS)
-        member.run = None
-        if not mine:
+        is_own, code = worker.run is self, worker.end(0.0 if overdue else _END_SECONDS)
+        worker.run = None
+        if not is_own:
             return
-        piece = member.piece
+        piece = worker.piece
         with self._changed:
-            if member.number is None:
-                self._stillborn += 1
-                if self._stillborn > _MAX_STILLBORN:
+            if worker.number is None:
+                self._failed_starts += 1
+                if self._failed_starts > _MAX_FAILED_STARTS:
                     raise _unstartable(f"they end with code {code}")
                 self._pending.appendleft(piece)
                 return
-            at = piece.start + member.number
+            at = piece.start + worker.number
             reason = _reason(_TOO_LONG if overdue else code, self._limits, self.tasks[at])
-            if not reason and at not in self._doubtful:
+            if not reason and at not in self._suspect_files:
                 # Whoever ended it may have meant the process and not the file: the system's memory killer, a user.
-                self._doubtful.add(at)
-                again = [range(piece.start, at), range(at, at + 1), range(at + 1, piece.stop)]
+                self._suspect_files.add(at)
+                pieces = [range(piece.start, at), range(at, at + 1), range(at + 1, piece.stop)]
             else:
-                again = [range(piece.start, at), range(at + 1, piece.stop)]
+                pieces = [range(piece.start, at), range(at + 1, piece.stop)]
                 skipped = Skipped(self.tasks[at].path, reason or _UNKNOWN)
-                self._done[at] = at + 1, Prepared(skipped=[skipped], given_up=[self.tasks[at]])
-            self._pending.extendleft(each for each in reversed(again) if each)
+                self._results[at] = at + 1, Prepared(skipped=[skipped], given_up=[self.tasks[at]])
+            self._pending.extendleft(rest for rest in reversed(pieces) if rest)
             self._changed.notify_all()
 
 
@@ -393,9 +393,9 @@ def _reason(code: int, limits: Limits, task: Task) -> str:
     return ""
 
 
-def _unstartable(why: str) -> IndexUnusableError:
+def _unstartable(reason: str) -> IndexUnusableError:
     return IndexUnusableError(
-        f"The processes that read notes cannot be started: {why}.",
+        f"The processes that read notes cannot be started: {reason}.",
         "Close other programs, or raise your limit of processes.",
     )
 
@@ -414,7 +414,7 @@ _CHUNK_BYTES = 250_000
 _CHUNK_FILES = 32
 # The first files are prepared here, while the workers start, so that something is searchable within a second or two.
 _FIRST_FILES = 64
-_HERE_FILES = 8
+_IN_PROCESS_FILES = 8
 _MAX_WORKERS = 8
 
 Tick = Callable[[str], None]
@@ -431,18 +431,18 @@ class Workers:
 
     def __init__(
         self,
-        most: int = _MAX_WORKERS,
+        max_workers: int = _MAX_WORKERS,
         limits: Limits = Limits(),  # noqa: B008
         prepare: Prepare = prepare,
-        held: Held = lambda: False,
+        is_paused: IsPaused = lambda: False,
     ) -> None:
-        """Create the pool; while `held` returns True, nothing new begins."""
-        self._most = min(os.cpu_count() or 1, most)
+        """Create the pool; while `is_paused` returns True, nothing new begins."""
+        self._max_workers = min(os.cpu_count() or 1, max_workers)
         self._limits = limits
         self._prepare = prepare
-        self._held = held
-        self._members: list[Worker] = []
-        self._risky: set[str] = set()
+        self._is_paused = is_paused
+        self._workers: list[Worker] = []
+        self._risky_paths: set[str] = set()
 
     def __enter__(self) -> Self:
         return self
@@ -454,14 +454,14 @@ class Workers:
 
     def close(self) -> None:
         """End the processes, whatever they are at."""
-        for member in self._members:
-            member.end()
-        self._members.clear()
+        for worker in self._workers:
+            worker.end()
+        self._workers.clear()
 
     @property
     def processes(self) -> list[int]:
         """The ids of the processes that there are."""
-        return [member.id for member in self._members]
+        return [worker.id for worker in self._workers]
 
     def prepare(self, options: PrepareOptions, tasks: Sequence[Task], tick: Tick) -> Generator[Prepared, None, None]:
         """Yield the results for the files, several at a time, in the order of `tasks`.
@@ -470,42 +470,47 @@ class Workers:
         """
         pieces = list(self._pieces(tasks))
         run = Run(
-            options, tasks, [piece for piece, here in pieces if not here], self._limits, self._more, held=self._held
+            options,
+            tasks,
+            [piece for piece, in_process in pieces if not in_process],
+            self._limits,
+            self._get_workers,
+            is_paused=self._is_paused,
         )
         try:
-            for piece, here in pieces:
-                done = self._in_process(options, tasks, piece, run, tick) if here else run.results(piece, tick)
+            for piece, in_process in pieces:
+                done = self._in_process(options, tasks, piece, run, tick) if in_process else run.results(piece, tick)
                 for prepared in done:
-                    self._risky.update(task.path for task in prepared.given_up)
+                    self._risky_paths.update(task.path for task in prepared.given_up)
                     yield prepared
         finally:
             run.end()
 
-    def _more(self, wanted: int) -> list[Worker]:
-        """Return the workers, at least `wanted` if allowed. Called from the thread of a run."""
-        self._members = [member for member in self._members if member.lives]
-        while len(self._members) < min(wanted, self._most):
-            self._members.append(Worker(self._prepare, self._limits))
-        return self._members
+    def _get_workers(self, count: int) -> list[Worker]:
+        """Return the workers, at least `count` if allowed. Called from the thread of a run."""
+        self._workers = [worker for worker in self._workers if worker.is_alive]
+        while len(self._workers) < min(count, self._max_workers):
+            self._workers.append(Worker(self._prepare, self._limits))
+        return self._workers
 
     def _pieces(self, tasks: Sequence[Task]) -> Iterator[tuple[range, bool]]:
         """Which tasks are prepared together, and whether here."""
-        worth = _SPARE_FROM_BYTES if self._members else _WORKERS_FROM_BYTES
-        first = _FIRST_FILES if sum(task.size for task in tasks) >= worth else len(tasks)
+        threshold = _SPARE_FROM_BYTES if self._workers else _WORKERS_FROM_BYTES
+        first = _FIRST_FILES if sum(task.size for task in tasks) >= threshold else len(tasks)
         small = in_process_bytes()
         begin = size = 0
-        was_here = False
+        was_in_process = False
         for at, task in enumerate(tasks):
-            here = at < first and task.size <= small and not task.kind and task.path not in self._risky
+            in_process = at < first and task.size <= small and not task.kind and task.path not in self._risky_paths
             if at > begin:
-                full = size >= _CHUNK_BYTES or at - begin >= (_HERE_FILES if was_here else _CHUNK_FILES)
-                if full or here != was_here:
-                    yield range(begin, at), was_here
+                full = size >= _CHUNK_BYTES or at - begin >= (_IN_PROCESS_FILES if was_in_process else _CHUNK_FILES)
+                if full or in_process != was_in_process:
+                    yield range(begin, at), was_in_process
                     begin, size = at, 0
             size += task.size
-            was_here = here
+            was_in_process = in_process
         if tasks:
-            yield range(begin, len(tasks)), was_here
+            yield range(begin, len(tasks)), was_in_process
 
     def _in_process(
         self, options: PrepareOptions, tasks: Sequence[Task], piece: range, run: Run, tick: Tick
@@ -521,8 +526,8 @@ class Workers:
                 yield prepared
                 return
             yield from self._in_process(options, tasks, range(piece.start, at), run, tick)
-            self._risky.add(tasks[at].path)
-            alone = range(at, at + 1)
-            run.add(alone)
-            yield from run.results(alone, tick)
+            self._risky_paths.add(tasks[at].path)
+            single = range(at, at + 1)
+            run.add(single)
+            yield from run.results(single, tick)
             piece = range(at + 1, piece.stop)

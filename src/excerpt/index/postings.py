@@ -69,30 +69,30 @@ class Segment:
     doc_count: int
 
 
-def invert(found: Occurrences, names: Sequence[bytes]) -> Inverted:
+def invert(occurrences: Occurrences, names: Sequence[bytes]) -> Inverted:
     """Count the terms of documents. `names` are those of all numbers that terms may have."""
     used = np.zeros(len(names), np.bool_)
-    used[found.terms] = True
+    used[occurrences.terms] = True
     numbers = np.flatnonzero(used)
     terms = [names[number] for number in numbers.tolist()]
     by_name = sorted(range(len(terms)), key=terms.__getitem__)
     ranks = np.zeros(len(names), np.int64)
     ranks[numbers[by_name]] = np.arange(len(terms))
     # One sort of whole numbers, in which the last bits say where each came from, is far quicker than argsort.
-    count = max(found.doc_count, 1)
-    bits = len(found.terms).bit_length()
-    place = (ranks[found.terms] * count + found.docs) << bits | np.arange(len(found.terms))
-    place.sort()
-    order = place & ((1 << bits) - 1)
-    place >>= bits
-    first = np.flatnonzero(np.diff(place, prepend=-1))
+    count = max(occurrences.doc_count, 1)
+    bits = len(occurrences.terms).bit_length()
+    entries = (ranks[occurrences.terms] * count + occurrences.docs) << bits | np.arange(len(occurrences.terms))
+    entries.sort()
+    order = entries & ((1 << bits) - 1)
+    entries >>= bits
+    first = np.flatnonzero(np.diff(entries, prepend=-1))
     return Inverted(
         terms=[terms[number] for number in by_name],
-        starts=_starts(place[first] // count, len(terms)),
-        docs=(place[first] % count).astype(np.int32),
-        tf=np.diff(first, append=len(place)).astype(np.int32),
-        positions=found.positions[order],
-        lengths=np.bincount(found.docs, minlength=found.doc_count).astype(np.int32),
+        starts=_starts(entries[first] // count, len(terms)),
+        docs=(entries[first] % count).astype(np.int32),
+        tf=np.diff(first, append=len(entries)).astype(np.int32),
+        positions=occurrences.positions[order],
+        lengths=np.bincount(occurrences.docs, minlength=occurrences.doc_count).astype(np.int32),
     )
 
 
@@ -135,7 +135,7 @@ def fuse(parts: Sequence[Inverted]) -> Segment:
     )
 
 
-def only_docs(segment: Segment, new_numbers: Ints) -> Segment:
+def select_docs(segment: Segment, new_numbers: Ints) -> Segment:
     """Return the live documents, renumbered; `new_numbers` holds -1 for deleted ones.
 
     Terms that lose their last posting are removed.
@@ -145,11 +145,11 @@ def only_docs(segment: Segment, new_numbers: Ints) -> Segment:
     doc_count = int(np.count_nonzero(new_numbers >= 0))
     if alive.all():
         return Segment(segment.terms, segment.starts, docs, segment.fields, segment.tf, segment.positions, doc_count)
-    kept_before = np.concatenate([np.zeros(1, np.int64), np.cumsum(alive, dtype=np.int64)])
-    starts = kept_before[segment.starts]
+    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(alive, dtype=np.int64)])
+    starts = offsets[segment.starts]
     left = np.diff(starts) > 0
     return Segment(
-        terms=[term for term, stays in zip(segment.terms, left.tolist(), strict=True) if stays],
+        terms=[term for term, has_postings in zip(segment.terms, left.tolist(), strict=True) if has_postings],
         starts=np.concatenate([starts[:-1][left], starts[-1:]]),
         docs=docs[alive],
         fields=segment.fields[alive],
@@ -228,12 +228,12 @@ class DamagedColumnsError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Slice:
-    """One term's postings in one segment, by document and then field; `first_place` is where its positions begin."""
+class TermSlice:
+    """One term's postings in one segment, by document and then field; `first_position` is where its positions begin."""
 
     docs: NDArray[np.unsignedinteger[Any]]
     codes: NDArray[np.unsignedinteger[Any]]
-    first_place: int
+    first_position: int
 
 
 def pack(segment: Segment) -> tuple[bytes, bytes]:
@@ -245,7 +245,7 @@ def pack(segment: Segment) -> tuple[bytes, bytes]:
     postings = b"".join(
         _padded(values.astype(_DTYPES[width]).tobytes()) for values, width in zip(columns, widths, strict=True)
     )
-    places = np.concatenate([np.zeros(1, np.int64), np.cumsum(segment.tf, dtype=np.int64)])[segment.starts]
+    first_positions = np.concatenate([np.zeros(1, np.int64), np.cumsum(segment.tf, dtype=np.int64)])[segment.starts]
     blocks = [b"\n".join(segment.terms[at : at + _BLOCK]) + b"\n" for at in range(0, len(segment.terms), _BLOCK)]
     fences, words = b"\n".join(segment.terms[::_BLOCK]), b"".join(blocks)
     block_starts = np.cumsum([0, *map(len, blocks)], dtype=np.int64)
@@ -253,7 +253,7 @@ def pack(segment: Segment) -> tuple[bytes, bytes]:
     counts = (len(segment.terms), len(segment.docs), len(segment.positions), len(fences), len(words))
     directory = (
         segment.starts.astype("<u4").tobytes(),
-        places.astype("<u4").tobytes(),
+        first_positions.astype("<u4").tobytes(),
         block_starts.astype("<u4").tobytes(),
         checksums.astype("<u4").tobytes(),
         _masks(segment).tobytes(),
@@ -286,25 +286,27 @@ class Columns:
         with open_regular(directory) as file:
             data = file.readall()
         try:
-            magic, terms, entries, places, fences, words, *widths = _HEAD.unpack_from(data)
+            magic, terms, entries, position_count, fences, words, *widths = _HEAD.unpack_from(data)
         except struct.error as error:
             raise DamagedColumnsError("directory") from error
         blocks = -(-terms // _BLOCK)
-        begins = np.cumsum([0, *(-(-n * w // 8) * 8 for n, w in zip((entries, entries, places), widths, strict=True))])
+        begins = np.cumsum(
+            [0, *(-(-n * w // 8) * 8 for n, w in zip((entries, entries, position_count), widths, strict=True))]
+        )
         pages = -(-int(begins[-1]) // PAGE)
         sizes = (4 * (terms + 1), 4 * (terms + 1), 4 * (blocks + 1), 4 * pages, terms, fences, words)
         if magic != _MAGIC or len(data) != _HEAD.size + sum(sizes):
             raise DamagedColumnsError("directory")
         at = np.cumsum([_HEAD.size, *sizes]).tolist()
         self._starts = np.frombuffer(data, "<u4", terms + 1, at[0])
-        self._places = np.frombuffer(data, "<u4", terms + 1, at[1])
+        self._first_positions = np.frombuffer(data, "<u4", terms + 1, at[1])
         self._blocks = np.frombuffer(data, "<u4", blocks + 1, at[2])
         self._checksums = np.frombuffer(data, "<u4", pages, at[3])
         self.masks = np.frombuffer(data, np.uint8, terms, at[4])
         self._fences = data[at[5] : at[6]].split(b"\n") if terms else []
         self._directory, self._words_at = data, at[6]
         self._shift = 8 * widths[1] - _FIELD_BITS
-        self._widths, self._begins, self._counts = widths, begins.tolist(), (entries, entries, places)
+        self._widths, self._begins, self._counts = widths, begins.tolist(), (entries, entries, position_count)
         self._unchecked = bytearray(b"\1" * pages)
         self._file = RandomAccessFile(postings)
         if self._file.size != begins[-1]:
@@ -324,12 +326,12 @@ class Columns:
         if block < 0:
             return None
         try:
-            within = self._block(block).index(term)
+            index = self._block(block).index(term)
         except ValueError:
             return None
         # Behind the last term of a block stands an empty one, which is no term of it.
-        number = block * _BLOCK + within
-        return number if within < _BLOCK and number < len(self.masks) else None
+        number = block * _BLOCK + index
+        return number if index < _BLOCK and number < len(self.masks) else None
 
     def beginning_with(self, prefix: bytes) -> Iterator[tuple[bytes, int]]:
         """Terms that start with `prefix`, ascending, each with its fields' bits."""
@@ -351,13 +353,13 @@ class Columns:
         number = self.number(term)
         return 0 if number is None else int(self._starts[number + 1]) - int(self._starts[number])
 
-    def find(self, term: bytes) -> Slice | None:
+    def find(self, term: bytes) -> TermSlice | None:
         """Return the postings of `term`, None if it is not there."""
         number = self.number(term)
         if number is None:
             return None
         first, last = int(self._starts[number]), int(self._starts[number + 1])
-        return Slice(self._values(0, first, last), self._values(1, first, last), int(self._places[number]))
+        return TermSlice(self._values(0, first, last), self._values(1, first, last), int(self._first_positions[number]))
 
     def unpack(self, codes: NDArray[np.unsignedinteger[Any]]) -> tuple[NDArray[np.uint8], Ints]:
         """Field and count of each code."""
@@ -462,7 +464,7 @@ class FieldCollector:
     def __init__(self) -> None:
         self._numbers = term_numbers()
         self._texts: list[array[int]] = []
-        self._of_notes: dict[str, list[_Terms]] = {field: [] for field in FIELDS if field != "text"}
+        self._note_fields: dict[str, list[_Terms]] = {field: [] for field in FIELDS if field != "text"}
 
     def add_note(
         self,
@@ -476,34 +478,34 @@ class FieldCollector:
         fragments: Iterable[tuple[Sequence[str], str]],
     ) -> None:
         """Add a note's fragments, given as (heading path, text)."""
-        place = PurePosixPath(path)
-        names = [*aliases, place.stem] if place.stem != title else aliases
-        values = [value for found in properties.values() for value in found]
-        of_note = {
-            "title": self._spaced((title,), language),
-            "alias": self._spaced(names, language),
-            "tags": self._spaced(tags, language),
-            "properties": self._spaced([*values, *place.parts[:-1]], language),
+        note_path = PurePosixPath(path)
+        names = [*aliases, note_path.stem] if note_path.stem != title else aliases
+        values = [value for property_values in properties.values() for value in property_values]
+        field_terms = {
+            "title": self._tokenize_spaced((title,), language),
+            "alias": self._tokenize_spaced(names, language),
+            "tags": self._tokenize_spaced(tags, language),
+            "properties": self._tokenize_spaced([*values, *note_path.parts[:-1]], language),
         }
         headings: dict[tuple[str, ...], _Terms] = {}
         for heading_path, text in fragments:
             above, own = tuple(heading_path[:-1]), tuple(heading_path[-1:])
             for part in (above, own):
                 if part not in headings:
-                    headings[part] = self._spaced(part, language)
+                    headings[part] = self._tokenize_spaced(part, language)
             self._texts.append(self._numbers.codes(text, language))
-            self._of_notes["above"].append(headings[above])
-            self._of_notes["heading"].append(headings[own])
-            for field, found in of_note.items():
-                self._of_notes[field].append(found)
-            of_note["properties"] = _NOTHING
+            self._note_fields["above"].append(headings[above])
+            self._note_fields["heading"].append(headings[own])
+            for field, property_values in field_terms.items():
+                self._note_fields[field].append(property_values)
+            field_terms["properties"] = _NOTHING
 
     def inverted(self) -> dict[str, Inverted]:
-        found = {field: _occurrences(documents) for field, documents in self._of_notes.items()}
-        found["text"] = self._numbers.occurrences(self._texts)
-        return {field: invert(found[field], self._numbers.lexicon.names) for field in FIELDS}
+        occurrences = {field: _occurrences(documents) for field, documents in self._note_fields.items()}
+        occurrences["text"] = self._numbers.occurrences(self._texts)
+        return {field: invert(occurrences[field], self._numbers.lexicon.names) for field in FIELDS}
 
-    def _spaced(self, parts: Sequence[str], language: str) -> _Terms:
+    def _tokenize_spaced(self, parts: Sequence[str], language: str) -> _Terms:
         """Return the terms of several texts, each `_GAP` positions after the previous one."""
         known = self._numbers.short.get((language, *parts))
         if known is None:
@@ -514,10 +516,10 @@ class FieldCollector:
         terms: list[int] = []
         positions: list[int] = []
         for part in parts:
-            found, places = self._numbers.terms_of(part, language)
+            part_terms, part_positions = self._numbers.terms_of(part, language)
             base = positions[-1] + _GAP if positions else 0
-            terms += found
-            positions += [base + place for place in places]
+            terms += part_terms
+            positions += [base + place for place in part_positions]
         return (np.array(terms, np.int32), np.array(positions, np.int32)) if terms else _NOTHING
 
 

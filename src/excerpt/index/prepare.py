@@ -80,7 +80,7 @@ class Prepared:
 
     notes: list[NoteRows] = field(default_factory=list)
     inverted: dict[str, Inverted] = field(default_factory=dict)
-    same: list[Task] = field(default_factory=list)
+    unchanged: list[Task] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
     given_up: list[Task] = field(default_factory=list)
 
@@ -112,7 +112,7 @@ def _prepare(options: PrepareOptions, tasks: Iterable[Task]) -> Prepared:
             if task.kind:
                 done.given_up.append(task)
         else:
-            (done.same.append(task) if rows is None else done.notes.append(rows))
+            (done.unchanged.append(task) if rows is None else done.notes.append(rows))
     done.inverted.update(collector.inverted())
     return done
 
@@ -129,7 +129,7 @@ def _prepare_note(options: PrepareOptions, task: Task, collector: FieldCollector
         return None
     ocr = bounds.ocr if task.images else Ocr.OFF
     note = reader_for(task.path, settings).read(data, task.path, ReadOptions(settings.language, bounds.max_pages, ocr))
-    rows, fragments = rows_of(options, note, task, digest)
+    rows, fragments = note_rows(options, note, task, digest)
     # Last, so that a note that fails half-way leaves no words behind.
     collector.add_note(
         *(note.path, note.title, note.language),
@@ -141,7 +141,7 @@ def _prepare_note(options: PrepareOptions, task: Task, collector: FieldCollector
     return rows
 
 
-def rows_of(options: PrepareOptions, note: Note, task: Task, digest: str) -> tuple[NoteRows, tuple[Fragment, ...]]:
+def note_rows(options: PrepareOptions, note: Note, task: Task, digest: str) -> tuple[NoteRows, tuple[Fragment, ...]]:
     """Return a note as rows, and its fragments; `digest` is that of its file's content."""
     tokenizer = open_tokenizer(options.tokenizer)
     fragments = fragments_of(note, tokenizer.count)

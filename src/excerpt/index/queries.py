@@ -10,8 +10,8 @@ from excerpt.corpus.queries import TARGET_SEPARATOR, NoteRow
 from excerpt.index import names, renames
 from excerpt.index.catalog import (
     AT_ONCE,
+    FRAGMENT_JOIN,
     FRAGMENT_SEALED,
-    FRAGMENTS_JOINED,
     DamagedRowError,
     checked_notes,
     checksum,
@@ -21,7 +21,7 @@ from excerpt.index.catalog import (
 from excerpt.model import Fragment, Part, Section
 from excerpt.text.fragments import digest_of_text
 
-_FRAGMENT = f"SELECT {FRAGMENT_SEALED}, f.crc, f.text FROM {FRAGMENTS_JOINED}"
+_FRAGMENT = f"SELECT {FRAGMENT_SEALED}, f.crc, f.text FROM {FRAGMENT_JOIN}"
 _PARTS = (
     f"SELECT w.place, {FRAGMENT_SEALED}, f.crc FROM wanted w CROSS JOIN notes n ON n.path = w.path"
     " CROSS JOIN fragments f ON f.note = n.id AND f.ordinal BETWEEN w.first AND w.last"
@@ -54,37 +54,37 @@ class CatalogQueries:
     # --- notes and fragments ------------------------------------------------------------------------------------------
 
     def fragments(self, keys: Sequence[int]) -> list[Fragment]:
-        found = self._in_batches(keys, lambda marks: f"{_FRAGMENT} WHERE f.key IN ({marks})")
-        return [_checked_fragment(row) for row in found]
+        fragment_rows = self._in_batches(keys, lambda marks: f"{_FRAGMENT} WHERE f.key IN ({marks})")
+        return [_checked_fragment(row) for row in fragment_rows]
 
     def fragments_with_id(self, fragment_id: str) -> list[Fragment]:
-        found = self._rows(f"{_FRAGMENT} WHERE f.id = ? ORDER BY f.key", fragment_id)
-        return [_checked_fragment(row) for row in found]
+        fragment_rows = self._rows(f"{_FRAGMENT} WHERE f.id = ? ORDER BY f.key", fragment_id)
+        return [_checked_fragment(row) for row in fragment_rows]
 
     def note_fragments(self, path: str, first: int, last: int | None) -> list[Fragment]:
         sql = f"{_FRAGMENT} WHERE n.path = ? AND f.ordinal BETWEEN ? AND ? ORDER BY f.ordinal"
         rows = self._rows(sql, path, first, _NO_END if last is None else last)
-        found = [_checked_fragment(row) for row in rows]
-        _check_ordinals([one.ordinal for one in found])
-        return found
+        fragments = [_checked_fragment(row) for row in rows]
+        _check_ordinals([fragment.ordinal for fragment in fragments])
+        return fragments
 
     def parts(self, ranges: Sequence[tuple[str, int, int | None]]) -> list[list[Part]]:
-        found: list[list[Part]] = [[] for _ in ranges]
+        parts_by_range: list[list[Part]] = [[] for _ in ranges]
         for at in range(0, len(ranges), AT_ONCE):
-            asked = ranges[at : at + AT_ONCE]
+            batch = ranges[at : at + AT_ONCE]
             values = [
                 value
-                for place, (path, first, last) in enumerate(asked, at)
-                for value in (place, path, first, _NO_END if last is None else last)
+                for number, (path, first, last) in enumerate(batch, at)
+                for value in (number, path, first, _NO_END if last is None else last)
             ]
-            wanted = ",".join(["(?,?,?,?)"] * len(asked))
-            for place, *row in self._rows(
-                f"WITH wanted(place, path, first, last) AS (VALUES {wanted}) {_PARTS}", *values
+            placeholders = ",".join(["(?,?,?,?)"] * len(batch))
+            for number, *row in self._rows(
+                f"WITH wanted(place, path, first, last) AS (VALUES {placeholders}) {_PARTS}", *values
             ):
-                found[place].append(_checked_part(row))
-        for parts in found:
-            _check_ordinals([one.ordinal for one in parts])
-        return found
+                parts_by_range[number].append(_checked_part(row))
+        for parts in parts_by_range:
+            _check_ordinals([part.ordinal for part in parts])
+        return parts_by_range
 
     def sections(self, path: str) -> list[Section]:
         note = self.note(path)
@@ -99,12 +99,14 @@ class CatalogQueries:
 
     def note(self, path: str) -> NoteRow | None:
         checked_notes(self._rows, "path = ?", path)
-        found = self._rows("SELECT id, title, language, size, mtime_ns, tokens, kind FROM notes WHERE path = ?", path)
-        return NoteRow(*found[0]) if found else None
+        note_rows = self._rows(
+            "SELECT id, title, language, size, mtime_ns, tokens, kind FROM notes WHERE path = ?", path
+        )
+        return NoteRow(*note_rows[0]) if note_rows else None
 
     def note_text(self, path: str) -> str | None:
-        found = self._rows("SELECT text FROM notes JOIN note_texts ON note = notes.id WHERE path = ?", path)
-        return text_from_row(found[0][0]) if found else None
+        text_rows = self._rows("SELECT text FROM notes JOIN note_texts ON note = notes.id WHERE path = ?", path)
+        return text_from_row(text_rows[0][0]) if text_rows else None
 
     def note_paths(self) -> list[str]:
         return [path for (path,) in self._rows("SELECT path FROM notes ORDER BY path")]
@@ -132,28 +134,28 @@ class CatalogQueries:
         terms = list(conditions)
         if keys is not None:
             terms.append(f"key IN ({','.join(map(str, keys)) or 'NULL'})")
-        found = self._rows(f"SELECT key, text FROM fragments WHERE {' AND '.join(terms)}", *values)
-        return [(key, text) for key, text in found]
+        text_rows = self._rows(f"SELECT key, text FROM fragments WHERE {' AND '.join(terms)}", *values)
+        return [(key, text) for key, text in text_rows]
 
     # --- facets -------------------------------------------------------------------------------------------------------
 
     def modified(self, notes: Sequence[int] | None = None) -> list[tuple[int, int]]:
         if notes is None:
-            found = self._rows("SELECT id, mtime_ns FROM notes")
+            time_rows = self._rows("SELECT id, mtime_ns FROM notes")
         else:
-            found = self._in_batches(notes, lambda marks: f"SELECT id, mtime_ns FROM notes WHERE id IN ({marks})")
-        return [(note, changed) for note, changed in found]
+            time_rows = self._in_batches(notes, lambda marks: f"SELECT id, mtime_ns FROM notes WHERE id IN ({marks})")
+        return [(note, mtime_ns) for note, mtime_ns in time_rows]
 
     def kinds(self) -> list[tuple[int, str]]:
         return [(note, kind) for note, kind in self._rows("SELECT id, kind FROM notes")]
 
-    def places(self) -> list[tuple[int, str]]:
+    def fragment_places(self) -> list[tuple[int, str]]:
         self._rows.check("sections")
-        found = self._rows(
+        place_rows = self._rows(
             "SELECT f.key, s.place FROM sections s JOIN fragments f ON f.note = s.note AND f.section = s.ordinal"
             " WHERE s.place <> ''"
         )
-        return [(key, place) for key, place in found]
+        return [(key, place) for key, place in place_rows]
 
     def names(self) -> list[tuple[str, int]]:
         self._rows.check("names")
@@ -162,10 +164,10 @@ class CatalogQueries:
     def link_targets(self, notes: Sequence[int] | None = None) -> list[tuple[int, str]]:
         if notes is None:
             self._rows.check("links")
-            found = self._rows(f"{_TARGETS} GROUP BY note")
+            target_rows = self._rows(f"{_TARGETS} GROUP BY note")
         else:
-            found = self._in_batches(notes, lambda marks: f"{_TARGETS} AND note IN ({marks}) GROUP BY note")
-        return [(note, targets) for note, targets in found]
+            target_rows = self._in_batches(notes, lambda marks: f"{_TARGETS} AND note IN ({marks}) GROUP BY note")
+        return [(note, targets) for note, targets in target_rows]
 
     def links(self, notes: Sequence[int]) -> list[tuple[int, int, str, str | None]]:
         self._rows.check("links", notes)
@@ -179,8 +181,8 @@ class CatalogQueries:
 
     def aliases_and_tags(self, note: int) -> list[tuple[str, str]]:
         self._rows.check("labels", [note])
-        found = self._rows("SELECT kind, value FROM labels WHERE note = ? ORDER BY rowid", note)
-        return [(kind, value) for kind, value in found]
+        label_rows = self._rows("SELECT kind, value FROM labels WHERE note = ? ORDER BY rowid", note)
+        return [(kind, value) for kind, value in label_rows]
 
     def tags(self) -> list[tuple[str, int]]:
         self._rows.check("labels")
@@ -188,8 +190,8 @@ class CatalogQueries:
 
     def properties(self) -> list[tuple[str, str, int]]:
         self._rows.check("labels")
-        found = self._rows("SELECT name, value, note FROM labels WHERE kind = 'property'")
-        return [(name, value, note) for name, value, note in found]
+        label_rows = self._rows("SELECT name, value, note FROM labels WHERE kind = 'property'")
+        return [(name, value, note) for name, value, note in label_rows]
 
     def property_names(self) -> list[str]:
         self._rows.check("labels")
@@ -197,8 +199,8 @@ class CatalogQueries:
 
     def property_values(self, name: str) -> list[tuple[str, int]]:
         self._rows.check("labels")
-        found = self._rows("SELECT value, note FROM labels WHERE kind = 'property' AND name = ?", name)
-        return [(value, note) for value, note in found]
+        label_rows = self._rows("SELECT value, note FROM labels WHERE kind = 'property' AND name = ?", name)
+        return [(value, note) for value, note in label_rows]
 
     def property_counts(self) -> list[tuple[str, int]]:
         self._rows.check("labels")
@@ -217,11 +219,11 @@ class CatalogQueries:
 
     def _in_batches(self, numbers: Sequence[int], sql: Callable[[str], str]) -> list[tuple[Any, ...]]:
         """Return the rows of a query on some numbers, which `sql` makes for as many placeholders."""
-        found: list[tuple[Any, ...]] = []
+        result: list[tuple[Any, ...]] = []
         for at in range(0, len(numbers), AT_ONCE):
             part = numbers[at : at + AT_ONCE]
-            found += self._rows(sql(",".join("?" * len(part))), *part)
-        return found
+            result += self._rows(sql(",".join("?" * len(part))), *part)
+        return result
 
 
 def _checked_fragment(row: Sequence[Any]) -> Fragment:
@@ -245,9 +247,9 @@ def _checked_part(row: Sequence[Any]) -> Part:
     return Part(key, fragment_id, ordinal, section, level, heading, start, end, tokens, digest)
 
 
-def _check_ordinals(found: Sequence[int]) -> None:
+def _check_ordinals(ordinals: Sequence[int]) -> None:
     """Raise unless the fragments of a note that were found are all there are between the first and the last."""
-    if found and len(found) != found[-1] - found[0] + 1:
+    if ordinals and len(ordinals) != ordinals[-1] - ordinals[0] + 1:
         raise DamagedRowError("a fragment that is lost")
 
 

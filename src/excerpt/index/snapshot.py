@@ -124,7 +124,7 @@ class Snapshot(NoteReader):
         Costs less than a millisecond.
         """
         try:
-            catalog = _open_catalog(folder, briefly=True)
+            catalog = _open_catalog(folder, is_optional=True)
         except IndexUnusableError:
             return 0
         try:
@@ -138,10 +138,10 @@ class Snapshot(NoteReader):
 
         Raises VaultError and SettingsError as a build does.
         """
-        from excerpt.index.changes import nothing_to_do
+        from excerpt.index.changes import is_index_current
 
         with _damage_noted(self._folder):
-            return nothing_to_do(self._catalog, self.lexical.keys, self._folder, vault, self._settings)
+            return is_index_current(self._catalog, self.lexical.keys, self._folder, vault, self._settings)
 
     def rows(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
         """Rows of the catalog, for what writes this generation elsewhere."""
@@ -176,8 +176,10 @@ class Snapshot(NoteReader):
         """
         model = self._settings.embedding.model
         embedder = open_embedder(model)
-        same = self._catalog.meta("model_source") == f"{model_source(model)}/{EMBEDDED_TEXT_VERSION}"  # saves its hash
-        if not same and self._model != f"{embedder.id}/{EMBEDDED_TEXT_VERSION}":
+        is_same_source = (
+            self._catalog.meta("model_source") == f"{model_source(model)}/{EMBEDDED_TEXT_VERSION}"
+        )  # saves its hash
+        if not is_same_source and self._model != f"{embedder.id}/{EMBEDDED_TEXT_VERSION}":
             raise ModelError("The index was made with another embedding model.", "Run `excerpt index` to update it.")
         return embedder
 
@@ -256,17 +258,17 @@ class Snapshot(NoteReader):
 
     def note_fragments(self, path: str, first: int = 0, last: int | None = None) -> list[Fragment]:
         """As of every corpus."""
-        found = super().note_fragments(path, first, last)
-        if not found:
+        fragments = super().note_fragments(path, first, last)
+        if not fragments:
             self._check_note(path)
-        return found
+        return fragments
 
     def sections(self, path: str) -> list[Section]:
         """As of every corpus."""
-        found = super().sections(path)
-        if not found:
+        sections = super().sections(path)
+        if not sections:
             self._check_note(path)
-        return found
+        return sections
 
     def _note(self, path: str) -> NoteRow:
         self._check_note(path)
@@ -360,11 +362,11 @@ class _Rows:
             return self._catalog.rows(sql, *clean)
 
 
-def _open_catalog(folder: Path, *, briefly: bool = False) -> Catalog:
+def _open_catalog(folder: Path, *, is_optional: bool = False) -> Catalog:
     with _damage_noted(folder):
         if not (folder / FILE).is_file():
             raise IndexUnusableError("There is no index yet.", "Run `excerpt index`.")
-        return Catalog.open_to_read(folder, briefly=briefly)
+        return Catalog.open_to_read(folder, is_optional=is_optional)
 
 
 @contextmanager

@@ -70,22 +70,24 @@ class Term:
 
     def __init__(self, segments: Sequence[OpenSegment], term: bytes) -> None:
         """Read a term's postings in all segments. Raises DamagedColumnsError."""
-        found = [(segment, one) for segment in segments if (one := segment.columns.find(term)) is not None]
-        count = sum(len(one.docs) for _, one in found)
+        slices = [
+            (segment, term_slice) for segment in segments if (term_slice := segment.columns.find(term)) is not None
+        ]
+        count = sum(len(term_slice.docs) for _, term_slice in slices)
         rows, fields, tf = np.empty(count, np.int32), np.empty(count, np.uint8), np.empty(count, np.int32)
         # Which segment, where the positions begin there, and which entries come before its end.
         self._parts: list[tuple[Columns, int, int]] = []
         end = 0
-        for segment, one in found:
-            begin, end = end, end + len(one.docs)
+        for segment, term_slice in slices:
+            begin, end = end, end + len(term_slice.docs)
             if segment.whole:
-                np.add(one.docs, segment.first_row, out=rows[begin:end], casting="unsafe")
+                np.add(term_slice.docs, segment.first_row, out=rows[begin:end], casting="unsafe")
             else:
-                rows[begin:end] = segment.rows[one.docs]
-            segment.columns.unpack_into(one.codes, fields[begin:end], tf[begin:end])
-            self._parts.append((segment.columns, one.first_place, end))
+                rows[begin:end] = segment.rows[term_slice.docs]
+            segment.columns.unpack_into(term_slice.codes, fields[begin:end], tf[begin:end])
+            self._parts.append((segment.columns, term_slice.first_position, end))
         self._counts = tf
-        self._alive = None if all(segment.whole for segment, _ in found) else rows >= 0
+        self._alive = None if all(segment.whole for segment, _ in slices) else rows >= 0
         if self._alive is not None:
             rows, fields, tf = rows[self._alive], fields[self._alive], tf[self._alive]
         self.entries = TermEntries(rows, fields, tf)
@@ -100,10 +102,10 @@ class Term:
             for columns, first, last in self._parts:
                 begin, end = end, last
                 values.append(columns.positions(first, first + int(offsets[end] - offsets[begin])).astype(np.int32))
-            found = np.concatenate(values)
+            positions = np.concatenate(values)
             if self._alive is not None:
-                offsets, found = offsets_of(self.entries.tf), found[np.repeat(self._alive, self._counts)]
-            self._positions = Positions(offsets, found)
+                offsets, positions = offsets_of(self.entries.tf), positions[np.repeat(self._alive, self._counts)]
+            self._positions = Positions(offsets, positions)
         return self._positions
 
     def occurrences(self, rows: Rows) -> TermOccurrences:
@@ -112,15 +114,15 @@ class Term:
             return TermOccurrences(np.zeros(0, np.int64), _NO_FIELDS, _NONE)
         first = np.searchsorted(self.entries.rows, rows)
         counts = np.searchsorted(self.entries.rows, rows, side="right") - first
-        picked = concat_ranges(first, counts)
-        if not len(picked):
+        indices = concat_ranges(first, counts)
+        if not len(indices):
             return TermOccurrences(np.zeros(0, np.int64), _NO_FIELDS, _NONE)
         positions = self.positions()
-        tf = self.entries.tf[picked]
+        tf = self.entries.tf[indices]
         return TermOccurrences(
             row_indices=np.repeat(np.repeat(np.arange(len(rows)), counts), tf),
-            fields=np.repeat(self.entries.fields[picked], tf),
-            positions=positions.values[concat_ranges(positions.offsets[picked], tf)],
+            fields=np.repeat(self.entries.fields[indices], tf),
+            positions=positions.values[concat_ranges(positions.offsets[indices], tf)],
         )
 
 
@@ -150,13 +152,13 @@ class Vocabulary:
         self._segments = dict(segments)
         self._terms: list[str]
         self._counts: Counts
-        come = [self._segments[name] for name in self._segments if before is None or name not in before._segments]
-        gone = [] if before is None else [before._segments[n] for n in before._segments if n not in segments]
-        changed = sum(len(columns.masks) for columns in (*come, *gone))
+        added = [self._segments[name] for name in self._segments if before is None or name not in before._segments]
+        removed = [] if before is None else [before._segments[n] for n in before._segments if n not in segments]
+        changed = sum(len(columns.masks) for columns in (*added, *removed))
         if before is None or changed * _SHARE > len(before._terms):
             self._terms, self._counts = _counted(list(self._segments.values()))
         else:
-            self._terms, self._counts = before._changed(come, gone)
+            self._terms, self._counts = before._changed(added, removed)
 
     def __contains__(self, term: str) -> bool:
         at = bisect.bisect_left(self._terms, term)
@@ -169,7 +171,7 @@ class Vocabulary:
         return self._lexicons[field]
 
     def completions(self, prefix: str, limit: int) -> list[str]:
-        """Terms of any field that start with `beginning`, at most so many: the shortest first, then by alphabet."""
+        """Terms of any field that start with `prefix`, at most `limit`: the shortest first, then by alphabet."""
         first = bisect.bisect_left(self._terms, prefix)
         last = bisect.bisect_left(self._terms, prefix + "\U0010ffff", first)
         shortest = np.argsort(self._lengths[first:last], kind="stable")[:limit]
@@ -183,9 +185,9 @@ class Vocabulary:
     def _lengths(self) -> NDArray[np.uint16]:
         return np.fromiter(map(len, self._terms), np.uint16, len(self._terms))
 
-    def _changed(self, come: Sequence[Columns], gone: Sequence[Columns]) -> tuple[list[str], Counts]:
+    def _changed(self, added: Sequence[Columns], removed: Sequence[Columns]) -> tuple[list[str], Counts]:
         """Return the terms and their counts after these segments were added and removed."""
-        new = sorted({term for columns in come for term in columns.words() if term not in self})
+        new = sorted({term for columns in added for term in columns.words() if term not in self})
         terms, counts = self._terms, self._counts
         if new:
             counts = np.insert(counts, [bisect.bisect_left(terms, term) for term in new], 0, axis=0)
@@ -193,7 +195,7 @@ class Vocabulary:
             terms = sorted([*terms, *new])
         else:
             counts = counts.copy()
-        for columns, sign in (*((one, 1) for one in come), *((one, -1) for one in gone)):
+        for columns, sign in (*((segment, 1) for segment in added), *((segment, -1) for segment in removed)):
             at = [bisect.bisect_left(terms, term) for term in columns.words()]
             counts[at] += (sign * _fields(columns)).astype(np.uint16)
         left = np.any(counts > 0, axis=1)
@@ -202,16 +204,18 @@ class Vocabulary:
 
 def _counted(segments: Sequence[Columns]) -> tuple[list[str], Counts]:
     """All terms, sorted, and how many of the segments have each in each field."""
-    places: dict[str, int] = {}
-    found = [
-        np.fromiter((places.setdefault(term, len(places)) for term in columns.words()), np.int32, len(columns.masks))
+    term_indices: dict[str, int] = {}
+    segment_terms = [
+        np.fromiter(
+            (term_indices.setdefault(term, len(term_indices)) for term in columns.words()), np.int32, len(columns.masks)
+        )
         for columns in segments
     ]
-    counts = np.zeros((len(places), len(FIELDS)), np.uint16)
-    for columns, at in zip(segments, found, strict=True):
+    counts = np.zeros((len(term_indices), len(FIELDS)), np.uint16)
+    for columns, at in zip(segments, segment_terms, strict=True):
         counts[at] += _fields(columns).astype(np.uint16)
-    terms = sorted(places)
-    return terms, counts[np.fromiter(map(places.__getitem__, terms), np.int32, len(terms))]
+    terms = sorted(term_indices)
+    return terms, counts[np.fromiter(map(term_indices.__getitem__, terms), np.int32, len(terms))]
 
 
 def _fields(columns: Columns) -> NDArray[np.int16]:

@@ -48,7 +48,7 @@ class Quantised:
         return self.rows * self.scales[:, None]
 
     @staticmethod
-    def joined(parts: Sequence[Quantised]) -> Quantised:
+    def concatenate(parts: Sequence[Quantised]) -> Quantised:
         return Quantised(np.concatenate([p.scales for p in parts]), np.concatenate([p.rows for p in parts]))
 
     def to_bytes(self) -> list[bytes]:
@@ -96,9 +96,9 @@ class MatrixSource:
     def blocks(self, dimensions: int, start: int = 0) -> Iterator[tuple[Keys, Quantised]]:
         """Yield the recorded blocks from byte `start` on, each read when it is needed. Raises DamagedFileError."""
         record = self._record
-        there = os.fstat(self._file.fileno()).st_size
-        if there < record.size:
-            raise DamagedFileError(f"{record.name} is cut short: {there} of {counted(record.size, 'byte')}.")
+        actual_size = os.fstat(self._file.fileno()).st_size
+        if actual_size < record.size:
+            raise DamagedFileError(f"{record.name} is cut short: {actual_size} of {counted(record.size, 'byte')}.")
         self._file.seek(start)
         at = start
         while at < record.size:
@@ -158,11 +158,11 @@ class MatrixWriter:
             os.fsync(out.fileno())
         return DerivedFile(file.name, file.size + len(data), extend_crc(file.crc, data))
 
-    def _rewrite(self, generation: int, living: Keys, blocks: Sequence[tuple[Keys, Quantised]]) -> DerivedFile:
+    def _rewrite(self, generation: int, live_keys: Keys, blocks: Sequence[tuple[Keys, Quantised]]) -> DerivedFile:
         """Under a name of its own: readers of older generations still open the file before."""
         keys = np.concatenate([keys for keys, _ in blocks])
-        quantised = Quantised.joined([part for _, part in blocks])
-        keep = np.isin(keys, living)
+        quantised = Quantised.concatenate([part for _, part in blocks])
+        keep = np.isin(keys, live_keys)
         data = _block(keys[keep], Quantised(quantised.scales[keep], quantised.rows[keep]))
         name = f"vectors-{generation}"
         (self._index / name).write_bytes(data)
@@ -187,7 +187,7 @@ CHUNK = 4096
 """Rows that are multiplied at a time: 1 MB, which the processor's cache holds."""
 _PIECE = 512
 """Rows of a chunk that numpy takes at a time, as floats."""
-_MIN_LIVING = 0.75
+_MIN_ALIVE_SHARE = 0.75
 """A chunk with fewer living rows than this is given up, and they move behind the others."""
 _STEPS = 254
 """Steps of a query's second digit in one of the first."""
@@ -198,7 +198,7 @@ Floats = NDArray[np.float32]
 Int8s = NDArray[np.int8]
 
 
-class _Room:
+class _SpareChunk:
     """The last chunk, as far as it is empty. Several generations may add to it, each behind all others."""
 
     def __init__(self, dimensions: int) -> None:
@@ -218,71 +218,72 @@ class _Room:
 
 
 @dataclass(frozen=True, slots=True)
-class _Laid:
-    """Vectors in chunks: row i is at `places[i]` of the consecutive `chunks`, multiplied by `scales[i]`.
+class _ChunkedRows:
+    """Vectors in chunks: row i is at `positions[i]` of the consecutive `chunks`, multiplied by `scales[i]`.
 
-    `room` is the chunk for more.
+    `spare` is the chunk for more.
     """
 
     chunks: tuple[Int8s, ...]
-    places: NDArray[np.int32]
+    positions: NDArray[np.int32]
     scales: Floats
-    room: _Room
+    spare: _SpareChunk
 
     @staticmethod
-    def empty(dimensions: int) -> _Laid:
-        return _Laid((), np.zeros(0, np.int32), np.zeros(0, np.float32), _Room(dimensions))
+    def empty(dimensions: int) -> _ChunkedRows:
+        return _ChunkedRows((), np.zeros(0, np.int32), np.zeros(0, np.float32), _SpareChunk(dimensions))
 
     def rows(self, numbers: NDArray[np.integer]) -> Quantised:
         """Return a copy of some vectors."""
-        places = self.places[numbers]
-        found = np.empty((len(places), self.room.chunk.shape[1]), np.int8)
-        order = np.argsort(places // CHUNK, kind="stable")
-        ends = np.cumsum(np.bincount(places // CHUNK, minlength=len(self.chunks))).tolist()
+        positions = self.positions[numbers]
+        rows = np.empty((len(positions), self.spare.chunk.shape[1]), np.int8)
+        order = np.argsort(positions // CHUNK, kind="stable")
+        ends = np.cumsum(np.bincount(positions // CHUNK, minlength=len(self.chunks))).tolist()
         for chunk, begin, end in zip(self.chunks, [0, *ends], ends, strict=False):
             if end > begin:
-                of_it = order[begin:end]
-                found[of_it] = chunk[places[of_it] % CHUNK]
-        return Quantised(self.scales[numbers], found)
+                in_chunk = order[begin:end]
+                rows[in_chunk] = chunk[positions[in_chunk] % CHUNK]
+        return Quantised(self.scales[numbers], rows)
 
     def with_rows(
-        self, kept: NDArray[np.integer], count: int, added: NDArray[np.integer], parts: Iterable[Quantised]
-    ) -> _Laid:
-        """Return `count` vectors: those of the rows `kept`, with those of `parts` inserted at the rows `added`."""
-        places, scales = np.empty(count, np.int32), np.empty(count, np.float32)
-        stays = np.ones(count, np.bool_)
-        stays[added] = False
-        kept_at = np.flatnonzero(stays)
-        old = self.places[kept]
-        living = np.bincount(old // CHUNK, minlength=len(self.chunks))
-        full = [
-            n >= _MIN_LIVING * CHUNK or chunk is self.room.chunk for n, chunk in zip(living, self.chunks, strict=True)
+        self, kept_rows: NDArray[np.integer], count: int, added: NDArray[np.integer], parts: Iterable[Quantised]
+    ) -> _ChunkedRows:
+        """Return `count` vectors: those of the rows `kept_rows`, with those of `parts` inserted at the rows `added`."""
+        positions, scales = np.empty(count, np.int32), np.empty(count, np.float32)
+        is_kept = np.ones(count, np.bool_)
+        is_kept[added] = False
+        kept_positions = np.flatnonzero(is_kept)
+        old = self.positions[kept_rows]
+        live_counts = np.bincount(old // CHUNK, minlength=len(self.chunks))
+        is_dense = [
+            n >= _MIN_ALIVE_SHARE * CHUNK or chunk is self.spare.chunk
+            for n, chunk in zip(live_counts, self.chunks, strict=True)
         ]
-        keep = np.array(full, np.bool_)
-        stay = keep[old // CHUNK]
-        renumbered = (np.cumsum(keep) - 1)[old[stay] // CHUNK]
-        places[kept_at[stay]] = renumbered * CHUNK + old[stay] % CHUNK
-        chunks = [chunk for chunk, stays_on in zip(self.chunks, full, strict=True) if stays_on]
-        places[kept_at[~stay]], _ = _put([self.rows(kept[~stay])], chunks, self.room)
-        places[added], scales[added] = _put(parts, chunks, self.room)
-        scales[kept_at] = self.scales[kept]
-        return _Laid(tuple(chunks), places, scales, self.room)
+        dense = np.array(is_dense, np.bool_)
+        in_dense = dense[old // CHUNK]
+        renumbered = (np.cumsum(dense) - 1)[old[in_dense] // CHUNK]
+        positions[kept_positions[in_dense]] = renumbered * CHUNK + old[in_dense] % CHUNK
+        chunks = [chunk for chunk, is_dense_chunk in zip(self.chunks, is_dense, strict=True) if is_dense_chunk]
+        positions[kept_positions[~in_dense]], _ = _put([self.rows(kept_rows[~in_dense])], chunks, self.spare)
+        positions[added], scales[added] = _put(parts, chunks, self.spare)
+        scales[kept_positions] = self.scales[kept_rows]
+        return _ChunkedRows(tuple(chunks), positions, scales, self.spare)
 
 
-def _put(parts: Iterable[Quantised], chunks: list[Int8s], room: _Room) -> tuple[NDArray[np.int32], Floats]:
+def _put(parts: Iterable[Quantised], chunks: list[Int8s], spare: _SpareChunk) -> tuple[NDArray[np.int32], Floats]:
     """Put rows into the room, whose chunks join `chunks`: their places and scales."""
-    places, scales = [np.zeros(0, np.int32)], [np.zeros(0, np.float32)]
+    positions, scales = [np.zeros(0, np.int32)], [np.zeros(0, np.float32)]
     for part in parts:
         scales.append(part.scales)
         rows = part.rows
         while len(rows):
-            chunk, at, count = room.put(rows)
+            chunk, at, count = spare.put(rows)
             if not chunks or chunks[-1] is not chunk:
                 chunks.append(chunk)
             first = (len(chunks) - 1) * CHUNK + at
-            places.append(np.arange(first, first + count, dtype=np.int32))
+            positions.append(np.arange(first, first + count, dtype=np.int32))
             rows = rows[count:]
-    return np.concatenate(places), np.concatenate(scales)
+    return np.concatenate(positions), np.concatenate(scales)
 
 
 class VectorMatrix:
@@ -291,15 +292,15 @@ class VectorMatrix:
     `mean` is the mean of all rows, shape (dimensions,): it gives a query's mean cosine with the vault.
     """
 
-    def __init__(self, keys: Keys, total: NDArray[np.float64], source: MatrixSource, laid: _Laid) -> None:
+    def __init__(self, keys: Keys, total: NDArray[np.float64], source: MatrixSource, chunked: _ChunkedRows) -> None:
         """`total` is the sum of all vectors, `source` where they were read."""
         self.keys = keys
         self.mean: Floats = (total / max(len(keys), 1)).astype(np.float32)
         self._total = total
         self._file, self._size = source.identity, source.size
-        self._laid = laid
+        self._chunked = chunked
         # As a first build leaves them: then nothing is put into another order.
-        self._in_order = bool(np.array_equal(laid.places, np.arange(len(keys))))
+        self._in_order = bool(np.array_equal(chunked.positions, np.arange(len(keys))))
 
     @classmethod
     def read(
@@ -311,11 +312,11 @@ class VectorMatrix:
         ones are read.
         """
         if before is not None and len(before.mean) == dimensions:
-            return before._followed(source, keys)
+            return before._extend(source, keys)
         total = np.zeros(dimensions)
-        parts = _added_to(total, _read(source, keys, dimensions))
+        parts = _sum_into(total, _read(source, keys, dimensions))
         none, all_rows = np.zeros(0, np.intp), np.arange(len(keys))
-        return cls(keys, total, source, _Laid.empty(dimensions).with_rows(none, len(keys), all_rows, parts))
+        return cls(keys, total, source, _ChunkedRows.empty(dimensions).with_rows(none, len(keys), all_rows, parts))
 
     @property
     def vectors(self) -> Floats:
@@ -324,7 +325,7 @@ class VectorMatrix:
 
     def rows(self, numbers: NDArray[np.integer]) -> Floats:
         """Return a copy of some rows, shape (len(numbers), dimensions)."""
-        return self._laid.rows(numbers).floats
+        return self._chunked.rows(numbers).floats
 
     def similarities(self, query: Floats) -> Floats:
         """Cosine of the normalised `query` with each row, shape (n,).
@@ -332,24 +333,24 @@ class VectorMatrix:
         The query is taken as two int8 digits, 2^-16 of its largest component fine, so that all products are of whole
         numbers and exact: the same to the last bit from any processor and either way of multiplying.
         """
-        laid = self._laid
-        digits, step = _in_digits(query)
-        sums = np.empty((len(laid.chunks), CHUNK), np.float32)
-        for number, chunk in enumerate(laid.chunks):
+        chunked = self._chunked
+        digits, step = _to_digits(query)
+        sums = np.empty((len(chunked.chunks), CHUNK), np.float32)
+        for number, chunk in enumerate(chunked.chunks):
             first, second = multiply(digits, chunk)
             sums[number] = first.astype(np.float64) * _STEPS + second
-        found: Floats = sums.ravel()[laid.places]
-        found *= laid.scales * np.float32(step)
-        return found
+        cosines: Floats = sums.ravel()[chunked.positions]
+        cosines *= chunked.scales * np.float32(step)
+        return cosines
 
     def similarities_at(self, query: Floats, numbers: NDArray[np.integer]) -> Floats:
         """As `similarities`, of some rows, to the last bit."""
-        digits, step = _in_digits(query)
-        vectors = self._laid.rows(numbers)
+        digits, step = _to_digits(query)
+        vectors = self._chunked.rows(numbers)
         first, second = multiply(digits, vectors.rows)
-        found: Floats = (first.astype(np.float64) * _STEPS + second).astype(np.float32)
-        found *= vectors.scales * np.float32(step)
-        return found
+        cosines: Floats = (first.astype(np.float64) * _STEPS + second).astype(np.float32)
+        cosines *= vectors.scales * np.float32(step)
+        return cosines
 
     def approximate_similarities(self, query: Floats) -> tuple[Floats, float]:
         """As `similarities`, by the first digit of the query alone, in half of the time; and how far off it is at most.
@@ -357,40 +358,40 @@ class VectorMatrix:
         What is left out is the product of the second digit with a row, so no more than that of their lengths; a row
         was of length 1, and quantising has added up to half a step, a 254th, to each component.
         """
-        laid = self._laid
-        digits, step = _in_digits(query)
-        sums = np.empty((len(laid.chunks), CHUNK), np.float32)
-        for number, chunk in enumerate(laid.chunks):
+        chunked = self._chunked
+        digits, step = _to_digits(query)
+        sums = np.empty((len(chunked.chunks), CHUNK), np.float32)
+        for number, chunk in enumerate(chunked.chunks):
             sums[number] = multiply(digits[:1], chunk)[0]
-        found: Floats = sums.ravel()[: len(laid.places)] if self._in_order else sums.ravel()[laid.places]
-        found *= laid.scales * np.float32(step * _STEPS)
+        cosines: Floats = sums.ravel()[: len(chunked.positions)] if self._in_order else sums.ravel()[chunked.positions]
+        cosines *= chunked.scales * np.float32(step * _STEPS)
         longest = 1 + math.sqrt(len(query)) / 254
-        return found, longest * step * math.sqrt(float(np.sum(np.square(digits[1], dtype=np.float64)))) + _ROUNDING
+        return cosines, longest * step * math.sqrt(float(np.sum(np.square(digits[1], dtype=np.float64)))) + _ROUNDING
 
     def mean_similarity(self, query: Floats) -> float:
         """Return the mean of all rows' cosines, up to rounding.
 
         Without a linear algebra library, whose last bits differ between machines.
         """
-        digits, step = _in_digits(query)
+        digits, step = _to_digits(query)
         first, second = digits.astype(np.float64)
         return float(np.sum(self._total * (first * _STEPS + second))) * float(np.float32(step)) / max(len(self.keys), 1)
 
-    def _followed(self, source: MatrixSource, keys: Keys) -> VectorMatrix:
+    def _extend(self, source: MatrixSource, keys: Keys) -> VectorMatrix:
         """Return the matrix of another generation's `keys`, sharing the rows that remain."""
         at = np.searchsorted(self.keys, keys)
         known = at < len(self.keys)
         known[known] = self.keys[at[known]] == keys[known]
         # Of a file that has grown, what was recorded before is known.
         start = self._size if source.identity == self._file else 0
-        kept = at[known]
-        total = self._total - _sum(self._laid.rows(np.delete(np.arange(len(self.keys)), kept)))
-        parts = _added_to(total, _read(source, keys[~known], len(self.mean), start))
-        laid = self._laid.with_rows(kept, len(keys), np.flatnonzero(~known), parts)
-        return VectorMatrix(keys, total, source, laid)
+        kept_rows = at[known]
+        total = self._total - _sum(self._chunked.rows(np.delete(np.arange(len(self.keys)), kept_rows)))
+        parts = _sum_into(total, _read(source, keys[~known], len(self.mean), start))
+        chunked = self._chunked.with_rows(kept_rows, len(keys), np.flatnonzero(~known), parts)
+        return VectorMatrix(keys, total, source, chunked)
 
 
-def _in_digits(query: Floats) -> tuple[Int8s, float]:
+def _to_digits(query: Floats) -> tuple[Int8s, float]:
     """Return the query as first * _STEPS + second, shape (2, dimensions), and the unit of these numbers."""
     first = quantise(query[None])
     scale = float(first.scales[0])
@@ -407,13 +408,13 @@ def multiply_in_numpy(digits: Int8s, chunk: Int8s) -> Products:
     # A float32 holds each sum of so many products of int8 exactly, so their order does not matter.
     kind = np.float32 if digits.shape[1] * 127 * 127 < 2**24 else np.float64
     factors = digits.T.astype(kind)
-    found = np.empty((len(chunk), len(digits)), kind)
+    products = np.empty((len(chunk), len(digits)), kind)
     rows = np.empty((_PIECE, digits.shape[1]), kind)
     for at in range(0, len(chunk), _PIECE):
         part = chunk[at : at + _PIECE]
         rows[: len(part)] = part
-        np.matmul(rows[: len(part)], factors, out=found[at : at + _PIECE])
-    return found.T
+        np.matmul(rows[: len(part)], factors, out=products[at : at + _PIECE])
+    return products.T
 
 
 def _fastest() -> Multiply:
@@ -430,21 +431,21 @@ multiply: Multiply = _fastest()
 
 def _read(source: MatrixSource, keys: Keys, dimensions: int, start: int = 0) -> Iterator[Quantised]:
     """Yield the rows of `keys`, in their order, from byte `start` of the file on."""
-    found = np.zeros(len(keys), bool)
+    is_found = np.zeros(len(keys), bool)
     for block_keys, quantised in source.blocks(dimensions, start) if len(keys) else ():
         at = np.searchsorted(keys, block_keys)
         alive = np.zeros(len(block_keys), bool)
         inside = at < len(keys)
         alive[inside] = keys[at[inside]] == block_keys[inside]
-        found[at[alive]] = True
+        is_found[at[alive]] = True
         whole = bool(alive.all())
         # New keys lie above all older ones, so the blocks one after the other are in the order of keys.
         yield quantised if whole else Quantised(quantised.scales[alive], quantised.rows[alive])
-    if not found.all():
-        raise DamagedFileError(f"{np.count_nonzero(~found)} vectors are missing from the matrix.")
+    if not is_found.all():
+        raise DamagedFileError(f"{np.count_nonzero(~is_found)} vectors are missing from the matrix.")
 
 
-def _added_to(total: NDArray[np.float64], parts: Iterable[Quantised]) -> Iterator[Quantised]:
+def _sum_into(total: NDArray[np.float64], parts: Iterable[Quantised]) -> Iterator[Quantised]:
     """Yield the same parts, adding each to `total`."""
     for part in parts:
         total += _sum(part)

@@ -44,9 +44,9 @@ from excerpt.index.postings import (
     embedded_digest,
     embedded_text,
     fuse,
-    only_docs,
+    select_docs,
 )
-from excerpt.index.prepare import PrepareOptions, Task, rows_of
+from excerpt.index.prepare import PrepareOptions, Task, note_rows
 from excerpt.index.terms import OpenSegment
 from excerpt.index.vectors import MatrixSource, Quantised, quantise
 from excerpt.index.writer import LOCK
@@ -78,12 +78,12 @@ class RepairPart(StrEnum):
 class Fault:
     """A fault in an index.
 
-    `where` is a note's path or a file of the index; `what` is one sentence; `digest` is the text whose vector in the
+    `path` is a note or a file of the index; `reason` is one sentence; `digest` is the text whose vector in the
     catalog is unreliable.
     """
 
-    where: str
-    what: str
+    path: str
+    reason: str
     part: RepairPart
     digest: bytes = b""
 
@@ -101,9 +101,9 @@ class Stale(StrEnum):
 class Health:
     """The result of examining an index.
 
-    `left` are files in its folder that the generation does not use: name, bytes, and whether they are newer than its
-    commit. `behind` says in words what the next build redoes because code, model or tokenizer changed. The counts are
-    of what was examined.
+    `leftovers` are files in its folder that the generation does not use: name, bytes, and whether they are newer than
+    its commit. `outdated` says in words what the next build redoes because code, model or tokenizer changed. The counts
+    are of what was examined.
     """
 
     generation: int = 0
@@ -117,8 +117,8 @@ class Health:
     skipped: Counter[str] = field(default_factory=Counter)
     stale: list[tuple[str, Stale]] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
-    left: list[tuple[str, int, bool]] = field(default_factory=list)
-    behind: list[str] = field(default_factory=list)
+    leftovers: list[tuple[str, int, bool]] = field(default_factory=list)
+    outdated: list[str] = field(default_factory=list)
     seconds: float = 0.0
 
 
@@ -132,10 +132,10 @@ def schedule_repair(folder: Path, faults: Sequence[Fault]) -> None:
         (folder / SUSPECT).write_text("a check found errors in it", encoding="utf-8")
         return
     with closing(Catalog.open_to_write(folder)) as catalog, catalog.transaction():
-        catalog.mark_for_reread({fault.where for fault in faults if fault.part is RepairPart.NOTE})
+        catalog.mark_for_reread({fault.path for fault in faults if fault.part is RepairPart.NOTE})
         catalog.forget_vectors({fault.digest for fault in faults if fault.digest})
-        doubted = {part.value for part in (RepairPart.WORDS, RepairPart.VECTORS) if part in parts}
-        catalog.set_meta("doubted", " ".join(sorted(doubted.union(catalog.meta("doubted").split()))))
+        parts_to_rebuild = {part.value for part in (RepairPart.WORDS, RepairPart.VECTORS) if part in parts}
+        catalog.set_meta("doubted", " ".join(sorted(parts_to_rebuild.union(catalog.meta("doubted").split()))))
 
 
 # --- a stored note ----------------------------------------------------------------------------------------------------
@@ -228,7 +228,7 @@ class NoteCheck:
         self._vault = settings.vault
         self._counted = True
         if settings.pack.tokenizer != health.tokenizer:
-            health.behind.append("the token counts: they are from another tokenizer")
+            health.outdated.append("the token counts: they are from another tokenizer")
         try:
             open_tokenizer(health.tokenizer)
             self._tokenizer = health.tokenizer
@@ -238,46 +238,50 @@ class NoteCheck:
     def check(self, note: StoredNote, catalog: Catalog) -> None:
         if not is_current_key(note.cut, prepare_key(note.path, self._vault)):
             self._health.stale.append((note.path, Stale.CUT))
-        what = next(self._wrong(note), "") or _wrong_checksum(catalog, note)
-        if what:
-            self._health.faults.append(Fault(note.path, what, RepairPart.NOTE))
+        error = next(self._find_errors(note), "") or _checksum_error(catalog, note)
+        if error:
+            self._health.faults.append(Fault(note.path, error, RepairPart.NOTE))
 
-    def _wrong(self, note: StoredNote) -> Iterator[str]:
+    def _find_errors(self, note: StoredNote) -> Iterator[str]:
         try:
             text = text_from_row(note.text)
         except DamagedRowError:
             yield "Its text in the catalog is lost or damaged."
             return
-        yield from _wrong_ranges(note, text.split("\n"))
+        yield from _range_errors(note, text.split("\n"))
         # What an attachment's text was read from is not in the catalog.
         if not self._quick and not note.kind and note.cut.partition("/")[0] == str(FRAGMENTS_VERSION):
-            yield from self._wrong_rows(note, text)
+            yield from self._row_errors(note, text)
 
-    def _wrong_rows(self, note: StoredNote, text: str) -> Iterator[str]:
+    def _row_errors(self, note: StoredNote, text: str) -> Iterator[str]:
         # One mark of byte order is taken away by whoever parses; another that stands in the text is to stay.
         parsed = parse_note(note.path, f"\ufeff{text}", note.cut.partition("/")[2])
         options = PrepareOptions(Path(), self._tokenizer, self._vault)
-        made, _ = rows_of(options, parsed, Task(note.path, note.size, note.mtime_ns, note.ctime_ns), note.digest)
-        places = [row[3:5] for row in note.fragments]
-        if missing := [row[3:5] for row in made.fragments if row[3:5] not in places]:
+        expected, _ = note_rows(options, parsed, Task(note.path, note.size, note.mtime_ns, note.ctime_ns), note.digest)
+        ranges = [row[3:5] for row in note.fragments]
+        if missing := [row[3:5] for row in expected.fragments if row[3:5] not in ranges]:
             yield f"Lines {_range(missing[0])} are missing from the fragments."
-        counted = slice(None) if self._counted else slice(0)
-        of_names = slice(None) if self._names_current else slice(0)
+        compared_counts = slice(None) if self._counted else slice(0)
+        compared_names = slice(None) if self._names_current else slice(0)
         pairs: tuple[tuple[str, Any, Any], ...] = (
-            ("sections", note.sections, made.sections),
-            ("fragments", _without_tokens(note.fragments), _without_tokens(made.fragments)),
-            ("token counts", [row[5] for row in note.fragments][counted], [row[5] for row in made.fragments][counted]),
-            ("token count", (note.tokens,)[counted], (made.tokens,)[counted]),
-            ("links", note.links, made.links),
-            ("tags, aliases and properties", note.labels, made.labels),
-            ("names", note.names, made.names),
-            ("names' words", (note.name_terms,)[of_names], (made.name_terms,)[of_names]),
-            ("title or language", (note.title, note.language), (made.title, made.language)),
+            ("sections", note.sections, expected.sections),
+            ("fragments", _without_tokens(note.fragments), _without_tokens(expected.fragments)),
+            (
+                "token counts",
+                [row[5] for row in note.fragments][compared_counts],
+                [row[5] for row in expected.fragments][compared_counts],
+            ),
+            ("token count", (note.tokens,)[compared_counts], (expected.tokens,)[compared_counts]),
+            ("links", note.links, expected.links),
+            ("tags, aliases and properties", note.labels, expected.labels),
+            ("names", note.names, expected.names),
+            ("names' words", (note.name_terms,)[compared_names], (expected.name_terms,)[compared_names]),
+            ("title or language", (note.title, note.language), (expected.title, expected.language)),
         )
-        yield from (f"Its {name} in the catalog do not match its text." for name, kept, new in pairs if kept != new)
+        yield from (f"Its {name} in the catalog do not match its text." for name, stored, new in pairs if stored != new)
 
 
-def _wrong_checksum(catalog: Catalog, note: StoredNote) -> str:
+def _checksum_error(catalog: Catalog, note: StoredNote) -> str:
     try:
         catalog.check_rows_of(note.number)
     except DamagedRowError:
@@ -285,7 +289,7 @@ def _wrong_checksum(catalog: Catalog, note: StoredNote) -> str:
     return ""
 
 
-def _wrong_ranges(note: StoredNote, lines: Sequence[str]) -> Iterator[str]:
+def _range_errors(note: StoredNote, lines: Sequence[str]) -> Iterator[str]:
     """Yield sentences about fragments whose lines are wrong or belong to two fragments.
 
     Lines of text in no fragment are found by cutting the note again.
@@ -337,7 +341,7 @@ def check_vectors(
     except DamagedFileError as error:
         health.faults.append(Fault("vectors", error.message, RepairPart.VECTORS))
         return
-    embedder = None if quick else _model_of_index(settings, health)
+    embedder = None if quick else _open_model(settings, health)
     known: set[bytes] = set()
     above, done = -1, 0
     while rows := catalog.rows(_EMBEDDED, health.model, above, _VECTORS_AT_ONCE):
@@ -348,18 +352,18 @@ def check_vectors(
         if embedder is not None:
             new = {row[1]: row for row in rows if row[2] is not None and row[1] not in known}
             known.update(new)
-            health.faults += _not_of_model(list(new.values()), embedder, dimensions)
+            health.faults += _check_model(list(new.values()), embedder, dimensions)
 
 
 def _matrix(source: MatrixSource, dimensions: int) -> _Rows:
     """Each key's vector, as the catalog keeps vectors."""
-    found: _Rows = {}
+    rows: _Rows = {}
     for keys, quantised in source.blocks(dimensions):
-        found.update(zip(keys.tolist(), quantised.to_bytes(), strict=True))
-    return found
+        rows.update(zip(keys.tolist(), quantised.to_bytes(), strict=True))
+    return rows
 
 
-def _model_of_index(settings: Settings, health: Health) -> Embedder | None:
+def _open_model(settings: Settings, health: Health) -> Embedder | None:
     """Return the model that the index was made with, None if the settings name another.
 
     What is wrong with the model is reported elsewhere.
@@ -370,7 +374,7 @@ def _model_of_index(settings: Settings, health: Health) -> Embedder | None:
         return None
     if f"{embedder.id}/{EMBEDDED_TEXT_VERSION}" == health.model:
         return embedder
-    health.behind.append("the vectors: they are from another model or another text")
+    health.outdated.append("the vectors: they are from another model or another text")
     return None
 
 
@@ -388,21 +392,21 @@ def _fault(row: Sequence[Any], matrix: _Rows, dimensions: int) -> Fault | None:
     return None
 
 
-def _not_of_model(rows: Sequence[Sequence[Any]], embedder: Embedder, dimensions: int) -> list[Fault]:
+def _check_model(rows: Sequence[Sequence[Any]], embedder: Embedder, dimensions: int) -> list[Fault]:
     """Those whose vector in the catalog is not the one that the model makes."""
-    asked = [(row, embedded_text(row[5], heading_path_from_row(row[6] or "[]"), row[7])) for row in rows]
+    pairs = [(row, embedded_text(row[5], heading_path_from_row(row[6] or "[]"), row[7])) for row in rows]
     # Where the text is not the one that the vector is kept under, it is the note's rows that are wrong.
-    asked = [(row, text) for row, text in asked if len(row[2]) == 4 + dimensions and embedded_digest(text) == row[1]]
-    rows, texts = [row for row, _ in asked], [text for _, text in asked]
-    made = quantise(embedder.embed(texts)) if texts else Quantised.from_bytes([], dimensions)
-    kept = Quantised.from_bytes([row[2] for row in rows], dimensions)
-    far = np.abs(_unfolded(made) - _unfolded(kept)).max(axis=1, initial=0) > _ROUNDING * made.scales
+    pairs = [(row, text) for row, text in pairs if len(row[2]) == 4 + dimensions and embedded_digest(text) == row[1]]
+    rows, texts = [row for row, _ in pairs], [text for _, text in pairs]
+    computed = quantise(embedder.embed(texts)) if texts else Quantised.from_bytes([], dimensions)
+    stored = Quantised.from_bytes([row[2] for row in rows], dimensions)
+    is_different = np.abs(_unfolded(computed) - _unfolded(stored)).max(axis=1, initial=0) > _ROUNDING * computed.scales
     return [
         Fault(
             path, f"The fragment at line {line} has a vector that does not match its text.", RepairPart.VECTORS, digest
         )
-        for wrong, (_, digest, _, path, line, *_) in zip(far.tolist(), rows, strict=True)
-        if wrong
+        for is_wrong, (_, digest, _, path, line, *_) in zip(is_different.tolist(), rows, strict=True)
+        if is_wrong
     ]
 
 
@@ -441,8 +445,8 @@ class WordCheck:
         if not self._agrees:
             return
         collect_words(note, self._collector)
-        placed = zip(note.keys, note.fragments, strict=True)
-        self._waiting += [(note.path, note.number, key, row[3]) for key, row in placed]
+        pairs = zip(note.keys, note.fragments, strict=True)
+        self._waiting += [(note.path, note.number, key, row[3]) for key, row in pairs]
         if len(self._waiting) >= _FRAGMENTS_AT_ONCE:
             self.finish()
 
@@ -454,7 +458,7 @@ class WordCheck:
             return
         first, self._row = self._row, self._row + len(waiting)
         try:
-            found, docs = self._stored(first, self._row)
+            actual, docs = self._stored(first, self._row)
         except DamagedColumnsError as error:
             self._fault("words", f"Postings cannot be read: {error}.")
             self._agrees = False
@@ -463,8 +467,8 @@ class WordCheck:
         self._compare_documents(waiting, inverted, docs)
         expected = fuse([inverted[field] for field in FIELDS])
         self._health.postings += len(expected.docs)
-        if not _same(expected, found):
-            self._name_differing(waiting, expected, found)
+        if not _are_equal(expected, actual):
+            self._report_differences(waiting, expected, actual)
 
     def _stored(self, first: int, last: int) -> tuple[Segment, NDArray[np.void]]:
         """Return the postings of the rows from `first` to before `last`, and the stored data of each row."""
@@ -476,48 +480,52 @@ class WordCheck:
                 continue
             if number not in self._unpacked:
                 self._unpacked[number] = segment.columns.segment(len(segment.docs))
-            wanted = (segment.rows >= begin) & (segment.rows < end)
-            numbers = np.where(wanted, segment.rows - np.int32(begin), np.int32(-1)).astype(np.int32)
-            parts.append(only_docs(self._unpacked[number], numbers))
-            docs.append(segment.docs[wanted])
+            is_in_range = (segment.rows >= begin) & (segment.rows < end)
+            numbers = np.where(is_in_range, segment.rows - np.int32(begin), np.int32(-1)).astype(np.int32)
+            parts.append(select_docs(self._unpacked[number], numbers))
+            docs.append(segment.docs[is_in_range])
         return chain_segments(parts), np.concatenate(docs)
 
     def _compare_documents(
         self, waiting: Sequence[tuple[str, int, int, int]], inverted: dict[str, Inverted], docs: NDArray[np.void]
     ) -> None:
-        places = np.array([rest for _, *rest in waiting], np.int64)
-        wrong = (docs["note"] != places[:, 0]) | (docs["key"] != places[:, 1]) | (docs["line"] != places[:, 2])
+        expected = np.array([rest for _, *rest in waiting], np.int64)
+        is_wrong = (docs["note"] != expected[:, 0]) | (docs["key"] != expected[:, 1]) | (docs["line"] != expected[:, 2])
         lengths = np.zeros(len(docs), bool)
         for name in FIELDS:
             lengths |= docs[name] != inverted[name].lengths
-        for at in np.flatnonzero(wrong | lengths).tolist():
+        for at in np.flatnonzero(is_wrong | lengths).tolist():
             path, _, _, line = waiting[at]
-            what = "is in the wrong place" if wrong[at] else "has the wrong number of words"
-            self._fault(path, f"The fragment at line {line} {what} in the lexical index.")
+            error = "is in the wrong place" if is_wrong[at] else "has the wrong number of words"
+            self._fault(path, f"The fragment at line {line} {error} in the lexical index.")
 
-    def _name_differing(self, waiting: Sequence[tuple[str, int, int, int]], expected: Segment, found: Segment) -> None:
-        ours, theirs = _by_term(expected), _by_term(found)
+    def _report_differences(
+        self, waiting: Sequence[tuple[str, int, int, int]], expected: Segment, actual: Segment
+    ) -> None:
+        expected_postings, actual_postings = _by_term(expected), _by_term(actual)
         differing: dict[int, list[str]] = {}
-        for term in sorted(ours.keys() | theirs.keys()):
-            for doc in {posting[0] for posting in ours.get(term, set()) ^ theirs.get(term, set())}:
+        for term in sorted(expected_postings.keys() | actual_postings.keys()):
+            for doc in {
+                posting[0] for posting in expected_postings.get(term, set()) ^ actual_postings.get(term, set())
+            }:
                 differing.setdefault(doc, []).append(term.decode("utf-8", "replace"))
         for doc, terms in sorted(differing.items()):
             path, _, _, line = waiting[doc]
             named = ", ".join(terms[:_MAX_TERMS]) + (" …" if len(terms) > _MAX_TERMS else "")
             self._fault(path, f"The fragment at line {line} has wrong words in the lexical index: {named}.")
 
-    def _fault(self, where: str, what: str) -> None:
-        self._health.faults.append(Fault(where, what, RepairPart.WORDS))
+    def _fault(self, path: str, reason: str) -> None:
+        self._health.faults.append(Fault(path, reason, RepairPart.WORDS))
 
 
-def _same(one: Segment, other: Segment) -> bool:
+def _are_equal(first: Segment, second: Segment) -> bool:
     return (
-        one.terms == other.terms
-        and np.array_equal(one.starts, other.starts)
-        and np.array_equal(one.docs, other.docs)
-        and np.array_equal(one.fields, other.fields)
-        and np.array_equal(one.tf, other.tf)
-        and np.array_equal(one.positions, other.positions)
+        first.terms == second.terms
+        and np.array_equal(first.starts, second.starts)
+        and np.array_equal(first.docs, second.docs)
+        and np.array_equal(first.fields, second.fields)
+        and np.array_equal(first.tf, second.tf)
+        and np.array_equal(first.positions, second.positions)
     )
 
 
@@ -545,9 +553,9 @@ _MAX_OPENINGS = 3
 
 
 def examine(
-    folder: Path, vault: Path | None, found: Scan | None, settings: Settings, tick: Tick, *, quick: bool = False
+    folder: Path, vault: Path | None, scan_result: Scan | None, settings: Settings, tick: Tick, *, quick: bool = False
 ) -> Health:
-    """Look at the index in `folder`. `vault` and what a scan `found` in it are None where it cannot be read.
+    """Look at the index in `folder`. `vault` and its `scan_result` are None if it cannot be read.
 
     `quick` leaves out what is made once more to be compared (fragments, words and vectors) and the content of files
     whose time and size are the known ones. Raises FileNotFoundError if there is no index.
@@ -560,9 +568,9 @@ def examine(
         health = Health()
         try:
             with closing(Catalog.open_to_read(folder)) as catalog:
-                _Examination(folder, catalog, health, settings, tick).run(vault, found, quick)
+                _Examination(folder, catalog, health, settings, tick).run(vault, scan_result, quick)
         except OtherVersionError:
-            health.behind.append("all of it: another version of excerpt made it")
+            health.outdated.append("all of it: another version of excerpt made it")
         except sqlite3.DatabaseError as error:
             health.faults.append(Fault(FILE, f"It cannot be read: {error}.", RepairPart.CATALOG))
         if not health.faults or health.generation == _generation(folder):
@@ -584,20 +592,20 @@ class _Examination:
         self._folder, self._catalog, self._health, self._settings = folder, catalog, health, settings
         self._tick = tick
 
-    def run(self, vault: Path | None, found: Scan | None, quick: bool) -> None:
+    def run(self, vault: Path | None, scan_result: Scan | None, quick: bool) -> None:
         health, catalog = self._health, self._catalog
         health.generation = catalog.generation
         health.notes, health.fragments = catalog.counts()
         health.model, health.tokenizer = catalog.meta("model_id"), catalog.meta("tokenizer")
-        health.skipped = Counter(one.reason for one in catalog.remarks(skipped=True))
+        health.skipped = Counter(remark.reason for remark in catalog.remarks(skipped=True))
         words, vectors = catalog.files("words"), catalog.files("vectors")
         segments, matrix = self._open_words(words), self._open_matrix(vectors)
         try:
-            self._look_into_folder({file.name for file in (*words, *vectors)})
+            self._check_folder({file.name for file in (*words, *vectors)})
             if not self._catalog_is_sound():
                 return
-            if vault is not None and found is not None:
-                self._compare_with_vault(vault, found, quick)
+            if vault is not None and scan_result is not None:
+                self._compare_with_vault(vault, scan_result, quick)
             self._check_notes(segments, quick)
             if matrix is not None:
                 check_vectors(catalog, matrix, self._settings, health, self._tick, quick=quick)
@@ -605,8 +613,8 @@ class _Examination:
             if matrix is not None:
                 matrix.close()
 
-    def _fault(self, where: str, what: str, part: RepairPart) -> None:
-        self._health.faults.append(Fault(where, what, part))
+    def _fault(self, path: str, reason: str, part: RepairPart) -> None:
+        self._health.faults.append(Fault(path, reason, part))
 
     # --- files --------------------------------------------------------------------------------------------------------
 
@@ -634,7 +642,7 @@ class _Examination:
             return False
         return True
 
-    def _look_into_folder(self, used: set[str]) -> None:
+    def _check_folder(self, used: set[str]) -> None:
         committed = self._committed()
         for path in sorted(self._folder.rglob("*")):
             name = path.relative_to(self._folder).as_posix()
@@ -645,7 +653,7 @@ class _Examination:
             if path.is_file():
                 self._health.size += status.st_size
                 if name not in used and name not in _OWN:
-                    self._health.left.append((name, status.st_size, status.st_mtime > committed + 1))
+                    self._health.leftovers.append((name, status.st_size, status.st_mtime > committed + 1))
 
     def _committed(self) -> float:
         try:
@@ -662,13 +670,13 @@ class _Examination:
 
     # --- notes --------------------------------------------------------------------------------------------------------
 
-    def _compare_with_vault(self, vault: Path, found: Scan, quick: bool) -> None:
+    def _compare_with_vault(self, vault: Path, scan_result: Scan, quick: bool) -> None:
         """Record what the next build will see, and what it cannot: a file that changed without its time or size."""
         known = self._catalog.known_notes()
-        skipped = {one.path for one in self._catalog.remarks(skipped=True)}
+        skipped = {remark.path for remark in self._catalog.remarks(skipped=True)}
         stale = self._health.stale
-        for done, file in enumerate(found.files):
-            self._tick("the vault", done, len(found.files), file.path)
+        for done, file in enumerate(scan_result.files):
+            self._tick("the vault", done, len(scan_result.files), file.path)
             note = known.pop(file.path, None)
             if note is None:
                 # One that was skipped stays no note as long as its file does not change.
@@ -679,8 +687,8 @@ class _Examination:
                 if note.ctime_ns != file.ctime_ns:
                     stale.append((file.path, Stale.CHANGED))
                     continue
-                what = "Its file has a different text from the index, but the same time and size."
-                self._fault(file.path, what, RepairPart.NOTE)
+                error = "Its file has a different text from the index, but the same time and size."
+                self._fault(file.path, error, RepairPart.NOTE)
         stale += [(path, Stale.GONE) for path in sorted(known)]
 
     def _digest(self, vault: Path, path: str) -> str:
@@ -697,12 +705,12 @@ class _Examination:
         if segments is not None and self._words_are_current():
             words = WordCheck(catalog, segments, health)
         names_current = catalog.meta("names") == build_parameters(self._settings)["names"]
-        of_note = NoteCheck(self._settings, health, quick=quick, names_current=names_current)
+        note_check = NoteCheck(self._settings, health, quick=quick, names_current=names_current)
         in_order = "SELECT n.id FROM notes n LEFT JOIN fragments f ON f.note = n.id GROUP BY n.id ORDER BY min(f.key)"
         for done, (number,) in enumerate(catalog.rows(in_order)):
             note = read_stored(catalog.rows, number)
             self._tick("notes and words", done, health.notes, note.path)
-            of_note.check(note, catalog)
+            note_check.check(note, catalog)
             if words is not None and not quick:
                 words.add(note)
         if words is not None and not quick:
@@ -711,5 +719,5 @@ class _Examination:
     def _words_are_current(self) -> bool:
         if self._catalog.meta("analyzer") == f"{ANALYZER_VERSION}/{FIELDS_VERSION}":
             return True
-        self._health.behind.append("the words: they are split differently now")
+        self._health.outdated.append("the words: they are split differently now")
         return False

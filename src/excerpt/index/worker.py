@@ -79,7 +79,7 @@ def main() -> None:
     while True:
         options, tasks = requests.get()
         try:
-            connection.send(prepare(options, _announced(tasks, connection, limits)))
+            connection.send(prepare(options, _with_progress(tasks, connection, limits)))
         except MemoryError:
             os._exit(OUT_OF_MEMORY)
         except OSError:
@@ -97,7 +97,7 @@ def _receive(connection: Connection[Any, Any], requests: SimpleQueue[tuple[Prepa
             os._exit(0)
 
 
-def _announced(tasks: Sequence[Task], connection: Connection[Any, Any], limits: Limits) -> Iterator[Task]:
+def _with_progress(tasks: Sequence[Task], connection: Connection[Any, Any], limits: Limits) -> Iterator[Task]:
     for number, task in enumerate(tasks):
         _bound_time(limits.seconds_for(task))
         connection.send(number)
@@ -121,8 +121,8 @@ else:
         Linux counts neither mapped files nor what allocators and threads reserve. macOS accepts the limit and does not
         enforce it.
         """
-        _lower(resource.RLIMIT_DATA, megabytes * 1_000_000)
-        _lower(resource.RLIMIT_CORE, 0)  # a note that is too much for a worker is not left behind as its memory
+        _lower_limit(resource.RLIMIT_DATA, megabytes * 1_000_000)
+        _lower_limit(resource.RLIMIT_CORE, 0)  # a note that is too much for a worker is not left behind as its memory
 
     def _bound_time(seconds: float) -> None:
         """Limit the CPU seconds of the process, as whole seconds.
@@ -130,9 +130,11 @@ else:
         The kernel ends the process with SIGXCPU, also if the build is gone.
         """
         used = resource.getrusage(resource.RUSAGE_SELF)
-        _lower(resource.RLIMIT_CPU, int(used.ru_utime + used.ru_stime + seconds) + 1)
+        _lower_limit(resource.RLIMIT_CPU, int(used.ru_utime + used.ru_stime + seconds) + 1)
 
-    def _lower(what: int, limit: int) -> None:
-        _, most = resource.getrlimit(what)
+    def _lower_limit(resource_kind: int, limit: int) -> None:
+        _, hard_limit = resource.getrlimit(resource_kind)
         with suppress(ValueError, OSError):
-            resource.setrlimit(what, (limit if most == resource.RLIM_INFINITY else min(limit, most), most))
+            resource.setrlimit(
+                resource_kind, (limit if hard_limit == resource.RLIM_INFINITY else min(limit, hard_limit), hard_limit)
+            )

@@ -30,10 +30,10 @@ from excerpt.index.catalog import (
     is_damage,
     text_from_row,
 )
-from excerpt.index.changes import build_parameters, name_of
+from excerpt.index.changes import build_parameters, vault_name
 from excerpt.index.embed import Embedder, open_embedder
 from excerpt.index.files import SUSPECT, DamagedFileError, check, remove_others
-from excerpt.index.lexical import LexicalWriter, last_generation, placed
+from excerpt.index.lexical import LexicalWriter, document_rows, last_generation
 from excerpt.index.names import store_names
 from excerpt.index.postings import EMBEDDED_TEXT_VERSION, FieldCollector, embedded_text, join
 from excerpt.index.prepare import Prepared, without_collection
@@ -76,7 +76,7 @@ class IndexWriter:
         self._opened = self._state()
         if not self.catalog.generation:
             self._after = max(self._after, last_generation(index))
-        self.catalog.set_meta("vault", name_of(vault))
+        self.catalog.set_meta("vault", vault_name(vault))
 
     def close(self) -> None:
         self.catalog.close()
@@ -86,7 +86,7 @@ class IndexWriter:
         self.rebuilt.clear()
         self.embedded = 0
 
-    def is_there(self) -> bool:
+    def is_in_folder(self) -> bool:
         """Whether the catalog that is open is the one in the index folder."""
         try:
             file = (self._index / FILE).stat()
@@ -184,7 +184,7 @@ class IndexWriter:
             self._words = LexicalWriter(self._index, generation or None, files, lambda: self._tick(""))
             if generation and self.catalog.meta("analyzer") != build_parameters(self._settings)["analyzer"]:
                 reason = "words are split differently now"
-            elif self._is_doubted("words"):
+            elif self._needs_rebuild("words"):
                 reason = "a check found errors in it"
             elif not np.array_equal(self._words.keys(), self.catalog.fragment_keys()):
                 reason = "it does not match the catalog's fragments"
@@ -209,7 +209,7 @@ class IndexWriter:
         files = [] if reason else self.catalog.files("vectors")
         if self.catalog.generation and not reason and len(files) != 1:
             reason = "the catalog does not name its matrix"
-        elif not reason and self._is_doubted("vectors"):
+        elif not reason and self._needs_rebuild("vectors"):
             reason = "a check found errors in them"
         try:
             self._matrix = MatrixWriter(self._index, None if reason or not files else files[0], self._dimensions)
@@ -218,7 +218,7 @@ class IndexWriter:
             self._matrix = MatrixWriter(self._index, None, self._dimensions)
         return reason
 
-    def _is_doubted(self, part: str) -> bool:
+    def _needs_rebuild(self, part: str) -> bool:
         """Whether a look at the whole index found wrong what no checksum shows (health.tell_builds)."""
         return part in self.catalog.meta("doubted").split()
 
@@ -228,15 +228,15 @@ class IndexWriter:
             "SELECT n.id, n.path, n.title, n.language FROM notes n JOIN fragments f ON f.note = n.id"
             " GROUP BY n.id ORDER BY min(f.key)"
         )
-        found: list[FragmentPosition] = []
+        positions: list[FragmentPosition] = []
         collector = FieldCollector()
         for number, path, title, language in notes:
             self._tick(path)
-            found += self._collect(collector, number, (path, title, language))
-            if len(found) >= _ROWS_AT_ONCE:
-                self._words.add(placed(found), collector.inverted())
-                found, collector = [], FieldCollector()
-        self._words.add(placed(found), collector.inverted())
+            positions += self._collect(collector, number, (path, title, language))
+            if len(positions) >= _ROWS_AT_ONCE:
+                self._words.add(document_rows(positions), collector.inverted())
+                positions, collector = [], FieldCollector()
+        self._words.add(document_rows(positions), collector.inverted())
 
     def _collect(self, collector: FieldCollector, note: int, names: tuple[str, str, str]) -> list[FragmentPosition]:
         fragments = self.catalog.rows(
@@ -264,7 +264,7 @@ class IndexWriter:
             self._tick(path)
             ((text,),) = self.catalog.rows("SELECT text FROM note_texts WHERE note = ?", number)
             fragments = self.catalog.rows("SELECT key, text FROM fragments WHERE note = ?", number)
-            counted = [(key, count(of_fragment)) for key, of_fragment in fragments]
+            counted = [(key, count(text_of_fragment)) for key, text_of_fragment in fragments]
             self.catalog.set_tokens(number, count(text_from_row(text)), counted)
 
     # --- committing ---------------------------------------------------------------------------------------------------
@@ -279,30 +279,32 @@ class IndexWriter:
         before, after = list(removed), [note.path for done in prepared for note in done.notes]
         known, inserted = frozenset(before), frozenset(after)
         with without_collection(), self.catalog.transaction():
-            renames.leave(self.catalog, [path for path in before if path not in inserted])
-            gone = self.catalog.remove(before)
+            renames.record_removed(self.catalog, [path for path in before if path not in inserted])
+            removed_keys = self.catalog.remove(before)
             added: list[FragmentPosition] = []
             for note in (note for done in prepared for note in done.notes):
                 self._tick(note.path)
                 added += self.catalog.insert(note)
-            renames.arrive(self.catalog, [path for path in after if path not in known])
+            renames.record_inserted(self.catalog, [path for path in after if path not in known])
             for done in prepared:
-                for task in done.same:
+                for task in done.unchanged:
                     self.catalog.touch(task.path, task.size, task.mtime_ns, task.ctime_ns)
             finishes = self.catalog.is_unfinished and not unfinished
-            if len(gone) or added or finishes or not self.catalog.generation:
+            if len(removed_keys) or added or finishes or not self.catalog.generation:
                 self.catalog.set_meta(UNFINISHED, "yes" if unfinished else "")
-                self._words.delete(gone)
+                self._words.delete(removed_keys)
                 parts = [done.inverted for done in prepared if done.notes]
                 if parts:
-                    self._words.add(placed(added), {name: join([part[name] for part in parts]) for name in FIELDS})
+                    self._words.add(
+                        document_rows(added), {name: join([part[name] for part in parts]) for name in FIELDS}
+                    )
                 self._finish_generation(added[0][0] - 1 if added else None)
         self._remove_leftovers()
 
     def finish(self, skipped: Sequence[Skipped], only: Collection[str] | None, given_up: Mapping[str, GivenUp]) -> None:
         """Record skipped files (among all, or `only` some), given-up files and moved notes; prune vectors."""
         with self.catalog.transaction():
-            renames.settle(self.catalog)
+            renames.record_moves(self.catalog)
             self.catalog.set_skipped(skipped, only)
             before = self.catalog.given_up()
             after = {**({} if only is None else before), **given_up}
@@ -349,13 +351,13 @@ class IndexWriter:
                 if digest not in known
             }
             if texts:
-                made = quantise(self.embedder.embed(list(texts.values()))).to_bytes()
+                new_vectors = quantise(self.embedder.embed(list(texts.values()))).to_bytes()
                 self.embedded += len(texts)
-                self.catalog.add_vectors(self._model, zip(texts, made, strict=True))
-                known.update(zip(texts, made, strict=True))
+                self.catalog.add_vectors(self._model, zip(texts, new_vectors, strict=True))
+                known.update(zip(texts, new_vectors, strict=True))
             keys.append(np.array([row[0] for row in rows], np.int64))
             parts.append(Quantised.from_bytes([known[digest] for digest in digests], self._dimensions))
-        return np.concatenate(keys), Quantised.joined(parts)
+        return np.concatenate(keys), Quantised.concatenate(parts)
 
     @property
     def embedder(self) -> Embedder:

@@ -250,8 +250,8 @@ def _likely(ranking: Ranking) -> Rows:
 
 
 def _confidence(ranking: Ranking, at: int) -> Confidence | None:
-    judgement = ranking.answers[int(ranking.which[at])].judgement
-    return judgement.word(int(ranking.places[at])) if judgement else None
+    judgement = ranking.answers[int(ranking.answer_indices[at])].judgement
+    return judgement.word(int(ranking.positions[at])) if judgement else None
 
 
 def _asked(answers: Sequence[Answer]) -> tuple[TopicWord, ...]:

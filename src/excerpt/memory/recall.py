@@ -27,7 +27,7 @@ from excerpt.model import Hint, Hit, Memory, Source, Span
 from excerpt.search.engine import Engine, Ranking
 from excerpt.search.evidence import POOL
 from excerpt.search.filters import FIELDS, is_from, notes_allowed
-from excerpt.search.query import KINDS_OF_MEMORIES, KnownNames, Query, alternatives, hints
+from excerpt.search.query import MEMORY_KINDS, KnownNames, Query, alternatives, hints
 from excerpt.search.ranking import SIGNALS
 from excerpt.settings import BoostSettings, Settings, VaultSettings
 from excerpt.text.dates import period_of
@@ -190,8 +190,8 @@ class Recaller:
     def _read(
         self, query: str, properties: Collection[str] = (), tags: Collection[str] | None = None
     ) -> tuple[Query, ...]:
-        self.hints = hints(query, KnownNames(properties, tags, KINDS_OF_MEMORIES))
-        return alternatives(query, properties, tags, KINDS_OF_MEMORIES)
+        self.hints = hints(query, KnownNames(properties, tags, MEMORY_KINDS))
+        return alternatives(query, properties, tags, MEMORY_KINDS)
 
     def _most(self, queries: Sequence[Query], limit: int | None) -> int | None:
         if limit is None and not all(query.is_filter_only for query in queries):
@@ -324,19 +324,21 @@ def _answers(ranking: Ranking, at: int) -> bool:
 
     The engine lists everything that is a little nearer than the rest.
     """
-    answer, place = ranking.answers[ranking.which[at]], int(ranking.places[at])
+    answer, place = ranking.answers[ranking.answer_indices[at]], int(ranking.positions[at])
     if answer.judgement is None or answer.judgement.word(place) is not Confidence.NOTHING:
         return True
     return float(answer.evidence.similarities.at(ranking.rows[at : at + 1])[0]) >= NEAR_IN_MEANING
 
 
 def _has_a_word(ranking: Ranking, at: int) -> bool:
-    answer, place = ranking.answers[ranking.which[at]], int(ranking.places[at])
+    answer, place = ranking.answers[ranking.answer_indices[at]], int(ranking.positions[at])
     return bool(answer.scored.values[place, SIGNALS.index("words")] > 0)
 
 
 def _part(ranking: Ranking, at: npt.NDArray[np.intp]) -> Ranking:
-    return Ranking(ranking.answers, ranking.rows[at], ranking.scores[at], ranking.which[at], ranking.places[at])
+    return Ranking(
+        ranking.answers, ranking.rows[at], ranking.scores[at], ranking.answer_indices[at], ranking.positions[at]
+    )
 
 
 def _spans_in(text: str, hit: Hit) -> tuple[Span, ...]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from excerpt.model import Memory
-from excerpt.search.query import KINDS_OF_MEMORIES, FilterKind, conditions
+from excerpt.search.query import MEMORY_KINDS, FilterKind, conditions
 from excerpt.text.words import QueryWord, detect_language, query_terms, terms_of
 
 
@@ -17,7 +17,7 @@ def stale_filter(query: str) -> tuple[str, bool | None]:
     It applies to all alternatives.
     """
     stale: bool | None = None
-    for one in reversed(conditions(query, kinds=KINDS_OF_MEMORIES)):
+    for one in reversed(conditions(query, kinds=MEMORY_KINDS)):
         if one.filter is not None and one.filter.kind is FilterKind.IS:
             stale = not one.filter.negated
             query = f"{query[: one.start].rstrip()} {query[one.end :].lstrip()}".strip()

@@ -13,7 +13,7 @@ from excerpt.corpus.interface import Corpus
 from excerpt.corpus.names import DIGEST_DTYPE, LENGTH_DTYPE, Digests, NameTerms, digests_of
 from excerpt.search.evidence import POOL, Evidence, Flags, Floats, above_mean
 from excerpt.search.lexical import NO_ROWS, Rows, Word, WordIndex, union
-from excerpt.search.proximity import PLACES, closeness, line_of
+from excerpt.search.proximity import FIELD_STARTS, closeness, flatten_positions
 from excerpt.search.ranking import SIGNALS
 
 Longs = npt.NDArray[np.int64]
@@ -21,7 +21,7 @@ Longs = npt.NDArray[np.int64]
 # --- other names ------------------------------------------------------------------------------------------------------
 # What notes are called beside their titles, each name by itself: how well a query fits the best of them.
 
-_MAX_KEPT = 20_000
+_MAX_CACHED_LINKS = 20_000
 """Links of which it is kept which note they mean."""
 
 
@@ -34,10 +34,10 @@ class OtherNames:
     def __init__(self, snapshot: Corpus) -> None:
         self._snapshot = snapshot
         self._known: dict[int, NameTerms] = {}
-        self._meant: dict[tuple[int, int], int] = {}
+        self._link_cache: dict[tuple[int, int], int] = {}
 
     def fits(
-        self, notes: Rows, words: Sequence[Word], unasked: Sequence[Word], weight: Floats
+        self, notes: Rows, words: Sequence[Word], extra_words: Sequence[Word], weight: Floats
     ) -> tuple[Floats, Floats]:
         """Return, for each of `notes`, how well its best own name fits the query, and how well the best link text does.
 
@@ -49,47 +49,49 @@ class OtherNames:
         missing = [note for note in numbers if note not in self._known]
         self._known.update(zip(missing, self._snapshot.name_terms(missing), strict=True))
         names = [self._known[note] for note in numbers]
-        own, given = np.zeros(len(notes), np.float32), np.zeros(len(notes), np.float32)
-        found, fits = _fitting(names, _asked(words, unasked), weight)
-        if not len(found):
-            return own, given
-        counts = np.array([len(of_note.lengths) // LENGTH_DTYPE.itemsize for of_note in names])
+        own, link_fits = np.zeros(len(notes), np.float32), np.zeros(len(notes), np.float32)
+        name_numbers, fits = _fit_names(names, _query_terms(words, extra_words), weight)
+        if not len(name_numbers):
+            return own, link_fits
+        counts = np.array([len(note_names.lengths) // LENGTH_DTYPE.itemsize for note_names in names])
         ends = np.cumsum(counts)
-        places = np.searchsorted(ends, found, side="right")
+        name_notes = np.searchsorted(ends, name_numbers, side="right")
         # Which of its note's links it is the text of; below 0 it is a name of its own.
-        link = found - (ends - counts)[places] - np.array([of_note.own for of_note in names])[places]
+        link = (
+            name_numbers - (ends - counts)[name_notes] - np.array([note_names.own for note_names in names])[name_notes]
+        )
         is_own = link < 0
-        np.maximum.at(own, places[is_own], fits[is_own])
-        leading, alone = _to_files_of(names, places, link)
+        np.maximum.at(own, name_notes[is_own], fits[is_own])
+        link_indices, sole_notes = _match_link_targets(names, name_notes, link)
         # The best first: a link that can mean one note alone, which another gives as good a name, need not be resolved.
-        order = np.argsort(-fits[leading], kind="stable")
-        leading, alone = leading[order], alone[order]
-        at = {note: place for place, note in enumerate(numbers)}
-        links = (places[leading], link[leading], fits[leading], alone)
+        order = np.argsort(-fits[link_indices], kind="stable")
+        link_indices, sole_notes = link_indices[order], sole_notes[order]
+        position_of = {note: position for position, note in enumerate(numbers)}
+        links = (name_notes[link_indices], link[link_indices], fits[link_indices], sole_notes)
         read: dict[int, list[str]] = {}
         best = [0.0] * len(notes)
-        for place, number, fit, only in zip(*(values.tolist() for values in links), strict=True):
-            if only >= 0 and (only == place or fit <= best[only]):
+        for position, number, fit, sole_note in zip(*(values.tolist() for values in links), strict=True):
+            if sole_note >= 0 and (sole_note == position or fit <= best[sole_note]):
                 continue
-            to = at.get(self._target(numbers[place], number, read))
-            if to is not None and to != place and fit > best[to]:
-                best[to] = fit
+            target = position_of.get(self._target(numbers[position], number, read))
+            if target is not None and target != position and fit > best[target]:
+                best[target] = fit
         return own, np.array(best, np.float32)
 
     def _target(self, note: int, link: int, read: dict[int, list[str]]) -> int:
         """Return the note that a link of a note means, -1 for none; `read` caches link targets by note."""
-        found = self._meant.get((note, link))
-        if found is None:
-            if len(self._meant) >= _MAX_KEPT:
-                self._meant.clear()
+        target = self._link_cache.get((note, link))
+        if target is None:
+            if len(self._link_cache) >= _MAX_CACHED_LINKS:
+                self._link_cache.clear()
             if note not in read:
                 read[note] = json.loads(self._known[note].targets)
-            found = self._meant[note, link] = self._snapshot.facets.resolve_target(read[note][link], note)
-        return found
+            target = self._link_cache[note, link] = self._snapshot.facets.resolve_target(read[note][link], note)
+        return target
 
 
 @dataclass(frozen=True, slots=True)
-class _AskedTerms:
+class _QueryTerms:
     """The terms of a query as stored for names, ascending.
 
     A matrix (terms x words) says how much of each word a term is; other terms only make a name fit a longer query.
@@ -97,77 +99,77 @@ class _AskedTerms:
 
     terms: Digests
     shares: Floats
-    unasked: Flags
+    extra_words: Flags
 
 
-def _asked(words: Sequence[Word], unasked: Sequence[Word]) -> _AskedTerms:
+def _query_terms(words: Sequence[Word], extra_words: Sequence[Word]) -> _QueryTerms:
     shares: dict[str, Floats] = {}
-    for place, word in enumerate(words):
+    for position, word in enumerate(words):
         for tier in word.tiers:
             for term in tier.terms:
-                of_term = shares.setdefault(term, np.zeros(len(words), np.float32))
-                of_term[place] = max(of_term[place], tier.share)
-    others = {term for word in unasked for term in word.terms}
-    terms = [*shares, *(others - shares.keys())]
+                term_shares = shares.setdefault(term, np.zeros(len(words), np.float32))
+                term_shares[position] = max(term_shares[position], tier.share)
+    extra = {term for word in extra_words for term in word.terms}
+    terms = [*shares, *(extra - shares.keys())]
     none = np.zeros(len(words), np.float32)
     digests = digests_of(terms)
     order = np.argsort(digests)
-    return _AskedTerms(
+    return _QueryTerms(
         digests[order],
         np.array([shares.get(term, none) for term in terms], np.float32).reshape(len(terms), len(words))[order],
-        np.array([term in others for term in terms], np.bool_)[order],
+        np.array([term in extra for term in terms], np.bool_)[order],
     )
 
 
-def _fitting(names: Sequence[NameTerms], asked: _AskedTerms, weight: Floats) -> tuple[Longs, Floats]:
+def _fit_names(names: Sequence[NameTerms], query: _QueryTerms, weight: Floats) -> tuple[Longs, Floats]:
     """Return which names of some notes, numbered in order, fit a query, and how well.
 
     `weight` is each word's share of the query.
     """
-    lengths = np.frombuffer(b"".join([of_note.lengths for of_note in names]), LENGTH_DTYPE)
-    terms = np.frombuffer(b"".join([of_note.terms for of_note in names]), DIGEST_DTYPE)
-    if not len(asked.terms) or not len(terms):
+    lengths = np.frombuffer(b"".join([note_names.lengths for note_names in names]), LENGTH_DTYPE)
+    terms = np.frombuffer(b"".join([note_names.terms for note_names in names]), DIGEST_DTYPE)
+    if not len(query.terms) or not len(terms):
         return np.zeros(0, np.int64), np.zeros(0, np.float32)
-    at = np.minimum(np.searchsorted(asked.terms, terms), len(asked.terms) - 1)
-    having = np.flatnonzero(asked.terms[at] == terms)
-    at = at[having]
-    number = np.searchsorted(np.cumsum(lengths), having, side="right")
-    is_other = np.diff(number, prepend=-1) > 0
-    found, places = number[is_other], np.cumsum(is_other) - 1
-    shares = np.zeros((len(found), len(weight)), np.float32)
-    np.maximum.at(shares, places, asked.shares[at])
-    unasked = np.flatnonzero(asked.unasked[at])
-    each = np.unique(places[unasked] * len(asked.terms) + at[unasked])
-    count = shares.sum(axis=1) + np.bincount(each // len(asked.terms), minlength=len(found))
-    fits = (shares * weight).sum(axis=1) * np.minimum(count / lengths[found], 1)
-    return found, fits.astype(np.float32)
+    at = np.minimum(np.searchsorted(query.terms, terms), len(query.terms) - 1)
+    term_indices = np.flatnonzero(query.terms[at] == terms)
+    at = at[term_indices]
+    number = np.searchsorted(np.cumsum(lengths), term_indices, side="right")
+    starts_name = np.diff(number, prepend=-1) > 0
+    matching_names, term_groups = number[starts_name], np.cumsum(starts_name) - 1
+    shares = np.zeros((len(matching_names), len(weight)), np.float32)
+    np.maximum.at(shares, term_groups, query.shares[at])
+    extra_words = np.flatnonzero(query.extra_words[at])
+    pairs = np.unique(term_groups[extra_words] * len(query.terms) + at[extra_words])
+    count = shares.sum(axis=1) + np.bincount(pairs // len(query.terms), minlength=len(matching_names))
+    fits = (shares * weight).sum(axis=1) * np.minimum(count / lengths[matching_names], 1)
+    return matching_names, fits.astype(np.float32)
 
 
-def _to_files_of(names: Sequence[NameTerms], places: Longs, link: Longs) -> tuple[Longs, Longs]:
+def _match_link_targets(names: Sequence[NameTerms], name_notes: Longs, link: Longs) -> tuple[Longs, Longs]:
     """Return which links may lead to one of the notes, and the position of that note, -1 if several have the name.
 
     Links are given by the positions of their notes among `names` and their numbers there (below 0: no link). A link
     whose target is the file name of none of the notes means none of them.
     """
-    files = np.frombuffer(b"".join([of_note.files for of_note in names]), DIGEST_DTYPE)
-    ends = np.cumsum([len(of_note.files) // DIGEST_DTYPE.itemsize for of_note in names])
+    files = np.frombuffer(b"".join([note_names.files for note_names in names]), DIGEST_DTYPE)
+    ends = np.cumsum([len(note_names.files) // DIGEST_DTYPE.itemsize for note_names in names])
     begins = np.concatenate([np.zeros(1, np.int64), ends[:-1]])
-    wanted = files[begins[places] + 1 + link]
+    targets = files[begins[name_notes] + 1 + link]
     order = np.argsort(files[begins], kind="stable")
     known = files[begins][order]
-    first = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
-    found: Longs = np.flatnonzero((known[first] == wanted) & (link >= 0))
-    first = first[found]
-    several = known[np.minimum(first + 1, len(known) - 1)] == known[first]
-    several[first == len(known) - 1] = False
-    return found, np.where(several, -1, order[first])
+    first = np.minimum(np.searchsorted(known, targets), len(known) - 1)
+    matches: Longs = np.flatnonzero((known[first] == targets) & (link >= 0))
+    first = first[matches]
+    is_ambiguous = known[np.minimum(first + 1, len(known) - 1)] == known[first]
+    is_ambiguous[first == len(known) - 1] = False
+    return matches, np.where(is_ambiguous, -1, order[first])
 
 
 # --- candidates -------------------------------------------------------------------------------------------------------
 
-BEST_OF_NOTE = (1.0, 0.5, 0.25)
+NOTE_WEIGHTS = (1.0, 0.5, 0.25)
 """What the best, second and third fragment of a note count for the note."""
-MAX_OF_NOTES = 2.0
+MAX_ATTACHMENT_WORDS = 2.0
 """What an attachment may have by words beside the best note's 1: a question that only a book answers finds it."""
 COMMON = float(np.log(2))
 """The idf of a word that half of all fragments have: its positions say nothing, and there are many to read."""
@@ -196,8 +198,8 @@ class CandidateGenerator:
 
     def generate(self, evidence: Evidence, pool: int = POOL) -> Candidates:
         """Return the best `pool` fragments by words and by meaning, and those of notes that the query names."""
-        near = evidence.similarities.best(pool) if evidence.trust else NO_ROWS
-        rows = union(evidence.scores.best(pool), near, evidence.named)
+        nearest = evidence.similarities.best(pool) if evidence.trust else NO_ROWS
+        rows = union(evidence.scores.best(pool), nearest, evidence.named)
         named = np.zeros(len(rows), np.bool_)
         named[np.searchsorted(rows, evidence.named)] = True
         return Candidates(
@@ -215,37 +217,37 @@ class CandidateGenerator:
         scores = evidence.scores.at(rows)
         # What is put forward has the highest of all. It is that of notes that counts: what an attachment has more of is
         # more of a match, up to twice, and takes nothing from the notes.
-        ours = self._snapshot.is_note_row
-        of_notes = np.ones(len(rows), np.bool_) if ours is None else ours[rows]
-        words = np.minimum(scores / _highest_of(scores, of_notes), MAX_OF_NOTES)
+        is_note_row = self._snapshot.is_note_row
+        is_note = np.ones(len(rows), np.bool_) if is_note_row is None else is_note_row[rows]
+        words = np.minimum(scores / _top_value(scores, is_note), MAX_ATTACHMENT_WORDS)
         anywhere, title, heading, above = self._index.presence_in(
             evidence.words, rows, (None, "title", "heading", "above")
         )
         other_title, other_heading, other_above = self._index.presence_in(
-            evidence.unasked, rows, ("title", "heading", "above")
+            evidence.extra_words, rows, ("title", "heading", "above")
         )
         outline, other_outline = np.maximum(above, heading), np.maximum(other_above, other_heading)
-        names, called = self._names_of(evidence, weight, notes)
+        names, anchor_fits = self._name_fits(evidence, weight, notes)
         names = np.maximum(names, self._fit(weight, title, other_title, rows, ("title",)))
         first = self._first_rows(notes)
         unique = union(first)
-        opening = evidence.scores.at(unique)[np.searchsorted(unique, first)]
+        intro_scores = evidence.scores.at(unique)[np.searchsorted(unique, first)]
         # All that are asked for, at once.
-        evidence.similarities.at(np.concatenate((rows, first, *_beside(rows, len(evidence.similarities)))))
+        evidence.similarities.at(np.concatenate((rows, first, *_neighbour_rows(rows, len(evidence.similarities)))))
         cosines = evidence.similarities.at(rows)
         mean = evidence.similarities.mean
-        nearest = float(cosines[of_notes].max(initial=mean))
+        nearest = float(cosines[is_note].max(initial=mean))
         if nearest <= mean:
             nearest = float(cosines.max(initial=mean))
         signals = {
             "words": words,
             "coverage": weight @ anywhere,
             "title": names,
-            "anchor": np.maximum(called - names, 0),
+            "anchor": np.maximum(anchor_fits - names, 0),
             "heading": self._fit(weight, heading, other_heading, rows, ("heading",)),
             "outline": self._fit(weight, outline, other_outline, rows, ("above", "heading")),
-            "note": _of_notes(words, notes, of_notes),
-            "intro_words": np.minimum(opening / _highest_of(opening, of_notes), 1),
+            "note": _note_shares(words, notes, is_note),
+            "intro_words": np.minimum(intro_scores / _top_value(intro_scores, is_note), 1),
             "proximity": self._proximity(evidence, rarity, rows),
             "meaning": self._meaning(evidence, rows, nearest),
             "intro_meaning": self._meaning(evidence, first, nearest),
@@ -265,25 +267,25 @@ class CandidateGenerator:
         """
         table = self._snapshot.table.notes
         nearer = np.zeros(len(rows), np.float32)
-        for beside in _beside(rows, len(evidence.similarities)):
-            alike = np.flatnonzero((table[beside] == notes) & (beside != rows))
-            nearer[alike] = np.maximum(nearer[alike], self._meaning(evidence, beside[alike], nearest))
+        for neighbours in _neighbour_rows(rows, len(evidence.similarities)):
+            same_note = np.flatnonzero((table[neighbours] == notes) & (neighbours != rows))
+            nearer[same_note] = np.maximum(nearer[same_note], self._meaning(evidence, neighbours[same_note], nearest))
         return nearer
 
-    def _fit(self, weight: Floats, present: Floats, unasked: Floats, rows: Rows, fields: tuple[str, ...]) -> Floats:
+    def _fit(self, weight: Floats, present: Floats, extra: Floats, rows: Rows, fields: tuple[str, ...]) -> Floats:
         """Return the share of the query that short fields cover, times the share of them that the query covers."""
         lexical = self._snapshot.lexical
         lengths = np.maximum(sum(lexical.lengths(field)[rows] for field in fields), 1)
-        precision = np.minimum((present.sum(axis=0) + unasked.sum(axis=0)) / lengths, 1)
+        precision = np.minimum((present.sum(axis=0) + extra.sum(axis=0)) / lengths, 1)
         covered: Floats = (weight @ present) * precision
         return covered
 
-    def _names_of(self, evidence: Evidence, weight: Floats, notes: Rows) -> tuple[Floats, Floats]:
+    def _name_fits(self, evidence: Evidence, weight: Floats, notes: Rows) -> tuple[Floats, Floats]:
         """How well the query fits the best other name of each row's note, and the best that links give it."""
         unique = union(notes)
-        places = np.searchsorted(unique, notes)
-        own, given = self._names.fits(unique, evidence.words, evidence.unasked, weight)
-        return own[places], given[places]
+        positions = np.searchsorted(unique, notes)
+        own_fits, link_fits = self._names.fits(unique, evidence.words, evidence.extra_words, weight)
+        return own_fits[positions], link_fits[positions]
 
     def _first_rows(self, notes: Rows) -> Rows:
         """Return the row of the first fragment of each note."""
@@ -292,32 +294,32 @@ class CandidateGenerator:
 
     def _proximity(self, evidence: Evidence, rarity: Floats, rows: Rows) -> Floats:
         plain = [(word, float(idf)) for word, idf in zip(evidence.words, rarity, strict=True) if not word.whole]
-        telling = [(word, idf) for word, idf in plain if idf > COMMON]
-        plain = telling if len(telling) > 1 else plain
+        rare = [(word, idf) for word, idf in plain if idf > COMMON]
+        plain = rare if len(rare) > 1 else plain
         if len(plain) < 2:
             return np.zeros(len(rows), np.float32)
         lexical = self._snapshot.lexical
-        lines = [line_of(lexical, PLACES, self._index.best_terms(word), rows) for word, _ in plain]
+        lines = [flatten_positions(lexical, FIELD_STARTS, self._index.best_terms(word), rows) for word, _ in plain]
         return closeness(lines, [idf for _, idf in plain], [word.position for word, _ in plain], len(rows))
 
 
-def _beside(rows: Rows, count: int) -> tuple[Rows, Rows]:
+def _neighbour_rows(rows: Rows, count: int) -> tuple[Rows, Rows]:
     """Return the rows before and after each of `rows`, of `count`; the first and last row are their own neighbours."""
     return np.maximum(rows - 1, 0), np.minimum(rows + 1, count - 1)
 
 
-def _highest_of(values: Floats | npt.NDArray[np.float64], of_notes: Flags) -> float:
+def _top_value(values: Floats | npt.NDArray[np.float64], is_note: Flags) -> float:
     """Return the highest value of a note's row, or if no note has any, the highest of all."""
-    return max(float(values[of_notes].max(initial=0.0)) or float(values.max(initial=0.0)), 1e-9)
+    return max(float(values[is_note].max(initial=0.0)) or float(values.max(initial=0.0)), 1e-9)
 
 
-def _of_notes(words: Floats, notes: Rows, of_notes: Flags) -> Floats:
+def _note_shares(words: Floats, notes: Rows, is_note: Flags) -> Floats:
     """For each row, how well its note's best fragments match by words, as a share of the best note's."""
     order = np.lexsort((-words, notes))
     first = np.flatnonzero(np.diff(notes[order], prepend=-1))
-    places = np.arange(len(order)) - np.repeat(first, np.diff(first, append=len(order)))
-    counts = np.array([*BEST_OF_NOTE, 0.0], np.float32)[np.minimum(places, len(BEST_OF_NOTE))]
+    ranks = np.arange(len(order)) - np.repeat(first, np.diff(first, append=len(order)))
+    counts = np.array([*NOTE_WEIGHTS, 0.0], np.float32)[np.minimum(ranks, len(NOTE_WEIGHTS))]
     sums = np.bincount(notes[order], counts * words[order]) if len(order) else np.zeros(0)
-    each = np.asarray(sums[notes], np.float64)
-    shares: Floats = np.minimum(each / _highest_of(each, of_notes), 1).astype(np.float32)
+    note_sums = np.asarray(sums[notes], np.float64)
+    shares: Floats = np.minimum(note_sums / _top_value(note_sums, is_note), 1).astype(np.float32)
     return shares

@@ -27,7 +27,7 @@ from excerpt.search.ranking import SIGNALS, primary_strategy
 
 Floats = npt.NDArray[np.float32]
 
-_COVERAGE, _SAID, _NAMED = 4.0, 3.2, 2.9
+_COVERAGE, _EVIDENCE, _NAMED = 4.0, 3.2, 2.9
 _NONE: Mapping[Strategy, float] = {Strategy.ADAPTIVE: -7.5, Strategy.PROXIMITY: -7.2, Strategy.SEMANTIC: -6.1}
 """The intercept by the primary strategy for that many words (`ranking.primary_strategy`).
 
@@ -48,54 +48,54 @@ A half-typed word, or one that all notes have, is rare in nothing and yet what w
 class Judgement:
     """For fragments in some order: how likely each answers, and the share of the query that it has, 0 to 1."""
 
-    likely: Floats
+    likelihoods: Floats
     coverage: Floats
 
-    def word(self, place: int) -> Confidence:
+    def word(self, position: int) -> Confidence:
         """Return the confidence of the fragment at a position."""
-        return word_for(float(self.likely[place]), float(self.coverage[place]))
+        return confidence_label(float(self.likelihoods[position]), float(self.coverage[position]))
 
 
-def judge(evidence: Evidence, found: Candidates, rows: Rows) -> Judgement:
+def judge(evidence: Evidence, candidates: Candidates, rows: Rows) -> Judgement:
     """Return the confidence of each of `rows`, which are among the candidates.
 
     If the query is the name of the note, it is certain.
     """
-    coverage, said, named = evidence_for(evidence, found, rows)
-    certain = found.named[np.searchsorted(found.rows, rows)]
-    likely = likelihood(coverage, said, named, primary_strategy(evidence.word_count))
+    coverage, evidence_sum, named = likelihood_features(evidence, candidates, rows)
+    is_certain = candidates.named[np.searchsorted(candidates.rows, rows)]
+    likelihoods = likelihood(coverage, evidence_sum, named, primary_strategy(evidence.word_count))
     if evidence.whole is not None:
-        likely = np.where(evidence.whole[rows], np.maximum(likely, np.float32(LIKELY)), likely)
-    return Judgement(np.where(certain, np.float32(1), likely), coverage)
+        likelihoods = np.where(evidence.whole[rows], np.maximum(likelihoods, np.float32(LIKELY)), likelihoods)
+    return Judgement(np.where(is_certain, np.float32(1), likelihoods), coverage)
 
 
-def evidence_for(evidence: Evidence, found: Candidates, rows: Rows) -> tuple[Floats, Floats, Floats]:
+def likelihood_features(evidence: Evidence, candidates: Candidates, rows: Rows) -> tuple[Floats, Floats, Floats]:
     """Return the features of the likelihood for each of `rows`.
 
     They are the share of the query that it has, by rarity; ln(1 + the idf of the words it has, in units of the idf of a
     word in one fragment); and how well the best of title and headings fits.
     """
-    at = np.searchsorted(found.rows, rows)
-    coverage = found.signals[at, SIGNALS.index("coverage")]
-    names = [found.signals[at, SIGNALS.index(name)] for name in ("title", "heading", "outline")]
+    at = np.searchsorted(candidates.rows, rows)
+    coverage = candidates.signals[at, SIGNALS.index("coverage")]
+    names = [candidates.signals[at, SIGNALS.index(name)] for name in ("title", "heading", "outline")]
     rarest = np.log1p((evidence.corpus_size - 0.5) / 1.5)
-    telling = sum(match.idf for match in evidence.matches) / max(float(rarest), 1e-9)
-    return coverage, np.log1p(coverage * np.float32(telling)), np.maximum.reduce(names)
+    total_idf = sum(match.idf for match in evidence.matches) / max(float(rarest), 1e-9)
+    return coverage, np.log1p(coverage * np.float32(total_idf)), np.maximum.reduce(names)
 
 
-def likelihood(coverage: Floats, said: Floats, named: Floats, kind: Strategy) -> Floats:
-    """Return how likely each fragment answers the query, 0 to 1, from the features of `evidence_for`.
+def likelihood(coverage: Floats, evidence_sum: Floats, named: Floats, kind: Strategy) -> Floats:
+    """Return how likely each fragment answers the query, 0 to 1, from the features of `likelihood_features`.
 
     `kind` is the primary strategy for the number of words in the query.
     """
-    found: Floats = 1 / (1 + np.exp(-(_COVERAGE * coverage + _SAID * said + _NAMED * named + _NONE[kind])))
-    return found.astype(np.float32)
+    result: Floats = 1 / (1 + np.exp(-(_COVERAGE * coverage + _EVIDENCE * evidence_sum + _NAMED * named + _NONE[kind])))
+    return result.astype(np.float32)
 
 
-def word_for(likely: float, coverage: float) -> Confidence:
+def confidence_label(value: float, coverage: float) -> Confidence:
     """Return the label for this likelihood and share of the query."""
-    if likely >= STRONG:
+    if value >= STRONG:
         return Confidence.STRONG
-    if likely >= LIKELY:
+    if value >= LIKELY:
         return Confidence.LIKELY
-    return Confidence.WEAK if likely >= WEAK or coverage >= ENOUGH else Confidence.NOTHING
+    return Confidence.WEAK if value >= WEAK or coverage >= ENOUGH else Confidence.NOTHING

@@ -32,7 +32,7 @@ from excerpt.search.ranking import (
     active_strategy,
     add_attachments,
     add_name,
-    listed,
+    list_unranked,
     primary_strategy,
     reciprocal,
     weighted,
@@ -41,9 +41,9 @@ from excerpt.search.ranking import (
 from excerpt.search.usage import UseLog
 from excerpt.settings import Fusion, Settings
 
-FIRST, LISTED = 10, 50
-"""Among the first FIRST hits at most `search.per_note` are of one note, among the first LISTED at most twice as many,
-unless nothing else matched."""
+TOP_HITS, LISTED_HITS = 10, 50
+"""Among the first TOP_HITS hits at most `search.per_note` are of one note, among the first LISTED_HITS at most twice as
+many, unless nothing else matched."""
 
 Order = npt.NDArray[np.intp]
 
@@ -65,13 +65,13 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """Fragments of `answers`, best first: row and score, by which answer, and at which place of its `scored`."""
+    """Fragments of `answers`, best first: row, score, the index of the answer and the position in its `scored`."""
 
     answers: tuple[Answer, ...]
     rows: Rows
     scores: Floats
-    which: Order
-    places: Order
+    answer_indices: Order
+    positions: Order
 
 
 class Engine:
@@ -129,7 +129,7 @@ class Engine:
 
         def requests(base: Corpus) -> list[CandidateQuery]:
             today = self._today()
-            needed = [candidate_query(one, base, self._settings, today, pool, by_words=by_words) for one in queries]
+            needed = [candidate_query(query, base, self._settings, today, pool, by_words=by_words) for query in queries]
             return [*needed, fragments_of_notes(base, notes)] if notes else needed
 
         self.use_view(self.snapshot.prefetch(requests))
@@ -160,14 +160,14 @@ class Engine:
             step()
 
     def _preparing(self) -> tuple[Callable[[], object], ...]:
-        steps = (self._read_vectors, self.index.warm, self.snapshot.lexical.check, self._read_places)
+        steps = (self._read_vectors, self.index.warm, self.snapshot.lexical.check, self._warm_positions)
         links = (self._read_links,) if self._settings.search.boosts.links else ()
         return *steps, *links
 
     def _read_vectors(self) -> None:
         _ = self.snapshot.vectors
 
-    def _read_places(self) -> None:
+    def _warm_positions(self) -> None:
         _ = self.snapshot.table, self.snapshot.languages, self.snapshot.facets.modified
 
     def _read_links(self) -> None:
@@ -183,21 +183,23 @@ class Engine:
         filter finds nothing. With several alternatives, a fragment has its best score, and the first alternative names
         the strategy.
         """
-        begun = time.perf_counter()
+        start = time.perf_counter()
         queries = self.parse(query)
         self._prefetched = frozenset()
         self.prefetch(queries, max(POOL, limit or self._settings.search.limit))
-        wanted = queries[0].strategy or strategy or self._settings.search.strategy
+        requested = queries[0].strategy or strategy or self._settings.search.strategy
         limit = self._settings.search.limit if limit is None else limit
-        answers = [self.answer(one, wanted, max(POOL, limit)) for one in queries]
+        answers = [self.answer(query_alternative, requested, max(POOL, limit)) for query_alternative in queries]
         self._marks = query, all_marks(answer.marks for answer in answers)
         ranking = self.ranking(answers)
         hits = self.hits(ranking, 0, limit, marked=marked)
         matched = count_matching(answers)
-        elapsed = (time.perf_counter() - begun) * 1e3
+        elapsed = (time.perf_counter() - start) * 1e3
         facets = self.snapshot.facets
-        told = hints(query, KnownNames(facets.properties, facets.tags, KINDS))
-        result = Result(query, wanted, answers[0].strategy, hits, matched, elapsed, self.snapshot.generation, told)
+        query_hints = hints(query, KnownNames(facets.properties, facets.tags, KINDS))
+        result = Result(
+            query, requested, answers[0].strategy, hits, matched, elapsed, self.snapshot.generation, query_hints
+        )
         # What was found holds arrays of the whole vault.
         self._partly_marked = (result, ranking, marked) if marked is not None and marked < len(hits) else None
         return result
@@ -224,8 +226,8 @@ class Engine:
         """Which rows match the query, by any of its alternatives: as many as `Result.matched` counts."""
         queries = self.parse(query)
         self.prefetch(queries)
-        found = [gather(one, self.snapshot, self.index, self._settings, self._today()) for one in queries]
-        return reduce(np.logical_or, [evidence.matching for evidence in found])
+        evidences = [gather(one, self.snapshot, self.index, self._settings, self._today()) for one in queries]
+        return reduce(np.logical_or, [evidence.matching for evidence in evidences])
 
     def matching_by_note(self, query: str) -> npt.NDArray[np.int64]:
         """Return, for each note of the vault, how many of its fragments match the query.
@@ -234,15 +236,15 @@ class Engine:
         """
         queries = self.parse(query)
         self.prefetch(queries)
-        found = [gather(one, self.snapshot, self.index, self._settings, self._today()) for one in queries]
+        evidences = [gather(parsed, self.snapshot, self.index, self._settings, self._today()) for parsed in queries]
         table = self.snapshot.table
         counts = np.zeros(len(table.paths), np.int64)
-        matching = reduce(np.logical_or, [evidence.matching for evidence in found])
+        matching = reduce(np.logical_or, [evidence.matching for evidence in evidences])
         if (partial := self.snapshot.partial) is not None:
             counted: list[CandidateQuery] = []
-            for one, evidence in zip(queries, found, strict=True):
-                needed = candidate_query(one, partial, self._settings, self._today(), POOL)
-                if countable := _countable(one, needed, evidence):
+            for parsed, evidence in zip(queries, evidences, strict=True):
+                needed = candidate_query(parsed, partial, self._settings, self._today(), POOL)
+                if countable := _countable(parsed, needed, evidence):
                     counted.append(countable)
                     matching &= ~_matching_rows(evidence)
             counts += partial.matching_by_note(counted)
@@ -267,42 +269,44 @@ class Engine:
         evidence = gather(query, self.snapshot, self.index, self._settings, self._today())
         return evidence, self._proposer.generate(evidence, pool)
 
-    def answer(self, query: Query, wanted: Strategy, pool: int = POOL) -> Answer:
-        """Return all candidates of one query, scored; `wanted` takes precedence over the strategy forced in it."""
-        return self.weigh(query, *self.candidates(query, pool), wanted, pool)
+    def answer(self, query: Query, strategy: Strategy, pool: int = POOL) -> Answer:
+        """Return all candidates of one query, scored; `strategy` takes precedence over the strategy forced in it."""
+        return self.score_candidates(query, *self.candidates(query, pool), strategy, pool)
 
-    def weigh(self, query: Query, evidence: Evidence, found: Candidates, wanted: Strategy, pool: int) -> Answer:
+    def score_candidates(
+        self, query: Query, evidence: Evidence, candidates: Candidates, strategy: Strategy, pool: int
+    ) -> Answer:
         """Score the candidates of one query; if there is nothing to rank by, list `pool` of the allowed rows."""
-        primary = self._leader(wanted, evidence, found)
-        scored = self._scored(wanted, primary, found)
+        primary = self._primary(strategy, evidence, candidates)
+        scored = self._scored(strategy, primary, candidates)
         # Nothing to rank by: filters alone, half a word in quotation marks, signs.
         unranked = query.phrases or not evidence.words
         if evidence.allowed is not None and unranked and not (scored.scores > 0).any():
             rows = newest_first(evidence.allowed, self.snapshot)
-            return Answer(primary, evidence, listed(rows[:pool]), None, marks_of(evidence))
-        judgement = judge(evidence, found, scored.rows)
+            return Answer(primary, evidence, list_unranked(rows[:pool]), None, marks_of(evidence))
+        judgement = judge(evidence, candidates, scored.rows)
         return Answer(primary, evidence, scored, judgement, marks_of(evidence))
 
     @staticmethod
-    def _leader(wanted: Strategy, evidence: Evidence, found: Candidates) -> Strategy:
+    def _primary(strategy: Strategy, evidence: Evidence, candidates: Candidates) -> Strategy:
         return active_strategy(
-            primary_strategy(evidence.word_count) if wanted is Strategy.AUTO else wanted,
-            words_found=bool(found.signals[:, SIGNALS.index("words")].any()),
-            meaning_found=bool(found.signals[:, SIGNALS.index("meaning")].any()),
+            primary_strategy(evidence.word_count) if strategy is Strategy.AUTO else strategy,
+            words_found=bool(candidates.signals[:, SIGNALS.index("words")].any()),
+            meaning_found=bool(candidates.signals[:, SIGNALS.index("meaning")].any()),
         )
 
-    def _scored(self, wanted: Strategy, primary: Strategy, found: Candidates) -> Scored:
-        notes = self.snapshot.table.notes[found.rows]
-        if self._settings.search.fusion is Fusion.RRF and wanted in (Strategy.AUTO, Strategy.HYBRID):
-            return add_name(reciprocal(found.rows, found.signals), found.named, notes)
-        weights = weights_for(primary) if wanted is Strategy.AUTO else WEIGHTS[primary]
-        scored = weighted(found.rows, found.signals, weights, notes)
+    def _scored(self, strategy: Strategy, primary: Strategy, candidates: Candidates) -> Scored:
+        notes = self.snapshot.table.notes[candidates.rows]
+        if self._settings.search.fusion is Fusion.RRF and strategy in (Strategy.AUTO, Strategy.HYBRID):
+            return add_name(reciprocal(candidates.rows, candidates.signals), candidates.named, notes)
+        weights = weights_for(primary) if strategy is Strategy.AUTO else WEIGHTS[primary]
+        scored = weighted(candidates.rows, candidates.signals, weights, notes)
         # What does not match is not brought up by a boost: rows without a score are left out before any is added.
-        scored = scored.of_rows(np.flatnonzero(scored.scores > 0))
+        scored = scored.select(np.flatnonzero(scored.scores > 0))
         boosted = self._boosts.add(scored, self._notes(scored))
         attached = self.snapshot.table.is_attachment[self._notes(boosted)]
         boosted = add_attachments(boosted, attached, self._settings.vault.attachments.weight)
-        return add_name(boosted, found.named[np.searchsorted(found.rows, scored.rows)], self._notes(scored))
+        return add_name(boosted, candidates.named[np.searchsorted(candidates.rows, scored.rows)], self._notes(scored))
 
     def _notes(self, scored: Scored) -> Rows:
         return self.snapshot.table.notes[scored.rows]
@@ -313,14 +317,19 @@ class Engine:
         """Merge the fragments of several answers, each by the answer with its best score, the first among equals."""
         rows = np.concatenate([answer.scored.rows for answer in answers])
         scores = np.concatenate([answer.scored.scores for answer in answers])
-        which = np.repeat(np.arange(len(answers)), [len(answer.scored.rows) for answer in answers])
-        places = np.concatenate([np.arange(len(answer.scored.rows)) for answer in answers])
+        answer_indices = np.repeat(np.arange(len(answers)), [len(answer.scored.rows) for answer in answers])
+        positions = np.concatenate([np.arange(len(answer.scored.rows)) for answer in answers])
         if len(answers) > 1:
-            best_first = np.lexsort((which, -scores, rows))
-            kept = best_first[np.flatnonzero(np.diff(rows[best_first], prepend=-1))]
-            rows, scores, which, places = rows[kept], scores[kept], which[kept], places[kept]
+            best_first = np.lexsort((answer_indices, -scores, rows))
+            unique = best_first[np.flatnonzero(np.diff(rows[best_first], prepend=-1))]
+            rows, scores, answer_indices, positions = (
+                rows[unique],
+                scores[unique],
+                answer_indices[unique],
+                positions[unique],
+            )
         order = self._order(rows, scores)
-        return Ranking(tuple(answers), rows[order], scores[order], which[order], places[order])
+        return Ranking(tuple(answers), rows[order], scores[order], answer_indices[order], positions[order])
 
     def _order(self, rows: Rows, scores: Floats) -> Order:
         table = self.snapshot.table
@@ -338,21 +347,21 @@ class Engine:
         rows = ranking.rows[first:last]
         fragments = self.snapshot.fragments(table.keys[rows].tolist())
         scores, notes = ranking.scores[first:last].tolist(), table.notes[rows].tolist()
-        which, places = ranking.which[first:last].tolist(), ranking.places[first:last].tolist()
+        answer_indices, positions = ranking.answer_indices[first:last].tolist(), ranking.positions[first:last].tolist()
         modified = (self.snapshot.facets.modified_of(table.notes[rows]) // 10**9).tolist()
         signals = [
-            iter(_signals(answer.scored, ranking.places[first:last][ranking.which[first:last] == number]))
+            iter(_signals(answer.scored, ranking.positions[first:last][ranking.answer_indices[first:last] == number]))
             for number, answer in enumerate(ranking.answers)
         ]
-        found = zip(fragments, scores, which, places, notes, modified, strict=True)
+        columns = zip(fragments, scores, answer_indices, positions, notes, modified, strict=True)
         hits: list[Hit] = []
-        for fragment, score, number, place, note, changed in found:
+        for fragment, score, number, position, note, modified_date in columns:
             answer = ranking.answers[number]
             is_marked = marked is None or len(hits) < marked
-            confidence = answer.judgement.word(place) if answer.judgement else None
+            confidence = answer.judgement.word(position) if answer.judgement else None
             spans = self._marker.spans(fragment.text, answer.marks, table.languages[note]) if is_marked else ()
             named = self._marker.named(fragment, answer.marks, table.languages[note]) if is_marked else ()
-            hits.append(Hit(fragment, score, next(signals[number]), spans, confidence, named, changed))
+            hits.append(Hit(fragment, score, next(signals[number]), spans, confidence, named, modified_date))
         return tuple(hits)
 
 
@@ -361,8 +370,8 @@ def _countable(query: Query, needed: CandidateQuery, evidence: Evidence) -> Cand
 
     These are the fragments with any of its words, or without words all that pass its filters.
     """
-    of_fragments = any(one.kind in FIELDS or one.kind is FilterKind.PAGE for one in query.filters)
-    if of_fragments or query.phrases or query.excluded_phrases or len(needed.must_not) < len(query.excluded):
+    filters_fragments = any(filter_.kind in FIELDS or filter_.kind is FilterKind.PAGE for filter_ in query.filters)
+    if filters_fragments or query.phrases or query.excluded_phrases or len(needed.must_not) < len(query.excluded):
         return None
     terms = [
         term
@@ -375,8 +384,8 @@ def _countable(query: Query, needed: CandidateQuery, evidence: Evidence) -> Cand
 
 def _matching_rows(evidence: Evidence) -> Flags:
     """Which rows match by their words; all that are allowed, where none are asked for."""
-    having = evidence.scores.matching() if evidence.words else np.ones(len(evidence.matching), np.bool_)
-    return having if evidence.allowed is None else having & evidence.allowed
+    has_words = evidence.scores.matching() if evidence.words else np.ones(len(evidence.matching), np.bool_)
+    return has_words if evidence.allowed is None else has_words & evidence.allowed
 
 
 def count_matching(answers: Sequence[Answer]) -> int:
@@ -388,54 +397,59 @@ def count_matching(answers: Sequence[Answer]) -> int:
 _signal = cast("Callable[[tuple[str, float, float, float]], Signal]", partial(tuple.__new__, Signal))
 
 
-def _signals(scored: Scored, places: Order) -> list[tuple[Signal, ...]]:
+def _signals(scored: Scored, positions: Order) -> list[tuple[Signal, ...]]:
     """Return the signals of the fragments at some positions."""
-    values, weights = scored.values[places].astype(np.float64), scored.weights.astype(np.float64)
-    each = zip(values.tolist(), (values * weights).tolist(), strict=True)
+    values, weights = scored.values[positions].astype(np.float64), scored.weights.astype(np.float64)
+    columns = zip(values.tolist(), (values * weights).tolist(), strict=True)
     weighing = weights.tolist()
-    return [tuple(map(_signal, zip(scored.names, of_one, weighing, parts, strict=True))) for of_one, parts in each]
+    return [
+        tuple(map(_signal, zip(scored.names, row_values, weighing, parts, strict=True)))
+        for row_values, parts in columns
+    ]
 
 
 def spread(order: Order, notes: Rows, first: int, listed: int) -> Order:
-    """Limit the fragments of one note to `first` among the FIRST hits and `listed` among the LISTED; 0 is no limit.
+    """Limit the fragments of one note to `first` among the TOP_HITS and `listed` among the LISTED_HITS; 0 is no limit.
 
     The others are moved behind.
     """
-    return _limit_per_note(_limit_per_note(order, notes, listed, LISTED), notes, first, FIRST)
+    return _limit_per_note(_limit_per_note(order, notes, listed, LISTED_HITS), notes, first, TOP_HITS)
 
 
-def _limit_per_note(order: Order, notes: Rows, most: int, among: int) -> Order:
-    """`order` with what would be more than `most` of one note among the first `among` moved behind them."""
-    if not most:
+def _limit_per_note(order: Order, notes: Rows, limit: int, window: int) -> Order:
+    """`order` with what would be more than `limit` of one note among the first `window` moved behind them."""
+    if not limit:
         return order
     first: list[int] = []
-    held: list[int] = []
-    taken: dict[int, int] = {}
+    moved: list[int] = []
+    counts: dict[int, int] = {}
     for number, at in enumerate(order.tolist()):
-        if len(first) == among:
-            return np.concatenate([np.array(first + held, np.intp), order[number:]])
+        if len(first) == window:
+            return np.concatenate([np.array(first + moved, np.intp), order[number:]])
         note = int(notes[at])
-        if taken.get(note, 0) < most:
-            taken[note] = taken.get(note, 0) + 1
+        if counts.get(note, 0) < limit:
+            counts[note] = counts.get(note, 0) + 1
             first.append(at)
         else:
-            held.append(at)
-    return np.array(first + held, np.intp)
+            moved.append(at)
+    return np.array(first + moved, np.intp)
 
 
-def under_each(engine: Engine, text: str, limit: int) -> tuple[Result, ...]:
+def search_by_strategy(engine: Engine, text: str, limit: int) -> tuple[Result, ...]:
     """Return what `Engine.search` finds under each strategy, in their order, without spans.
 
     A strategy forced in the query does not count. Evidence is collected once; each result's time is its own ranking's.
     """
     pool = max(POOL, limit)
-    found = [(query, *engine.candidates(query, pool)) for query in engine.parse(text)]
+    candidates = [(query, *engine.candidates(query, pool)) for query in engine.parse(text)]
     results: list[Result] = []
     for strategy in Strategy:
-        begun = time.perf_counter()
-        answers = [engine.weigh(query, evidence, rows, strategy, pool) for query, evidence, rows in found]
+        start = time.perf_counter()
+        answers = [
+            engine.score_candidates(query, evidence, rows, strategy, pool) for query, evidence, rows in candidates
+        ]
         hits = engine.hits(engine.ranking(answers), 0, limit, marked=0)
-        took = (time.perf_counter() - begun) * 1e3
+        elapsed = (time.perf_counter() - start) * 1e3
         matched = count_matching(answers)
-        results.append(Result(text, strategy, answers[0].strategy, hits, matched, took, engine.snapshot.generation))
+        results.append(Result(text, strategy, answers[0].strategy, hits, matched, elapsed, engine.snapshot.generation))
     return tuple(results)

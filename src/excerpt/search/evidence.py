@@ -14,7 +14,7 @@ import numpy.typing as npt
 from excerpt.corpus.interface import Corpus
 from excerpt.search import filters
 from excerpt.search.lexical import NO_ROWS, Match, Rows, Tier, Word, WordIndex, total, union
-from excerpt.search.proximity import rows_with
+from excerpt.search.proximity import rows_with_words
 from excerpt.search.query import Query
 from excerpt.settings import Settings
 from excerpt.text.words import QueryWord, fold, is_function_word, query_terms, terms_of
@@ -31,23 +31,23 @@ def top_k(values: npt.NDArray[np.float32], size: int, above: float) -> npt.NDArr
     lowest = max(lowest, _top_k_floor(values, size, lowest))
     rows = np.flatnonzero(values >= lowest).astype(np.int32)
     if len(rows) > size:
-        found = values[rows]
-        least = np.partition(found, len(rows) - size)[len(rows) - size]
-        kept = found > least
-        kept[np.flatnonzero(found == least)[: size - np.count_nonzero(kept)]] = True
-        rows = rows[kept]
+        scores = values[rows]
+        threshold = np.partition(scores, len(rows) - size)[len(rows) - size]
+        is_top = scores > threshold
+        is_top[np.flatnonzero(scores == threshold)[: size - np.count_nonzero(is_top)]] = True
+        rows = rows[is_top]
     return rows
 
 
-def _top_k_floor(values: npt.NDArray[np.float32], size: int, otherwise: np.float32) -> np.float32:
-    """Return a lower bound of the `size` highest values; `otherwise` if there are too few values."""
+def _top_k_floor(values: npt.NDArray[np.float32], size: int, default: np.float32) -> np.float32:
+    """Return a lower bound of the `size` highest values; `default` if there are too few values."""
     stripes = len(values) // _STRIPE
     if stripes <= size:
-        return otherwise
+        return default
     # As many stripes have a value of at least this, so none below it is among the highest.
-    most = values[: stripes * _STRIPE].reshape(_STRIPE, stripes).max(axis=0)
-    least: np.float32 = np.partition(most, stripes - size)[stripes - size]
-    return least
+    stripe_tops = values[: stripes * _STRIPE].reshape(_STRIPE, stripes).max(axis=0)
+    floor: np.float32 = np.partition(stripe_tops, stripes - size)[stripes - size]
+    return floor
 
 
 # --- meaning ----------------------------------------------------------------------------------------------------------
@@ -83,7 +83,7 @@ Floats = npt.NDArray[np.float32]
 
 Flags = npt.NDArray[np.bool_]
 
-_FEW_LEFT = 16
+_MIN_SKIP_RATIO = 16
 """Where at least one of so many fragments may be among the best still, a common word is weighed in all."""
 
 
@@ -120,9 +120,9 @@ class Scores:
 
     def at(self, rows: Rows) -> Floats:
         """Those of some rows, ascending."""
-        if self._allowed is not None or all(match.found.is_weighed for match in self._matches):
-            found: Floats = self.all[rows]
-            return found
+        if self._allowed is not None or all(match.term_match.is_computed for match in self._matches):
+            scores_at_rows: Floats = self.all[rows]
+            return scores_at_rows
         scores = np.zeros(len(rows), np.float32)
         for match in self._matches:
             scores += match.gain_at(rows)
@@ -134,7 +134,7 @@ class Scores:
         With attachments, as many rows of notes and as many of attachments.
         """
         if self._notes is not None:
-            return union(*(top_k(np.where(among, self.all, 0), size, 0.0) for among in (self._notes, ~self._notes)))
+            return union(*(top_k(np.where(is_kind, self.all, 0), size, 0.0) for is_kind in (self._notes, ~self._notes)))
         rows = self._possible(size) if self._allowed is None else None
         return top_k(self.all, size, 0.0) if rows is None else rows[top_k(self.at(rows), size, 0.0)]
 
@@ -143,20 +143,20 @@ class Scores:
         flags = np.zeros(self._count, np.bool_)
         for match in self._matches:
             if match.idf > 0:
-                match.found.mark(flags)
+                match.term_match.mark(flags)
         return flags
 
     def _possible(self, size: int) -> Rows | None:
         """Return rows, ascending, that include the `size` highest; None if that needs all scores."""
-        common = [match for match in self._matches if not match.found.is_weighed]
-        common.sort(key=lambda match: match.most)
-        scores = total([match for match in self._matches if match.found.is_weighed], self._count)
+        common = [match for match in self._matches if not match.term_match.is_computed]
+        common.sort(key=lambda match: match.max_gain)
+        scores = total([match for match in self._matches if match.term_match.is_computed], self._count)
         while common:
-            least = float(_top_k_floor(scores, size, np.float32(0)))
+            top_floor = float(_top_k_floor(scores, size, np.float32(0)))
             # Sums of other orders differ in their last bits.
-            floor = 0.999 * least - sum(match.most for match in common)
+            floor = 0.999 * top_floor - sum(match.max_gain for match in common)
             rows = np.flatnonzero(scores >= floor).astype(np.int32) if floor > 0 else None
-            if rows is not None and len(rows) * _FEW_LEFT <= self._count:
+            if rows is not None and len(rows) * _MIN_SKIP_RATIO <= self._count:
                 return rows
             match = common.pop()
             scores[match.rows] += match.gain
@@ -176,7 +176,7 @@ class Similarities:
         self._matrix = snapshot.vectors if text.strip() else None
         self._query = snapshot.embedder.embed([text])[0] if text.strip() else np.zeros(0, np.float32)
         self._values = np.zeros(snapshot.lexical.doc_count, np.float32)
-        self._off = 0.0
+        self._max_error = 0.0
         self._exact: Flags | None = None
         self.mean = 0.0
         if self._matrix is None:
@@ -188,7 +188,7 @@ class Similarities:
             self._values = self._matrix.similarities(self._query)
             self.mean = float(self._values[self._notes].mean(dtype=np.float64))
         elif len(self._values) > _STRIPE * POOL:
-            self._values, self._off = self._matrix.approximate_similarities(self._query)
+            self._values, self._max_error = self._matrix.approximate_similarities(self._query)
             self._exact = np.zeros(len(self._values), np.bool_)
             self.mean = self._matrix.mean_similarity(self._query)
         else:
@@ -199,7 +199,7 @@ class Similarities:
     def __len__(self) -> int:
         return len(self._values)
 
-    def limit_to(self, allowed: Flags) -> None:
+    def limit_to_rows(self, allowed: Flags) -> None:
         """Let the other rows have the mean."""
         self.all[~allowed] = self.mean
 
@@ -207,19 +207,19 @@ class Similarities:
     def all(self) -> Floats:
         """Those of all rows."""
         if self._exact is not None and self._matrix is not None:
-            self._values, self._exact, self._off = self._matrix.similarities(self._query), None, 0.0
+            self._values, self._exact, self._max_error = self._matrix.similarities(self._query), None, 0.0
         return self._values
 
     def at(self, rows: Rows) -> Floats:
         """Those of some rows."""
         if self._exact is not None and self._matrix is not None:
-            rough = rows[~self._exact[rows]]
-            if len(rough):
-                rough = union(rough)
-                self._values[rough] = self._matrix.similarities_at(self._query, rough)
-                self._exact[rough] = True
-        found: Floats = self._values[rows]
-        return found
+            inexact = rows[~self._exact[rows]]
+            if len(inexact):
+                inexact = union(inexact)
+                self._values[inexact] = self._matrix.similarities_at(self._query, inexact)
+                self._exact[inexact] = True
+        cosines: Floats = self._values[rows]
+        return cosines
 
     def best(self, size: int) -> Rows:
         """Return the rows of the `size` highest cosines above the mean, ascending; ties go to the lower row.
@@ -227,13 +227,13 @@ class Similarities:
         With attachments, as many rows of notes and as many of attachments.
         """
         if self._notes is not None:
-            parts = (np.where(among, self._values, np.float32(-1)) for among in (self._notes, ~self._notes))
+            parts = (np.where(is_kind, self._values, np.float32(-1)) for is_kind in (self._notes, ~self._notes))
             return union(*(top_k(values, size, self.mean) for values in parts))
         if self._exact is None:
             return top_k(self._values, size, self.mean)
         # Two may be off, in opposite ways: the least of the highest, and the one that is compared with it.
-        least = float(_top_k_floor(self._values, size, np.float32(-1))) - 2 * self._off
-        rows = np.flatnonzero(self._values >= np.float32(least)).astype(np.int32)
+        threshold = float(_top_k_floor(self._values, size, np.float32(-1))) - 2 * self._max_error
+        rows = np.flatnonzero(self._values >= np.float32(threshold)).astype(np.int32)
         return rows[top_k(self.at(rows), size, self.mean)]
 
 
@@ -244,12 +244,12 @@ of the whole vault that are nearest in meaning, match without having a word of t
 MAX_LANGUAGES = 4
 """Languages whose stems a query is asked in: those that most of the vault's notes are in."""
 
-RARE, FEW = 0.01, 10
+RARE_SHARE, RARE_COUNT = 0.01, 10
 """An exact word is rare that at most this share of all fragments have, or at most this number of them."""
 LONGEST = 100
 """Letters of an exact word; longer ones are data."""
 
-_AROUND = ".,;:!?()[]{}<>'`*"
+_PUNCTUATION = ".,;:!?()[]{}<>'`*"
 # A code (E0308, 0x80070005, 1.0.21), what is joined within (settings.json, std::vector, snake_case), camelCase,
 # Verb-Noun.
 _EXACT = re.compile(
@@ -268,7 +268,7 @@ class Evidence:
 
     `matches` belong to `words`; `scores` are their BM25F sums and `similarities` the cosines; `trust` is how far the
     model reads the query's language.
-    `unasked` are terms that the query holds when read like a note, and that are not asked for: single characters
+    `extra_words` are terms that the query holds when read like a note, and that are not asked for: single characters
     beside pairs, parts of what only the whole can mean. A title that has them is no longer than the query for it.
     `named` are the rows of notes that the query names; `word_count` is what a reader would count.
     `allowed` are the rows that the query may be answered from, None for all. `matching` are those of them that match:
@@ -280,7 +280,7 @@ class Evidence:
     """
 
     words: tuple[Word, ...]
-    unasked: tuple[Word, ...]
+    extra_words: tuple[Word, ...]
     matches: tuple[Match, ...]
     scores: Scores
     similarities: Similarities
@@ -295,34 +295,34 @@ class Evidence:
 
 def gather(query: Query, snapshot: Corpus, index: WordIndex, settings: Settings, today: date) -> Evidence:
     """Collect the evidence for one query; its dates count from `today`."""
-    asked = analyze_text(query.words, snapshot)
-    words = index.expand(asked, open_word=query.open_word, fuzzy_threshold=settings.search.fuzzy_threshold)
-    telling = _language_weights(words, snapshot)
-    matches = tuple(index.match(word).damped(share) for word, share in zip(words, telling, strict=True))
-    similarities = Similarities(query.words if asked else "", snapshot)
+    query_words = analyze_text(query.words, snapshot)
+    words = index.expand(query_words, open_word=query.open_word, fuzzy_threshold=settings.search.fuzzy_threshold)
+    shares = _language_weights(words, snapshot)
+    matches = tuple(index.match(word).damped(share) for word, share in zip(words, shares, strict=True))
+    similarities = Similarities(query.words if query_words else "", snapshot)
     trust = 1.0 if settings.embedding.multilingual else trust_in_meaning(query.words, snapshot.languages)
-    named = _named_rows(query.words, snapshot) if asked else NO_ROWS
+    named = _named_rows(query.words, snapshot) if query_words else NO_ROWS
     allowed = filters.allowed(query, snapshot, lambda text: analyze_text(text, snapshot), today)
     scores = Scores(matches, snapshot.lexical.doc_count, allowed, snapshot.is_note_row)
     matching = scores.matching()
     matching[named] = True
     matching[similarities.best(POOL) if trust else NO_ROWS] = True
     if allowed is not None:
-        similarities.limit_to(allowed)
+        similarities.limit_to_rows(allowed)
         named = named[allowed[named]]
         matching = matching & allowed if words and not query.phrases else allowed
     return Evidence(
         words=words,
-        unasked=_unasked(query.words, words, snapshot),
+        extra_words=_extra_words(query.words, words, snapshot),
         matches=matches,
         scores=scores,
         similarities=similarities,
         trust=trust,
         named=named,
-        word_count=count_words(asked),
+        word_count=count_words(query_words),
         allowed=allowed,
         matching=matching,
-        whole=_whole(query, snapshot, allowed),
+        whole=_whole_rows(query, snapshot, allowed),
         corpus_size=snapshot.lexical.corpus_size,
     )
 
@@ -334,11 +334,11 @@ def analyze_text(text: str, snapshot: Corpus) -> list[QueryWord]:
 
 def exact_words(text: str) -> list[str]:
     """Return the words of `text` that are written as names: codes, file names, identifiers."""
-    bare = (word.strip(_AROUND) for word in text.split())
-    return [word for word in bare if len(word) <= LONGEST and word.isascii() and _EXACT.fullmatch(word)]
+    stripped = (word.strip(_PUNCTUATION) for word in text.split())
+    return [word for word in stripped if len(word) <= LONGEST and word.isascii() and _EXACT.fullmatch(word)]
 
 
-def _whole(query: Query, snapshot: Corpus, allowed: Flags | None) -> Flags | None:
+def _whole_rows(query: Query, snapshot: Corpus, allowed: Flags | None) -> Flags | None:
     """Return the rows that have all phrases and exact words of a query as typed; None if that says nothing.
 
     An exact word that very many rows have says nothing.
@@ -348,26 +348,26 @@ def _whole(query: Query, snapshot: Corpus, allowed: Flags | None) -> Flags | Non
     if not (exact := exact_words(query.words)):
         return None
     count = snapshot.lexical.doc_count
-    having = np.zeros(count, np.intp)
+    match_counts = np.zeros(count, np.intp)
     for word in exact:
         words = analyze_text(word, snapshot)
         # The parts of `iOS` are found where its whole is not.
-        words = [one for one in words if one.end - one.start == len(word)][:1] or words
-        rows = rows_with(snapshot.lexical, words) if words else NO_ROWS
+        words = [part for part in words if part.end - part.start == len(word)][:1] or words
+        rows = rows_with_words(snapshot.lexical, words) if words else NO_ROWS
         terms = words[0].terms if len(words) == 1 else ()
         known = snapshot.lexical.counts(terms) if terms else None
         count_of_word = len(rows) if known is None else max(len(rows), known.fragments)
-        if not 0 < count_of_word <= max(FEW, RARE * snapshot.lexical.corpus_size):
+        if not 0 < count_of_word <= max(RARE_COUNT, RARE_SHARE * snapshot.lexical.corpus_size):
             return np.zeros(count, np.bool_)
-        having[rows] += 1
-    found: Flags = having == len(exact)
-    return found
+        match_counts[rows] += 1
+    has_all: Flags = match_counts == len(exact)
+    return has_all
 
 
-def count_words(asked: Sequence[QueryWord]) -> int:
+def count_words(words: Sequence[QueryWord]) -> int:
     """How many words a reader would count: a compound is one, and of overlapping characters two make one."""
     count, end, whole_end = 0.0, 0, 0
-    for word in asked:
+    for word in words:
         if word.start < whole_end:
             continue
         count += 0.5 if word.start < end else 1.0
@@ -391,15 +391,15 @@ def _language_weights(words: Sequence[Word], snapshot: Corpus) -> list[float]:
     return [FUNCTION_WORD if is_function_word(fold(word.surface), languages) else 1.0 for word in words]
 
 
-def _unasked(text: str, words: Sequence[Word], snapshot: Corpus) -> tuple[Word, ...]:
-    asked = {term for word in words for term in word.terms}
-    found = {
+def _extra_words(text: str, words: Sequence[Word], snapshot: Corpus) -> tuple[Word, ...]:
+    query_terms = {term for word in words for term in word.terms}
+    extra = {
         term
         for language in (*snapshot.languages[:MAX_LANGUAGES], "")
         for term in terms_of(text, language)[0]
-        if term not in asked
+        if term not in query_terms
     }
-    return tuple(Word(term, (Tier((term,), 1.0),), 0) for term in sorted(found))
+    return tuple(Word(term, (Tier((term,), 1.0),), 0) for term in sorted(extra))
 
 
 def _named_rows(text: str, snapshot: Corpus) -> Rows:

@@ -81,14 +81,14 @@ class WordPart:
     @property
     def remarks(self) -> tuple[str, ...]:
         """Notes beside the figures: which other terms match, and that the word counts less."""
-        found: list[str] = []
+        remarks: list[str] = []
         for like in self.stands_for:
             if like.likeness is not TermLikeness.EXACT:
                 terms = [term for term in like.terms if term in self.here] or like.terms
-                found.append(f"{like.likeness} {', '.join(terms)}: counts ×{like.share:.2f}")
+                remarks.append(f"{like.likeness} {', '.join(terms)}: counts ×{like.share:.2f}")
         if self.fragments and self.telling < 0.995:
-            found.append(f"is a weak word by itself: its rarity counts ×{self.telling:.2f}")
-        return tuple(found)
+            remarks.append(f"is a weak word by itself: its rarity counts ×{self.telling:.2f}")
+        return tuple(remarks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,10 +140,10 @@ def _readers(engine: Engine, result: Result) -> dict[str, WordReader]:
     pool = max(POOL, len(result.hits))
     ranking = engine.ranking([engine.answer(query, result.asked, pool) for query in engine.parse(result.query)])
     readers = [WordReader(engine, answer.evidence) for answer in ranking.answers]
-    which = dict(zip(ranking.rows.tolist(), ranking.which.tolist(), strict=True))
+    answer_by_row = dict(zip(ranking.rows.tolist(), ranking.answer_indices.tolist(), strict=True))
     rows = np.searchsorted(engine.snapshot.table.keys, [hit.fragment.key for hit in result.hits]).tolist()
-    found = zip(result.hits, rows, strict=True)
-    return {hit.fragment.id: readers[which[row]] for hit, row in found if row in which}
+    pairs = zip(result.hits, rows, strict=True)
+    return {hit.fragment.id: readers[answer_by_row[row]] for hit, row in pairs if row in answer_by_row}
 
 
 def explained(reader: WordReader | None, hit: Hit, rank: int, top: float) -> Explanation:
@@ -153,10 +153,10 @@ def explained(reader: WordReader | None, hit: Hit, rank: int, top: float) -> Exp
 
 
 @dataclass(frozen=True, slots=True)
-class _AskedWord:
+class _ExplainedWord:
     """The data of a query word in all fragments: the rows that have it, its scores (`match`), and its positions."""
 
-    told: WordPart
+    part: WordPart
     rows: Rows
     match: Match
     postings: tuple[tuple[str, str, TermPostings], ...]
@@ -168,40 +168,40 @@ class WordReader:
     def __init__(self, engine: Engine, evidence: Evidence) -> None:
         self._keys = engine.snapshot.table.keys
         pairs = zip(evidence.words, evidence.matches, strict=True)
-        self._asked = [_asked(engine, word, match) for word, match in pairs]
+        self._words = [_explain_word(engine, word, match) for word, match in pairs]
         self._runs = _runs(evidence.words)
 
     def parts(self, hit: Hit) -> tuple[WordPart, ...]:
         """Return what each word contributed to a hit; together they make up the signal `words`."""
         row = int(np.searchsorted(self._keys, hit.fragment.key))
-        gains = [_at(asked.match.rows, asked.match.gain, row) for asked in self._asked]
+        gains = [_at(word.match.rows, word.match.gain, row) for word in self._words]
         total = sum(gains)
         part = next((signal.part for signal in hit.signals if signal.name == "words"), 0.0)
         parts: list[WordPart] = []
-        for asked, gain in zip(self._asked, gains, strict=True):
-            here, places = _places(asked.postings, row)
-            given = part * gain / total if total else 0.0
-            parts.append(replace(asked.told, here=here, places=places, part=given))
-        return tuple(part for run in self._runs for part in self._joined(run, parts))
+        for word, gain in zip(self._words, gains, strict=True):
+            terms, field_counts = _count_fields(word.postings, row)
+            word_part = part * gain / total if total else 0.0
+            parts.append(replace(word.part, here=terms, places=field_counts, part=word_part))
+        return tuple(part for run in self._runs for part in self._merge_run(run, parts))
 
-    def _joined(self, run: Sequence[int], parts: Sequence[WordPart]) -> Iterator[WordPart]:
+    def _merge_run(self, run: Sequence[int], parts: Sequence[WordPart]) -> Iterator[WordPart]:
         """Yield the parts of a run of characters as words.
 
         Characters that the fragment has together are one word; what it lacks is listed only if no character of it is
         present.
         """
         size = _gram_size(parts[run[0]].word)
-        having = {at for at in run if parts[at].here}
-        told = [at for at in run if at in having or not having.intersection(range(at - size + 1, at + size))]
-        for _, group in groupby(enumerate(told), lambda one: one[1] - one[0]):
+        present = {at for at in run if parts[at].here}
+        shown = [at for at in run if at in present or not present.intersection(range(at - size + 1, at + size))]
+        for _, group in groupby(enumerate(shown), lambda pair: pair[1] - pair[0]):
             chain = [at for _, at in group]
-            yield parts[chain[0]] if len(chain) == 1 else self._one_word(chain, [parts[at] for at in chain])
+            yield parts[chain[0]] if len(chain) == 1 else self._merge_words(chain, [parts[at] for at in chain])
 
-    def _one_word(self, chain: Sequence[int], parts: Sequence[WordPart]) -> WordPart:
+    def _merge_words(self, chain: Sequence[int], parts: Sequence[WordPart]) -> WordPart:
         """Merge overlapping runs of characters into one word."""
-        fragments = len(reduce(np.intersect1d, (self._asked[at].rows for at in chain)))
+        fragments = len(reduce(np.intersect1d, (self._words[at].rows for at in chain)))
         terms = tuple(term for part in parts for like in part.stands_for for term in like.terms)
-        counts = [{place.field: place.count for place in part.places} for part in parts]
+        counts = [{entry.field: entry.count for entry in part.places} for part in parts]
         fewest = ((field, min(count.get(field, 0) for count in counts)) for field in FIELDS)
         return WordPart(
             word=reduce(_overlaid, (part.word for part in parts)),
@@ -246,10 +246,10 @@ def _overlaid(before: str, after: str) -> str:
     return before + after[_overlap(before, after) :]
 
 
-def _asked(engine: Engine, word: Word, match: Match) -> _AskedWord:
+def _explain_word(engine: Engine, word: Word, match: Match) -> _ExplainedWord:
     plain = engine.index.match(word)
     lexical = engine.snapshot.lexical
-    told = WordPart(
+    part = WordPart(
         word=word.surface,
         stands_for=_variants(word, engine.index),
         fragments=len(plain.rows),
@@ -260,16 +260,16 @@ def _asked(engine: Engine, word: Word, match: Match) -> _AskedWord:
         part=0.0,
     )
     postings = tuple((field, term, lexical.postings(field, term)) for term in word.terms for field in FIELDS)
-    return _AskedWord(told, plain.rows, match, tuple(found for found in postings if len(found[2].rows)))
+    return _ExplainedWord(part, plain.rows, match, tuple(found for found in postings if len(found[2].rows)))
 
 
 def _variants(word: Word, index: WordIndex) -> tuple[TermVariant, ...]:
     """Return the variants of a word that the vault has."""
-    found: list[TermVariant] = []
+    variants: list[TermVariant] = []
     for number, tier in enumerate(word.tiers):
         if len(index.match(Word(word.surface, (replace(tier, share=1.0),), word.position)).rows):
-            found.append(TermVariant(_likeness(number, tier), tier.terms, tier.share))
-    return tuple(found)
+            variants.append(TermVariant(_likeness(number, tier), tier.terms, tier.share))
+    return tuple(variants)
 
 
 def _likeness(number: int, tier: Tier) -> TermLikeness:
@@ -278,17 +278,17 @@ def _likeness(number: int, tier: Tier) -> TermLikeness:
     return TermLikeness.BEGINS if tier.share == PARTIAL else TermLikeness.SPELLED
 
 
-def _places(
+def _count_fields(
     postings: Sequence[tuple[str, str, TermPostings]], row: int
 ) -> tuple[tuple[str, ...], tuple[FieldCount, ...]]:
     """Return the terms by which a row has a word, and their number by field."""
-    here: dict[str, None] = {}
+    terms: dict[str, None] = {}
     counts: dict[str, int] = {}
-    for field, term, found in postings:
-        if count := int(_at(found.rows, found.tf, row)):
-            here[term] = None
+    for field, term, term_postings in postings:
+        if count := int(_at(term_postings.rows, term_postings.tf, row)):
+            terms[term] = None
             counts[field] = counts.get(field, 0) + count
-    return tuple(here), tuple(FieldCount(field, counts[field]) for field in FIELDS if field in counts)
+    return tuple(terms), tuple(FieldCount(field, counts[field]) for field in FIELDS if field in counts)
 
 
 def _at(rows: Rows, values: Floats, row: int) -> float:

@@ -102,61 +102,61 @@ class NoteExplanation:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form of `excerpt search --why`: the explanation inside its hit, missing words apart."""
-        found = self.explanation
+        explanation = self.explanation
         return {
             "query": self.query,
             "strategy": self.asked,
             **picked(self, "note", "path", "absence", "from_limit", "ranks", "compared", "gaps"),
-            "missing": [] if found is None else [word.word for word in found.missing_words],
-            "hit": None if found is None else {**found.hit.to_dict(), "explanation": found.to_dict()},
+            "missing": [] if explanation is None else [word.word for word in explanation.missing_words],
+            "hit": None if explanation is None else {**explanation.hit.to_dict(), "explanation": explanation.to_dict()},
         }
 
 
-def explain_note(engine: Engine, text: str, note: str, asked: Strategy) -> NoteExplanation:
+def explain_note(engine: Engine, text: str, note: str, strategy: Strategy) -> NoteExplanation:
     """Explain the rank of `note` (a path, title, file name or alias) for the query `text`.
 
     Of several notes with that name, the highest is explained.
     """
     queries = engine.parse(text)
-    told = NoteExplanation(text, queries[0].strategy or asked, note)
+    explanation = NoteExplanation(text, queries[0].strategy or strategy, note)
     numbers = _find_notes(engine.snapshot, note)
     if not numbers:
-        return _unknown(engine.snapshot, told)
+        return _unknown(engine.snapshot, explanation)
     paths = [engine.snapshot.table.paths[number] for number in numbers]
-    told = replace(told, path=paths[0])
+    explanation = replace(explanation, path=paths[0])
     engine.prefetch(queries, notes=paths)
     table = engine.snapshot.table
     rows = np.flatnonzero(np.isin(table.notes, numbers)).astype(np.int32)
     if not len(rows):
-        return replace(told, absence=Absence(AbsenceKind.EMPTY, f"{told.path} has no text to search."))
-    return _stands(engine, told, queries, rows)
+        return replace(explanation, absence=Absence(AbsenceKind.EMPTY, f"{explanation.path} has no text to search."))
+    return _locate(engine, explanation, queries, rows)
 
 
-def explain_fragment(engine: Engine, text: str, fragment: Fragment, asked: Strategy) -> NoteExplanation:
+def explain_fragment(engine: Engine, text: str, fragment: Fragment, strategy: Strategy) -> NoteExplanation:
     """As `explain_note`, of one fragment alone; absent where the engine's generation does not have it."""
     queries = engine.parse(text)
-    told = NoteExplanation(text, queries[0].strategy or asked, fragment.path, fragment.path)
+    explanation = NoteExplanation(text, queries[0].strategy or strategy, fragment.path, fragment.path)
     current = engine.snapshot.fragment(fragment.id)
     if current is None:
-        return replace(told, absence=Absence(AbsenceKind.UNKNOWN, f"{fragment.path} has changed since."))
+        return replace(explanation, absence=Absence(AbsenceKind.UNKNOWN, f"{fragment.path} has changed since."))
     engine.prefetch(queries, notes=[fragment.path])
     rows = np.searchsorted(engine.snapshot.table.keys, [current.key]).astype(np.int32)
-    return _stands(engine, told, queries, rows)
+    return _locate(engine, explanation, queries, rows)
 
 
-def _stands(engine: Engine, told: NoteExplanation, queries: Sequence[Query], rows: Rows) -> NoteExplanation:
-    found = [engine.candidates(query) for query in queries]
-    pool = max(POOL, min(_pool_for(evidence, rows) for evidence, _ in found))
+def _locate(engine: Engine, explanation: NoteExplanation, queries: Sequence[Query], rows: Rows) -> NoteExplanation:
+    results = [engine.candidates(query) for query in queries]
+    pool = max(POOL, min(_pool_for(evidence, rows) for evidence, _ in results))
     if pool > POOL:
-        found = [engine.candidates(query, pool) for query in queries]
-    grounds = [_Ground(query, *one, pool) for query, one in zip(queries, found, strict=True)]
-    ranking = _ranking(engine, grounds, told.asked)
-    told = replace(told, ranks=tuple(_ranks_of(engine, grounds, rows)))
-    places = np.flatnonzero(np.isin(ranking.rows, rows))
-    if not len(places):
-        return replace(told, absence=_absence(engine, queries, ranking.answers, told.path or "", rows))
-    told = _placed(engine, told, ranking, int(places[0]))
-    return replace(told, from_limit=max(int(places[0]) + 1, pool if pool > POOL else 1))
+        results = [engine.candidates(query, pool) for query in queries]
+    grounds = [_Ground(query, *result, pool) for query, result in zip(queries, results, strict=True)]
+    ranking = _ranking(engine, grounds, explanation.asked)
+    explanation = replace(explanation, ranks=tuple(_ranks_of(engine, grounds, rows)))
+    positions = np.flatnonzero(np.isin(ranking.rows, rows))
+    if not len(positions):
+        return replace(explanation, absence=_absence(engine, queries, ranking.answers, explanation.path or "", rows))
+    explanation = _explain_position(engine, explanation, ranking, int(positions[0]))
+    return replace(explanation, from_limit=max(int(positions[0]) + 1, pool if pool > POOL else 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,22 +165,24 @@ class _Ground:
 
     query: Query
     evidence: Evidence
-    found: Candidates
+    candidates: Candidates
     pool: int
 
 
 def _ranking(engine: Engine, grounds: Sequence[_Ground], strategy: Strategy) -> Ranking:
-    return engine.ranking([engine.weigh(g.query, g.evidence, g.found, strategy, g.pool) for g in grounds])
+    return engine.ranking(
+        [engine.score_candidates(g.query, g.evidence, g.candidates, strategy, g.pool) for g in grounds]
+    )
 
 
-def _placed(engine: Engine, told: NoteExplanation, ranking: Ranking, place: int) -> NoteExplanation:
-    (hit,) = engine.hits(ranking, place, place + 1)
-    evidence = ranking.answers[ranking.which[place]].evidence
-    above = engine.hits(ranking, 0, min(place, COMPARED))
+def _explain_position(engine: Engine, explanation: NoteExplanation, ranking: Ranking, position: int) -> NoteExplanation:
+    (hit,) = engine.hits(ranking, position, position + 1)
+    evidence = ranking.answers[ranking.answer_indices[position]].evidence
+    above = engine.hits(ranking, 0, min(position, COMPARED))
     return replace(
-        told,
+        explanation,
         path=hit.fragment.path,
-        explanation=explained(WordReader(engine, evidence), hit, place + 1, float(ranking.scores[0])),
+        explanation=explained(WordReader(engine, evidence), hit, position + 1, float(ranking.scores[0])),
         gaps=_gaps(hit, above),
         compared=len(above),
     )
@@ -193,20 +195,23 @@ def _pool_for(evidence: Evidence, rows: Rows) -> int:
         for values, floor in ((evidence.scores.all, 0.0), (evidence.similarities.all, evidence.similarities.mean))
         if values[rows].max() > np.float32(floor)
     ]
-    listed = 0 if evidence.allowed is None else int(np.count_nonzero(evidence.allowed))
-    return min(needed, default=listed)
+    allowed_count = 0 if evidence.allowed is None else int(np.count_nonzero(evidence.allowed))
+    return min(needed, default=allowed_count)
 
 
 def _gaps(own: Hit, above: Sequence[Hit]) -> tuple[Gap, ...]:
     if not above:
         return ()
-    have = {signal.name: signal for signal in own.signals}
-    theirs = [{signal.name: signal for signal in hit.signals} for hit in above]
+    own_signals = {signal.name: signal for signal in own.signals}
+    other_signals = [{signal.name: signal for signal in hit.signals} for hit in above]
     gaps: list[Gap] = []
-    for name in dict.fromkeys((*have, *(name for signals in theirs for name in signals))):
-        mine, others = have.get(name, _NO_SIGNAL), [signals.get(name, _NO_SIGNAL) for signals in theirs]
+    for name in dict.fromkeys((*own_signals, *(name for signals in other_signals for name in signals))):
+        own_signal, others = (
+            own_signals.get(name, _NO_SIGNAL),
+            [signals.get(name, _NO_SIGNAL) for signals in other_signals],
+        )
         value, part = (sum(values) / len(above) for values in zip(*((s.value, s.part) for s in others), strict=True))
-        gaps.append(Gap(name, mine.value, value, part - mine.part))
+        gaps.append(Gap(name, own_signal.value, value, part - own_signal.part))
     return tuple(sorted(gaps, key=lambda gap: -gap.cost))
 
 
@@ -219,19 +224,19 @@ def _ranks_of(engine: Engine, grounds: Sequence[_Ground], rows: Rows) -> Iterato
 
 
 def _reciprocal(engine: Engine, ground: _Ground) -> Answer:
-    answer = engine.weigh(ground.query, ground.evidence, ground.found, Strategy.HYBRID, ground.pool)
+    answer = engine.score_candidates(ground.query, ground.evidence, ground.candidates, Strategy.HYBRID, ground.pool)
     if answer.judgement is None:  # listed, not ranked
         return answer
-    found = ground.found
-    scored = reciprocal(found.rows, found.signals)
-    return replace(answer, scored=add_name(scored, found.named, engine.snapshot.table.notes[found.rows]))
+    candidates = ground.candidates
+    scored = reciprocal(candidates.rows, candidates.signals)
+    return replace(answer, scored=add_name(scored, candidates.named, engine.snapshot.table.notes[candidates.rows]))
 
 
 def _rank_under(engine: Engine, strategy: str, primary: str, ranking: Ranking, rows: Rows) -> StrategyRank:
-    places = np.flatnonzero(np.isin(ranking.rows, rows))
-    if not len(places):
+    positions = np.flatnonzero(np.isin(ranking.rows, rows))
+    if not len(positions):
         return StrategyRank(str(strategy), str(primary))
-    at = int(places[0])
+    at = int(positions[0])
     line = int(engine.snapshot.table.lines[ranking.rows[at]])
     return StrategyRank(str(strategy), str(primary), at + 1, float(ranking.scores[at]), line)
 
@@ -247,19 +252,21 @@ def _find_notes(snapshot: Corpus, note: str) -> list[int]:
     return list(snapshot.notes_named(note))
 
 
-def _unknown(snapshot: Corpus, told: NoteExplanation) -> NoteExplanation:
-    wanted = told.note.casefold()
+def _unknown(snapshot: Corpus, explanation: NoteExplanation) -> NoteExplanation:
+    name = explanation.note.casefold()
     for skipped in snapshot.skipped:
-        place = PurePosixPath(skipped.path)
-        if wanted in (skipped.path.casefold(), place.name.casefold(), place.stem.casefold()):
+        skipped_path = PurePosixPath(skipped.path)
+        if name in (skipped.path.casefold(), skipped_path.name.casefold(), skipped_path.stem.casefold()):
             reason = f"{skipped.path} is not in the index: {skipped.reason}"
-            return replace(told, path=skipped.path, absence=Absence(AbsenceKind.SKIPPED, reason))
+            return replace(explanation, path=skipped.path, absence=Absence(AbsenceKind.SKIPPED, reason))
     stems = {path: PurePosixPath(path).stem.casefold() for path in snapshot.table.paths}
-    near = tuple(path for _, _, path in process.extract(PurePosixPath(wanted).stem, stems, score_cutoff=70, limit=3))
-    hint = f" Did you mean {' or '.join(near)}?" if near else ""
+    similar = tuple(path for _, _, path in process.extract(PurePosixPath(name).stem, stems, score_cutoff=70, limit=3))
+    hint = f" Did you mean {' or '.join(similar)}?" if similar else ""
     return replace(
-        told,
-        absence=Absence(AbsenceKind.UNKNOWN, f"No note is called {told.note or repr(told.note)}.{hint}", near),
+        explanation,
+        absence=Absence(
+            AbsenceKind.UNKNOWN, f"No note is called {explanation.note or repr(explanation.note)}.{hint}", similar
+        ),
     )
 
 
@@ -279,30 +286,32 @@ def _absence_from(engine: Engine, query: Query, answer: Answer, path: str, rows:
         return Absence(
             AbsenceKind.UNMATCHED, f"{path} has words of the query, but {answer.strategy} does not count words."
         )
-    near = bool((evidence.similarities.at(rows) > np.float32(evidence.similarities.mean)).any())
-    of_meaning = f"{answer.strategy} does not count meaning" if near else "no passage is near the query in meaning"
+    is_near = bool((evidence.similarities.at(rows) > np.float32(evidence.similarities.mean)).any())
+    meaning_reason = (
+        f"{answer.strategy} does not count meaning" if is_near else "no passage is near the query in meaning"
+    )
     words = [f"“{word}”" for word in query_words(evidence.words)]
     lacks = f"{words[0]} is in no passage" if len(words) == 1 else f"None of {', '.join(words)} is in a passage"
-    return Absence(AbsenceKind.UNMATCHED, f"{lacks} of {path}, and {of_meaning}.")
+    return Absence(AbsenceKind.UNMATCHED, f"{lacks} of {path}, and {meaning_reason}.")
 
 
 def _excluded_by(snapshot: Corpus, query: Query, rows: Rows) -> list[str]:
     """Return the conditions that none of `rows` meets; if some row meets each, all of them."""
-    asked = partial(analyze_text, snapshot=snapshot)
+    parse_words = partial(analyze_text, snapshot=snapshot)
 
-    def leave(conditions: Query) -> bool:
-        flags = allowed(conditions, snapshot, asked, date.today())
+    def has_allowed_row(conditions: Query) -> bool:
+        flags = allowed(conditions, snapshot, parse_words, date.today())
         return flags is None or bool(flags[rows].any())
 
     conditions = list(_conditions(query))
-    failed = [label for label, condition in conditions if not leave(condition)]
-    return failed or ([] if leave(query) else [label for label, _ in conditions])
+    failed = [label for label, condition in conditions if not has_allowed_row(condition)]
+    return failed or ([] if has_allowed_row(query) else [label for label, _ in conditions])
 
 
 def _conditions(query: Query) -> Iterator[tuple[str, Query]]:
     """Each condition by itself, as it may be typed."""
-    for one in query.filters:
-        yield _typed(one), Query("", filters=(one,))
+    for filter_ in query.filters:
+        yield _typed(filter_), Query("", filters=(filter_,))
     for phrase in query.phrases:
         yield f'"{phrase}"', Query("", phrases=(phrase,))
     for word in query.excluded:
@@ -311,7 +320,7 @@ def _conditions(query: Query) -> Iterator[tuple[str, Query]]:
         yield f'-"{phrase}"', Query("", excluded_phrases=(phrase,))
 
 
-def _typed(one: Filter) -> str:
-    name = one.name if one.kind is FilterKind.PROPERTY else str(one.kind)
-    value = f'"{one.value}"' if " " in one.value else one.value
-    return f"{'-' if one.negated else ''}{name}:{value}"
+def _typed(filter_: Filter) -> str:
+    name = filter_.name if filter_.kind is FilterKind.PROPERTY else str(filter_.kind)
+    value = f'"{filter_.value}"' if " " in filter_.value else filter_.value
+    return f"{'-' if filter_.negated else ''}{name}:{value}"

@@ -21,7 +21,7 @@ from excerpt.corpus.facets import UNKNOWN_DAY, Facets, Ints
 from excerpt.corpus.interface import Corpus
 from excerpt.locations import number_of
 from excerpt.search.lexical import NO_ROWS, Rows
-from excerpt.search.proximity import Asked, rows_of, rows_with
+from excerpt.search.proximity import ParseWords, phrase_rows, rows_with_words
 from excerpt.search.query import Filter, FilterKind, Query, page_range
 from excerpt.text.dates import Period, day_of, period_of
 from excerpt.text.words import WIDE_CHARACTERS, QueryWord, fold
@@ -31,28 +31,28 @@ Flags = npt.NDArray[np.bool_]
 _EPOCH = date(1970, 1, 1)
 
 
-def allowed(query: Query, snapshot: Corpus, asked: Asked, today: date) -> Flags | None:
+def allowed(query: Query, snapshot: Corpus, parse_words: ParseWords, today: date) -> Flags | None:
     """Which rows satisfy every filter, hold every phrase and nothing that is excluded; None where all do.
 
-    `asked` reads a text in the languages of the vault; dates are the reader's own, as is `today`.
+    `parse_words` reads a text in the languages of the vault; dates are the reader's own, as is `today`.
     """
     is_answer_row = snapshot.is_answer_row
     rows = np.ones(snapshot.lexical.doc_count, np.bool_) if is_answer_row is None else is_answer_row.copy()
-    for one in query.filters:
-        if one.kind in FIELDS:
-            _narrow(rows, _rows_named(one, snapshot, asked), one)
-        elif one.kind is FilterKind.PAGE:
-            _narrow(rows, _rows_on(one, snapshot), one)
+    for filter_ in query.filters:
+        if filter_.kind in FIELDS:
+            _narrow(rows, _rows_with_text(filter_, snapshot, parse_words), filter_)
+        elif filter_.kind is FilterKind.PAGE:
+            _narrow(rows, _rows_on_pages(filter_, snapshot), filter_)
     for phrase in query.phrases:
         # Found nowhere, it decides; what else is asked for need not be looked up.
         if not rows.any():
             return rows
-        rows &= _flags(rows_of(snapshot, phrase, asked), len(rows))
+        rows &= _flags(phrase_rows(snapshot, phrase, parse_words), len(rows))
     for word in query.excluded:
-        words = asked(word)
-        rows[rows_with(snapshot.lexical, words) if words else NO_ROWS] = False
+        words = parse_words(word)
+        rows[rows_with_words(snapshot.lexical, words) if words else NO_ROWS] = False
     for phrase in query.excluded_phrases:
-        rows[rows_of(snapshot, phrase, asked)] = False
+        rows[phrase_rows(snapshot, phrase, parse_words)] = False
     if query.filters:
         rows &= notes_allowed(query.filters, snapshot.facets, len(snapshot.table.paths), today)[snapshot.table.notes]
     return rows if query.filters or query.phrases or query.excluded or query.excluded_phrases else None
@@ -61,18 +61,18 @@ def allowed(query: Query, snapshot: Corpus, asked: Asked, today: date) -> Flags 
 def notes_allowed(filters: Iterable[Filter], facets: Facets, count: int, today: date) -> Flags:
     """Which of `count` notes satisfy every filter that is of whole notes, not of fragments."""
     notes = np.ones(count, np.bool_)
-    for one in filters:
-        if one.kind not in FIELDS and one.kind is not FilterKind.PAGE:
-            _narrow(notes, _notes_of(one, facets, today), one)
+    for filter_ in filters:
+        if filter_.kind not in FIELDS and filter_.kind is not FilterKind.PAGE:
+            _narrow(notes, _filter_notes(filter_, facets, today), filter_)
     return notes
 
 
-def _narrow(among: Flags, found: Ints | Flags, wanted: Filter) -> None:
-    """Leave of `among` what was found, or of a negated filter the rest."""
-    kept = _flags(found, len(among)) ^ wanted.negated
+def _narrow(flags: Flags, matches: Ints | Flags, filter_: Filter) -> None:
+    """Leave of `flags` what was found, or of a negated filter the rest."""
+    keeps = _flags(matches, len(flags)) ^ filter_.negated
     # `-path:d` is on the way to `-path:diary`: what would take everything away is not meant yet.
-    if kept.any() or not (wanted.open and wanted.negated):
-        among &= kept
+    if keeps.any() or not (filter_.open and filter_.negated):
+        flags &= keeps
 
 
 def newest_first(flags: Flags, snapshot: Corpus) -> Rows:
@@ -86,8 +86,8 @@ def newest_first(flags: Flags, snapshot: Corpus) -> Rows:
     order = np.lexsort((snapshot.table.lines[rows], notes))
     rows, notes = rows[order], notes[order]
     begins = np.flatnonzero(np.diff(notes, prepend=-1))
-    which = np.arange(len(rows)) - np.repeat(begins, np.diff(begins, append=len(rows)))
-    return rows[np.lexsort((notes, -snapshot.facets.modified[notes], which))]
+    ranks = np.arange(len(rows)) - np.repeat(begins, np.diff(begins, append=len(rows)))
+    return rows[np.lexsort((notes, -snapshot.facets.modified[notes], ranks))]
 
 
 def _flags(numbers: Ints | Flags, count: int) -> Flags:
@@ -102,108 +102,108 @@ FIELDS = {FilterKind.TITLE: ("title", "alias"), FilterKind.HEADING: ("heading", 
 """The fields that a filter of single fragments looks for words in."""
 
 
-def _rows_named(wanted: Filter, snapshot: Corpus, asked: Asked) -> Rows:
+def _rows_with_text(filter_: Filter, snapshot: Corpus, parse_words: ParseWords) -> Rows:
     """Rows that have every word of a filter in its fields, in any order."""
-    words = asked(wanted.value)
+    words = parse_words(filter_.value)
     words = [word for word in words if not word.whole] or words
-    fields = FIELDS[wanted.kind]
-    continues = wanted.open and not wanted.negated
-    found = [
+    fields = FIELDS[filter_.kind]
+    continues = filter_.open and not filter_.negated
+    row_sets = [
         _rows_with_word(word, snapshot, fields, continues=continues and number == len(words) - 1)
         for number, word in enumerate(words)
     ]
-    return reduce(np.intersect1d, found) if found else NO_ROWS
+    return reduce(np.intersect1d, row_sets) if row_sets else NO_ROWS
 
 
-def _rows_on(wanted: Filter, snapshot: Corpus) -> Rows:
+def _rows_on_pages(filter_: Filter, snapshot: Corpus) -> Rows:
     """Return the rows on the pages, slides or chapters of a filter."""
-    first, last = page_range(wanted.value) or (0, -1)
-    keys = [key for key, place in snapshot.facets.places() if first <= (number_of(place) or -1) <= last]
+    first, last = page_range(filter_.value) or (0, -1)
+    keys = [key for key, location in snapshot.facets.fragment_places() if first <= (number_of(location) or -1) <= last]
     return np.flatnonzero(np.isin(snapshot.lexical.keys, np.array(keys, np.int64))).astype(np.int32)
 
 
 def _rows_with_word(word: QueryWord, snapshot: Corpus, fields: Sequence[str], *, continues: bool) -> Rows:
     reader = snapshot.lexical
     # As it is typed too: of a word with accents another stem may be kept ("résumé", "resume").
-    begun = fold(word.surface)
-    found = [reader.postings(field, term).rows for field in fields for term in {*word.terms, begun}]
-    if continues and not any(map(len, found)):
-        found = [reader.postings(field, term).rows for field in fields for term in reader.terms(field, begun)]
-    return np.unique(np.concatenate([NO_ROWS, *found]))
+    prefix = fold(word.surface)
+    row_sets = [reader.postings(field, term).rows for field in fields for term in {*word.terms, prefix}]
+    if continues and not any(map(len, row_sets)):
+        row_sets = [reader.postings(field, term).rows for field in fields for term in reader.terms(field, prefix)]
+    return np.unique(np.concatenate([NO_ROWS, *row_sets]))
 
 
 # --- notes ------------------------------------------------------------------------------------------------------------
 
 
-def _notes_of(wanted: Filter, facets: Facets, today: date) -> Ints | Flags:
+def _filter_notes(filter_: Filter, facets: Facets, today: date) -> Ints | Flags:
     """Return the notes that a filter matches, as numbers or flags, regardless of negation."""
-    value, continues = wanted.value, wanted.open and not wanted.negated
-    meant: Mapping[FilterKind, Callable[[], Ints | Flags]] = {
-        FilterKind.TAG: lambda: _called(facets.tags, fold(value.lstrip("#")).strip("/"), continues=continues),
+    value, continues = filter_.value, filter_.open and not filter_.negated
+    lookups: Mapping[FilterKind, Callable[[], Ints | Flags]] = {
+        FilterKind.TAG: lambda: _notes_by_name(facets.tags, fold(value.lstrip("#")).strip("/"), continues=continues),
         FilterKind.PATH: lambda: _at_path(facets.paths, value, continues=continues),
         FilterKind.FOLDER: lambda: _in_folder(facets.paths, value, continues=continues),
-        FilterKind.FILE: lambda: _having((path[path.rfind("/") + 1 :] for path in facets.paths), value),
+        FilterKind.FILE: lambda: _names_matching((path[path.rfind("/") + 1 :] for path in facets.paths), value),
         FilterKind.MODIFIED: lambda: _in_time(facets.modified, period_of(value, today)),
         FilterKind.CREATED: lambda: _in_days(facets.created, period_of(value, today)),
         FilterKind.DATE: lambda: _dated(facets, period_of(value, today)),
         FilterKind.PROPERTY: lambda: _with_value(
-            facets.properties.get(wanted.name, {}), value, today, continues=continues
+            facets.properties.get(filter_.name, {}), value, today, continues=continues
         ),
-        FilterKind.LINK: lambda: _linking(facets, _named(facets, value, continues=continues)),
-        FilterKind.FROM: lambda: _linked(facets, _named(facets, value, continues=continues)),
-        FilterKind.KIND: lambda: _called(facets.kinds, fold(value), continues=continues),
+        FilterKind.LINK: lambda: _linking_notes(facets, _notes_of_target(facets, value, continues=continues)),
+        FilterKind.FROM: lambda: _linked_notes(facets, _notes_of_target(facets, value, continues=continues)),
+        FilterKind.KIND: lambda: _notes_by_name(facets.kinds, fold(value), continues=continues),
         FilterKind.SOURCE: lambda: _from_source(facets.paths, value, continues=continues),
         # Only who can look at the sources knows what is stale.
         FilterKind.IS: lambda: np.ones(len(facets.paths), np.bool_),
     }
-    return meant[wanted.kind]()
+    return lookups[filter_.kind]()
 
 
-def _linking(facets: Facets, notes: Ints) -> Ints:
+def _linking_notes(facets: Facets, notes: Ints) -> Ints:
     sources, targets = facets.links
     return sources[np.isin(targets, notes)]
 
 
-def _linked(facets: Facets, notes: Ints) -> Ints:
+def _linked_notes(facets: Facets, notes: Ints) -> Ints:
     sources, targets = facets.links
     return targets[np.isin(sources, notes)]
 
 
-def _called(names: Mapping[str, Ints], name: str, *, continues: bool) -> Ints:
-    found = names.get(name)
-    if found is not None or not continues:
-        return NO_ROWS if found is None else found
-    return _all(notes for known, notes in names.items() if known.startswith(name))
+def _notes_by_name(names: Mapping[str, Ints], name: str, *, continues: bool) -> Ints:
+    numbers = names.get(name)
+    if numbers is not None or not continues:
+        return NO_ROWS if numbers is None else numbers
+    return _union(notes for known, notes in names.items() if known.startswith(name))
 
 
-def _all(found: Iterable[Ints]) -> Ints:
-    return np.concatenate([NO_ROWS, *found])
+def _union(number_sets: Iterable[Ints]) -> Ints:
+    return np.concatenate([NO_ROWS, *number_sets])
 
 
-def _at_path(paths: Sequence[str], wanted: str, *, continues: bool) -> Flags:
-    """Return the paths that match `wanted`, as `_having` does, with the vault's root for a leading slash.
+def _at_path(paths: Sequence[str], pattern: str, *, continues: bool) -> Flags:
+    """Return the paths that match `pattern`, as `_names_matching` does, with the vault's root for a leading slash.
 
     After `=` comes a whole path, or a folder's with a final slash, in which an asterisk is literal.
     """
-    if not wanted.startswith("="):
-        return _having(paths, wanted)
-    place = fold(wanted[1:])
-    if place.endswith("/") or continues:
-        return np.array([path.startswith(place) for path in paths], np.bool_)
-    return np.array([path == place for path in paths], np.bool_)
+    if not pattern.startswith("="):
+        return _names_matching(paths, pattern)
+    path_prefix = fold(pattern[1:])
+    if path_prefix.endswith("/") or continues:
+        return np.array([path.startswith(path_prefix) for path in paths], np.bool_)
+    return np.array([path == path_prefix for path in paths], np.bool_)
 
 
-def _in_folder(paths: Sequence[str], wanted: str, *, continues: bool) -> Flags:
+def _in_folder(paths: Sequence[str], pattern: str, *, continues: bool) -> Flags:
     """Return which folded paths are in a folder of this name, or below one.
 
     A leading slash is the vault's root, and an asterisk matches anything.
     """
-    place = fold(wanted).rstrip("/")
-    is_rooted = place.startswith("/")
-    name = place if is_rooted else f"/{place}"
+    folded = fold(pattern).rstrip("/")
+    is_rooted = folded.startswith("/")
+    name = folded if is_rooted else f"/{folded}"
     folders = [path[: path.rfind("/") + 1] for path in paths]
 
-    def called(name: str) -> Flags:
+    def in_folder(name: str) -> Flags:
         parts = name.split("*")
         known = {
             folder: _in_order(folder, parts) and (not is_rooted or folder.startswith(parts[0]))
@@ -211,30 +211,30 @@ def _in_folder(paths: Sequence[str], wanted: str, *, continues: bool) -> Flags:
         }
         return np.array([known[folder] for folder in folders], np.bool_)
 
-    whole = called(f"{name}/")
-    return called(name) if continues and not whole.any() else whole
+    whole = in_folder(f"{name}/")
+    return in_folder(name) if continues and not whole.any() else whole
 
 
-def _from_source(paths: Sequence[str], wanted: str, *, continues: bool) -> Flags:
+def _from_source(paths: Sequence[str], source: str, *, continues: bool) -> Flags:
     """Which of the folded paths are that of a note, called as links call it, or lie in a folder, by its whole path."""
-    place = fold(wanted.strip().removeprefix("./").strip("/"))
-    whole = np.array([is_from(path[1:], place) for path in paths], np.bool_)
-    return np.array([f"/{place}" in path for path in paths], np.bool_) if continues and not whole.any() else whole
+    folded = fold(source.strip().removeprefix("./").strip("/"))
+    whole = np.array([is_from(path[1:], folded) for path in paths], np.bool_)
+    return np.array([f"/{folded}" in path for path in paths], np.bool_) if continues and not whole.any() else whole
 
 
-def is_from(path: str, place: str) -> bool:
+def is_from(path: str, source: str) -> bool:
     """Whether a folded path is that of a note, called as links call it, or lies in a folder."""
     stem, name = posixpath.splitext(path)[0], posixpath.basename(path)
-    return path.startswith(f"{place}/") or place in (path, stem, name, posixpath.basename(stem))
+    return path.startswith(f"{source}/") or source in (path, stem, name, posixpath.basename(stem))
 
 
-def _having(names: Iterable[str], wanted: str) -> Flags:
-    """Return which folded names hold the parts of `wanted`, separated by asterisks, in order.
+def _names_matching(names: Iterable[str], pattern: str) -> Flags:
+    """Return which folded names hold the parts of `pattern`, separated by asterisks, in order.
 
-    A leading slash anchors the first part. The file suffix counts only if `wanted` has a dot.
+    A leading slash anchors the first part. The file suffix counts only if `pattern` has a dot.
     """
-    parts = [part for part in fold(wanted).split("*") if part]
-    if "." not in wanted:
+    parts = [part for part in fold(pattern).split("*") if part]
+    if "." not in pattern:
         names = [posixpath.splitext(name)[0] for name in names]
     if parts and parts[0].startswith("/"):
         names = [name if name.startswith(parts[0]) else "" for name in names]
@@ -252,7 +252,7 @@ def _in_order(name: str, parts: Sequence[str]) -> bool:
     return True
 
 
-def _named(facets: Facets, value: str, *, continues: bool) -> Ints:
+def _notes_of_target(facets: Facets, value: str, *, continues: bool) -> Ints:
     """Return the note that a link with this target means from the vault's root, else those with this title or alias."""
     target = value.strip()
     if target.startswith("[["):
@@ -260,7 +260,7 @@ def _named(facets: Facets, value: str, *, continues: bool) -> Ints:
     path = facets.targets.resolve(target, "") if target else None
     if path:
         return np.array([facets.numbers[path]], np.int32)
-    return _called(facets.names, " ".join(fold(target).split()), continues=continues)
+    return _notes_by_name(facets.names, " ".join(fold(target).split()), continues=continues)
 
 
 # --- times ------------------------------------------------------------------------------------------------------------
@@ -289,9 +289,9 @@ def midnight(day: date) -> int:
 def _dated(facets: Facets, period: Period | None) -> Flags:
     """Which notes are of a period by their property `date`, or, where it names no day, by their last change."""
     inside = _in_time(facets.modified, period)
-    says = facets.properties.get("date", {})
-    inside[_where(says, lambda value: day_of(value) is not None)] = False
-    inside[_where(says, lambda value: period is not None and _is_in(value, period))] = True
+    dates = facets.properties.get("date", {})
+    inside[_matching_values(dates, lambda value: day_of(value) is not None)] = False
+    inside[_matching_values(dates, lambda value: period is not None and _day_in(value, period))] = True
     return inside
 
 
@@ -310,57 +310,57 @@ _NUMBER = re.compile(r"[+-]?\d{1,15}(?:\.\d{1,15})?", re.ASCII)
 _YEAR = re.compile(r"\d{4}", re.ASCII)
 _LETTER = rf"[^\W_{WIDE_CHARACTERS}]"
 
-Holds = Callable[[str], bool]
+ValueTest = Callable[[str], bool]
 
 
-def _with_value(values: Mapping[str, Ints], wanted: str, today: date, *, continues: bool) -> Ints:
-    """Return the notes whose values have `wanted` as whole words, or are dates in the period it means.
+def _with_value(values: Mapping[str, Ints], text: str, today: date, *, continues: bool) -> Ints:
+    """Return the notes whose values have `text` as whole words, or are dates in the period it means.
 
     After `>`, `>=`, `<` and `<=`, or around `..`, it is a number or date to compare with; after `=` it is the whole
     value. `*` is any value.
     """
-    looked_for = " ".join(fold(wanted).split())
-    if looked_for == "*":
-        return _all(values.values())
-    if compared := _COMPARED.fullmatch(looked_for):
+    pattern = " ".join(fold(text).split())
+    if pattern == "*":
+        return _union(values.values())
+    if compared := _COMPARED.fullmatch(pattern):
         sign, bound = compared[1], compared[2].strip()
-        return _where(values, _equals(bound) if sign == "=" else _compares(sign, bound, today))
-    if ".." in looked_for and (within := _within(looked_for, today)):
-        return _where(values, within)
-    exact = _where(values, _reads(looked_for, whole=True))
-    if period := period_of(looked_for, today):
-        return np.union1d(exact, _where(values, lambda value: _is_in(value, period)))
-    return exact if len(exact) or not continues else _where(values, _reads(looked_for, whole=False))
+        return _matching_values(values, _equals(bound) if sign == "=" else _compares(sign, bound, today))
+    if ".." in pattern and (is_in_range := _in_range(pattern, today)):
+        return _matching_values(values, is_in_range)
+    exact = _matching_values(values, _contains_word(pattern, whole=True))
+    if period := period_of(pattern, today):
+        return np.union1d(exact, _matching_values(values, lambda value: _day_in(value, period)))
+    return exact if len(exact) or not continues else _matching_values(values, _contains_word(pattern, whole=False))
 
 
-def _where(values: Mapping[str, Ints], holds: Holds) -> Ints:
-    return _all(notes for value, notes in values.items() if holds(value))
+def _matching_values(values: Mapping[str, Ints], is_match: ValueTest) -> Ints:
+    return _union(notes for value, notes in values.items() if is_match(value))
 
 
-def _equals(wanted: str) -> Holds:
-    return lambda value: value == wanted
+def _equals(text: str) -> ValueTest:
+    return lambda value: value == text
 
 
-def _reads(wanted: str, *, whole: bool) -> Holds:
-    """Whether a value has `wanted` in it, from the beginning of a word, and to the end of one if it is to be whole."""
-    before, after = f"(?<!{_LETTER})" if re.match(_LETTER, wanted) else "", f"(?!{_LETTER})"
-    ends = whole and re.match(_LETTER, wanted[-1:])
-    pattern = re.compile(f"{before}{re.escape(wanted)}{after if ends else ''}")
-    return lambda value: wanted in value and pattern.search(value) is not None
+def _contains_word(text: str, *, whole: bool) -> ValueTest:
+    """Whether a value has `text` in it, from the beginning of a word, and to the end of one if it is to be whole."""
+    before, after = f"(?<!{_LETTER})" if re.match(_LETTER, text) else "", f"(?!{_LETTER})"
+    ends = whole and re.match(_LETTER, text[-1:])
+    pattern = re.compile(f"{before}{re.escape(text)}{after if ends else ''}")
+    return lambda value: text in value and pattern.search(value) is not None
 
 
-def _compares(sign: str, bound: str, today: date) -> Holds:
+def _compares(sign: str, bound: str, today: date) -> ValueTest:
     """Whether a value compares so with a bound: as a number where both are one, else as a date."""
     period = period_of(sign + bound, today)
     limit = float(bound) if _NUMBER.fullmatch(bound) else None
     is_year = bool(_YEAR.fullmatch(bound))
 
-    def holds(value: str) -> bool:
+    def is_match(value: str) -> bool:
         if limit is not None and _is_number(value, is_year=is_year):
             return _SIGNS[sign](float(value), limit)
-        return period is not None and _is_in(value, period)
+        return period is not None and _day_in(value, period)
 
-    return holds
+    return is_match
 
 
 _SIGNS: Mapping[str, Callable[[float, float], bool]] = {
@@ -371,14 +371,14 @@ _SIGNS: Mapping[str, Callable[[float, float], bool]] = {
 }
 
 
-def _within(wanted: str, today: date) -> Holds | None:
-    """Whether a value lies between two numbers or dates; None if `wanted` names neither."""
-    bounds = [bound.strip() for bound in wanted.split("..", 1)]
+def _in_range(text: str, today: date) -> ValueTest | None:
+    """Whether a value lies between two numbers or dates; None if `text` names neither."""
+    bounds = [bound.strip() for bound in text.split("..", 1)]
     if not all(_NUMBER.fullmatch(bound) for bound in bounds if bound) or not any(bounds):
-        period = period_of(wanted, today)
-        return None if period is None else lambda value: _is_in(value, period)
+        period = period_of(text, today)
+        return None if period is None else lambda value: _day_in(value, period)
     checks = [_compares(sign, bound, today) for sign, bound in zip((">=", "<="), bounds, strict=True) if bound]
-    return lambda value: all(holds(value) for holds in checks)
+    return lambda value: all(is_match(value) for is_match in checks)
 
 
 def _is_number(value: str, *, is_year: bool) -> bool:
@@ -386,6 +386,6 @@ def _is_number(value: str, *, is_year: bool) -> bool:
     return bool(_NUMBER.fullmatch(value)) and not (is_year and len(value) >= 8)
 
 
-def _is_in(value: str, period: Period) -> bool:
+def _day_in(value: str, period: Period) -> bool:
     day = day_of(value)
     return day is not None and period[0] <= day <= period[1]

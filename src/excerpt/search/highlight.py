@@ -27,9 +27,9 @@ _TOKEN = re.compile(rf"[^\s{WIDE_CHARACTERS}]+")
 _NOT_ASCII = re.compile(r"(?<!\S)[^\s\x80-\U0010ffff]*[^\x00-\x7f]\S*")
 # In plain text, between most punctuation as well. It matters for speed only.
 _PLAIN = r"""[^\s!"$%()*,:;<=>?\[\]^`{|}~]"""
-_TO_END = re.compile(rf"{_PLAIN}*")
+_TOKEN_END = re.compile(rf"{_PLAIN}*")
 _PLAIN_CHARACTERS = frozenset(c for c in map(chr, range(128)) if re.match(_PLAIN, c))
-_LETTERS_TO_END = re.compile(r"[a-z0-9]*")
+_LETTERS_END = re.compile(r"[a-z0-9]*")
 _LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
 _EDGES = "-./\\@&'"  # no term begins or ends with these
 # An English stem begins like its word, up to its last letter (using, use; try, tri), but for die, lie, tie (dying).
@@ -39,11 +39,11 @@ _JOINERS = _BONDS + "/\\@#"  # stand within compounds
 _WITHOUT_BONDS = str.maketrans("", "", _BONDS)
 _FIRST_WITHOUT_SPACES = "\u0e01"  # Thai; all scripts written without spaces stand from there on
 _LONGEST_GROUP = 3  # characters of the longest term of a script without spaces
-_KEPT = 50_000
-_LONGEST_KEPT = 64
+_MAX_CACHED = 50_000
+_MAX_CACHED_LENGTH = 64
 
-_ODD = "odd"
-_ANYTHING = ("",)
+_NEEDS_ANALYSIS = "odd"
+_ANY_PART = ("",)
 _NOTHING = re.compile(r"(?!)")
 
 Piece = tuple[str, int, int]
@@ -58,7 +58,7 @@ class SpanFinder:
         self._terms: frozenset[str] = frozenset()
         self._shortest: tuple[str, ...] = ()
         self._longer: tuple[str, ...] = ()
-        self._going_on: tuple[str, ...] = ()
+        self._compound_parts: tuple[str, ...] = ()
         self._known: dict[tuple[str, str], SpanList] = {}
         self._words: dict[str, dict[str, bool | str]] = {}
 
@@ -69,29 +69,31 @@ class SpanFinder:
             beginnings = sorted({_beginning(term) for term in terms} - {""})
             self._shortest = _shortest(beginnings)
             self._longer = tuple(beginning for beginning in beginnings if beginning not in self._shortest)
-            self._going_on = tuple({part for beginning in beginnings for part in _before_joiners(beginning)})
+            self._compound_parts = tuple({part for beginning in beginnings for part in _before_joiners(beginning)})
             self._known, self._words = {}, {}
         if text.isascii():
             if language in _KEEPS_BEGINNING:
-                return merged(self._in_plain(text, language))
-            return merged(self._in_tokens(text, _TOKEN.finditer(text), language))
+                return merged(self._spans_in_ascii(text, language))
+            return merged(self._spans_in_tokens(text, _TOKEN.finditer(text), language))
         if language in _KEEPS_BEGINNING and not _WIDE.search(text):
-            found = self._in_tokens(text, _NOT_ASCII.finditer(text), language)
-            return merged(found + self._in_plain(_NOT_ASCII.sub(_blank, text), language))
-        found = self._in_tokens(text, _TOKEN.finditer(text), language)
-        found += _characters(text, frozenset(term for term in terms if _WIDE.search(term)), language)
-        return merged(found)
+            spans = self._spans_in_tokens(text, _NOT_ASCII.finditer(text), language)
+            return merged(spans + self._spans_in_ascii(_NOT_ASCII.sub(_blank, text), language))
+        spans = self._spans_in_tokens(text, _TOKEN.finditer(text), language)
+        spans += _characters(text, frozenset(term for term in terms if _WIDE.search(term)), language)
+        return merged(spans)
 
-    def _in_plain(self, text: str, language: str) -> SpanList:
+    def _spans_in_ascii(self, text: str, language: str) -> SpanList:
         """In English without accents, where only what begins like a term is looked at."""
         lowered = text.lower()
         without_bonds = lowered.translate(_WITHOUT_BONDS)
-        if _spelled_otherwise(self._shortest, lowered, without_bonds):
+        if _has_joiners_within(self._shortest, lowered, without_bonds):
             # With a hyphen, say, in it.
-            return self._in_tokens(text, _tokens_like(self._shortest).finditer(lowered), language)
-        going_on = _ANYTHING if _spelled_otherwise(self._longer, lowered, without_bonds) else self._going_on
-        find, letters_to_end, known = lowered.find, _LETTERS_TO_END.match, self._words.setdefault(language, {})
-        found: SpanList = []
+            return self._spans_in_tokens(text, _tokens_like(self._shortest).finditer(lowered), language)
+        compound_parts = (
+            _ANY_PART if _has_joiners_within(self._longer, lowered, without_bonds) else self._compound_parts
+        )
+        find, letters_to_end, known = lowered.find, _LETTERS_END.match, self._words.setdefault(language, {})
+        spans: SpanList = []
         for beginning in self._shortest:
             at = find(beginning)
             while at >= 0:
@@ -100,54 +102,58 @@ class SpanFinder:
                     start -= 1
                 end = letters_to_end(lowered, at).end()  # type: ignore[union-attr]  # it matches anything
                 word = text[start:end]
-                asked = known.get(word)
-                if asked is None:
-                    asked = known[word] = self._word(word, language)
-                if asked is _ODD or at + len(beginning) > end or _in_compound(lowered, start, end, going_on):
+                is_match = known.get(word)
+                if is_match is None:
+                    is_match = known[word] = self._word(word, language)
+                if (
+                    is_match is _NEEDS_ANALYSIS
+                    or at + len(beginning) > end
+                    or _in_compound(lowered, start, end, compound_parts)
+                ):
                     while start and lowered[start - 1] in _PLAIN_CHARACTERS:
                         start -= 1
-                    end = _TO_END.match(lowered, at).end()  # type: ignore[union-attr]  # it matches anything
-                    found += self._spans_in(text, start, end, language)
-                elif asked:
-                    found.append((start, end))
+                    end = _TOKEN_END.match(lowered, at).end()  # type: ignore[union-attr]  # it matches anything
+                    spans += self._spans_in(text, start, end, language)
+                elif is_match:
+                    spans.append((start, end))
                 at = find(beginning, end)
-        return found
+        return spans
 
     def _word(self, word: str, language: str) -> bool | str:
         """Return whether a word by itself matches, or _ODD if only its analysis can decide."""
         if len(word) < 2 or not _is_word(word):
-            return _ODD
-        # Most are other words, with a beginning somewhere in them: told without stemming.
+            return _NEEDS_ANALYSIS
+        # Most are other words, with a beginning somewhere in them: recognised without stemming.
         return word.lower().startswith(self._shortest) and stem(word, language) in self._terms
 
-    def _in_tokens(self, text: str, tokens: Iterable[re.Match[str]], language: str) -> SpanList:
-        return [stretch for token in tokens for stretch in self._spans_in(text, token.start(), token.end(), language)]
+    def _spans_in_tokens(self, text: str, tokens: Iterable[re.Match[str]], language: str) -> SpanList:
+        return [span for token in tokens for span in self._spans_in(text, token.start(), token.end(), language)]
 
     def _spans_in(self, text: str, start: int, end: int, language: str) -> SpanList:
         """Return where the terms are in one token."""
         token = text[start:end].rstrip(_EDGES)
         known = self._known.get((language, token))
         if known is None:
-            known = [(a, b) for term, a, b in self._take_apart(token, language) if term in self._terms]
+            known = [(a, b) for term, a, b in self._split(token, language) if term in self._terms]
             self._known[language, token] = known
         return [(start + a, start + b) for a, b in known] if known else known
 
-    def _take_apart(self, token: str, language: str) -> tuple[Piece, ...]:
+    def _split(self, token: str, language: str) -> tuple[Piece, ...]:
         pieces = self._pieces.get((language, token))
         if pieces is None:
             if _is_word(token):
                 pieces = ((stem(token, language), 0, len(token)),)
             else:
-                found = analyze(token, language)
-                pieces = tuple(zip(found.terms, found.starts, found.ends, strict=True))
-            if len(token) <= _LONGEST_KEPT:
-                if len(self._pieces) >= _KEPT:
+                analysis = analyze(token, language)
+                pieces = tuple(zip(analysis.terms, analysis.starts, analysis.ends, strict=True))
+            if len(token) <= _MAX_CACHED_LENGTH:
+                if len(self._pieces) >= _MAX_CACHED:
                     self._pieces.clear()
                 self._pieces[language, token] = pieces
         return pieces
 
 
-def _spelled_otherwise(beginnings: Iterable[str], text: str, without_bonds: str) -> bool:
+def _has_joiners_within(beginnings: Iterable[str], text: str, without_bonds: str) -> bool:
     """Return whether one of `beginnings` occurs with joiners between its letters."""
     return any(
         beginning in without_bonds and without_bonds.count(beginning) != text.count(beginning)
@@ -155,15 +161,19 @@ def _spelled_otherwise(beginnings: Iterable[str], text: str, without_bonds: str)
     )
 
 
-def _in_compound(lowered: str, start: int, end: int, going_on: tuple[str, ...]) -> bool:
+def _in_compound(lowered: str, start: int, end: int, compound_parts: tuple[str, ...]) -> bool:
     """Return whether the letters from `start` to `end` can be part of a match: in a compound or a contraction.
 
-    The compound continues after one of `going_on`.
+    The compound continues after one of `compound_parts`.
     """
     if start and lowered[start - 1] == "'":
         return True
-    behind = lowered[end : end + 1]
-    return behind in _JOINERS and behind != "" and (behind == "'" or lowered.endswith(going_on, start, end))
+    next_character = lowered[end : end + 1]
+    return (
+        next_character in _JOINERS
+        and next_character != ""
+        and (next_character == "'" or lowered.endswith(compound_parts, start, end))
+    )
 
 
 def _blank(match: re.Match[str]) -> str:
@@ -185,17 +195,17 @@ def _tokens_like(beginnings: tuple[str, ...]) -> re.Pattern[str]:
     if not beginnings:
         return _NOTHING
     bonds = f"[{re.escape(_BONDS)}]*"
-    spelled = "|".join(bonds.join(map(re.escape, beginning)) for beginning in beginnings)
-    return re.compile(f"(?<!{_PLAIN}){_PLAIN}*?(?:{spelled}){_PLAIN}*")
+    alternatives = "|".join(bonds.join(map(re.escape, beginning)) for beginning in beginnings)
+    return re.compile(f"(?<!{_PLAIN}){_PLAIN}*?(?:{alternatives}){_PLAIN}*")
 
 
 def _shortest(beginnings: Iterable[str]) -> tuple[str, ...]:
     """Sorted beginnings without those that begin with another of them."""
-    kept: list[str] = []
+    result: list[str] = []
     for beginning in beginnings:
-        if not kept or not beginning.startswith(kept[-1]):
-            kept.append(beginning)
-    return tuple(kept)
+        if not result or not beginning.startswith(result[-1]):
+            result.append(beginning)
+    return tuple(result)
 
 
 def _beginning(term: str) -> str:
@@ -218,11 +228,11 @@ def _characters(text: str, terms: frozenset[str], language: str) -> SpanList:
     whole = unicodedata.normalize("NFKC", text)
     single = text if whole == text else list(map(_normal, text))
     if single is text or "".join(single) == whole:
-        found: SpanList = []
+        spans: SpanList = []
         for size in range(1, _LONGEST_GROUP + 1):
             groups = map("".join, zip(*(single[i:] for i in range(size)), strict=False))
-            found += [(i, i + size) for i, group in enumerate(groups) if group in terms]
-        return found
+            spans += [(i, i + size) for i, group in enumerate(groups) if group in terms]
+        return spans
     # Half-width letters with their marks apart, and the like: rare, and left to the analyzer.
     analysis = analyze(text, language)
     pieces = zip(analysis.terms, analysis.starts, analysis.ends, strict=True)
@@ -234,11 +244,11 @@ def _normal(character: str) -> str:
     return unicodedata.normalize("NFKC", character)
 
 
-def merged(stretches: SpanList) -> tuple[Span, ...]:
+def merged(ranges: SpanList) -> tuple[Span, ...]:
     """Return ranges as spans, ascending, overlapping and adjacent ones merged."""
     spans: list[Span] = []
     first = last = -1
-    for start, end in sorted(stretches):
+    for start, end in sorted(ranges):
         if start >= last:
             if last >= 0:
                 spans.append(Span(first, last))
@@ -263,25 +273,25 @@ class Marks:
     """The terms of a query's words, and those of them to mark first: all, or of a question those that are rare."""
 
     terms: frozenset[str]
-    telling: frozenset[str]
+    rare_terms: frozenset[str]
 
 
 def marks_of(evidence: Evidence) -> Marks:
     terms = _terms(evidence.words)
     if primary_strategy(evidence.word_count) is not Strategy.SEMANTIC:
         return Marks(terms, terms)
-    most = FILLING * evidence.corpus_size
+    max_count = FILLING * evidence.corpus_size
     pairs = zip(evidence.words, evidence.matches, strict=True)
-    return Marks(terms, _terms(word for word, match in pairs if match.count <= most))
+    return Marks(terms, _terms(word for word, match in pairs if match.count <= max_count))
 
 
-def all_marks(several: Iterable[Marks]) -> Marks:
+def all_marks(marks_list: Iterable[Marks]) -> Marks:
     """Merge what is highlighted for several alternatives."""
     terms: frozenset[str] = frozenset()
-    telling: frozenset[str] = frozenset()
-    for one in several:
-        terms, telling = terms | one.terms, telling | one.telling
-    return Marks(terms, telling)
+    rare_terms: frozenset[str] = frozenset()
+    for marks in marks_list:
+        terms, rare_terms = terms | marks.terms, rare_terms | marks.rare_terms
+    return Marks(terms, rare_terms)
 
 
 def _terms(words: Iterable[Word]) -> frozenset[str]:
@@ -292,26 +302,26 @@ class Marker:
     """Finds the spans to mark. Keeps what it learned about the words of the texts."""
 
     def __init__(self) -> None:
-        self._telling = SpanFinder()
+        self._rare_finder = SpanFinder()
         self._all = SpanFinder()
-        self._named_by: frozenset[str] = frozenset()
-        self._named: dict[tuple[str, str], tuple[Span, ...]] = {}
+        self._name_terms: frozenset[str] = frozenset()
+        self._name_spans: dict[tuple[str, str], tuple[Span, ...]] = {}
 
     def spans(self, text: str, marks: Marks, language: str) -> tuple[Span, ...]:
-        spans = self._telling.find(text, marks.telling, language)
-        if not spans and marks.terms != marks.telling:
+        spans = self._rare_finder.find(text, marks.rare_terms, language)
+        if not spans and marks.terms != marks.rare_terms:
             spans = self._all.find(text, marks.terms, language)
         return spans
 
     def named(self, fragment: Fragment, marks: Marks, language: str) -> tuple[tuple[Span, ...], ...]:
         """Return what to highlight in the fragment's title, then in each heading of its path."""
-        if marks.telling != self._named_by:
-            self._named_by, self._named = marks.telling, {}
-        return tuple(self._in_name(name, language) for name in (fragment.title, *fragment.heading_path))
+        if marks.rare_terms != self._name_terms:
+            self._name_terms, self._name_spans = marks.rare_terms, {}
+        return tuple(self._spans_in_name(name, language) for name in (fragment.title, *fragment.heading_path))
 
-    def _in_name(self, name: str, language: str) -> tuple[Span, ...]:
+    def _spans_in_name(self, name: str, language: str) -> tuple[Span, ...]:
         """Kept, as the fragments found often share their names."""
-        found = self._named.get((name, language))
-        if found is None:
-            found = self._named[name, language] = self._telling.find(name, self._named_by, language)
-        return found
+        spans = self._name_spans.get((name, language))
+        if spans is None:
+            spans = self._name_spans[name, language] = self._rare_finder.find(name, self._name_terms, language)
+        return spans

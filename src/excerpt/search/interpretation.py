@@ -35,7 +35,7 @@ class QueryWarning:
 
     start: int
     end: int
-    said: str
+    message: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,28 +46,28 @@ class QueryReading:
     warnings: tuple[QueryWarning, ...] = ()
 
 
-def read_query(snapshot: Corpus, text: str, today: date, *, thoroughly: bool) -> QueryReading:
+def read_query(snapshot: Corpus, text: str, today: date, *, is_thorough: bool) -> QueryReading:
     """Parse a query as the search does.
 
-    `thoroughly` also looks for warnings, which takes as long as the filters do; it is for a query that is complete.
+    `is_thorough` also looks for warnings, which takes as long as the filters do; it is for a query that is complete.
     """
     facets = snapshot.facets
-    found = conditions(text, facets.properties, facets.tags)
-    if not thoroughly:
-        return QueryReading(found)
+    query_conditions = conditions(text, facets.properties, facets.tags)
+    if not is_thorough:
+        return QueryReading(query_conditions)
     warnings = (
-        *_of_signs(snapshot, text),
-        *_of_words(snapshot, text, found),
-        *_of_filters(snapshot, text, found, today),
+        *_sign_warnings(snapshot, text),
+        *_word_warnings(snapshot, text, query_conditions),
+        *_filter_warnings(snapshot, text, query_conditions, today),
     )
-    return QueryReading(found, tuple(sorted(warnings, key=lambda doubt: doubt.start)))
+    return QueryReading(query_conditions, tuple(sorted(warnings, key=lambda warning: warning.start)))
 
 
 _FORCING = re.compile(r"\s*(![a-z])(?=\s)", re.IGNORECASE)
 _BAR = re.compile(r"(?<=\s)\|(?=\s)")
 
 
-def _of_signs(snapshot: Corpus, text: str) -> Iterator[QueryWarning]:
+def _sign_warnings(snapshot: Corpus, text: str) -> Iterator[QueryWarning]:
     at = unpaired_quotation_mark(text, snapshot.facets.properties)
     if at >= 0 and (at == 0 or text[at - 1].isspace() or text[at - 1] in ":-"):
         yield QueryWarning(at, at + 1, 'a " is not closed')
@@ -87,20 +87,22 @@ _EMPTY = {
 }
 
 
-def _of_words(snapshot: Corpus, text: str, found: tuple[Condition, ...]) -> Iterator[QueryWarning]:
+def _word_warnings(snapshot: Corpus, text: str, query_conditions: tuple[Condition, ...]) -> Iterator[QueryWarning]:
     """Of what looks like a filter and was taken for a word."""
     for match in _KEYED.finditer(text):
-        if any(one.start <= match.start() < one.end for one in found) or _is_quoted(text, match.start()):
+        if any(condition.start <= match.start() < condition.end for condition in query_conditions) or _is_quoted(
+            text, match.start()
+        ):
             continue
         key, value = fold(match[1]), match[2].strip('"')
         if kind := KINDS.get(key):
             if not value.strip():
-                said = f"{match[1]}: {_EMPTY.get(kind, 'needs a name')}"
+                message = f"{match[1]}: {_EMPTY.get(kind, 'needs a name')}"
             elif kind in TIMES:
-                said = f"“{value}” is not a time: 7d, 2025-03"
+                message = f"“{value}” is not a time: 7d, 2025-03"
             else:
-                said = f"“{value}” names nothing"
-            yield QueryWarning(*match.span(), said)
+                message = f"“{value}” names nothing"
+            yield QueryWarning(*match.span(), message)
         elif key in snapshot.facets.properties:
             yield QueryWarning(*match.span(), f"{match[1]}: needs a value")
     for hint in hints(text, KnownNames(snapshot.facets.properties, snapshot.facets.tags, KINDS)):
@@ -111,7 +113,7 @@ def _is_quoted(text: str, at: int) -> bool:
     return text.count('"', 0, at) % 2 == 1
 
 
-_LACKING = {
+_NO_MATCH = {
     FilterKind.TAG: "no note is tagged {}",
     FilterKind.PATH: "no path has {} in it",
     FilterKind.FOLDER: "no folder with notes is called {}",
@@ -127,13 +129,17 @@ _LACKING = {
 }
 
 
-def _of_filters(snapshot: Corpus, text: str, found: tuple[Condition, ...], today: date) -> Iterator[QueryWarning]:
+def _filter_warnings(
+    snapshot: Corpus, text: str, query_conditions: tuple[Condition, ...], today: date
+) -> Iterator[QueryWarning]:
     """Of filters that let nothing through, whatever else is asked for."""
-    for one in found:
-        if one.filter is None or one.filter.negated:
+    for condition in query_conditions:
+        if condition.filter is None or condition.filter.negated:
             continue
-        rows = allowed(Query("", filters=(one.filter,)), snapshot, lambda words: analyze_text(words, snapshot), today)
+        rows = allowed(
+            Query("", filters=(condition.filter,)), snapshot, lambda words: analyze_text(words, snapshot), today
+        )
         if rows is not None and not rows.any():
-            value = one.filter.value.lstrip("#")
-            said = _LACKING.get(one.filter.kind, f"no note has {text[one.start : one.end]}")
-            yield QueryWarning(one.start, one.end, said.format(f"“{value}”"))
+            value = condition.filter.value.lstrip("#")
+            message = _NO_MATCH.get(condition.filter.kind, f"no note has {text[condition.start : condition.end]}")
+            yield QueryWarning(condition.start, condition.end, message.format(f"“{value}”"))

@@ -15,7 +15,7 @@ from excerpt.text.words import WIDE_CHARACTERS
 # The sentences of a fragment that say most nearly what was asked, where it was found by its meaning.
 
 MAX = 3
-NEAR_BEST = 0.8
+MIN_RELATIVE_SIMILARITY = 0.8
 """Share of the best sentence's similarity above the vault's ordinary that another must have to be marked too. Of 105
 fragments that 35 questions to the Obsidian help find, it marks 1.4 of 5.9 sentences."""
 MIN = 0.15
@@ -35,54 +35,54 @@ def nearest_sentences(engine: Engine, query: str, text: str) -> tuple[Span, ...]
 
     Raises ModelError if the model cannot be loaded.
     """
-    asked = [one.words for one in engine.parse(query) if one.words.strip()]
+    query_texts = [query_part.words for query_part in engine.parse(query) if query_part.words.strip()]
     spans = list(sentences(text))
-    if not asked or len(spans) < 2:
+    if not query_texts or len(spans) < 2:
         return ()
-    told = [" ".join(text[span.start : span.end].split()) for span in spans]
-    vectors = engine.snapshot.embedder.embed([*asked, *told])
-    questions, answers = vectors[: len(asked)], vectors[len(asked) :]
+    plain_sentences = [" ".join(text[span.start : span.end].split()) for span in spans]
+    vectors = engine.snapshot.embedder.embed([*query_texts, *plain_sentences])
+    questions, answers = vectors[: len(query_texts)], vectors[len(query_texts) :]
     above = (questions @ answers.T - (questions @ engine.snapshot.vectors.mean)[:, None]).max(axis=0)
     best = float(above.max())
     if best < MIN:
         return ()
     order = np.argsort(-above, kind="stable")[:MAX]
-    return tuple(spans[at] for at in sorted(order.tolist()) if above[at] >= NEAR_BEST * best)
+    return tuple(spans[at] for at in sorted(order.tolist()) if above[at] >= MIN_RELATIVE_SIMILARITY * best)
 
 
 def sentences(text: str) -> Iterator[Span]:
     """Yield the longer sentences of a fragment: of its paragraphs and items, not of code, tables and headings."""
-    for start, end in _stretches(text):
+    for start, end in _prose_ranges(text):
         at = start
-        for found in [*(one.end() for one in _END.finditer(text, start, end)), end]:
-            piece = text[at:found]
+        for sentence_end in [*(match.end() for match in _END.finditer(text, start, end)), end]:
+            piece = text[at:sentence_end]
             begin, stop = at + len(piece) - len(piece.lstrip()), at + len(piece.rstrip())
-            if _says_something(text[begin:stop]):
+            if _has_words(text[begin:stop]):
                 yield Span(begin, stop)
-            at = found
+            at = sentence_end
 
 
-def _stretches(text: str) -> Iterator[tuple[int, int]]:
+def _prose_ranges(text: str) -> Iterator[tuple[int, int]]:
     """Yield paragraphs and items as ranges of the text; one over several lines is one range."""
-    begun: int | None = None
+    start: int | None = None
     at = end = 0
     fenced = False
     for line in text.split("\n"):
         edge = _FENCE.match(line) is not None
         prose = not (edge or fenced or _NO_PROSE.match(line))
-        primary_strategy = _START.match(line)
-        indent = primary_strategy.end() if primary_strategy else 0
-        if begun is not None and (not prose or line[:indent].strip()):
-            yield begun, end
-            begun = None
+        marker = _START.match(line)
+        indent = marker.end() if marker else 0
+        if start is not None and (not prose or line[:indent].strip()):
+            yield start, end
+            start = None
         if prose:
-            begun = at + indent if begun is None else begun
+            start = at + indent if start is None else start
             end = at + len(line)
         fenced = fenced != edge
         at += len(line) + 1
-    if begun is not None:
-        yield begun, end
+    if start is not None:
+        yield start, end
 
 
-def _says_something(sentence: str) -> bool:
+def _has_words(sentence: str) -> bool:
     return len(sentence.split()) >= _MIN_WORDS or len(_WIDE.findall(sentence)) >= _MIN_WIDE

@@ -16,7 +16,7 @@ from excerpt.search.query import Filter, FilterKind, Query, page_range
 from excerpt.settings import Settings
 from excerpt.text.words import QueryWord, fold
 
-SURPLUS = 1.25
+POOL_FACTOR = 1.25
 """How many times as many fragments are loaded as become candidates: a store weighs words more roughly."""
 COMMON = 0.5
 """Words that more than this share of the fragments have are not looked for where there are rarer ones."""
@@ -29,26 +29,28 @@ def candidate_query(
 
     By words at least `by_words` are loaded. Filters of whole notes are applied here, by the rules of an index.
     """
-    asked = analyze_text(query.words, corpus)
-    corpus.lexical.prefetch_counts([term for word in asked for term in word.terms])
+    query_words = analyze_text(query.words, corpus)
+    corpus.lexical.prefetch_counts([term for word in query_words for term in word.terms])
     index = WordIndex(corpus.lexical)
-    words = index.expand(asked, open_word=query.open_word, fuzzy_threshold=settings.search.fuzzy_threshold)
+    words = index.expand(query_words, open_word=query.open_word, fuzzy_threshold=settings.search.fuzzy_threshold)
     trust = 1.0 if settings.embedding.multilingual else trust_in_meaning(query.words, corpus.languages)
-    of_notes = [one for one in query.filters if one.kind not in FIELDS and one.kind is not FilterKind.PAGE]
+    note_filters = [
+        filter_ for filter_ in query.filters if filter_.kind not in FIELDS and filter_.kind is not FilterKind.PAGE
+    ]
     notes = None
-    if of_notes:
-        allowed = notes_allowed(of_notes, corpus.facets, len(corpus.table.paths), today)
+    if note_filters:
+        allowed = notes_allowed(note_filters, corpus.facets, len(corpus.table.paths), today)
         notes = np.flatnonzero(allowed).astype(np.int32)
     return CandidateQuery(
         terms=_selective_terms(words, corpus),
-        vector=corpus.embedder.embed([query.words])[0] if asked and trust else None,
+        vector=corpus.embedder.embed([query.words])[0] if query_words and trust else None,
         notes=notes,
         keys=_keys_on_pages(query.filters, corpus),
         must=_required_terms(query, corpus),
         must_not=_excluded_terms(query, corpus),
-        named=corpus.notes_named(query.words) if asked else (),
-        limit=max(int(SURPLUS * pool), by_words),
-        vector_limit=int(SURPLUS * pool),
+        named=corpus.notes_named(query.words) if query_words else (),
+        limit=max(int(POOL_FACTOR * pool), by_words),
+        vector_limit=int(POOL_FACTOR * pool),
     )
 
 
@@ -61,45 +63,45 @@ def fragments_of_notes(corpus: Corpus, paths: Collection[str], limit: int = 0) -
 
 def _selective_terms(words: Sequence[Word], corpus: Corpus) -> tuple[str, ...]:
     """Return the terms of the words that are not too common, or of all that there are where none is."""
-    most = COMMON * corpus.lexical.corpus_size
+    max_count = COMMON * corpus.lexical.corpus_size
     known = [(word, corpus.count_fragments(word.terms)) for word in words]
-    selective = [word for word, count in known if 0 < count <= most] or [word for word, count in known if count]
+    selective = [word for word, count in known if 0 < count <= max_count] or [word for word, count in known if count]
     return tuple(dict.fromkeys(term for word in selective for term in word.terms))
 
 
 def _keys_on_pages(filters: Sequence[Filter], corpus: Corpus) -> tuple[int, ...] | None:
     """Return the keys of the fragments on the pages that filters name; None without such a filter."""
-    wanted = [one for one in filters if one.kind is FilterKind.PAGE and not one.negated]
-    if not wanted:
+    page_filters = [filter_ for filter_ in filters if filter_.kind is FilterKind.PAGE and not filter_.negated]
+    if not page_filters:
         return None
-    ranges = [page_range(one.value) or (0, -1) for one in wanted]
+    ranges = [page_range(filter_.value) or (0, -1) for filter_ in page_filters]
     return tuple(
         key
-        for key, place in corpus.facets.places()
-        if all(first <= (number_of(place) or -1) <= last for first, last in ranges)
+        for key, location in corpus.facets.fragment_places()
+        if all(first <= (number_of(location) or -1) <= last for first, last in ranges)
     )
 
 
 def _required_terms(query: Query, corpus: Corpus) -> tuple[tuple[str, ...], ...]:
     """Return the terms of which a fragment must have one, for each word that it must have in a name or a phrase."""
-    found: list[tuple[str, ...]] = []
-    for one in query.filters:
-        if one.kind in FIELDS and not one.negated:
-            words = _parts(one.value, corpus)
+    required: list[tuple[str, ...]] = []
+    for filter_ in query.filters:
+        if filter_.kind in FIELDS and not filter_.negated:
+            words = _parts(filter_.value, corpus)
             for number, word in enumerate(words):
                 terms = {*word.terms, fold(word.surface)}
-                if one.open and number == len(words) - 1:
-                    for field in FIELDS[one.kind]:
+                if filter_.open and number == len(words) - 1:
+                    for field in FIELDS[filter_.kind]:
                         terms.update(corpus.lexical.terms(field, fold(word.surface)))
-                found.append(tuple(sorted(terms)))
-    found += [word.terms for phrase in query.phrases for word in _parts(phrase, corpus)]
-    return tuple(found)
+                required.append(tuple(sorted(terms)))
+    required += [word.terms for phrase in query.phrases for word in _parts(phrase, corpus)]
+    return tuple(required)
 
 
 def _excluded_terms(query: Query, corpus: Corpus) -> tuple[str, ...]:
     """Return the terms of excluded words; what is more than a word is left to who reads the fragments."""
-    several = (_parts(word, corpus) for word in query.excluded)
-    return tuple(term for words in several if len(words) == 1 for term in words[0].terms)
+    word_lists = (_parts(word, corpus) for word in query.excluded)
+    return tuple(term for words in word_lists if len(words) == 1 for term in words[0].terms)
 
 
 def _parts(text: str, corpus: Corpus) -> Sequence[QueryWord]:

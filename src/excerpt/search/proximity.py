@@ -27,37 +27,37 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]
 Distances = npt.NDArray[np.float64]
 
-FAR = 1 << 20
+ROW_STRIDE = 1 << 20
 """Farther than two places in one fragment can be: candidates are this far apart on one number line."""
 
 _NOWHERE = np.zeros(0, np.int64)
 
-PLACES: Mapping[str, int] = {"title": 0, "alias": 1 << 12, "above": 2 << 12, "heading": 3 << 12, "text": 4 << 12}
+FIELD_STARTS: Mapping[str, int] = {"title": 0, "alias": 1 << 12, "above": 2 << 12, "heading": 3 << 12, "text": 4 << 12}
 """Fields in which closeness counts, and where each begins: far enough apart that nothing is close across two."""
 
 
-def line_of(reader: TermReader, fields: Mapping[str, int], terms: Sequence[str], rows: Rows) -> Ints:
+def flatten_positions(reader: TermReader, fields: Mapping[str, int], terms: Sequence[str], rows: Rows) -> Ints:
     """Return the positions of `terms` in the ascending `rows` on one number line, ascending.
 
     A value is the number of the row in `rows` times FAR plus the position; `fields` are the first positions of the
     fields.
     """
     begins = np.array([fields.get(field, -1) for field in NUMBERED], np.int64)
-    found = [_NOWHERE]
+    lines = [_NOWHERE]
     for term in terms:
-        places = reader.occurrences(term, rows)
-        if not len(places.row_indices):
+        occurrences = reader.occurrences(term, rows)
+        if not len(occurrences.row_indices):
             continue
-        begin = begins[places.fields]
+        begin = begins[occurrences.fields]
         # A place so far into one endless line that it would reach into the next candidate counts as its end.
-        line = places.row_indices * FAR + np.minimum(places.positions + begin, FAR - 1)
-        found.append(line if len(fields) == len(NUMBERED) else line[begin >= 0])
+        line = occurrences.row_indices * ROW_STRIDE + np.minimum(occurrences.positions + begin, ROW_STRIDE - 1)
+        lines.append(line if len(fields) == len(NUMBERED) else line[begin >= 0])
     # One term's places in one field ascend, and mostly there is only one of each.
-    return np.sort(np.concatenate(found), kind="stable")
+    return np.sort(np.concatenate(lines), kind="stable")
 
 
 def closeness(lines: Sequence[Ints], rarity: Sequence[float], query: Sequence[int], count: int) -> Floats:
-    """Return how close the words at `lines` (see `line_of`) are in each of `count` candidates, 0 to 1.
+    """Return how close the words at `lines` (see `flatten_positions`) are in each of `count` candidates, 0 to 1.
 
     It is the mean over neighbouring query words of 1 / (1 + the difference between their distance here and in the
     query), half of that in the wrong order; each pair is weighted by its less rare word (`rarity`). `query` is each
@@ -66,17 +66,17 @@ def closeness(lines: Sequence[Ints], rarity: Sequence[float], query: Sequence[in
     total, weights = np.zeros(count), 0.0
     for left in range(len(lines) - 1):
         right = left + 1
-        apart = query[right] - query[left]
+        query_distance = query[right] - query[left]
         weight = min(rarity[left], rarity[right])
         weights += weight
         if not len(lines[left]) or not len(lines[right]):
             continue
-        near = np.zeros(count)
-        ahead, behind = _distances(lines[left], lines[right])
-        at = lines[left] // FAR
-        np.maximum.at(near, at, 1.0 / (1.0 + np.abs(ahead - apart)))
-        np.maximum.at(near, at, 0.5 / np.maximum(behind, 1))
-        total += weight * near
+        scores = np.zeros(count)
+        forward, backward = _distances(lines[left], lines[right])
+        at = lines[left] // ROW_STRIDE
+        np.maximum.at(scores, at, 1.0 / (1.0 + np.abs(forward - query_distance)))
+        np.maximum.at(scores, at, 0.5 / np.maximum(backward, 1))
+        total += weight * scores
     return (total / max(weights, 1e-9)).astype(np.float32)
 
 
@@ -86,11 +86,11 @@ def _distances(left: Ints, right: Ints) -> tuple[Distances, Distances]:
     Both are in the same candidate; infinite if there is none.
     """
     after = np.searchsorted(right, left, side="right")
-    next_one = right[np.minimum(after, len(right) - 1)]
-    one_before = right[np.maximum(after - 1, 0)]
-    ahead = np.where((next_one > left) & (next_one // FAR == left // FAR), next_one - left, np.inf)
-    behind = np.where((after > 0) & (one_before // FAR == left // FAR), left - one_before, np.inf)
-    return ahead, behind
+    following = right[np.minimum(after, len(right) - 1)]
+    preceding = right[np.maximum(after - 1, 0)]
+    forward = np.where((following > left) & (following // ROW_STRIDE == left // ROW_STRIDE), following - left, np.inf)
+    backward = np.where((after > 0) & (preceding // ROW_STRIDE == left // ROW_STRIDE), left - preceding, np.inf)
+    return forward, backward
 
 
 # --- phrases ----------------------------------------------------------------------------------------------------------
@@ -100,7 +100,7 @@ def _distances(left: Ints, right: Ints) -> tuple[Distances, Distances]:
 # then only those fragments do. What no fragment has by whole words (half a word, signs alone) is looked for in the
 # texts, so that whatever is copied from a note and quoted is found.
 
-Asked = Callable[[str], Sequence[QueryWord]]
+ParseWords = Callable[[str], Sequence[QueryWord]]
 """What a text asks for, in the languages of the vault."""
 
 MAX_READ = 500
@@ -109,103 +109,107 @@ MAX_READ = 500
 If more fragments have its words, literal or not makes no visible difference.
 """
 
-_FOUND_LITERALLY = ("text", "heading", "above", "title")
+_LITERAL_FIELDS = ("text", "heading", "above", "title")
 # Marks of Markdown, and what joins the parts of a word: "new-line" is also "newline", as it is indexed.
 _MARKUP = re.compile(r"[*_`~#|>\[\]\\\-‐‑]")
 
 
-_KEPT_PHRASES = 64
-_kept: WeakKeyDictionary[Corpus, dict[str, Rows]] = WeakKeyDictionary()
+_MAX_CACHED_PHRASES = 64
+_phrase_cache: WeakKeyDictionary[Corpus, dict[str, Rows]] = WeakKeyDictionary()
 
 
-def rows_of(snapshot: Corpus, phrase: str, asked: Asked) -> Rows:
-    """Return the rows, ascending, that have `phrase`; `asked` parses it in the languages of the vault.
+def phrase_rows(snapshot: Corpus, phrase: str, parse_words: ParseWords) -> Rows:
+    """Return the rows, ascending, that have `phrase`; `parse_words` parses it in the languages of the vault.
 
     The last phrases are cached with the snapshot, because a query continues letter by letter after one.
     """
-    known = _kept.setdefault(snapshot, {})
+    known = _phrase_cache.setdefault(snapshot, {})
     if phrase not in known:
-        if len(known) >= _KEPT_PHRASES:
+        if len(known) >= _MAX_CACHED_PHRASES:
             known.clear()
-        known[phrase] = _rows_of(snapshot, phrase, asked)
+        known[phrase] = _find_phrase_rows(snapshot, phrase, parse_words)
     return known[phrase]
 
 
-def _rows_of(snapshot: Corpus, phrase: str, asked: Asked) -> Rows:
-    words = asked(phrase)
-    rows = rows_with(snapshot.lexical, words) if words else NO_ROWS
+def _find_phrase_rows(snapshot: Corpus, phrase: str, parse_words: ParseWords) -> Rows:
+    words = parse_words(phrase)
+    rows = rows_with_words(snapshot.lexical, words) if words else NO_ROWS
     if not len(rows):
         return _literal_rows(snapshot, phrase)
-    return _literal_of(snapshot, phrase, words, rows) if len(rows) <= MAX_READ else rows
+    return _filter_literal(snapshot, phrase, words, rows) if len(rows) <= MAX_READ else rows
 
 
-def rows_with(reader: TermReader, asked: Sequence[QueryWord], fields: Sequence[str] = tuple(FIELDS)) -> Rows:
+def rows_with_words(
+    reader: TermReader, query_words: Sequence[QueryWord], fields: Sequence[str] = tuple(FIELDS)
+) -> Rows:
     """Rows, ascending, in which a field has the words of one phrase in order and without a gap."""
-    words = [word for word in asked if not word.whole] or list(asked)
+    words = [word for word in query_words if not word.whole] or list(query_words)
     return np.unique(np.concatenate([_in_field(reader, field, words) for field in fields]))
 
 
 def _in_field(reader: TermReader, field: str, words: Sequence[QueryWord]) -> Rows:
-    having = [[reader.postings(field, term).rows for term in word.terms] for word in words]
+    term_rows = [[reader.postings(field, term).rows for term in word.terms] for word in words]
     # From the rarest word on, so that of a common one nothing is looked at but what the others have too.
-    rarest, *others = sorted(having, key=lambda of_terms: sum(map(len, of_terms)))
+    rarest, *others = sorted(term_rows, key=lambda word_rows: sum(map(len, word_rows)))
     rows = np.unique(np.concatenate(rarest))
-    for of_terms in others:
-        rows = rows[np.logical_or.reduce([_among(rows, found) for found in of_terms])]
+    for word_rows in others:
+        rows = rows[np.logical_or.reduce([_is_in(rows, rows_of_term) for rows_of_term in word_rows])]
     if not len(rows) or len(words) == 1:
         return rows
     first = words[0].position
-    starts = (line_of(reader, {field: 0}, word.terms, rows) - (word.position - first) for word in words)
-    return rows[np.unique(reduce(np.intersect1d, starts) // FAR)]
+    starts = (flatten_positions(reader, {field: 0}, word.terms, rows) - (word.position - first) for word in words)
+    return rows[np.unique(reduce(np.intersect1d, starts) // ROW_STRIDE)]
 
 
-def _among(rows: Rows, others: Rows) -> npt.NDArray[np.bool_]:
+def _is_in(rows: Rows, others: Rows) -> npt.NDArray[np.bool_]:
     """Which of `rows` are among others, both ascending."""
     if not len(others):
         return np.zeros(len(rows), np.bool_)
-    found: npt.NDArray[np.bool_] = others[np.minimum(np.searchsorted(others, rows), len(others) - 1)] == rows
-    return found
+    is_in: npt.NDArray[np.bool_] = others[np.minimum(np.searchsorted(others, rows), len(others) - 1)] == rows
+    return is_in
 
 
 # --- as it stands -----------------------------------------------------------------------------------------------------
 
 
-def plain(text: str) -> str:
+def normalize(text: str) -> str:
     """`text` as it is compared: without case, accents, marks of Markdown and runs of white space."""
     return " ".join(_MARKUP.sub("", fold(text)).split())
 
 
-def _literal_of(snapshot: Corpus, phrase: str, words: Sequence[QueryWord], rows: Rows) -> Rows:
+def _filter_literal(snapshot: Corpus, phrase: str, words: Sequence[QueryWord], rows: Rows) -> Rows:
     """Those of `rows` that have the phrase literally, or in a name or property; if none has it literally, all."""
-    wanted = plain(phrase)
+    plain_phrase = normalize(phrase)
     keys = snapshot.table.keys[rows].tolist()
     literal = np.array(
         [
-            any(wanted in plain(part) for part in (fragment.text, fragment.title, *fragment.heading_path))
+            any(plain_phrase in normalize(part) for part in (fragment.text, fragment.title, *fragment.heading_path))
             for fragment in snapshot.fragments(keys)
         ],
         np.bool_,
     )
     if not literal.any():
         return rows
-    named = rows_with(snapshot.lexical, words, [field for field in FIELDS if field not in _FOUND_LITERALLY])
+    named = rows_with_words(snapshot.lexical, words, [field for field in FIELDS if field not in _LITERAL_FIELDS])
     return rows[literal | np.isin(rows, named)]
 
 
-_SURE = re.compile(r"[A-Za-z0-9]+")
-_MAX_SURE = 3
+_ASCII_RUN = re.compile(r"[A-Za-z0-9]+")
+_MAX_RUNS = 3
 
 
 def _literal_rows(snapshot: Corpus, phrase: str) -> Rows:
     """Return the rows, ascending, whose text has the phrase literally, even as half words or signs."""
-    wanted = plain(phrase)
+    plain_phrase = normalize(phrase)
     # Parts that every text with the phrase has too, whatever is folded; the longest say the most.
-    sure = sorted(set(_SURE.findall(phrase)), key=lambda run: (-len(run), run))[:_MAX_SURE]
+    runs = sorted(set(_ASCII_RUN.findall(phrase)), key=lambda run: (-len(run), run))[:_MAX_RUNS]
     keys = snapshot.table.keys
-    among = keys.tolist() if not snapshot.is_complete else None
-    if sure:
-        texts = snapshot.facets.texts_like(sure, among)
-        found = [key for key, text in texts if phrase in text or (wanted and wanted in plain(text))]
+    allowed_keys = keys.tolist() if not snapshot.is_complete else None
+    if runs:
+        texts = snapshot.facets.texts_like(runs, allowed_keys)
+        matching_keys = [
+            key for key, text in texts if phrase in text or (plain_phrase and plain_phrase in normalize(text))
+        ]
     else:
-        found = [key for key, text in snapshot.facets.texts_with(phrase, among) if phrase in text]
-    return np.flatnonzero(np.isin(keys, np.array(found, np.int64))).astype(np.int32)
+        matching_keys = [key for key, text in snapshot.facets.texts_with(phrase, allowed_keys) if phrase in text]
+    return np.flatnonzero(np.isin(keys, np.array(matching_keys, np.int64))).astype(np.int32)

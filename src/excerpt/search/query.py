@@ -43,11 +43,11 @@ TIMES = frozenset({FilterKind.MODIFIED, FilterKind.CREATED, FilterKind.DATE})
 STALE = "stale"
 """The one value of `is:`."""
 
-OF_ATTACHMENTS = frozenset({FilterKind.KIND, FilterKind.PAGE})
+ATTACHMENT_FILTERS = frozenset({FilterKind.KIND, FilterKind.PAGE})
 """Kinds whose names are also those of properties in many vaults, which go first."""
-_OF_MEMORIES = (FilterKind.SOURCE, FilterKind.IS)
+_MEMORY_FILTERS = (FilterKind.SOURCE, FilterKind.IS)
 KINDS: Mapping[str, FilterKind] = {
-    **{str(kind): kind for kind in FilterKind if kind is not FilterKind.PROPERTY and kind not in _OF_MEMORIES},
+    **{str(kind): kind for kind in FilterKind if kind is not FilterKind.PROPERTY and kind not in _MEMORY_FILTERS},
     # What the frontmatter calls them.
     "tags": FilterKind.TAG,
     "alias": FilterKind.TITLE,
@@ -61,9 +61,9 @@ KINDS: Mapping[str, FilterKind] = {
     "chapter": FilterKind.PAGE,
 }
 """Kinds of filters by their operator, folded."""
-KINDS_OF_MEMORIES: Mapping[str, FilterKind] = {
-    **{name: kind for name, kind in KINDS.items() if kind not in OF_ATTACHMENTS},
-    **{str(kind): kind for kind in _OF_MEMORIES},
+MEMORY_KINDS: Mapping[str, FilterKind] = {
+    **{name: kind for name, kind in KINDS.items() if kind not in ATTACHMENT_FILTERS},
+    **{str(kind): kind for kind in _MEMORY_FILTERS},
     # A memory's own day is that on which it was remembered.
     **{name: FilterKind.CREATED for name, kind in KINDS.items() if kind is FilterKind.DATE},
 }
@@ -94,7 +94,7 @@ class KnownNames:
     """The names that have a meaning in a query.
 
     They are a vault's properties by `property_name`, its tags folded (None: every one is a tag), and the operators,
-    `KINDS` or `KINDS_OF_MEMORIES`.
+    `KINDS` or `MEMORY_KINDS`.
     """
 
     properties: Collection[str]
@@ -140,13 +140,13 @@ _PREFIXED = re.compile(rf'(-?)([^\s":]{{1,{_LONGEST}}}):(?![\s:]|//|\\)')
 _QUOTED = re.compile(r'"((?:[^"]|"")*)"')
 _QUOTED_NAME = re.compile(rf'(-?)"((?:[^"]|""){{0,{_LONGEST}}})":(?!\s)')
 _HASH = re.compile(r"(-?)#([^\s\"#]+)")
-_DASHED = re.compile(rf"-(?!(?:{'|'.join({**KINDS, **KINDS_OF_MEMORIES})}):|\S+:$)(?=\w)", re.IGNORECASE)
+_DASHED = re.compile(rf"-(?!(?:{'|'.join({**KINDS, **MEMORY_KINDS})}):|\S+:$)(?=\w)", re.IGNORECASE)
 _NUMBER = re.compile(r"[\d.,:]+%?")
 _VALUE = re.compile(r"\S+")
-_SIGNS_OF_VALUE = "<>="
+_VALUE_SIGNS = "<>="
 
 
-def pieces_of(text: str, known: KnownNames) -> Iterator[Piece]:
+def iterate_pieces(text: str, known: KnownNames) -> Iterator[Piece]:
     """Yield the pieces of a text, in order; unpaired quotation marks are in none."""
     at = 0
     while (at := _SPACE.match(text, at).end()) < len(text):  # type: ignore[union-attr]  # it always matches
@@ -196,7 +196,7 @@ def _filter(text: str, at: int, known: KnownNames) -> Piece | None:
     name = property_name(match[2].replace('""', '"'))
     value, end, is_open = _value(text, match.end())
     is_quoted = not is_open and text.startswith('"', match.end())
-    if kind in OF_ATTACHMENTS and name in known.properties:
+    if kind in ATTACHMENT_FILTERS and name in known.properties:
         kind = None
     if kind and is_complete(kind, value, operator, is_quoted=is_quoted):
         found = Filter(kind, _COMPARING.get(operator, "") + value, negated=bool(match[1]), open=is_open)
@@ -224,7 +224,7 @@ def is_complete(kind: FilterKind, value: str, operator: str = "", *, is_quoted: 
     """Return whether an operator with this value is a filter; otherwise it is a word that is still being typed."""
     if kind in TIMES:
         sign = _COMPARING.get(operator, "")
-        return is_period(sign + value) and not (sign and value[:1] in _SIGNS_OF_VALUE)
+        return is_period(sign + value) and not (sign and value[:1] in _VALUE_SIGNS)
     if kind in (FilterKind.PATH, FilterKind.FILE):
         return bool(value.strip("*"))
     if kind is FilterKind.FOLDER:
@@ -241,13 +241,13 @@ _PAGES = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?", re.ASCII)
 
 def page_range(value: str) -> tuple[int, int] | None:
     """Return the first and last page of `12` or `12-14`, None for anything else."""
-    found = _PAGES.fullmatch(value)
-    return (int(found[1]), int(found[2] or found[1])) if found else None
+    match = _PAGES.fullmatch(value)
+    return (int(match[1]), int(match[2] or match[1])) if match else None
 
 
 def _names_value(value: str, *, is_quoted: bool) -> bool:
     """Return whether a property's filter has a meaning with this value."""
-    return bool(value.lstrip(_SIGNS_OF_VALUE).strip()) or (is_quoted and value[:1] == "=" and bool(value[1:].strip()))
+    return bool(value.lstrip(_VALUE_SIGNS).strip()) or (is_quoted and value[:1] == "=" and bool(value[1:].strip()))
 
 
 # --- what is no filter ------------------------------------------------------------------------------------------------
@@ -266,27 +266,27 @@ def hints(text: str, known: KnownNames) -> tuple[Hint, ...]:
     """Return the words of a text that look like a misspelt filter; each key once."""
     if ":" not in text:
         return ()
-    found: list[Hint] = []
-    tried: set[str] = set()
+    results: list[Hint] = []
+    checked_keys: set[str] = set()
     names = [name for name in (*known.kinds, *known.properties) if len(name) >= _SHORTEST]
-    for piece in pieces_of(text, known):
+    for piece in iterate_pieces(text, known):
         match = _KEYED.match(text, piece.start) if piece.kind is PieceKind.WORD else None
         key = fold(match[1]) if match else ""
-        if match is None or key in tried or not _SHORTEST <= len(key) <= _LONGEST:
+        if match is None or key in checked_keys or not _SHORTEST <= len(key) <= _LONGEST:
             continue
-        tried.add(key)
+        checked_keys.add(key)
         if key in known.kinds or key in known.properties:
             continue
         from rapidfuzz import process
         from rapidfuzz.distance import OSA
 
         errors = 2 if len(key) >= _LONG else 1
-        near = process.extractOne(key, names, scorer=OSA.distance, score_cutoff=errors)
-        if near and _filter(f"{near[0]}:{match[2]}", 0, known):
-            found.append(Hint(match.start(1), match.end(1) + 1, f"{match[1]}:", f"{near[0]}:"))
-            if len(found) == _MAX_HINTS:
+        closest = process.extractOne(key, names, scorer=OSA.distance, score_cutoff=errors)
+        if closest and _filter(f"{closest[0]}:{match[2]}", 0, known):
+            results.append(Hint(match.start(1), match.end(1) + 1, f"{match[1]}:", f"{closest[0]}:"))
+            if len(results) == _MAX_HINTS:
                 break
-    return tuple(found)
+    return tuple(results)
 
 
 # --- query ------------------------------------------------------------------------------------------------------------
@@ -344,7 +344,7 @@ def alternatives(
     strategy, text = _forced(text)
     known = KnownNames(properties, tags, kinds)
     queries: list[Query] = []
-    for pieces in _groups(list(pieces_of(text, known))):
+    for pieces in _groups(list(iterate_pieces(text, known))):
         query = _query(text, pieces, strategy)
         if query.words.strip() or query.is_filter_only:
             queries.append(query)
@@ -361,10 +361,10 @@ def narrowed(
     strategy, rest = _forced(text)
     forced = text[: len(text) - len(rest)]
     known = KnownNames(properties, tags, KINDS)
-    at = _unpaired(rest, pieces_of(rest, known))
+    at = _unpaired(rest, iterate_pieces(rest, known))
     if at >= 0:
         rest = f"{rest[:at]}{_placeholder(rest, at)}{rest[at + 1 :]}"
-    pieces = list(pieces_of(rest, known))
+    pieces = list(iterate_pieces(rest, known))
     for group in reversed(_groups(pieces)):
         query = _query(rest, group, strategy)
         if query.words.strip() or query.is_filter_only:
@@ -397,23 +397,23 @@ def conditions(
     """
     _, rest = _forced(text)
     before = len(text) - len(rest)
-    pieces = list(pieces_of(rest, KnownNames(properties, tags, kinds)))
+    pieces = list(iterate_pieces(rest, KnownNames(properties, tags, kinds)))
     return tuple(
-        Condition(before + piece.start, before + _end_of_text(rest, piece), piece.filter, piece.end == len(rest))
+        Condition(before + piece.start, before + _trimmed_end(rest, piece), piece.filter, piece.end == len(rest))
         for group in _groups(pieces)
-        for piece in _as_meant(rest, group)
+        for piece in _restore_words(rest, group)
         if piece.filter or piece.minus
     )
 
 
-def _end_of_text(text: str, piece: Piece) -> int:
+def _trimmed_end(text: str, piece: Piece) -> int:
     """Return where a piece ends: the spaces behind a value whose quotation marks are still open are not of it."""
     return piece.start + len(text[piece.start : piece.end].rstrip())
 
 
 def unpaired_quotation_mark(text: str, properties: Collection[str] = frozenset()) -> int:
     """Return the position of a quotation mark without a partner that is no inch sign; -1 without one."""
-    return _unpaired(text, pieces_of(text, KnownNames(properties, None, KINDS)))
+    return _unpaired(text, iterate_pieces(text, KnownNames(properties, None, KINDS)))
 
 
 _BAR_BEFORE = re.compile(r"(?<!\S)\|\Z")
@@ -450,15 +450,15 @@ def without_unfinished_filter(text: str, kinds: Mapping[str, FilterKind] = KINDS
     As a word it would be found nowhere and lower the confidence until its value is typed. A query of nothing else stays
     as it is.
     """
-    found = _AT_END.search(text)
-    if found is None:
+    match = _AT_END.search(text)
+    if match is None:
         return text
-    if found[1]:
-        operator, value = fold(found[1]), found[2].strip('"')
+    if match[1]:
+        operator, value = fold(match[1]), match[2].strip('"')
         kind = kinds.get(operator)
         if kind is None or is_complete(kind, value, operator, is_quoted=False) or (kind in TIMES and value == "*"):
             return text
-    return text[: found.start()].rstrip() or text
+    return text[: match.start()].rstrip() or text
 
 
 # --- pieces -> queries ------------------------------------------------------------------------------------------------
@@ -476,24 +476,24 @@ def _groups(pieces: Sequence[Piece]) -> list[list[Piece]]:
 
 
 def _query(text: str, pieces: Sequence[Piece], strategy: Strategy | None) -> Query:
-    pieces = _as_meant(text, pieces)
-    taken = [piece for piece in pieces if piece.kind is PieceKind.FILTER or piece.minus]
+    pieces = _restore_words(text, pieces)
+    removed = [piece for piece in pieces if piece.kind is PieceKind.FILTER or piece.minus]
     phrases = [piece for piece in pieces if piece.kind is PieceKind.PHRASE and piece.value]
     is_prose = _plain_words(pieces) > PROSE
-    words = _without(text, pieces, taken)
+    words = _without(text, pieces, removed)
     last = pieces[-1] if pieces else None
     return Query(
         words=words,
         phrases=() if is_prose else _unique(p.value for p in phrases if not p.minus),
         strategy=strategy,
-        open_word=bool(last and last not in taken and last.end == len(text) and words[-1:].isalnum()),
+        open_word=bool(last and last not in removed and last.end == len(text) and words[-1:].isalnum()),
         excluded=_unique(p.value for p in pieces if p.minus and p.kind is PieceKind.WORD),
         excluded_phrases=_unique(p.value for p in phrases if p.minus),
         filters=tuple(dict.fromkeys(piece.filter for piece in pieces if piece.filter)),
     )
 
 
-def _as_meant(text: str, pieces: Sequence[Piece]) -> list[Piece]:
+def _restore_words(text: str, pieces: Sequence[Piece]) -> list[Piece]:
     """Turn dashes that negate nothing, and tags that are none, back into words.
 
     In prose all of them are. Elsewhere an excluded word must come after all other words: `-split operator` and `the
@@ -522,19 +522,19 @@ def _plain_words(pieces: Sequence[Piece]) -> float:
     return sum(max(1.0, len(_WIDE.findall(piece.value)) / 2) for piece in pieces if _is_plain(piece))
 
 
-def _without(text: str, pieces: Sequence[Piece], taken: Sequence[Piece]) -> str:
-    """Return the text from the first to the last of `pieces`, with the space after it, without those `taken`."""
+def _without(text: str, pieces: Sequence[Piece], removed: Sequence[Piece]) -> str:
+    """Return the text from the first to the last of `pieces`, with the space after it, without those `removed`."""
     if not pieces:
         return ""
     at, end = pieces[0].start, pieces[-1].end
-    kept: list[str] = []
-    for piece in taken:
-        kept += (text[at : piece.start], " ")
+    parts: list[str] = []
+    for piece in removed:
+        parts += (text[at : piece.start], " ")
         at = piece.end
-    kept.append(text[at:end])
+    parts.append(text[at:end])
     if end < len(text):
-        kept.append(" ")
-    return "".join(kept).replace('"', " ")
+        parts.append(" ")
+    return "".join(parts).replace('"', " ")
 
 
 def _unique(values: Iterable[str]) -> tuple[str, ...]:

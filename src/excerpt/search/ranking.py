@@ -31,8 +31,8 @@ DAY = 86_400 * SECOND
 
 HALF_LIFE_DAYS = 30.0
 """How long it takes until a modification counts half."""
-ALIKE_SHARE = 0.9
-ALIKE_WITHIN = 3600 * SECOND
+BULK_SHARE = 0.9
+BULK_SPAN = 3600 * SECOND
 """Where more than this share of the notes was modified within one such span, a copy or a checkout wrote the times."""
 
 
@@ -50,8 +50,8 @@ def backlinks(sources: Ints, targets: Ints, notes_of_rows: Ints, strength_of_row
     voting = (sources != targets) & (strength[sources] > 0)
     votes = np.bincount(targets[voting], strength[sources[voting]] / top, note_count)
     damped = np.log1p(votes)
-    most = damped.max(initial=0.0)
-    return (damped / most if most > 0 else damped).astype(np.float32)
+    highest = damped.max(initial=0.0)
+    return (damped / highest if highest > 0 else damped).astype(np.float32)
 
 
 def recency(modified_ns: Times, now_ns: int, half_life_days: float = HALF_LIFE_DAYS) -> Floats:
@@ -59,18 +59,18 @@ def recency(modified_ns: Times, now_ns: int, half_life_days: float = HALF_LIFE_D
 
     0 for all if nearly all notes have the same time, as after a checkout or copy. Deterministic for a given `now_ns`.
     """
-    if not len(modified_ns) or _alike(modified_ns):
+    if not len(modified_ns) or _is_bulk_modified(modified_ns):
         return np.zeros(len(modified_ns), np.float32)
     # As floats, since two times of 64 bits can be further apart than 64 bits count.
     age = np.maximum(float(now_ns) - modified_ns.astype(np.float64), 0) / (half_life_days * DAY)
     return np.exp2(-age).astype(np.float32)
 
 
-def _alike(modified_ns: Times) -> bool:
+def _is_bulk_modified(modified_ns: Times) -> bool:
     """Whether more than ALIKE_SHARE of the times lie within ALIKE_WITHIN of each other."""
     times = np.sort(modified_ns)
-    ends = np.searchsorted(times, times + ALIKE_WITHIN, side="right")
-    return int((ends - np.arange(len(times))).max()) > ALIKE_SHARE * len(times)
+    ends = np.searchsorted(times, times + BULK_SPAN, side="right")
+    return int((ends - np.arange(len(times))).max()) > BULK_SHARE * len(times)
 
 
 # --- fusion -----------------------------------------------------------------------------------------------------------
@@ -85,7 +85,7 @@ SIGNALS = (
     *("meaning", "intro_meaning", "coherence"),
 )
 """The signals by name, in the order of their columns."""
-OF_NOTES = ("intro_words", "intro_meaning")
+NOTE_SIGNALS = ("intro_words", "intro_meaning")
 """The signals that only the best fragment of each note gets: they say which note is about the query."""
 
 
@@ -227,9 +227,9 @@ class Scored:
         scores: Floats = self.parts.sum(axis=1)
         return scores
 
-    def of_rows(self, places: npt.NDArray[np.intp]) -> Scored:
+    def select(self, positions: npt.NDArray[np.intp]) -> Scored:
         """Only the fragments at these places."""
-        return Scored(self.rows[places], self.names, self.values[places], self.weights)
+        return Scored(self.rows[positions], self.names, self.values[positions], self.weights)
 
     def with_signal(self, name: str, values: Floats, weight: float) -> Scored:
         """Return the same fragments with one more signal."""
@@ -246,16 +246,16 @@ def weighted(rows: Rows, signals: Floats, weights: Weights, notes: Rows) -> Scor
 
     Only the fragment of each note that is best by the other signals gets those of OF_NOTES.
     """
-    of_notes = np.isin(SIGNALS, OF_NOTES)
+    of_notes = np.isin(SIGNALS, NOTE_SIGNALS)
     values = np.where(of_notes, 0, signals)
     scores = Scored(rows, SIGNALS, values, weights.array).scores
-    best = _best_of_each(scores, notes)
+    best = _best_row_per_note(scores, notes)
     best = best[scores[best] > 0]
     values[best] = signals[best]
     return Scored(rows, SIGNALS, values, weights.array)
 
 
-def _best_of_each(scores: Floats, notes: Rows) -> npt.NDArray[np.intp]:
+def _best_row_per_note(scores: Floats, notes: Rows) -> npt.NDArray[np.intp]:
     """Return the position of the highest score of each note, the first among equals."""
     order = np.lexsort((-scores, notes))
     return order[np.flatnonzero(np.diff(notes[order], prepend=-1))]
@@ -270,8 +270,8 @@ def reciprocal(rows: Rows, signals: Floats) -> Scored:
     return Scored(rows, RANKED, values, np.full(len(RANKED), 1 / (RRF_K + 1), np.float32))
 
 
-def listed(rows: Rows) -> Scored:
-    """Rows that nothing but filters chose, in the order of the list: `listed` falls evenly from 1."""
+def list_unranked(rows: Rows) -> Scored:
+    """Rows that nothing but filters chose, in the order of the list: `list_unranked` falls evenly from 1."""
     values = 1 - np.arange(len(rows)) / max(len(rows), 1)
     return Scored(rows, ("listed",), values.astype(np.float32)[:, None], np.ones(1, np.float32))
 
@@ -289,8 +289,8 @@ def add_name(scored: Scored, named: npt.NDArray[np.bool_], notes: Rows) -> Score
     `named` are the rows of such notes, `notes` their notes.
     """
     values = np.zeros(len(scored.rows), np.float32)
-    places = np.flatnonzero(named)
-    values[places[_best_of_each(scored.scores[places], notes[places])]] = 1.0
+    named_positions = np.flatnonzero(named)
+    values[named_positions[_best_row_per_note(scored.scores[named_positions], notes[named_positions])]] = 1.0
     return scored.with_signal("name", values, NAMED)
 
 
@@ -345,8 +345,8 @@ class Boosts:
         if self._used is None or events is not self._events:
             self._events = events
             paths = self._snapshot.table.paths
-            here = usage.at_home(events, frozenset(paths), self._snapshot.current_path)
-            self._used = usage.scores(here, paths, usage.latest(events))
+            current_events = usage.update_paths(events, frozenset(paths), self._snapshot.current_path)
+            self._used = usage.scores(current_events, paths, usage.latest(events))
         return self._used
 
 

@@ -4,8 +4,8 @@ One file per vault in the state folder, one JSON object per line, the newest las
 
     {"time": "2025-03-01T09:30:00Z", "kind": "open", "path": "Guides/Sync.md", "fragment": "4be1…", "share": 1.0}
 
-It holds paths, no text and no query, and may be deleted. Events before a note was renamed have its old path; `at_home`
-finds today's.
+It holds paths, no text and no query, and may be deleted. Events before a note was renamed have its old path;
+`update_paths` finds today's.
 """
 
 from __future__ import annotations
@@ -106,11 +106,13 @@ class UseLog:
         oldest = now - MAX_DAYS * _DAY_SECONDS
         lines = [line_of(_line(event)) for event in self.events() if event.time >= oldest][-MAX_EVENTS:]
         sizes = np.cumsum([len(line) for line in reversed(lines)])
-        kept = lines[len(lines) - int(np.searchsorted(sizes, COMPACT_BYTES // 2, side="right")) :]
-        replace_file(self.file, b"".join(kept))
+        recent = lines[len(lines) - int(np.searchsorted(sizes, COMPACT_BYTES // 2, side="right")) :]
+        replace_file(self.file, b"".join(recent))
 
 
-def at_home(events: Sequence[Event], paths: Container[str], moved: Callable[[str], str | None]) -> tuple[Event, ...]:
+def update_paths(
+    events: Sequence[Event], paths: Container[str], moved: Callable[[str], str | None]
+) -> tuple[Event, ...]:
     """Return the events with today's paths of their notes.
 
     `paths` are the existing ones, and `moved` returns where another note went.
@@ -125,7 +127,7 @@ def scores(events: Sequence[Event], paths: Sequence[str], now: float) -> Floats:
     An event counts its share, half of it a half-life ago (J. Ruderman's frecency by exponential decay, proposed for
     Firefox); the sum s becomes s / (s + HALF_AT). Events after `now` count as now.
     """
-    number = {path: place for place, path in enumerate(paths)}
+    number = {path: position for position, path in enumerate(paths)}
     known = [event for event in events if event.path in number]
     if not known:
         return np.zeros(len(paths), np.float32)
@@ -156,16 +158,16 @@ def latest(events: Sequence[Event]) -> float:
 
 def by_note(events: Sequence[Event]) -> list[NoteUse]:
     """Return the use of each note, the most used first, ties by path."""
-    of: dict[str, list[Event]] = {}
+    events_by_path: dict[str, list[Event]] = {}
     for event in events:
-        of.setdefault(event.path, []).append(event)
-    paths = sorted(of)
+        events_by_path.setdefault(event.path, []).append(event)
+    paths = sorted(events_by_path)
     notes = [
         NoteUse(
             path=path,
-            opens=sum(event.kind is UseKind.OPEN for event in of[path]),
-            packs=sum(event.kind is UseKind.PACK for event in of[path]),
-            last=max(event.time for event in of[path]),
+            opens=sum(event.kind is UseKind.OPEN for event in events_by_path[path]),
+            packs=sum(event.kind is UseKind.PACK for event in events_by_path[path]),
+            last=max(event.time for event in events_by_path[path]),
             score=round(float(score), 4),
         )
         for path, score in zip(paths, scores(events, paths, latest(events)), strict=True)

@@ -13,9 +13,9 @@ _NOTHING = 0.0005
 _NAMED = 3
 """The most words of either kind that are named; of more, the number is given."""
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
-_PLACES = {"its title": ("title", "alias"), "its heading": ("heading",), "the headings above it": ("above",)}
+_FIELD_NAMES = {"its title": ("title", "alias"), "its heading": ("heading",), "the headings above it": ("above",)}
 
-_AHEAD: Mapping[str, str] = {
+_GAP_REASONS: Mapping[str, str] = {
     "words": "{who} {has} your words more often",
     "coverage": "{who} {has} more of your words",
     "title": "{who} {has} a title nearer to your words",
@@ -36,8 +36,8 @@ _AHEAD: Mapping[str, str] = {
     "name": "{who} {has} the name that you typed",
 }
 """By what signal the hits above are ahead."""
-_THE_FIRST = {"who": "the first", "has": "has", "is_": "is", "was": "was", "it": "it", "its": "its"}
-_THOSE_ABOVE = {"who": "those above", "has": "have", "is_": "are", "was": "were", "it": "them", "its": "their"}
+_FIRST_HIT = {"who": "the first", "has": "has", "is_": "is", "was": "was", "it": "it", "its": "its"}
+_HITS_ABOVE = {"who": "those above", "has": "have", "is_": "are", "was": "were", "it": "them", "its": "their"}
 
 
 def ordinal(number: int) -> str:
@@ -46,61 +46,69 @@ def ordinal(number: int) -> str:
     return f"{number:,}{ending}"
 
 
-def verdict(found: Explanation, gaps: Sequence[Gap], compared: int) -> str:
+def verdict(explanation: Explanation, gaps: Sequence[Gap], compared: int) -> str:
     """Return why a fragment has its rank: the query words it has, then the advantages of the `compared` hits above.
 
     `gaps` has the largest first.
     """
-    holds = f"{ordinal(found.rank)}: {_has(found)}"
-    return f"{holds}; {ahead}." if (ahead := _ahead(found, gaps, compared)) else f"{holds}."
+    statement = f"{ordinal(explanation.rank)}: {_describe_words(explanation)}"
+    return (
+        f"{statement}; {gap_reason}." if (gap_reason := _describe_gap(explanation, gaps, compared)) else f"{statement}."
+    )
 
 
-def _has(found: Explanation) -> str:
-    parts = {signal.name: signal.part for signal in found.hit.signals}
+def _describe_words(explanation: Explanation) -> str:
+    parts = {signal.name: signal.part for signal in explanation.hit.signals}
     if parts.get("name"):
         return "its note has exactly the name that you typed"
-    words = _weighty_words(found.words)
-    here = [word for word in words if not word.is_missing]
+    words = _weighty_words(explanation.words)
+    present = [word for word in words if not word.is_missing]
     missing = [word for word in words if word.is_missing]
-    near = parts.get("meaning", 0) > 0
+    is_near = parts.get("meaning", 0) > 0
     if not words:
         return "it matches the filters, and the query has no words" if "listed" in parts else "it is near in meaning"
-    if not here:
+    if not present:
         lacks = f"{_named(missing, 'or')} is not in it" if len(missing) == 1 else "none of your words is in it"
-        return f"{lacks}, but it is near in meaning" if near else lacks
-    where = _where(here, all_asked=not missing)
+        return f"{lacks}, but it is near in meaning" if is_near else lacks
+    field_phrase = _describe_field(present, all_asked=not missing)
     if not missing:
-        count = "both" if len(here) == 2 else f"all {_number(len(here))}"
-        return f"{_named(here) if len(here) == 1 else f'{count} words'}{where}"
-    if len(here) > _NAMED or len(missing) > _NAMED:
-        return f"{_number(len(here))} of your {_number(len(words))} words{where}, not {_named(missing, 'or')}"
-    return f"{_named(here)}{where}, not {_named(missing, 'or')}"
+        count = "both" if len(present) == 2 else f"all {_number(len(present))}"
+        return f"{_named(present) if len(present) == 1 else f'{count} words'}{field_phrase}"
+    if len(present) > _NAMED or len(missing) > _NAMED:
+        return f"{_number(len(present))} of your {_number(len(words))} words{field_phrase}, not {_named(missing, 'or')}"
+    return f"{_named(present)}{field_phrase}, not {_named(missing, 'or')}"
 
 
 def _weighty_words(words: Sequence[WordPart]) -> list[WordPart]:
     """Return the words with a weight above FILLING, or all if none has; of a compound, itself or else its parts."""
-    told = [word for word in words if word.telling >= FILLING] or list(words)
-    compounds = [word for word in told if not word.word.isalnum() or word.word[1:].lower() != word.word[1:]]
-    whole = [one.word for one in compounds if not one.is_missing]
-    told = [one for one in told if not any(one.word in other and one.word != other for other in whole)]
-    apart = [one for one in told if one.is_missing and one in compounds]
-    return [one for one in told if one not in apart or not any(o.word in one.word for o in told if o is not one)]
+    weighty = [word for word in words if word.telling >= FILLING] or list(words)
+    compounds = [word for word in weighty if not word.word.isalnum() or word.word[1:].lower() != word.word[1:]]
+    present_compounds = [word.word for word in compounds if not word.is_missing]
+    weighty = [
+        word for word in weighty if not any(word.word in other and word.word != other for other in present_compounds)
+    ]
+    missing_compounds = [word for word in weighty if word.is_missing and word in compounds]
+    return [
+        word
+        for word in weighty
+        if word not in missing_compounds or not any(o.word in word.word for o in weighty if o is not word)
+    ]
 
 
-def _where(here: Sequence[WordPart], *, all_asked: bool) -> str:
+def _describe_field(words: Sequence[WordPart], *, all_asked: bool) -> str:
     """Return the place of most of the words that are in a name of the fragment; of one word, its place."""
     counts = {
-        place: sum(any(found.field in fields for found in word.places) for word in here)
-        for place, fields in _PLACES.items()
+        label: sum(any(entry.field in fields for entry in word.places) for word in words)
+        for label, fields in _FIELD_NAMES.items()
     }
-    place = max(counts, key=lambda name: counts[name])
-    if not counts[place]:
+    label = max(counts, key=lambda name: counts[name])
+    if not counts[label]:
         return ""
-    if len(here) == 1:
-        return f" in {place}"
-    if counts[place] < len(here):
-        return f", {_number(counts[place])} of them in {place}"
-    return f", all in {place}" if all_asked and len(here) > 2 else f" in {place}"
+    if len(words) == 1:
+        return f" in {label}"
+    if counts[label] < len(words):
+        return f", {_number(counts[label])} of them in {label}"
+    return f", all in {label}" if all_asked and len(words) > 2 else f" in {label}"
 
 
 def _named(words: Sequence[WordPart], last: str = "and") -> str:
@@ -114,17 +122,17 @@ def _number(number: int) -> str:
     return _NUMBERS[number] if number < len(_NUMBERS) else str(number)
 
 
-def _ahead(found: Explanation, gaps: Sequence[Gap], compared: int) -> str:
+def _describe_gap(explanation: Explanation, gaps: Sequence[Gap], compared: int) -> str:
     """Return the signal, in words, by which the hits above are ahead most."""
     if not compared:
         return ""
-    who = _THE_FIRST if compared == 1 else _THOSE_ABOVE
-    behind = sum(gap.cost for gap in gaps)
-    if abs(behind) < _NOTHING:
-        return f"{who['who']} {who['has']} the same score and an earlier path or line"
-    if behind < 0:
+    subject = _FIRST_HIT if compared == 1 else _HITS_ABOVE
+    difference = sum(gap.cost for gap in gaps)
+    if abs(difference) < _NOTHING:
+        return f"{subject['who']} {subject['has']} the same score and an earlier path or line"
+    if difference < 0:
         return "other fragments of its note are among the first hits"
     signal = gaps[0].signal
-    if signal == "words" and any(word.is_missing for word in _weighty_words(found.words)):
+    if signal == "words" and any(word.is_missing for word in _weighty_words(explanation.words)):
         signal = "coverage"
-    return _AHEAD.get(signal, "").format_map(who)
+    return _GAP_REASONS.get(signal, "").format_map(subject)

@@ -18,25 +18,25 @@ Floats = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
-class FoundFragments:
+class LoadedFragments:
     """Fragments of a store by key, ascending, with their first lines and terms, and cosines by the vector's bytes.
 
-    `wanted` are those that were requested; the others are neighbours, and have no terms unless they are the first of
+    `is_answer` are those that were requested; the others are neighbours, and have no terms unless they are the first of
     their note.
     """
 
     keys: Longs
-    wanted: NDArray[np.bool_]
+    is_answer: NDArray[np.bool_]
     lines: Rows
     lengths: Longs
     entries: TokenEntries
     cosines: Mapping[bytes, Floats]
 
     @staticmethod
-    def nothing() -> FoundFragments:
+    def empty() -> LoadedFragments:
         lengths = np.zeros((0, len(FIELDS)), np.int64)
         none = np.zeros(0, np.int64)
-        return FoundFragments(
+        return LoadedFragments(
             none, none.astype(np.bool_), none.astype(np.int32), lengths, TokenEntries((), lengths, ()), {}
         )
 
@@ -51,7 +51,7 @@ class Statistics:
 
     count: int
     counted: int
-    of_attachments: bool
+    is_attachments: bool
     mean_lengths: tuple[float, ...]
     mean: Floats
 
@@ -79,7 +79,7 @@ class KnownTerms:
         return self._counts[term]
 
     def completions(self, prefix: str, limit: int) -> list[str]:
-        """Terms that start with `beginning`: the shortest first, then by alphabet."""
+        """Terms that start with `prefix`, at most `limit`: the shortest first, then by alphabet."""
         if (prefix, limit) not in self._continuations:
             self._continuations[prefix, limit] = self._queries.completions(prefix, limit)
         return self._continuations[prefix, limit]
@@ -98,11 +98,11 @@ class KnownTerms:
 class CandidateTerms:
     """The terms of some fragments, as a search reads those of an index, with counts over all fragments."""
 
-    def __init__(self, found: FoundFragments, known: KnownTerms, statistics: Statistics) -> None:
-        self.keys = found.keys
-        self.lines = found.lines
-        self._lengths = {field: found.lengths[:, number].astype(np.float32) for number, field in enumerate(FIELDS)}
-        self._entries = found.entries
+    def __init__(self, loaded: LoadedFragments, known: KnownTerms, statistics: Statistics) -> None:
+        self.keys = loaded.keys
+        self.lines = loaded.lines
+        self._lengths = {field: loaded.lengths[:, number].astype(np.float32) for number, field in enumerate(FIELDS)}
+        self._entries = loaded.entries
         self._known = known
         self._known_entries: dict[str, TermEntries] = {}
         self._statistics = statistics
@@ -129,10 +129,10 @@ class CandidateTerms:
         """
         self._known.prefetch(terms)
         known = [self._known.count(term) for term in terms]
-        having, attached = sum(one[0] for one in known), sum(one[1] for one in known)
-        counted = attached if self._statistics.of_attachments else having - attached
-        of = self._statistics.counted
-        return DocumentFrequency(min(having, self.corpus_size), min(counted, of), of)
+        with_terms, attached = sum(counts[0] for counts in known), sum(counts[1] for counts in known)
+        counted = attached if self._statistics.is_attachments else with_terms - attached
+        sample_size = self._statistics.counted
+        return DocumentFrequency(min(with_terms, self.corpus_size), min(counted, sample_size), sample_size)
 
     def mean_length(self, field: str) -> float:
         """Return how many terms the field has on average, where it has any."""
@@ -145,23 +145,23 @@ class CandidateTerms:
         """Return the occurrences of `term` in all fields; cached, because a query needs each several times."""
         known = self._known_entries.get(term)
         if known is None:
-            known = self._known_entries[term] = self._found_entries(term)
+            known = self._known_entries[term] = self._load_entries(term)
         return known
 
-    def _found_entries(self, term: str) -> TermEntries:
-        at = self._entries.having(term)
+    def _load_entries(self, term: str) -> TermEntries:
+        at = self._entries.find(term)
         docs, fields = self._entries.docs[at], self._entries.fields[at]
         first = np.flatnonzero(np.diff(docs.astype(np.int64) * len(FIELDS) + fields, prepend=-1))
         return TermEntries(docs[first], fields[first], np.diff(first, append=len(at)).astype(np.int32))
 
     def postings(self, field: str, term: str) -> TermPostings:
         entries = self.entries(term)
-        wanted = entries.fields == FIELDS.index(field)
-        return TermPostings(entries.rows[wanted], entries.tf[wanted].astype(np.float32))
+        is_in_field = entries.fields == FIELDS.index(field)
+        return TermPostings(entries.rows[is_in_field], entries.tf[is_in_field].astype(np.float32))
 
     def occurrences(self, term: str, rows: Rows) -> TermOccurrences:
         """Return every occurrence of `term` in the ascending `rows`."""
-        at = self._entries.having(term)
+        at = self._entries.find(term)
         docs = self._entries.docs[at]
         number = np.searchsorted(rows, docs)
         inside = number < len(rows)
@@ -170,7 +170,7 @@ class CandidateTerms:
         return TermOccurrences(number[inside].astype(np.int64), self._entries.fields[at], self._entries.positions[at])
 
     def positions(self, field: str, term: str) -> Positions:
-        at = self._entries.having(term)
+        at = self._entries.find(term)
         at = at[self._entries.fields[at] == FIELDS.index(field)]
         first = np.flatnonzero(np.diff(self._entries.docs[at], prepend=-1))
         return Positions(np.append(first, len(at)).astype(np.int64), self._entries.positions[at])
@@ -196,33 +196,33 @@ class CandidateVectors:
 
     def __init__(
         self,
-        found: FoundFragments,
+        loaded: LoadedFragments,
         statistics: Statistics,
-        ask: Callable[[Floats], Floats],
-        ask_rows: Callable[[Longs], Floats],
+        fetch_cosines: Callable[[Floats], Floats],
+        fetch_vectors: Callable[[Longs], Floats],
     ) -> None:
-        """Hold the loaded cosines; `ask` requests others from the store, and `ask_rows` the vectors of some keys."""
-        self.keys = found.keys
+        """Hold the loaded cosines; `fetch_cosines` loads others from the store, `fetch_vectors` the vectors of keys."""
+        self.keys = loaded.keys
         self.mean = statistics.mean
-        self._cosines = dict(found.cosines)
-        self._ask = ask
-        self._ask_rows = ask_rows
+        self._cosines = dict(loaded.cosines)
+        self._fetch_cosines = fetch_cosines
+        self._fetch_vectors = fetch_vectors
 
     def rows(self, numbers: NDArray[np.integer]) -> Floats:
         """Return the vectors of some rows."""
-        return self._ask_rows(self.keys[numbers])
+        return self._fetch_vectors(self.keys[numbers])
 
     def similarities(self, query: Floats) -> Floats:
         """Cosine of the normalised `query` with each row."""
         known = query.tobytes()
         if known not in self._cosines:
-            self._cosines[known] = self._ask(query)
+            self._cosines[known] = self._fetch_cosines(query)
         return self._cosines[known].copy()
 
     def similarities_at(self, query: Floats, numbers: NDArray[np.integer]) -> Floats:
         """As `similarities`, of some rows."""
-        found: Floats = self.similarities(query)[numbers]
-        return found
+        cosines: Floats = self.similarities(query)[numbers]
+        return cosines
 
     def approximate_similarities(self, query: Floats) -> tuple[Floats, float]:
         """As `similarities`, and how far off it is."""

@@ -17,8 +17,8 @@ from excerpt.text.display import counted, visible_line
 GONE = ""
 """The digest of a note that does not exist."""
 _NAMED = 5
-_REMOVED_SHARE = 0.2
-_REMOVED_FEW = 10
+_MAX_REMOVED_SHARE = 0.2
+_MAX_REMOVED = 10
 
 
 class PushRefusedError(ExcerptError):
@@ -78,13 +78,13 @@ class PushPlan:
 
 
 def compare(
-    ours: Mapping[str, str],
-    theirs: Mapping[str, str],
+    own_digests: Mapping[str, str],
+    stored_digests: Mapping[str, str],
     record: PushRecord,
     unreadable: Collection[str],
     rules: PushRules,
 ) -> PushPlan:
-    """Return what to write and to remove; `ours` and `theirs` are digests by path.
+    """Return what to write and to remove; `own_digests` and `stored_digests` are digests by path.
 
     Notes of the store that are `unreadable` here, because of the kind of their file, stay whatever the rules.
     """
@@ -94,53 +94,61 @@ def compare(
     conflicts: list[str] = []
     unseen: list[str] = []
     # As far as a push got that was interrupted, what is there is this copy's own.
-    written = {path: digest for path, digest in record.pending.items() if theirs.get(path, GONE) == digest}
+    written = {path: digest for path, digest in record.pending.items() if stored_digests.get(path, GONE) == digest}
     base = {**record.notes, **written}
-    for path in sorted(ours.keys() | theirs.keys()):
-        mine, there, before = ours.get(path, GONE), theirs.get(path, GONE), base.get(path, GONE)
-        if mine == there:
+    for path in sorted(own_digests.keys() | stored_digests.keys()):
+        own, stored, before = own_digests.get(path, GONE), stored_digests.get(path, GONE), base.get(path, GONE)
+        if own == stored:
             continue
-        if mine == GONE and path in unreadable:
+        if own == GONE and path in unreadable:
             kept.append(path)
-        elif there == before or rules.mirror or path in rules.overwrite:
-            (remove if mine == GONE else write).append(path)
+        elif stored == before or rules.mirror or path in rules.overwrite:
+            (remove if own == GONE else write).append(path)
         else:
             kept.append(path)
-            if mine != before:
+            if own != before:
                 conflicts.append(path)
-            elif record.seen.get(path) != there:
+            elif record.seen.get(path) != stored:
                 unseen.append(path)
     return PushPlan(tuple(write), tuple(remove), tuple(kept), tuple(conflicts), tuple(unseen), base)
 
 
-def check_plan(plan: PushPlan, ours: Mapping[str, str], theirs: Mapping[str, str], rules: PushRules) -> None:
+def check_plan(
+    plan: PushPlan, own_digests: Mapping[str, str], stored_digests: Mapping[str, str], rules: PushRules
+) -> None:
     """Raise PushRefusedError where the rules do not allow a plan: it names the notes, and the options that would."""
-    if unknown := sorted(rules.overwrite - ours.keys() - theirs.keys()):
+    if unknown := sorted(rules.overwrite - own_digests.keys() - stored_digests.keys()):
         raise PushRefusedError(
-            f"There is no note {_listed(unknown)}, here or in the store.",
+            f"There is no note {_format_paths(unknown)}, here or in the store.",
             "Name a note by its path from the top of the vault.",
         )
     reasons: list[str] = []
     options: list[str] = []
     if not rules.merge and plan.unseen:
-        added = [path for path in plan.unseen if path not in ours]
-        gone = [path for path in plan.unseen if path not in theirs]
-        changed = sorted({*plan.unseen} - {*added, *gone})
+        added = [path for path in plan.unseen if path not in own_digests]
+        removed_from_store = [path for path in plan.unseen if path not in stored_digests]
+        changed = sorted({*plan.unseen} - {*added, *removed_from_store})
         if added:
-            reasons.append(f"{_were(added, 'are')} only in the store: {_listed(added)}.")
+            reasons.append(f"{_count_notes(added, 'are')} only in the store: {_format_paths(added)}.")
         if changed:
-            reasons.append(f"{_were(changed)} changed in the store: {_listed(changed)}.")
-        if gone:
-            reasons.append(f"{_were(gone)} removed from the store: {_listed(gone)}.")
+            reasons.append(f"{_count_notes(changed)} changed in the store: {_format_paths(changed)}.")
+        if removed_from_store:
+            reasons.append(
+                f"{_count_notes(removed_from_store)} removed from the store: {_format_paths(removed_from_store)}."
+            )
         options.append("--merge pushes the rest and leaves these as they are in the store")
     if not rules.merge and plan.conflicts:
-        reasons.append(f"{_were(plan.conflicts)} changed here and in the store: {_listed(plan.conflicts)}.")
+        reasons.append(
+            f"{_count_notes(plan.conflicts)} changed here and in the store: {_format_paths(plan.conflicts)}."
+        )
         options.append("--overwrite NOTE pushes this copy's version of a note")
     if reasons:
         options.append("--mirror makes the store the same as this copy")
-    removed = _removed(plan, ours, theirs)
-    if not rules.removals and len(removed) > max(_REMOVED_FEW, _REMOVED_SHARE * len(theirs)):
-        reasons.append(f"{len(removed):,} of {counted(len(theirs), 'note')} would be removed: {_listed(removed)}.")
+    removed = _removed(plan, own_digests, stored_digests)
+    if not rules.removals and len(removed) > max(_MAX_REMOVED, _MAX_REMOVED_SHARE * len(stored_digests)):
+        reasons.append(
+            f"{len(removed):,} of {counted(len(stored_digests), 'note')} would be removed: {_format_paths(removed)}."
+        )
         options.append("--accept-removals removes them, if this is the right folder")
     if reasons:
         raise PushRefusedError(
@@ -151,41 +159,41 @@ def check_plan(plan: PushPlan, ours: Mapping[str, str], theirs: Mapping[str, str
 def conflict_sentence(conflicts: Sequence[str]) -> str:
     """Return what became of notes that were changed on both sides in a merge, and what to do."""
     return (
-        f"{_were(conflicts)} changed here and in the store, and not pushed: {_listed(conflicts)}."
+        f"{_count_notes(conflicts)} changed here and in the store, and not pushed: {_format_paths(conflicts)}."
         " Compare with `excerpt read NOTE --vault ADDRESS`; --overwrite NOTE pushes this copy's version."
     )
 
 
 def next_record(
-    plan: PushPlan, ours: Mapping[str, str], theirs: Mapping[str, str], unreadable: Collection[str]
+    plan: PushPlan, own_digests: Mapping[str, str], stored_digests: Mapping[str, str], unreadable: Collection[str]
 ) -> PushRecord:
     """Return the record after a plan was carried out, without remarks and moves."""
     kept = frozenset(plan.kept)
-    notes = {path: digest for path, digest in ours.items() if path not in kept}
+    notes = {path: digest for path, digest in own_digests.items() if path not in kept}
     notes |= {path: base for path in plan.kept if (base := plan.base.get(path, GONE)) != GONE}
-    seen = {path: theirs.get(path, GONE) for path in plan.kept if path not in unreadable}
+    seen = {path: stored_digests.get(path, GONE) for path in plan.kept if path not in unreadable}
     return PushRecord(notes, seen)
 
 
-def _removed(plan: PushPlan, ours: Mapping[str, str], theirs: Mapping[str, str]) -> list[str]:
+def _removed(plan: PushPlan, own_digests: Mapping[str, str], stored_digests: Mapping[str, str]) -> list[str]:
     """Return the notes that a plan removes, without those that it only moves."""
-    arriving = Counter(ours[path] for path in plan.write if path not in theirs)
+    arriving = Counter(own_digests[path] for path in plan.write if path not in stored_digests)
     removed = []
     for path in plan.remove:
-        if arriving[theirs[path]]:
-            arriving[theirs[path]] -= 1
+        if arriving[stored_digests[path]]:
+            arriving[stored_digests[path]] -= 1
         else:
             removed.append(path)
     return removed
 
 
-def _were(paths: Sequence[str], verb: str = "were") -> str:
+def _count_notes(paths: Sequence[str], verb: str = "were") -> str:
     """Return "1 note was" or "2 notes were"."""
     singular = {"were": "was", "are": "is"}
     return f"{counted(len(paths), 'note')} {singular[verb] if len(paths) == 1 else verb}"
 
 
-def _listed(paths: Sequence[str]) -> str:
+def _format_paths(paths: Sequence[str]) -> str:
     named = [visible_line(path) for path in paths[:_NAMED]]
     more = len(paths) - len(named)
     return ", ".join(named) + (f" and {more:,} more" if more else "")

@@ -57,13 +57,13 @@ class Connection:
         self._timeout = timeout
         self._session: list[Statement] = []
         self._in_transaction = False
-        self._has_begun = False
-        self._connection = self._connected()
+        self._has_read = False
+        self._connection = self._connect()
 
     def close(self) -> None:
         self._connection.close()
 
-    def begin_with(self, *statements: Statement) -> None:
+    def set_session(self, *statements: Statement) -> None:
         """Have these statements executed now, and again on each connection that takes the place of a lost one."""
         self._session = list(statements)
         self.answers(statements)
@@ -78,29 +78,29 @@ class Connection:
         After a lost connection a reader sends them once more, except in a transaction of which something was read: then
         it raises ConnectionLostError, and also if a table cannot be read any more.
         """
-        with self._told():
-            begins = [(_BEGIN, ())] if self._in_transaction and not self._has_begun else []
+        with self._translate_errors():
+            begins = [(_BEGIN, ())] if self._in_transaction and not self._has_read else []
             try:
-                found = self._sent([*begins, *statements])
-            except self._lost as error:
+                answers = self._send([*begins, *statements])
+            except self._connection_errors as error:
                 if self._writes or not self._connection.closed:
                     raise
-                if self._has_begun:
+                if self._has_read:
                     raise ConnectionLostError(f"The store {self._address.shown} cannot be reached.") from error
                 self._connection.close()
-                self._connection = self._connected()
+                self._connection = self._connect()
                 if self._session:
-                    self._sent(self._session)
-                found = self._sent([*begins, *statements])
-            except self._closed as error:
-                if not self._has_begun:
+                    self._send(self._session)
+                answers = self._send([*begins, *statements])
+            except self._access_errors as error:
+                if not self._has_read:
                     raise
                 # Rights are those of now, and what has been read in this transaction is of the areas of before.
                 raise ConnectionLostError(
-                    f"The store {self._address.shown} does not allow that: {_said(error)}."
+                    f"The store {self._address.shown} does not allow that: {_first_line(error)}."
                 ) from error
-            self._has_begun = self._in_transaction
-            return found[len(begins) :]
+            self._has_read = self._in_transaction
+            return answers[len(begins) :]
 
     def attempt(self, statements: Sequence[Statement]) -> list[list[Row]]:
         """As `answers`; a transaction can go on after its IndexDamagedError."""
@@ -109,7 +109,7 @@ class Connection:
         try:
             return self.answers([("SAVEPOINT attempt", ()), *statements, ("RELEASE SAVEPOINT attempt", ())])[1:-1]
         except IndexDamagedError:
-            self._has_begun = True
+            self._has_read = True
             self.rows("ROLLBACK TO SAVEPOINT attempt")
             raise
 
@@ -123,34 +123,34 @@ class Connection:
         try:
             yield
         finally:
-            self._in_transaction = self._has_begun = False
+            self._in_transaction = self._has_read = False
             with suppress(_psycopg().Error):
                 self._connection.rollback()
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """Commit everything in a block as one, or not at all."""
-        with self._told(), self._connection.transaction():
+        with self._translate_errors(), self._connection.transaction():
             yield
 
     def copy(self, table: str, columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[object]]) -> None:
         """Put rows into a table, whose columns are given with their types."""
         names = ", ".join(name for name, _ in columns)
         statement = f"COPY {table} ({names}) FROM STDIN (FORMAT BINARY)"
-        with self._told(), self._connection.cursor() as cursor, cursor.copy(statement) as copy:
+        with self._translate_errors(), self._connection.cursor() as cursor, cursor.copy(statement) as copy:
             copy.set_types([kind for _, kind in columns])
             for row in rows:
                 copy.write_row([storable(value) for value in row])
 
-    def know_vectors(self) -> None:
+    def register_vectors(self) -> None:
         """Let `copy` take what `as_vectors` makes; the database must have the extension."""
         from pgvector.psycopg import register_vector
 
-        with self._told():
+        with self._translate_errors():
             register_vector(self._connection)
 
-    def _sent(self, statements: Sequence[Statement]) -> list[list[Row]]:
-        with self._connection.pipeline() if len(statements) > 1 else _nothing():
+    def _send(self, statements: Sequence[Statement]) -> list[list[Row]]:
+        with self._connection.pipeline() if len(statements) > 1 else _no_pipeline():
             cursors = []
             for sql, values in statements:
                 cursor = self._connection.cursor(binary=True)
@@ -158,12 +158,12 @@ class Connection:
                 cursors.append(cursor)
         return [cursor.fetchall() if cursor.description is not None else [] for cursor in cursors]
 
-    def _connected(self) -> psycopg.Connection[Row]:
+    def _connect(self) -> psycopg.Connection[Row]:
         driver = _psycopg()
-        with self._told():
-            given = driver.conninfo.conninfo_to_dict(self._address.conninfo)
+        with self._translate_errors():
+            options = driver.conninfo.conninfo_to_dict(self._address.conninfo)
             connection: psycopg.Connection[Row] = driver.connect(
-                autocommit=True, prepare_threshold=None, **(_USUAL | given)
+                autocommit=True, prepare_threshold=None, **(_USUAL | options)
             )
             connection.execute(f"SET statement_timeout = {int(self._timeout * 1000)}")
             if not self._writes:
@@ -171,30 +171,30 @@ class Connection:
             return connection
 
     @property
-    def _lost(self) -> type[Exception]:
+    def _connection_errors(self) -> type[Exception]:
         """What psycopg raises where the connection is gone, and for other reasons."""
         lost: type[Exception] = _psycopg().OperationalError
         return lost
 
     @property
-    def _closed(self) -> tuple[type[Exception], ...]:
+    def _access_errors(self) -> tuple[type[Exception], ...]:
         """What psycopg raises where a table is gone, or may not be read."""
         errors = _psycopg().errors
         return errors.InsufficientPrivilege, errors.UndefinedTable
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _translate_errors(self) -> Iterator[None]:
         driver = _psycopg()
-        where = self._address.shown
+        address = self._address.shown
         try:
             yield
         except driver.errors.QueryCanceled as error:
             raise StoreUnusableError(
-                f"The store {where} took more than {self._timeout:g} seconds to answer."
+                f"The store {address} took more than {self._timeout:g} seconds to answer."
             ) from error
         except (driver.errors.InvalidSchemaName, driver.errors.UndefinedTable) as error:
             raise StoreUnusableError(
-                f"There is no vault in {where}.", "Push one: `excerpt push VAULT --to ADDRESS`."
+                f"There is no vault in {address}.", "Push one: `excerpt push VAULT --to ADDRESS`."
             ) from error
         except (
             driver.errors.UndefinedObject,
@@ -203,21 +203,21 @@ class Connection:
             driver.errors.InternalError_,
         ) as error:
             raise IndexDamagedError(
-                f"An index of the store {where} is damaged or missing: {_said(error)}.",
+                f"An index of the store {address} is damaged or missing: {_first_line(error)}.",
                 "Run `excerpt push` to this store: it rebuilds what is missing.",
             ) from error
         except driver.errors.InsufficientPrivilege as error:
             raise StoreUnusableError(
-                f"The store {where} does not allow that: {_said(error)}.",
+                f"The store {address} does not allow that: {_first_line(error)}.",
                 "Ask the store's administrator for permission.",
             ) from error
         except driver.OperationalError as error:
             raise StoreUnusableError(
-                f"The store {where} cannot be reached: {_said(error)}.",
+                f"The store {address} cannot be reached: {_first_line(error)}.",
                 "Check that the server is running. A password belongs in ~/.pgpass or PGPASSWORD.",
             ) from error
         except driver.Error as error:
-            raise StoreUnusableError(f"The store {where} cannot be used: {_said(error)}.") from error
+            raise StoreUnusableError(f"The store {address} cannot be used: {_first_line(error)}.") from error
 
 
 def storable(value: object) -> object:
@@ -236,11 +236,11 @@ def as_vectors(vectors: NDArray[np.float32]) -> list[object]:
 
 
 @contextmanager
-def _nothing() -> Iterator[None]:
+def _no_pipeline() -> Iterator[None]:
     yield
 
 
-def _said(error: Exception) -> str:
+def _first_line(error: Exception) -> str:
     """Return the first line of a server's message, of several attempts the last."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     first = lines[0] if lines else type(error).__name__

@@ -22,7 +22,7 @@ from excerpt.errors import StoreUnusableError
 from excerpt.index.catalog import AT_ONCE, DamagedRowError, text_from_row
 from excerpt.index.changes import READ_BY_OCR
 from excerpt.index.names import stored
-from excerpt.index.postings import only_docs
+from excerpt.index.postings import select_docs
 from excerpt.index.snapshot import Snapshot
 from excerpt.model import PushReport, Status
 from excerpt.state_files import read_value, write_value
@@ -52,7 +52,7 @@ from excerpt.store.rights import (
     rights_of,
 )
 from excerpt.store.schema import ORDINALS
-from excerpt.store.words import TermCount, TermsOf, fields_in, terms_of_documents, tokens_in
+from excerpt.store.words import FragmentTerms, TermCount, count_tokens, terms_of_documents, token_fields
 from excerpt.text.display import counted, visible_line
 from excerpt.vault.readers.registry import suffixes_of
 
@@ -61,9 +61,9 @@ OnNotes = Callable[[int, int], None]
 
 _BATCH = 10_000
 """Fragments in one transaction, as far as notes allow."""
-_FEW = 100
+_MIN_ANALYZED = 100
 """The number of notes that may change before the planner's statistics are updated."""
-_ALONE = 0x657863
+_PUSH_LOCK = 0x657863
 """Of the advisory locks under which one program at a time pushes a vault."""
 
 _NOTE = (
@@ -72,9 +72,9 @@ _NOTE = (
     *(("kind", "text"), ("text", "bytea"), ("own", "int4"), ("lengths", "bytea"), ("terms", "bytea")),
     *(("files", "bytea"), ("targets", "text")),
 )
-_OF_NOTE = (("vault", "int4"), ("area", "int4"), ("note", "int8"))
+_NOTE_KEY = (("vault", "int4"), ("area", "int4"), ("note", "int8"))
 _SECTION = (
-    *(*_OF_NOTE, ("ordinal", "int4"), ("level", "int4"), ("heading", "text"), ("heading_path", "text")),
+    *(*_NOTE_KEY, ("ordinal", "int4"), ("level", "int4"), ("heading", "text"), ("heading_path", "text")),
     *(("line_start", "int4"), ("line_end", "int4"), ("place", "text")),
 )
 _FRAGMENT = (
@@ -84,12 +84,12 @@ _FRAGMENT = (
     *(("words", "text"), ("lengths", "int2[]"), ("places", "bytea"), ("vector", "halfvec")),
 )
 _LINK = (
-    *(*_OF_NOTE, ("line", "int4"), ("kind", "text"), ("target", "text"), ("heading", "text")),
+    *(*_NOTE_KEY, ("line", "int4"), ("kind", "text"), ("target", "text"), ("heading", "text")),
     *(("block_id", "text"), ("text", "text")),
 )
-_LABEL = (*_OF_NOTE, ("kind", "text"), ("name", "text"), ("value", "text"))
-_NAME = (*_OF_NOTE, ("name", "text"))
-_TABLES_OF_NOTES = (
+_LABEL = (*_NOTE_KEY, ("kind", "text"), ("name", "text"), ("value", "text"))
+_NAME = (*_NOTE_KEY, ("name", "text"))
+_NOTE_TABLES = (
     ("sections", _SECTION, "ordinal"),
     ("links", _LINK, "rowid"),
     ("labels", _LABEL, "rowid"),
@@ -102,7 +102,7 @@ def push(
     snapshot: Snapshot,
     address: Address,
     records: Path,
-    on_notes: OnNotes = lambda _written, _of: None,
+    on_notes: OnNotes = lambda _written, _total: None,
     *,
     roles: bool = False,
     rights: Changes | None = None,
@@ -138,7 +138,7 @@ class Pusher:
             if roles:
                 make_roles(self._connection)
                 act_as_owner(self._connection)
-            self._connection.know_vectors()
+            self._connection.register_vectors()
         except BaseException:
             self.close()
             raise
@@ -150,7 +150,7 @@ class Pusher:
     def push(
         self,
         snapshot: Snapshot,
-        on_notes: OnNotes = lambda _written, _of: None,
+        on_notes: OnNotes = lambda _written, _total: None,
         rights: Changes | None = None,
         rules: PushRules = NO_RULES,
     ) -> PushReport:
@@ -183,10 +183,10 @@ class _StoredNote:
 
     @property
     def cut(self) -> str:
-        return self.state.partition(_MADE_WITH)[0]
+        return self.state.partition(_STATE_SEPARATOR)[0]
 
 
-_MADE_WITH = " | "
+_STATE_SEPARATOR = " | "
 
 
 @dataclass(slots=True)
@@ -216,7 +216,7 @@ class _Batch:
 
     area: int
     notes: list[int]
-    terms: Mapping[int, TermsOf]
+    terms: Mapping[int, FragmentTerms]
     counts: Sequence[TermCount]
 
 
@@ -230,50 +230,52 @@ class _Push:
         self._connection = connection
         self._on_notes = on_notes
         self._rules = rules
-        self._begun = time.perf_counter()
+        self._start = time.perf_counter()
         self._vault = self._registered(name)
 
     def run(self, records: Path, rights: Changes | None) -> PushReport:
         """Write what differs. Two that push the same vault take turns."""
-        self._connection.rows("SELECT pg_advisory_lock(%s, %s)", _ALONE, self._vault)
+        self._connection.rows("SELECT pg_advisory_lock(%s, %s)", _PUSH_LOCK, self._vault)
         try:
             return self._run(records / f"{self._identity()}.json", rights)
         finally:
             with suppress(StoreUnusableError):  # a lost connection has no locks
-                self._connection.rows("SELECT pg_advisory_unlock(%s, %s)", _ALONE, self._vault)
+                self._connection.rows("SELECT pg_advisory_unlock(%s, %s)", _PUSH_LOCK, self._vault)
 
     def _run(self, file: Path, rights: Changes | None) -> PushReport:
         record = read_value(file, PushRecord, None) or PushRecord()
-        self._here, self._there = self._own_notes(), self._stored_notes()
-        ours = {note.path: note.digest for note in self._here.values()}
-        theirs = {path: note.digest for path, note in self._there.items()}
-        ours |= {path: theirs[path] for path in self._same_texts()}
+        self._own, self._stored = self._own_notes(), self._stored_notes()
+        own_digests = {note.path: note.digest for note in self._own.values()}
+        stored_digests = {path: note.digest for path, note in self._stored.items()}
+        own_digests |= {path: stored_digests[path] for path in self._paths_with_same_text()}
         unreadable = self._unreadable()
-        plan = compare(ours, theirs, record, unreadable, self._rules)
-        check_plan(plan, ours, theirs, self._rules)
+        plan = compare(own_digests, stored_digests, record, unreadable, self._rules)
+        check_plan(plan, own_digests, stored_digests, self._rules)
         self._check_model(plan)
         if plan.write or plan.remove:
-            pending = {path: ours[path] for path in plan.write} | dict.fromkeys(plan.remove, GONE)
+            pending = {path: own_digests[path] for path in plan.write} | dict.fromkeys(plan.remove, GONE)
             _write_record(file, replace(record, notes=dict(plan.base), pending=pending))
         if rights is not None:
-            change_rights(self._connection, self._vault, rights, sorted({*ours, *theirs} - {*plan.remove}))
+            change_rights(
+                self._connection, self._vault, rights, sorted({*own_digests, *stored_digests} - {*plan.remove})
+            )
         status = self._snapshot.status()
         following = replace(
-            next_record(plan, ours, theirs, unreadable),
+            next_record(plan, own_digests, stored_digests, unreadable),
             remarks=sorted(
-                (one.path, is_skipped, one.reason)
-                for is_skipped, several in ((True, status.skipped), (False, status.warnings))
-                for one in several
-                if one.path not in plan.kept
+                (remark.path, is_skipped, remark.reason)
+                for is_skipped, remarks in ((True, status.skipped), (False, status.warnings))
+                for remark in remarks
+                if remark.path not in plan.kept
             ),
             moves=sorted(self._snapshot.rows("SELECT path, became FROM moves")),
         )
-        report = self._carry_out(plan, rights is not None, status, record, following)
+        report = self._apply(plan, rights is not None, status, record, following)
         if following != record:
             _write_record(file, following)
         return report
 
-    def _carry_out(
+    def _apply(
         self, plan: PushPlan, has_new_rights: bool, status: Status, record: PushRecord, following: PushRecord
     ) -> PushReport:
         """Write and remove the notes of a plan, and update rows that another version, setting or area affects."""
@@ -282,36 +284,36 @@ class _Push:
         outdated = self._outdated(plan)
         rewritten = {*plan.write, *outdated}
         by_area: dict[int, set[int]] = {}
-        for number, note in self._here.items():
+        for number, note in self._own.items():
             if note.path in rewritten:
                 by_area.setdefault(areas.of(note.path), set()).add(number)
         written = 0
-        for area, of_area in sorted(by_area.items()):
-            for batch in self._batches(area, of_area):
+        for area, numbers in sorted(by_area.items()):
+            for batch in self._batches(area, numbers):
                 self._replace(batch, outdated)
                 written += len(batch.notes)
                 self._on_notes(written, len(rewritten))
         for at in range(0, len(plan.remove), AT_ONCE):
             with self._connection.transaction():
-                taken: _Changed = {}
-                self._take_out(plan.remove[at : at + AT_ONCE], taken)
-                self._count(taken)
+                removed_counts: _Changed = {}
+                self._remove(plan.remove[at : at + AT_ONCE], removed_counts)
+                self._count(removed_counts)
         moved = self._change_areas(areas, {*rewritten, *plan.remove})
         changes = len(rewritten) + len(plan.remove) + moved
         if changes:
             for area in areas_of(self._connection, self._vault):
                 rows(f"DELETE FROM {schema.table('terms', area)} WHERE fragments <= 0")
-        after = (self._there.keys() | set(plan.write)) - set(plan.remove)
+        after = (self._stored.keys() | set(plan.write)) - set(plan.remove)
         self._describe(areas, status, (record, following), after, is_changed=bool(changes) or has_new_rights)
         drop_empty_areas(self._connection, self._vault)
-        left = areas_of(self._connection, self._vault)
-        schema.make_indexes(self._connection, left)
-        if changes > max(_FEW, len(after) // 10):
-            for area in left:
+        remaining_areas = areas_of(self._connection, self._vault)
+        schema.make_indexes(self._connection, remaining_areas)
+        if changes > max(_MIN_ANALYZED, len(after) // 10):
+            for area in remaining_areas:
                 for table in ("fragments", "notes", "terms", "names"):
                     rows(f"VACUUM (ANALYZE) {schema.table(table, area)}")
-        added = sum(path not in self._there for path in plan.write)
-        kept = sum(path in self._there for path in plan.kept)
+        added = sum(path not in self._stored for path in plan.write)
+        unwritten = sum(path in self._stored for path in plan.kept)
         changed = len(rewritten) - added + moved
         ((fragments,),) = rows(
             "SELECT coalesce(sum(fragments), 0)::bigint FROM excerpt.statistics JOIN excerpt.areas ON areas.id = area"
@@ -322,11 +324,11 @@ class _Push:
             added=added,
             changed=changed,
             removed=len(plan.remove),
-            unchanged=len(after) - added - changed - kept,
-            kept=kept,
+            unchanged=len(after) - added - changed - unwritten,
+            kept=unwritten,
             conflicts=plan.conflicts,
             fragments=int(fragments),
-            seconds=time.perf_counter() - self._begun,
+            seconds=time.perf_counter() - self._start,
             rights=rights_of(self._connection, self._vault),
             position=str(rows("SELECT pg_current_wal_flush_lsn()::text")[0][0]),
         )
@@ -337,26 +339,26 @@ class _Push:
 
     def _own_notes(self) -> dict[int, _OwnNote]:
         """Return the notes of the index, by number."""
-        found = self._snapshot.rows("SELECT id, path, digest, cut FROM notes")
-        return {number: _OwnNote(*row) for number, *row in found}
+        note_rows = self._snapshot.rows("SELECT id, path, digest, cut FROM notes")
+        return {number: _OwnNote(*row) for number, *row in note_rows}
 
     def _stored_notes(self) -> dict[str, _StoredNote]:
         """Return the notes of the store, by path."""
-        found = self._connection.rows(
+        note_rows = self._connection.rows(
             "SELECT path, id, digest, state, mtime_ns, area, kind FROM excerpt.notes WHERE area = ANY(%s)",
             areas_of(self._connection, self._vault),
         )
-        return {path: _StoredNote(*row) for path, *row in found}
+        return {path: _StoredNote(*row) for path, *row in note_rows}
 
-    def _same_texts(self) -> Iterator[str]:
+    def _paths_with_same_text(self) -> Iterator[str]:
         """Yield the notes whose text equals the store's although their files differ.
 
         They differ in line ends, as git makes them on Windows, or in a byte order mark.
         """
         differing = {
             number: stored.number
-            for number, note in self._here.items()
-            if (stored := self._there.get(note.path)) and stored.digest != note.digest and not stored.kind
+            for number, note in self._own.items()
+            if (stored := self._stored.get(note.path)) and stored.digest != note.digest and not stored.kind
         }
         numbers = list(differing)
         for at in range(0, len(numbers), AT_ONCE):
@@ -368,30 +370,30 @@ class _Push:
                     [differing[number] for number in part],
                 )
             )
-            for number, text in self._of(part, "SELECT note, text FROM note_texts WHERE note"):
+            for number, text in self._note_rows(part, "SELECT note, text FROM note_texts WHERE note"):
                 with suppress(DamagedRowError):  # it is written again
                     if text_from_row(text) == text_from_row(texts[differing[number]]):
-                        yield self._here[number].path
+                        yield self._own[number].path
 
     def _unreadable(self) -> frozenset[str]:
         """Attachments of the store whose kind cannot be read here, as a package is missing or OCR is off."""
         suffixes = suffixes_of(self._snapshot.settings.vault).read
         return frozenset(
-            path for path, note in self._there.items() if note.kind and not path.lower().endswith(suffixes)
+            path for path, note in self._stored.items() if note.kind and not path.lower().endswith(suffixes)
         )
 
     def _check_model(self, plan: PushPlan) -> None:
         """Raise PushRefusedError if the store would hold notes of two models or tokenizers without permission."""
-        kept = [path for path in plan.kept if path in self._there]
-        if not kept or self._rules.merge or self._rules.mirror:
+        others = [path for path in plan.kept if path in self._stored]
+        if not others or self._rules.merge or self._rules.mirror:
             return
         ((model, tokenizer),) = self._connection.rows(
             "SELECT model_source, tokenizer FROM excerpt.vaults WHERE id = %s", self._vault
         )
         if model and (model, tokenizer) != (self._meta["model_id"], self._meta["tokenizer"]):
             raise PushRefusedError(
-                f"The push was refused: nothing was written. {counted(len(kept), 'note')} would stay unchanged in the"
-                f" store, such as {visible_line(kept[0])}, made with another embedding model or tokenizer, or by an"
+                f"The push was refused: nothing was written. {counted(len(others), 'note')} would stay unchanged in the"
+                f" store, such as {visible_line(others[0])}, made with another embedding model or tokenizer, or by an"
                 " older excerpt.",
                 "Set embedding.model and pack.tokenizer to those of the other pushers, or push from a copy that has"
                 " these notes; --merge pushes anyway, and search finds these notes less well until then.",
@@ -402,21 +404,21 @@ class _Push:
 
         Text from OCR is not replaced by what was read without it.
         """
-        decided = {*plan.write, *plan.kept}
-        found: dict[str, int] = {}
-        for note in self._here.values():
-            if note.path in decided:
+        compared = {*plan.write, *plan.kept}
+        outdated: dict[str, int] = {}
+        for note in self._own.values():
+            if note.path in compared:
                 continue
-            stored = self._there[note.path]
+            stored = self._stored[note.path]
             loses_ocr = stored.cut.endswith(READ_BY_OCR) and not note.cut.endswith(READ_BY_OCR)
             if stored.state != self._state(note) and not loses_ocr:
-                found[note.path] = stored.mtime_ns
-        return found
+                outdated[note.path] = stored.mtime_ns
+        return outdated
 
     def _state(self, note: _OwnNote) -> str:
         """Return what the rows of a note depend on besides its content."""
-        made = (self._meta[name] for name in ("model_id", "tokenizer", "analyzer", "names"))
-        return _MADE_WITH.join((note.cut, " ".join(made)))
+        versions = (self._meta[name] for name in ("model_id", "tokenizer", "analyzer", "names"))
+        return _STATE_SEPARATOR.join((note.cut, " ".join(versions)))
 
     @cached_property
     def _meta(self) -> dict[str, str]:
@@ -440,19 +442,19 @@ class _Push:
     def _batches(self, area: int, changed: set[int]) -> Iterator[_Batch]:
         """Yield notes of an area in batches, with the terms of their fragments."""
         left = set(changed)
-        wanted = np.array(sorted(changed), np.int64)
+        note_numbers = np.array(sorted(changed), np.int64)
         attached = self._attached
-        for keys, notes, segment in self._snapshot.lexical.segments_with(wanted):
-            chosen = np.flatnonzero(np.isin(notes, wanted))
-            ends = np.flatnonzero(np.diff(notes[chosen], append=-1)) + 1
+        for keys, notes, segment in self._snapshot.lexical.segments_with(note_numbers):
+            documents = np.flatnonzero(np.isin(notes, note_numbers))
+            ends = np.flatnonzero(np.diff(notes[documents], append=-1)) + 1
             begin = 0
-            while begin < len(chosen):
+            while begin < len(documents):
                 end = int(ends[min(int(np.searchsorted(ends, begin + _BATCH)), len(ends) - 1)])
-                part = chosen[begin:end]
+                part = documents[begin:end]
                 numbers = np.full(len(keys), -1, np.int32)
                 numbers[part] = np.arange(len(part))
                 terms, counts = terms_of_documents(
-                    only_docs(segment, numbers), notes[part], np.isin(notes[part], attached)
+                    select_docs(segment, numbers), notes[part], np.isin(notes[part], attached)
                 )
                 batch = list(dict.fromkeys(notes[part].tolist()))
                 yield _Batch(area, batch, dict(zip(keys[part].tolist(), terms, strict=True)), counts)
@@ -467,22 +469,22 @@ class _Push:
         """The notes that are attachments."""
         return np.array([row[0] for row in self._snapshot.rows("SELECT id FROM notes WHERE kind <> ''")], np.int64)
 
-    def _of(self, notes: Sequence[int], sql: str) -> list[Row]:
+    def _note_rows(self, notes: Sequence[int], sql: str) -> list[Row]:
         """Rows of the index; `sql` ends in what is to be among some notes' numbers, and their order."""
         select, _, order = sql.partition(" ORDER BY ")
-        found: list[Row] = []
+        result: list[Row] = []
         for at in range(0, len(notes), AT_ONCE):
             part = notes[at : at + AT_ONCE]
-            among = f"{select} IN ({','.join('?' * len(part))})"
-            found += self._snapshot.rows(f"{among} ORDER BY {order}" if order else among, *part)
-        return found
+            statement = f"{select} IN ({','.join('?' * len(part))})"
+            result += self._snapshot.rows(f"{statement} ORDER BY {order}" if order else statement, *part)
+        return result
 
     # --- one transaction ----------------------------------------------------------------------------------------------
 
     def _replace(self, batch: _Batch, times: Mapping[str, int]) -> None:
         """Replace some notes in the store; `times` are those of the last change, by path, if not the file's."""
         self._snapshot.check_rows(batch.notes)
-        fragments = self._of(
+        fragments = self._note_rows(
             batch.notes,
             "SELECT note, key, id, ordinal, section, line_start, line_end, tokens, digest, text FROM fragments"
             " WHERE note ORDER BY note, ordinal",
@@ -494,11 +496,11 @@ class _Push:
         changed: _Changed = {}
         lengths = np.array([batch.terms[key].lengths for key in keys.tolist()], np.int64).reshape(-1, len(FIELDS))
         for kind in (False, True):
-            of_kind = changed[batch.area, kind] = _Change()
-            of_kind.add(lengths[attached == kind], vectors[attached == kind].astype(np.float64), 1)
+            change = changed[batch.area, kind] = _Change()
+            change.add(lengths[attached == kind], vectors[attached == kind].astype(np.float64), 1)
         with self._connection.transaction():
-            self._take_out([self._here[note].path for note in batch.notes], changed)
-            numbers = self._copied_notes(batch, times)
+            self._remove([self._own[note].path for note in batch.notes], changed)
+            numbers = self._copy_notes(batch, times)
             self._connection.copy(
                 schema.table("fragments", batch.area),
                 _FRAGMENT,
@@ -506,7 +508,7 @@ class _Push:
                     (
                         *(self._vault, numbers[note] << ORDINALS | ordinal, batch.area, is_attached, numbers[note]),
                         *(fragment_id, ordinal, *rest),
-                        *(batch.terms[key].words, list(batch.terms[key].lengths), batch.terms[key].places, vector),
+                        *(batch.terms[key].words, list(batch.terms[key].lengths), batch.terms[key].positions, vector),
                     )
                     for (note, key, fragment_id, ordinal, *rest), is_attached, vector in zip(
                         fragments, attached.tolist(), as_vectors(vectors), strict=True
@@ -516,12 +518,12 @@ class _Push:
             self._count_terms(batch.area, batch.counts)
             self._count(changed)
 
-    def _copied_notes(self, batch: _Batch, times: Mapping[str, int]) -> dict[int, int]:
+    def _copy_notes(self, batch: _Batch, times: Mapping[str, int]) -> dict[int, int]:
         """Insert notes with all rows that are not of fragments; return their new numbers in the store."""
         vault, area, notes, connection = self._vault, batch.area, batch.notes, self._connection
         names = stored(self._snapshot.rows, list(notes))
         numbers = dict(zip(notes, self._new_numbers(len(notes)), strict=True))
-        of_notes = self._of(
+        note_rows = self._note_rows(
             notes,
             "SELECT id, path, size, mtime_ns, digest, title, language, tokens, kind, note_texts.text FROM notes"
             " JOIN note_texts ON note = id WHERE id",
@@ -531,23 +533,25 @@ class _Push:
             _NOTE,
             (
                 (
-                    *(numbers[note], vault, area, path, self._state(self._here[note])),
+                    *(numbers[note], vault, area, path, self._state(self._own[note])),
                     *(size, times.get(path, mtime_ns), *rest, *names[note]),
                 )
-                for note, path, size, mtime_ns, *rest in of_notes
+                for note, path, size, mtime_ns, *rest in note_rows
             ),
         )
-        for table, columns, order in _TABLES_OF_NOTES:
-            selected = ", ".join(name for name, _ in columns[len(_OF_NOTE) :])
-            found = self._of(notes, f"SELECT note, {selected} FROM {table} WHERE note ORDER BY note, {order}")
-            rows = ((vault, area, numbers[note], *rest) for note, *rest in found)
+        for table, columns, order in _NOTE_TABLES:
+            selected = ", ".join(name for name, _ in columns[len(_NOTE_KEY) :])
+            table_rows = self._note_rows(
+                notes, f"SELECT note, {selected} FROM {table} WHERE note ORDER BY note, {order}"
+            )
+            rows = ((vault, area, numbers[note], *rest) for note, *rest in table_rows)
             connection.copy(schema.table(table, area), columns, rows)
         return numbers
 
-    def _take_out(self, paths: Sequence[str], changed: _Changed) -> None:
+    def _remove(self, paths: Sequence[str], changed: _Changed) -> None:
         """Delete notes, as far as they are there, with what they count."""
         by_area: dict[int, list[int]] = {}
-        for note in filter(None, map(self._there.get, paths)):
+        for note in filter(None, map(self._stored.get, paths)):
             by_area.setdefault(note.area, []).append(note.number)
         for area, numbers in sorted(by_area.items()):
             self._uncount(area, numbers, changed)
@@ -559,33 +563,33 @@ class _Push:
         Returns for each its tokens, lengths, vector, whether it is of an attachment, and its note.
         """
         rows = self._connection.rows
-        taken = rows(
+        removed = rows(
             f"SELECT words, lengths, vector::real[], attached, note FROM {schema.table('fragments', area)}"
             " WHERE note = ANY(%s)",
             list(numbers),
         )
-        for attached in sorted({row[3] for row in taken}):
-            of_it = [row for row in taken if row[3] == attached]
-            of_kind = changed.setdefault((area, attached), _Change())
-            of_kind.add(np.array([row[1] for row in of_it]), np.array([row[2] for row in of_it], np.float64), -1)
-            tokens, counts, in_notes = tokens_in([row[0] for row in of_it], [row[4] for row in of_it])
+        for attached in sorted({row[3] for row in removed}):
+            kind_rows = [row for row in removed if row[3] == attached]
+            change = changed.setdefault((area, attached), _Change())
+            change.add(np.array([row[1] for row in kind_rows]), np.array([row[2] for row in kind_rows], np.float64), -1)
+            tokens, counts, note_counts = count_tokens([row[0] for row in kind_rows], [row[4] for row in kind_rows])
             rows(
                 f"UPDATE {schema.table('terms', area)} AS terms SET fragments = terms.fragments - less.fragments,"
                 " attached = terms.attached - less.attached, notes = terms.notes - less.notes"
                 " FROM unnest(%s::text[], %s::integer[], %s::integer[], %s::integer[])"
                 " AS less (token, fragments, attached, notes) WHERE terms.token = less.token",
-                *(tokens, counts, counts if attached else [0] * len(counts), in_notes),
+                *(tokens, counts, counts if attached else [0] * len(counts), note_counts),
             )
-        return taken
+        return removed
 
-    def _change_areas(self, areas: Areas, decided: Collection[str]) -> int:
-        """Move each note to the area of its path, except those `decided` on; return how many.
+    def _change_areas(self, areas: Areas, compared: Collection[str]) -> int:
+        """Move each note to the area of its path, except those `compared` on; return how many.
 
         Their rows are the store's, because this copy may not have them.
         """
         by_area: dict[tuple[int, int], list[str]] = {}
-        for path, note in self._there.items():
-            if path not in decided and note.area != (area := areas.of(path)):
+        for path, note in self._stored.items():
+            if path not in compared and note.area != (area := areas.of(path)):
                 by_area.setdefault((note.area, area), []).append(path)
         for (before, area), paths in sorted(by_area.items()):
             for at in range(0, len(paths), AT_ONCE):
@@ -595,20 +599,20 @@ class _Push:
     def _change_area(self, paths: Sequence[str], before: int, area: int) -> None:
         """Put some notes into another area, under new numbers: an open session does not take them for what it knows."""
         rows = self._connection.rows
-        numbers = [self._there[path].number for path in paths]
+        numbers = [self._stored[path].number for path in paths]
         with self._connection.transaction():
             changed: _Changed = {}
-            taken = self._uncount(before, numbers, changed)
+            removed = self._uncount(before, numbers, changed)
             for attached in (False, True):
-                of_kind = changed[area, attached] = _Change()
-                if of_it := [row for row in taken if row[3] == attached]:
-                    vectors = np.array([row[2] for row in of_it], np.float64)
-                    of_kind.add(np.array([row[1] for row in of_it]), vectors, 1)
-                    self._count_terms(area, self._counts(before, of_it, attached=attached))
+                change = changed[area, attached] = _Change()
+                if kind_rows := [row for row in removed if row[3] == attached]:
+                    vectors = np.array([row[2] for row in kind_rows], np.float64)
+                    change.add(np.array([row[1] for row in kind_rows]), vectors, 1)
+                    self._count_terms(area, self._counts(before, kind_rows, attached=attached))
             new = self._new_numbers(len(paths))
             notes = numbers, new, list(paths)
             self._copy_rows("notes", _NOTE, "", notes, (before, area))
-            for table, columns, order in (*_TABLES_OF_NOTES, ("fragments", _FRAGMENT, "key")):
+            for table, columns, order in (*_NOTE_TABLES, ("fragments", _FRAGMENT, "key")):
                 self._copy_rows(table, columns, order, notes, (before, area))
             rows(f"DELETE FROM {schema.table('notes', before)} WHERE id = ANY(%s)", numbers)
             self._count(changed)
@@ -637,24 +641,24 @@ class _Push:
 
     def _counts(self, area: int, fragments: Sequence[Row], *, attached: bool) -> list[TermCount]:
         """Return the counts of terms of some fragments of an area, given as `_uncount` returns them."""
-        tokens, counts, in_notes = tokens_in([row[0] for row in fragments], [row[4] for row in fragments])
-        fields = fields_in([row[0] for row in fragments], [row[1] for row in fragments])
+        tokens, counts, note_counts = count_tokens([row[0] for row in fragments], [row[4] for row in fragments])
+        fields = token_fields([row[0] for row in fragments], [row[1] for row in fragments])
         terms: dict[str, str] = dict(
             self._connection.rows(
                 f"SELECT token, term FROM {schema.table('terms', area)} WHERE token = ANY(%s)", tokens
             )
         )
         return [
-            TermCount(token, terms[token], count, count if attached else 0, of_notes, fields[token])
-            for token, count, of_notes in zip(tokens, counts, in_notes, strict=True)
+            TermCount(token, terms[token], count, count if attached else 0, note_count, fields[token])
+            for token, count, note_count in zip(tokens, counts, note_counts, strict=True)
         ]
 
     def _new_numbers(self, count: int) -> list[int]:
         """Return numbers for notes that were never used."""
-        taken = self._connection.rows(
+        number_rows = self._connection.rows(
             "SELECT nextval(pg_get_serial_sequence('excerpt.notes', 'id')) FROM generate_series(1, %s)", count
         )
-        return [int(row[0]) for row in taken]
+        return [int(row[0]) for row in number_rows]
 
     def _count_terms(self, area: int, terms: Sequence[TermCount]) -> None:
         """Add terms to those of an area."""
@@ -665,9 +669,9 @@ class _Push:
             " ON CONFLICT (token) DO UPDATE SET fragments = terms.fragments + excluded.fragments,"
             " attached = terms.attached + excluded.attached, notes = terms.notes + excluded.notes,"
             " fields = terms.fields | excluded.fields",
-            *(self._vault, area, [one.token for one in terms], [one.term for one in terms]),
-            *([one.fragments for one in terms], [one.attached for one in terms]),
-            *([one.notes for one in terms], [one.fields for one in terms]),
+            *(self._vault, area, [count.token for count in terms], [count.term for count in terms]),
+            *([count.fragments for count in terms], [count.attached for count in terms]),
+            *([count.notes for count in terms], [count.fields for count in terms]),
         )
 
     def _count(self, changed: _Changed) -> None:
@@ -709,40 +713,43 @@ class _Push:
         """
         rows = self._connection.rows
         before, after = records
-        remarks_there = set(
+        stored_remarks = set(
             rows("SELECT area, path, skipped, reason FROM excerpt.remarks WHERE vault = %s", self._vault)
         )
-        kept = {row[1:] for row in remarks_there} - {*before.remarks}
+        other_remarks = {row[1:] for row in stored_remarks} - {*before.remarks}
         remarks = {
             (areas.of(path), path, skipped, reason)
-            for path, skipped, reason in ({*after.remarks} if self._rules.mirror else kept | {*after.remarks})
+            for path, skipped, reason in ({*after.remarks} if self._rules.mirror else other_remarks | {*after.remarks})
             if (path in paths) != skipped or (path, skipped, reason) in after.remarks
         }
-        moves_there = set(rows("SELECT area, now_in, path, became FROM excerpt.moves WHERE vault = %s", self._vault))
-        others = {row[2:] for row in moves_there} - {*before.moves}
+        stored_moves = set(rows("SELECT area, now_in, path, became FROM excerpt.moves WHERE vault = %s", self._vault))
+        others = {row[2:] for row in stored_moves} - {*before.moves}
         moved = {path: became for path, became in others if became in paths and not self._rules.mirror}
-        moves = {(areas.of(path), areas.of(to), path, to) for path, to in (moved | dict(after.moves)).items()}
-        made = (status.model, self._meta["model_id"], status.tokenizer)
+        moves = {
+            (areas.of(path), areas.of(new_path), path, new_path)
+            for path, new_path in (moved | dict(after.moves)).items()
+        }
+        versions = (status.model, self._meta["model_id"], status.tokenizer)
         ((*described,),) = rows("SELECT model, model_source, tokenizer FROM excerpt.vaults WHERE id = %s", self._vault)
-        if not is_changed and (remarks, moves, made) == (remarks_there, moves_there, tuple(described)):
+        if not is_changed and (remarks, moves, versions) == (stored_remarks, stored_moves, tuple(described)):
             return
         with self._connection.transaction():
             rows("DELETE FROM excerpt.remarks WHERE vault = %s", self._vault)
             self._connection.copy(
                 "excerpt.remarks",
                 (("vault", "int4"), ("area", "int4"), ("path", "text"), ("skipped", "bool"), ("reason", "text")),
-                [(self._vault, *one) for one in sorted(remarks)],
+                [(self._vault, *row_values) for row_values in sorted(remarks)],
             )
             rows("DELETE FROM excerpt.moves WHERE vault = %s", self._vault)
             self._connection.copy(
                 "excerpt.moves",
                 (("vault", "int4"), ("area", "int4"), ("now_in", "int4"), ("path", "text"), ("became", "text")),
-                [(self._vault, *one) for one in sorted(moves)],
+                [(self._vault, *row_values) for row_values in sorted(moves)],
             )
             rows(
                 "UPDATE excerpt.vaults SET updated = %s, model = %s, model_source = %s, tokenizer = %s,"
                 " revision = revision + 1 WHERE id = %s",
-                *(status.updated, *made, self._vault),
+                *(status.updated, *versions, self._vault),
             )
 
 

@@ -64,20 +64,20 @@ class AreaTables:
 
     def named_in(self, sql: str, last: int = NO_LAST) -> str:
         """Return a statement with what its tables are, of the notes numbered up to `last`."""
-        names = [name for name in dict.fromkeys(_NAMED_TABLE.findall(sql)) if name in _TABLES or name in _OF_AREAS]
+        names = [name for name in dict.fromkeys(_NAMED_TABLE.findall(sql)) if name in _TABLES or name in _AREA_SELECTS]
         known = ", ".join(f"{name} AS NOT MATERIALIZED ({self._selected(name, last)})" for name in names)
         return f"WITH {known} {sql}" if known else sql
 
     def _selected(self, name: str, last: int) -> str:
-        if name in _OF_AREAS:
-            return _OF_AREAS[name].format(vault=self.vault)
+        if name in _AREA_SELECTS:
+            return _AREA_SELECTS[name].format(vault=self.vault)
         table, number, columns = _TABLES[name]
         until = f" WHERE {number} <= {last}" if number and last < NO_LAST else ""
         union = " UNION ALL ".join(f"SELECT {columns} FROM {schema.table(table, area)}{until}" for area in self.areas)
         return _COUNTED.format(union) if name == "terms" else union
 
 
-_OF_AREAS = {
+_AREA_SELECTS = {
     "remarks": "SELECT path, skipped, reason FROM excerpt_vault.remarks({vault})",
     "moves": "SELECT path, became FROM excerpt_vault.moves({vault})",
 }
@@ -106,20 +106,20 @@ class StoreQueries:
         return [fragment_from_row(row) for row in self.rows(f"{_FRAGMENT} WHERE f.key = ANY(%s)", array(keys))]
 
     def fragments_with_id(self, fragment_id: str) -> list[Fragment]:
-        found = self.rows(f"{_FRAGMENT} WHERE f.id = %s ORDER BY f.key", fragment_id)
-        return [fragment_from_row(row) for row in found]
+        fragment_rows = self.rows(f"{_FRAGMENT} WHERE f.id = %s ORDER BY f.key", fragment_id)
+        return [fragment_from_row(row) for row in fragment_rows]
 
     def note_fragments(self, path: str, first: int, last: int | None) -> list[Fragment]:
         sql = f"{_FRAGMENT} WHERE n.path = %s AND f.ordinal BETWEEN %s AND %s ORDER BY f.ordinal"
         return [fragment_from_row(row) for row in self.rows(sql, path, first, _NO_END if last is None else last)]
 
     def parts(self, ranges: Sequence[tuple[str, int, int | None]]) -> list[list[Part]]:
-        found: list[list[Part]] = [[] for _ in ranges]
+        parts_by_range: list[list[Part]] = [[] for _ in ranges]
         lasts = [_NO_END if last is None else min(last, _NO_END) for _, _, last in ranges]
-        asked = [storable(path) for path, _, _ in ranges], [first for _, first, _ in ranges], lasts
-        for place, *row in self.rows(_PARTS, *asked):
-            found[place - 1].append(Part(*row))
-        return found
+        columns = [storable(path) for path, _, _ in ranges], [first for _, first, _ in ranges], lasts
+        for number, *row in self.rows(_PARTS, *columns):
+            parts_by_range[number - 1].append(Part(*row))
+        return parts_by_range
 
     def sections(self, path: str) -> list[Section]:
         sql = (
@@ -129,12 +129,14 @@ class StoreQueries:
         return [section_from_row(row) for row in self.rows(sql, path)]
 
     def note(self, path: str) -> NoteRow | None:
-        found = self.rows("SELECT id, title, language, size, mtime_ns, tokens, kind FROM notes WHERE path = %s", path)
-        return NoteRow(*found[0]) if found else None
+        note_rows = self.rows(
+            "SELECT id, title, language, size, mtime_ns, tokens, kind FROM notes WHERE path = %s", path
+        )
+        return NoteRow(*note_rows[0]) if note_rows else None
 
     def note_text(self, path: str) -> str | None:
-        found = self.rows("SELECT text FROM notes JOIN note_texts ON note = notes.id WHERE path = %s", path)
-        return text_from_row(found[0][0]) if found else None
+        text_rows = self.rows("SELECT text FROM notes JOIN note_texts ON note = notes.id WHERE path = %s", path)
+        return text_from_row(text_rows[0][0]) if text_rows else None
 
     def note_paths(self) -> list[str]:
         return [path for (path,) in self.rows("SELECT path FROM notes ORDER BY path")]
@@ -148,12 +150,12 @@ class StoreQueries:
         return {row[0]: NameTerms(*row[1:]) for row in self.rows(sql, array(notes))}
 
     def current_path(self, path: str) -> str | None:
-        found = self.rows(
+        path_rows = self.rows(
             "SELECT became FROM moves JOIN notes ON notes.path = became WHERE moves.path = %s"
             " AND NOT EXISTS (SELECT 1 FROM notes WHERE notes.path = %s)",
             *(path, path),
         )
-        return found[0][0] if found else None
+        return path_rows[0][0] if path_rows else None
 
     def texts_like(self, parts: Sequence[str], keys: Sequence[int] | None) -> list[tuple[int, str]]:
         return self._texts(["text ILIKE %s"] * len(parts), [f"%{part}%" for part in parts], keys)
@@ -168,37 +170,37 @@ class StoreQueries:
         if keys is not None:
             terms.append("key = ANY(%s)")
             values.append(array(keys))
-        found = self.rows(f"SELECT key, text FROM fragments WHERE {' AND '.join(terms)}", *values)
-        return [(key, text) for key, text in found]
+        text_rows = self.rows(f"SELECT key, text FROM fragments WHERE {' AND '.join(terms)}", *values)
+        return [(key, text) for key, text in text_rows]
 
     # --- facets -------------------------------------------------------------------------------------------------------
 
     def modified(self, notes: Sequence[int] | None = None) -> list[tuple[int, int]]:
         if notes is None:
-            found = self.rows("SELECT id, mtime_ns FROM notes")
+            time_rows = self.rows("SELECT id, mtime_ns FROM notes")
         else:
-            found = self.rows("SELECT id, mtime_ns FROM notes WHERE id = ANY(%s)", array(notes))
-        return [(note, changed) for note, changed in found]
+            time_rows = self.rows("SELECT id, mtime_ns FROM notes WHERE id = ANY(%s)", array(notes))
+        return [(note, mtime_ns) for note, mtime_ns in time_rows]
 
     def kinds(self) -> list[tuple[int, str]]:
         return [(note, kind) for note, kind in self.rows("SELECT id, kind FROM notes")]
 
-    def places(self) -> list[tuple[int, str]]:
-        found = self.rows(
+    def fragment_places(self) -> list[tuple[int, str]]:
+        place_rows = self.rows(
             "SELECT f.key, s.place FROM sections s JOIN fragments f ON f.note = s.note AND f.section = s.ordinal"
             " WHERE s.place <> ''"
         )
-        return [(key, place) for key, place in found]
+        return [(key, place) for key, place in place_rows]
 
     def names(self) -> list[tuple[str, int]]:
         return [(name, note) for name, note in self.rows("SELECT name, note FROM names")]
 
     def link_targets(self, notes: Sequence[int] | None = None) -> list[tuple[int, str]]:
         if notes is None:
-            found = self.rows(f"{_TARGETS} GROUP BY note")
+            target_rows = self.rows(f"{_TARGETS} GROUP BY note")
         else:
-            found = self.rows(f"{_TARGETS} AND note = ANY(%s) GROUP BY note", array(notes))
-        return [(note, targets) for note, targets in found]
+            target_rows = self.rows(f"{_TARGETS} AND note = ANY(%s) GROUP BY note", array(notes))
+        return [(note, targets) for note, targets in target_rows]
 
     def links(self, notes: Sequence[int]) -> list[tuple[int, int, str, str | None]]:
         sql = "SELECT note, line, target, text FROM links WHERE target <> '' AND note = ANY(%s) ORDER BY note, rowid"
@@ -209,22 +211,22 @@ class StoreQueries:
         return [(note, kind, name, value) for note, kind, name, value in self.rows(sql, array(notes))]
 
     def aliases_and_tags(self, note: int) -> list[tuple[str, str]]:
-        found = self.rows("SELECT kind, value FROM labels WHERE note = %s ORDER BY rowid", note)
-        return [(kind, value) for kind, value in found]
+        label_rows = self.rows("SELECT kind, value FROM labels WHERE note = %s ORDER BY rowid", note)
+        return [(kind, value) for kind, value in label_rows]
 
     def tags(self) -> list[tuple[str, int]]:
         return [(value, note) for value, note in self.rows("SELECT value, note FROM labels WHERE kind = 'tag'")]
 
     def properties(self) -> list[tuple[str, str, int]]:
-        found = self.rows("SELECT name, value, note FROM labels WHERE kind = 'property'")
-        return [(name, value, note) for name, value, note in found]
+        label_rows = self.rows("SELECT name, value, note FROM labels WHERE kind = 'property'")
+        return [(name, value, note) for name, value, note in label_rows]
 
     def property_names(self) -> list[str]:
         return [name for (name,) in self.rows("SELECT DISTINCT name FROM labels WHERE kind = 'property'")]
 
     def property_values(self, name: str) -> list[tuple[str, int]]:
-        found = self.rows("SELECT value, note FROM labels WHERE kind = 'property' AND name = %s", name)
-        return [(value, note) for value, note in found]
+        label_rows = self.rows("SELECT value, note FROM labels WHERE kind = 'property' AND name = %s", name)
+        return [(value, note) for value, note in label_rows]
 
     def property_counts(self) -> list[tuple[str, int]]:
         sql = "SELECT name, count(DISTINCT note) FROM labels WHERE kind = 'property' GROUP BY name"
@@ -242,8 +244,8 @@ class StoreQueries:
 
     def note_table(self) -> list[tuple[str, str, int, str]]:
         """Return path, language, number and kind of every note, by path."""
-        found = self.rows("SELECT path, language, id, kind FROM notes ORDER BY path")
-        return [(path, language, note, kind) for path, language, note, kind in found]
+        note_rows = self.rows("SELECT path, language, id, kind FROM notes ORDER BY path")
+        return [(path, language, note, kind) for path, language, note, kind in note_rows]
 
     def attachment_counts(self) -> dict[str, int]:
         """Return how many attachments there are of each kind."""
@@ -251,26 +253,26 @@ class StoreQueries:
 
     def remarks(self, *, skipped: bool) -> tuple[Skipped, ...]:
         """Return the files that were skipped, or the notes that were read with a warning, by path."""
-        found = self.rows("SELECT path, reason FROM remarks WHERE skipped = %s ORDER BY path, reason", skipped)
-        return tuple(Skipped(path, reason) for path, reason in found)
+        remark_rows = self.rows("SELECT path, reason FROM remarks WHERE skipped = %s ORDER BY path, reason", skipped)
+        return tuple(Skipped(path, reason) for path, reason in remark_rows)
 
     def term_counts(self, terms: Sequence[str]) -> list[tuple[str, int, int, int]]:
         """Return of each known term how many fragments, fragments of attachments and notes have it."""
-        found = self.rows(
+        count_rows = self.rows(
             "SELECT term, fragments, attached, notes FROM terms WHERE term = ANY(%s::text[])",
             [storable(term) for term in terms],
         )
-        return [(term, fragments, attached, notes) for term, fragments, attached, notes in found]
+        return [(term, fragments, attached, notes) for term, fragments, attached, notes in count_rows]
 
-    def completions(self, beginning: str, most: int) -> list[str]:
-        """Return at most `most` terms that start with `beginning`: the shortest first, then by alphabet."""
+    def completions(self, beginning: str, limit: int) -> list[str]:
+        """Return at most `limit` terms that start with `beginning`: the shortest first, then by alphabet."""
         sql = "SELECT term FROM terms WHERE term >= %s AND term < %s ORDER BY length(term), term LIMIT %s"
-        return [term for (term,) in self.rows(sql, beginning, _behind(beginning), most)]
+        return [term for (term,) in self.rows(sql, beginning, _prefix_end(beginning), limit)]
 
     def terms_of(self, field: str, prefix: str) -> list[str]:
         """Return the terms of a field that start with `prefix`, sorted."""
         sql = "SELECT term FROM terms WHERE term >= %s AND term < %s AND fields & %s > 0 ORDER BY term"
-        return [term for (term,) in self.rows(sql, prefix, _behind(prefix), 1 << FIELDS.index(field))]
+        return [term for (term,) in self.rows(sql, prefix, _prefix_end(prefix), 1 << FIELDS.index(field))]
 
 
 def array(numbers: Sequence[int]) -> str:
@@ -278,6 +280,6 @@ def array(numbers: Sequence[int]) -> str:
     return f"{{{','.join(map(str, numbers))}}}"
 
 
-def _behind(prefix: str) -> str:
+def _prefix_end(prefix: str) -> str:
     """Return what sorts behind all that begins with `prefix`."""
     return prefix + "\U0010ffff"

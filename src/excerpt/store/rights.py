@@ -55,10 +55,10 @@ def make_roles(connection: Connection) -> None:
     rows = connection.rows
     with connection.transaction():
         rows("RESET ROLE")
-        there = {row[0] for row in rows("SELECT rolname FROM pg_roles WHERE rolname IN (%s, %s)", WRITER, READER)}
-        ((may_make,),) = rows("SELECT rolsuper OR rolcreaterole FROM pg_roles WHERE rolname = current_user")
-        missing = [role for role in (WRITER, READER) if role not in there]
-        if missing and not may_make:
+        existing = {row[0] for row in rows("SELECT rolname FROM pg_roles WHERE rolname IN (%s, %s)", WRITER, READER)}
+        ((can_create,),) = rows("SELECT rolsuper OR rolcreaterole FROM pg_roles WHERE rolname = current_user")
+        missing = [role for role in (WRITER, READER) if role not in existing]
+        if missing and not can_create:
             raise StoreUnusableError(
                 f"The user of this address may not create the role {missing[0]}.",
                 "Ask the server's administrator to run it: `ALTER ROLE user CREATEROLE`.",
@@ -74,32 +74,32 @@ def make_roles(connection: Connection) -> None:
         for (statement,) in rows(_OWNED):
             rows(statement)
         rows(f"SET LOCAL ROLE {WRITER}")
-        _let_connect(connection, READER)
+        _grant_connect(connection, READER)
         for (area,) in rows("SELECT area FROM excerpt.rights WHERE role = %s", READER):
-            _let_read(connection, READER, area)
+            _grant_read(connection, READER, area)
 
 
-def _let_connect(connection: Connection, role: str) -> None:
+def _grant_connect(connection: Connection, role: str) -> None:
     """Let a role call the functions that describe the areas it may read."""
     ((quoted,),) = connection.rows("SELECT quote_ident(%s)", role)
     connection.rows(f"GRANT USAGE ON SCHEMA excerpt, excerpt_vault TO {quoted}")
     connection.rows(f"GRANT SELECT ON excerpt.store TO {quoted}")
 
 
-def _let_read(connection: Connection, role: str, area: int) -> None:
+def _grant_read(connection: Connection, role: str, area: int) -> None:
     """Let a role read the tables of an area."""
     ((quoted,),) = connection.rows("SELECT quote_ident(%s)", role)
-    connection.rows(f"GRANT SELECT ON {_tables_of(area)} TO {quoted}")
+    connection.rows(f"GRANT SELECT ON {_area_tables(area)} TO {quoted}")
 
 
-def _forbid(connection: Connection, role: str, area: int) -> None:
-    """Take back what `_let_read` gave."""
+def _revoke_read(connection: Connection, role: str, area: int) -> None:
+    """Take back what `_grant_read` gave."""
     if _is_role(connection, role):
         ((quoted,),) = connection.rows("SELECT quote_ident(%s)", role)
-        connection.rows(f"REVOKE SELECT ON {_tables_of(area)} FROM {quoted}")
+        connection.rows(f"REVOKE SELECT ON {_area_tables(area)} FROM {quoted}")
 
 
-def _tables_of(area: int) -> str:
+def _area_tables(area: int) -> str:
     return ", ".join(schema.table(name, area) for name in schema.AREA_TABLES)
 
 
@@ -123,8 +123,8 @@ def read_right(text: str) -> Right:
     role, sign, folder = text.partition("=")
     if not role.strip() or not sign:
         raise ValueError(f"{text!r} is not ROLE=FOLDER")
-    within = normalize("NFC", folder.strip().strip("/"))
-    return Right(role.strip(), f"{within}/" if within else "")
+    prefix = normalize("NFC", folder.strip().strip("/"))
+    return Right(role.strip(), f"{prefix}/" if prefix else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,17 +159,17 @@ class Areas:
 
 def begin_rights(connection: Connection, vault: int) -> None:
     """Have all readers read a vault that is new."""
-    found = connection.rows(
+    area_rows = connection.rows(
         "INSERT INTO excerpt.areas (vault, folder) VALUES (%s, '') ON CONFLICT DO NOTHING RETURNING id", vault
     )
-    for (area,) in found:
+    for (area,) in area_rows:
         schema.make_area(connection, area)
         connection.rows("INSERT INTO excerpt.rights VALUES (%s, %s)", area, READER)
-        if _may_connect(connection, READER):
-            _let_read(connection, READER, area)
+        if _can_connect(connection, READER):
+            _grant_read(connection, READER, area)
 
 
-def _may_connect(connection: Connection, role: str) -> bool:
+def _can_connect(connection: Connection, role: str) -> bool:
     """Whether a role was let at this store: one of the same name may be that of another database of the server."""
     return _is_role(connection, role) and bool(
         connection.rows("SELECT has_schema_privilege(%s, 'excerpt_vault', 'USAGE')", role)[0][0]
@@ -200,20 +200,20 @@ def change_rights(connection: Connection, vault: int, changes: Changes, paths: S
             ((area,),) = rows("SELECT id FROM excerpt.areas WHERE vault = %s AND folder = %s", vault, right.folder)
             schema.make_area(connection, area)
             rows("INSERT INTO excerpt.rights VALUES (%s, %s) ON CONFLICT DO NOTHING", area, right.role)
-            _let_connect(connection, right.role)
-            _let_read(connection, right.role, area)
+            _grant_connect(connection, right.role)
+            _grant_read(connection, right.role, area)
         for right in changes.forbidden:
-            taken = rows(
+            right_rows = rows(
                 "DELETE FROM excerpt.rights USING excerpt.areas WHERE area = id AND vault = %s AND folder = %s"
                 " AND role = %s RETURNING area",
                 *(vault, right.folder, right.role),
             )
-            if not taken:
+            if not right_rows:
                 raise StoreUnusableError(
                     f"The role {right.role} has no right of its own to {right.folder or 'the vault'}.",
                     "A push with --json lists all rights.",
                 )
-            _forbid(connection, right.role, taken[0][0])
+            _revoke_read(connection, right.role, right_rows[0][0])
 
 
 def drop_empty_areas(connection: Connection, vault: int) -> None:

@@ -22,7 +22,7 @@ DIMENSIONS = 256
 ORDINALS = 20
 """Bits of a fragment's key that its ordinal takes; those above are its note's number."""
 
-_OF_NOTE = "vault integer NOT NULL, area integer NOT NULL, note bigint NOT NULL"
+_NOTE_KEY = "vault integer NOT NULL, area integer NOT NULL, note bigint NOT NULL"
 _CASCADE = "FOREIGN KEY (note) REFERENCES {notes} (id) ON DELETE CASCADE"
 _AREA_TABLES = {
     "notes": (
@@ -35,13 +35,13 @@ _AREA_TABLES = {
         (),
     ),
     "sections": (
-        f"{_OF_NOTE}, ordinal integer NOT NULL, level integer NOT NULL, heading text NOT NULL,"
+        f"{_NOTE_KEY}, ordinal integer NOT NULL, level integer NOT NULL, heading text NOT NULL,"
         " heading_path text NOT NULL, line_start integer NOT NULL, line_end integer NOT NULL, place text NOT NULL",
         ("PRIMARY KEY (note, ordinal)", _CASCADE),
         (),
     ),
     "fragments": (
-        f"{_OF_NOTE}, key bigint NOT NULL, attached boolean NOT NULL, id text NOT NULL, ordinal integer NOT NULL,"
+        f"{_NOTE_KEY}, key bigint NOT NULL, attached boolean NOT NULL, id text NOT NULL, ordinal integer NOT NULL,"
         " section integer NOT NULL, line_start integer NOT NULL, line_end integer NOT NULL, tokens integer NOT NULL,"
         " digest text NOT NULL, text text NOT NULL, words text NOT NULL, lengths smallint[] NOT NULL,"
         f" places bytea NOT NULL, vector halfvec({DIMENSIONS}) NOT NULL",
@@ -56,19 +56,19 @@ _AREA_TABLES = {
         ("term",),
     ),
     "links": (
-        f"rowid bigint GENERATED ALWAYS AS IDENTITY, {_OF_NOTE}, line integer NOT NULL, kind text NOT NULL,"
+        f"rowid bigint GENERATED ALWAYS AS IDENTITY, {_NOTE_KEY}, line integer NOT NULL, kind text NOT NULL,"
         " target text NOT NULL, heading text, block_id text, text text",
         (_CASCADE,),
         ("note",),
     ),
     "labels": (
-        f"rowid bigint GENERATED ALWAYS AS IDENTITY, {_OF_NOTE}, kind text NOT NULL, name text NOT NULL,"
+        f"rowid bigint GENERATED ALWAYS AS IDENTITY, {_NOTE_KEY}, kind text NOT NULL, name text NOT NULL,"
         " value text NOT NULL",
         (_CASCADE,),
         ("note",),
     ),
     "names": (
-        f'{_OF_NOTE}, name text COLLATE "C" NOT NULL',
+        f'{_NOTE_KEY}, name text COLLATE "C" NOT NULL',
         (_CASCADE,),
         ("name", "note"),
     ),
@@ -147,13 +147,13 @@ STEPS = (_FIRST,)
 """From each version to the next, the first from an empty database."""
 VERSION = _REFUSED + len(STEPS)
 
-_ALONE = 0x657863657270  # of the advisory lock under which one program at a time changes tables
+_SCHEMA_LOCK = 0x657863657270  # of the advisory lock under which one program at a time changes tables
 
 
 def prepare(connection: Connection) -> None:
     """Make the tables, or bring them up to this version. Raises StoreUnusableError where they are newer."""
     with connection.transaction():
-        connection.rows("SELECT pg_advisory_xact_lock(%s)", _ALONE)
+        connection.rows("SELECT pg_advisory_xact_lock(%s)", _SCHEMA_LOCK)
         version = _version(connection)
         for step in STEPS[max(version - _REFUSED, 0) :]:
             for statement in filter(str.strip, step.split(";\n")):
@@ -210,14 +210,14 @@ def make_area(connection: Connection, area: int) -> None:
         return
     with connection.transaction():
         for name, (_, constraints, indexes) in _AREA_TABLES.items():
-            made = table(name, area)
+            new_table = table(name, area)
             # To make it as a partition would wait for, and hold up, all that is pushed meanwhile.
-            connection.rows(f"CREATE TABLE {made} (LIKE excerpt.{name} INCLUDING DEFAULTS)")
+            connection.rows(f"CREATE TABLE {new_table} (LIKE excerpt.{name} INCLUDING DEFAULTS)")
             for constraint in constraints:
-                connection.rows(f"ALTER TABLE {made} ADD {constraint.format(notes=table('notes', area))}")
+                connection.rows(f"ALTER TABLE {new_table} ADD {constraint.format(notes=table('notes', area))}")
             for column in indexes:
-                connection.rows(f"CREATE INDEX ON {made} ({column})")
-            connection.rows(f"ALTER TABLE excerpt.{name} ATTACH PARTITION {made} FOR VALUES IN ({area})")
+                connection.rows(f"CREATE INDEX ON {new_table} ({column})")
+            connection.rows(f"ALTER TABLE excerpt.{name} ATTACH PARTITION {new_table} FOR VALUES IN ({area})")
 
 
 def drop_area(connection: Connection, area: int) -> None:
@@ -262,12 +262,12 @@ def _damaged(connection: Connection, area: int) -> list[str]:
     first = connection.rows(f"SELECT split_part(words, ' ', 1) FROM {fragments} WHERE words <> '' LIMIT 1")
     if "words" not in damaged and first:
         by_words = f"SELECT key FROM {fragments} ORDER BY words <@> to_bm25query(%s, %s) LIMIT 1"
-        asked: Statement = by_words, (first[0][0], index("words", area))
+        statement: Statement = by_words, (first[0][0], index("words", area))
         try:
-            (found,) = connection.attempt([asked])
+            (row_count,) = connection.attempt([statement])
         except IndexDamagedError:
-            found = []
-        if not found:
+            row_count = []
+        if not row_count:
             damaged.append("words")
     return damaged
 

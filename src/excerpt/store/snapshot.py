@@ -27,7 +27,7 @@ from excerpt.model import Skipped, Status
 from excerpt.settings import Settings
 from excerpt.store import schema
 from excerpt.store.address import Address
-from excerpt.store.candidates import CandidateTerms, CandidateVectors, FoundFragments, KnownTerms, Statistics
+from excerpt.store.candidates import CandidateTerms, CandidateVectors, KnownTerms, LoadedFragments, Statistics
 from excerpt.store.connection import Connection, ConnectionLostError, IndexDamagedError, Row, Statement
 from excerpt.store.queries import AreaTables, StoreQueries, array
 from excerpt.store.schema import ORDINALS
@@ -35,12 +35,12 @@ from excerpt.store.words import TokenEntries
 
 _TIMEOUT = 20.0
 """Seconds that a statement of a reader may take, and that a replica may be behind what is asked for."""
-_NEXT_LOOK = 0.01
+_POLL_SECONDS = 0.01
 """Seconds; a replica beside its primary is behind by 1.4 ms at p50, 3.5 at p95."""
 _MAX = 2_000
 """Fragments that filters or rights may leave so that all of them are looked at, in place of the best by words and by
 meaning."""
-_FEW = 0.2
+_SCAN_SHARE = 0.2
 """Of more, where they are at most this share of the vault, the nearest are found by a scan: of an index over all
 fragments many would have to be passed over."""
 _MAX_SCANNED = 30_000
@@ -51,11 +51,11 @@ _MAX_TERMS = 8
 """Terms that are looked up one by one where the index by words is no good."""
 _MAX_NAMED = 500
 """Fragments of notes that a query names."""
-_SHARES, _BESIDE = 1.5, 0.2
+_SHARE_FACTOR, _SPARE_SHARE = 1.5, 0.2
 """Of the best by words, an area gives so many times its share of the vault, and this part beside: a word's rarity is
 that in the area, so scores of two areas cannot be compared. With three areas of cpp-docs a first ten has .965 in
 common with that of a folder, as with one index over all; with all the best of each area .972, and takes longer."""
-_NEAR = 300
+_EF_SEARCH = 300
 """Neighbours that the index by meaning looks at first (hnsw.ef_search): more than are asked for."""
 
 _MEMORY = 64
@@ -70,7 +70,7 @@ They take 20 ms to start, and were used to look up fifty rows in tables of three
 
 Answer = TypeVar("Answer")
 
-_HAS = f"({schema.TOKENS} @@ %s::tsquery) IS TRUE"
+_HAS_TERMS = f"({schema.TOKENS} @@ %s::tsquery) IS TRUE"
 """Asked of rows as they come in another order; IS TRUE, as to look all of them up and sort them takes three times as
 long."""
 _MODEL_DIGEST = re.compile(r"[0-9a-f]{16}/\d+")
@@ -108,11 +108,11 @@ class _NoteTable:
         """Return which numbers are of notes in this table; others came with a later revision."""
         return np.isin(numbers, self.numbers)
 
-    def places(self, numbers: NDArray[np.int64]) -> NDArray[np.int32]:
-        """Return the places of the notes with some numbers in this table."""
+    def positions(self, numbers: NDArray[np.int64]) -> NDArray[np.int32]:
+        """Return the positions in this table of the notes with these numbers."""
         by_number = np.argsort(self.numbers)
-        found = by_number[np.searchsorted(self.numbers, numbers, sorter=by_number)] if len(numbers) else numbers
-        return found.astype(np.int32)
+        indices = by_number[np.searchsorted(self.numbers, numbers, sorter=by_number)] if len(numbers) else numbers
+        return indices.astype(np.int32)
 
 
 class _Revision:
@@ -131,14 +131,14 @@ class _Revision:
         self.named: dict[str, tuple[int, ...]] = {}
         self.languages: tuple[str, ...] | None = None
         self.terms = KnownTerms(queries)
-        found = queries.note_table()
+        note_rows = queries.note_table()
         self.notes = _NoteTable(
-            tuple(row[0] for row in found),
-            tuple(row[1] for row in found),
-            np.array([row[2] for row in found], np.int64),
-            np.array([bool(row[3]) for row in found], np.bool_),
+            tuple(row[0] for row in note_rows),
+            tuple(row[1] for row in note_rows),
+            np.array([row[2] for row in note_rows], np.int64),
+            np.array([bool(row[3]) for row in note_rows], np.bool_),
         )
-        queries.last = max((row[2] for row in found), default=0)  # what is read later has no notes that came later
+        queries.last = max((row[2] for row in note_rows), default=0)  # what is read later has no notes that came later
         self.facets = Facets(
             queries, NumberedNotes(self.notes.paths, self.notes.numbers, self.notes.numbers << ORDINALS)
         )
@@ -156,16 +156,16 @@ class StoreSnapshot(NoteReader):
         vault: tuple[int, str],
         settings: Settings,
         revision: _Revision,
-        found: FoundFragments,
+        loaded: LoadedFragments,
     ) -> None:
         self._connection = connection
         self._vault, self._name = vault
         self._settings = settings
         self._revision = revision
-        self._found = found
+        self._loaded = loaded
         self._queries: StoreQueries = StoreQueries(connection, revision.tables)
-        self.lexical = CandidateTerms(found, revision.terms, revision.statistics)
-        self.vectors = CandidateVectors(found, revision.statistics, self._cosines, self._vectors)
+        self.lexical = CandidateTerms(loaded, revision.terms, revision.statistics)
+        self.vectors = CandidateVectors(loaded, revision.statistics, self._cosines, self._vectors)
 
     @classmethod
     def open(cls, address: Address, settings: Settings) -> Self:
@@ -175,19 +175,19 @@ class StoreSnapshot(NoteReader):
             _await(connection, address)
             schema.check(connection)
             names = connection.rows("SELECT id, name FROM excerpt_vault.vaults() ORDER BY name")
-            wanted = [row for row in names if row[1] == address.vault or (not address.vault and len(names) == 1)]
-            if not wanted:
-                raise _unnamed(address, [name for _, name in names])  # noqa: TRY301 - as it is closed below
-            number, name = wanted[0]
-            connection.begin_with(
+            matching = [row for row in names if row[1] == address.vault or (not address.vault and len(names) == 1)]
+            if not matching:
+                raise _vault_name_error(address, [name for _, name in names])  # noqa: TRY301 - as it is closed below
+            number, name = matching[0]
+            connection.set_session(
                 ("SELECT set_config('search_path', 'excerpt_vault, public', false)", ()),
-                (f"SET hnsw.ef_search = {_NEAR}", ()),
+                (f"SET hnsw.ef_search = {_EF_SEARCH}", ()),
                 (f"SET work_mem = '{_MEMORY}MB'", ()),
                 (f"SET parallel_setup_cost = {_PARALLEL}", ()),
                 ("SET hnsw.iterative_scan = strict_order", ()),
             )
             return cls(
-                connection, (number, name), settings, _read(connection, (number, name), None), FoundFragments.nothing()
+                connection, (number, name), settings, _read(connection, (number, name), None), LoadedFragments.empty()
             )
         except BaseException:
             connection.close()
@@ -262,11 +262,11 @@ class StoreSnapshot(NoteReader):
     @cached_property
     def table(self) -> FragmentTable:
         """The location of the loaded fragments; all notes are in it."""
-        notes, keys = self._revision.notes, self._found.keys
+        notes, keys = self._revision.notes, self._loaded.keys
         return FragmentTable(
             keys=keys,
-            notes=notes.places(keys >> ORDINALS),
-            lines=self._found.lines,
+            notes=notes.positions(keys >> ORDINALS),
+            lines=self._loaded.lines,
             paths=notes.paths,
             languages=notes.languages,
             numbers=notes.numbers,
@@ -277,7 +277,7 @@ class StoreSnapshot(NoteReader):
     @property
     def is_answer_row(self) -> NDArray[np.bool_]:
         """Which rows were loaded to be answered from."""
-        return self._found.wanted
+        return self._loaded.is_answer
 
     @property
     def partial(self) -> Self:
@@ -320,8 +320,8 @@ class StoreSnapshot(NoteReader):
             skipped=self.skipped,
             warnings=(
                 *(
-                    Skipped(f"index by {one}", DAMAGED)
-                    for one in schema.damaged_indexes(self._connection, self._revision.tables.areas)
+                    Skipped(f"index by {index}", DAMAGED)
+                    for index in schema.damaged_indexes(self._connection, self._revision.tables.areas)
                 ),
                 *self.warnings,
             ),
@@ -347,8 +347,8 @@ class StoreSnapshot(NoteReader):
         """Return how many notes have all of `terms` in one fragment; of one term it is known."""
         if len(terms) == 1:
             return self._revision.terms.count(terms[0])[2]
-        among, values = self._among(CandidateQuery(must=tuple((term,) for term in terms)))
-        sql = f"SELECT count(DISTINCT key >> {ORDINALS}) FROM ({among}) AS found (key)"
+        statement, values = self._keys_statement(CandidateQuery(must=tuple((term,) for term in terms)))
+        sql = f"SELECT count(DISTINCT key >> {ORDINALS}) FROM ({statement}) AS found (key)"
         return int(self._queries.rows(sql, *values)[0][0])
 
     # --- what queries need --------------------------------------------------------------------------------------------
@@ -356,7 +356,7 @@ class StoreSnapshot(NoteReader):
     def reopen(self) -> Self:
         """Return the vault as it is in the store now; itself where nothing was pushed since."""
         revision = _read(self._connection, (self._vault, self._name), self._revision)
-        return self if revision is self._revision else self._with(revision, FoundFragments.nothing())
+        return self if revision is self._revision else self._copy_with(revision, LoadedFragments.empty())
 
     def prefetch(self, requests: Callable[[Self], Sequence[CandidateQuery]]) -> Self:
         """Return the current vault with the fragments loaded that some queries need. Raises StoreUnusableError.
@@ -366,8 +366,8 @@ class StoreSnapshot(NoteReader):
         with self._connection.read_transaction():
             base = self.reopen()
             queries = requests(base)
-            found = base._load(*base._keys(queries), [one.vector for one in queries])
-            return base._with(base._revision, found)
+            loaded = base._load(*base._keys(queries), [query.vector for query in queries])
+            return base._copy_with(base._revision, loaded)
 
     def read_transaction(self, answer: Callable[[], Answer]) -> Answer:
         """Return `answer()`, all read from one state of the vault; called again if the connection was lost meanwhile.
@@ -386,8 +386,8 @@ class StoreSnapshot(NoteReader):
         """Return for each note of the vault how many of its fragments some queries need."""
         notes = self._revision.notes
         with self._connection.read_transaction():
-            of = np.array(self._keys(queries)[0], np.int64) >> ORDINALS
-        return np.bincount(notes.places(of[notes.has(of)]), minlength=len(notes.paths))
+            note_numbers = np.array(self._keys(queries)[0], np.int64) >> ORDINALS
+        return np.bincount(notes.positions(note_numbers[notes.has(note_numbers)]), minlength=len(notes.paths))
 
     def matching_by_note(self, queries: Sequence[CandidateQuery]) -> NDArray[np.int64]:
         """Return, for each note, how many of its fragments have any of a query's terms, or pass if it has none.
@@ -396,17 +396,20 @@ class StoreSnapshot(NoteReader):
         """
         notes = self._revision.notes
         counts = np.zeros(len(notes.paths), np.int64)
-        among = [self._among(replace(query, must=(*query.must, *filter(None, [query.terms])))) for query in queries]
-        if among:
-            sql = f"SELECT key >> {ORDINALS}, count(*) FROM ({' UNION '.join(one for one, _ in among)}) AS found (key)"
-            values = [value for _, of_it in among for value in of_it]
-            found = np.array(self._queries.rows(f"{sql} GROUP BY 1", *values), np.int64).reshape(-1, 2)
-            found = found[notes.has(found[:, 0])]
-            counts[notes.places(found[:, 0])] = found[:, 1]
+        statements = [
+            self._keys_statement(replace(query, must=(*query.must, *filter(None, [query.terms])))) for query in queries
+        ]
+        if statements:
+            union = " UNION ".join(statement for statement, _ in statements)
+            sql = f"SELECT key >> {ORDINALS}, count(*) FROM ({union}) AS found (key)"
+            values = [value for _, statement_values in statements for value in statement_values]
+            counts_by_note = np.array(self._queries.rows(f"{sql} GROUP BY 1", *values), np.int64).reshape(-1, 2)
+            counts_by_note = counts_by_note[notes.has(counts_by_note[:, 0])]
+            counts[notes.positions(counts_by_note[:, 0])] = counts_by_note[:, 1]
         return counts
 
-    def _with(self, revision: _Revision, found: FoundFragments) -> Self:
-        return type(self)(self._connection, (self._vault, self._name), self._settings, revision, found)
+    def _copy_with(self, revision: _Revision, loaded: LoadedFragments) -> Self:
+        return type(self)(self._connection, (self._vault, self._name), self._settings, revision, loaded)
 
     def _keys(self, queries: Sequence[CandidateQuery]) -> tuple[list[int], list[int]]:
         """Return the keys of the fragments that some queries need, and of those beside them."""
@@ -414,41 +417,45 @@ class StoreSnapshot(NoteReader):
         keys: set[int] = set()
         count = self._revision.statistics.count
         for query in queries:
-            left = count
+            remaining = count
             if query.scan_limit:
-                among, values = self._among(query)
-                sql = f"SELECT key FROM ({among}) AS found (key) ORDER BY key LIMIT %s"
+                statement, values = self._keys_statement(query)
+                sql = f"SELECT key FROM ({statement}) AS found (key) ORDER BY key LIMIT %s"
                 rankings.append(_Ranking(((sql, (*values, query.scan_limit)),)))
                 continue
             if query.is_filtered:
-                most = max(_MAX, query.limit)
-                among, values = self._among(query, most + 1)
-                rows = self._queries.rows(among, *values)
-                if len(rows) <= most:
+                limit = max(_MAX, query.limit)
+                statement, values = self._keys_statement(query, limit + 1)
+                rows = self._queries.rows(statement, *values)
+                if len(rows) <= limit:
                     keys.update(row[0] for row in rows)
                     continue
-                left = self._at_most(query)
-            rankings += self._best(query, left <= min(_FEW * count, _MAX_SCANNED))
+                remaining = self._upper_bound(query)
+            rankings += self._best_rankings(query, remaining <= min(_SCAN_SHARE * count, _MAX_SCANNED))
         try:
-            keys.update(self._ranked(rankings))
+            keys.update(self._ranked_keys(rankings))
         except IndexDamagedError:
             # The index by words is young software, and disposable: the rows tell, by the other one.
-            kept = [one for one in rankings if not one.by_words]
-            keys.update(self._ranked([*kept, *(one for query in queries for one in self._by_terms(query))]))
-        beside = {key + step for key in keys for step in (-1, 1)} | {key >> ORDINALS << ORDINALS for key in keys}
-        return sorted(keys), sorted(beside - keys)
+            intact = [ranking for ranking in rankings if not ranking.by_words]
+            keys.update(
+                self._ranked_keys([*intact, *(ranking for query in queries for ranking in self._by_terms(query))])
+            )
+        neighbours = {key + step for key in keys for step in (-1, 1)} | {key >> ORDINALS << ORDINALS for key in keys}
+        return sorted(keys), sorted(neighbours - keys)
 
-    def _ranked(self, rankings: Sequence[_Ranking]) -> Iterator[int]:
+    def _ranked_keys(self, rankings: Sequence[_Ranking]) -> Iterator[int]:
         """Yield the keys of the best of some rankings."""
         statements = [
-            (self._revision.tables.named_in(sql), values) for one in rankings for sql, values in one.statements
+            (self._revision.tables.named_in(sql), values)
+            for ranking_ in rankings
+            for sql, values in ranking_.statements
         ]
         if statements:
             answers = iter(self._connection.attempt(statements))
             for ranking in rankings:
                 yield from ranking.best([next(answers) for _ in ranking.statements])
 
-    def _at_most(self, query: CandidateQuery) -> int:
+    def _upper_bound(self, query: CandidateQuery) -> int:
         """Return how many fragments a query leaves at most, without counting those that have its terms."""
         counts = [self._revision.statistics.count]
         counts += [self.lexical.counts(terms).fragments for terms in query.must]
@@ -459,7 +466,7 @@ class StoreSnapshot(NoteReader):
             counts.append(len(query.keys))
         return min(counts)
 
-    def _within(self, query: CandidateQuery) -> tuple[list[str], list[object]]:
+    def _note_conditions(self, query: CandidateQuery) -> tuple[list[str], list[object]]:
         """Return a query's notes and keys as conditions and their values."""
         conditions: list[str] = []
         values: list[object] = []
@@ -473,49 +480,53 @@ class StoreSnapshot(NoteReader):
         """Return the numbers of a query's notes; None for all."""
         return None if query.notes is None else self._revision.notes.numbers[query.notes].tolist()
 
-    def _among(
-        self, query: CandidateQuery, most: int | None = None, table: str = "fragments"
+    def _keys_statement(
+        self, query: CandidateQuery, limit: int | None = None, table: str = "fragments"
     ) -> tuple[str, list[object]]:
-        """Return the statement for the keys of the fragments of a table that pass a query's filters, at most `most`."""
-        conditions, values = self._within(query)
-        if query.must_not and not query.must and most is None:
+        """Return the statement for the keys of a table's fragments that pass a query's filters, at most `limit`."""
+        conditions, values = self._note_conditions(query)
+        if query.must_not and not query.must and limit is None:
             # Looked up, and not asked of each row, which takes its words apart.
             conditions.append(f"key NOT IN ({_select(table, [*conditions, _MATCHES])})")
             values += [*values, " | ".join(map(_token, query.must_not))]
         elif (tokens := _tokens(query)) is not None:
             conditions.append(_MATCHES)
             values.append(tokens)
-        return _select(table, conditions) + ("" if most is None else f" LIMIT {most}"), values
+        return _select(table, conditions) + ("" if limit is None else f" LIMIT {limit}"), values
 
-    def _best(self, query: CandidateQuery, are_few: bool) -> list[_Ranking]:
+    def _best_rankings(self, query: CandidateQuery, is_scannable: bool) -> list[_Ranking]:
         """Return the statements for the best by words and by meaning; of notes and of attachments as many each."""
         tokens = _tokens(query)
-        conditions, values = self._within(query)
-        passing = [*conditions, *([] if tokens is None else [_HAS])]
+        conditions, values = self._note_conditions(query)
+        filtering = [*conditions, *([] if tokens is None else [_HAS_TERMS])]
         values += [] if tokens is None else [tokens]
         statistics = self._revision.statistics
-        beside = statistics.count - statistics.counted
-        kinds = {"": are_few}
-        if beside:
-            few = _FEW * statistics.count
-            kinds = {"NOT attached": are_few, "attached": are_few or beside <= few}
+        attached_count = statistics.count - statistics.counted
+        kinds = {"": is_scannable}
+        if attached_count:
+            scan_limit = _SCAN_SHARE * statistics.count
+            kinds = {"NOT attached": is_scannable, "attached": is_scannable or attached_count <= scan_limit}
         rankings: list[_Ranking] = []
         for kind, is_scanned in kinds.items():
-            of_kind = [kind] if kind else []
+            kind_conditions = [kind] if kind else []
             if query.terms:
-                rankings.append(self._by_words(query, [*passing, *of_kind], values))
+                rankings.append(self._by_words(query, [*filtering, *kind_conditions], values))
             if query.vector is not None:
-                rankings.append(self._by_meaning(query, [*passing, *of_kind], values, of_kind, is_scanned=is_scanned))
+                rankings.append(
+                    self._by_meaning(
+                        query, [*filtering, *kind_conditions], values, kind_conditions, is_scanned=is_scanned
+                    )
+                )
         if query.is_filtered and not rankings:  # filters alone: as `filters.newest_first` has them
-            among, found = self._among(query)
+            keys_sql, key_values = self._keys_statement(query)
             sql = (
-                f"SELECT key FROM fragments JOIN notes ON notes.id = note WHERE key IN ({among})"
+                f"SELECT key FROM fragments JOIN notes ON notes.id = note WHERE key IN ({keys_sql})"
                 " ORDER BY ordinal, mtime_ns DESC, path LIMIT %s"
             )
-            rankings.append(_Ranking(((sql, (*found, query.limit)),)))
+            rankings.append(_Ranking(((sql, (*key_values, query.limit)),)))
         if query.named:
             notes = array(self._revision.notes.numbers[list(query.named)].tolist())
-            select = _select("fragments", ["note = ANY(%s)", *passing])
+            select = _select("fragments", ["note = ANY(%s)", *filtering])
             rankings.append(_Ranking(((f"{select} ORDER BY key LIMIT {_MAX_NAMED}", (notes, *values)),)))
         return rankings
 
@@ -525,9 +536,9 @@ class StoreSnapshot(NoteReader):
         words = " ".join(map(_token, query.terms))
         for area, share in zip(self._revision.tables.areas, self._revision.shares, strict=True):
             select = _select(schema.table("fragments", area), conditions)
-            most = math.ceil(query.limit * min(1, _SHARES * share + _BESIDE))
-            asked = words, schema.index("words", area), most
-            statements.append((f"{select} ORDER BY words <@> to_bm25query(%s, %s) LIMIT %s", (*values, *asked)))
+            limit = math.ceil(query.limit * min(1, _SHARE_FACTOR * share + _SPARE_SHARE))
+            parameters = words, schema.index("words", area), limit
+            statements.append((f"{select} ORDER BY words <@> to_bm25query(%s, %s) LIMIT %s", (*values, *parameters)))
         return _Ranking(tuple(statements), by_words=True)
 
     def _by_meaning(
@@ -540,17 +551,17 @@ class StoreSnapshot(NoteReader):
         is_scanned: bool,
     ) -> _Ranking:
         """Return the statements for the nearest by meaning, of each area by its index or by a scan of what passes."""
-        near = _text(query.vector) if query.vector is not None else ""
+        vector = _text(query.vector) if query.vector is not None else ""
         statements: list[Statement] = []
         for area in self._revision.tables.areas:
             table = schema.table("fragments", area)
-            passing, of_them = [*conditions], [*values]
+            area_conditions, area_values = [*conditions], [*values]
             if is_scanned and _tokens(query) is not None:
-                among, of_them = self._among(query, table=table)
-                passing = [f"key IN ({among})", *kind]
+                keys_sql, area_values = self._keys_statement(query, table=table)
+                area_conditions = [f"key IN ({keys_sql})", *kind]
             distance = "(vector <#> %s::halfvec) + 0" if is_scanned else "vector <#> %s::halfvec"
-            select = _select(table, passing, f"key, {distance}")
-            statements.append((f"{select} ORDER BY 2 LIMIT %s", (near, *of_them, query.vector_limit)))
+            select = _select(table, area_conditions, f"key, {distance}")
+            statements.append((f"{select} ORDER BY 2 LIMIT %s", (vector, *area_values, query.vector_limit)))
         return _Ranking(tuple(statements), query.vector_limit)
 
     def _by_terms(self, query: CandidateQuery) -> list[_Ranking]:
@@ -560,59 +571,65 @@ class StoreSnapshot(NoteReader):
         as usual.
         """
         rarest = sorted(query.terms, key=self.lexical.count)[:_MAX_TERMS]
-        asked = dict.fromkeys([tuple(rarest), tuple(rarest[:2]), *((term,) for term in rarest)]) if rarest else {}
-        found: list[_Ranking] = []
-        for terms in asked:
-            among, values = self._among(replace(query, must=(*query.must, *((term,) for term in terms))), query.limit)
-            found.append(_Ranking(((among, tuple(values)),)))
-        return found
+        term_sets = dict.fromkeys([tuple(rarest), tuple(rarest[:2]), *((term,) for term in rarest)]) if rarest else {}
+        rankings: list[_Ranking] = []
+        for terms in term_sets:
+            statement, values = self._keys_statement(
+                replace(query, must=(*query.must, *((term,) for term in terms))), query.limit
+            )
+            rankings.append(_Ranking(((statement, tuple(values)),)))
+        return rankings
 
-    def _load(self, keys: Sequence[int], beside: Sequence[int], vectors: Sequence[Floats | None]) -> FoundFragments:
+    def _load(
+        self, keys: Sequence[int], neighbours: Sequence[int], vectors: Sequence[Floats | None]
+    ) -> LoadedFragments:
         """Return fragments with their terms; of those beside them, only the first ones of notes have terms."""
-        asked = [vector for vector in vectors if vector is not None]
-        distances = "".join(", -(vector <#> %s::halfvec)" for _ in asked)
-        first = [key for key in beside if not key & ((1 << ORDINALS) - 1)]
-        others = [key for key in beside if key & ((1 << ORDINALS) - 1)]
-        texts = [_text(vector) for vector in asked]
-        select_whole = f"SELECT key, line_start, lengths, words, places{distances} FROM fragments WHERE key = ANY(%s)"
-        select_bare = f"SELECT key, line_start{distances} FROM fragments WHERE key = ANY(%s)"
+        given_vectors = [vector for vector in vectors if vector is not None]
+        distances = "".join(", -(vector <#> %s::halfvec)" for _ in given_vectors)
+        first_keys = [key for key in neighbours if not key & ((1 << ORDINALS) - 1)]
+        others = [key for key in neighbours if key & ((1 << ORDINALS) - 1)]
+        texts = [_text(vector) for vector in given_vectors]
+        select_with_words = (
+            f"SELECT key, line_start, lengths, words, places{distances} FROM fragments WHERE key = ANY(%s)"
+        )
+        select_without_words = f"SELECT key, line_start{distances} FROM fragments WHERE key = ANY(%s)"
         named_in = self._revision.tables.named_in
         whole, bare = self._connection.answers(
             [
-                (named_in(select_whole), (*texts, array([*keys, *first]))),
-                (named_in(select_bare), (*texts, array(others))),
+                (named_in(select_with_words), (*texts, array([*keys, *first_keys]))),
+                (named_in(select_without_words), (*texts, array(others))),
             ]
         )
-        nothing = [0] * len(FIELDS)
-        rows = sorted([*whole, *((row[0], row[1], nothing, "", b"", *row[2:]) for row in bare)], key=_key)
+        empty = [0] * len(FIELDS)
+        rows = sorted([*whole, *((row[0], row[1], empty, "", b"", *row[2:]) for row in bare)], key=_key)
         lengths = np.array([row[2] for row in rows], np.int64).reshape(len(rows), len(FIELDS))
-        return FoundFragments(
+        return LoadedFragments(
             keys=np.array([row[0] for row in rows], np.int64),
-            wanted=np.isin([row[0] for row in rows], keys),
+            is_answer=np.isin([row[0] for row in rows], keys),
             lines=np.array([row[1] for row in rows], np.int32),
             lengths=lengths,
             entries=TokenEntries([row[3] for row in rows], lengths, [row[4] for row in rows]),
             cosines={
                 vector.tobytes(): np.array([row[5 + number] for row in rows], np.float32)
-                for number, vector in enumerate(asked)
+                for number, vector in enumerate(given_vectors)
             },
         )
 
     def _cosines(self, query: Floats) -> Floats:
-        found: dict[int, float] = dict(
+        cosines: dict[int, float] = dict(
             self._queries.rows(
                 "SELECT key, -(vector <#> %s::halfvec) FROM fragments WHERE key = ANY(%s)",
-                *(_text(query), array(self._found.keys.tolist())),
+                *(_text(query), array(self._loaded.keys.tolist())),
             )
         )
-        return np.array([found.get(key, 0.0) for key in self._found.keys.tolist()], np.float32)
+        return np.array([cosines.get(key, 0.0) for key in self._loaded.keys.tolist()], np.float32)
 
     def _vectors(self, keys: NDArray[np.int64]) -> Floats:
         sql = "SELECT key, halfvec_send(vector) FROM fragments WHERE key = ANY(%s)"
-        found: dict[int, bytes] = dict(self._queries.rows(sql, array(keys.tolist())))
+        vectors: dict[int, bytes] = dict(self._queries.rows(sql, array(keys.tolist())))
         # Two numbers of 16 bits, of which the first is how many numbers follow.
-        sent = b"".join(found.get(key, _NO_VECTOR)[4:] for key in keys.tolist())
-        return np.frombuffer(sent, ">f2").reshape(len(keys), schema.DIMENSIONS).astype(np.float32)
+        data = b"".join(vectors.get(key, _NO_VECTOR)[4:] for key in keys.tolist())
+        return np.frombuffer(data, ">f2").reshape(len(keys), schema.DIMENSIONS).astype(np.float32)
 
 
 Floats = NDArray[np.float32]
@@ -623,15 +640,15 @@ _MATCHES = f"{schema.TOKENS} @@ %s::tsquery"
 
 @dataclass(frozen=True, slots=True)
 class _Ranking:
-    """Statements that return keys, all wanted; with `most`, keys with a number, of which the lowest are wanted."""
+    """Statements that return the requested keys; with `limit`, keys with a number, the lowest of which count."""
 
     statements: tuple[Statement, ...]
-    most: int = 0
+    limit: int = 0
     by_words: bool = False
 
     def best(self, answers: Sequence[Sequence[Row]]) -> Iterator[int]:
-        """Yield the keys that are wanted, of the answers to the statements."""
-        ordered = islice(heapq.merge(*answers, key=_rank), self.most) if self.most else chain.from_iterable(answers)
+        """Yield the requested keys of the answers to the statements."""
+        ordered = islice(heapq.merge(*answers, key=_rank), self.limit) if self.limit else chain.from_iterable(answers)
         yield from (row[0] for row in ordered)
 
 
@@ -640,27 +657,27 @@ def _rank(row: Row) -> float:
 
 
 def _select(table: str, conditions: Sequence[str], columns: str = "key") -> str:
-    where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-    return f"SELECT {columns} FROM {table}{where}"
+    clause = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+    return f"SELECT {columns} FROM {table}{clause}"
 
 
-def _unnamed(address: Address, names: Sequence[str]) -> StoreUnusableError:
-    what = f"There is no vault called {address.vault}" if address.vault else "There is no vault name"
-    there = ", ".join(names) or "none"
-    return StoreUnusableError(f"{what} in {address.shown}.", f"Add ?vault=NAME to it. Vaults there: {there}.")
+def _vault_name_error(address: Address, names: Sequence[str]) -> StoreUnusableError:
+    problem = f"There is no vault called {address.vault}" if address.vault else "There is no vault name"
+    available = ", ".join(names) or "none"
+    return StoreUnusableError(f"{problem} in {address.shown}.", f"Add ?vault=NAME to it. Vaults there: {available}.")
 
 
 def _await(connection: Connection, address: Address) -> None:
     """Wait until a replica has what the address asks for. Raises StoreUnusableError after some seconds."""
     ends = time.monotonic() + _TIMEOUT
-    there = "SELECT NOT pg_is_in_recovery() OR pg_last_wal_replay_lsn() >= %s::pg_lsn"
-    while address.after and not connection.rows(there, address.after)[0][0]:
+    statement = "SELECT NOT pg_is_in_recovery() OR pg_last_wal_replay_lsn() >= %s::pg_lsn"
+    while address.after and not connection.rows(statement, address.after)[0][0]:
         if time.monotonic() > ends:
             raise StoreUnusableError(
                 f"{address.shown} does not have the changes up to {address.after} yet.",
                 "Ask the primary, or try again later.",
             )
-        time.sleep(_NEXT_LOOK)
+        time.sleep(_POLL_SECONDS)
 
 
 def _key(row: Row) -> int:
@@ -690,15 +707,15 @@ def _newest(connection: Connection, vault: tuple[int, str]) -> Row:
     Raises StoreUnusableError if there are none.
     """
     number, name = vault
-    found = connection.rows(
+    vault_rows = connection.rows(
         "SELECT revision, areas, updated, model, model_source, tokenizer FROM excerpt_vault.vaults() WHERE id = %s",
         number,
     )
-    if not found:
+    if not vault_rows:
         raise StoreUnusableError(
             f"There is no vault called {name} any more, or you may not read it.", "Ask the store's administrator."
         )
-    return found[0]
+    return vault_rows[0]
 
 
 def _read(connection: Connection, vault: tuple[int, str], before: _Revision | None) -> _Revision:
@@ -707,29 +724,30 @@ def _read(connection: Connection, vault: tuple[int, str], before: _Revision | No
     tables = AreaTables(vault[0], tuple(areas))
     if before is not None and (before.number, before.tables) == (number, tables):
         return before
-    of_areas = connection.rows(
+    area_rows = connection.rows(
         "SELECT area, attached, fragments, lengths, filled, vectors FROM excerpt_vault.statistics(%s)", vault[0]
     )
-    counts = [sum(row[2] for row in of_areas if row[0] == area) for area in areas]
+    counts = [sum(row[2] for row in area_rows if row[0] == area) for area in areas]
     shares = [count / max(sum(counts), 1) for count in counts]
-    statistics = _statistics([row[1:] for row in of_areas])
+    statistics = _statistics([row[1:] for row in area_rows])
     revision = _Revision(number, StoreQueries(connection, tables), statistics, shares, tuple(described))
     if before is not None and before.model_source == revision.model_source:
         revision.embedder = before.embedder
     return revision
 
 
-def _statistics(of_areas: Sequence[Row]) -> Statistics:
+def _statistics(area_rows: Sequence[Row]) -> Statistics:
     """Return the statistics of all areas, from rows for the notes and for the attachments of each."""
-    counts = {kind: sum(row[1] for row in of_areas if row[0] == kind) for kind in (False, True)}
-    of_attachments = not counts[False] and counts[True] > 0
-    counted = [row for row in of_areas if row[0] == of_attachments]
+    counts = {kind: sum(row[1] for row in area_rows if row[0] == kind) for kind in (False, True)}
+    is_attachments = not counts[False] and counts[True] > 0
+    counted = [row for row in area_rows if row[0] == is_attachments]
     lengths, filled, vectors = (
         np.array([row[column] for row in counted], np.float64).reshape(-1, width).sum(axis=0)
         for column, width in ((2, len(FIELDS)), (3, len(FIELDS)), (4, schema.DIMENSIONS))
     )
     means = tuple(
-        total / having if having else 1.0 for total, having in zip(lengths.tolist(), filled.tolist(), strict=True)
+        total / filled_count if filled_count else 1.0
+        for total, filled_count in zip(lengths.tolist(), filled.tolist(), strict=True)
     )
-    mean = (vectors / max(counts[of_attachments], 1)).astype(np.float32)
-    return Statistics(sum(counts.values()), counts[of_attachments], of_attachments, means, mean)
+    mean = (vectors / max(counts[is_attachments], 1)).astype(np.float32)
+    return Statistics(sum(counts.values()), counts[is_attachments], is_attachments, means, mean)

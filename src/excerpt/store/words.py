@@ -25,12 +25,12 @@ from excerpt.index.postings import Segment
 _LETTERS = 9
 _WIDTH = _LETTERS + 1
 _ENTRY = np.dtype([("head", "<u8"), ("tail", "<u2")])
-_MAX_KEPT = 1 << 18
-PLACE = np.dtype("<u2")
-_FARTHEST = np.iinfo(PLACE).max
+_CACHE_SIZE = 1 << 18
+POSITION_DTYPE = np.dtype("<u2")
+_MAX_POSITION = np.iinfo(POSITION_DTYPE).max
 
 
-@lru_cache(_MAX_KEPT)
+@lru_cache(_CACHE_SIZE)
 def token_of(term: str) -> str:
     """Return the token of a term."""
     number = int.from_bytes(hashlib.blake2b(term.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
@@ -42,12 +42,12 @@ def token_of(term: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class TermsOf:
+class FragmentTerms:
     """The terms of one fragment: the text of their tokens, how many each of FIELDS has, and their positions."""
 
     words: str
     lengths: tuple[int, ...]
-    places: bytes
+    positions: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class TermCount:
 
 def terms_of_documents(
     segment: Segment, notes: NDArray[np.int64], attached: NDArray[np.bool_]
-) -> tuple[list[TermsOf], list[TermCount]]:
+) -> tuple[list[FragmentTerms], list[TermCount]]:
     """Return the terms of each document of a segment, and the counts of each term.
 
     `notes` are those of the documents, each note's documents together; `attached` are documents of attachments.
@@ -75,16 +75,26 @@ def terms_of_documents(
     # A term's documents ascend, each once for every field.
     is_first = np.diff(segment.docs, prepend=-1) != 0
     is_first[segment.starts[:-1]] = True
-    having = np.add.reduceat(is_first, segment.starts[:-1]) if names else np.zeros(0, np.int64)
-    also = np.add.reduceat(is_first & attached[segment.docs], segment.starts[:-1]) if names else having
+    fragment_counts = np.add.reduceat(is_first, segment.starts[:-1]) if names else np.zeros(0, np.int64)
+    attached_counts = (
+        np.add.reduceat(is_first & attached[segment.docs], segment.starts[:-1]) if names else fragment_counts
+    )
     begins_note = np.diff(notes[segment.docs], prepend=-1) != 0
     begins_note[segment.starts[:-1]] = True
-    in_notes = np.add.reduceat(begins_note, segment.starts[:-1]) if names else having
+    note_counts = np.add.reduceat(begins_note, segment.starts[:-1]) if names else fragment_counts
     bits = np.left_shift(np.uint8(1), segment.fields)
     fields = np.bitwise_or.reduceat(bits, segment.starts[:-1]) if names else bits
     counted = [
-        TermCount(*one)
-        for one in zip(tokens, names, having.tolist(), also.tolist(), in_notes.tolist(), fields.tolist(), strict=True)
+        TermCount(*values)
+        for values in zip(
+            tokens,
+            names,
+            fragment_counts.tolist(),
+            attached_counts.tolist(),
+            note_counts.tolist(),
+            fields.tolist(),
+            strict=True,
+        )
     ]
     encoded = np.array([f"{token} ".encode("ascii") for token in tokens], f"S{_WIDTH}")
     terms = np.repeat(np.repeat(np.arange(len(tokens)), counts), segment.tf)
@@ -95,55 +105,58 @@ def terms_of_documents(
     np.add.at(lengths, (docs, in_fields), 1)
     ends = np.cumsum(lengths.sum(axis=1))
     words = encoded[terms[order]].tobytes().decode("ascii")
-    places = np.minimum(segment.positions[order], _FARTHEST).astype(PLACE).tobytes()
-    found, begin = [], 0
-    for end, of_fields in zip(ends.tolist(), lengths.tolist(), strict=True):
-        own = words[begin * _WIDTH : end * _WIDTH], places[begin * PLACE.itemsize : end * PLACE.itemsize]
-        found.append(TermsOf(own[0], tuple(of_fields), own[1]))
+    positions = np.minimum(segment.positions[order], _MAX_POSITION).astype(POSITION_DTYPE).tobytes()
+    fragment_terms, begin = [], 0
+    for end, field_lengths in zip(ends.tolist(), lengths.tolist(), strict=True):
+        part = (
+            words[begin * _WIDTH : end * _WIDTH],
+            positions[begin * POSITION_DTYPE.itemsize : end * POSITION_DTYPE.itemsize],
+        )
+        fragment_terms.append(FragmentTerms(part[0], tuple(field_lengths), part[1]))
         begin = end
-    return found, counted
+    return fragment_terms, counted
 
 
 class TokenEntries:
     """The tokens of some fragments in order: for each the numbers of its fragment and field, and its position."""
 
-    def __init__(self, words: Sequence[str], lengths: NDArray[np.int64], places: Sequence[bytes]) -> None:
+    def __init__(self, words: Sequence[str], lengths: NDArray[np.int64], positions: Sequence[bytes]) -> None:
         """`lengths` are fragments x FIELDS."""
         entries = np.frombuffer("".join(words).encode("ascii"), _ENTRY)
         self._heads = entries["head"].copy()
         self._tails = entries["tail"].copy()
         count = len(lengths)
         self.docs = np.repeat(np.arange(count, dtype=np.int32), lengths.sum(axis=1))
-        of_fields = np.tile(np.arange(len(FIELDS), dtype=np.uint8), count)
-        self.fields: NDArray[np.uint8] = np.repeat(of_fields, lengths.ravel())
-        self.positions: NDArray[np.int32] = np.frombuffer(b"".join(places), PLACE).astype(np.int32)
+        fields = np.tile(np.arange(len(FIELDS), dtype=np.uint8), count)
+        self.fields: NDArray[np.uint8] = np.repeat(fields, lengths.ravel())
+        self.positions: NDArray[np.int32] = np.frombuffer(b"".join(positions), POSITION_DTYPE).astype(np.int32)
 
-    def having(self, term: str) -> NDArray[np.intp]:
+    def find(self, term: str) -> NDArray[np.intp]:
         """Return where the term is, ascending by fragment, field and position."""
-        wanted = np.frombuffer(f"{token_of(term)} ".encode("ascii"), _ENTRY)[0]
-        found = np.flatnonzero(self._heads == wanted["head"])
-        having: NDArray[np.intp] = found[self._tails[found] == wanted["tail"]]
-        return having
+        entry = np.frombuffer(f"{token_of(term)} ".encode("ascii"), _ENTRY)[0]
+        same_head = np.flatnonzero(self._heads == entry["head"])
+        indices: NDArray[np.intp] = same_head[self._tails[same_head] == entry["tail"]]
+        return indices
 
 
-def tokens_in(words: Sequence[str], notes: Sequence[int]) -> tuple[list[str], list[int], list[int]]:
+def count_tokens(words: Sequence[str], notes: Sequence[int]) -> tuple[list[str], list[int], list[int]]:
     """Every token of some fragments, and how many of these, and of the notes that they are of, have it."""
     counts: Counter[str] = Counter()
-    of_notes: dict[int, set[str]] = {}
+    tokens_by_note: dict[int, set[str]] = {}
     for text, note in zip(words, notes, strict=True):
         tokens = set(text.split())
         counts.update(tokens)
-        of_notes.setdefault(note, set()).update(tokens)
-    in_notes = Counter(token for tokens in of_notes.values() for token in tokens)
-    return list(counts), list(counts.values()), [in_notes[token] for token in counts]
+        tokens_by_note.setdefault(note, set()).update(tokens)
+    note_counts = Counter(token for tokens in tokens_by_note.values() for token in tokens)
+    return list(counts), list(counts.values()), [note_counts[token] for token in counts]
 
 
-def fields_in(words: Sequence[str], lengths: Sequence[Sequence[int]]) -> dict[str, int]:
+def token_fields(words: Sequence[str], lengths: Sequence[Sequence[int]]) -> dict[str, int]:
     """Return a bit for each of FIELDS that has it in some fragments, for every token of these."""
     fields: dict[str, int] = {}
-    for text, of_fields in zip(words, lengths, strict=True):
+    for text, field_lengths in zip(words, lengths, strict=True):
         tokens = iter(text.split())
-        for field, length in enumerate(of_fields):
+        for field, length in enumerate(field_lengths):
             for token in islice(tokens, length):
                 fields[token] = fields.get(token, 0) | 1 << field
     return fields

@@ -61,19 +61,19 @@ class AskSpans:
 
 @dataclass(frozen=True, slots=True)
 class AskReading:
-    """Question for the interpretation of a query; `thoroughly` adds warnings on parts that have no effect."""
+    """Question for the interpretation of a query; `is_thorough` adds warnings on parts that have no effect."""
 
     kind: ClassVar[str] = "reading"
     priority: ClassVar[Priority] = Priority.QUERY
     query: str
-    thoroughly: bool
+    is_thorough: bool
 
     def answer(self, engine: Engine) -> QueryReading:
         from datetime import date
 
         from excerpt.search.interpretation import read_query
 
-        return read_query(engine.snapshot, self.query, date.today(), thoroughly=self.thoroughly)
+        return read_query(engine.snapshot, self.query, date.today(), is_thorough=self.is_thorough)
 
 
 @dataclass(frozen=True, slots=True)

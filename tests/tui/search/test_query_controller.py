@@ -33,9 +33,9 @@ class Bench:
 def test_a_query_is_read_at_once_and_thoroughly_when_it_has_stood() -> None:
     bench = Bench("tag:work")
     bench.read()
-    assert not bench.engine.questions["reading"].thoroughly
+    assert not bench.engine.questions["reading"].is_thorough
     bench.clock.pass_time(0.9)
-    assert bench.engine.questions["reading"].thoroughly
+    assert bench.engine.questions["reading"].is_thorough
     bench.clock.pass_time(2.0)
     assert bench.stood == 1
 
@@ -44,7 +44,7 @@ def test_who_is_shown_what_to_type_is_told_of_doubts_later() -> None:
     bench = Bench("tag:")
     bench.read(lambda: True)
     bench.clock.pass_time(0.9)
-    assert not bench.engine.questions["reading"].thoroughly
+    assert not bench.engine.questions["reading"].is_thorough
 
 
 def test_how_another_query_was_read_is_not_told() -> None:

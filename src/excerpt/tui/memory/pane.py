@@ -168,10 +168,10 @@ def read_filter(written: str) -> MemoryFilter:
     if not written.strip():
         return MemoryFilter()
     from excerpt.memory.words import stale_filter  # slow to import, and this runs before the first paint
-    from excerpt.search.query import KINDS_OF_MEMORIES, without_unfinished_filter
+    from excerpt.search.query import MEMORY_KINDS, without_unfinished_filter
 
     # The dash stands for a word: an unfinished filter on its own would not be left out.
-    query, stale = stale_filter(without_unfinished_filter(f"- {written}", KINDS_OF_MEMORIES)[2:])
+    query, stale = stale_filter(without_unfinished_filter(f"- {written}", MEMORY_KINDS)[2:])
     return MemoryFilter(query, stale)
 
 

@@ -423,7 +423,7 @@ class QueryBar(Horizontal):
             for warning in reading.warnings
         ]
         self.field.query_spans = (*filters, *warnings)
-        self.status.warning = visible_line(reading.warnings[0].said) if reading.warnings else ""
+        self.status.warning = visible_line(reading.warnings[0].message) if reading.warnings else ""
 
     @property
     def text(self) -> str:

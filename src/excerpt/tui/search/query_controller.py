@@ -66,22 +66,22 @@ class QueryController:
         if not self._query().strip():
             self._engine.forget("reading")
             return
-        self._ask_reading(on_read, thoroughly=False)
+        self._ask_reading(on_read, is_thorough=False)
 
         def warning() -> None:
             if is_menu_shown():
                 self._warning_timer.begin(_WARNING_SECONDS, warning)
             else:
-                self._ask_reading(on_read, thoroughly=True)
+                self._ask_reading(on_read, is_thorough=True)
 
         self._warning_timer.begin(_WARNING_SECONDS, warning)
         self._settle_timer.begin(_HISTORY_SECONDS, on_settled)
 
-    def _ask_reading(self, on_read: Callable[[QueryReading], object], *, thoroughly: bool) -> None:
+    def _ask_reading(self, on_read: Callable[[QueryReading], object], *, is_thorough: bool) -> None:
         from excerpt.tui.questions import AskReading
 
         query = self._query()
-        self._engine.ask(AskReading(query, thoroughly), self._if_unchanged(query, on_read))
+        self._engine.ask(AskReading(query, is_thorough), self._if_unchanged(query, on_read))
 
     def _if_unchanged(self, query: str, on_answer: Callable[[Answer], object]) -> Callable[[Answer], object]:
         return lambda answer: on_answer(answer) if query == self._query() else None

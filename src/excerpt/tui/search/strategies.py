@@ -43,9 +43,9 @@ class AskStrategies:
     query: str
 
     def answer(self, engine: Engine) -> tuple[Result, ...]:
-        from excerpt.search.engine import under_each
+        from excerpt.search.engine import search_by_strategy
 
-        return under_each(engine, self.query, DEPTH)
+        return search_by_strategy(engine, self.query, DEPTH)
 
 
 @dataclass(frozen=True, slots=True)
