@@ -301,16 +301,16 @@ class Vault:
 
         Without `spans`, hits do not say what matched in them, which takes half of the time.
         """
-        wanted = _chosen(Strategy, strategy, self.settings.search.strategy)
-        return self._loaded().search(query, wanted, limit, marked=None if spans else 0)
+        chosen = _chosen(Strategy, strategy, self.settings.search.strategy)
+        return self._loaded().search(query, chosen, limit, marked=None if spans else 0)
 
     def search_for_pack(self, query: str, *, strategy: Strategy | str | None = None) -> Result:
         """Find the hits that `pack` would use for `query`; only those that may go into a pack have spans."""
         from excerpt.pack.build import HITS_PER_PACKED
 
-        wanted = _chosen(Strategy, strategy, self.settings.search.strategy)
+        chosen = _chosen(Strategy, strategy, self.settings.search.strategy)
         limit = max(self.settings.pack.limit, self.settings.search.limit)
-        return self._loaded().search(query, wanted, limit, marked=self.settings.pack.limit * HITS_PER_PACKED)
+        return self._loaded().search(query, chosen, limit, marked=self.settings.pack.limit * HITS_PER_PACKED)
 
     def explain(self, result: Result) -> tuple[Explanation, ...]:
         """Take each hit of a result apart, by signal and by word."""
@@ -322,8 +322,8 @@ class Vault:
         """Explain why `note` is not ranked higher for `query`, or is not found at all."""
         from excerpt.search.explain_note import explain_note
 
-        wanted = _chosen(Strategy, strategy, self.settings.search.strategy)
-        return explain_note(self._loaded(), query, note, wanted)
+        chosen = _chosen(Strategy, strategy, self.settings.search.strategy)
+        return explain_note(self._loaded(), query, note, chosen)
 
     def fragment(self, fragment_id: str) -> Fragment | None:
         """Return the fragment of this id, None where the index has none."""
@@ -373,9 +373,9 @@ class Vault:
             "question": question,
         }
         changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-        wanted = replace(self.settings.pack, **changes)
-        led = _chosen(Strategy, strategy, self.settings.search.strategy)
-        return self._packed(queries, wanted, led, ranked=ranked, ids=ids, marks=marks, result=result)
+        settings = replace(self.settings.pack, **changes)
+        chosen = _chosen(Strategy, strategy, self.settings.search.strategy)
+        return self._packed(queries, settings, chosen, ranked=ranked, ids=ids, marks=marks, result=result)
 
     def count_saved(self, packed: PackResult) -> None:
         """Add a pack that is used to what packs have saved (`excerpt status`)."""
@@ -402,7 +402,7 @@ class Vault:
     def _packed(
         self,
         queries: Sequence[str],
-        wanted: PackSettings,
+        settings: PackSettings,
         strategy: Strategy,
         *,
         ranked: bool,
@@ -416,28 +416,28 @@ class Vault:
         from excerpt.pack.selection import NO_MARKS
         from excerpt.text.tokens import open_tokenizer
 
-        kept = self._marks() if marks else NO_MARKS
-        source = self._with_memories(kept)
-        asked = tuple(queries) or ((kept.query,) if kept.query else ())
+        saved = self._marks() if marks else NO_MARKS
+        source = self._with_memories(saved)
+        all_queries = tuple(queries) or ((saved.query,) if saved.query else ())
         links = Links(self.folder)
-        renderer = renderer_for(wanted, asked, links, self._where.config)
-        tokenizer = open_tokenizer(wanted.tokenizer)
-        led, hits = strategy, _hits_of(kept, source)
-        if asked and not kept.marks:
+        renderer = renderer_for(settings, all_queries, links, self._where.config)
+        tokenizer = open_tokenizer(settings.tokenizer)
+        used_strategy, hits = strategy, _hits_of(saved, source)
+        if all_queries and not saved.marks:
             if result is None:
-                most = max(wanted.limit, self.settings.search.limit)
-                result = search_all(self._loaded(), asked, strategy, most)
-            led, hits = result.strategy, result.hits
+                search_limit = max(settings.limit, self.settings.search.limit)
+                result = search_all(self._loaded(), all_queries, strategy, search_limit)
+            used_strategy, hits = result.strategy, result.hits
         packed = build_pack(
             source,
             hits,
-            query=" | ".join(asked),
-            strategy=led,
-            settings=wanted,
+            query=" | ".join(all_queries),
+            strategy=used_strategy,
+            settings=settings,
             tokenizer=tokenizer,
             renderer=renderer,
-            marked=[*(mark.fragment for mark in kept.marks), *ids],
-            overrides=kept.overrides,
+            marked=[*(mark.fragment for mark in saved.marks), *ids],
+            overrides=saved.overrides,
             ranked=ranked,
         )
         return links.added(packed)
@@ -446,16 +446,16 @@ class Vault:
         from excerpt.pack.memories import followed
         from excerpt.pack.selection import read_marks
 
-        kept = followed(read_marks(self._where.marks_file(self.folder)), self._snapshot)
-        if not kept.marks:
+        saved = followed(read_marks(self._where.marks_file(self.folder)), self._snapshot)
+        if not saved.marks:
             raise NotFoundError("no fragment is marked in this vault. Mark some in the app with the tab key.")
-        return kept
+        return saved
 
-    def _with_memories(self, kept: SavedMarks) -> Moving:
+    def _with_memories(self, saved: SavedMarks) -> Moving:
         """Return the snapshot, with the marked memories as further notes."""
         from excerpt.pack.memory_fragment import memory_id_of
 
-        ids = [memory_id for mark in kept.marks if (memory_id := memory_id_of(mark.fragment)) is not None]
+        ids = [memory_id for mark in saved.marks if (memory_id := memory_id_of(mark.fragment)) is not None]
         if not ids:
             return self._snapshot
         from excerpt.memory.store import MemoryStore
@@ -511,14 +511,14 @@ class Vault:
 
         return as_markdown(overview)
 
-    def map(self, query: str = "", *, most: int | None = None) -> VaultMap:
+    def map(self, query: str = "", *, limit: int | None = None) -> VaultMap:
         """Count the matches of a query by folder, tag, property and month; without a query, all fragments.
 
-        `most` limits the values listed per property.
+        `limit` limits the values listed per property.
         """
         from excerpt.insight.facet_map import EVERYTHING, matches_map
 
-        return matches_map(self._loaded(), query or EVERYTHING, most)
+        return matches_map(self._loaded(), query or EVERYTHING, limit)
 
     @property
     def memories(self) -> Memories:
@@ -666,17 +666,17 @@ class Memories:
         origin: Source | None = None
         if fragment is not None or source is not None:
             snapshot = self._snapshot()
-            origin, there = (
+            origin, source_text = (
                 from_lines(snapshot, source or "") if fragment is None else from_fragment(snapshot, fragment)
             )
-            text = there if text is None else text
-        said = text or ""
+            text = source_text if text is None else text
+        content = text or ""
         recaller = self._recalling()
         if into is not None:
-            kept = recaller.store.change(into, lambda memory: merged(memory, said, tags, why, origin))
-            return Remembered(kept)
-        similar = tuple(offers(said, origin, recaller))
-        return Remembered(recaller.store.remember(said, tags, why, origin, query=query), similar)
+            stored = recaller.store.change(into, lambda memory: merged(memory, content, tags, why, origin))
+            return Remembered(stored)
+        similar = tuple(offers(content, origin, recaller))
+        return Remembered(recaller.store.remember(content, tags, why, origin, query=query), similar)
 
     def recall(
         self,
@@ -698,8 +698,8 @@ class Memories:
         from excerpt.memory.stale import check_source
         from excerpt.memory.words import stale_filter
 
-        query, asked = stale_filter(words)
-        stale = asked if stale is None else stale
+        query, stale_in_query = stale_filter(words)
+        stale = stale_in_query if stale is None else stale
         recaller = self._recalling()
         found = recaller.recall(query, tags, source, since, limit if stale is None else None)
         for hint in recaller.hints:
@@ -710,8 +710,8 @@ class Memories:
             return tuple(found)
         snapshot = self._snapshot()
         stood = [(each, check_source(each.memory, snapshot)) for each in found]
-        kept = [replace(each, source_check=stands) for each, stands in stood if stale in (None, stands.is_stale)]
-        return tuple(kept if stale is None else kept[:limit])
+        matching = [replace(each, source_check=stands) for each, stands in stood if stale in (None, stands.is_stale)]
+        return tuple(matching if stale is None else matching[:limit])
 
     def get(self, memory_id: str) -> Memory:
         """Return the memory of this id."""
@@ -825,7 +825,7 @@ def _absolute(template: str | Path) -> str:
         raise SettingsError(f"The template {template} cannot be found: {reason}.") from error
 
 
-def _hits_of(kept: SavedMarks, source: Moving) -> Sequence[Hit]:
+def _hits_of(saved: SavedMarks, source: Moving) -> Sequence[Hit]:
     """Return the marks as hits, with the spans that matched when they were made."""
-    fragments = ((source.fragment(mark.fragment), mark.spans) for mark in kept.marks)
+    fragments = ((source.fragment(mark.fragment), mark.spans) for mark in saved.marks)
     return [Hit(fragment, 1.0, spans=spans) for fragment, spans in fragments if fragment is not None]

@@ -92,8 +92,8 @@ def names_apart(vaults: Iterable[Path]) -> dict[Path, str]:
     """Return a name for each vault: its folder's name, with parent folders where two names would be equal."""
     each = list(dict.fromkeys(vaults))
     ends = {vault: [Path(*vault.parts[at:]).as_posix() for at in reversed(range(len(vault.parts)))] for vault in each}
-    told = Counter(end.casefold() for found in ends.values() for end in found)
-    return {vault: next((end for end in ends[vault] if told[end.casefold()] == 1), str(vault)) for vault in each}
+    counts = Counter(end.casefold() for found in ends.values() for end in found)
+    return {vault: next((end for end in ends[vault] if counts[end.casefold()] == 1), str(vault)) for vault in each}
 
 
 def name_among_recent(where: Paths, vault: Path) -> str:
@@ -138,10 +138,10 @@ def known_vaults(where: Paths, environment: Mapping[str, str]) -> tuple[Path, ..
 
     Home folders and disks are left out: they hold much besides notes.
     """
-    opened = (Path(one.path) for one in recent_vaults(where))
+    opened = (Path(entry.path) for entry in recent_vaults(where))
     recent = (path for path in opened if path.is_absolute())  # the address of a store is not
     read = (_read(file, _KnownVault) for file in _listed(where.data / "vaults"))
-    noted = (Path(one.path) for one in read if one is not None)
+    noted = (Path(entry.path) for entry in read if entry is not None)
     indexed = (path for path in noted if path.is_absolute() and where.index_folder(path).exists())
     every = dict.fromkeys(vault.resolve() for vault in (DEMO, *recent, *indexed, *obsidian_vaults(environment)))
     return tuple(vault for vault in every if not contains_home(vault))
@@ -258,15 +258,15 @@ def recognise(where: Paths, vault: Path, *, offer: bool = False) -> tuple[str, .
     if where.memory_folder(vault).exists():
         return ()
     offer = offer or not where.known_notes_file(vault).exists()
-    formers = list(_formers(where, vault, and_there=offer))
+    formers = list(_formers(where, vault, existing=offer))
     gone = [former for former in formers if former.is_same and not former.is_there]
     gone = [former for former in gone if former.kept] or gone
     if len(gone) == 1:
         try:
-            taken, _ = _move_data(where, vault, gone[0].slug, leave=False)
+            moved, _ = _move_data(where, vault, gone[0].slug, leave=False)
         except OSError as error:
             return (f"The data of {gone[0].path} could not be transferred: {error}. Nothing is lost.",)
-        return (f"This vault was at {gone[0].path} before. Moved from there: {taken}.",) if taken else ()
+        return (f"This vault was at {gone[0].path} before. Moved from there: {moved}.",) if moved else ()
     return tuple(_offered(former, vault) for former in formers if offer and former.kept)
 
 
@@ -292,37 +292,37 @@ def orphaned_vaults(where: Paths, vault: Path | None) -> Iterator[FormerVault]:
     """Yield the vaults, but for `vault`, that have memories and are not there, or of which no path is known."""
     own = "" if vault is None else vault_slug(vault)
     for folder in _listed(where.data / "memories"):
-        kept = _memories(folder)
-        if folder.name == own or not kept:
+        memory_count = _memories(folder)
+        if folder.name == own or not memory_count:
             continue
         path, notes = _path_of(where, folder.name), _notes_of(where, folder.name)
         if not path or not _is_there(path, vault):
             is_same, is_like = (False, False) if vault is None else _likeness(vault, notes)
-            yield FormerVault(folder.name, path, _remembered(kept), False, is_same, is_like)
+            yield FormerVault(folder.name, path, _remembered(memory_count), False, is_same, is_like)
 
 
-def adopt(where: Paths, vault: Path, named: str) -> str:
+def adopt(where: Paths, vault: Path, source: str) -> str:
     """Move the data of another vault to `vault`; return a sentence that says what was moved.
 
-    `named` is a path or the name of a folder of memories. If that vault still exists, its data is copied. Raises
+    `source` is a path or the name of a folder of memories. If that vault still exists, its data is copied. Raises
     ExcerptError.
     """
-    slug = named
-    if Path(named).name != named or not (where.data / "memories" / named).is_dir():
-        slug = vault_slug(Path(named).expanduser())
+    slug = source
+    if Path(source).name != source or not (where.data / "memories" / source).is_dir():
+        slug = vault_slug(Path(source).expanduser())
     if slug == vault_slug(vault):
-        raise ExcerptError(f"{named} is this vault itself.", "Name the folder where it was before.")
-    path = _path_of(where, slug) or named
+        raise ExcerptError(f"{source} is this vault itself.", "Name the folder where it was before.")
+    path = _path_of(where, slug) or source
     try:
-        taken, left = _move_data(where, vault, slug, leave=_is_there(path, vault))
+        moved, not_moved = _move_data(where, vault, slug, leave=_is_there(path, vault))
     except OSError as error:
         raise ExcerptError(f"The data of {path} could not be transferred: {error}. Nothing is lost.") from error
-    if not taken and not left:
+    if not moved and not not_moved:
         raise ExcerptError(
-            f"There is no data of a vault at {named}.", "`excerpt doctor` names memories without a vault."
+            f"There is no data of a vault at {source}.", "`excerpt doctor` names memories without a vault."
         )
-    kept_apart = f" Not transferred, as this vault has its own: {left}." if left else ""
-    return f"Transferred from {path}: {taken or 'nothing'}.{kept_apart}"
+    remainder = f" Not transferred, as this vault has its own: {not_moved}." if not_moved else ""
+    return f"Transferred from {path}: {moved or 'nothing'}.{remainder}"
 
 
 def command_for(former: FormerVault, vault: Path | None) -> str:
@@ -338,15 +338,15 @@ def command_for(former: FormerVault, vault: Path | None) -> str:
 # --- what is the same vault -------------------------------------------------------------------------------------------
 
 
-def _formers(where: Paths, vault: Path, *, and_there: bool) -> Iterator[FormerVault]:
-    """Yield the other vaults whose notes `vault` may hold: those that are gone and, with `and_there`, the rest."""
+def _formers(where: Paths, vault: Path, *, existing: bool) -> Iterator[FormerVault]:
+    """Yield the other vaults whose notes `vault` may hold: those that are gone and, with `existing`, the rest."""
     own = where.known_notes_file(vault)
     for file in _listed(own.parent):
         known = read_value(file, _KnownVault, None) if file.suffix == ".json" and file != own else None
         if known is None:
             continue
         is_there = _is_there(known.path, vault)
-        if is_there and not and_there:
+        if is_there and not existing:
             continue
         is_same, is_like = _likeness(vault, known.notes)
         if is_same or (is_like and not is_there):
@@ -357,8 +357,8 @@ def _likeness(vault: Path, notes: dict[str, str]) -> tuple[bool, bool]:
     """Return whether at least half of the notes are unchanged in `vault`, and whether half of the names exist."""
     found = {path: _digest(vault, path) for path in notes}
     same = sum(found[path] == digest for path, digest in notes.items())
-    there = sum(bool(digest) for digest in found.values())
-    return 0 < len(notes) <= 2 * same, 0 < len(notes) <= 2 * there
+    existing = sum(bool(digest) for digest in found.values())
+    return 0 < len(notes) <= 2 * same, 0 < len(notes) <= 2 * existing
 
 
 def _some_notes(vault: Path) -> dict[str, str]:
@@ -453,9 +453,9 @@ def _of(slug: str, own: Path, vault: Path) -> Path:
 def _kept(where: Paths, vault: Path, slug: str) -> str:
     """Name what the user made for a vault; marks and history are of no use to a copy."""
     memories = _memories(_of(slug, where.memory_folder(vault), vault))
-    made = {"settings": where.vault_settings_file(vault), "saved queries": where.saved_queries_file(vault)}
-    things = [name for name, own in made.items() if _of(slug, own, vault).exists()]
-    return ", ".join([_remembered(memories), *things] if memories else things)
+    files = {"settings": where.vault_settings_file(vault), "saved queries": where.saved_queries_file(vault)}
+    names = [name for name, own in files.items() if _of(slug, own, vault).exists()]
+    return ", ".join([_remembered(memories), *names] if memories else names)
 
 
 def _remembered(memories: int) -> str:
@@ -479,26 +479,26 @@ def _move_data(where: Paths, vault: Path, slug: str, *, leave: bool) -> tuple[st
 
     Returns what was moved, and what was left because `vault` has its own. Raises OSError; a later call continues.
     """
-    taken: list[str] = []
-    left: list[str] = []
+    moved: list[str] = []
+    not_moved: list[str] = []
     memories = where.memory_folder(vault)
     former = _of(slug, memories, vault)
     if former.is_dir():
         number = _memories(former)
         _move_folder(former, memories, leave=leave)
-        taken += [_remembered(number)] if number else []
+        moved += [_remembered(number)] if number else []
     for name, own in _user_files(where, vault).items():
         file = _of(slug, own, vault)
         if not file.is_file():
             continue
         if own.exists():
-            left.append(name)
+            not_moved.append(name)
             continue
         _move_file(file, own, leave=leave)
-        taken.append(name)
+        moved.append(name)
     if not leave:
         _move_caches(where, vault, slug)
-    return ", ".join(taken), ", ".join(left)
+    return ", ".join(moved), ", ".join(not_moved)
 
 
 def _move_caches(where: Paths, vault: Path, slug: str) -> None:

@@ -69,15 +69,15 @@ def file_location_to_dict(value: InFile) -> dict[str, Any]:
     return {**kind, "place": location_to_dict(value.place)} if value.place else kind
 
 
-def location_contains(place: str, wanted: str) -> bool:
+def location_contains(outer: str, inner: str) -> bool:
     """Whether a place is the wanted one or has a part of it: `page=12-13` has `page=12`."""
-    if place == wanted:
+    if outer == inner:
         return True
-    one, other = _NUMBERED.fullmatch(place), _NUMBERED.fullmatch(wanted)
-    if not one or not other or one["kind"] != other["kind"]:
+    left_match, right_match = _NUMBERED.fullmatch(outer), _NUMBERED.fullmatch(inner)
+    if not left_match or not right_match or left_match["kind"] != right_match["kind"]:
         return False
-    first, last = int(one["first"]), int(one["last"] or one["first"])
-    return int(other["first"]) <= last and first <= int(other["last"] or other["first"])
+    first, last = int(left_match["first"]), int(left_match["last"] or left_match["first"])
+    return int(right_match["first"]) <= last and first <= int(right_match["last"] or right_match["first"])
 
 
 def number_of(place: str) -> int | None:

@@ -372,8 +372,8 @@ def check_settings(raw: dict[str, Any], file: Path) -> None:
     try:
         settings = msgspec.convert(raw, Settings)
     except msgspec.ValidationError as error:
-        reason, _, place = str(error).partition(" - at `$.")
-        key = place.rstrip("`") or "the file"
+        reason, _, key_path = str(error).partition(" - at `$.")
+        key = key_path.rstrip("`") or "the file"
         hint = _nearest(_value_at(raw, key), _choices(key))
         raise SettingsError(f"{file}: {key} is not valid: {reason[:1].lower()}{reason[1:]}.", hint) from error
     language = settings.vault.language
@@ -412,10 +412,10 @@ def _nearest(value: object, choices: Mapping[str, str]) -> str:
         return ""
     import difflib
 
-    wanted = value.strip().lower()
+    folded = value.strip().lower()
     by_name = {name: choice for choice, name in choices.items()} | {choice: choice for choice in choices}
     # "en-GB" and "pt_BR" are meant by their language.
-    near = [wanted[:2]] if wanted[2:3] in ("-", "_") else difflib.get_close_matches(wanted, by_name, n=1, cutoff=0.6)
+    near = [folded[:2]] if folded[2:3] in ("-", "_") else difflib.get_close_matches(folded, by_name, n=1, cutoff=0.6)
     return f'Did you mean "{by_name[near[0]]}"?' if near and near[0] in by_name else ""
 
 

@@ -123,7 +123,7 @@ async def test_no_answer_from_a_part_of_a_first_index_says_that_it_is_up_to_date
         while [freshness for freshness, _ in told[-4:]].count("up to date") < 4:
             told += await _search(ask) + await _status(ask)
     with excerpt.open(vault) as notes:
-        whole = notes.map("the", most=1).notes, notes.status().notes
+        whole = notes.map("the", limit=1).notes, notes.status().notes
     parts = [count for _, count in told if 0 < count < min(whole)]
     sys.stderr.write(f"run {run}: {len(told)} answers, {len(parts)} from a part\n")
     assert {count for freshness, count in told if freshness == "up to date"} == set(whole)

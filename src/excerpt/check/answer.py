@@ -314,7 +314,7 @@ def _join_broken(parts: Sequence[_AnswerBlock]) -> None:
 
     Each following block begins with the same mark, or the last one has the closing mark.
     """
-    joined: list[list[tuple[_AnswerBlock, Quoted]]] = []
+    groups: list[list[tuple[_AnswerBlock, Quoted]]] = []
     waiting: list[_AnswerBlock] = []  # the block that `opened` stands in, and those that may go on with it
     opened: QuoteSign | None = None
     for part in parts:
@@ -324,21 +324,21 @@ def _join_broken(parts: Sequence[_AnswerBlock]) -> None:
             continues = None if part.block.heading else _continues(part.paragraph, opened, waiting[0].paragraph)
             if continues is None or isinstance(continues, QuoteSign | Quoted):
                 if continues:
-                    joined[-1] += _to_the_end(waiting, opened)
+                    groups[-1] += _to_the_end(waiting, opened)
                 if isinstance(continues, Quoted):
-                    joined[-1].append((part, continues))
+                    groups[-1].append((part, continues))
                 opened = continues if isinstance(continues, QuoteSign) else None
                 waiting = [part]
             else:
                 waiting.append(part)
         if not opened and (alone := part.paragraph.marked.opened):
             opened, waiting = alone[0], [part]
-            joined.append([])
-    for passage in joined:
-        named = [part.cited(one.start, one.end) or part.cited_beside(one, inside=False) for part, one in passage]
+            groups.append([])
+    for passage in groups:
+        named = [part.cited(each.start, each.end) or part.cited_beside(each, inside=False) for part, each in passage]
         beside = next(filter(None, reversed(named)), ())
-        for part, one in passage:
-            part.beside[one.start] = beside
+        for part, each in passage:
+            part.beside[each.start] = beside
 
 
 def _continues(paragraph: Paragraph, opened: QuoteSign, before: Paragraph) -> Quoted | QuoteSign | bool | None:
@@ -349,14 +349,14 @@ def _continues(paragraph: Paragraph, opened: QuoteSign, before: Paragraph) -> Qu
     """
     written = before.text[opened.start : opened.end]
     every: list[Quoted | QuoteSign] = [*paragraph.marked.quoted, *paragraph.marked.opened]
-    again = [each for each in every if paragraph.has(written, each)]
-    for each in again:
+    repeats = [each for each in every if paragraph.has(written, each)]
+    for each in repeats:
         if paragraph.begins(each.start):
             return each
     close = next((mark for mark in paragraph.marked.closed if opened.pairs_with(mark)), None)
-    if close and not any(each.start < close.start for each in again):
+    if close and not any(each.start < close.start for each in repeats):
         return paragraph.quote(0, close.end, 0, close.start)
-    return None if again else True
+    return None if repeats else True
 
 
 def _to_the_end(waiting: Sequence[_AnswerBlock], opened: QuoteSign) -> Iterator[tuple[_AnswerBlock, Quoted]]:
@@ -449,5 +449,5 @@ def _sentences(part: _AnswerBlock) -> Iterator[Sentence]:
             continue  # a title claims nothing
         text = part.paragraph.without_citations(start, end)
         first, last = within(part.paragraph.quoted, start, end)
-        quotes = any(not one.code for one in part.paragraph.quoted[first:last])
+        quotes = any(not quote.code for quote in part.paragraph.quoted[first:last])
         yield Sentence(part.line(start), text, cited, quotes)

@@ -110,10 +110,10 @@ class _Checker:
 
     def quotation(self, quotation: Quotation) -> CheckedQuotation:
         """Return the verdict on `quotation`, computed once for equal text and citations."""
-        said = replace(quotation, line=0)
-        if said not in self._judgements:
-            self._judgements[said] = self._with_places(self._as_cited(said))
-        return replace(self._judgements[said], quotation=quotation)
+        unnumbered = replace(quotation, line=0)
+        if unnumbered not in self._judgements:
+            self._judgements[unnumbered] = self._with_places(self._as_cited(unnumbered))
+        return replace(self._judgements[unnumbered], quotation=quotation)
 
     def _with_places(self, checked: CheckedQuotation) -> CheckedQuotation:
         """Return the same with the places of attachments beside the lines of what was read of them."""
@@ -152,26 +152,26 @@ class _Checker:
         for reading in quotation.readings:
             for source in sources:
                 if passage := find(reading, source.text):
-                    place = _place_in(source.text, passage, source.path, source.line_start, source.number)
+                    lines = _place_in(source.text, passage, source.path, source.line_start, source.number)
                     if passage.turned_by:
-                        self._keep_turned(quotation, place, passage)
+                        self._keep_turned(quotation, lines, passage)
                         continue
-                    now = self._now(reading, source, place)
+                    now = self._now(reading, source, lines)
                     if verdict is Verdict.TRUE and now is None:
                         verdict = Verdict.CHANGED
-                    return CheckedQuotation(quotation, verdict, place, passage.differences, now=now)
+                    return CheckedQuotation(quotation, verdict, lines, passage.differences, now=now)
                 for named in (source.heading, source.path):
                     if passage := find(reading, named):
-                        place = SourceLines(source.path, source.line_start, source.line_start, named, source.number)
-                        return CheckedQuotation(quotation, verdict, place, passage.differences)
+                        lines = SourceLines(source.path, source.line_start, source.line_start, named, source.number)
+                        return CheckedQuotation(quotation, verdict, lines, passage.differences)
         return None
 
-    def _now(self, reading: str, source: PackSource, place: SourceLines) -> SourceLines | None:
+    def _now(self, reading: str, source: PackSource, lines: SourceLines) -> SourceLines | None:
         """Return where a passage found in a source is in the vault now."""
         comparison = self.comparisons[source.number]
         if comparison.state in (State.STANDS, State.MOVED):
             moved = comparison.line_start - source.line_start
-            return SourceLines(comparison.path, place.line_start + moved, place.line_end + moved, place.passage)
+            return SourceLines(comparison.path, lines.line_start + moved, lines.line_end + moved, lines.passage)
         if comparison.state is State.CHANGED and (passage := find(reading, comparison.text)):
             return (
                 None
@@ -181,12 +181,12 @@ class _Checker:
         found = self._found_in_vault(reading, comparison.path)
         return found[0] if found and not found[1].turned_by else None
 
-    def _keep_turned(self, quotation: Quotation, place: SourceLines, passage: QuotedSpan) -> None:
-        like = most_like(quotation.text, place.passage)
+    def _keep_turned(self, quotation: Quotation, lines: SourceLines, passage: QuotedSpan) -> None:
+        like = most_like(quotation.text, lines.passage)
         self._turned = self._turned or CheckedQuotation(
             quotation,
             Verdict.ALTERED,
-            place,
+            lines,
             passage.differences,
             like.similarity / 100 if like else 0.0,
             turned_by=passage.turned_by,
@@ -204,11 +204,11 @@ class _Checker:
             return None  # a single word stands somewhere in any vault, and that says nothing
         for reading in quotation.readings:
             if found := self._found_in_vault(reading):
-                place, passage = found
+                lines, passage = found
                 if passage.turned_by:
-                    self._keep_turned(quotation, place, passage)
+                    self._keep_turned(quotation, lines, passage)
                     continue
-                return CheckedQuotation(quotation, verdict, place, passage.differences, now=place)
+                return CheckedQuotation(quotation, verdict, lines, passage.differences, now=lines)
         return None
 
     def _found_in_vault(self, reading: str, first: str = "") -> tuple[SourceLines, QuotedSpan] | None:
@@ -232,8 +232,8 @@ class _Checker:
         for text, path, line, number in self._candidates(quotation, sources):
             like = most_like(quotation.text, text)
             if like and like.similarity / 100 > best[0]:
-                place = _place_in(text, like, path, line, number)
-                best = (like.similarity / 100, place)
+                lines = _place_in(text, like, path, line, number)
+                best = (like.similarity / 100, lines)
         similarity, nearest = best
         verdict = Verdict.ALTERED if similarity >= ALTERED else Verdict.INVENTED
         return CheckedQuotation(quotation, verdict, nearest, similarity=similarity)

@@ -108,7 +108,7 @@ class SnapshotLookup:
 
     def line_at(self, path: str, place: str) -> int:
         sections = self._snapshot.sections(path)
-        return next((one.line_start for one in sections if one.place and location_contains(place, one.place)), 1)
+        return next((each.line_start for each in sections if each.place and location_contains(place, each.place)), 1)
 
     def notes_with_line(self, line: str) -> Iterable[str]:
         keys = [key for key, _ in self._snapshot.facets.texts_with(line)][:_MAX_FOUND]
@@ -120,22 +120,22 @@ class SnapshotLookup:
             return
         probe = min(len(words) // 2, _MAX_PROBED)
         ends = [quotation[: words[probe - 1].end], quotation[words[-probe].start :]] if probe else []
-        stretches = [words, *(asked for end in ends if (asked := self._asked(end)))]
-        queries = [CandidateQuery(must=tuple(word.terms for word in asked if not word.whole)) for asked in stretches]
+        stretches = [words, *(core for end in ends if (core := self._asked(end)))]
+        queries = [CandidateQuery(must=tuple(word.terms for word in core if not word.whole)) for core in stretches]
         snapshot = self._snapshot.prefetch(lambda _: queries)
         rows = rows_of(snapshot, quotation, self._asked)
         if not len(rows):
-            found = [rows_with(snapshot.lexical, asked) for asked in stretches[1:]]
+            found = [rows_with(snapshot.lexical, core) for core in stretches[1:]]
             rows = reduce(np.union1d, found, rows).astype(np.int32)
         for fragment in snapshot.fragments(snapshot.table.keys[rows[:_MAX_FOUND]].tolist()):
             yield self._around(fragment)
 
     def lines_like(self, quotation: str) -> Iterable[Lines]:
-        telling = self.telling(quotation)
-        query = CandidateQuery(terms=tuple(term for word in telling for term in word.terms), limit=_MAX_WEIGHED)
+        weighted = self.telling(quotation)
+        query = CandidateQuery(terms=tuple(term for word in weighted for term in word.terms), limit=_MAX_WEIGHED)
         snapshot = self._snapshot.prefetch(lambda _: [query])
         shares = np.zeros(snapshot.lexical.doc_count, np.float32)
-        for word in telling:
+        for word in weighted:
             share = snapshot.lexical.corpus_size / max(self._count(word), 1)
             shares[_rows(snapshot, word)] += np.float32(np.log1p(share))
         best = np.argsort(-shares, kind="stable")[:_MAX_LIKE]
@@ -143,9 +143,9 @@ class SnapshotLookup:
         return [Lines(each.path, each.line_start, each.text) for each in snapshot.fragments(keys)]
 
     def telling(self, sentence: str) -> Sequence[QueryWord]:
-        most = max(self._snapshot.lexical.corpus_size * COMMON, MIN_COMMON)
+        max_notes = max(self._snapshot.lexical.corpus_size * COMMON, MIN_COMMON)
         return telling_words(
-            self._asked(sentence), lambda word: self._count(word) > most, (*self._snapshot.languages, "en")
+            self._asked(sentence), lambda word: self._count(word) > max_notes, (*self._snapshot.languages, "en")
         )
 
     def terms(self, text: str) -> frozenset[str]:

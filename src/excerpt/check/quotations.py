@@ -76,37 +76,37 @@ def longest_part(quotation: str) -> str:
 
 def most_like(quotation: str, text: str) -> QuotedSpan | None:
     """Return the range of `text` most similar to `quotation`, ignoring markup and case; None if either is empty."""
-    wanted, _ = _comparable(quotation, frozenset(_LADDER))
-    here, places = _comparable(text, frozenset(_LADDER))
-    if not wanted or not here:
+    needle, _ = _comparable(quotation, frozenset(_LADDER))
+    haystack, offsets = _comparable(text, frozenset(_LADDER))
+    if not needle or not haystack:
         return None
-    if len(wanted) > len(here):
-        return QuotedSpan(places[0], places[-1] + 1, similarity=fuzz.ratio(wanted, here))
-    found = fuzz.partial_ratio_alignment(wanted, here)
+    if len(needle) > len(haystack):
+        return QuotedSpan(offsets[0], offsets[-1] + 1, similarity=fuzz.ratio(needle, haystack))
+    found = fuzz.partial_ratio_alignment(needle, haystack)
     assert found is not None
-    start, end = _whole_words(here, found.dest_start, max(found.dest_end, found.dest_start + 1))
-    return QuotedSpan(places[start], places[end - 1] + 1, similarity=found.score)
+    start, end = _whole_words(haystack, found.dest_start, max(found.dest_end, found.dest_start + 1))
+    return QuotedSpan(offsets[start], offsets[end - 1] + 1, similarity=found.score)
 
 
-def _find_whole(wanted: str, text: str) -> QuotedSpan | None:
+def _find_whole(needle: str, text: str) -> QuotedSpan | None:
     for number in range(len(_LADDER) + 1):
         ignored = _LADDER[:number]
-        if found := _find_ignoring(wanted, text, ignored):
-            needed = [each for each in ignored if not _find_ignoring(wanted, text, [o for o in ignored if o != each])]
+        if found := _find_ignoring(needle, text, ignored):
+            needed = [each for each in ignored if not _find_ignoring(needle, text, [o for o in ignored if o != each])]
             return QuotedSpan(*found, tuple(needed) or ignored[-1:])
     return None
 
 
-def _find_ignoring(wanted: str, text: str, ignored: Sequence[Difference]) -> tuple[int, int] | None:
-    sought, _ = _comparable(wanted, frozenset(ignored))
-    here, places = _comparable(text, frozenset(ignored))
-    at = here.find(sought) if sought.strip() else -1
+def _find_ignoring(needle: str, text: str, ignored: Sequence[Difference]) -> tuple[int, int] | None:
+    sought, _ = _comparable(needle, frozenset(ignored))
+    haystack, offsets = _comparable(text, frozenset(ignored))
+    at = haystack.find(sought) if sought.strip() else -1
     while at >= 0:
         last = at + len(sought)
-        start, end = places[at], places[last - 1] + 1
-        if not (_cuts(here, at) or _cuts(here, last) or _cuts_joined(text, start) or _cuts_joined(text, end)):
+        start, end = offsets[at], offsets[last - 1] + 1
+        if not (_cuts(haystack, at) or _cuts(haystack, last) or _cuts_joined(text, start) or _cuts_joined(text, end)):
             return start, end
-        at = here.find(sought, at + 1)
+        at = haystack.find(sought, at + 1)
     return None
 
 
@@ -144,7 +144,7 @@ def _joined(spans: Sequence[QuotedSpan], text: str) -> QuotedSpan:
         spans[0].start,
         spans[-1].end,
         (*(each for each in Difference if each in differences), Difference.ELLIPSIS),
-        tuple(dict.fromkeys(word for said in left_out for word in _turning(said, languages))),
+        tuple(dict.fromkeys(word for gap in left_out for word in _turning(gap, languages))),
     )
 
 
@@ -206,18 +206,18 @@ _MARKUP = re.compile(
 def _comparable(text: str, ignored: frozenset[Difference]) -> tuple[str, Sequence[int]]:
     """Return `text` without ignored characters, and the original position of each character."""
     characters: list[str] = []
-    places = array("L")  # a list would take seven times the room
-    for character, place in _characters(text, ignored):
+    offsets = array("L")  # a list would take seven times the room
+    for character, offset in _characters(text, ignored):
         if Difference.SPACE in ignored and character.isspace():
             if not characters or characters[-1] == " ":
                 continue
             character = " "  # noqa: PLW2901
         characters.append(character)
-        places.append(place)
+        offsets.append(offset)
     if Difference.SPACE in ignored and characters and characters[-1] == " ":
         characters.pop()
-        places.pop()
-    return "".join(characters), places
+        offsets.pop()
+    return "".join(characters), offsets
 
 
 def _characters(text: str, ignored: frozenset[Difference]) -> Iterator[tuple[str, int]]:
@@ -247,13 +247,13 @@ def _clusters(text: str, ignored: frozenset[Difference]) -> Iterator[tuple[int, 
     With signs ignored a character includes its accents, and with markup ignored Markdown is left out.
     """
     dropped = [m for m in _MARKUP.finditer(text) if m.group()] if Difference.MARKUP in ignored else []
-    joined = Difference.SIGNS in ignored and not unicodedata.is_normalized("NFC", text)
+    is_joining = Difference.SIGNS in ignored and not unicodedata.is_normalized("NFC", text)
     at = 0
     for mark in [*dropped, None]:
         until = mark.start() if mark else len(text)
         while at < until:
             end = at + 1
-            while joined and end < until and unicodedata.combining(text[end]):
+            while is_joining and end < until and unicodedata.combining(text[end]):
                 end += 1
             yield at, end
             at = end

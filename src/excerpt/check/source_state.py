@@ -45,13 +45,15 @@ _MIN_MOVED = 3
 def compare_source(source: PackSource, lookup: Lookup) -> SourceComparison:
     """Return the present state of `source` in the vault. Only indexed notes are read."""
     found = _compare_source(source, lookup)
-    if not found.path or not (place := lookup.place(found.path, found.line_start, found.line_end)):
+    if not found.path or not (location := lookup.place(found.path, found.line_start, found.line_end)):
         return found
     # A page of an attachment is where it was, whatever lines were read from the pages before it.
     same = (
-        found.state is State.MOVED and found.path == lookup.path(source.path) and location_contains(place, source.place)
+        found.state is State.MOVED
+        and found.path == lookup.path(source.path)
+        and location_contains(location, source.place)
     )
-    return replace(found, place=place, state=State.STANDS if same else found.state)
+    return replace(found, place=location, state=State.STANDS if same else found.state)
 
 
 def _compare_source(source: PackSource, lookup: Lookup) -> SourceComparison:

@@ -53,15 +53,15 @@ def is_terminal() -> bool:
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
-def ask_for_vault(said: str, plain: bool = False) -> None:
-    """Open the app without a vault; `said` is the reason to show."""
+def ask_for_vault(message: str, plain: bool = False) -> None:
+    """Open the app without a vault; `message` is the reason to show."""
     where = user_paths()
     settings = load_settings(where.settings_file)
     if plain:
         settings = replace(settings, screen=replace(settings.screen, plain=True))
     from excerpt.tui.app import run_app
 
-    run_app(None, settings, where, said)
+    run_app(None, settings, where, message)
 
 
 def start_app(path: Path, keep_as_last: bool = True, plain: bool = False, accept_all: bool = False) -> None:
@@ -70,7 +70,7 @@ def start_app(path: Path, keep_as_last: bool = True, plain: bool = False, accept
     `plain` overrides the setting screen.plain; `accept_all` also allows a home folder or a whole disk
     (`check_breadth`). Raises VaultError, SettingsError, or ExcerptError if the app cannot be drawn.
     """
-    where, store, said = user_paths(), None, ""
+    where, store, message = user_paths(), None, ""
     if is_address(str(path)):
         store = read_address(str(path))
         vault = store.folder
@@ -79,7 +79,7 @@ def start_app(path: Path, keep_as_last: bool = True, plain: bool = False, accept
         check_not_in_vault(vault, where)
         if not accept_all:
             check_breadth(vault, where)
-        said = " ".join(recognise(where, vault))
+        message = " ".join(recognise(where, vault))
     settings = settings_of(vault, where)
     if plain:
         settings = replace(settings, screen=replace(settings.screen, plain=True))
@@ -87,7 +87,7 @@ def start_app(path: Path, keep_as_last: bool = True, plain: bool = False, accept
         remember_vault(where, path)
     from excerpt.tui.app import run_app
 
-    run_app(vault, settings, where, said, store)
+    run_app(vault, settings, where, message, store)
 
 
 @click.command()

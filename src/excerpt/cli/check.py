@@ -39,9 +39,9 @@ def check_command(
     """
     if str(answer) == str(pack_file) == "-":
         raise click.UsageError("ANSWER and PACK cannot both come from stdin.")
-    said, packed = read_input(answer, "answer", _MAX), read_input(pack_file, "pack", _MAX)
+    answer_text, pack_text = read_input(answer, "answer", _MAX), read_input(pack_file, "pack", _MAX)
     with opened(vault, refresh=not no_refresh) as found:
-        check = found.check(said, packed)
+        check = found.check(answer_text, pack_text)
 
     from excerpt.cli.checked import print_check, summary_of
 

@@ -59,8 +59,8 @@ def config_command(vault: Path | None, path: bool, check: bool, edit: bool, sche
     if check or edit:
         _check_patterns(settings, file)
         _check_keys(settings, file)
-        there = f"{file} is valid." if file.exists() else f"{file} does not exist: {_instead(chosen)}."
-        put(visible_line(there))
+        state = f"{file} is valid." if file.exists() else f"{file} does not exist: {_instead(chosen)}."
+        put(visible_line(state))
         return
     for table, values in msgspec.to_builtins(settings).items():
         put(f"[{table}]")

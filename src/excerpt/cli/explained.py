@@ -24,23 +24,25 @@ _TOGETHER = "\N{NO-BREAK SPACE}"
 # --- a hit ------------------------------------------------------------------------------------------------------------
 
 
-def print_explanation(told: Explanation, indent: str = INDENT) -> None:
+def print_explanation(explanation: Explanation, indent: str = INDENT) -> None:
     """Print the signals of a hit as a sum, and what each query word contributed; nothing if the hit has no signals."""
-    if not told.hit.signals:
+    if not explanation.hit.signals:
         return
     put("")
     put(_faint(f"{indent}{'signal':<{_NAME}}{'value':>7} ×{'weight':>7} ={'part':>7}"))
-    for line in _sum_of(told.hit.signals, _WIDTH - len(indent)):
+    for line in _sum_of(explanation.hit.signals, _WIDTH - len(indent)):
         put(f"{indent}{line}")
-    score = f"{'score':<{_NAME}}{'':>17}{told.hit.score:>8.3f}"
+    score = f"{'score':<{_NAME}}{'':>17}{explanation.hit.score:>8.3f}"
     rest = " · ".join(
-        said for said in (f"{share_of(told.share)} of the first hit's", confidence_label(told.hit)) if said
+        note
+        for note in (f"{share_of(explanation.share)} of the first hit's", confidence_label(explanation.hit))
+        if note
     )
     put(f"{indent}{paint(score, bold=True)}  {rest}")
-    if told.words:
+    if explanation.words:
         put("")
         put(_faint(f"{indent}{'word':<{_WORD}}{'fragments':>9}{'rarity':>8}{'adds':>8}  where"))
-    for word in told.words:
+    for word in explanation.words:
         for line in _word_lines(word, _WIDTH - len(indent)):
             put(f"{indent}{line}")
 
@@ -66,10 +68,10 @@ def _word_lines(word: WordPart, width: int) -> Iterator[str]:
     name += " " * (_WORD - columns_of(name))
     rarity = f"{word.idf * word.telling:.2f}" if word.fragments else "–"
     begin = f"{name}{word.fragments:>9,}{rarity:>8}{word.part:>8.3f}  "
-    places = ", ".join(place.replace(" ", _TOGETHER) for place in word.where)
+    locations = ", ".join(location.replace(" ", _TOGETHER) for location in word.where)
     room = width - columns_of(begin)
-    for number, (start, end) in enumerate(wrapped(places, room)):
-        yield f"{begin if number == 0 else ' ' * columns_of(begin)}{places[start:end].replace(_TOGETHER, ' ')}"
+    for number, (start, end) in enumerate(wrapped(locations, room)):
+        yield f"{begin if number == 0 else ' ' * columns_of(begin)}{locations[start:end].replace(_TOGETHER, ' ')}"
     for remark in word.remarks:
         yield _faint(cut(f"  {visible_line(remark)}", width))
 
@@ -77,71 +79,69 @@ def _word_lines(word: WordPart, width: int) -> Iterator[str]:
 # --- a note -----------------------------------------------------------------------------------------------------------
 
 
-def print_note(told: NoteExplanation, usual_limit: int) -> None:
+def print_note(explanation: NoteExplanation, usual_limit: int) -> None:
     """Print why a note is not ranked higher.
 
     Shows its place, its rank under each strategy, what the hits above it have more of, and its own score as a sum.
     """
-    explained = told.explanation
-    if told.absence is not None:
-        put(visible_line(told.absence.reason))
+    explained = explanation.explanation
+    if explanation.absence is not None:
+        put(visible_line(explanation.absence.reason))
     if explained is not None:
         fragment = explained.hit.fragment
         named = visible_line(title_and_headings(fragment.title, fragment.heading_path))
         put(f"{paint(f'{explained.rank:>3}', fg='cyan')}  {paint(named, bold=True)}")
         lines = location(fragment.path, fragment.line_start, fragment.line_end, fragment.place)
         put(f"{INDENT}{paint(lines, fg='green')}")
-        said = visible_line(told.verdict)
-        for start, end in wrapped(said, _WIDTH - len(INDENT)):
-            put(f"{INDENT}{said[start:end]}")
-    if any(standing.rank is not None for standing in told.ranks):
+        verdict = visible_line(explanation.verdict)
+        for start, end in wrapped(verdict, _WIDTH - len(INDENT)):
+            put(f"{INDENT}{verdict[start:end]}")
+    if any(rank.rank is not None for rank in explanation.ranks):
         put("")
         put(_faint(f"{INDENT}{'strategy':<{_NAME}}{'rank':>7}{'score':>9}{'line':>8}"))
-        for standing in told.ranks:
-            put(f"{INDENT}{_standing(standing)}")
+        for rank in explanation.ranks:
+            put(f"{INDENT}{_standing(rank)}")
     if explained is None:
         return
-    if told.gaps:
+    if explanation.gaps:
         put("")
-        put(f"{INDENT}Why not higher, beside {_above(told.compared)}:")
-        for line in _gaps(told):
+        put(f"{INDENT}Why not higher, beside {_above(explanation.compared)}:")
+        for line in _gaps(explanation):
             put(f"{INDENT}{line}")
-    if sentences := list(_sentences(told, explained, usual_limit)):
+    if sentences := list(_sentences(explanation, explained, usual_limit)):
         put("")
     for sentence in sentences:
         put(f"{INDENT}{sentence}")
     print_explanation(explained)
 
 
-def _standing(standing: StrategyRank) -> str:
-    if standing.rank is None:
-        figures = f"{'–':>7}{'–':>9}{'–':>8}"
-    else:
-        figures = f"{standing.rank:>7,}{standing.score:>9.3f}{standing.line:>8,}"
-    primary = "" if standing.primary == standing.strategy else f"  ▸ {standing.primary}"
-    return f"{standing.strategy:<{_NAME}}{figures}{primary}"
+def _standing(rank: StrategyRank) -> str:
+    empty = f"{'–':>7}{'–':>9}{'–':>8}"
+    figures = empty if rank.rank is None else f"{rank.rank:>7,}{rank.score:>9.3f}{rank.line:>8,}"
+    primary = "" if rank.primary == rank.strategy else f"  ▸ {rank.primary}"
+    return f"{rank.strategy:<{_NAME}}{figures}{primary}"
 
 
 def _above(compared: int) -> str:
     return "the hit above it" if compared == 1 else f"the mean of the {compared} best above it"
 
 
-def _gaps(told: NoteExplanation) -> Iterator[str]:
+def _gaps(explanation: NoteExplanation) -> Iterator[str]:
     yield _faint(f"{'signal':<{_NAME}}{'here':>7}{'above':>9}{'costs':>8}")
-    highest = max(abs(gap.cost) for gap in told.gaps)
-    for gap in told.gaps:
+    highest = max(abs(gap.cost) for gap in explanation.gaps)
+    for gap in explanation.gaps:
         if round(gap.cost, 3):
             figures = f"{gap.value:>7.3f}{gap.above:>9.3f}{gap.cost:>8.3f}"
             yield f"{gap.signal:<{_NAME}}{figures}  {_drawn(-gap.cost, highest)}".rstrip()
-    yield f"{'in all':<{_NAME}}{'':>16}{sum(gap.cost for gap in told.gaps):>8.3f}"
+    yield f"{'in all':<{_NAME}}{'':>16}{sum(gap.cost for gap in explanation.gaps):>8.3f}"
 
 
-def _sentences(told: NoteExplanation, explained: Explanation, usual_limit: int) -> Iterator[str]:
+def _sentences(note_explanation: NoteExplanation, explained: Explanation, usual_limit: int) -> Iterator[str]:
     missing = [visible_line(word.word) for word in explained.missing_words]
     if missing:
         yield f"It lacks {', '.join(missing)}."
-    if told.from_limit is not None and told.from_limit > usual_limit:
-        yield f"A search lists it with --limit {told.from_limit} or more."
+    if note_explanation.from_limit is not None and note_explanation.from_limit > usual_limit:
+        yield f"A search lists it with --limit {note_explanation.from_limit} or more."
 
 
 def _faint(text: str) -> str:

@@ -43,10 +43,10 @@ def print_hits(hits: Sequence[Hit], explain: Callable[[int], None] | None = None
         if rank > 1:
             put("")
         named = title_and_headings(fragment.title, fragment.heading_path)
-        place = f"{vaults[rank - 1]}: {named}" if vaults else named
-        put(f"{paint(f'{rank:>3}', fg='cyan')}  {paint(visible_line(place), bold=True)}")
+        name = f"{vaults[rank - 1]}: {named}" if vaults else named
+        put(f"{paint(f'{rank:>3}', fg='cyan')}  {paint(visible_line(name), bold=True)}")
         lines = location(fragment.path, fragment.line_start, fragment.line_end, fragment.place)
-        sure = f" · {said}" if (said := confidence_label(hit)) else ""
+        sure = f" · {label}" if (label := confidence_label(hit)) else ""
         kind = f" · {format_kind(fragment.kind, fragment.place)}" if fragment.kind else ""
         size = counted(fragment.tokens, "token")
         put(f"{INDENT}{paint(lines, fg='green')}{kind} · {size} · score {hit.score:.3f}{sure}")

@@ -105,13 +105,13 @@ def _print_report(report: BuildReport) -> None:
         f"{report.changed:,} changed, "
         f"{report.removed:,} removed · {report.seconds:.1f} s"
     )
-    for said, found in (("skipped", report.skipped), ("indexed with a warning", report.warnings)):
-        if found:
-            put(f"{len(found):,} {said}:")
-        for one in found[:_NAMED]:
-            put(visible_line(f"  {one.path}: {one.reason}"))  # one line each, through a pager too
-        if len(found) > _NAMED:
-            put(f"  and {len(found) - _NAMED:,} more; `excerpt status` lists them all")
+    for title, entries in (("skipped", report.skipped), ("indexed with a warning", report.warnings)):
+        if entries:
+            put(f"{len(entries):,} {title}:")
+        for entry in entries[:_NAMED]:
+            put(visible_line(f"  {entry.path}: {entry.reason}"))  # one line each, through a pager too
+        if len(entries) > _NAMED:
+            put(f"  and {len(entries) - _NAMED:,} more; `excerpt status` lists them all")
 
 
 @click.command()
@@ -164,10 +164,10 @@ def _savings_line(savings: Savings | None) -> str:
     return f"{percent(savings.saved, '')} · {packs} of {of}, since {savings.since}"
 
 
-def _print_status(status: Status, place: str, watched: bool, savings: Savings | None) -> None:
+def _print_status(status: Status, index_location: str, watched: bool, savings: Savings | None) -> None:
     rows = (
         ("vault", status.vault),
-        ("index", f"{place} (generation {status.generation}, updated {status.updated})"),
+        ("index", f"{index_location} (generation {status.generation}, updated {status.updated})"),
         (
             "watched",
             "yes: changes are indexed at once" if watched else "no: the next command looks for changes",
@@ -181,10 +181,10 @@ def _print_status(status: Status, place: str, watched: bool, savings: Savings | 
     )
     for name, value in rows:
         put(visible_line(f"{name:<10} {value}"))
-    for said, found in (("skipped", status.skipped), ("warnings", status.warnings)):
-        put(f"{said:<10} {len(found):,}")
-        for one in found:
-            put(visible_line(f"  {one.path}: {one.reason}"))  # one line each, through a pager too
+    for title, entries in (("skipped", status.skipped), ("warnings", status.warnings)):
+        put(f"{title:<10} {len(entries):,}")
+        for entry in entries:
+            put(visible_line(f"  {entry.path}: {entry.reason}"))  # one line each, through a pager too
     for unread in status.unread:
         put(visible_line(f"{'not read':<10} {counted(unread.files, 'file')}, {unread.what} (`{unread.action}`)"))
 

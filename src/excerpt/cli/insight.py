@@ -102,8 +102,8 @@ def _print(found: Related) -> None:
         missing = paint(" · no link yet", fg="yellow") if note.missing_link else ""
         put(f"{paint(f'{rank:>3}', fg='cyan')}  {paint(visible_line(note.title), bold=True)}{missing}")
         put(f"{INDENT}{paint(visible_line(f'{note.path}:{note.line}'), fg='green')} · {_sum(note)}")
-        for name, said in _reasons(note):
-            put(f"{INDENT}{name:<6} {cut(visible_line(said), width - len(INDENT) - 7)}")
+        for name, value in _reasons(note):
+            put(f"{INDENT}{name:<6} {cut(visible_line(value), width - len(INDENT) - 7)}")
         for match in note.matches:
             for name, passage in (("here", match.here), ("there", match.there)):
                 put(f"{INDENT}{name:<6} {_passage(passage, width - len(INDENT) - 7)}")
@@ -178,7 +178,7 @@ def map_command(*, query: str | None, vault: Path | None, depth: int, top: int, 
     these. Without a QUERY, counts everything.
     """
     with opened(vault, refresh=not no_refresh) as notes:
-        found = notes.map(query or "", most=None if as_json else max(_VALUES, top))
+        found = notes.map(query or "", limit=None if as_json else max(_VALUES, top))
     if as_json:
         print_json(found.to_dict())
     elif found.fragments:
@@ -206,8 +206,10 @@ def map_lines(found: VaultMap, depth: int, top: int) -> Iterator[str]:
         is_first = False
         yield paint(f"{kind:<{label}} {'fragments':>9} {'notes':>6}", bold=True)
         is_dated = kind in ("modified", "created")
-        most = max(branch.fragments for branch in branches)
-        shown = _ShownTree(most, depth, len(branches) if is_dated else top, width, label, bars, kind == "properties")
+        max_fragments = max(branch.fragments for branch in branches)
+        shown = _ShownTree(
+            max_fragments, depth, len(branches) if is_dated else top, width, label, bars, kind == "properties"
+        )
         yield from shown.lines(branches)
 
 
@@ -243,11 +245,11 @@ class _ShownTree:
         label = cut(visible_line(branch.label), room)
         drawn = paint(f"{bar(branch.fragments, self.most, self.bars):<{self.bars}}", fg="cyan")
         start = f"{indent}{label}{' ' * (room - columns_of(label))} {branch.fragments:>9,} {branch.notes:>6,}  {drawn}"
-        asked = visible_line(branch.filter)
+        filter_text = visible_line(branch.filter)
         if self.width is not None:
             left = self.width - self.label - self.bars - 22
-            asked = cut(asked, left) if left >= _MIN else ""
-        return f"{start}  {paint(asked, dim=True)}".rstrip()
+            filter_text = cut(filter_text, left) if left >= _MIN else ""
+        return f"{start}  {paint(filter_text, dim=True)}".rstrip()
 
 
 def _tells_nothing(branch: Branch) -> bool:

@@ -205,19 +205,19 @@ def _is_short_of_memory(error: BaseException | None) -> bool:
 
 def _shown(error: click.ClickException, argv: list[str]) -> str:
     """Return click's message about a wrong command line, with a hint about `--` where that helps."""
-    said = io.StringIO()
-    error.show(said)
+    buffer = io.StringIO()
+    error.show(buffer)
     hint = ""
     if isinstance(error, click.NoSuchOption) and not error.possibilities and error.ctx is not None:
         hint = _hint_at_dashes(error.option_name, error.ctx, argv)
-    return f"{said.getvalue().rstrip()}{hint}\n"
+    return f"{buffer.getvalue().rstrip()}{hint}\n"
 
 
 def _hint_at_dashes(option: str, ctx: click.Context, argv: list[str]) -> str:
     """Return a hint how to pass a word that begins with "-" as an argument; "" if the command takes none."""
-    taken = [parameter for parameter in ctx.command.params if isinstance(parameter, click.Argument)]
+    arguments = [parameter for parameter in ctx.command.params if isinstance(parameter, click.Argument)]
     typed = next((word for word in argv if word.startswith(option)), None)
-    if not (taken and ctx.info_name) or typed is None:  # without a name it is the command that opens a vault
+    if not (arguments and ctx.info_name) or typed is None:  # without a name it is the command that opens a vault
         return ""
     return f" Put text that begins with '-' after '--': excerpt {ctx.info_name} -- {shlex.quote(typed)}"
 

@@ -109,11 +109,11 @@ def remember_command(
         raise click.UsageError("Give either --fragment or --source.")
     if text is None and fragment is None and source is None:
         raise click.UsageError("Give a TEXT, or its source: --fragment or --source.")
-    said = read_input("-", "text") if text == "-" else text
+    content = read_input("-", "text") if text == "-" else text
     with opened(vault, refresh=not no_refresh) as found:
         _show_unreadable_files(found)
-        kept = found.memories.remember(
-            said,
+        remembered = found.memories.remember(
+            content,
             tags=tags,
             why=why,
             fragment=fragment,
@@ -122,9 +122,9 @@ def remember_command(
             into=into,
         )
     if as_json:
-        print_json(kept.to_dict())
+        print_json(remembered.to_dict())
         return
-    memory, similar = kept.memory, kept.similar
+    memory, similar = remembered.memory, remembered.similar
     put(visible_line(f"Remembered as {memory.id}."))
     for offer in similar:
         reason = "is about the same lines" if offer.is_same_source else "has similar text"
@@ -202,17 +202,17 @@ def recall_command(
             narrate(NO_ANSWER)
         put("\n\n".join(shown(each.memory, each.source_check) for each in found))
     else:
-        narrate(_nothing(asked=bool(words or tags or source or since), stale=stale))
+        narrate(_nothing(has_query=bool(words or tags or source or since), stale=stale))
     return 0 if found else 1
 
 
 NO_ANSWER = "no memory answers this; these share a word with it."
 
 
-def _nothing(*, asked: bool, stale: bool) -> str:
+def _nothing(*, has_query: bool, stale: bool) -> str:
     if stale:
         return "no source of a memory has changed or is gone."
-    return "no memory matches." if asked else "nothing has been remembered in this vault yet."
+    return "no memory matches." if has_query else "nothing has been remembered in this vault yet."
 
 
 @click.command()
@@ -230,11 +230,11 @@ def forget_command(*, memory_id: str, vault: Path | None, undo: bool, as_json: b
         copies = {copied.id for copied in memories.all().copies if copied.of == memory_id}
         memory = memories.restore(memory_id) if undo else memories.forget(memory_id)
         others = () if undo else memories.all().memories
-        told = f"Restored {memory.id}." if undo else f"Forgot {memory.id}; its file is in {memories.trash}."
+        message = f"Restored {memory.id}." if undo else f"Forgot {memory.id}; its file is in {memories.trash}."
     if as_json:
         print_json(memory.to_dict())
     else:
-        put(visible_line(told))
+        put(visible_line(message))
     for other in others:
         if other.id in copies or other.text == memory.text:
             narrate(f"{other.id}, {'a copy of it' if other.id in copies else 'of the same text'}, is kept.")

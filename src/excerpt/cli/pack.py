@@ -103,10 +103,10 @@ def _format_meant(form: str | None, *, as_json: bool, with_template: bool) -> st
     """Return the requested format. Raises a usage error if options ask for different ones."""
     named = {"--json": Format.JSON if as_json else None, "--template": Format.TEMPLATE if with_template else None}
     forms = {f"--format {form}": form, **named} if form else named
-    meant = {wish: name for name, wish in forms.items() if wish is not None}
-    if len(meant) > 1:
-        raise click.UsageError(f"{' and '.join(meant.values())} are different formats: give one of them.")
-    return next(iter(meant), None)
+    chosen = {wish: name for name, wish in forms.items() if wish is not None}
+    if len(chosen) > 1:
+        raise click.UsageError(f"{' and '.join(chosen.values())} are different formats: give one of them.")
+    return next(iter(chosen), None)
 
 
 def _unknown(ids: Sequence[str], packed: PackResult) -> list[str]:

@@ -114,16 +114,16 @@ class ProgressLine:
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
-def read_input(file: str | Path, what: str, most: int = 64 << 20) -> str:
+def read_input(file: str | Path, what: str, max_bytes: int = 64 << 20) -> str:
     """Return the text of `file`, or of stdin if it is "-", with line feeds as line ends; `what` names it in errors.
 
     It may be UTF-8, or UTF-16 with a byte order mark, as PowerShell writes it; the mark is removed. Raises a usage
-    error for undecodable text, an unreadable file, or more than `most` bytes; StreamError if stdin cannot be read.
+    error for undecodable text, an unreadable file, or more than `max_bytes` bytes; StreamError if stdin cannot be read.
     """
     name = f"The {what} {'on stdin' if str(file) == '-' else file}"
-    content = _bytes_of_stdin(most + 1, name) if str(file) == "-" else _bytes_of(Path(file), most + 1, name)
-    if len(content) > most:
-        raise click.UsageError(f"{name} is larger than {most >> 20} MB.")
+    content = _bytes_of_stdin(max_bytes + 1, name) if str(file) == "-" else _bytes_of(Path(file), max_bytes + 1, name)
+    if len(content) > max_bytes:
+        raise click.UsageError(f"{name} is larger than {max_bytes >> 20} MB.")
     try:
         text = content.decode("utf-16" if content.startswith(_UTF16) else "utf-8-sig")
     except UnicodeDecodeError as error:

@@ -50,8 +50,8 @@ class Pushing:
     used, or the rules refuse a push, one `error` event is sent and the push is retried every few seconds.
     """
 
-    def __init__(self, vault: Path, address: Address, tell: Report, crash: Crash, rules: PushRules) -> None:
-        self._vault, self._address, self._report, self._crash, self._rules = vault, address, tell, crash, rules
+    def __init__(self, vault: Path, address: Address, report: Report, crash: Crash, rules: PushRules) -> None:
+        self._vault, self._address, self._report, self._crash, self._rules = vault, address, report, crash, rules
         self._changed = threading.Event()
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="push", daemon=True)
@@ -73,7 +73,7 @@ class Pushing:
         from excerpt.store.compare import PushRefusedError
         from excerpt.store.push import Pusher
 
-        where, told = user_paths(), ""
+        where, last_error = user_paths(), ""
         seconds: float | None = None
         settings = settings_of(self._vault, where)
         pusher: Pusher | None = None
@@ -91,10 +91,10 @@ class Pushing:
                     before.close()
                 pusher = pusher or Pusher(self._address, where.push_folder(self._vault))
                 self._report("pushed", as_data(pusher.push(snapshot, rules=self._rules)))
-                told = ""
+                last_error = ""
             except ExcerptError as error:
-                if error.message != told:
-                    told = error.message
+                if error.message != last_error:
+                    last_error = error.message
                     self._report("error", {"title": error.title, "message": error.message, "hint": error.hint})
                 if isinstance(error, PushRefusedError):
                     seconds = _REFUSED_SECONDS
@@ -105,12 +105,12 @@ class Pushing:
                 self._changed.set()
                 self._ended.wait(_AGAIN)
             except Exception as error:  # a bug in excerpt: nothing else catches it in a thread
-                said = {"title": "The push has stopped", "message": self._crash(error), "hint": "Start it again."}
-                self._report("error", said)
+                failure = {"title": "The push has stopped", "message": self._crash(error), "hint": "Start it again."}
+                self._report("error", failure)
                 break
-        for one in (pusher, snapshot):
-            if one is not None:
-                one.close()
+        for resource in (pusher, snapshot):
+            if resource is not None:
+                resource.close()
 
 
 @click.command()
@@ -173,14 +173,14 @@ def push_command(
     settings = settings_of(chosen, where)
     build_index(chosen, settings, where)
     snapshot = Snapshot.open(where.index_folder(chosen), settings)
-    line, begun = ProgressLine(sys.stderr), time.monotonic()
+    line, started = ProgressLine(sys.stderr), time.monotonic()
     try:
         report = push(
             snapshot,
             to,
             where.push_folder(chosen),
             lambda written, of: line(
-                Progress("pushing", written, of, 0, 0, "", snapshot.generation, 0, time.monotonic() - begun)
+                Progress("pushing", written, of, 0, 0, "", snapshot.generation, 0, time.monotonic() - started)
             ),
             roles=roles,
             rights=Changes(allowed, forbidden) if allowed or forbidden else None,
@@ -192,10 +192,10 @@ def push_command(
         print_json(report)
     else:
         notes = report.added + report.changed + report.unchanged + report.kept
-        kept = f", {report.kept:,} changed by others and kept" if report.kept else ""
+        kept_note = f", {report.kept:,} changed by others and kept" if report.kept else ""
         put(
             f"{counted(notes, 'note')}, {counted(report.fragments, 'fragment')} in {to.shown}: {report.added:,} added,"
-            f" {report.changed:,} changed, {report.removed:,} removed{kept} in {report.seconds:.1f} s"
+            f" {report.changed:,} changed, {report.removed:,} removed{kept_note} in {report.seconds:.1f} s"
         )
         if allowed or forbidden:
             for right in report.rights:

@@ -85,17 +85,17 @@ def search_command(
         if batch is not None or explain or note is not None:
             raise click.UsageError("Use --batch, --explain and --why with one vault.")
         return _search_several(str(query), vaults, strategy, limit, as_json=as_json, refresh=not no_refresh)
-    asked = None if batch is None else read_batch(batch)
+    batch_queries = None if batch is None else read_batch(batch)
     with opened(vaults[0] if vaults else None, refresh=not no_refresh) as found:
         chosen = Strategy(strategy) if strategy else found.settings.search.strategy
-        most = limit or (found.settings.search.limit if as_json else _SHOWN_TO_READERS)
+        hit_limit = limit or (found.settings.search.limit if as_json else _SHOWN_TO_READERS)
         found.warm()  # so that elapsed_ms is the search alone here too
-        if asked is not None:
-            return _answer_batch(found, asked, chosen, most)
+        if batch_queries is not None:
+            return _answer_batch(found, batch_queries, chosen, hit_limit)
         assert query is not None
         if note is not None:
             return _answer_why(found, query, note, chosen, as_json=as_json)
-        result = found.search(query, strategy=chosen, limit=most, spans=not as_json)
+        result = found.search(query, strategy=chosen, limit=hit_limit, spans=not as_json)
         explanations = found.explain(result) if explain else ()
     for hint in result.hints:
         narrate(hint.said)
@@ -115,19 +115,21 @@ def _search_several(
     with ExitStack() as stack:
         vaults = [stack.enter_context(opened(folder, refresh=refresh)) for folder in folders]
         names = names_apart(vault.folder for vault in vaults)
-        most = limit or (max(vault.settings.search.limit for vault in vaults) if as_json else _SHOWN_TO_READERS)
+        hit_limit = limit or (max(vault.settings.search.limit for vault in vaults) if as_json else _SHOWN_TO_READERS)
         found: dict[str, Result] = {}
         for vault in vaults:
             vault.warm()
-            found[names[vault.folder]] = vault.search(query, strategy=strategy, limit=most, spans=not as_json)
-    hits = fused(found, most)
+            found[names[vault.folder]] = vault.search(query, strategy=strategy, limit=hit_limit, spans=not as_json)
+    hits = fused(found, hit_limit)
     for hint in dict.fromkeys(hint.said for result in found.values() for hint in result.hints):
         narrate(hint)
     if as_json:
-        told = {name: {"matched": result.matched, "generation": result.generation} for name, result in found.items()}
+        by_vault = {
+            name: {"matched": result.matched, "generation": result.generation} for name, result in found.items()
+        }
         elapsed = sum(result.elapsed_ms for result in found.values())
         found_hits = [hit.to_dict() for hit in hits]
-        print_json({"query": query, "elapsed_ms": round(elapsed, 3), "vaults": told, "hits": found_hits})
+        print_json({"query": query, "elapsed_ms": round(elapsed, 3), "vaults": by_vault, "hits": found_hits})
         return 0 if hits else 1
     sure = [result.confidence for result in found.values()]
     if hits and all(each is Confidence.NOTHING for each in sure):
@@ -145,12 +147,12 @@ def _search_several(
 def _answer_why(vault: Vault, query: str, note: str, strategy: Strategy, *, as_json: bool) -> int:
     from excerpt.cli.explained import print_note
 
-    told = vault.why_not(query, note, strategy=strategy)
+    explanation = vault.why_not(query, note, strategy=strategy)
     if as_json:
-        print_json(told.to_dict())
+        print_json(explanation.to_dict())
     else:
-        print_note(told, _SHOWN_TO_READERS)
-    return 0 if told.explanation is not None else 1
+        print_note(explanation, _SHOWN_TO_READERS)
+    return 0 if explanation.explanation is not None else 1
 
 
 def _print(result: Result, explanations: Sequence[Explanation], *, in_store: bool) -> None:
@@ -169,24 +171,24 @@ def _print(result: Result, explanations: Sequence[Explanation], *, in_store: boo
 
 def read_batch(file: Path) -> list[tuple[str, str]]:
     """Return the ids and queries of a batch file. Raises a usage error that names the first invalid line."""
-    asked = []
+    queries = []
     for number, line in enumerate(read_input(file, "batch").split("\n"), 1):
         if not line.strip():
             continue
         try:
-            one = json.loads(line)
-            name, query = one.get("id", one.get("_id")), one.get("query", one.get("text"))
+            row = json.loads(line)
+            name, query = row.get("id", row.get("_id")), row.get("query", row.get("text"))
         except (ValueError, RecursionError, AttributeError):  # number too long, nesting too deep, or not an object
             name = query = None
         if not isinstance(name, str | int) or not isinstance(query, str):
             raise click.UsageError(f'{file}, line {number}: not a JSON object with "id" and "query".')
-        asked.append((str(name), query))
-    return asked
+        queries.append((str(name), query))
+    return queries
 
 
-def _answer_batch(vault: Vault, asked: list[tuple[str, str]], strategy: Strategy, limit: int) -> int:
+def _answer_batch(vault: Vault, queries: list[tuple[str, str]], strategy: Strategy, limit: int) -> int:
     found = False
-    for name, query in asked:
+    for name, query in queries:
         result = vault.search(query, strategy=strategy, limit=limit, spans=False)
         found = found or bool(result.hits)
         answer = result.to_dict()
@@ -198,8 +200,8 @@ def _answer_batch(vault: Vault, asked: list[tuple[str, str]], strategy: Strategy
 def result_as_json(result: Result, explanations: Sequence[Explanation] = ()) -> dict[str, Any]:
     """Return a result as JSON data, each hit with its explanation if there is one."""
     answer = result.to_dict()
-    for hit, told in zip(answer["hits"], explanations, strict=False):
-        hit["explanation"] = told.to_dict()
+    for hit, explanation in zip(answer["hits"], explanations, strict=False):
+        hit["explanation"] = explanation.to_dict()
     return answer
 
 
@@ -213,5 +215,5 @@ def _summary(result: Result, *, in_store: bool) -> str:
     if result.confidence is None:  # the query has only filters
         return f"{shown} · newest first · {result.elapsed_ms:.1f} ms"
     took_over = result.asked not in (Strategy.AUTO, result.strategy)
-    led = f"strategy: {result.strategy.value}" + (f", as {result.asked.value} found nothing" if took_over else "")
-    return f"{shown} · {led} · confidence: {result.confidence.value} · {result.elapsed_ms:.1f} ms"
+    label = f"strategy: {result.strategy.value}" + (f", as {result.asked.value} found nothing" if took_over else "")
+    return f"{shown} · {label} · confidence: {result.confidence.value} · {result.elapsed_ms:.1f} ms"

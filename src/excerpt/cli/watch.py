@@ -48,16 +48,16 @@ def watch_command(vault: Path | None, poll: bool, progress: bool, address: str |
     if not progress:
         chosen = chosen_vault(vault)
         check_breadth(chosen, user_paths())
-        with _pushing(chosen, to, _Lines(chosen)) as tell, marked_as_watched(user_paths().watch_folder(chosen)):
-            _watching(chosen, tell).run(poll=poll)
+        with _pushing(chosen, to, _Lines(chosen)) as report, marked_as_watched(user_paths().watch_folder(chosen)):
+            _watching(chosen, report).run(poll=poll)
         return 0
     out = _EventLines()
     # Unbuffered: a thread blocked in a buffered stream holds a lock that Python needs at exit.
     commands = open(sys.stdin.fileno(), "rb", buffering=0, closefd=False)  # noqa: SIM115
     try:
         chosen = chosen_vault(vault)
-        with _pushing(chosen, to, out) as tell, marked_as_watched(user_paths().watch_folder(chosen)):
-            watching = _watching(chosen, tell)
+        with _pushing(chosen, to, out) as report, marked_as_watched(user_paths().watch_folder(chosen)):
+            watching = _watching(chosen, report)
             out.gone = watching.end
             threading.Thread(target=_obey, args=(commands, watching, out), daemon=True).start()
             watching.run(poll=poll)
@@ -70,13 +70,13 @@ def watch_command(vault: Path | None, poll: bool, progress: bool, address: str |
 
 
 @contextlib.contextmanager
-def _pushing(vault: Path, to: tuple[Address, PushRules] | None, tell: Report) -> Iterator[Report]:
-    """Yield the event handler: one that also pushes changes to the store `to`, or `tell` itself without a store."""
+def _pushing(vault: Path, to: tuple[Address, PushRules] | None, report: Report) -> Iterator[Report]:
+    """Yield the event handler: one that also pushes changes to the store `to`, or `report` itself without a store."""
     if to is None:
-        yield tell
+        yield report
         return
     address, rules = to
-    pushing = Pushing(vault, address, tell, _crash, rules)
+    pushing = Pushing(vault, address, report, _crash, rules)
     try:
         yield pushing
     finally:
@@ -87,7 +87,7 @@ def _crash(error: Exception) -> str:
     return crash_report(error, sys.argv[1:])
 
 
-def _watching(vault: Path, tell: Report) -> Watching:
+def _watching(vault: Path, report: Report) -> Watching:
     from excerpt.cli.watching import Watching
 
     where = user_paths()
@@ -95,7 +95,7 @@ def _watching(vault: Path, tell: Report) -> Watching:
         vault,
         where.index_folder(vault),
         settings_of(vault, where),
-        tell,
+        report,
         _crash,
     )
     signal.signal(signal.SIGTERM, lambda *_: watching.end())
@@ -128,7 +128,7 @@ def _nothing() -> None:
     """Do nothing; the default of `_EventLines.gone`."""
 
 
-def _obey(lines: Iterable[bytes], watching: Watching, tell: Report) -> None:
+def _obey(lines: Iterable[bytes], watching: Watching, report: Report) -> None:
     """Run the command in each line; end watching when the lines end or cannot be read."""
     with contextlib.suppress(OSError):
         for line in lines:
@@ -138,7 +138,7 @@ def _obey(lines: Iterable[bytes], watching: Watching, tell: Report) -> None:
             if not (isinstance(command, str) and watching.do(command)):
                 said = line.decode("utf-8", "replace").strip()
                 message = f"The command failed: {said[:200]}"
-                tell("error", {"title": "Unknown command", "message": message, "hint": ""})
+                report("error", {"title": "Unknown command", "message": message, "hint": ""})
     watching.end()
 
 

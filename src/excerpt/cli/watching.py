@@ -56,8 +56,8 @@ class Watching:
     `do` and `end` may be called from any thread, `run` only from the main one.
     """
 
-    def __init__(self, vault: Path, folder: Path, settings: Settings, tell: Report, crash: Crash) -> None:
-        self._vault, self._folder, self._settings, self._report, self._crash = vault, folder, settings, tell, crash
+    def __init__(self, vault: Path, folder: Path, settings: Settings, report: Report, crash: Crash) -> None:
+        self._vault, self._folder, self._settings, self._report, self._crash = vault, folder, settings, report, crash
         self._control = Control()
         self._updater = Updater(vault, folder, settings, self._report_progress, self._control)
         self._changed = threading.Condition()
@@ -76,12 +76,12 @@ class Watching:
         watch = VaultWatch(self._vault, self._settings.vault, self._stop, poll=poll)
         watcher = threading.Thread(target=self._watch, args=(watch,), daemon=True)
         watcher.start()
-        begun = False
+        has_started = False
         try:
             while (work := self._next()) is not None:
                 done = self._build(work)
-                if done and not begun and not self._stop.is_set():
-                    begun = True
+                if done and not has_started and not self._stop.is_set():
+                    has_started = True
                     self._report("watching", {"polling": watch.polling})
                     self._warm()
         finally:

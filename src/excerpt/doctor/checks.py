@@ -76,10 +76,10 @@ def problem(what: str, todo: str = "") -> Finding:
     return Finding(Level.PROBLEM, what, todo)
 
 
-def named(names: Sequence[str], most: int = 3) -> str:
+def named(names: Sequence[str], limit: int = 3) -> str:
     """Return the first names, and how many more there are."""
-    more = len(names) - most
-    return ", ".join(names[:most]) + (f" and {more:,} more" if more > 0 else "")
+    more = len(names) - limit
+    return ", ".join(names[:limit]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def megabytes(size: int) -> str:
@@ -117,17 +117,17 @@ def libraries(required: Iterable[str]) -> Iterator[Finding]:
         found = _REQUIREMENT.fullmatch(line.strip())
         if found is None or found["marker"]:
             continue
-        name, wanted = found["name"], found["range"].strip()
+        name, required_range = found["name"], found["range"].strip()
         try:
             version = metadata.version(name)
         except metadata.PackageNotFoundError:
             yield problem(f"The library {name} is not installed.", _AGAIN)
             continue
-        if wanted.startswith("==") and version != wanted[2:].strip():
-            yield problem(f"The library {name} is {version}; excerpt needs {wanted[2:].strip()}.", _AGAIN)
+        if required_range.startswith("==") and version != required_range[2:].strip():
+            yield problem(f"The library {name} is {version}; excerpt needs {required_range[2:].strip()}.", _AGAIN)
             continue
         fine += 1
-        pinned += [f"{name} {version}"] if wanted.startswith("==") else []
+        pinned += [f"{name} {version}"] if required_range.startswith("==") else []
     if fine:
         yield ok(f"{counted(fine, 'library', 'libraries')} installed; pinned ones: {', '.join(pinned) or 'none'}")
 
@@ -150,8 +150,8 @@ def read_settings(where: Paths, vault: Path | None) -> tuple[Settings, tuple[Fin
             findings.append(problem(error.message, error.hint or "Correct it: `excerpt config --edit`."))
         else:
             good.append(file)
-            there = "is valid" if file.exists() else "does not exist: every setting has its default"
-            findings.append(ok(f"The settings file {whose} {there}: {file}"))
+            state = "is valid" if file.exists() else "does not exist: every setting has its default"
+            findings.append(ok(f"The settings file {whose} {state}: {file}"))
     return load_settings(*good), tuple(findings)
 
 
@@ -187,13 +187,13 @@ def model(name: str, of_index: str) -> Iterator[Finding]:
     from excerpt.index.embed import open_embedder
     from excerpt.index.postings import EMBEDDED_TEXT_VERSION
 
-    said = name or "the one that ships with excerpt"
+    label = name or "the one that ships with excerpt"
     try:
         embedder = open_embedder(name)
     except ModelError as error:
         yield problem(error.message, error.hint)
         return
-    yield ok(f"The embedding model is {said}: {embedder.dimensions} dimensions, id {embedder.id}")
+    yield ok(f"The embedding model is {label}: {embedder.dimensions} dimensions, id {embedder.id}")
     if of_index and of_index != f"{embedder.id}/{EMBEDDED_TEXT_VERSION}":
         yield warning(
             "The index has the vectors of another model.", "The next `excerpt index` rebuilds them from the catalog."
@@ -229,17 +229,17 @@ def folders(where: Paths, index: Path | None, index_size: int) -> Iterator[Findi
 
 def _writable(name: str, folder: Path) -> Finding:
     if not folder.is_absolute():
-        said = f"{name}: {folder} is relative to the current folder, as no home folder is known."
-        return warning(said, "Set HOME, or set EXCERPT_HOME to an absolute path.")
-    there = _nearest(folder)
+        relative_hint = f"{name}: {folder} is relative to the current folder, as no home folder is known."
+        return warning(relative_hint, "Set HOME, or set EXCERPT_HOME to an absolute path.")
+    existing = _nearest(folder)
     try:
-        if not stat.S_ISDIR(there.stat().st_mode):
-            return problem(f"{name}: {there} is a file, not a folder.", _ELSEWHERE)
-        with tempfile.TemporaryFile(dir=there):
+        if not stat.S_ISDIR(existing.stat().st_mode):
+            return problem(f"{name}: {existing} is a file, not a folder.", _ELSEWHERE)
+        with tempfile.TemporaryFile(dir=existing):
             pass
     except OSError as error:
-        return problem(f"{name}: {there} cannot be written: {error.strerror or error}.", _ELSEWHERE)
-    return ok(f"{name}: {folder}" + ("" if there == folder else " (does not exist yet; excerpt can create it)"))
+        return problem(f"{name}: {existing} cannot be written: {error.strerror or error}.", _ELSEWHERE)
+    return ok(f"{name}: {folder}" + ("" if existing == folder else " (does not exist yet; excerpt can create it)"))
 
 
 def _private(where: Paths) -> Iterator[Finding]:
@@ -262,14 +262,14 @@ def _free(cache: Path, index_size: int) -> Iterator[Finding]:
         free = shutil.disk_usage(_nearest(cache)).free
     except OSError:
         return
-    said = f"{megabytes(free)} are free for the index, which takes {megabytes(index_size)}"
+    message = f"{megabytes(free)} are free for the index, which takes {megabytes(index_size)}"
     todo = "Make room on that disk, or set EXCERPT_HOME to a folder of another one."
     if free < _MIN_FREE:
-        yield problem(f"{said}: too little to write anything.", todo)
+        yield problem(f"{message}: too little to write anything.", todo)
     elif free < max(_ENOUGH_FREE, index_size):
-        yield warning(f"{said}: too little to rebuild it beside the old one.", todo)
+        yield warning(f"{message}: too little to rebuild it beside the old one.", todo)
     else:
-        yield ok(said)
+        yield ok(message)
 
 
 def _on_network(folder: Path) -> bool:
@@ -350,20 +350,20 @@ def _notes(vault: Path, found: Scan, settings: Settings) -> Finding:
 
 def _walked(vault: Path, suffixes: tuple[str, ...]) -> Iterator[str]:
     """Yield the names of files with a note's suffix, whatever the ignore rules; stops after about `_MOST_WALKED`."""
-    seen = 0
+    entry_count = 0
     for _, folders, files in os.walk(vault):
         folders[:] = [name for name in folders if not name.startswith(".")]
-        seen += len(files)
+        entry_count += len(files)
         yield from (name for name in files if name.lower().endswith(suffixes) and not name.startswith("."))
-        if seen > _MAX_WALKED:
+        if entry_count > _MAX_WALKED:
             return
 
 
 def _not_read(found: Scan) -> Iterator[Finding]:
     """Yield findings about skipped files that would otherwise be notes, by reason."""
     by_reason: dict[str, list[str]] = {}
-    for one in found.skipped:
-        by_reason.setdefault(one.reason, []).append(one.path)
+    for skipped in found.skipped:
+        by_reason.setdefault(skipped.reason, []).append(skipped.path)
     for reason, paths in sorted(by_reason.items()):
         what = f"Skipped: {named(paths)}. {reason}"
         if "out of the vault" in reason:
@@ -501,11 +501,11 @@ def _encoding(environment: Mapping[str, str], platform: str, encoding: str) -> F
 def _tmux(ask: Ask) -> Iterator[Finding]:
     clipboard = ask(("tmux", "show-options", "-sv", "set-clipboard")) or ask(("tmux", "show", "-gv", "set-clipboard"))
     through = ask(("tmux", "show-options", "-gv", "allow-passthrough"))
-    said = f"tmux: set-clipboard {clipboard or 'unknown'}, allow-passthrough {through or 'off'}"
+    state = f"tmux: set-clipboard {clipboard or 'unknown'}, allow-passthrough {through or 'off'}"
     if clipboard == "off":
-        yield warning(f"{said}: copies stay in tmux's own buffer.", "Put `set -s set-clipboard on` into ~/.tmux.conf.")
+        yield warning(f"{state}: copies stay in tmux's own buffer.", "Put `set -s set-clipboard on` into ~/.tmux.conf.")
     else:
-        yield ok(f"{said}: tmux passes copies on to the terminal, if it accepts them")
+        yield ok(f"{state}: tmux passes copies on to the terminal, if it accepts them")
 
 
 # --- clipboard, keys, editor ------------------------------------------------------------------------------------------

@@ -44,8 +44,8 @@ _HOW = {
 def findings_of(health: Health, *, quick: bool) -> Iterator[Finding]:
     """Yield the findings about an existing index."""
     if health.generation:
-        held = f"{counted(health.notes, 'note')}, {counted(health.fragments, 'fragment')}"
-        yield ok(f"Generation {health.generation}: {held}, {megabytes(health.size)}")
+        size_text = f"{counted(health.notes, 'note')}, {counted(health.fragments, 'fragment')}"
+        yield ok(f"Generation {health.generation}: {size_text}, {megabytes(health.size)}")
     yield from _stale(health)
     for part in RepairPart:
         yield from _faults([fault for fault in health.faults if fault.part is part])
@@ -62,8 +62,8 @@ def _stale(health: Health) -> Iterator[Finding]:
     for why in Stale:
         paths = [path for path, reason in health.stale if reason is why]
         if paths:
-            said = f"Not indexed yet, {why}: {counted(len(paths), 'note')} ({named(paths)})"
-            yield warning(f"{said}.", "Run `excerpt index`, or the next search does it.")
+            message = f"Not indexed yet, {why}: {counted(len(paths), 'note')} ({named(paths)})"
+            yield warning(f"{message}.", "Run `excerpt index`, or the next search does it.")
 
 
 def _faults(faults: list[Fault]) -> Iterator[Finding]:
@@ -117,10 +117,10 @@ def _holder(file: Path) -> str:
     """Return the process that holds a lock on `file`, from Linux's /proc/locks; "" if unknown."""
     with suppress(OSError, ValueError):
         status = file.stat()
-        wanted = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
+        lock_key = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
         for line in Path("/proc/locks").read_text(encoding="ascii").splitlines():
             fields = line.split()
-            if len(fields) > 5 and fields[5] == wanted and "->" not in fields:
+            if len(fields) > 5 and fields[5] == lock_key and "->" not in fields:
                 command = Path(f"/proc/{int(fields[4])}/cmdline").read_bytes().decode("utf-8", "replace")
                 return f"process {fields[4]} ({' '.join(command.split(chr(0))).strip()})"
     return ""
@@ -159,7 +159,7 @@ def look(given: Path | None, where: Paths, tick: Tick, *, quick: bool) -> Diagno
     `given` is None if no vault was ever opened.
     """
     settings, of_settings = Settings(), FindingGroup("settings", ())
-    seen = checks.VaultCheck(())
+    vault_check = checks.VaultCheck(())
     folder: Path | None = None
     health: Health | None = None
 
@@ -169,27 +169,29 @@ def look(given: Path | None, where: Paths, tick: Tick, *, quick: bool) -> Diagno
         return findings
 
     def look_at_vault() -> Iterable[Finding]:
-        nonlocal seen
+        nonlocal vault_check
         if given is None:
             todo = "Name one: `excerpt doctor --vault ~/notes`."
             return (warning("No vault is named, and none has been opened yet.", todo),)
-        seen = checks.look_at_vault(given, settings, checks.watch_limit())
-        return seen.findings
+        vault_check = checks.look_at_vault(given, settings, checks.watch_limit())
+        return vault_check.findings
 
     def look_at_index() -> Iterable[Finding]:
         nonlocal folder, health
-        resolved = seen.vault or _resolved(given)
+        resolved = vault_check.vault or _resolved(given)
         if resolved is None:
             return ()
         folder = where.index_folder(resolved)
-        health, findings = _index(folder, seen, settings, tick, quick)
+        health, findings = _index(folder, vault_check, settings, tick, quick)
         return findings
 
     of_settings = group("settings", read_settings)
     if given is not None and is_address(str(given)):
         of_vault, of_index = group("store", lambda: look_at_store(str(given), settings)), group("index")
     else:
-        of_vault = group("vault", look_at_vault, lambda: checks.orphaned_vaults(where, seen.vault or _resolved(given)))
+        of_vault = group(
+            "vault", look_at_vault, lambda: checks.orphaned_vaults(where, vault_check.vault or _resolved(given))
+        )
         of_index = group("index", look_at_index)
     size = health.size if health is not None else 0
     of_index_model, of_index_tokenizer = (health.model, health.tokenizer) if health is not None else ("", "")
@@ -210,7 +212,7 @@ def look(given: Path | None, where: Paths, tick: Tick, *, quick: bool) -> Diagno
         groups=tuple(one for one in groups if one.findings),
         settings=settings,
         settings_valid=not of_settings.has_problem,
-        vault=seen.vault,
+        vault=vault_check.vault,
         folder=folder,
         health=health,
     )
@@ -223,8 +225,8 @@ def group(name: str, *parts: Callable[[], Iterable[Finding]]) -> FindingGroup:
         try:
             findings += part()
         except Exception as error:  # a check that fails must not hide the others
-            said = f"This check failed ({type(error).__name__}: {error})."
-            findings.append(problem(said, "If no other line explains it, please report it."))
+            message = f"This check failed ({type(error).__name__}: {error})."
+            findings.append(problem(message, "If no other line explains it, please report it."))
     return FindingGroup(name, tuple(dict.fromkeys(findings)))
 
 
@@ -240,12 +242,12 @@ def _surroundings(settings: Settings, where: Paths) -> Iterator[FindingGroup]:
 
 
 def _index(
-    folder: Path, seen: checks.VaultCheck, settings: Settings, tick: Tick, quick: bool
+    folder: Path, vault_check: checks.VaultCheck, settings: Settings, tick: Tick, quick: bool
 ) -> tuple[Health | None, list[Finding]]:
     from excerpt.index.verify import examine
 
     try:
-        health = examine(folder, seen.vault, seen.scan, settings, tick, quick=quick)
+        health = examine(folder, vault_check.vault, vault_check.scan, settings, tick, quick=quick)
     except FileNotFoundError:
         return None, [warning(f"There is no index yet: {folder}", "`excerpt index` or any search builds it.")]
     return health, [*findings_of(health, quick=quick), lock(folder)]

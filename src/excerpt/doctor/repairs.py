@@ -84,8 +84,8 @@ def _done(found: Diagnosis, report: BuildReport) -> Iterator[str]:
         yield f"Rebuilt: {report.rebuilt.rstrip('.')}."
     changes = {"added": report.added, "read again": report.changed, "removed": report.removed}
     if any(changes.values()):
-        said = ", ".join(f"{number:,} {how}" for how, number in changes.items() if number)
-        yield f"Brought up to date: {said}; {counted(report.added + report.changed + report.unchanged, 'note')} now."
+        summary = ", ".join(f"{number:,} {how}" for how, number in changes.items() if number)
+        yield f"Brought up to date: {summary}; {counted(report.added + report.changed + report.unchanged, 'note')} now."
     left = found.health.left if found.health is not None else []
     gone = sum(not (found.folder / name).exists() for name, _, _ in left) if found.folder is not None else 0
     if gone:

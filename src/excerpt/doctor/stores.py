@@ -25,8 +25,8 @@ def look_at_store(address: str, settings: Settings) -> Iterator[Finding]:
         status, health = store.status(), store.health()
         extensions = ", ".join(f"{name} {version}" for name, version in health.extensions)
         yield ok(f"{'A replica' if health.is_replica else 'A primary'} of PostgreSQL {health.server}, {extensions}")
-        held = f"{counted(status.notes, 'note')}, {counted(status.fragments, 'fragment')}"
-        yield ok(f"The vault {status.vault}, generation {status.generation}: {held}")
+        size_text = f"{counted(status.notes, 'note')}, {counted(status.fragments, 'fragment')}"
+        yield ok(f"The vault {status.vault}, generation {status.generation}: {size_text}")
         for name in health.damaged:
             yield problem(f"The index by {name}: {DAMAGED}")
         if not health.damaged:

@@ -112,24 +112,24 @@ class _Gathered:
         self._pairs[1].append(note)
         return number
 
-    def tree(self, label: Callable[[str], str], asked: Callable[[Sequence[str]], str]) -> Tree:
-        """Return the tree; `asked` makes a filter of the spellings of a branch and its ancestors, the topmost first."""
+    def tree(self, label: Callable[[str], str], filter_of: Callable[[Sequence[str]], str]) -> Tree:
+        """Return the tree; `filter_of` makes a filter of the spellings of a branch and its ancestors, topmost first."""
         numbers, notes = (np.frombuffer(of, np.int32) if of else np.zeros(0, np.int32) for of in self._pairs)
         spellings = self._commonest(np.bincount(numbers, minlength=len(self._above)))
         labels = list(map(label, spellings))
         order, below = self._laid_out(labels)
-        places = np.empty(len(order), np.int64)
-        places[order] = np.arange(len(order))
-        paired = np.unique(places[numbers] << 32 | notes)
+        nodes = np.empty(len(order), np.int64)
+        nodes[order] = np.arange(len(order))
+        paired = np.unique(nodes[numbers] << 32 | notes)
         above = np.array(self._above, np.int64)[order]
-        parents = np.where(above == ROOT, ROOT, places[above]) if len(order) else above
+        parents = np.where(above == ROOT, ROOT, nodes[above]) if len(order) else above
 
-        def ask(place: int) -> str:
+        def ask(node: int) -> str:
             line: list[str] = []
-            while place != ROOT:
-                line.append(spelled[place])
-                place = int(parents[place])
-            return asked(line[::-1])
+            while node != ROOT:
+                line.append(spelled[node])
+                node = int(parents[node])
+            return filter_of(line[::-1])
 
         spelled = [spellings[number] for number in order]
         return Tree(
@@ -156,13 +156,13 @@ class _Gathered:
             children.setdefault(above, []).append(number)
         order: list[int] = []
         below = np.zeros((len(names) + 1, 2), np.int32)
-        place = ROOT
-        while place < len(order):
-            found = children.get(ROOT if place == ROOT else order[place], [])
+        node = ROOT
+        while node < len(order):
+            found = children.get(ROOT if node == ROOT else order[node], [])
             found.sort(key=lambda number: (labels[number], names[number]))
-            below[place] = len(order), len(order) + len(found)
+            below[node] = len(order), len(order) + len(found)
             order += found
-            place += 1
+            node += 1
         return order, below
 
 
@@ -180,8 +180,8 @@ def filter_for(name: str, value: str) -> str:
 
 def folder_filter(folder: str) -> str:
     """Return the filter for the notes in a folder and its subfolders."""
-    place = f"/{folder}/"
-    return filter_for("path", f"={place}" if "*" in fold(place) else place)
+    path_part = f"/{folder}/"
+    return filter_for("path", f"={path_part}" if "*" in fold(path_part) else path_part)
 
 
 def tag_filter(tag: str) -> str:
@@ -193,8 +193,8 @@ def tag_filter(tag: str) -> str:
 
 def value_filter(name: str, value: str) -> str:
     """Return the filter for a property's value; "" for one that no filter can name."""
-    asked = property_filter_name(name)
-    return filter_for(asked, f"={value}") if asked and fold(value).strip() else ""
+    filter_name = property_filter_name(name)
+    return filter_for(filter_name, f"={value}") if filter_name and fold(value).strip() else ""
 
 
 def _quoted(text: str) -> str:
@@ -251,13 +251,13 @@ def _properties(written: Iterable[tuple[str, str, int]]) -> Tree:
         above = gathered.add(ROOT, names[name], name, note)
         gathered.add(above, " ".join(fold(value).split()), " ".join(value.split()), note)
 
-    def asked(spellings: Sequence[str]) -> str:
+    def filter_of(spellings: Sequence[str]) -> str:
         name = property_filter_name(spellings[0])
         if len(spellings) == 1:
             return filter_for(name, "*") if name else ""
         return value_filter(*spellings)
 
-    return gathered.tree(str, asked)
+    return gathered.tree(str, filter_of)
 
 
 def property_filter_name(name: str) -> str:
@@ -290,9 +290,9 @@ def _months_modified(facets: Facets) -> Iterator[tuple[int, date]]:
     first, last = (datetime.fromtimestamp(int(time) // 1_000_000_000).date() for time in (within.min(), within.max()))
     months = range(first.year * 12 + first.month - 1, last.year * 12 + last.month)
     begins = [date(number // 12, number % 12 + 1, 1) for number in months]
-    places = np.searchsorted([midnight(day) for day in begins], times, side="right") - 1
-    for note, place in enumerate(np.maximum(places, 0).tolist()):
-        yield note, begins[place]
+    months_of = np.searchsorted([midnight(day) for day in begins], times, side="right") - 1
+    for note, month in enumerate(np.maximum(months_of, 0).tolist()):
+        yield note, begins[month]
 
 
 def _months_created(facets: Facets) -> Iterator[tuple[int, date]]:
@@ -367,7 +367,7 @@ def matches_map(engine: Engine, query: str, values: int | None = VALUES) -> Vaul
         notes=int(np.count_nonzero(fragments)),
         folders=_CountedTree(branches.folders, fragments).below(),
         tags=_CountedTree(branches.tags, fragments).below(),
-        properties=_CountedTree(branches.properties, fragments, most=values).below(),
+        properties=_CountedTree(branches.properties, fragments, limit=values).below(),
         modified=_CountedTree(branches.modified, fragments, by_count=False).below(),
         created=_CountedTree(branches.created, fragments, by_count=False).below(),
         generation=snapshot.generation,
@@ -377,36 +377,36 @@ def matches_map(engine: Engine, query: str, values: int | None = VALUES) -> Vaul
 class _CountedTree:
     """A tree with its counts. `most` is how many branches are listed below one that is not the top."""
 
-    def __init__(self, tree: Tree, fragments: Counts, *, most: int | None = None, by_count: bool = True) -> None:
+    def __init__(self, tree: Tree, fragments: Counts, *, limit: int | None = None, by_count: bool = True) -> None:
         self._tree = tree
         self._fragments, self._notes = tree.count(fragments)
-        self._most = most
+        self._most = limit
         self._by_count = by_count
 
-    def below(self, place: int = ROOT) -> tuple[Branch, ...]:
-        first, last = self._tree.below[place].tolist()
-        places = first + np.flatnonzero(self._fragments[first:last])
+    def below(self, node: int = ROOT) -> tuple[Branch, ...]:
+        first, last = self._tree.below[node].tolist()
+        children = first + np.flatnonzero(self._fragments[first:last])
         if self._by_count:
-            places = self._best_first(places, None if place == ROOT else self._most)
-        return tuple(map(self._branch, places.tolist()))
+            children = self._best_first(children, None if node == ROOT else self._most)
+        return tuple(map(self._branch, children.tolist()))
 
-    def _branch(self, place: int) -> Branch:
-        below = self.below(place)
-        first, last = self._tree.below[place].tolist()
+    def _branch(self, node: int) -> Branch:
+        below = self.below(node)
+        first, last = self._tree.below[node].tolist()
         return Branch(
-            label=self._tree.labels[place],
-            filter=self._tree.asked(place),
-            fragments=int(self._fragments[place]),
-            notes=int(self._notes[place]),
+            label=self._tree.labels[node],
+            filter=self._tree.asked(node),
+            fragments=int(self._fragments[node]),
+            notes=int(self._notes[node]),
             branches=below,
             unlisted=int(np.count_nonzero(self._fragments[first:last])) - len(below),
         )
 
-    def _best_first(self, places: npt.NDArray[np.intp], most: int | None) -> npt.NDArray[np.intp]:
-        """By fragments, then notes, then as they are; the first `most`."""
-        if most is not None and len(places) > most:
+    def _best_first(self, nodes: npt.NDArray[np.intp], limit: int | None) -> npt.NDArray[np.intp]:
+        """By fragments, then notes, then as they are; the first `limit`."""
+        if limit is not None and len(nodes) > limit:
             # Of thousands of values few are shown: those that cannot be among them need no order.
-            counts = self._fragments[places]
-            least = np.partition(counts, len(counts) - most)[len(counts) - most] if most else np.inf
-            places = places[counts >= least]
-        return places[np.lexsort((-self._notes[places], -self._fragments[places]))][:most]
+            counts = self._fragments[nodes]
+            threshold = np.partition(counts, len(counts) - limit)[len(counts) - limit] if limit else np.inf
+            nodes = nodes[counts >= threshold]
+        return nodes[np.lexsort((-self._notes[nodes], -self._fragments[nodes]))][:limit]

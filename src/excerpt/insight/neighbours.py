@@ -48,12 +48,12 @@ def prefetch_neighbours(engine: Engine, path: str, line: int | None) -> None:
     found = corpus.candidates_by_note(list(_queries(corpus, origin)))
     links = links_of(corpus, origin.note)
     named = NameMentions(corpus).named_by(origin.note, origin.read)
-    joined = links.common + _DIRECT * links.direct
-    joined[[one.of for one in named]] += _DIRECT
+    strengths = links.common + _DIRECT * links.direct
+    strengths[[mention.of for mention in named]] += _DIRECT
     # What is joined by links or names first, then what has most of what was looked for.
-    first = np.argsort(-joined, kind="stable")[:POOL]
-    then = np.lexsort((-joined, -found))
-    order = np.array(list(dict.fromkeys([origin.note, *first[joined[first] > 0], *then[found[then] > 0]])), np.int32)
+    first = np.argsort(-strengths, kind="stable")[:POOL]
+    then = np.lexsort((-strengths, -found))
+    order = np.array(list(dict.fromkeys([origin.note, *first[strengths[first] > 0], *then[found[then] > 0]])), np.int32)
     fitting = order[np.cumsum(corpus.fragment_counts(order)) <= MAX]
     paths = [corpus.table.paths[note] for note in {origin.note, *fitting.tolist()}]
     engine.use_view(corpus.prefetch(lambda base: [fragments_of_notes(base, paths, MAX)]))

@@ -71,7 +71,7 @@ def find_section(snapshot: Corpus, path: str, heading: str) -> Section:
 
     `A#B` is B somewhere under A. Raises NotFoundError.
     """
-    wanted = [_folded(part) for part in heading.split("#") if part.strip()]
+    parts = [_folded(part) for part in heading.split("#") if part.strip()]
     sections = snapshot.sections(path)
     if placed := next(
         (section for section in sections if section.place and location_contains(section.place, heading)), None
@@ -79,7 +79,7 @@ def find_section(snapshot: Corpus, path: str, heading: str) -> Section:
         return placed
     for section in sections:
         above = iter([_folded(part) for part in section.heading_path])
-        if wanted and section.heading and _folded(section.heading) == wanted[-1] and all(p in above for p in wanted):
+        if parts and section.heading and _folded(section.heading) == parts[-1] and all(p in above for p in parts):
             return section
     raise NotFoundError(f"{path} has no heading {heading}.", "`excerpt peek` lists its headings.")
 
@@ -108,8 +108,8 @@ def _known(snapshot: Corpus, name: str) -> str | None:
 
 def _alike(snapshot: Corpus, name: str) -> str:
     stems = {path: PurePosixPath(path).stem.casefold() for path in snapshot.table.paths}
-    wanted = PurePosixPath(name.casefold()).stem
-    near = process.extract(wanted, stems, score_cutoff=_ALIKE, limit=_MAX_NAMED)
+    stem = PurePosixPath(name.casefold()).stem
+    near = process.extract(stem, stems, score_cutoff=_ALIKE, limit=_MAX_NAMED)
     return f"Did you mean {' or '.join(path for _, _, path in near)}?" if near else ""
 
 
@@ -200,32 +200,32 @@ def read(snapshot: Corpus, name: str) -> NoteLines:
 
     Raises NotFoundError for an unknown note, heading or first line.
     """
-    place = find_lines(snapshot, name)
-    text = _lines(snapshot.note_text(place.path))
-    first, last = place.first, place.last
+    span = find_lines(snapshot, name)
+    text = _lines(snapshot.note_text(span.path))
+    first, last = span.first, span.last
     under: tuple[str, ...] = ()
-    if place.heading:
-        section = find_section(snapshot, place.path, place.heading)
+    if span.heading:
+        section = find_section(snapshot, span.path, span.heading)
         first, last, under = section.line_start, section.line_end, section.heading_path
     last = len(text) if last is None else min(last, len(text))
     if not 1 <= first <= max(len(text), 1):
-        raise NotFoundError(f"{place.path} has {counted(len(text), 'line')}, not {first:,}.")
+        raise NotFoundError(f"{span.path} has {counted(len(text), 'line')}, not {first:,}.")
     if first > last and text:
-        raise NotFoundError(f"Lines {first}-{place.last} are not in {place.path}.")
-    info = snapshot.note_info(place.path)
-    wanted = "\n".join(text[first - 1 : last])
+        raise NotFoundError(f"Lines {first}-{span.last} are not in {span.path}.")
+    info = snapshot.note_info(span.path)
+    excerpted = "\n".join(text[first - 1 : last])
     return NoteLines(
-        path=place.path,
+        path=span.path,
         title=info.title,
         heading_path=under,
         line_start=first,
         line_end=max(last, first),
         lines=len(text),
-        tokens=open_tokenizer(snapshot.tokenizer).count(wanted),
+        tokens=open_tokenizer(snapshot.tokenizer).count(excerpted),
         note_tokens=info.tokens,
-        text=wanted,
+        text=excerpted,
         kind=info.kind,
-        place=snapshot.place(place.path, first, max(last, first)) if info.kind else "",
+        place=snapshot.place(span.path, first, max(last, first)) if info.kind else "",
     )
 
 
@@ -272,10 +272,12 @@ def _outline(snapshot: Corpus, path: str, text: Sequence[str]) -> tuple[OutlineE
     for number, section in enumerate(sections):
         if not section.level and sections[number + 1 :] and sections[number + 1].line_start <= section.line_start:
             continue  # nothing stands before the first heading
-        held = "\n".join(text[section.line_start - 1 : section.line_end])
-        if section.level or held.strip():
+        text_of_section = "\n".join(text[section.line_start - 1 : section.line_end])
+        if section.level or text_of_section.strip():
             under, lines = section.heading_path, (section.line_start, section.line_end)
-            found.append(OutlineEntry(section.level, section.heading, under, *lines, count(held), section.place))
+            found.append(
+                OutlineEntry(section.level, section.heading, under, *lines, count(text_of_section), section.place)
+            )
     return tuple(found)
 
 

@@ -59,23 +59,23 @@ def related_notes(topic: Topic, main: Sequence[MainNote]) -> tuple[LinkedNote, .
     sources, targets = facets.links
     numbers = [facets.numbers[note.place.path] for note in main]
     degrees = np.bincount(sources, minlength=len(table.paths)) + np.bincount(targets, minlength=len(table.paths))
-    joined: dict[int, tuple[list[int], list[int]]] = {}
+    links_by_note: dict[int, tuple[list[int], list[int]]] = {}
     for number in numbers:
         for other in targets[sources == number].tolist():
-            joined.setdefault(other, ([], []))[1].append(number)
+            links_by_note.setdefault(other, ([], []))[1].append(number)
         for other in sources[targets == number].tolist():
-            joined.setdefault(other, ([], []))[0].append(number)
+            links_by_note.setdefault(other, ([], []))[0].append(number)
     for number in numbers:
-        joined.pop(number, None)
+        links_by_note.pop(number, None)
 
-    def worth(other: int) -> float:
-        links = sum(map(len, joined[other])) / np.log2(2 + degrees[other])
+    def score(other: int) -> float:
+        links = sum(map(len, links_by_note[other])) / np.log2(2 + degrees[other])
         return float(links + topic.note_values.get(other, 0.0))
 
-    chosen = sorted(joined, key=lambda other: (-worth(other), other))[:RELATED]
+    chosen = sorted(links_by_note, key=lambda other: (-score(other), other))[:RELATED]
     found: list[LinkedNote] = []
     for other in chosen:
-        to, by = ([table.paths[number] for number in some] for some in joined[other])
+        to, by = ([table.paths[number] for number in some] for some in links_by_note[other])
         found.append(LinkedNote(_location_of_note(topic, other), tuple(to), tuple(by), int(topic.counts[other])))
     return tuple(found)
 
@@ -112,29 +112,31 @@ def linked_names(topic: Topic, without: Sequence[SourceLocation]) -> tuple[Linke
     facets = topic.snapshot.facets
     looked_into = topic.note_order[:LOOKED_INTO]
     named = _named(topic, looked_into)
-    left_out = {facets.numbers[place.path] for place in without}
-    least = MIN_NAMED if len(looked_into) >= FEW_NOTES else 1
+    left_out = {facets.numbers[location.path] for location in without}
+    min_notes = MIN_NAMED if len(looked_into) >= FEW_NOTES else 1
     overall = _overall(topic, named)
     chosen = [
-        (one, overall[key])
-        for key, one in named.items()
-        if len(one.where) >= least and one.note not in left_out and (one.note is None or not topic.counts[one.note])
+        (entry, overall[key])
+        for key, entry in named.items()
+        if len(entry.where) >= min_notes
+        and entry.note not in left_out
+        and (entry.note is None or not topic.counts[entry.note])
     ]
 
-    def worth(one: _Named, everywhere: int) -> float:
+    def score(entry: _Named, everywhere: int) -> float:
         # As often here as anywhere is worth most; of equals, what is named more often.
-        return len(one.where) * len(one.where) / max(everywhere, len(one.where))
+        return len(entry.where) * len(entry.where) / max(everywhere, len(entry.where))
 
-    chosen.sort(key=lambda pair: (-worth(*pair), min(pair[0].written)))
+    chosen.sort(key=lambda pair: (-score(*pair), min(pair[0].written)))
     return tuple(
         LinkedName(
-            name=_name(topic, one),
-            path=None if one.note is None else topic.snapshot.table.paths[one.note],
-            notes=len(one.where),
-            overall=max(everywhere, len(one.where)),
-            place=_location_of_line(topic, *next(iter(one.where.items()))),
+            name=_name(topic, entry),
+            path=None if entry.note is None else topic.snapshot.table.paths[entry.note],
+            notes=len(entry.where),
+            overall=max(everywhere, len(entry.where)),
+            place=_location_of_line(topic, *next(iter(entry.where.items()))),
         )
-        for one, everywhere in chosen[:NAMES]
+        for entry, everywhere in chosen[:NAMES]
     )
 
 
@@ -154,10 +156,10 @@ def _named(topic: Topic, notes: Sequence[int]) -> dict[int | str, _Named]:
         for link in links.get(note, ()):
             if not _is_in(link.line, spans[note]):
                 continue
-            meant = (posixpath.dirname(paths[note]), link.target)
-            if meant not in known:
-                known[meant] = facets.resolve_link(link)
-            target = known[meant]
+            link_key = (posixpath.dirname(paths[note]), link.target)
+            if link_key not in known:
+                known[link_key] = facets.resolve_link(link)
+            target = known[link_key]
             if target == note or (target is None and not _is_name(link.target)):
                 continue
             key: int | str = _bare(link.target).casefold() if target is None else target
@@ -166,18 +168,18 @@ def _named(topic: Topic, notes: Sequence[int]) -> dict[int | str, _Named]:
     return {key: _Named(titles[key], key if isinstance(key, int) else None, where[key]) for key in where}
 
 
-def _name(topic: Topic, one: _Named) -> str:
+def _name(topic: Topic, entry: _Named) -> str:
     """Return the title of the named note, or else the commonest spelling of the name."""
-    if one.note is not None:
-        return topic.snapshot.note_info(topic.snapshot.table.paths[one.note]).title
-    return min(one.written, key=lambda name: (-one.written[name], name))
+    if entry.note is not None:
+        return topic.snapshot.note_info(topic.snapshot.table.paths[entry.note]).title
+    return min(entry.written, key=lambda name: (-entry.written[name], name))
 
 
 def _overall(topic: Topic, named: dict[int | str, _Named]) -> dict[int | str, int]:
     """How many notes of the vault link to each note; of a name without one, those that name it here."""
     _, targets = topic.snapshot.facets.links
     counts = np.bincount(targets, minlength=len(topic.snapshot.table.paths))
-    return {key: len(one.where) if one.note is None else int(counts[one.note]) for key, one in named.items()}
+    return {key: len(entry.where) if entry.note is None else int(counts[entry.note]) for key, entry in named.items()}
 
 
 def _spans(topic: Topic, notes: Sequence[int]) -> dict[int, list[tuple[int, int]]]:
@@ -240,9 +242,9 @@ def main_notes(topic: Topic) -> tuple[MainNote, ...]:
             fragments=int(topic.counts[note]),
             of=int(topic.sizes[note]),
             share=int(topic.counts[note]) / total,
-            worth=worth,
+            worth=value,
         )
-        for note, worth in first
+        for note, value in first
     )
 
 
@@ -253,18 +255,18 @@ def key_sections(topic: Topic, passages: Iterable[KeyPassage]) -> tuple[KeySecti
     none of them is listed itself, unless it is before all headings and one of the `passages` quotes it.
     """
     best = zip(topic.best[:READ_FOR_SECTIONS].tolist(), topic.scores.tolist(), strict=False)
-    scores = dict(sorted({**topic.answers, **dict(best)}.items(), key=lambda one: -one[1]))
+    scores = dict(sorted({**topic.answers, **dict(best)}.items(), key=lambda item: -item[1]))
     fragments = dict(zip(scores, topic.fragments(list(scores)), strict=True))
     where = {row: (fragment.path, fragment.section) for row, fragment in fragments.items()}
-    worth = combined_values(list(where.values()), list(scores.values()))
+    values = combined_values(list(where.values()), list(scores.values()))
     leading = {where[row]: fragment for row, fragment in reversed(fragments.items())}
     quoted = {passage.place.fragment_id for passage in passages}
     found: list[KeySection] = []
 
     def add(fragment: Fragment, first: int, last: int) -> None:
-        place = SourceLocation(fragment.path, fragment.title, first, last, fragment.heading_path)
-        held = sum(_holds(place, one) for one in fragments.values())
-        found.append(KeySection(place, held, _tokens(topic, place), worth[fragment.path, fragment.section]))
+        location = SourceLocation(fragment.path, fragment.title, first, last, fragment.heading_path)
+        count = sum(_holds(location, item) for item in fragments.values())
+        found.append(KeySection(location, count, _tokens(topic, location), values[fragment.path, fragment.section]))
 
     def is_told(fragment: Fragment) -> bool:
         return not fragment.heading_path and fragment.id in quoted
@@ -273,13 +275,13 @@ def key_sections(topic: Topic, passages: Iterable[KeyPassage]) -> tuple[KeySecti
         section, is_part = _section_of(topic, fragment)
         if is_part and fragment.heading_path and not _is_nested(section, fragment.path, found):
             add(fragment, section.line_start, section.line_end)
-        elif not (is_told(fragment) or any(_holds(one.place, fragment) for one in found)):
+        elif not (is_told(fragment) or any(_holds(item.place, fragment) for item in found)):
             add(fragment, fragment.line_start, fragment.line_end)
-    for path, ordinal in worth:
+    for path, ordinal in values:
         if len(found) >= SECTIONS:
             break
         fragment = leading[path, ordinal]
-        if sum(one.place.path == path for one in found) < PER_NOTE and fragment.heading_path:
+        if sum(item.place.path == path for item in found) < PER_NOTE and fragment.heading_path:
             section, is_part = _section_of(topic, fragment)
             if is_part and not _is_nested(section, path, found):
                 add(fragment, section.line_start, section.line_end)
@@ -292,25 +294,25 @@ def _section_of(topic: Topic, fragment: Fragment) -> tuple[Section, bool]:
     return sections[fragment.section], _is_part(sections[fragment.section], sections.values())
 
 
-def _holds(place: SourceLocation, fragment: Fragment) -> bool:
-    return place.path == fragment.path and place.line_start <= fragment.line_start <= place.line_end
+def _holds(location: SourceLocation, fragment: Fragment) -> bool:
+    return location.path == fragment.path and location.line_start <= fragment.line_start <= location.line_end
 
 
 def _is_part(section: Section, sections: Iterable[Section]) -> bool:
     """Whether a section is less than nearly all of its note."""
-    lines = max(one.line_end for one in sections)
+    lines = max(fragment.line_end for fragment in sections)
     return section.line_end - section.line_start + 1 < NEARLY_ALL * lines
 
 
 def _is_nested(section: Section, path: str, chosen: Iterable[KeySection]) -> bool:
     """Whether a section is within, or around, one of those already chosen."""
-    places = [one.place for one in chosen if one.place.path == path]
-    return any(one.line_start <= section.line_end and section.line_start <= one.line_end for one in places)
+    locations = [other.place for other in chosen if other.place.path == path]
+    return any(other.line_start <= section.line_end and section.line_start <= other.line_end for other in locations)
 
 
-def _tokens(topic: Topic, place: SourceLocation) -> int:
-    (parts,) = topic.snapshot.parts([(place.path, 0, None)])
-    return sum(part.tokens for part in parts if place.line_start <= part.line_start <= place.line_end)
+def _tokens(topic: Topic, location: SourceLocation) -> int:
+    (parts,) = topic.snapshot.parts([(location.path, 0, None)])
+    return sum(part.tokens for part in parts if location.line_start <= part.line_start <= location.line_end)
 
 
 # --- timeline ---------------------------------------------------------------------------------------------------------
@@ -336,16 +338,16 @@ def timeline(topic: Topic) -> Timeline:
     with a diary.
     """
     notes = topic.note_order
-    most: tuple[str, dict[int, date]] = ("", {})
+    largest: tuple[str, dict[int, date]] = ("", {})
     for name, days in _dated(topic):
         if days and len(days) >= MAX_HAVE * len(notes):
             return _timeline(topic, name, days)
-        most = max(most, (name, days), key=lambda pair: len(pair[1]))
+        largest = max(largest, (name, days), key=lambda pair: len(pair[1]))
     times = topic.snapshot.facets.modified
     if notes and not _alike(times):
         modified = {note: _EPOCH + timedelta(int(times[note]) // _DAY_NS) for note in notes}
         return _timeline(topic, "modified", modified)
-    return _timeline(topic, *most) if len(most[1]) >= FEW_HAVE else Timeline("", (), len(notes))
+    return _timeline(topic, *largest) if len(largest[1]) >= FEW_HAVE else Timeline("", (), len(notes))
 
 
 def _dated(topic: Topic) -> Iterator[tuple[str, dict[int, date]]]:
@@ -362,12 +364,12 @@ def _created(topic: Topic) -> dict[int, date]:
 
 def _date_properties(topic: Topic) -> list[str]:
     """Properties that hold a date, one a note; the one that most of the notes have first."""
-    held: dict[str, list[Label]] = {}
+    labels_by_property: dict[str, list[Label]] = {}
     for label in topic.labels:
         if not label.is_tag:
-            held.setdefault(property_name(label.name), []).append(label)
+            labels_by_property.setdefault(property_name(label.name), []).append(label)
     dated: dict[str, int] = {}
-    for name, labels in held.items():
+    for name, labels in labels_by_property.items():
         if len({label.note for label in labels}) == len(labels):
             days = sum(day_of(label.value) is not None for label in labels)
             # What is a date only now and then is none.
@@ -380,9 +382,9 @@ def _by_property(topic: Topic, name: str) -> dict[int, date]:
     """Return the date in a property of each note about the topic, the best notes first."""
     days: dict[int, date] = {}
     for value, notes in topic.snapshot.facets.properties[name].items():
-        here = notes[topic.counts[notes] > 0]
-        if len(here) and (day := day_of(value)):
-            days.update(dict.fromkeys(here.tolist(), day))
+        topic_notes = notes[topic.counts[notes] > 0]
+        if len(topic_notes) and (day := day_of(value)):
+            days.update(dict.fromkeys(topic_notes.tolist(), day))
     return {note: days[note] for note in topic.note_order if note in days}
 
 
@@ -420,7 +422,7 @@ def overview(engine: Engine, topic: str, budget: int = BUDGET) -> Overview:
     found.fragments(found.best[:GROUPED].tolist())
     main = main_notes(found)
     related = related_notes(found, main)
-    around = [note.place for note in main] + [note.place for note in related]
+    locations = [note.place for note in main] + [note.place for note in related]
     snapshot = engine.snapshot
     passages = key_passages(found, open_tokenizer(snapshot.tokenizer).count)
     return Overview(
@@ -440,14 +442,14 @@ def overview(engine: Engine, topic: str, budget: int = BUDGET) -> Overview:
         themes=themes(found),
         standouts=standouts(found),
         related=related,
-        names=linked_names(found, around),
+        names=linked_names(found, locations),
         timeline=timeline(found),
     )
 
 
 def _surest(topic: Topic) -> Confidence | None:
     """Return the highest confidence of a fragment; None for filters alone."""
-    sure = [one for one in topic.confidences if one is not None]
+    sure = [confidence for confidence in topic.confidences if confidence is not None]
     if not sure:
         return None if len(topic.rows) else Confidence.NOTHING
     return min(sure, key=list(Confidence).index)

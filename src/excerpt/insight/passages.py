@@ -69,18 +69,18 @@ def prose_of(text: str) -> str:
     text = text[:_LONGEST]
     for pattern in (_FENCE, _MATHS, _COMMENT):
         text = pattern.sub(lambda found: "\n" * found[0].count("\n"), text)
-    held: list[str] = []
+    pending: list[str] = []
 
     def hold(found: re.Match[str]) -> str:
-        held.append(found[1] or found[3].strip())
-        return f"\ue000{len(held) - 1}\ue001"
+        pending.append(found[1] or found[3].strip())
+        return f"\ue000{len(pending) - 1}\ue001"
 
     text = _LITERAL.sub(hold, text.replace("\ue000", "").replace("\ue001", ""))
     text = _WIKILINK.sub(_shown, _IMAGE.sub("", _INCLUDE.sub("", text))).replace("\\|", "|")
     text = _URL.sub("", _TAG.sub("", _LINK.sub(r"\1", text)))
     text = _EMPHASIS.sub(_without_marks, _EMPHASIS.sub(_without_marks, _BLOCK_ID.sub("", text)))
     text = _ENTITY.sub(lambda found: " ".join(unescape(found[0]).split("\n")), text)
-    return _HELD.sub(lambda found: held[int(found[1])], text)
+    return _HELD.sub(lambda found: pending[int(found[1])], text)
 
 
 def _without_marks(found: re.Match[str]) -> str:
@@ -102,9 +102,9 @@ def sentences_of(text: str) -> Iterator[ProseSentence]:
         if _HEADING.match(line) or _TABLE.match(line) or _RULE.match(line):
             continue
         bare = " ".join(_DRESS.sub("", line, count=1).split())
-        for place, sentence in enumerate(part for part in _SENTENCE_END.split(bare) if part.strip()):
+        for position, sentence in enumerate(part for part in _SENTENCE_END.split(bare) if part.strip()):
             whole = _ENDS.search(sentence) is not None
-            yield ProseSentence(sentence.strip(), number, place == 0, whole)
+            yield ProseSentence(sentence.strip(), number, position == 0, whole)
 
 
 # --- passages ---------------------------------------------------------------------------------------------------------
@@ -152,41 +152,41 @@ def key_passages(topic: Topic, count: Count) -> tuple[KeyPassage, ...]:
     """Return the key passages of a topic, best first; `count` counts tokens."""
     considered = _considered(topic)
     languages, notes = topic.snapshot.table.languages, topic.best_notes
-    told: list[tuple[int, Fragment, _Passage]] = []
-    for place, fragment in zip(considered, topic.fragments(topic.best[considered].tolist()), strict=True):
-        passage = _told(fragment, topic, languages[notes[place]], count)
+    scored: list[tuple[int, Fragment, _Passage]] = []
+    for rank, fragment in zip(considered, topic.fragments(topic.best[considered].tolist()), strict=True):
+        passage = _told(fragment, topic, languages[notes[rank]], count)
         if passage is not None:
-            told.append((place, fragment, passage))
-    if not told:
+            scored.append((rank, fragment, passage))
+    if not scored:
         return ()
-    places = [place for place, _, _ in told]
-    said = np.array([passage.said for _, _, passage in told], np.float32)
-    worth = np.array([topic.note_values[int(notes[place])] for place in places], np.float32)
-    relevance = (1 - SAID - OF_NOTE) * topic.scores[places] + SAID * said + OF_NOTE * worth
-    chosen = _diverse(relevance, _likeness(topic, topic.best[places]), [fragment.text for _, fragment, _ in told])
-    return tuple(_passage(topic, *told[at]) for at in chosen)
+    ranks = [rank for rank, _, _ in scored]
+    said = np.array([passage.said for _, _, passage in scored], np.float32)
+    values = np.array([topic.note_values[int(notes[rank])] for rank in ranks], np.float32)
+    relevance = (1 - SAID - OF_NOTE) * topic.scores[ranks] + SAID * said + OF_NOTE * values
+    chosen = _diverse(relevance, _likeness(topic, topic.best[ranks]), [fragment.text for _, fragment, _ in scored])
+    return tuple(_passage(topic, *scored[at]) for at in chosen)
 
 
 def _considered(topic: Topic) -> list[int]:
     """Places of the fragments that are looked into: the best, and those that open the best notes."""
     openings = {
-        note: place
-        for place in range(len(topic.best) - 1, -1, -1)
-        if (note := int(topic.best_notes[place])) in topic.note_order[:OPENINGS]
-        and topic.snapshot.table.keys[topic.best[place]] == topic.snapshot.table.first_keys[note]
+        note: rank
+        for rank in range(len(topic.best) - 1, -1, -1)
+        if (note := int(topic.best_notes[rank])) in topic.note_order[:OPENINGS]
+        and topic.snapshot.table.keys[topic.best[rank]] == topic.snapshot.table.first_keys[note]
     }
     return sorted({*range(min(CONSIDERED, len(topic.best))), *openings.values()})
 
 
-def _passage(topic: Topic, place: int, fragment: Fragment, told: _Passage) -> KeyPassage:
+def _passage(topic: Topic, rank: int, fragment: Fragment, scored: _Passage) -> KeyPassage:
     whole = location_of(fragment)
     return KeyPassage(
-        place=SourceLocation(whole.path, whole.title, told.first, told.last, whole.heading_path, whole.fragment_id),
-        text=told.text,
-        cut_before=told.cut_before,
-        cut_after=told.cut_after,
-        score=float(topic.scores[place]),
-        confidence=topic.confidences[place],
+        place=SourceLocation(whole.path, whole.title, scored.first, scored.last, whole.heading_path, whole.fragment_id),
+        text=scored.text,
+        cut_before=scored.cut_before,
+        cut_after=scored.cut_after,
+        score=float(topic.scores[rank]),
+        confidence=topic.confidences[rank],
     )
 
 
@@ -209,8 +209,8 @@ def _diverse(relevance: Floats, likeness: Floats, texts: Sequence[str]) -> list[
     nearest = np.zeros(len(relevance), np.float32)
     left = np.ones(len(relevance), np.bool_)
     while len(chosen) < PASSAGES and left.any():
-        worth = np.round(RELEVANCE * relevance - (1 - RELEVANCE) * nearest, 5)
-        at = int(np.argmax(np.where(left, worth, -np.inf)))
+        marginal = np.round(RELEVANCE * relevance - (1 - RELEVANCE) * nearest, 5)
+        at = int(np.argmax(np.where(left, marginal, -np.inf)))
         chosen.append(at)
         nearest = np.maximum(nearest, likeness[at])
         left &= np.array([text != texts[at] for text in texts], np.bool_)
@@ -225,24 +225,24 @@ def _told(fragment: Fragment, topic: Topic, language: str, count: Count) -> _Pas
     sentences = list(sentences_of(fragment.text))
     if not sentences:
         return None
-    said = [topic.said(terms_of(sentence.text, language)[0]) for sentence in sentences]
+    relevances = [topic.said(terms_of(sentence.text, language)[0]) for sentence in sentences]
     early = EARLY * (2 if fragment.ordinal == 0 else 1)
-    worth = [value + early * (place == 0) + _form(sentences[place], count) for place, value in enumerate(said)]
-    first = max(range(len(sentences)), key=lambda place: (round(worth[place], 6), -place))
+    values = [value + early * (at == 0) + _form(sentences[at], count) for at, value in enumerate(relevances)]
+    first = max(range(len(sentences)), key=lambda at: (round(values[at], 6), -at))
     last, text = first, _shortened(sentences[first].text, count)
-    for place in range(first + 1, len(sentences)):
-        longer = f"{text} {sentences[place].text}"
-        continues = sentences[last].whole and sentences[place].whole and not text.endswith("…")
+    for at in range(first + 1, len(sentences)):
+        longer = f"{text} {sentences[at].text}"
+        continues = sentences[last].whole and sentences[at].whole and not text.endswith("…")
         if not continues or count(longer) > TOKENS:
             break
-        last, text = place, longer
+        last, text = at, longer
     return _Passage(
         text=text,
         first=fragment.line_start + sentences[first].line,
         last=fragment.line_start + sentences[last].line,
         cut_before=first > 0,
         cut_after=last < len(sentences) - 1,
-        said=max(worth[first], 0.0),
+        said=max(values[first], 0.0),
     )
 
 

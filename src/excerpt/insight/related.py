@@ -79,8 +79,8 @@ class Comparison:
         self._terms = terms
         self._finder = SpanFinder()
         self._here = spread(origin.rows)
-        self._there, places = rows_of(snapshot, notes)
-        self._of = notes[places] if len(places) else places
+        self._there, owners = rows_of(snapshot, notes)
+        self._of = notes[owners] if len(owners) else owners
         rows = np.union1d(self._here, self._there).astype(np.int32)
         self._rows = rows
         self._has = np.array([_has_term(snapshot, term.term, rows) for term in terms], np.bool_)
@@ -88,64 +88,64 @@ class Comparison:
 
     def pairs(self, note: int) -> tuple[PassageMatch, ...]:
         """Return the matching passages of this note and of `note`, the nearest first, none twice."""
-        there = self._there[self._of == note]
-        if not len(there) or not len(self._here):
+        their_rows = self._there[self._of == note]
+        if not len(their_rows) or not len(self._here):
             return ()
-        similar = np.clip(self._vectors @ centred(self._snapshot, there).T, 0, 1)
-        worth = (similar + self._by_words(there)) / 2
+        similar = np.clip(self._vectors @ centred(self._snapshot, their_rows).T, 0, 1)
+        scores = (similar + self._by_words(their_rows)) / 2
         keys = self._snapshot.table.keys
         found: list[PassageMatch] = []
-        best = float(worth.max())
+        best = float(scores.max())
         for _ in range(MAX_LOOKED_AT):
-            at, to = divmod(int(worth.argmax()), worth.shape[1])
-            if len(found) == MAX_PAIRS or worth[at, to] < max(MIN_ALIKE, BESIDE_BEST * best):
+            at, to = divmod(int(scores.argmax()), scores.shape[1])
+            if len(found) == MAX_PAIRS or scores[at, to] < max(MIN_ALIKE, BESIDE_BEST * best):
                 break
-            here, other = self._snapshot.fragments([int(keys[self._here[at]]), int(keys[there[to]])])
-            if _has_prose(here.text) and _has_prose(other.text):
-                found.append(self._pair(here, other, int(self._here[at]), int(there[to]), float(similar[at, to])))
-                worth[at], worth[:, to] = 0, 0
+            own, other = self._snapshot.fragments([int(keys[self._here[at]]), int(keys[their_rows[to]])])
+            if _has_prose(own.text) and _has_prose(other.text):
+                found.append(self._pair(own, other, int(self._here[at]), int(their_rows[to]), float(similar[at, to])))
+                scores[at], scores[:, to] = 0, 0
             else:
-                worth[at, to] = 0
+                scores[at, to] = 0
         return tuple(found)
 
     def words(self, note: int) -> tuple[SharedWord, ...]:
         """Return the rare words that both notes have, the most important for this note first."""
-        most = max(3.0, RARE * len(self._snapshot.table.paths))
-        there = self._there[self._of == note]
-        at = np.searchsorted(self._rows, there)
-        told: list[SharedWord] = []
+        max_notes = max(3.0, RARE * len(self._snapshot.table.paths))
+        their_rows = self._there[self._of == note]
+        at = np.searchsorted(self._rows, their_rows)
+        shared: list[SharedWord] = []
         for number, term in enumerate(self._terms):
-            if len(told) == MAX_WORDS or not len(there):
+            if len(shared) == MAX_WORDS or not len(their_rows):
                 break
-            if term.notes > most or number not in self._tellable or not self._has[number, at].any():
+            if term.notes > max_notes or number not in self._tellable or not self._has[number, at].any():
                 continue
-            fragment, line = self._first(number, int(there[self._has[number, at]][0]))
+            fragment, line = self._first(number, int(their_rows[self._has[number, at]][0]))
             word = self._grown(term.spelled, fragment.text)
-            if not _is_part(word, [other.word for other in told]):
+            if not _is_part(word, [other.word for other in shared]):
                 notes = term.notes if word == term.spelled else self._notes_with(word)
-                told.append(SharedWord(word, notes, line))
-        return tuple(told)
+                shared.append(SharedWord(word, notes, line))
+        return tuple(shared)
 
     # --- one pair -----------------------------------------------------------------------------------------------------
 
-    def _by_words(self, there: Rows) -> Floats:
-        """Return the cosine of the important words of each passage here and each of `there`."""
+    def _by_words(self, their_rows: Rows) -> Floats:
+        """Return the cosine of the important words of each passage here and each of `their_rows`."""
         rarity = np.array([term.rarity for term in self._terms], np.float32)
-        here = self._has[:, np.searchsorted(self._rows, self._here)] * rarity[:, None]
-        other = self._has[:, np.searchsorted(self._rows, there)] * rarity[:, None]
-        lengths = np.linalg.norm(here, axis=0)[:, None] * np.linalg.norm(other, axis=0)[None, :]
-        found: Floats = (here.T @ other) / np.maximum(lengths, 1e-9)
+        own_terms = self._has[:, np.searchsorted(self._rows, self._here)] * rarity[:, None]
+        their_terms = self._has[:, np.searchsorted(self._rows, their_rows)] * rarity[:, None]
+        lengths = np.linalg.norm(own_terms, axis=0)[:, None] * np.linalg.norm(their_terms, axis=0)[None, :]
+        found: Floats = (own_terms.T @ their_terms) / np.maximum(lengths, 1e-9)
         return found
 
-    def _pair(self, here: Fragment, there: Fragment, row: int, other: int, similarity: float) -> PassageMatch:
-        at, to = np.searchsorted(self._rows, [row, other])
+    def _pair(self, own: Fragment, other: Fragment, own_row: int, other_row: int, similarity: float) -> PassageMatch:
+        at, to = np.searchsorted(self._rows, [own_row, other_row])
         both = [number for number in sorted(self._tellable) if self._has[number, at] and self._has[number, to]]
         both.sort(key=lambda number: (-self._terms[number].rarity, self._terms[number].term))
         terms = frozenset(self._terms[number].term for number in both)
-        on_each = (self._matched(here, terms), self._matched(there, terms))
+        on_each = (self._matched(own, terms), self._matched(other, terms))
         words: list[str] = []
         for spelled in (self._terms[number].spelled for number in both):
-            word = _grown(spelled, here.text, there.text)
+            word = _grown(spelled, own.text, other.text)
             if not _is_part(word, words):
                 words.append(word)
         return PassageMatch(*on_each, similarity, tuple(words))
@@ -163,9 +163,9 @@ class Comparison:
             number for number, term in enumerate(self._terms) if term.telling >= TELLING and _is_word(term.spelled)
         )
 
-    def _grown(self, spelled: str, there: str) -> str:
+    def _grown(self, spelled: str, other_text: str) -> str:
         text = next((fragment.text for fragment in self._origin.fragments if spelled in fragment.text), "")
-        return _grown(spelled, text, there)
+        return _grown(spelled, text, other_text)
 
     def _notes_with(self, word: str) -> int:
         """How many notes have all pairs of characters of a word in one fragment."""
@@ -187,22 +187,22 @@ def _has_prose(text: str) -> bool:
     return sum(map(str.isalpha, text_alone(text[:MAX_READ]))) >= MIN_PROSE
 
 
-def _grown(spelled: str, here: str, there: str) -> str:
+def _grown(spelled: str, text: str, other: str) -> str:
     """Return a word as spelled; in a script without spaces, as many characters around it as both texts share."""
-    start = here.find(spelled)
-    if start < 0 or spelled not in there or not _WIDE_WORD.fullmatch(spelled):
+    start = text.find(spelled)
+    if start < 0 or spelled not in other or not _WIDE_WORD.fullmatch(spelled):
         return spelled
     end = start + len(spelled)
     while (
-        end < len(here)
+        end < len(text)
         and end - start < LONGEST_WIDE
-        and _WIDE_WORD.match(here[end])
-        and here[start : end + 1] in there
+        and _WIDE_WORD.match(text[end])
+        and text[start : end + 1] in other
     ):
         end += 1
-    while start and end - start < LONGEST_WIDE and _WIDE_WORD.match(here[start - 1]) and here[start - 1 : end] in there:
+    while start and end - start < LONGEST_WIDE and _WIDE_WORD.match(text[start - 1]) and text[start - 1 : end] in other:
         start -= 1
-    return here[start:end]
+    return text[start:end]
 
 
 def _is_part(word: str, words: Sequence[str]) -> bool:
@@ -223,11 +223,11 @@ def _is_word(word: str) -> bool:
 def _has_term(snapshot: Corpus, term: str, rows: Rows) -> npt.NDArray[np.bool_]:
     """Which of the ascending `rows` have a term in their text."""
     entries = snapshot.lexical.entries(term)
-    having = entries.rows[entries.fields == _TEXT]
-    if not len(having):
+    text_rows = entries.rows[entries.fields == _TEXT]
+    if not len(text_rows):
         return np.zeros(len(rows), np.bool_)
-    at = np.minimum(np.searchsorted(having, rows), len(having) - 1)
-    found: npt.NDArray[np.bool_] = having[at] == rows
+    at = np.minimum(np.searchsorted(text_rows, rows), len(text_rows) - 1)
+    found: npt.NDArray[np.bool_] = text_rows[at] == rows
     return found
 
 
@@ -393,7 +393,7 @@ def related(engine: Engine, path: str, line: int | None = None, limit: int = LIM
 
     Raises KeyError for an unknown note.
     """
-    begun = time.perf_counter()
+    started = time.perf_counter()
     prefetch_neighbours(engine, path, line)
     snapshot = engine.snapshot
     origin = origin_of(snapshot, path, line)
@@ -408,7 +408,7 @@ def related(engine: Engine, path: str, line: int | None = None, limit: int = LIM
         line=line,
         fragment=origin.fragments[0] if line is not None and origin.fragments else None,
         notes=notes,
-        elapsed_ms=(time.perf_counter() - begun) * 1e3,
+        elapsed_ms=(time.perf_counter() - started) * 1e3,
         generation=snapshot.generation,
     )
 
@@ -456,9 +456,9 @@ def _mentions(snapshot: Corpus, near: Near, note: int) -> tuple[Mention, ...]:
     """Where one of two notes names the other, each line once."""
     paths = snapshot.table.paths
     found = [
-        Mention(paths[one.within], one.line, one.text, paths[one.of])
-        for one in near.named
-        if note in (one.of, one.within)
+        Mention(paths[each.within], each.line, each.text, paths[each.of])
+        for each in near.named
+        if note in (each.of, each.within)
     ]
     lines = {(mention.path, mention.line): mention for mention in reversed(found)}
     return tuple(mention for _, mention in sorted(lines.items())[:MAX_MENTIONS])

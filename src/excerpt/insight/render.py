@@ -54,31 +54,31 @@ def as_markdown(overview: Overview) -> str:
         return ""
     count = open_tokenizer(overview.tokenizer).count
     parts = _parts(overview)
-    taken = [0] * len(parts)
+    line_counts = [0] * len(parts)
     text = ""
 
     def take(number: int) -> bool:
         """Put one line more of a part in, if it fits."""
         nonlocal text
-        taken[number] += 1
-        longer = _text(overview, parts, taken)
+        line_counts[number] += 1
+        longer = _text(overview, parts, line_counts)
         if count(longer) > overview.budget:
-            taken[number] -= 1
+            line_counts[number] -= 1
             return False
         text = longer
         return True
 
-    least = (number for number, part in enumerate(parts) for _ in part.lines[: part.least])
-    all(map(take, least))
+    required = (number for number, part in enumerate(parts) for _ in part.lines[: part.least])
+    all(map(take, required))
     for number, part in enumerate(parts):
-        while 0 < taken[number] < len(part.lines) and take(number):
+        while 0 < line_counts[number] < len(part.lines) and take(number):
             pass
     return text
 
 
-def _text(overview: Overview, parts: Sequence[_RenderedPart], taken: Sequence[int]) -> str:
+def _text(overview: Overview, parts: Sequence[_RenderedPart], line_counts: Sequence[int]) -> str:
     blocks = [_title(overview)]
-    for part, lines in zip(parts, taken, strict=True):
+    for part, lines in zip(parts, line_counts, strict=True):
         if lines:
             blocks.append("\n".join((f"## {part.heading}", "", *part.lines[:lines])).rstrip("\n"))
     return "\n\n".join(blocks) + "\n"
@@ -128,16 +128,17 @@ def _theme(theme: Theme) -> str:
     return f"- **{words}**: {counted(theme.fragments, 'passage')}, as {_lines(theme.place)}"
 
 
-def _standout(one: Standout) -> str:
-    shown = {LabelKind.TAG: f"#{one.value}", LabelKind.FOLDER: f"{one.value}/"}
-    label = visible_line(shown.get(one.kind, f"{one.name}: {one.value}"))
-    return f"- {label}: {one.here} of {counted(one.here_of, 'note')} here, {one.overall} in all, as {_path(one.place)}"
+def _standout(standout: Standout) -> str:
+    shown = {LabelKind.TAG: f"#{standout.value}", LabelKind.FOLDER: f"{standout.value}/"}
+    label = visible_line(shown.get(standout.kind, f"{standout.name}: {standout.value}"))
+    share = f"{standout.here} of {counted(standout.here_of, 'note')} here, {standout.overall} in all"
+    return f"- {label}: {share}, as {_path(standout.place)}"
 
 
 def _related(note: LinkedNote) -> str:
     to, by = len(note.links_to), len(note.linked_from)
-    said = [f"links to {to}"] * bool(to) + [f"linked from {by}"] * bool(by)
-    return f"- {_named(note.place)}: {', '.join(said)} of the main notes"
+    directions = [f"links to {to}"] * bool(to) + [f"linked from {by}"] * bool(by)
+    return f"- {_named(note.place)}: {', '.join(directions)} of the main notes"
 
 
 def _name(name: LinkedName) -> str:
@@ -157,29 +158,29 @@ def _timeline(months: Sequence[Month]) -> tuple[str, ...]:
     for month in months:
         spans[month.month if len(months) <= _MAX_MONTHS else month.month[:4]] += month.notes
     counts = " · ".join(f"{span}: {notes:,}" for span, notes in list(spans.items())[-_MAX_SPANS:])
-    most, latest = max(months, key=lambda month: (month.notes, month.month)), months[-1]
+    peak, latest = max(months, key=lambda month: (month.notes, month.month)), months[-1]
     return (
-        f"- notes in {counts}; most in {most.month}, as {_path(most.place)}",
+        f"- notes in {counts}; most in {peak.month}, as {_path(peak.place)}",
         f"- latest in {latest.month}: {counted(latest.notes, 'note')}, as {_path(latest.place)}",
     )
 
 
-def _named(place: SourceLocation) -> str:
+def _named(location: SourceLocation) -> str:
     """Return a note's path, with its title if that differs from the file name."""
-    stem = PurePosixPath(place.path).stem
-    return f"{_path(place)}" if place.title == stem else f"{visible_line(place.title)} {_path(place)}"
+    stem = PurePosixPath(location.path).stem
+    return f"{_path(location)}" if location.title == stem else f"{visible_line(location.title)} {_path(location)}"
 
 
-def _below(place: SourceLocation) -> str:
-    return visible_line(_JOINED.join(place.heading_path[-_HEADINGS:]) or place.title)
+def _below(location: SourceLocation) -> str:
+    return visible_line(_JOINED.join(location.heading_path[-_HEADINGS:]) or location.title)
 
 
-def _path(place: SourceLocation) -> str:
-    return _code(place.path)
+def _path(location: SourceLocation) -> str:
+    return _code(location.path)
 
 
-def _lines(place: SourceLocation) -> str:
-    return _code(location(place.path, place.line_start, place.line_end, place.place))
+def _lines(span: SourceLocation) -> str:
+    return _code(location(span.path, span.line_start, span.line_end, span.place))
 
 
 def _code(text: str) -> str:

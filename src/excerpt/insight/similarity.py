@@ -101,18 +101,18 @@ def shared_folder(paths: Sequence[str], path: str, other: str) -> str:
     In some vaults, `project.alpha.plan` is below `project.alpha`.
     """
     found = ""
-    for place in _places(path):
-        if not other.startswith(place):
+    for folder in _places(path):
+        if not other.startswith(folder):
             break
-        found = place
+        found = folder
     return found if found and _kept_in(paths, found) < len(paths) else ""
 
 
 def folder_closeness(paths: Sequence[str], path: str, notes: Ints) -> Floats:
     """For each of `notes`, how small the place is that it shares with `path`. `paths` are the vault's, sorted."""
-    sizes = {place: rarity(_kept_in(paths, place), len(paths)) for place in _places(path)}
+    sizes = {folder: rarity(_kept_in(paths, folder), len(paths)) for folder in _places(path)}
     shared = (shared_folder(paths, path, paths[note]) for note in notes.tolist())
-    return np.array([sizes.get(place, 0.0) for place in shared], np.float32)
+    return np.array([sizes.get(folder, 0.0) for folder in shared], np.float32)
 
 
 def _places(path: str) -> list[str]:
@@ -121,8 +121,8 @@ def _places(path: str) -> list[str]:
     return [path[: found.end()] for found in _DIVIDES.finditer(name)]
 
 
-def _kept_in(paths: Sequence[str], place: str) -> int:
-    return bisect_left(paths, place + _BEHIND_ALL) - bisect_left(paths, place)
+def _kept_in(paths: Sequence[str], folder: str) -> int:
+    return bisect_left(paths, folder + _BEHIND_ALL) - bisect_left(paths, folder)
 
 
 def rarity(some: int, every: int) -> float:
@@ -267,12 +267,12 @@ class NameMentions:
         for fragment in fragments:
             text = text_alone(fragment.text)
             for found in names_in(text, self._names):
-                called = self._names[found.key].tolist()
-                if note in called or len(called) > MAX_CALLED:
+                candidates = self._names[found.key].tolist()
+                if note in candidates or len(candidates) > MAX_CALLED:
                     continue
                 rarity = self._rarity(found.key)
-                meant = (of for of in called if rarity > 0 and self._is_meant(text, found, of))
-                named += [_named(of, note, fragment, found, rarity) for of in meant]
+                targets = (of for of in candidates if rarity > 0 and self._is_meant(text, found, of))
+                named += [_named(of, note, fragment, found, rarity) for of in targets]
         return named
 
     def naming(self, note: int) -> list[Named]:
@@ -305,8 +305,8 @@ class NameMentions:
         words.sort(key=lambda word: sum(map(lexical.count, word.terms)))
         rows: Rows | None = None
         for word in words:
-            having = np.concatenate([lexical.postings("text", term).rows for term in word.terms])
-            rows = np.unique(having) if rows is None else rows[np.isin(rows, having)]
+            word_rows = np.concatenate([lexical.postings("text", term).rows for term in word.terms])
+            rows = np.unique(word_rows) if rows is None else rows[np.isin(rows, word_rows)]
             if not len(rows):
                 break
         return np.zeros(0, np.int32) if rows is None else rows
@@ -416,7 +416,7 @@ class Origin:
         lengths = [min(len(fragment.text), MAX_READ) for fragment in self.fragments]
         letters = max(sum(lengths), MAX_LETTERS)
         parts = zip(self.fragments, (length * MAX_LETTERS // letters for length in lengths), strict=True)
-        return tuple(replace(fragment, text=fragment.text[:most]) for fragment, most in parts)
+        return tuple(replace(fragment, text=fragment.text[:size]) for fragment, size in parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -520,11 +520,11 @@ def important_terms(snapshot: Corpus, origin: Origin) -> tuple[NoteTerm, ...]:
         if spread and not common and not is_function_word(term, snapshot.languages):
             likely.append((float(np.log1p(count) * np.log1p((every - spread + 0.5) / (spread + 0.5))), term))
     # Twice as many, of which those go that general language makes light of.
-    likely = sorted(likely, key=lambda one: (-one[0], one[1]))[: 2 * MAX_TERMS]
+    likely = sorted(likely, key=lambda item: (-item[0], item[1]))[: 2 * MAX_TERMS]
     spelled = _spelled(origin, {term for _, term in likely})
-    telling = _language_weights(snapshot, [spelled.get(term, term).lower() for _, term in likely])
-    weighed = [(weight * share, term, share) for (weight, term), share in zip(likely, telling, strict=True)]
-    best = sorted(weighed, key=lambda one: (-one[0], one[1]))[:MAX_TERMS]
+    weights = _language_weights(snapshot, [spelled.get(term, term).lower() for _, term in likely])
+    weighed = [(weight * share, term, share) for (weight, term), share in zip(likely, weights, strict=True)]
+    best = sorted(weighed, key=lambda item: (-item[0], item[1]))[:MAX_TERMS]
     return tuple(_term(snapshot, term, spelled.get(term, ""), counts[term], share) for _, term, share in best)
 
 
@@ -548,10 +548,10 @@ def _language_weights(snapshot: Corpus, words: Sequence[str]) -> list[float]:
     return [known.get(word, 1.0) for word in words]
 
 
-def _term(snapshot: Corpus, term: str, spelled: str, count: int, telling: float) -> NoteTerm:
+def _term(snapshot: Corpus, term: str, spelled: str, count: int, language_weight: float) -> NoteTerm:
     every, notes = len(snapshot.table.paths), snapshot.count_notes([term])
-    rarity = telling * float(np.log1p((every - notes + 0.5) / (notes + 0.5)))
-    return NoteTerm(term, spelled, float(np.log1p(count)) * rarity, rarity, telling, notes)
+    rarity = language_weight * float(np.log1p((every - notes + 0.5) / (notes + 0.5)))
+    return NoteTerm(term, spelled, float(np.log1p(count)) * rarity, rarity, language_weight, notes)
 
 
 def by_words(snapshot: Corpus, terms: Sequence[NoteTerm], info: NoteInfo) -> tuple[Floats, Floats]:
@@ -563,19 +563,19 @@ def by_words(snapshot: Corpus, terms: Sequence[NoteTerm], info: NoteInfo) -> tup
     notes, count, lexical = snapshot.table.notes, len(snapshot.table.paths), snapshot.lexical
     total, titles, text_has = (np.zeros(count, np.float32) for _ in range(3))
     in_title = set(terms_of(info.title, info.language)[0])
-    most, of_title = float(np.log1p(count + 0.5)), 0.0
+    tf, of_title = float(np.log1p(count + 0.5)), 0.0
     for term in terms:
         entries = lexical.entries(term.term)
-        there = notes[entries.rows]
+        note_of_entry = notes[entries.rows]
         of_text, of_name = entries.fields == _TEXT, entries.fields == _TITLE
-        often = np.bincount(there[of_text], entries.tf[of_text], count)
+        often = np.bincount(note_of_entry[of_text], entries.tf[of_text], count)
         if term.term in in_title:
             text_has[often > 0] += term.rarity
             of_title += term.rarity
         named = np.zeros(count, np.bool_)
-        named[there[of_name]] = True
-        titles[named] += term.rarity / most
-        named[there[entries.fields == _ALIAS]] = True
+        named[note_of_entry[of_name]] = True
+        titles[named] += term.rarity / tf
+        named[note_of_entry[entries.fields == _ALIAS]] = True
         total += np.float32(term.weight * term.rarity) * np.log1p(often + IN_A_NAME * named).astype(np.float32)
     lengths = np.bincount(notes, lexical.lengths("text"), count)
     of_fragment = lexical.mean_length("text")
@@ -594,11 +594,11 @@ def _by_names(snapshot: Corpus, origin: Origin) -> tuple[Floats, tuple[Named, ..
     """For each note, how rarely named it is where it is named here, or this note there; and where."""
     names = NameMentions(snapshot)
     named = (*names.named_by(origin.note, origin.read), *names.naming(origin.note))
-    here, there = (np.zeros(len(snapshot.table.paths), np.float32) for _ in range(2))
-    for one in named:
-        by, other = (here, one.of) if one.within == origin.note else (there, one.within)
-        by[other] = 1 - (1 - by[other]) * (1 - NAMED * one.rarity)
-    return 1 - (1 - here) * (1 - there), named
+    naming, named_back = (np.zeros(len(snapshot.table.paths), np.float32) for _ in range(2))
+    for mention in named:
+        by, other = (naming, mention.of) if mention.within == origin.note else (named_back, mention.within)
+        by[other] = 1 - (1 - by[other]) * (1 - NAMED * mention.rarity)
+    return 1 - (1 - naming) * (1 - named_back), named
 
 
 # --- meaning ----------------------------------------------------------------------------------------------------------
@@ -623,15 +623,15 @@ def centre_of(snapshot: Corpus, origin: Origin) -> Floats:
 
 def by_meaning(snapshot: Corpus, origin: Origin, notes: Ints) -> Floats:
     """Return, for each of `notes`, how well the passages match their nearest ones, as the mean of both directions."""
-    rows, places = rows_of(snapshot, notes)
+    rows, owners = rows_of(snapshot, notes)
     value = np.zeros(len(notes), np.float32)
     if not len(rows) or not len(origin.rows):
         return value
     similar = centred(snapshot, rows) @ centred(snapshot, spread(origin.rows)).T
-    starts = np.flatnonzero(np.diff(places, prepend=-1))
-    here = np.maximum.reduceat(similar, starts, axis=0).mean(axis=1)
-    there = np.add.reduceat(similar.max(axis=1), starts) / np.diff(starts, append=len(places))
-    value[places[starts]] = np.clip((here + there) / 2, 0, 1)
+    starts = np.flatnonzero(np.diff(owners, prepend=-1))
+    own_means = np.maximum.reduceat(similar, starts, axis=0).mean(axis=1)
+    their_means = np.add.reduceat(similar.max(axis=1), starts) / np.diff(starts, append=len(owners))
+    value[owners[starts]] = np.clip((own_means + their_means) / 2, 0, 1)
     return value
 
 
@@ -645,18 +645,18 @@ def centred(snapshot: Corpus, rows: Rows) -> Floats:
 def rows_of(snapshot: Corpus, notes: Ints) -> tuple[Rows, Ints]:
     """Return the rows of `notes`, at most MAX_PASSAGES of each, and the position in `notes` of each, ascending."""
     table = snapshot.table.notes
-    place = np.full(len(snapshot.table.paths), -1, np.int32)
-    place[notes] = np.arange(len(notes), dtype=np.int32)
-    rows = np.flatnonzero(place[table] >= 0).astype(np.int32)
-    rows = rows[np.argsort(place[table[rows]], kind="stable")]
-    starts = np.flatnonzero(np.diff(place[table[rows]], prepend=-1))
+    position = np.full(len(snapshot.table.paths), -1, np.int32)
+    position[notes] = np.arange(len(notes), dtype=np.int32)
+    rows = np.flatnonzero(position[table] >= 0).astype(np.int32)
+    rows = rows[np.argsort(position[table[rows]], kind="stable")]
+    starts = np.flatnonzero(np.diff(position[table[rows]], prepend=-1))
     parts = [spread(part) for part in np.split(rows, starts[1:])]
     rows = np.concatenate(parts)
-    return rows, place[table[rows]]
+    return rows, position[table[rows]]
 
 
-def spread(rows: Rows, most: int = MAX_PASSAGES) -> Rows:
+def spread(rows: Rows, limit: int = MAX_PASSAGES) -> Rows:
     """At most so many of `rows`, evenly."""
-    if len(rows) <= most:
+    if len(rows) <= limit:
         return rows
-    return rows[np.linspace(0, len(rows) - 1, most).round().astype(np.int64)]
+    return rows[np.linspace(0, len(rows) - 1, limit).round().astype(np.int64)]

@@ -33,17 +33,17 @@ Vectors = npt.NDArray[np.float32]
 def groups_of(vectors: Vectors, count: int) -> list[list[int]]:
     """`count` groups (fewer vectors: one each) as places of `vectors`, ascending, by their first."""
     size = len(vectors)
-    members: dict[int, list[int]] = {place: [place] for place in range(size)}
+    members: dict[int, list[int]] = {row: [row] for row in range(size)}
     distances = _distances(vectors)
     while len(members) > max(count, 1):
-        one, other = sorted(divmod(int(np.argmin(distances)), size))
-        sizes = np.array([len(members.get(place, ())) for place in range(size)], np.float64)
-        distances[one] = _joined(distances, sizes, one, other)
-        distances[:, one] = distances[one]
-        distances[other] = distances[:, other] = np.inf
-        distances[one, one] = np.inf
-        members[one] += members.pop(other)
-    return sorted(sorted(places) for places in members.values())
+        first, second = sorted(divmod(int(np.argmin(distances)), size))
+        sizes = np.array([len(members.get(row, ())) for row in range(size)], np.float64)
+        distances[first] = _joined(distances, sizes, first, second)
+        distances[:, first] = distances[first]
+        distances[second] = distances[:, second] = np.inf
+        distances[first, first] = np.inf
+        members[first] += members.pop(second)
+    return sorted(sorted(rows) for rows in members.values())
 
 
 def _distances(vectors: Vectors) -> npt.NDArray[np.float64]:
@@ -56,17 +56,17 @@ def _distances(vectors: Vectors) -> npt.NDArray[np.float64]:
 
 
 def _joined(
-    distances: npt.NDArray[np.float64], sizes: npt.NDArray[np.float64], one: int, other: int
+    distances: npt.NDArray[np.float64], sizes: npt.NDArray[np.float64], first: int, second: int
 ) -> npt.NDArray[np.float64]:
     """How far the union of two groups is from each of the others (Lance and Williams, 1967)."""
-    total = sizes + sizes[one] + sizes[other]
+    total = sizes + sizes[first] + sizes[second]
     with np.errstate(invalid="ignore"):
         found = (
-            (sizes + sizes[one]) * distances[one]
-            + (sizes + sizes[other]) * distances[other]
-            - sizes * distances[one, other]
+            (sizes + sizes[first]) * distances[first]
+            + (sizes + sizes[second]) * distances[second]
+            - sizes * distances[first, second]
         ) / total
-    return np.where(np.isfinite(distances[one]) & np.isfinite(distances[other]), found, np.inf)
+    return np.where(np.isfinite(distances[first]) & np.isfinite(distances[second]), found, np.inf)
 
 
 # --- phrases ----------------------------------------------------------------------------------------------------------
@@ -124,8 +124,10 @@ class Phrases:
         rarities = [self._rarity(term) for term in key]
         if min(rarities) < self._rarity_of(COMMON):
             return 0.0
-        telling = fmean(self._telling[term] * (1 - RARE + RARE * one) for term, one in zip(key, rarities, strict=True))
-        return telling * (PAIR if self._is_term(key) else 1.0)
+        weight = fmean(
+            self._telling[term] * (1 - RARE + RARE * share) for term, share in zip(key, rarities, strict=True)
+        )
+        return weight * (PAIR if self._is_term(key) else 1.0)
 
     def _is_term(self, key: Key) -> bool:
         """Return whether a pair is a term of its own: one of its words rarely occurs without the other."""
@@ -148,8 +150,8 @@ class Phrases:
         Approximate, because deleted fragments count until segments are merged.
         """
         if term not in self._rarities:
-            having = min(map(self._reader.count, self._indexed(term)))
-            self._rarities[term] = self._rarity_of(having / max(self._reader.corpus_size, 1))
+            note_count = min(map(self._reader.count, self._indexed(term)))
+            self._rarities[term] = self._rarity_of(note_count / max(self._reader.corpus_size, 1))
         return self._rarities[term]
 
     def _rarity_of(self, share: float) -> float:
@@ -163,7 +165,7 @@ def phrases_of(topic: Topic, fragments: Sequence[Fragment], notes: Sequence[int]
 
     The topic's own words count only beside another, and words of little weight do not count.
     """
-    asked = frozenset(term for word in topic.asked for term in word.terms)
+    query_terms = frozenset(term for word in topic.asked for term in word.terms)
     languages = topic.snapshot.table.languages
     vocabulary = _Vocabulary(topic)
     of: list[set[Key]] = []
@@ -171,7 +173,7 @@ def phrases_of(topic: Topic, fragments: Sequence[Fragment], notes: Sequence[int]
     for fragment, note in zip(fragments, notes, strict=True):
         found: set[Key] = set()
         for line in prose_of(fragment.text).split("\n"):
-            _take(vocabulary.words(line, languages[note]), asked, found, spellings)
+            _take(vocabulary.words(line, languages[note]), query_terms, found, spellings)
         of.append(found)
     counts = Counter(key for found in of for key in found)
     return Phrases(of, counts, spellings, vocabulary.telling, topic.snapshot.lexical)
@@ -182,22 +184,22 @@ _Word = tuple[str, str] | None
 
 
 def _take(
-    words: Sequence[_Word], asked: frozenset[str], found: set[Key], spellings: defaultdict[Key, Counter[str]]
+    words: Sequence[_Word], query_terms: frozenset[str], found: set[Key], spellings: defaultdict[Key, Counter[str]]
 ) -> None:
-    for one in words:
-        if one is not None and one[1] not in asked:
-            found.add((one[1],))
-            spellings[one[1],][one[0]] += 1
-    for one, other in pairwise(words):
-        if one is None or other is None or one[1] == other[1] or {one[1], other[1]} <= asked:
+    for word in words:
+        if word is not None and word[1] not in query_terms:
+            found.add((word[1],))
+            spellings[word[1],][word[0]] += 1
+    for word, other in pairwise(words):
+        if word is None or other is None or word[1] == other[1] or {word[1], other[1]} <= query_terms:
             continue
-        if _SYMBOL.search(one[0]) or _SYMBOL.search(other[0]):
+        if _SYMBOL.search(word[0]) or _SYMBOL.search(other[0]):
             continue
-        found.add((one[1], other[1]))
-        spellings[one[1], other[1]][f"{one[0]} {other[0]}"] += 1
+        found.add((word[1], other[1]))
+        spellings[word[1], other[1]][f"{word[0]} {other[0]}"] += 1
 
 
-def _wide_words(text: str, asked: Sequence[str]) -> Iterator[str]:
+def _wide_words(text: str, query_words: Sequence[str]) -> Iterator[str]:
     """Yield probable words of a text without spaces, without a dictionary.
 
     Words of a foreign script and whole Korean ones; of Chinese characters, two to four between particles and query
@@ -207,7 +209,7 @@ def _wide_words(text: str, asked: Sequence[str]) -> Iterator[str]:
         if not "\u3400" <= found[0] <= "\u9fff":
             yield found
             continue
-        for word in asked:
+        for word in query_words:
             found = found.replace(word, "的")  # noqa: PLW2901
         yield from (piece for piece in _BETWEEN.split(found) if 2 <= len(piece) <= _LONGEST_WORD)
 
@@ -294,21 +296,21 @@ def themes(topic: Topic) -> tuple[Theme, ...]:
     if len(rows) < MIN_GROUPED:
         return ()
     vectors = _vectors(topic, rows)
-    wanted = min(max(round(sqrt(len(rows) / 2)), 2), THEMES + 2)
-    groups = [places for places in groups_of(vectors, wanted) if len(places) >= MIN]
-    groups.sort(key=lambda places: (-len(places), places))
+    group_count = min(max(round(sqrt(len(rows) / 2)), 2), THEMES + 2)
+    groups = [group for group in groups_of(vectors, group_count) if len(group) >= MIN]
+    groups.sort(key=lambda group: (-len(group), group))
     phrases = phrases_of(topic, topic.fragments(rows.tolist()), topic.best_notes[: len(rows)].tolist())
     notes = topic.best_notes
     found = [
         Theme(
             words=words,
-            fragments=len(places),
-            notes=len({int(notes[place]) for place in places}),
-            share=len(places) / len(rows),
-            place=topic.place(int(rows[_centre(vectors, places)])),
+            fragments=len(group),
+            notes=len({int(notes[row]) for row in group}),
+            share=len(group) / len(rows),
+            place=topic.place(int(rows[_centre(vectors, group)])),
         )
-        for places in groups
-        if (words := _words(phrases, places, len(rows)))
+        for group in groups
+        if (words := _words(phrases, group, len(rows)))
     ]
     return tuple(found[:THEMES])
 
@@ -323,26 +325,25 @@ def _vectors(topic: Topic, rows: npt.NDArray[np.int32]) -> Floats:
     return np.hstack([vectors, marks]).astype(np.float32)
 
 
-def _centre(vectors: Floats, places: Sequence[int]) -> int:
+def _centre(vectors: Floats, group: Sequence[int]) -> int:
     """Return the position of the vector nearest to the mean of its group, the highest-ranked among equals."""
-    mean = vectors[places].mean(axis=0)
-    return places[int(np.argmax(np.round(vectors[places] @ mean, 5)))]
+    mean = vectors[group].mean(axis=0)
+    return group[int(np.argmax(np.round(vectors[group] @ mean, 5)))]
 
 
 # --- words ------------------------------------------------------------------------------------------------------------
 
 
-def _words(phrases: Phrases, places: Sequence[int], total: int) -> tuple[str, ...]:
+def _words(phrases: Phrases, group: Sequence[int], total: int) -> tuple[str, ...]:
     """Return the words and phrases that distinguish a group, none within another."""
-    inside = Counter(key for place in places for key in phrases.of[place])
-    telling = [
+    inside = Counter(key for row in group for key in phrases.of[row])
+    distinctive = [
         (z, key)
         for key, count in inside.items()
-        if count >= max(2, SPREAD * len(places))
-        and (z := _z(count, len(places), phrases.counts[key], total)) >= TELLING
+        if count >= max(2, SPREAD * len(group)) and (z := _z(count, len(group), phrases.counts[key], total)) >= TELLING
     ]
-    phrases.learn(key for _, key in telling)
-    scored = [(z * phrases.weight(key), key) for z, key in telling]
+    phrases.learn(key for _, key in distinctive)
+    scored = [(z * phrases.weight(key), key) for z, key in distinctive]
     scored.sort(key=lambda pair: (-round(pair[0], 6), pair[1]))
     chosen: list[tuple[str, ...]] = []
     for _, key in scored:

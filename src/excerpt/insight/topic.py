@@ -101,9 +101,9 @@ class Topic:
         A value combines the note's fragments, links from notes about the topic, and how much of the note is about it:
         an introduction that all link to says little by itself, and a reference mentions everything.
         """
-        said = combined_values(self.best_notes.tolist(), self.scores.tolist())
+        bases = combined_values(self.best_notes.tolist(), self.scores.tolist())
         pointed_at, focus = self._pointed_at(), self.counts / np.maximum(self.sizes, 1)
-        value = {note: one + (FOCUS + POINTED_AT * pointed_at[note]) * focus[note] for note, one in said.items()}
+        value = {note: base + (FOCUS + POINTED_AT * pointed_at[note]) * focus[note] for note, base in bases.items()}
         highest = max(value.values(), default=1.0)
         ordered = sorted(value, key=lambda note: (-round(value[note], 6), note))
         return {note: float(value[note] / highest) for note in ordered}
@@ -140,7 +140,7 @@ class Topic:
     @cached_property
     def labels(self) -> tuple[Label, ...]:
         """Tags and properties of the best notes about the topic, as many as COUNTED, by the order of notes."""
-        order = {note: place for place, note in enumerate(self.note_order[:COUNTED])}
+        order = {note: position for position, note in enumerate(self.note_order[:COUNTED])}
         found = self.snapshot.facets.labels_of(np.array(list(order), np.int32))
         return tuple(sorted(found, key=lambda label: order[label.note]))
 
@@ -239,8 +239,8 @@ def _about(engine: Engine, answer: Answer) -> Rows:
         return _no_rows()
     rows = np.flatnonzero(evidence.scores.all > 0).astype(np.int32)
     present = engine.index.presence(evidence.words, rows, None)
-    most: Rows = rows[(weights / weights.sum()) @ present >= MAX]
-    return most
+    matching: Rows = rows[(weights / weights.sum()) @ present >= MAX]
+    return matching
 
 
 def _likely(ranking: Ranking) -> Rows:

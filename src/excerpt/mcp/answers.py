@@ -61,17 +61,17 @@ def tokens_of(text: str) -> int:
 
 def written(answer: ToolAnswer, limit: int) -> str:
     """Return the answer as text with as many of its parts as fit into `limit` tokens, first and last line included."""
-    least, most = 0, len(answer.parts)
-    text = _whole(answer, most, limit)
+    fitting, too_many = 0, len(answer.parts)
+    text = _whole(answer, too_many, limit)
     if tokens_of(text) <= limit:
         return text
-    while most - least > 1:
-        middle = (least + most) // 2
+    while too_many - fitting > 1:
+        middle = (fitting + too_many) // 2
         if tokens_of(_whole(answer, middle, limit)) <= limit:
-            least = middle
+            fitting = middle
         else:
-            most = middle
-    text, longest = _whole(answer, least, limit), limit
+            too_many = middle
+    text, longest = _whole(answer, fitting, limit), limit
     while tokens_of(text) > limit:  # very long names are cut to fit
         longest //= 2
         text = _whole(_shortened(answer, longest), 0, limit)
@@ -88,25 +88,25 @@ def _whole(answer: ToolAnswer, shown: int, limit: int) -> str:
     left = max(len(answer.parts) - shown, 0)
     more = answer.more if isinstance(answer.more, str) else answer.more(shown) if left else ""
     hints = [f"{left:,} left out here: {more}." if left and more else "", answer.hint]
-    one = "memory" if answer.what == "memories" else answer.what.removesuffix("s")
-    tally = f"{shown:,} of {counted(answer.total, one, answer.what)}" if answer.what else ""
+    singular = "memory" if answer.what == "memories" else answer.what.removesuffix("s")
+    tally = f"{shown:,} of {counted(answer.total, singular, answer.what)}" if answer.what else ""
     parts = answer.parts[:shown]
     between = "\n\n" if any("\n" in part for part in parts) else "\n"
     body = [each for each in (answer.above, between.join(parts)) if each]
-    said, text = limit, ""
+    token_count, text = limit, ""
     for _ in range(_CLOSE):
         facts = (
             *answer.facts,
             tally,
-            f"{said:,} of {counted(limit, 'token')}",
+            f"{token_count:,} of {counted(limit, 'token')}",
             f"vault {visible_line(answer.vault)}",
             answer.freshness,
         )
         text = "\n\n".join((" · ".join(filter(None, facts)), *body, "Next: " + " ".join(filter(None, hints))))
-        has = tokens_of(text)
-        if has == said:
+        actual = tokens_of(text)
+        if actual == token_count:
             break
-        said = has
+        token_count = actual
     return text
 
 
@@ -168,30 +168,30 @@ class LinesPart:
         return passage_part(self.path, self.first, self.last, "", self.text)
 
 
-def fragment_part(fragment: Fragment, most: int) -> str:
-    """Return a fragment in a fence, or only its first lines if it has more than `most` tokens."""
+def fragment_part(fragment: Fragment, max_tokens: int) -> str:
+    """Return a fragment in a fence, or only its first lines if it has more than `max_tokens` tokens."""
     whole = LinesPart(fragment.path, fragment.line_start, fragment.line_end, fragment.text)
-    first = next(iter(_parts_of(whole, most)), whole)
+    first = next(iter(_parts_of(whole, max_tokens)), whole)
     return passage_part(first.path, first.first, first.last, headings(fragment), first.text)
 
 
-def note_parts(found: NoteLines, fragments: Iterable[Fragment], most: int) -> tuple[LinesPart, ...]:
+def note_parts(found: NoteLines, fragments: Iterable[Fragment], max_tokens: int) -> tuple[LinesPart, ...]:
     """Return lines of a note as parts that end where its fragments end.
 
-    Parts of more than `most` tokens are split at lines.
+    Parts of more than `max_tokens` tokens are split at lines.
     """
     ends = [each.line_end for each in fragments if found.line_start <= each.line_end < found.line_end]
     whole = LinesPart(found.path, found.line_start, found.line_end, found.text)
     lines, first, parts = found.text.split("\n"), found.line_start, []
     for last in (*ends, found.line_end):
-        held = "\n".join(lines[first - found.line_start : last - found.line_start + 1])
-        parts += _parts_of(replace(whole, first=first, last=last, text=held), most)
+        part_text = "\n".join(lines[first - found.line_start : last - found.line_start + 1])
+        parts += _parts_of(replace(whole, first=first, last=last, text=part_text), max_tokens)
         first = last + 1
     return tuple(parts)
 
 
-def _parts_of(part: LinesPart, most: int) -> list[LinesPart]:
-    """Return a part without leading and trailing blank lines, halved until no part has more than `most` tokens."""
+def _parts_of(part: LinesPart, max_tokens: int) -> list[LinesPart]:
+    """Return a part without leading and trailing blank lines, halved until each has at most `max_tokens`."""
     lines = part.text.split("\n")
     begin, end = 0, len(lines)
     while begin < end and not lines[begin].strip():
@@ -200,23 +200,23 @@ def _parts_of(part: LinesPart, most: int) -> list[LinesPart]:
         end -= 1
     if begin == end:
         return []
-    kept = replace(part, first=part.first + begin, last=part.first + end - 1, text="\n".join(lines[begin:end]))
-    if tokens_of(kept.text) <= most:
-        return [kept]
-    if kept.first == kept.last:
-        return [replace(kept, text=_beginning(kept.text, most), is_cut=True)]
+    trimmed = replace(part, first=part.first + begin, last=part.first + end - 1, text="\n".join(lines[begin:end]))
+    if tokens_of(trimmed.text) <= max_tokens:
+        return [trimmed]
+    if trimmed.first == trimmed.last:
+        return [replace(trimmed, text=_beginning(trimmed.text, max_tokens), is_cut=True)]
     middle = (begin + end) // 2
-    above = replace(kept, last=part.first + middle - 1, text="\n".join(lines[begin:middle]))
-    below = replace(kept, first=part.first + middle, text="\n".join(lines[middle:end]))
-    return _parts_of(above, most) + _parts_of(below, most)
+    above = replace(trimmed, last=part.first + middle - 1, text="\n".join(lines[begin:middle]))
+    below = replace(trimmed, first=part.first + middle, text="\n".join(lines[middle:end]))
+    return _parts_of(above, max_tokens) + _parts_of(below, max_tokens)
 
 
-def _beginning(line: str, most: int) -> str:
-    """Return the beginning of a line in at most `most` tokens, with a mark that it is cut."""
-    kept = line[: most * 8]
-    while (over := tokens_of(kept) + 4 - most) > 0:
-        kept = kept[:-over]
-    return f"{kept} {_CUT}"
+def _beginning(line: str, max_tokens: int) -> str:
+    """Return the beginning of a line in at most `max_tokens` tokens, with a mark that it is cut."""
+    shortened = line[: max_tokens * 8]
+    while (over := tokens_of(shortened) + 4 - max_tokens) > 0:
+        shortened = shortened[:-over]
+    return f"{shortened} {_CUT}"
 
 
 def outline(found: Peek) -> str:
@@ -245,11 +245,11 @@ def related_part(note: RelatedNote) -> str:
         why.append("one names the other without a link")
     title, reasons = cut(visible_line(note.title), _LONGEST_NAME), cut(visible_line("; ".join(why)), 2 * _LONGEST_NAME)
     head = f"{visible_line(f'{note.path}:{note.line}')} · {title} · {note.score:.2f}"
-    said = [f"{head} · {reasons}" if reasons else head]
+    reasons_lines = [f"{head} · {reasons}" if reasons else head]
     for match in note.matches[:1]:
-        there = match.there
-        said.append(f"   {quoted(there.fragment.text, there.spans, 160)}")
-    return "\n".join(said)
+        theirs = match.there
+        reasons_lines.append(f"   {quoted(theirs.fragment.text, theirs.spans, 160)}")
+    return "\n".join(reasons_lines)
 
 
 def memory_part(found: Recalled) -> str:

@@ -149,8 +149,8 @@ async def serve(server: MCPServer[Any], opened: Listener) -> None:
     from excerpt.mcp.connections import TimedProtocol
 
     http_address, port = opened.http_address, opened.listener.getsockname()[1]
-    told = f"[{http_address.host}]" if ":" in http_address.host else http_address.host
-    named = dict.fromkeys(("127.0.0.1", "localhost", "[::1]", told, *http_address.names))
+    host = f"[{http_address.host}]" if ":" in http_address.host else http_address.host
+    named = dict.fromkeys(("127.0.0.1", "localhost", "[::1]", host, *http_address.names))
     security = TransportSecuritySettings(
         allowed_hosts=[each for name in named for each in (name, f"{name}:{port}")],
         allowed_origins=[f"{scheme}://{name}:{port}" for name in named for scheme in ("http", "https")],
@@ -169,6 +169,6 @@ async def serve(server: MCPServer[Any], opened: Listener) -> None:
         access_log=False,
         timeout_graceful_shutdown=_SECONDS_TO_END,
     )
-    sys.stderr.write(f"excerpt: serving at http://{told}:{port}{PATH}; the token is in {http_address.token_file}\n")
+    sys.stderr.write(f"excerpt: serving at http://{host}:{port}{PATH}; the token is in {http_address.token_file}\n")
     sys.stderr.flush()
     await uvicorn.Server(config).serve(sockets=[opened.listener])

@@ -298,6 +298,6 @@ class ServedVaults:
             return self.all if name else self.all[:1]
         found = tuple(each for each in self.all if name in (each.name, str(each.vault.folder)))
         if not found:
-            there = ", ".join(each.name for each in self.all)
-            raise VaultError(f"There is no vault {name}.", f'Vaults: {there}; "*" means all.')
+            names = ", ".join(each.name for each in self.all)
+            raise VaultError(f"There is no vault {name}.", f'Vaults: {names}; "*" means all.')
         return found

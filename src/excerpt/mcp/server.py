@@ -112,13 +112,13 @@ class Tools:
             found = await _each(served, lambda at: at.vault.search_for_pack(query), ctx)
             shares = _shares(found, budget)
 
-        async def packed(one: ServedVault, share: int) -> str:
-            result = found.get(one)
-            return await one.ask(
+        async def packed(target: ServedVault, share: int) -> str:
+            result = found.get(target)
+            return await target.ask(
                 lambda at: _packed(at, query, share, scope=scope, form=format, result=result), _report(ctx)
             )
 
-        return "\n\n".join(await asyncio.gather(*(packed(one, share) for one, share in shares.items())))
+        return "\n\n".join(await asyncio.gather(*(packed(target, share) for target, share in shares.items())))
 
     async def search(
         self,
@@ -141,17 +141,17 @@ class Tools:
         if group == "folders":
             (only,) = self.one(vault)
             return await only.ask(lambda at: _folders(at, query, limit), _report(ctx))
-        most = (offset + limit) * (_OF_A_NOTE if group == "notes" else 1)
+        hit_limit = (offset + limit) * (_OF_A_NOTE if group == "notes" else 1)
 
         def ask(at: ServedSnapshot) -> tuple[ServedSnapshot, excerpt.Result, int]:
-            result = at.vault.search(query, strategy=strategy, limit=most)
-            return at, result, at.vault.map(query, most=1).notes if group == "notes" else result.matched
+            result = at.vault.search(query, strategy=strategy, limit=hit_limit)
+            return at, result, at.vault.map(query, limit=1).notes if group == "notes" else result.matched
 
         searched = await _each(served, ask, ctx)
-        found = {one.name: result for one, (_, result, _) in searched.items()}
+        found = {served_vault.name: result for served_vault, (_, result, _) in searched.items()}
         matched = sum(count for *_, count in searched.values())
         several = len(served) > 1
-        fused = excerpt.fused(found, most)
+        fused = excerpt.fused(found, hit_limit)
         hits = (_best_of_notes(fused) if group == "notes" else fused)[offset : offset + limit]
         parts = tuple(
             answers.hit_part(number, each.hit, snippet, each.vault if several else "")
@@ -167,7 +167,7 @@ class Tools:
             parts=parts,
             total=max(matched, offset + len(parts)),  # under filters, hits also include the nearest in meaning
             vault=vault if several else served[0].name,
-            freshness=_freshness(served, {one: at for one, (at, *_) in searched.items()}),
+            freshness=_freshness(served, {served_vault: at for served_vault, (at, *_) in searched.items()}),
             more=lambda shown: f"continue with offset={offset + shown}, or ask with a smaller snippet",
             hint=_query_hints(found.values()) + hint + _not_all(sure, is_partial=is_partial),
         )
@@ -246,13 +246,13 @@ class Tools:
         def ask(at: ServedSnapshot) -> str:
             _refuse_untags(tags, "Ask with the query -tag:x for memories without a tag.")
             every = at.vault.memories.recall(query, tags=tags, check_sources=True)
-            kept = every[:limit]
+            shown = every[:limit]
             notices = "".join(f"{visible_line(notice)[:_LONGEST_HINT]} " for notice in at.notices[:_MAX_HINTS])
-            hint = "`read` the source of one before you rely on it; `remember` with id changes it." if kept else ""
+            hint = "`read` the source of one before you rely on it; `remember` with id changes it." if shown else ""
             answer = ToolAnswer(
-                facts=() if not kept or kept[0].answers else ("no memory answers; these share a word",),
+                facts=() if not shown or shown[0].answers else ("no memory answers; these share a word",),
                 what="memories",
-                parts=tuple(map(answers.memory_part, kept)),
+                parts=tuple(map(answers.memory_part, shown)),
                 total=len(every),
                 vault=at.name,
                 freshness=at.freshness,
@@ -282,11 +282,11 @@ class Tools:
         """Keep a finding for later sessions. Never writes into the notes."""
         (served,) = self.one(vault)
         given = {"text": text, "tags": tags, "why": why, "source": source, "id": id, "stale": stale}
-        wanted = [name for name, value in given.items() if value]
+        given_names = [name for name, value in given.items() if value]
 
         def ask(at: ServedSnapshot) -> str:
             if forget:
-                _refuse(wanted, "forget takes only an id")
+                _refuse(given_names, "forget takes only an id")
                 return f"Forgot {at.vault.memories.forget(forget).id}; it is in the trash folder."
             if id:
                 return _changed(at.vault.memories, id, text=text, tags=tags, why=why, source=source, stale=stale)
@@ -296,11 +296,11 @@ class Tools:
 
     async def status(self) -> Statuses:
         """List vaults, how fresh each is, files skipped."""
-        told = list(await asyncio.gather(*map(self._status, self.vaults.all[:_VAULTS_TOLD])))
+        statuses = list(await asyncio.gather(*map(self._status, self.vaults.all[:_VAULTS_TOLD])))
         if len(self.vaults.all) > _VAULTS_TOLD:
-            others = ", ".join(visible_line(one.name) for one in self.vaults.all[_VAULTS_TOLD:])
-            told.append(VaultStatus(vault=others[:200], freshness="name one to ask it"))
-        return Statuses(vaults=told)
+            others = ", ".join(visible_line(each.name) for each in self.vaults.all[_VAULTS_TOLD:])
+            statuses.append(VaultStatus(vault=others[:200], freshness="name one to ask it"))
+        return Statuses(vaults=statuses)
 
     async def _status(self, served: ServedVault) -> VaultStatus:
         name = visible_line(served.name)[:60]
@@ -339,17 +339,19 @@ def _shares(found: Mapping[ServedVault, excerpt.Result], budget: int) -> dict[Se
 
     A vault whose best score is not above half of the highest gets none, nor does one for which too few tokens are left.
     """
-    best = {one: result.hits[0].score if result.hits else 0.0 for one, result in found.items()}
-    least = max(best.values()) / 2
-    answering = sorted((one for one in best if best[one] > least), key=lambda one: -best[one])[: budget // MIN]
-    budget -= 2 * len(answering)  # for the separators between their packs
-    whole, shares = sum(best[one] for one in answering), {}
-    for one in reversed(answering):  # the best one gets the remainder after rounding and minimum shares
-        shares[one] = max(int(budget * best[one] / whole), MIN)
-    over = sum(shares.values()) - budget
-    if not answering:
+    best = {vault: result.hits[0].score if result.hits else 0.0 for vault, result in found.items()}
+    threshold = max(best.values()) / 2
+    chosen = sorted((vault for vault in best if best[vault] > threshold), key=lambda vault: -best[vault])[
+        : budget // MIN
+    ]
+    budget -= 2 * len(chosen)  # for the separators between their packs
+    whole, shares = sum(best[vault] for vault in chosen), {}
+    for vault in reversed(chosen):  # the best one gets the remainder after rounding and minimum shares
+        shares[vault] = max(int(budget * best[vault] / whole), MIN)
+    excess = sum(shares.values()) - budget
+    if not chosen:
         return {next(iter(best)): budget}
-    return {one: shares[one] - (over if one is answering[0] else 0) for one in answering}
+    return {vault: shares[vault] - (excess if vault is chosen[0] else 0) for vault in chosen}
 
 
 def _asked(query: str) -> None:
@@ -364,10 +366,10 @@ async def _each(
 
     Raises the first error other than NotYetError, and NotYetError if no vault has an index.
     """
-    asked = (one.ask(question, _report(ctx)) for one in served)
-    told = dict(zip(served, await asyncio.gather(*asked, return_exceptions=True), strict=True))
-    errors = [each for each in told.values() if isinstance(each, BaseException)]
-    answered = {one: each for one, each in told.items() if not isinstance(each, BaseException)}
+    requests = (vault.ask(question, _report(ctx)) for vault in served)
+    results = dict(zip(served, await asyncio.gather(*requests, return_exceptions=True), strict=True))
+    errors = [each for each in results.values() if isinstance(each, BaseException)]
+    answered = {vault: each for vault, each in results.items() if not isinstance(each, BaseException)}
     wrong = next((error for error in errors if not (answered and isinstance(error, NotYetError))), None)
     if wrong is not None:
         raise wrong
@@ -381,12 +383,14 @@ def _freshness(served: Sequence[ServedVault], answered: Mapping[ServedVault, Ser
     """
     if len(served) == 1:
         return answered[served[0]].freshness
-    told = {
-        one.name: answered[one].freshness if one in answered else one.indexing.state.progress or "not indexed yet"
-        for one in served
+    states = {
+        vault.name: answered[vault].freshness
+        if vault in answered
+        else vault.indexing.state.progress or "not indexed yet"
+        for vault in served
     }
-    late = (name for name, freshness in told.items() if freshness not in ("up to date", "as last indexed"))
-    return ", ".join(f"{visible_line(name)}: {told[name]}" for name in late)
+    late = (name for name, freshness in states.items() if freshness not in ("up to date", "as last indexed"))
+    return ", ".join(f"{visible_line(name)}: {states[name]}" for name in late)
 
 
 def _not_all(sure: excerpt.Confidence | None, *, is_partial: bool) -> str:
@@ -474,10 +478,10 @@ def _remembered(at: ServedSnapshot, *, text: str, tags: Sequence[str], why: str,
     _refuse_untags(tags, "Name the memory that has it by id.")
     if not text.strip() and (text or not source):
         raise ExcerptError("There is no text to remember.", "Give text, or a source such as path:10-40.")
-    kept = at.vault.memories.remember(text or None, tags=tags, why=why, source=source or None)
-    like = ", ".join(offer.memory.id for offer in kept.similar)
+    remembered = at.vault.memories.remember(text or None, tags=tags, why=why, source=source or None)
+    like = ", ".join(offer.memory.id for offer in remembered.similar)
     hint = f" Similar memories: {like}. Recall them, then change one by id or forget one." if like else ""
-    return f"Remembered as {kept.memory.id} in vault {visible_line(at.name)}.{hint}"
+    return f"Remembered as {remembered.memory.id} in vault {visible_line(at.name)}.{hint}"
 
 
 def _changed(
@@ -498,8 +502,11 @@ def _changed(
     after = memories.edit(memory_id, text=text or None, tags=on, untags=off, why=why or None)
     if after == before:
         return f"Nothing changed: {after.id} is already like that."
-    place = answers.source_place(after.source) if stale and after.source else ""
-    facts = [f"tags: {visible_line(', '.join(after.tags))[:_LONGEST_HINT] or 'none'}", place and f"source: {place}"]
+    source_location = answers.source_place(after.source) if stale and after.source else ""
+    facts = [
+        f"tags: {visible_line(', '.join(after.tags))[:_LONGEST_HINT] or 'none'}",
+        source_location and f"source: {source_location}",
+    ]
     return f"Changed {after.id}; {'; '.join(filter(None, facts))}."
 
 
@@ -521,7 +528,7 @@ def _decide(memories: excerpt.Memories, memory_id: str, decision: str) -> None:
 
 
 def _folders(at: ServedSnapshot, query: str, limit: int) -> str:
-    matches = at.vault.map(query, most=1)
+    matches = at.vault.map(query, limit=1)
     shown = [branch for branch in matches.folders if branch.fragments][:limit]
     parts = tuple(
         f"{visible_line(branch.filter)} · {counted(branch.fragments, 'passage')} in {counted(branch.notes, 'note')}"
@@ -561,15 +568,15 @@ def _named(found: excerpt.Vault, source: str) -> str:
 
 
 def _read(at: ServedSnapshot, source: str, query: str, limit: int, *, full: bool) -> str:
-    found = at.vault
-    asked = _named(found, source)
-    note = found.read(asked)
-    whole = not (note.heading_path or _WITH_LINES.search(asked))
+    vault = at.vault
+    requested = _named(vault, source)
+    note = vault.read(requested)
+    whole = not (note.heading_path or _WITH_LINES.search(requested))
     if query.strip():
         return _answering(at, note, query, limit)
     if whole and not full and note.tokens > limit * 0.8:
         return _router(at, note, limit)
-    parts = answers.note_parts(note, found.fragments(note.path), limit - _AROUND)
+    parts = answers.note_parts(note, vault.fragments(note.path), limit - _AROUND)
 
     def rest(shown: int) -> str:
         return f"`read` {answers.place(note.path, parts[shown].first, note.line_end)}"
@@ -608,19 +615,19 @@ def _answering(at: ServedSnapshot, note: excerpt.NoteLines, query: str, limit: i
 
 def _router(at: ServedSnapshot, note: excerpt.NoteLines, limit: int) -> str:
     """Return a long note in brief: its outline, and the passages that answer its title as a query, the best first."""
-    found = at.vault
-    named = found.search(_within(note.path, note.title), limit=_FOUND_BY_SEARCH, spans=False)
-    main = [hit.fragment for hit in named.hits if hit.fragment.path == note.path] or found.fragments(note.path)
-    outline = answers.outline(found.peek(note.path, first_lines=1))
-    most = limit // 2
-    while answers.tokens_of(outline) > most and "\n" in outline:
+    vault = at.vault
+    matches = vault.search(_within(note.path, note.title), limit=_FOUND_BY_SEARCH, spans=False)
+    main = [hit.fragment for hit in matches.hits if hit.fragment.path == note.path] or vault.fragments(note.path)
+    outline = answers.outline(vault.peek(note.path, first_lines=1))
+    max_tokens = limit // 2
+    while answers.tokens_of(outline) > max_tokens and "\n" in outline:
         rows = outline.split("\n")
         outline = "\n".join((*rows[: max(len(rows) * 3 // 4, 1)], "…")) if len(rows) > 2 else rows[0]
     answer = ToolAnswer(
         facts=(f"a long note in brief, {counted(note.note_tokens, 'token')}",),
         what="passages",
         parts=tuple(answers.fragment_part(fragment, limit // 3) for fragment in main),
-        total=len(found.fragments(note.path)),
+        total=len(vault.fragments(note.path)),
         vault=at.name,
         freshness=at.freshness,
         above=outline,
@@ -636,28 +643,28 @@ def _within(path: str, query: str) -> str:
 
 
 def _overview(at: ServedSnapshot, topic: str, limit: int) -> str:
-    found = at.vault
-    told = found.overview(topic, budget=limit - _AROUND)
+    vault = at.vault
+    summary = vault.overview(topic, budget=limit - _AROUND)
 
-    sure = None if told.found else excerpt.Confidence.NOTHING
-    hint = "`read` a note of it, or `pack` a question." if told.found else "Try other words, or `search`."
+    sure = None if summary.found else excerpt.Confidence.NOTHING
+    hint = "`read` a note of it, or `pack` a question." if summary.found else "Try other words, or `search`."
 
     def answer(text: str) -> ToolAnswer:
         return ToolAnswer(
-            facts=(f"{counted(told.notes, 'note')} about {visible_line(topic)[:80]}",),
+            facts=(f"{counted(summary.notes, 'note')} about {visible_line(topic)[:80]}",),
             vault=at.name,
             freshness=at.freshness,
             hint=hint + _not_all(sure, is_partial=at.is_partial),
             above=text.strip("\n"),
         )
 
-    text = written(answer(found.as_markdown(told)), READ_CAP)
-    while told.found and (over := answers.tokens_of(text) - limit) > 0:  # its budget is in the vault's tokens
-        told = replace(told, budget=max(told.budget - over, 1))
-        text = written(answer(found.as_markdown(told)), READ_CAP)
-        if told.budget == 1:
+    text = written(answer(vault.as_markdown(summary)), READ_CAP)
+    while summary.found and (over := answers.tokens_of(text) - limit) > 0:  # its budget is in the vault's tokens
+        summary = replace(summary, budget=max(summary.budget - over, 1))
+        text = written(answer(vault.as_markdown(summary)), READ_CAP)
+        if summary.budget == 1:
             break
-    return written(answer(found.as_markdown(told)), limit)
+    return written(answer(vault.as_markdown(summary)), limit)
 
 
 def _report(ctx: Context[Any, Any]) -> Report:

@@ -120,8 +120,8 @@ def stored(memory: Memory) -> Memory:
     source = memory.source
     if source is not None:
         path, headings = storable(source.path), tuple(storable(heading) for heading in source.heading_path)
-        digest, place = storable(source.digest), storable(source.place)
-        source = replace(source, path=path, digest=digest, heading_path=headings, place=place)
+        digest, location = storable(source.digest), storable(source.place)
+        source = replace(source, path=path, digest=digest, heading_path=headings, place=location)
     return replace(
         memory,
         text=storable(memory.text),

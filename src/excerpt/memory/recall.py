@@ -177,8 +177,8 @@ class Recaller:
             facets = index.engine.snapshot.facets
             queries = self._read(query, facets.properties, facets.tags)
             among = None if len(memories) == len(contents.found.memories) else {memory.id for memory in memories}
-            most = self._most(queries, limit)
-            found, known = _ranked(index, queries, self._settings, among, most), index.known
+            max_memories = self._most(queries, limit)
+            found, known = _ranked(index, queries, self._settings, among, max_memories), index.known
         except ExcerptError as error:
             self.unranked = str(error)
             queries = self._read(query)
@@ -198,8 +198,8 @@ class Recaller:
             return self._settings.search.limit
         return limit
 
-    def near(self, text: str, least: float, most: int = 3) -> list[tuple[Memory, float]]:
-        """Return the memories nearest to `text` in meaning, with cosines of at least `least`.
+    def near(self, text: str, min_similarity: float, limit: int = 3) -> list[tuple[Memory, float]]:
+        """Return the memories nearest to `text` in meaning, with cosines of at least `min_similarity`.
 
         None are returned if the model cannot be used; `unranked` then says why.
         """
@@ -208,7 +208,7 @@ class Recaller:
         if not text.strip() or not contents.ids:
             return []
         try:
-            return _nearest(self._caught_up(contents), text, least)[:most]
+            return _nearest(self._caught_up(contents), text, min_similarity)[:limit]
         except ExcerptError as error:
             self.unranked = str(error)
             return []
@@ -220,12 +220,12 @@ class Recaller:
         return self._all[1]
 
     def _wanted(self, tags: Sequence[str], source: str, since: str) -> Callable[[Memory], bool]:
-        asked, place = set(normalise_tags(tags)), fold(source.strip().removeprefix("./").rstrip("/"))
+        wanted_tags, folder = set(normalise_tags(tags)), fold(source.strip().removeprefix("./").rstrip("/"))
         begin = _first_day(since, self._today()) if since else date.min
         return lambda memory: (
-            asked <= set(memory.tags)
+            wanted_tags <= set(memory.tags)
             and (not since or _day(memory.created) >= begin)
-            and (not place or (memory.source is not None and is_from(fold(memory.source.path), place)))
+            and (not folder or (memory.source is not None and is_from(fold(memory.source.path), folder)))
         )
 
     # --- the index ----------------------------------------------------------------------------------------------------
@@ -236,7 +236,7 @@ class Recaller:
         if index is not None and index.files is contents.files:
             return index
         known = {} if index is None else index.files
-        changed = [name for name, kept in contents.files.items() if known.get(name) is not kept]
+        changed = [name for name, loaded in contents.files.items() if known.get(name) is not loaded]
         changed += [name for name in known if name not in contents.files]
         self._updater.update(None if index is None else changed, accept_empty=True, wait=_PATIENCE)
         self._index = index = self._opened(contents)
@@ -285,20 +285,20 @@ def _ranked(
     """Return the memories that answer, each by its best fragment; for filters alone, the newest first."""
     engine = index.engine
     table = engine.snapshot.table
-    wanted = queries[0].strategy or settings.search.strategy
+    strategy = queries[0].strategy or settings.search.strategy
     # What is ranked is cut to `among` afterwards, and what is listed is put in another order: then all is needed.
     pool = len(table.keys) if among is not None or limit is None else max(POOL, limit)
-    ranking = engine.ranking([engine.answer(one, wanted, pool) for one in queries])
+    ranking = engine.ranking([engine.answer(query, strategy, pool) for query in queries])
     chosen: list[int] = []
     memories: list[Memory] = []
     nearest: list[tuple[int, Memory]] = []
-    seen: set[int] = set()
+    seen_notes: set[int] = set()
     listed = all(answer.judgement is None for answer in ranking.answers)
     for at, note in enumerate(table.notes[ranking.rows].tolist()):
         memory = index.notes[note]
-        if note in seen or memory is None or (among is not None and memory.id not in among):
+        if note in seen_notes or memory is None or (among is not None and memory.id not in among):
             continue
-        seen.add(note)
+        seen_notes.add(note)
         if _answers(ranking, at):
             chosen.append(at)
             memories.append(memory)
@@ -324,15 +324,15 @@ def _answers(ranking: Ranking, at: int) -> bool:
 
     The engine lists everything that is a little nearer than the rest.
     """
-    answer, place = ranking.answers[ranking.which[at]], int(ranking.places[at])
-    if answer.judgement is None or answer.judgement.word(place) is not Confidence.NOTHING:
+    answer, row = ranking.answers[ranking.which[at]], int(ranking.places[at])
+    if answer.judgement is None or answer.judgement.word(row) is not Confidence.NOTHING:
         return True
     return float(answer.evidence.similarities.at(ranking.rows[at : at + 1])[0]) >= NEAR_IN_MEANING
 
 
 def _has_a_word(ranking: Ranking, at: int) -> bool:
-    answer, place = ranking.answers[ranking.which[at]], int(ranking.places[at])
-    return bool(answer.scored.values[place, SIGNALS.index("words")] > 0)
+    answer, row = ranking.answers[ranking.which[at]], int(ranking.places[at])
+    return bool(answer.scored.values[row, SIGNALS.index("words")] > 0)
 
 
 def _part(ranking: Ranking, at: npt.NDArray[np.intp]) -> Ranking:
@@ -345,7 +345,7 @@ def _spans_in(text: str, hit: Hit) -> tuple[Span, ...]:
     return tuple(Span(span.start + begin, span.end + begin) for span in hit.spans) if begin >= 0 else ()
 
 
-def _nearest(index: _Index, text: str, least: float) -> list[tuple[Memory, float]]:
+def _nearest(index: _Index, text: str, min_similarity: float) -> list[tuple[Memory, float]]:
     snapshot = index.engine.snapshot
     embedder = snapshot.embedder
     similarities = snapshot.vectors.similarities(embedder.embed([text])[0])
@@ -355,7 +355,7 @@ def _nearest(index: _Index, text: str, least: float) -> list[tuple[Memory, float
     memories = [memory for note in notes if (memory := index.notes[note]) is not None]
     vectors = embedder.embed([text, *(memory.text for memory in memories)])
     cosines = (vectors[1:] @ vectors[0]).tolist()
-    found = [(memory, cosine) for memory, cosine in zip(memories, cosines, strict=True) if cosine >= least]
+    found = [(memory, cosine) for memory, cosine in zip(memories, cosines, strict=True) if cosine >= min_similarity]
     return sorted(found, key=lambda pair: -pair[1])
 
 
@@ -418,7 +418,7 @@ def _by_words(queries: Sequence[Query], memories: Sequence[Memory], contents: Co
     facets.tags = {tag: np.array(numbers, np.int32) for tag, numbers in tags.items()}
     found: set[str] = set()
     for query in queries:
-        if any(one.kind in FIELDS for one in query.filters):
+        if any(condition.kind in FIELDS for condition in query.filters):
             continue
         flags = notes_allowed(query.filters, facets, len(memories), today).tolist()
         allowed = [memory for memory, is_allowed in zip(memories, flags, strict=True) if is_allowed]
@@ -478,11 +478,11 @@ def offers(text: str, source: Source | None, recaller: Recaller, badges: Badges 
     near = {memory.id: (memory, cosine) for memory, cosine in recaller.near(text, ALIKE, MAX)}
     same: Sequence[Memory] = ()
     if source is not None:
-        place = source.path, source.line_start, source.line_end
-        same = badges.at(*place) if badges is not None else remembered_at(recaller.store.all().memories, *place)
+        location = source.path, source.line_start, source.line_end
+        same = badges.at(*location) if badges is not None else remembered_at(recaller.store.all().memories, *location)
     found = [Offer(memory, True, near[memory.id][1] if memory.id in near else 0.0) for memory in same]
-    taken = {offer.memory.id for offer in found}
-    found += [Offer(memory, False, cosine) for memory, cosine in near.values() if memory.id not in taken]
+    offered_ids = {offer.memory.id for offer in found}
+    found += [Offer(memory, False, cosine) for memory, cosine in near.values() if memory.id not in offered_ids]
     return found[:MAX]
 
 

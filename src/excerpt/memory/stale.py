@@ -150,13 +150,13 @@ def check_source(memory: Memory, snapshot: Corpus, *, elsewhere: bool = True) ->
         return _at(memory, snapshot, path, note, found)
     if elsewhere and _is_verbatim(memory, source) and words_in(memory.text) >= _MIN_MOVED:
         for other in _notes_with(memory.text, snapshot):
-            _, there = _note_of(other, snapshot)
-            if found := _found_in(memory, source, other, there):
-                return _at(memory, snapshot, other, there, found)
-    place = _in_its_place(memory, source, note) if path is not None else None
-    if path is None or place is None:
+            _, text = _note_of(other, snapshot)
+            if found := _found_in(memory, source, other, text):
+                return _at(memory, snapshot, other, text, found)
+    span = _in_its_place(memory, source, note) if path is not None else None
+    if path is None or span is None:
         return SourceCheck(SourceStatus.GONE, memory, is_seen=not source.digest)
-    return SourceCheck(SourceStatus.CHANGED, memory, _source_at(snapshot, path, note, place), _lines(note, place))
+    return SourceCheck(SourceStatus.CHANGED, memory, _source_at(snapshot, path, note, span), _lines(note, span))
 
 
 # --- what the user decides --------------------------------------------------------------------------------------------
@@ -249,37 +249,37 @@ def _in_its_place(memory: Memory, source: Source, note: Sequence[str]) -> tuple[
     if not _is_verbatim(memory, source):
         return same_lines(source.line_end - source.line_start + 1, note, source.line_start)
     lines = memory.text.split("\n")
-    if place := in_place_of(lines, note, source.line_start):
-        return place
+    if span := in_place_of(lines, note, source.line_start):
+        return span
     at = max(range(len(lines)), key=lambda number: len(lines[number]))
     like = process.extractOne(lines[at], note, scorer=fuzz.ratio, score_cutoff=_ALIKE)
     return same_lines(len(lines), note, like[2] + 1 - at) if like else None
 
 
-def _at(memory: Memory, snapshot: Corpus, path: str, note: Sequence[str], place: tuple[int, int]) -> SourceCheck:
+def _at(memory: Memory, snapshot: Corpus, path: str, note: Sequence[str], span: tuple[int, int]) -> SourceCheck:
     """Return the state of a memory whose text was found."""
     source = memory.source
     assert source is not None
-    is_there = (path, *place) == (source.path, source.line_start, source.line_end) or not source.line_start
+    is_there = (path, *span) == (source.path, source.line_start, source.line_end) or not source.line_start
     # A page is where it was, whatever lines were read from the pages before it.
-    if is_there or (path == source.path and source.place and snapshot.place(path, *place) == source.place):
-        return SourceCheck(SourceStatus.FRESH, memory, source, _lines(note, place))
-    return SourceCheck(SourceStatus.MOVED, memory, _source_at(snapshot, path, note, place), _lines(note, place))
+    if is_there or (path == source.path and source.place and snapshot.place(path, *span) == source.place):
+        return SourceCheck(SourceStatus.FRESH, memory, source, _lines(note, span))
+    return SourceCheck(SourceStatus.MOVED, memory, _source_at(snapshot, path, note, span), _lines(note, span))
 
 
-def _source_at(snapshot: Corpus, path: str, note: Sequence[str], place: tuple[int, int]) -> Source:
-    return source_at(snapshot, path, *place, _lines(note, place))
+def _source_at(snapshot: Corpus, path: str, note: Sequence[str], span: tuple[int, int]) -> Source:
+    return source_at(snapshot, path, *span, _lines(note, span))
 
 
-def _lines(note: Sequence[str], place: tuple[int, int]) -> str:
-    return "\n".join(note[place[0] - 1 : place[1]])
+def _lines(note: Sequence[str], span: tuple[int, int]) -> str:
+    return "\n".join(note[span[0] - 1 : span[1]])
 
 
 def source_at(snapshot: Corpus, path: str, line_start: int, line_end: int, text: str) -> Source:
     """Return a memory's source for lines of a note; `text` is theirs."""
     under = [section for section in snapshot.sections(path) if section.line_start <= line_start]
-    headings, place = under[-1].heading_path if under else (), snapshot.place(path, line_start, line_end)
-    return Source(path, line_start, line_end, digest_of_text(text), headings, place)
+    headings, location = under[-1].heading_path if under else (), snapshot.place(path, line_start, line_end)
+    return Source(path, line_start, line_end, digest_of_text(text), headings, location)
 
 
 # --- from the vault ---------------------------------------------------------------------------------------------------
@@ -298,13 +298,13 @@ def from_fragment(snapshot: Corpus, fragment_id: str) -> tuple[Source, str]:
     return source, found.text
 
 
-def from_lines(snapshot: Corpus, place: str) -> tuple[Source, str]:
+def from_lines(snapshot: Corpus, location: str) -> tuple[Source, str]:
     """Return the source and text of `NOTE:A-B` or `NOTE:A` (a path, title or alias; without lines, the whole note).
 
     The text is that of the index. Raises MemoryUnusableError if there is no such note or it has no such lines.
     """
-    path, first, last = _find_note(snapshot, place), 1, None
-    if path is None and (found := _LINES.fullmatch(place)):
+    path, first, last = _find_note(snapshot, location), 1, None
+    if path is None and (found := _LINES.fullmatch(location)):
         path, first, last = (
             _find_note(snapshot, found["note"]),
             int(found["first"]),
@@ -312,12 +312,12 @@ def from_lines(snapshot: Corpus, place: str) -> tuple[Source, str]:
         )
     if path is None:
         raise MemoryUnusableError(
-            f"There is no note {place or repr(place)}.", "Name it by path, title or alias, as NOTE:12-18."
+            f"There is no note {location or repr(location)}.", "Name it by path, title or alias, as NOTE:12-18."
         )
     lines = snapshot.note_text(path).rstrip("\n").split("\n")
     last = len(lines) if last is None else min(last, len(lines))
     if not 1 <= first <= last:
-        raise MemoryUnusableError(f"{path} has {counted(len(lines), 'line')}; {place} is not among them.")
+        raise MemoryUnusableError(f"{path} has {counted(len(lines), 'line')}; {location} is not among them.")
     text = "\n".join(lines[first - 1 : last])
     return source_at(snapshot, path, first, last, text), text
 

@@ -99,16 +99,20 @@ class Contents:
     @cached_property
     def found(self) -> LoadedMemories:
         """All memories, with the files that cannot be read and the copies."""
-        memories = tuple(kept.memory for _, kept in self.ids.values())
-        broken = sorted((name, kept.reason) for name, kept in self.files.items() if isinstance(kept, UnreadableFile))
-        stated = {name: kept.memory.id for name, kept in self.files.items() if isinstance(kept, LoadedFile)}
-        copies = (CopiedMemory(name, stated[name], own) for own, (name, _) in self.ids.items() if stated[name] != own)
-        return LoadedMemories(memories, tuple(Skipped(*each) for each in broken), tuple(copies))
+        memories = tuple(entry.memory for _, entry in self.ids.values())
+        unreadable = sorted(
+            (name, entry.reason) for name, entry in self.files.items() if isinstance(entry, UnreadableFile)
+        )
+        stated_ids = {name: entry.memory.id for name, entry in self.files.items() if isinstance(entry, LoadedFile)}
+        copies = (
+            CopiedMemory(name, stated_ids[name], own) for own, (name, _) in self.ids.items() if stated_ids[name] != own
+        )
+        return LoadedMemories(memories, tuple(Skipped(*each) for each in unreadable), tuple(copies))
 
     @cached_property
     def named(self) -> Mapping[str, Memory]:
         """The memories by the names of their files."""
-        return {name: kept.memory for name, kept in self.ids.values()}
+        return {name: entry.memory for name, entry in self.ids.values()}
 
     def with_words(self, words: str, memories: Sequence[Memory]) -> list[Memory]:
         """Those of `memories` that hold all `words` (the last one may be the beginning of a word), in their order."""
@@ -118,7 +122,7 @@ class Contents:
 
     @cached_property
     def _searched(self) -> Mapping[str, Searched]:
-        return {memory_id: searched(kept.memory) for memory_id, (_, kept) in self.ids.items()}
+        return {memory_id: searched(entry.memory) for memory_id, (_, entry) in self.ids.items()}
 
 
 class MemoryStore:
@@ -172,24 +176,24 @@ class MemoryStore:
         """
         with self._writing():
             self._give_ids()
-            name, kept = self._find(memory_id)
-            memory = kept.memory
-            wanted = stored(replace(change(memory), id=memory.id, created=memory.created, updated=memory.updated))
-            if wanted == memory:
-                return wanted
-            wanted = replace(wanted, updated=now())
+            name, entry = self._find(memory_id)
+            memory = entry.memory
+            changed = stored(replace(change(memory), id=memory.id, created=memory.created, updated=memory.updated))
+            if changed == memory:
+                return changed
+            changed = replace(changed, updated=now())
             file = self.folder / name
             _write_new(self._trash_name(name), file.read_bytes())
-            replace_file(file, render_memory(wanted, (memory, kept.metadata)), lasting=True)
-            return wanted
+            replace_file(file, render_memory(changed, (memory, entry.metadata)), lasting=True)
+            return changed
 
     def forget(self, memory_id: str) -> Memory:
         """Move a memory to the trash folder; gives the one forgotten. `restore` brings it back. Copies of it stay."""
         with self._writing():
             self._give_ids()
-            name, kept = self._find(memory_id)
+            name, entry = self._find(memory_id)
             _move(self.folder / name, self._trash_name(name))
-            return kept.memory
+            return entry.memory
 
     def restore(self, memory_id: str) -> Memory:
         """Bring back what was last forgotten under `memory_id`."""
@@ -217,18 +221,18 @@ class MemoryStore:
             }
         except OSError as error:
             raise MemoryUnusableError(f"{self.folder} cannot be read: {error.strerror}.") from error
-        if len(files) != len(before) or any(before.get(name) is not kept for name, kept in files.items()):
+        if len(files) != len(before) or any(before.get(name) is not loaded for name, loaded in files.items()):
             self._contents = Contents(files, _by_id(files))
         return self._contents
 
     def _give_ids(self) -> None:
         """Write into each copy the id that it is used under, before the shared one is forgotten or restored."""
         for copied in self.contents().found.copies:
-            name, kept = self._find(copied.id)
+            name, entry = self._find(copied.id)
             file = self.folder / name
             _write_new(self._trash_name(name), file.read_bytes())
             replace_file(
-                file, render_memory(kept.memory, (replace(kept.memory, id=copied.of), kept.metadata)), lasting=True
+                file, render_memory(entry.memory, (replace(entry.memory, id=copied.of), entry.metadata)), lasting=True
             )
 
     def _find(self, memory_id: str) -> tuple[str, LoadedFile]:
@@ -326,8 +330,8 @@ def _by_id(read: Mapping[str, LoadedFile | UnreadableFile]) -> dict[str, tuple[s
     Of two files with the same id (one is a copy), the one named after it keeps it, and the other gets an id made of its
     name.
     """
-    entries = sorted(((name, kept) for name, kept in read.items() if isinstance(kept, LoadedFile)), key=itemgetter(0))
-    found = {kept.memory.id: (name, kept) for name, kept in entries}
+    entries = sorted(((name, file) for name, file in read.items() if isinstance(file, LoadedFile)), key=itemgetter(0))
+    found = {file.memory.id: (name, file) for name, file in entries}
     if len(found) < len(entries):
         found = _split_files(entries)
     newest = sorted(found.items(), key=lambda item: item[1][0])
@@ -343,16 +347,16 @@ def _split_files(entries: Sequence[tuple[str, LoadedFile]]) -> dict[str, tuple[s
 
     found: dict[str, tuple[str, LoadedFile]] = {}
     copies: list[tuple[str, LoadedFile]] = []
-    for name, kept in sorted(entries, key=rank):
-        if kept.memory.id in found:
-            copies.append((name, kept))
+    for name, file in sorted(entries, key=rank):
+        if file.memory.id in found:
+            copies.append((name, file))
         else:
-            found[kept.memory.id] = (name, kept)
-    for name, kept in copies:
+            found[file.memory.id] = (name, file)
+    for name, file in copies:
         identity = name_id(name)
         while identity in found:
             identity = name_id(identity)
-        found[identity] = (name, replace(kept, memory=replace(kept.memory, id=identity)))
+        found[identity] = (name, replace(file, memory=replace(file.memory, id=identity)))
     return found
 
 

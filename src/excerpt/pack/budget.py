@@ -51,17 +51,17 @@ def hit_values(hits: Sequence[Hit]) -> list[float]:
     """
     best = max((hit.score for hit in hits if hit.score > 0), default=1.0)
     words = [frozenset(map(_word, {hit.fragment.text[span.start : span.end] for span in hit.spans})) for hit in hits]
-    asked = len(frozenset().union(*words)) or 1
-    said: set[str] = set()
+    word_count = len(frozenset().union(*words)) or 1
+    seen_words: set[str] = set()
     of_note: Counter[str] = Counter()
-    found = []
+    values = []
     for rank, (hit, has) in enumerate(zip(hits, words, strict=True), start=1):
         of_note[hit.fragment.path] += 1
-        gain = 1 + _NEW_WORDS * len(has - said) / asked
-        said |= has
+        gain = 1 + _NEW_WORDS * len(has - seen_words) / word_count
+        seen_words |= has
         likely = max(hit.score / best, _MIN) ** _BY_SCORE
-        found.append(likely * gain / rank**_BY_RANK / of_note[hit.fragment.path] ** _BY_NOTE)
-    return found
+        values.append(likely * gain / rank**_BY_RANK / of_note[hit.fragment.path] ** _BY_NOTE)
+    return values
 
 
 def primary_value(value: float) -> float:
@@ -270,39 +270,39 @@ class _Step:
         self.chain = chain
         self.marks: list[_Marked] = []
         none = np.full_like(before, -np.inf)
-        out, lacking, having = before, none, none
-        any_lacking = any_having = False
+        out, without_hit, with_hit = before, none, none
+        any_without_hit = any_with_hit = False
         nothing = np.zeros(len(before), bool)
         for unit in chain.units:
             opened = _shifted(out, unit.opening, unit.value)
-            closed = having > out if any_having else nothing
-            after_out = np.maximum(having, out) if any_having else out
-            had_lacked = lacking_continues = having_continues = nothing
+            closed = with_hit > out if any_with_hit else nothing
+            after_out = np.maximum(with_hit, out) if any_with_hit else out
+            had_no_hit = without_hit_continues = with_hit_continues = nothing
             if unit.asked:
                 entered = opened
-                if any_lacking:
-                    going = _shifted(lacking, unit.following, unit.value)
-                    had_lacked = going > entered
-                    entered = np.maximum(going, entered)
-                if any_having:
-                    going = _shifted(having, unit.following, unit.value)
-                    having_continues = going >= entered
-                    entered = np.maximum(going, entered)
-                lacking, having = none, entered
-                any_lacking, any_having = False, True
+                if any_without_hit:
+                    continued = _shifted(without_hit, unit.following, unit.value)
+                    had_no_hit = continued > entered
+                    entered = np.maximum(continued, entered)
+                if any_with_hit:
+                    continued = _shifted(with_hit, unit.following, unit.value)
+                    with_hit_continues = continued >= entered
+                    entered = np.maximum(continued, entered)
+                without_hit, with_hit = none, entered
+                any_without_hit, any_with_hit = False, True
             else:
-                if any_lacking:
-                    going = _shifted(lacking, unit.following, unit.value)
-                    lacking_continues = going > opened
-                    opened = np.maximum(going, opened)
-                lacking, any_lacking = opened, True
-                if any_having:
-                    having = _shifted(having, unit.following, unit.value)
-                    having_continues = ~nothing
+                if any_without_hit:
+                    continued = _shifted(without_hit, unit.following, unit.value)
+                    without_hit_continues = continued > opened
+                    opened = np.maximum(continued, opened)
+                without_hit, any_without_hit = opened, True
+                if any_with_hit:
+                    with_hit = _shifted(with_hit, unit.following, unit.value)
+                    with_hit_continues = ~nothing
             out = after_out
-            self.marks.append(_Marked(lacking_continues, having_continues, had_lacked, closed))
-        self.closed = having > out
-        after = np.maximum(having, out)
+            self.marks.append(_Marked(without_hit_continues, with_hit_continues, had_no_hit, closed))
+        self.closed = with_hit > out
+        after = np.maximum(with_hit, out)
         self.taken = np.full(len(before), -1, np.int16)
         for number, option in enumerate(chain.options):
             instead = _shifted(before, option.cost, option.value)
@@ -325,9 +325,9 @@ class _Step:
                     state, last = "having", number - 1
                 continue
             continues = (mark.having_continues if state == "having" else mark.lacking_continues)[cost]
-            lacked = state == "having" and not continues and mark.had_lacked[cost]
-            if continues or lacked:
-                state = "lacking" if lacked else state
+            gains_hit = state == "having" and not continues and mark.had_lacked[cost]
+            if continues or gains_hit:
+                state = "lacking" if gains_hit else state
                 cost -= unit.following
             else:
                 runs.append((number, last))
@@ -346,11 +346,11 @@ def _shifted(values: _Values, cost: int, value: float) -> _Values:
 
 
 def _traced(steps: Sequence[_Step], cost: int) -> Selection:
-    found = []
+    selection = []
     for step in reversed(steps):
-        taken, cost = step.traced(cost)
-        found.append(taken)
-    return tuple(reversed(found))
+        units, cost = step.traced(cost)
+        selection.append(units)
+    return tuple(reversed(selection))
 
 
 # --- candidates as units ----------------------------------------------------------------------------------------------
@@ -395,41 +395,41 @@ class Choices:
     inner: tuple[LineSpan, ...]
     _made: dict[_Ordinals, DraftPack] = field(default_factory=dict)
 
-    def value(self, taken: ChosenUnits, before: float) -> float:
+    def value(self, chosen: ChosenUnits, before: float) -> float:
         """`before` and what is taken added up, in the order in which the choice adds it."""
-        if taken.option is not None:
-            return before + self.chain.options[taken.option].value
-        for first, last in taken.runs:
+        if chosen.option is not None:
+            return before + self.chain.options[chosen.option].value
+        for first, last in chosen.runs:
             for unit in self.chain.units[first : last + 1]:
                 before += unit.value
         return before
 
-    def packs(self, taken: ChosenUnits) -> list[DraftPack]:
+    def packs(self, chosen: ChosenUnits) -> list[DraftPack]:
         """Return the packs that are taken."""
-        if taken.option is not None:
-            return [self._pack(self.inner[taken.option], self.candidate.wanted[:1])]
-        return [self._run(self.pieces[first][0], self.pieces[last][1]) for first, last in taken.runs]
+        if chosen.option is not None:
+            return [self._pack(self.inner[chosen.option], self.candidate.wanted[:1])]
+        return [self._run(self.pieces[first][0], self.pieces[last][1]) for first, last in chosen.runs]
 
     def _run(self, first: int, last: int) -> DraftPack:
-        made = self._made.get((first, last))
-        if made is None:
+        pack = self._made.get((first, last))
+        if pack is None:
             line_span = self._line_span(first, last)
-            made = self._pack(line_span, [each for each in self.candidate.wanted if each.within(line_span)])
-            self._made[first, last] = made
-        return made
+            pack = self._pack(line_span, [each for each in self.candidate.wanted if each.within(line_span)])
+            self._made[first, last] = pack
+        return pack
 
     def parts(self, room: int) -> Iterator[tuple[LineSpan, float, DraftPack]]:
         """Parts of the best hit's fragment that cost no more than `room`, smallest first, with their shares of it."""
         for line_span, share in parts_of_block(self.candidate.best):
-            made = self._pack(line_span, self.candidate.wanted[:1])
-            if made.cost > room:
+            pack = self._pack(line_span, self.candidate.wanted[:1])
+            if pack.cost > room:
                 break
-            yield line_span, share, made
+            yield line_span, share, pack
 
-    def _pack(self, line_span: LineSpan, wanted: Sequence[HitSpan]) -> DraftPack:
-        pack = pack_of(line_span, wanted, self.note)
+    def _pack(self, line_span: LineSpan, hit_spans: Sequence[HitSpan]) -> DraftPack:
+        pack = pack_of(line_span, hit_spans, self.note)
         cost = self.costs.frame(2, pack) + self.costs.written(pack.text)
-        return DraftPack(pack, tuple(each.hit for each in wanted), cost)
+        return DraftPack(pack, tuple(each.hit for each in hit_spans), cost)
 
     def best_alone(self, budget: int) -> Iterator[ChosenUnits]:
         """Yield the best hit's fragment, whole or cut at blocks, if its cost is within `budget`."""
@@ -446,8 +446,8 @@ class Choices:
 
     def fits(self, budget: int) -> bool:
         """Whether anything of it fits the budget if nothing else goes in."""
-        asked = [unit.opening for unit in self.chain.units if unit.asked]
-        return min(asked + [option.cost for option in self.chain.options]) <= budget
+        openings = [unit.opening for unit in self.chain.units if unit.asked]
+        return min(openings + [option.cost for option in self.chain.options]) <= budget
 
     def _line_span(self, first: int, last: int) -> LineSpan:
         """Return the requested range if it has just these fragments; else the fragments and the lines between them."""
@@ -458,26 +458,26 @@ class Choices:
 
 
 def choices(
-    candidate: Candidate, note: OpenNote, costs: Costs, *, said: Collection[str], hits: int, cuts_fragment: bool
+    candidate: Candidate, note: OpenNote, costs: Costs, *, digests: Collection[str], hits: int, cuts_fragment: bool
 ) -> Choices:
-    """Return what may be taken of a candidate, one of those of `hits` hits with the digests `said`.
+    """Return what may be taken of a candidate, one of those of `hits` hits with the digests `digests`.
 
     With `cuts_fragment` parts of the best hit's own fragment are included, for a budget below its size.
     """
     frame = costs.frame(2, draft(candidate, note))
     pieces = tuple(_pieces(candidate))
-    values = _values(candidate, note, said, GRAIN / _MAX_BESIDE / hits)
-    asked = {each.hit.fragment.ordinal for each in candidate.wanted}
+    values = _values(candidate, note, digests, GRAIN / _MAX_BESIDE / hits)
+    hit_ordinals = {each.hit.fragment.ordinal for each in candidate.wanted}
     inside = [costs.fragments(*ordinals, note) for ordinals in pieces]
     headings = [0, *(costs.between(before[1], after[0], note) for before, after in pairwise(pieces))]
-    stretches = [candidate.line_span, *(each.line_span for each in candidate.wanted)]
-    above = {each.first: costs.above(each, note) for each in stretches}
+    line_spans = [candidate.line_span, *(each.line_span for each in candidate.wanted)]
+    above = {each.first: costs.above(each, note) for each in line_spans}
     units = tuple(
         Unit(
             opening=frame + above.get(ordinals[0], 0) + tokens + 1,
             following=between + tokens,
             value=sum(values[ordinal] for ordinal in range(ordinals[0], ordinals[1] + 1)),
-            asked=ordinals[0] in asked,
+            asked=ordinals[0] in hit_ordinals,
         )
         for ordinals, tokens, between in zip(pieces, inside, headings, strict=True)
     )
@@ -497,21 +497,21 @@ def shrunk(offered: Sequence[Choices], room: int) -> list[Choices]:
     first = offered[0]
     value = first.candidate.wanted[0].value
     scale = 0.5 * _CUT * value / sum(unit.value for each in offered for unit in each.chain.units)
-    stretches: list[LineSpan] = []
+    line_spans: list[LineSpan] = []
     options: list[Option] = []
-    for line_span, share, made in first.parts(room):
-        stretches.append(line_span)
-        cost = max([made.cost, *(option.cost for option in options[-1:])])
+    for line_span, share, part in first.parts(room):
+        line_spans.append(line_span)
+        cost = max([part.cost, *(option.cost for option in options[-1:])])
         options.append(Option(cost, value * (1 - 2 * _CUT + scale * share)))
     scaled = [
         replace(each, chain=UnitChain(tuple(replace(unit, value=unit.value * scale) for unit in each.chain.units)))
         for each in offered
     ]
     parts = UnitChain(scaled[0].chain.units, tuple(options))
-    return [replace(scaled[0], chain=parts, inner=tuple(stretches)), *scaled[1:]]
+    return [replace(scaled[0], chain=parts, inner=tuple(line_spans)), *scaled[1:]]
 
 
-def _values(candidate: Candidate, note: OpenNote, said: Collection[str], beside: float) -> dict[int, float]:
+def _values(candidate: Candidate, note: OpenNote, digests: Collection[str], beside: float) -> dict[int, float]:
     """Return the value of each fragment of a candidate, by ordinal.
 
     Context and weaker hits are multiplied by `beside`; the text of another hit adds nothing as context.
@@ -519,7 +519,7 @@ def _values(candidate: Candidate, note: OpenNote, said: Collection[str], beside:
     line_span = candidate.line_span
     parts = note.parts(line_span.first, line_span.last)
     values = dict.fromkeys((part.ordinal for part in parts), 0.0)
-    context = [part.ordinal for part in parts if part.digest not in said]
+    context = [part.ordinal for part in parts if part.digest not in digests]
     for each in candidate.wanted:
         own = each.hit.fragment.ordinal
         for ordinal in context:

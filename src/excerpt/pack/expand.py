@@ -132,39 +132,37 @@ class Candidate:
         return self.wanted[0].hit
 
 
-def merge(wanted: Sequence[HitSpan]) -> list[Candidate]:
+def merge(hit_spans: Sequence[HitSpan]) -> list[Candidate]:
     """Merge ranges of a note that share a fragment or are adjacent into one candidate each.
 
-    `wanted` is best first, and so is the result, by each candidate's best hit. No fragment is in two candidates.
+    `hit_spans` is best first, and so is the result, by each candidate's best hit. No fragment is in two candidates.
     """
-    folder_closeness = sorted(
-        enumerate(wanted), key=lambda item: (item[1].line_span.path, item[1].line_span.first, item[0])
-    )
+    by_start = sorted(enumerate(hit_spans), key=lambda item: (item[1].line_span.path, item[1].line_span.first, item[0]))
     groups: list[tuple[LineSpan, list[int]]] = []
-    for rank, each in folder_closeness:
+    for rank, each in by_start:
         if groups and _meet(groups[-1][0], each.line_span):
             whole, ranks = groups.pop()
             groups.append((_union(whole, each.line_span), [*ranks, rank]))
         else:
             groups.append((each.line_span, [rank]))
     groups.sort(key=lambda group: min(group[1]))
-    return [Candidate(line_span, tuple(wanted[rank] for rank in sorted(ranks))) for line_span, ranks in groups]
+    return [Candidate(line_span, tuple(hit_spans[rank] for rank in sorted(ranks))) for line_span, ranks in groups]
 
 
 def _meet(before: LineSpan, after: LineSpan) -> bool:
     return before.path == after.path and after.first <= before.last + 1
 
 
-def _union(one: LineSpan, other: LineSpan) -> LineSpan:
+def _union(first: LineSpan, second: LineSpan) -> LineSpan:
     """Both and what is between; still a section if one of them is and holds the other."""
-    lines = min(one.line_start, other.line_start), max(one.line_end, other.line_end)
-    for outer in (one, other):
+    lines = min(first.line_start, second.line_start), max(first.line_end, second.line_end)
+    for outer in (first, second):
         if (outer.line_start, outer.line_end) == lines:
             return outer
     return replace(
-        one,
-        first=min(one.first, other.first),
-        last=max(one.last, other.last),
+        first,
+        first=min(first.first, second.first),
+        last=max(first.last, second.last),
         line_start=lines[0],
         line_end=lines[1],
         section=None,
@@ -192,7 +190,7 @@ def draft(candidate: Candidate, note: OpenNote) -> Pack:
     )
 
 
-def pack_of(line_span: LineSpan, wanted: Sequence[HitSpan], note: OpenNote) -> Pack:
+def pack_of(line_span: LineSpan, hit_spans: Sequence[HitSpan], note: OpenNote) -> Pack:
     """Return the pack of a range, without blank lines at its ends, with the hits in it, best first.
 
     Its tokens are not counted yet.
@@ -208,32 +206,32 @@ def pack_of(line_span: LineSpan, wanted: Sequence[HitSpan], note: OpenNote) -> P
         last -= 1
     text = "\n".join(lines)
     trimmed = replace(line_span, line_start=first, line_end=last)
-    cut = _cut_above(trimmed, wanted, note), _cut_below(trimmed, wanted, note)
-    return _pack(trimmed, wanted, note, text=text, digest=digest_of_text(text), modified=note.modified, cut=cut)
+    cut = _cut_above(trimmed, hit_spans, note), _cut_below(trimmed, hit_spans, note)
+    return _pack(trimmed, hit_spans, note, text=text, digest=digest_of_text(text), modified=note.modified, cut=cut)
 
 
 _WHOLE = (Scope.SECTION, Scope.NOTE)
 
 
-def _cut_above(line_span: LineSpan, wanted: Sequence[HitSpan], note: OpenNote) -> bool:
+def _cut_above(line_span: LineSpan, hit_spans: Sequence[HitSpan], note: OpenNote) -> bool:
     """Return whether the fragment, section or note continues above but did not fit.
 
     Fewer neighbours are no cut: they are as many as fitted.
     """
-    missing = any(each.line_span.first < line_span.first for each in wanted if each.line_span.scope in _WHOLE)
+    missing = any(each.line_span.first < line_span.first for each in hit_spans if each.line_span.scope in _WHOLE)
     own = note.parts(line_span.first, line_span.first)[0]
     return missing or line_span.line_start > own.line_start or line_span.skipped[0] > 0
 
 
-def _cut_below(line_span: LineSpan, wanted: Sequence[HitSpan], note: OpenNote) -> bool:
-    missing = any(each.line_span.last > line_span.last for each in wanted if each.line_span.scope in _WHOLE)
+def _cut_below(line_span: LineSpan, hit_spans: Sequence[HitSpan], note: OpenNote) -> bool:
+    missing = any(each.line_span.last > line_span.last for each in hit_spans if each.line_span.scope in _WHOLE)
     own = note.parts(line_span.last, line_span.last)[0]
     return missing or line_span.line_end < own.line_end or line_span.skipped[1] > 0
 
 
 def _pack(
     line_span: LineSpan,
-    wanted: Sequence[HitSpan],
+    hit_spans: Sequence[HitSpan],
     note: OpenNote,
     *,
     text: str,
@@ -241,7 +239,7 @@ def _pack(
     modified: str,
     cut: tuple[bool, bool],
 ) -> Pack:
-    hit = wanted[0].hit
+    hit = hit_spans[0].hit
     fragment = hit.fragment
     heading_path = fragment.heading_path
     if line_span.scope is Scope.NOTE:
@@ -390,9 +388,9 @@ def _pieces(pieces: re.Pattern[str] | Sequence[_Piece], text: str, within: _Piec
 def _centre(pieces: Sequence[_Piece], spans: Sequence[Span]) -> int:
     """Return the piece with most of the match; the middle one among several, the first without a match."""
     inside = [span.start for span in spans if pieces[0][0] <= span.start < pieces[-1][1]]
-    held = Counter(bisect_right(pieces, span, key=_start) - 1 for span in inside)
-    most = sorted(number for number in held if held[number] == max(held.values()))
-    return most[(len(most) - 1) // 2] if most else 0
+    counts = Counter(bisect_right(pieces, span, key=_start) - 1 for span in inside)
+    fullest = sorted(number for number in counts if counts[number] == max(counts.values()))
+    return fullest[(len(fullest) - 1) // 2] if fullest else 0
 
 
 def _start(piece: _Piece) -> int:
@@ -443,8 +441,8 @@ _REMEMBERED = 4096
 Run = tuple[str, ...]
 
 
-def near_copy(fragment: Fragment, held: Iterable[Fragment]) -> Fragment | None:
-    """Return the first of `held` that has every run of words and signs of `fragment`, None if there is none.
+def near_copy(fragment: Fragment, fragments: Iterable[Fragment]) -> Fragment | None:
+    """Return the first of `fragments` that has every run of words and signs of `fragment`, None if there is none.
 
     It is the same text except for case and white space, or contains it. Texts that share nine tenths of their runs are
     often reference pages that differ in a name, a number or an operator (figures in docs/design/packs.md).
@@ -453,7 +451,7 @@ def near_copy(fragment: Fragment, held: Iterable[Fragment]) -> Fragment | None:
     if not own.telling:
         return None
     longest = own.telling[0]
-    for other in held:
+    for other in fragments:
         text = _read(other.text)
         if longest in text.folded and _has_all(text, own):
             return other
@@ -478,8 +476,8 @@ def _read(text: str) -> _Text:
     words = folded.split()
     if len(words) < _MIN_WORDS:
         return _Text(folded, ())
-    telling = {word for word in words if len(word) >= _LONG and word.isalnum()} or _PIECES.findall(folded)
-    return _Text(folded, tuple(sorted(telling, key=len, reverse=True)))
+    rare_words = {word for word in words if len(word) >= _LONG and word.isalnum()} or _PIECES.findall(folded)
+    return _Text(folded, tuple(sorted(rare_words, key=len, reverse=True)))
 
 
 def _has_all(other: _Text, own: _Text) -> bool:

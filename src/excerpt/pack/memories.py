@@ -71,11 +71,13 @@ def mark_moves(marks: Sequence[Mark], source: Moving) -> MarkMoves:
     return MarkMoves(ids, paths)
 
 
-def followed(kept: SavedMarks, source: Moving) -> SavedMarks:
+def followed(saved: SavedMarks, source: Moving) -> SavedMarks:
     """Return the kept state with its marks on the present ids of their fragments."""
-    moves = mark_moves(kept.marks, source)
+    moves = mark_moves(saved.marks, source)
     return (
-        replace(kept, marks=moves.of_marks(kept.marks), overrides=moves.of_overrides(kept.overrides)) if moves else kept
+        replace(saved, marks=moves.of_marks(saved.marks), overrides=moves.of_overrides(saved.overrides))
+        if moves
+        else saved
     )
 
 
@@ -114,8 +116,8 @@ class WithMemories:
         return known[1] if known else None if memory_id_of(fragment_id) else self._source.fragment(fragment_id)
 
     def parts(self, ranges: Sequence[Range], /) -> Sequence[Sequence[Part]]:
-        asked = [each for each in ranges if memory_id_of(each[0]) is None]
-        found = iter(self._source.parts(asked) if asked else ())
+        source_ranges = [each for each in ranges if memory_id_of(each[0]) is None]
+        found = iter(self._source.parts(source_ranges) if source_ranges else ())
         return [next(found) if memory_id_of(each[0]) is None else self._part(*each) for each in ranges]
 
     def sections(self, path: str, /) -> Sequence[Section]:
@@ -143,5 +145,5 @@ class WithMemories:
         known = self._memories.get(path)
         if known is None or first > 0 or (last is not None and last < 0):
             return ()
-        one = known[1]
-        return (Part(0, one.id, 0, 0, 0, "", 1, one.line_end, one.tokens, one.digest),)
+        fragment = known[1]
+        return (Part(0, fragment.id, 0, 0, 0, "", 1, fragment.line_end, fragment.tokens, fragment.digest),)

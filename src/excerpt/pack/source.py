@@ -103,8 +103,10 @@ class OpenNote:
 
     def now(self, fragment: Fragment) -> Fragment | None:
         """Return `fragment` as it is in this note: a search may have found it before the note was read again."""
-        here = self.parts(fragment.ordinal, fragment.ordinal)
-        current = fragment if here and _same(here[0], fragment) else self._source.fragment(fragment.id)
+        current_parts = self.parts(fragment.ordinal, fragment.ordinal)
+        current = (
+            fragment if current_parts and _same(current_parts[0], fragment) else self._source.fragment(fragment.id)
+        )
         if current:
             self._texts[current.line_start, current.line_end] = current.text
         return current

@@ -77,9 +77,9 @@ def longer(border: str, text: str) -> str:
     return border[0] * max(len(run) + 1 for run in re.findall(f"{border}+", text))
 
 
-def counted(number: int, one: str, many: str = "") -> str:
+def counted(number: int, singular: str, plural: str = "") -> str:
     """Return a number with its noun: `1 note`, `2,000 notes`."""
-    return f"{number:,} {one if number == 1 else many or f'{one}s'}"
+    return f"{number:,} {singular if number == 1 else plural or f'{singular}s'}"
 
 
 def percent(share: float, between: str = " ") -> str:
@@ -102,9 +102,9 @@ def lines_named(first: int, last: int, dash: str = "-") -> str:
     return f"line{'' if first == last else 's'} {line_range(first, last, dash)}"
 
 
-def location(path: str, first: int, last: int, place: str = "") -> str:
+def location(path: str, first: int, last: int, inner: str = "") -> str:
     """Return a location on one line: `path:first-last`, or `path#place` in a file with places instead of lines."""
-    return visible_line(f"{path}#{place}" if place else f"{path}:{line_range(first, last)}")
+    return visible_line(f"{path}#{inner}" if inner else f"{path}:{line_range(first, last)}")
 
 
 # --- times ------------------------------------------------------------------------------------------------------------

@@ -79,14 +79,14 @@ def fragments_of(
     cut = [(section, *lines_of) for section in note.sections for lines_of in _ranges(section, lines, limits)]
     if not cut and len(note.sections) > 1:
         cut = [(note.sections[0], note.sections[1].line_start, note.sections[-1].line_end)]
-    seen: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     fragments: list[Fragment] = []
     for section, first, last in cut:
         text = "\n".join(lines[first - 1 : last])
         digest = digest_of_text(text)
         fragments.append(
             Fragment(
-                id=fragment_id(note.path, digest, seen[digest]),
+                id=fragment_id(note.path, digest, counts[digest]),
                 path=note.path,
                 title=note.title,
                 heading_path=section.heading_path,
@@ -99,7 +99,7 @@ def fragments_of(
                 digest=digest,
             )
         )
-        seen[digest] += 1
+        counts[digest] += 1
     return tuple(fragments)
 
 

@@ -164,15 +164,15 @@ def _spans(tokens: list[Token], text: str, offset: int) -> Iterator[InlineSpan]:
     """Yield the spans of the tokens of `text`, which begins at `offset` in the parsed text."""
     marks: list[tuple[int, Token]] = []
     for token in tokens:
-        place = token.meta.get("place")
-        if place is None:
+        position = token.meta.get("place")
+        if position is None:
             continue
         if token.tag in _PAIRS:
-            marks.append((place[0], token))
-        elif (span := _read(token, text, *place)) is not None:
+            marks.append((position[0], token))
+        elif (span := _read(token, text, *position)) is not None:
             yield _moved(span, offset) if offset else span
             if token.children:
-                yield from _spans(token.children, token.content, offset + place[0] + 2)
+                yield from _spans(token.children, token.content, offset + position[0] + 2)
     # By position, because markdown-it swaps the last of five closing tildes with those before it.
     marks.sort(key=lambda mark: mark[0])
     open_at: list[int] = []
@@ -363,8 +363,8 @@ class _InlineByFirstCharacter(Ruler[RuleFuncInlineType]):
         }
 
         def rule(state: StateInline, silent: bool) -> bool:
-            for one in by_character.get(state.src[state.pos], plain):  # noqa: SIM110 - a generator costs more
-                if one(state, silent):
+            for candidate in by_character.get(state.src[state.pos], plain):  # noqa: SIM110 - a generator costs more
+                if candidate(state, silent):
                     return True
             return False
 
@@ -493,7 +493,7 @@ def _url_rule(state: StateInline, silent: bool) -> bool:
     """Parse a bare address, whose scheme the `text` rule has already taken as text."""
     if silent or state.linkLevel > 0 or not state.src.startswith("://", state.pos):
         return False
-    scheme = next((one for one in ("https", "http") if state.pending.endswith(one)), "")
+    scheme = next((name for name in ("https", "http") if state.pending.endswith(name)), "")
     found = _URL.match(state.src, state.pos, state.posMax) if scheme else None
     before = state.pending[: len(state.pending) - len(scheme)]
     if not found or before[-1:].isalnum():

@@ -105,8 +105,8 @@ def _asked_in_turn(rules: Sequence[Rule[RuleFuncBlockType]]) -> RuleFuncBlockTyp
         if source[below : below + 1] in _UNDER_TABLE_HEAD and table(state, start, end, silent):
             return True
         at = state.bMarks[start] + state.tShift[start]
-        for one in by_character.get(source[at : at + 1], others):  # noqa: SIM110 - a generator costs more
-            if one(state, start, end, silent):
+        for candidate in by_character.get(source[at : at + 1], others):  # noqa: SIM110 - a generator costs more
+            if candidate(state, start, end, silent):
                 return True
         return False
 
@@ -344,7 +344,7 @@ def _read_body(lines: Sequence[str], skipped: int, warnings: list[str]) -> _Body
 
 def _take_blocks(tokens: list[Token], skipped: int, env: EnvType, body: _Body) -> None:
     outer = [i for i, token in enumerate(tokens) if not token.level]
-    for place, i in enumerate(outer):
+    for position, i in enumerate(outer):
         token = tokens[i]
         if token.nesting < 0 or not token.map:
             continue
@@ -355,7 +355,7 @@ def _take_blocks(tokens: list[Token], skipped: int, env: EnvType, body: _Body) -
             continue
         kind = _KINDS.get(token.type, BlockKind.OTHER)
         # An opening token of the outermost level is followed, on that level, by its closing token.
-        inner = tokens[i + 1 : outer[place + 1]] if token.nesting else []
+        inner = tokens[i + 1 : outer[position + 1]] if token.nesting else []
         if kind is BlockKind.PARAGRAPH and (found := block_id(inner[0].content)):
             alone = inner[0].content.strip() == f"^{found}"
             previous = body.parts[-1] if body.parts else None

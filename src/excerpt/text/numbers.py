@@ -168,7 +168,9 @@ class TermNumbers:
     def occurrences(self, documents: Sequence[array[int]]) -> Occurrences:
         """Return the terms of texts given as `codes`, equal to `terms_of` for each."""
         sizes = np.fromiter(map(len, documents), np.int64, len(documents))
-        codes = np.concatenate([np.zeros(0, np.int32), *(np.frombuffer(one, np.int32) for one in documents if one)])
+        codes = np.concatenate(
+            [np.zeros(0, np.int32), *(np.frombuffer(document, np.int32) for document in documents if document)]
+        )
         of = {
             name: np.frombuffer(values, np.int32) if values else np.zeros(0, np.int32)
             for name, values in (("terms", self._terms), ("positions", self._positions))
@@ -197,10 +199,10 @@ _kept = threading.local()
 
 def term_numbers() -> TermNumbers:
     """Return the numbers of this thread, which keep earlier notes' chunks up to `_MAX_CHUNKS`."""
-    kept: TermNumbers | None = getattr(_kept, "numbers", None)
-    if kept is None or len(kept) > _MAX_CHUNKS:
-        kept = _kept.numbers = TermNumbers()
-    return kept
+    cached: TermNumbers | None = getattr(_kept, "numbers", None)
+    if cached is None or len(cached) > _MAX_CHUNKS:
+        cached = _kept.numbers = TermNumbers()
+    return cached
 
 
 def forget_term_numbers() -> None:

@@ -376,11 +376,11 @@ class Paragraph:
 
     def without_citations(self, start: int, end: int) -> str:
         """Return the text from `start` to `end` without the citations in it."""
-        kept, at = [], start
+        pieces, at = [], start
         for cited in self.cited_from(start, end):
-            kept.append(self.text[at : cited.start].rstrip(" \t"))
+            pieces.append(self.text[at : cited.start].rstrip(" \t"))
             at = cited.end
-        return "".join((*kept, self.text[at:end])).strip()
+        return "".join((*pieces, self.text[at:end])).strip()
 
     def following(self, end: int) -> tuple[int, ...]:
         """Return the numbers of the citations directly after `end`."""
@@ -398,9 +398,9 @@ class Paragraph:
         """Return the range of each sentence. A citation after the full stop belongs to the sentence before it."""
         spans, start = [], 0
         for end in sorted({*self._items(), *map(self._end, _STOP.finditer(self._prose)), len(self.text)}):
-            said = self.text[start:end]
-            if said.strip():
-                spans.append((start + len(said) - len(said.lstrip()), end))
+            sentence = self.text[start:end]
+            if sentence.strip():
+                spans.append((start + len(sentence) - len(sentence.lstrip()), end))
                 start = end
         return spans
 

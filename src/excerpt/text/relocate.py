@@ -22,13 +22,13 @@ def place_of(lines: Sequence[str], note: Sequence[str], near: int, cut: tuple[bo
     begins, ends = cut
 
     def stand(number: int) -> bool:
-        there = note[number - 1 : number - 1 + count]
-        return len(there) == count and (
-            _is_part(lines[0], there[0], begins, ends)
+        candidate = note[number - 1 : number - 1 + count]
+        return len(candidate) == count and (
+            _is_part(lines[0], candidate[0], begins, ends)
             if count == 1
-            else _is_part(lines[0], there[0], begins, False)
-            and _is_part(lines[-1], there[-1], False, ends)
-            and list(there[1:-1]) == list(lines[1:-1])
+            else _is_part(lines[0], candidate[0], begins, False)
+            and _is_part(lines[-1], candidate[-1], False, ends)
+            and list(candidate[1:-1]) == list(lines[1:-1])
         )
 
     found = (number for number, line in enumerate(note, 1) if lines[0] in line and stand(number))
@@ -47,11 +47,11 @@ def in_place_of(lines: Sequence[str], note: Sequence[str], near: int) -> tuple[i
 
     It is the text around the surviving lines, nearest to line `near`.
     """
-    places: dict[str, list[int]] = {}
+    lines_by_text: dict[str, list[int]] = {}
     for at, line in enumerate(note):
-        if line.strip() and len(places.setdefault(line, [])) < _MAX_PLACES:
-            places[line].append(at)
-    votes = Counter(at - number for number, line in enumerate(lines) for at in places.get(line, ()))
+        if line.strip() and len(lines_by_text.setdefault(line, [])) < _MAX_PLACES:
+            lines_by_text[line].append(at)
+    votes = Counter(at - number for number, line in enumerate(lines) for at in lines_by_text.get(line, ()))
     if not votes:
         return None
     offset = min(votes, key=lambda offset: (-votes[offset], abs(offset - near + 1), offset))

@@ -101,7 +101,7 @@ class _SnippetRow:
         """Return the contexts of the lines from the first one on."""
         if not any(fence in self._text for fence in _FENCES):
             return iter(())
-        return (around.context for around in _contexts(self._text)[self._text.count("\n", 0, line_start) :])
+        return (line_context.context for line_context in _contexts(self._text)[self._text.count("\n", 0, line_start) :])
 
     def _take(self, drawn: list[str], base: int, is_whole: bool, context: Context, width: int) -> None:
         """Add a line's characters until `width` cells are full; `base` is their start in the text."""
@@ -119,13 +119,13 @@ class _SnippetRow:
         drawn[:hidden] = [""] * hidden
         if sign and self.shown:
             self.shown.extend(sign)
-        shown, places, full = self.shown, self._places, width
+        shown, offsets, full = self.shown, self._places, width
         for character in drawn[self._at - base :]:
             if len(shown) > full:
                 if self._cells() > width:
                     break
                 full = len(shown)
-            places.append(len(shown))
+            offsets.append(len(shown))
             self._at += 1
             if not character.isspace():
                 shown.extend(character)
@@ -182,12 +182,12 @@ def _best_start(text: str, spans: Sequence[Span], width: int) -> int:
     for span in ordered:
         of_sentence.setdefault(starts[bisect_right(starts, span.start) - 1], []).append(span)
 
-    def held(start: int) -> tuple[int, int, int]:
+    def score(start: int) -> tuple[int, int, int]:
         of = of_sentence[start]
-        seen = [text[span.start : span.end].casefold() for span in of if span.end <= start + width]
-        return len(set(seen)), len(seen), len(of)
+        words = [text[span.start : span.end].casefold() for span in of if span.end <= start + width]
+        return len(set(words)), len(words), len(of)
 
-    return max(of_sentence, key=held)
+    return max(of_sentence, key=score)
 
 
 def _code_lines(text: str, body: int) -> Iterator[int]:
@@ -195,7 +195,7 @@ def _code_lines(text: str, body: int) -> Iterator[int]:
     if not any(fence in text for fence in _FENCES):
         return
     at = 0
-    for line, around in zip(text.split("\n"), _contexts(text), strict=True):
-        if around.context in _CODE and at >= body:
+    for line, context in zip(text.split("\n"), _contexts(text), strict=True):
+        if context.context in _CODE and at >= body:
             yield at
         at += len(line) + 1

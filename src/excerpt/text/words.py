@@ -286,12 +286,12 @@ def _listed_words(text: str, languages: Collection[str], listed: Mapping[str, st
         entry for language, words in listed.items() if language in languages or not languages for entry in words.split()
     ]
     whole = frozenset(entry for entry in entries if entry[-1] != "*")
-    begun = tuple(entry[:-1] for entry in entries if entry[-1] == "*")
+    prefixes = tuple(entry[:-1] for entry in entries if entry[-1] == "*")
     found = [
         word[0]
         for word in _LISTED_WORD.finditer(unicodedata.normalize("NFC", text))
         if (plain := word[0].casefold()) in whole
-        or (begun and plain.startswith(begun))
+        or (prefixes and plain.startswith(prefixes))
         or (listed is _NEGATIONS and _CONTRACTED.search(plain))
     ]
     return [*found, *wide.findall(text)]
@@ -544,18 +544,18 @@ def _split(text: str, start: int, position: int, level: int) -> tuple[list[_Piec
 
 
 def _split_camel(word: str, start: int, position: int) -> list[_Piece]:
-    one = _Piece(word, position, start, start + len(word), True)
+    whole_word = _Piece(word, position, start, start + len(word), True)
     if word.islower() or word[1:].islower() or word.isupper() or not word.isascii() or len(word) > _MAX_CAMEL:
-        return [one]
+        return [whole_word]
     if _PLURAL_ACRONYM.fullmatch(word):
-        return [one]
+        return [whole_word]
     parts = [
         _Piece(part[0], position, start + part.start(), start + part.end(), True)
         for part in _CAMEL.finditer(word)
         if part.end() - part.start() > 1
     ]
     whole = _Piece(word, position, start, start + len(word), True, True)
-    return [whole, *parts] if parts and parts[0].text != word else [one]
+    return [whole, *parts] if parts and parts[0].text != word else [whole_word]
 
 
 def _term(piece: _Piece, language: str) -> str:
@@ -572,9 +572,9 @@ def _characters(run: str) -> list[tuple[str, int, int]]:
     found: list[tuple[str, int, int]] = []
     for i, character in enumerate(run):
         if found:
-            joined = unicodedata.normalize("NFKC", run[found[-1][1] : i + 1])
-            if len(joined) == 1:
-                found[-1] = (joined, found[-1][1], i + 1)
+            composed = unicodedata.normalize("NFKC", run[found[-1][1] : i + 1])
+            if len(composed) == 1:
+                found[-1] = (composed, found[-1][1], i + 1)
                 continue
         found.append((unicodedata.normalize("NFKC", character), i, i + 1))
     return found
@@ -619,9 +619,9 @@ def terms_of(text: str, language: str = "") -> tuple[list[str], list[int]]:
     memo = _memos.setdefault(language, {})
     for chunk, size in chunks_of(text):
         if size and unicodedata.is_normalized("NFKC", chunk):
-            grams, places = _quick_grams(chunk, size, position)
+            grams, gram_positions = _quick_grams(chunk, size, position)
             terms += grams
-            positions += places
+            positions += gram_positions
             position += len(chunk)
             continue
         known = memo.get(chunk)
@@ -662,10 +662,10 @@ def _quick_grams(run: str, size: int, position: int) -> tuple[list[str], list[in
     grams = [""] * (2 * count + 1)
     grams[::2] = [run[i : i + size - 1] for i in range(count + 1)]
     grams[1::2] = [run[i : i + size] for i in range(count)]
-    places = [0] * (2 * count + 1)
-    places[::2] = range(position, position + count + 1)
-    places[1::2] = range(position, position + count)
-    return grams, places
+    positions = [0] * (2 * count + 1)
+    positions[::2] = range(position, position + count + 1)
+    positions[1::2] = range(position, position + count)
+    return grams, positions
 
 
 def _know(chunk: str, size: int, language: str) -> _Known:

@@ -57,15 +57,15 @@ def mounts_from_linux(mountinfo: str) -> list[Mount]:
         before, _, after = line.partition(" - ")
         fields, kind = before.split(" "), after.split(" ")[0]
         if len(fields) > 4 and kind:
-            place = re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), fields[4])
-            found.append(Mount(Path(place), kind))
+            path = re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), fields[4])
+            found.append(Mount(Path(path), kind))
     return found
 
 
 def mounts_from_bsd(listed: str) -> list[Mount]:
     """Parse the output of `mount` on macOS and the BSDs: `//me@host/share on /Volumes/share (smbfs, nodev)`."""
     lines = re.findall(r"^.* on (/.*) \((\w+)[,)]", listed, re.MULTILINE)
-    return [Mount(Path(place), kind) for place, kind in lines]
+    return [Mount(Path(path), kind) for path, kind in lines]
 
 
 def _mounts() -> list[Mount]:

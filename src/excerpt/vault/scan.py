@@ -137,13 +137,13 @@ class _Walk:
                 self.skipped.append(_skip(folder.path, f"The folder cannot be listed: {error.strerror}."))
 
     def _look_into(self, opened: OpenFolder, folder: _Folder) -> None:
-        entries = [one for one in opened.entries() if not one.name.startswith(".") or one.name in IGNORE_FILES]
+        entries = [each for each in opened.entries() if not each.name.startswith(".") or each.name in IGNORE_FILES]
         self.folders.append(folder.path)
         room = min(self._patterns_left, _MAX_IN_FOLDER - folder.patterns)
-        own, taken, remarks = _rules_of(opened, folder.path, entries, room)
-        self._patterns_left -= taken
+        own, pattern_count, remarks = _rules_of(opened, folder.path, entries, room)
+        self._patterns_left -= pattern_count
         self.skipped += remarks
-        inside = replace(folder, rules=(*own, *folder.rules), patterns=folder.patterns + taken)
+        inside = replace(folder, rules=(*own, *folder.rules), patterns=folder.patterns + pattern_count)
         for entry in entries:
             self._look_at(entry, inside)
 
@@ -235,7 +235,7 @@ def _rules_of(
     """
     found = {entry.name: entry for entry in entries if entry.name in IGNORE_FILES}
     rules: list[_Rules] = []
-    taken = 0
+    count = 0
     remarks: list[Skipped] = []
     for name in reversed(IGNORE_FILES):
         entry = found.get(name)
@@ -247,20 +247,20 @@ def _rules_of(
                 continue  # what cannot be read rules nothing out, as for git
             patterns = lines_of(data[:_MAX_IGNORE_BYTES])
             short = [line for line in patterns if len(line) <= _LONGEST_PATTERN]
-            kept = short[: room - taken]
-            taken += len(kept)
-            rules.append(_Rules(base, Patterns.read(kept)))
+            accepted = short[: room - count]
+            count += len(accepted)
+            rules.append(_Rules(base, Patterns.read(accepted)))
             if len(data) > _MAX_IGNORE_BYTES:
                 remarks.append(_skip(base + name, f"Only its first {_MAX_IGNORE_BYTES // 1024 // 1024} MB is read."))
             if len(short) < len(patterns):
                 over = len(patterns) - len(short)
                 reason = f"It has patterns of more than {_LONGEST_PATTERN} letters; ignored: {over:,}."
                 remarks.append(_skip(base + name, reason))
-            if len(kept) < len(short):
-                most = f"{_MAX_IN_FOLDER:,} for a folder and {_MAX_IN_VAULT:,} for a vault"
-                reason = f"Only the first {len(kept):,} of its {len(short):,} patterns are used; the limits are {most}."
+            if len(accepted) < len(short):
+                used = f"Only the first {len(accepted):,} of its {len(short):,} patterns are used"
+                reason = f"{used}; the limits are {_MAX_IN_FOLDER:,} for a folder and {_MAX_IN_VAULT:,} for a vault."
                 remarks.append(_skip(base + name, reason))
-    return rules, taken, remarks
+    return rules, count, remarks
 
 
 def patterns_of(settings: VaultSettings) -> tuple[Patterns, Patterns]:

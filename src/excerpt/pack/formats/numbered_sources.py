@@ -92,17 +92,17 @@ def read(text: str) -> PackFile:
     while at < len(lines):
         line = lines[at]
         head = _HEAD.fullmatch(line)
-        place = _PLACE.fullmatch(lines[at + 1]) if head and at + 1 < len(lines) else None
+        location = _PLACE.fullmatch(lines[at + 1]) if head and at + 1 < len(lines) else None
         at += 1
-        if head and place:
+        if head and location:
             number, heading = int(head[1]), head[2]
             above = at + 1
             first, last, at = _text_lines(lines, above, number)
-            begin = int(place["first"] or 0)
-            end = int(place["last"] or begin)
+            begin = int(location["first"] or 0)
+            end = int(location["last"] or begin)
             inner = "\n".join(lines[first:last])
             cut = _CUT in lines[above:first], _CUT in lines[at : at + 2]
-            path, digest, at_place = place["path"], place["digest"], place["place"] or ""
+            path, digest, at_place = location["path"], location["digest"], location["place"] or ""
             sources.append(PackSource(number, path, heading, begin, end, inner, digest, *cut, at_place))
         elif line.startswith(_QUESTION):
             questions.append(line.removeprefix(_QUESTION))

@@ -44,19 +44,21 @@ class XmlRenderer:
         return xml_text(text)
 
     def _around_all(self) -> tuple[str, str]:
-        asked = "".join(f"<question>{xml_text(on_one_line(question))}</question>\n" for question in self.questions)
-        return "<documents>\n", f"{asked}</documents>\n"
+        questions = "".join(f"<question>{xml_text(on_one_line(question))}</question>\n" for question in self.questions)
+        return "<documents>\n", f"{questions}</documents>\n"
 
 
 def _around(number: int, pack: Pack) -> tuple[str, str]:
     modified = f"<modified>{pack.modified}</modified>\n" if pack.modified else ""
-    place = f'<place at="{_attribute(pack.place)}">{format_kind(pack.kind, pack.place)}</place>\n' if pack.kind else ""
+    location = (
+        f'<place at="{_attribute(pack.place)}">{format_kind(pack.kind, pack.place)}</place>\n' if pack.kind else ""
+    )
     cut = " ".join(side for side, is_cut in (("above", pack.cut_above), ("below", pack.cut_below)) if is_cut)
     above = (
         f'<document index="{number}">\n'
         f"<source>{xml_text(visible_line(pack.path))}</source>\n"
         f"<heading_path>{xml_text(headings_of(pack))}</heading_path>\n"
-        f"<lines>{lines_of(pack)}</lines>\n{place}{modified}<digest>{digest_of(pack)}</digest>\n"
+        f"<lines>{lines_of(pack)}</lines>\n{location}{modified}<digest>{digest_of(pack)}</digest>\n"
     )
     opening = f'<document_content cut="{cut}">' if cut else "<document_content>"
     return f"{above}{opening}", "</document_content>\n</document>\n"

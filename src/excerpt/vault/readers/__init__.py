@@ -108,8 +108,8 @@ def paged_note(
         heading = part.headings[-1] if part.headings else ""
         blocks = tuple(_blocks(lines, first, last))
         level = len(part.headings)
-        place = part.place.replace("#", "%23").replace("\n", " ")
-        sections.append(Section(len(sections), level, heading, part.headings, first, last, blocks, place))
+        location = part.place.replace("#", "%23").replace("\n", " ")
+        sections.append(Section(len(sections), level, heading, part.headings, first, last, blocks, location))
     text = "\n".join(lines[:-1])
     placed = tuple(replace(link, line=min(starts[link.line - 1], max(len(lines) - 1, 1))) for link in links)
     return Note(

@@ -176,7 +176,7 @@ class NotebookReader:
             text = "\n\n".join(filter(None, (source.strip("\n"), *_outputs(_dicts(cell.get("outputs"))))))
             if cell.get("cell_type") in ("markdown", "heading"):
                 for level, heading in _headings(source):
-                    under = [one for one in under if one[0] < level] + [(level, heading)]
+                    under = [item for item in under if item[0] < level] + [(level, heading)]
                 links += _links_in(source, len(parts) + 1)
             headings = (*(heading for _, heading in under), f"Cell {number}")
             parts.append(PagedText(f"cell={number}", headings, text))

@@ -220,8 +220,8 @@ def languages_for(language: str, installed: Sequence[str]) -> tuple[str, ...]:
     """Return the installed languages of tesseract to use: the vault's and English; all, if few and none is set."""
     known = [name for name in installed if name not in _NO_LANGUAGES]
     if language or len(known) > _MAX_LANGUAGES:
-        wanted = (*_TESSERACT_NAMES.get(language, ()), "eng")
-        return tuple(name for name in dict.fromkeys(wanted) if name in known)
+        names = (*_TESSERACT_NAMES.get(language, ()), "eng")
+        return tuple(name for name in dict.fromkeys(names) if name in known)
     return tuple(sorted(known, key=lambda name: name != "eng"))
 
 
@@ -253,7 +253,7 @@ def _run(argv: Sequence[str], data: bytes, stderr: int = subprocess.PIPE) -> byt
     with process:
         try:
             _bound_time(process.pid)
-            told, complaint = process.communicate(data, timeout=SECONDS * _PATIENCE)
+            output, complaint = process.communicate(data, timeout=SECONDS * _PATIENCE)
         except subprocess.TimeoutExpired:
             raise _too_long() from None
         finally:
@@ -261,10 +261,10 @@ def _run(argv: Sequence[str], data: bytes, stderr: int = subprocess.PIPE) -> byt
     if process.returncode == _OVER_TIME:
         raise _too_long()
     if process.returncode:
-        said = (complaint or b"").decode("utf-8", "replace").strip().splitlines()
-        reason = f": {said[-1]}" if said else ""
+        errors = (complaint or b"").decode("utf-8", "replace").strip().splitlines()
+        reason = f": {errors[-1]}" if errors else ""
         raise ReadError(f"OCR cannot read it (tesseract ended with {process.returncode}{reason}).")
-    return told
+    return output
 
 
 def _too_long() -> ReadError:
@@ -371,5 +371,8 @@ def _loaded() -> RapidOCR:
     from rapidocr import RapidOCR
 
     # Files are read side by side as it is: more threads take more of the processor and end little sooner.
-    one = {"EngineConfig.onnxruntime.intra_op_num_threads": 1, "EngineConfig.onnxruntime.inter_op_num_threads": 1}
-    return RapidOCR(params={"Global.log_level": "critical", "Global.use_cls": False, **one})
+    single_thread = {
+        "EngineConfig.onnxruntime.intra_op_num_threads": 1,
+        "EngineConfig.onnxruntime.inter_op_num_threads": 1,
+    }
+    return RapidOCR(params={"Global.log_level": "critical", "Global.use_cls": False, **single_thread})

@@ -98,9 +98,9 @@ def _title(title: str) -> str:
 # --- slides -----------------------------------------------------------------------------------------------------------
 
 
-def _slides(presentation: Presentation, most: int) -> Iterator[tuple[int, Slide]]:
+def _slides(presentation: Presentation, limit: int) -> Iterator[tuple[int, Slide]]:
     for number, slide in enumerate(presentation.slides, start=1):
-        if number > most:
+        if number > limit:
             return
         yield number, slide
 
@@ -155,8 +155,8 @@ def _diagrams(slide: Slide) -> Iterator[str]:
         if relation.reltype.endswith("/diagramData") and not relation.is_external:
             safe = etree.XMLParser(resolve_entities=False, no_network=True)
             drawn = etree.fromstring(relation.target_part.blob, safe)
-            said = ("".join(node.text or "" for node in each.iter(f"{_DRAWN}t")) for each in drawn.iter(f"{_DRAWN}p"))
-            yield "\n".join(filter(None, said))
+            texts = ("".join(node.text or "" for node in each.iter(f"{_DRAWN}t")) for each in drawn.iter(f"{_DRAWN}p"))
+            yield "\n".join(filter(None, texts))
 
 
 def _lines(text: str) -> Iterator[str]:
@@ -193,17 +193,17 @@ def _chapters(document: Document) -> list[PagedText]:
             pieces.append((False, "\n".join(" | ".join(row) for row in rows if row)))
             continue
         style = node.pPr.pStyle.val if node.pPr is not None and node.pPr.pStyle is not None else ""
-        said = _paragraph(node)
-        if not said or _CONTENTS.fullmatch(names.get(style, "")):
+        paragraph = _paragraph(node)
+        if not paragraph or _CONTENTS.fullmatch(names.get(style, "")):
             continue
         if level := levels.get(style, 0):
             finish(level)
             while stack and stack[-1][0] >= level:
                 stack.pop()
-            stack.append((level, said))
+            stack.append((level, paragraph))
         else:
             in_list = names.get(style, "").startswith("List") or (node.pPr is not None and node.pPr.numPr is not None)
-            pieces.append((in_list, f"- {said}" if in_list else said))
+            pieces.append((in_list, f"- {paragraph}" if in_list else paragraph))
     finish(0)
     return parts
 
@@ -217,8 +217,8 @@ def _printed_title(document: Document) -> str:
 def _put_together(pieces: Iterable[tuple[bool, str]]) -> str:
     """Join paragraphs with blank lines between them; items of a list are on consecutive lines."""
     text, before = "", False
-    for in_list, said in pieces:
-        text = f"{text}\n{said}" if in_list and before else f"{text}\n\n{said}"
+    for in_list, paragraph in pieces:
+        text = f"{text}\n{paragraph}" if in_list and before else f"{text}\n\n{paragraph}"
         before = in_list
     return text.strip()
 
@@ -238,9 +238,9 @@ def _styles(document: Document) -> tuple[Mapping[str, str], Mapping[str, int]]:
         if based is not None:
             bases[style.style_id] = based.get(f"{_WORDS}val", "")
     for style_id in names:
-        base, seen = bases.get(style_id, ""), {style_id}
-        while style_id not in levels and base and base not in seen:
-            seen.add(base)
+        base, visited = bases.get(style_id, ""), {style_id}
+        while style_id not in levels and base and base not in visited:
+            visited.add(base)
             if base in levels:
                 levels[style_id] = levels[base]
             base = bases.get(base, "")
@@ -285,4 +285,4 @@ def _paragraph(node: Any) -> str:
 
 
 def _cells(row: Any) -> list[str]:
-    return [said for said in map(_paragraph, _content(row, _CELL)) if said]
+    return [text for text in map(_paragraph, _content(row, _CELL)) if text]

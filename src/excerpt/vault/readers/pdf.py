@@ -153,7 +153,7 @@ def _pages(document: PdfDocument, options: ReadOptions) -> tuple[list[_PdfPage],
     if found:
         from excerpt.vault.readers.ocr import ocr_warning
 
-        warnings += ocr_warning(min(found, key=lambda one: one.confidence if one.text else 100.0))
+        warnings += ocr_warning(min(found, key=lambda each: each.confidence if each.text else 100.0))
     return pages, scanned, [*warnings, *([failed] if failed else [])]
 
 
@@ -267,23 +267,23 @@ def _without_heads(pages: Sequence[_PdfPage]) -> list[Sequence[_TextLine]]:
     if len(pages) < _MIN_PAGES:
         return [page.lines for page in pages]
     edges = [{_head(line) for line in (*page.lines[:_HEADS], *page.lines[-_HEADS:])} for page in pages]
-    seen = Counter(key for keys in edges for key in keys)
-    often = {key for key, count in seen.items() if count > _MAX_PAGES_SHARE * len(pages)}
+    counts = Counter(key for keys in edges for key in keys)
+    often = {key for key, count in counts.items() if count > _MAX_PAGES_SHARE * len(pages)}
 
     def is_head(page: _PdfPage, at: int) -> bool:
         line = page.lines[at]
         is_outside = not _EDGE * page.height < line.bottom < (1 - _EDGE) * page.height
         return is_outside and _head(line) in often
 
-    kept = []
+    bodies = []
     for page in pages:
         first, last = 0, len(page.lines)
         while first < min(_HEADS, last) and is_head(page, first):
             first += 1
         while last > max(len(page.lines) - _HEADS, first) and is_head(page, last - 1):
             last -= 1
-        kept.append(page.lines[first:last])
-    return kept
+        bodies.append(page.lines[first:last])
+    return bodies
 
 
 def _head(line: _TextLine) -> str:
@@ -292,14 +292,14 @@ def _head(line: _TextLine) -> str:
 
 def _paragraphs(lines: Sequence[_TextLine], known: Counter[str]) -> Iterator[str]:
     """Yield the paragraphs of a page, each on one line, or on several if it is long."""
-    leads = [above.bottom - below.bottom for above, below in pairwise(lines)]
+    line_gaps = [above.bottom - below.bottom for above, below in pairwise(lines)]
     # Of short paragraphs half of the leads are those between them.
-    ascending = sorted(each for each in leads if each > 0) or [0.0]
-    lead = ascending[len(ascending) // 4]
+    ascending = sorted(each for each in line_gaps if each > 0) or [0.0]
+    usual_gap = ascending[len(ascending) // 4]
     right = max((line.right for line in lines), default=0.0)
     gathered: list[_TextLine] = []
     for line in lines:
-        if gathered and _begins(gathered, line, lead, right):
+        if gathered and _begins(gathered, line, usual_gap, right):
             yield from _written(gathered, known)
             gathered = []
         gathered.append(line)
@@ -307,7 +307,7 @@ def _paragraphs(lines: Sequence[_TextLine], known: Counter[str]) -> Iterator[str
         yield from _written(gathered, known)
 
 
-def _begins(above: Sequence[_TextLine], line: _TextLine, lead: float, right: float) -> bool:
+def _begins(above: Sequence[_TextLine], line: _TextLine, usual_gap: float, right: float) -> bool:
     """Whether a paragraph begins with this line."""
     before = above[-1]
     if not line.height or not before.height:
@@ -318,7 +318,7 @@ def _begins(above: Sequence[_TextLine], line: _TextLine, lead: float, right: flo
     ends = before.text[-1:] in ".!?:"
     if gap < 0:  # a column ends
         return ends
-    if gap > _GAP * lead > 0:
+    if gap > _GAP * usual_gap > 0:
         return True
     indent = line.left - above[0].left if len(above) == 1 else line.left - before.left
     is_short = before.right < right - 8 * line.height
@@ -342,8 +342,8 @@ def _written(lines: Iterable[_TextLine], known: Counter[str]) -> Iterator[str]:
 
 def _whole(first: str, rest: str, known: Counter[str]) -> str:
     """Join a word broken at a line end, with its hyphen if the file elsewhere writes it so."""
-    joined, hyphened = first + rest, f"{first}-{rest}"
-    return hyphened if known[hyphened] > known[joined] or first.isdigit() or rest[:1].isupper() else joined
+    plain, hyphened = first + rest, f"{first}-{rest}"
+    return hyphened if known[hyphened] > known[plain] or first.isdigit() or rest[:1].isupper() else plain
 
 
 def _of_sentences(text: str) -> Iterator[str]:

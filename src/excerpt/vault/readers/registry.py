@@ -76,10 +76,10 @@ def suffixes_of(settings: VaultSettings) -> Suffixes:
     notes = tuple(extension.lower() for extension in settings.extensions)
     if not settings.attachments.read:
         return Suffixes(notes, notes, ())
-    wanted = {suffix: shipped for suffix, shipped in _BY_SUFFIX.items() if suffix not in notes}
-    there = {shipped: _is_on(shipped, settings) for shipped in set(wanted.values())}
-    read = [suffix for suffix, shipped in wanted.items() if there[shipped]]
-    unread = [suffix for suffix, shipped in wanted.items() if not there[shipped]]
+    candidates = {suffix: shipped for suffix, shipped in _BY_SUFFIX.items() if suffix not in notes}
+    enabled = {shipped: _is_on(shipped, settings) for shipped in set(candidates.values())}
+    read = [suffix for suffix, shipped in candidates.items() if enabled[shipped]]
+    unread = [suffix for suffix, shipped in candidates.items() if not enabled[shipped]]
     others = [suffix for suffix in _others() if suffix not in notes]
     return Suffixes(notes, (*notes, *read, *others), tuple(suffix for suffix in unread if suffix not in others))
 
@@ -202,7 +202,7 @@ def _others() -> Mapping[str, _Other]:
     from importlib.metadata import entry_points
 
     found = (_Other(f".{entry.name.lower().lstrip('.')}", entry.value) for entry in entry_points(group=GROUP))
-    return {one.suffix: one for one in found}
+    return {reader.suffix: reader for reader in found}
 
 
 def _names_group(folder: str) -> bool:

@@ -91,26 +91,26 @@ class _SheetRows:
     ) -> None:
         """Take rows; `name` gives place and heading of those from one to another and between two columns."""
         used = sorted({column for _, values in (*rows, (0, header)) for column, value in enumerate(values) if value})
-        kept = used[:MAX_COLUMNS]
-        self.columns_left = max(self.columns_left, len(used) - len(kept))
+        columns = used[:MAX_COLUMNS]
+        self.columns_left = max(self.columns_left, len(used) - len(columns))
         for start in range(0, len(rows), _ROWS):
-            taken = rows[start : start + min(_ROWS, MAX_ROWS - self.rows)]
-            if not taken or self.size >= MAX_TEXT:
+            chunk = rows[start : start + min(_ROWS, MAX_ROWS - self.rows)]
+            if not chunk or self.size >= MAX_TEXT:
                 self.rows_left += len(rows) - start
                 return
-            lines = [_line(values, kept) for _, values in taken]
-            if header and taken[0][1] != list(header):
-                lines.insert(0, _line(header, kept))
+            lines = [_line(values, columns) for _, values in chunk]
+            if header and chunk[0][1] != list(header):
+                lines.insert(0, _line(header, columns))
             lines = list(filter(None, lines))
             whole = "\n".join(lines)
             text = whole[: MAX_TEXT - self.size]
             self.is_cut = len(text) < len(whole)
-            place, heading = name(taken[0], taken[-1], kept[0], kept[-1])
-            self.parts.append(PagedText(place, (heading,), text))
-            self.rows += len(taken)
+            location, heading = name(chunk[0], chunk[-1], columns[0], columns[-1])
+            self.parts.append(PagedText(location, (heading,), text))
+            self.rows += len(chunk)
             self.size += len(text)
-            if len(taken) < len(rows[start : start + _ROWS]):
-                self.rows_left += len(rows) - start - len(taken)
+            if len(chunk) < len(rows[start : start + _ROWS]):
+                self.rows_left += len(rows) - start - len(chunk)
                 return
 
     def note(self, path: str, options: ReadOptions) -> Note:

@@ -273,8 +273,8 @@ class _PageWalk:
         self._in_cell = 0
         self._break()
         text, before = "", ""
-        for tag, said in self._pieces:
-            text = f"{text}\n{said}" if tag == before and tag in ("li", "tr") else f"{text}\n\n{said}"
+        for tag, piece in self._pieces:
+            text = f"{text}\n{piece}" if tag == before and tag in ("li", "tr") else f"{text}\n\n{piece}"
             before = tag
         self._pieces.clear()
         if not text and self._stack and self._stack[-1][0] >= next_level:
@@ -378,8 +378,8 @@ def _is_protected(archive: ZipFile, book: _Book) -> bool:
     """Whether more is encrypted than fonts."""
     if "META-INF/encryption.xml" not in archive.namelist():
         return False
-    told = (unquote(node.get("URI", "")) for node in _xml(archive, "META-INF/encryption.xml").iter())
-    return not set(told).isdisjoint(book.chapters)
+    uris = (unquote(node.get("URI", "")) for node in _xml(archive, "META-INF/encryption.xml").iter())
+    return not set(uris).isdisjoint(book.chapters)
 
 
 def _xml(archive: ZipFile, where: str) -> ElementTree.Element:
