@@ -24,7 +24,7 @@ from excerpt.errors import (
     VaultEmptiedError,
 )
 from excerpt.kinds import Format, Scope, Strategy
-from excerpt.known_vaults import check_breadth, recognise, save_fingerprint
+from excerpt.known_vaults import check_breadth, detect_move, save_fingerprint
 from excerpt.model import BuildReport, Fragment, Hit, Memory, PackResult, Progress, Result, Source, Status, VaultHit
 from excerpt.settings import PackSettings, Paths, Settings, check_not_in_vault, open_vault, settings_of, user_paths
 from excerpt.state_files import make_private, users_umask
@@ -82,7 +82,7 @@ def open(  # noqa: A001 - read as `excerpt.open`
         return StoredVault(read_address(str(path)), user_paths(), on_notice=notice)
     vault, where = open_vault(path), user_paths()
     check_not_in_vault(vault, where)
-    for sentence in recognise(where, vault, offer=offer):
+    for sentence in detect_move(where, vault, offer=offer):
         notice(sentence)
     save_fingerprint(where, vault)
     return Vault(vault, settings_of(vault, where), where, refresh=refresh, on_progress=on_progress, on_notice=notice)
@@ -703,7 +703,7 @@ class Memories:
         recaller = self._recalling()
         found = recaller.recall(query, tags, source, since, limit if stale is None else None)
         for hint in recaller.hints:
-            self._notice(hint.said)
+            self._notice(hint.message)
         if recaller.unranked:
             self._notice(f"memories were searched by words only: {recaller.unranked}")
         if not (check_sources or stale is not None) or not found:

@@ -237,19 +237,19 @@ class _KnownVault:
 class FormerVault:
     """A vault that was known before; its `path` is "" if unknown.
 
-    `kept` names what the user made for it, "" if nothing. `is_same` says that the present vault holds its notes,
+    `user_data` names what the user made for it, "" if nothing. `is_same` says that the present vault holds its notes,
     `is_like` that half of its note names exist there.
     """
 
     slug: str
     path: str
-    kept: str
-    is_there: bool
+    user_data: str
+    exists: bool
     is_same: bool
     is_like: bool
 
 
-def recognise(where: Paths, vault: Path, *, offer: bool = False) -> tuple[str, ...]:
+def detect_move(where: Paths, vault: Path, *, offer: bool = False) -> tuple[str, ...]:
     """Move the data of a vault that has moved to `vault`; return sentences for the user.
 
     This happens if `vault` has no memories and exactly one vault that is gone held the same notes. If it still exists
@@ -259,15 +259,15 @@ def recognise(where: Paths, vault: Path, *, offer: bool = False) -> tuple[str, .
         return ()
     offer = offer or not where.known_notes_file(vault).exists()
     formers = list(_formers(where, vault, existing=offer))
-    gone = [former for former in formers if former.is_same and not former.is_there]
-    gone = [former for former in gone if former.kept] or gone
+    gone = [former for former in formers if former.is_same and not former.exists]
+    gone = [former for former in gone if former.user_data] or gone
     if len(gone) == 1:
         try:
             moved, _ = _move_data(where, vault, gone[0].slug, leave=False)
         except OSError as error:
             return (f"The data of {gone[0].path} could not be transferred: {error}. Nothing is lost.",)
         return (f"This vault was at {gone[0].path} before. Moved from there: {moved}.",) if moved else ()
-    return tuple(_offered(former, vault) for former in formers if offer and former.kept)
+    return tuple(_offered(former, vault) for former in formers if offer and former.user_data)
 
 
 def save_fingerprint(where: Paths, vault: Path) -> None:
@@ -296,7 +296,7 @@ def orphaned_vaults(where: Paths, vault: Path | None) -> Iterator[FormerVault]:
         if folder.name == own or not memory_count:
             continue
         path, notes = _path_of(where, folder.name), _notes_of(where, folder.name)
-        if not path or not _is_there(path, vault):
+        if not path or not _is_other_folder(path, vault):
             is_same, is_like = (False, False) if vault is None else _likeness(vault, notes)
             yield FormerVault(folder.name, path, _remembered(memory_count), False, is_same, is_like)
 
@@ -314,7 +314,7 @@ def adopt(where: Paths, vault: Path, source: str) -> str:
         raise ExcerptError(f"{source} is this vault itself.", "Name the folder where it was before.")
     path = _path_of(where, slug) or source
     try:
-        moved, not_moved = _move_data(where, vault, slug, leave=_is_there(path, vault))
+        moved, not_moved = _move_data(where, vault, slug, leave=_is_other_folder(path, vault))
     except OSError as error:
         raise ExcerptError(f"The data of {path} could not be transferred: {error}. Nothing is lost.") from error
     if not moved and not not_moved:
@@ -345,12 +345,12 @@ def _formers(where: Paths, vault: Path, *, existing: bool) -> Iterator[FormerVau
         known = read_value(file, _KnownVault, None) if file.suffix == ".json" and file != own else None
         if known is None:
             continue
-        is_there = _is_there(known.path, vault)
+        is_there = _is_other_folder(known.path, vault)
         if is_there and not existing:
             continue
         is_same, is_like = _likeness(vault, known.notes)
         if is_same or (is_like and not is_there):
-            yield FormerVault(file.stem, known.path, _kept(where, vault, file.stem), is_there, is_same, is_like)
+            yield FormerVault(file.stem, known.path, _user_data(where, vault, file.stem), is_there, is_same, is_like)
 
 
 def _likeness(vault: Path, notes: dict[str, str]) -> tuple[bool, bool]:
@@ -398,7 +398,7 @@ def _digest(vault: Path, path: str) -> str:
     return blake2b(data, digest_size=8).hexdigest() if data else ""
 
 
-def _is_there(path: str, vault: Path | None) -> bool:
+def _is_other_folder(path: str, vault: Path | None) -> bool:
     """Return whether `path` is a folder other than `vault`. An unreadable path counts as one."""
     try:
         Path(path).stat()
@@ -450,7 +450,7 @@ def _of(slug: str, own: Path, vault: Path) -> Path:
     return own.with_name(slug + own.name.removeprefix(vault_slug(vault)))
 
 
-def _kept(where: Paths, vault: Path, slug: str) -> str:
+def _user_data(where: Paths, vault: Path, slug: str) -> str:
     """Name what the user made for a vault; marks and history are of no use to a copy."""
     memories = _memories(_of(slug, where.memory_folder(vault), vault))
     files = {"settings": where.vault_settings_file(vault), "saved queries": where.saved_queries_file(vault)}
@@ -469,9 +469,10 @@ def _memories(folder: Path) -> int:
 
 def _offered(former: FormerVault, vault: Path) -> str:
     command = command_for(former, vault)
-    if former.is_there:
-        return f"{former.path} has the same notes, and {former.kept}. To copy these: {command}"
-    return f"This may be the vault that was at {former.path}. Data kept of it: {former.kept}. To transfer it: {command}"
+    if former.exists:
+        return f"{former.path} has the same notes, and {former.user_data}. To copy these: {command}"
+    guess = f"This may be the vault that was at {former.path}"
+    return f"{guess}. Data kept of it: {former.user_data}. To transfer it: {command}"
 
 
 def _move_data(where: Paths, vault: Path, slug: str, *, leave: bool) -> tuple[str, str]:

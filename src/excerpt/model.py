@@ -213,7 +213,7 @@ class Hint:
     instead: str
 
     @property
-    def said(self) -> str:
+    def message(self) -> str:
         return f"`{self.written}` is not a filter; did you mean `{self.instead}`?"
 
 
@@ -221,14 +221,14 @@ class Hint:
 class Result:
     """The hits of a search, best first.
 
-    `asked` is the requested strategy, `strategy` the one that answered. `matched` counts all fragments that match
-    (`Evidence.matching`) any alternative, whatever the limit; with filters there may be more hits, because the list
+    `requested_strategy` is the strategy asked for, `strategy` the one that answered. `matched` counts all fragments that
+    match (`Evidence.matching`) any alternative, whatever the limit; with filters there may be more hits, because the list
     continues with the nearest in meaning. `elapsed_ms` is the search alone. `generation` is the index's. `hints` are
     about the query and do not change the result.
     """
 
     query: str
-    asked: Strategy
+    requested_strategy: Strategy
     strategy: Strategy
     hits: tuple[Hit, ...]
     matched: int

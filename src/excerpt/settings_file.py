@@ -193,7 +193,7 @@ def with_setting(text: str, key: str, value: Value | None, file: Path) -> str:
     document = tomlkit.parse(text)
     _put(document, key.split("."), value)
     changed = tomlkit.dumps(document)
-    if _said(parsed(changed, file)) != _said(expected):
+    if _without_empty_tables(parsed(changed, file)) != _without_empty_tables(expected):
         raise SettingsError(f"{file}: {key} cannot be changed without touching the rest.", "Change it in the file.")
     return changed
 
@@ -206,9 +206,11 @@ def parsed(text: str, file: Path) -> dict[str, Any]:
         raise SettingsError(f"{file} is not valid TOML: {error}.", "Correct it first.") from error
 
 
-def _said(values: Mapping[str, Any]) -> dict[str, Any]:
+def _without_empty_tables(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values without empty tables."""
-    values_by_key = {key: _said(value) if isinstance(value, Mapping) else value for key, value in values.items()}
+    values_by_key = {
+        key: _without_empty_tables(value) if isinstance(value, Mapping) else value for key, value in values.items()
+    }
     return {key: value for key, value in values_by_key.items() if value != {}}
 
 

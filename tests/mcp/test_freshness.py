@@ -14,7 +14,7 @@ from excerpt.errors import IndexBusyError
 from excerpt.index import build as building
 from excerpt.index.build import BuildCancelled, Control, build
 from excerpt.mcp.served import IndexingState, ServedSnapshot, ServedVaults, VaultIndexing
-from excerpt.mcp.server import made
+from excerpt.mcp.server import build_server
 from excerpt.model import Progress
 from excerpt.settings import settings_of, user_paths
 from excerpt.vault.watched import marked_as_watched
@@ -87,7 +87,7 @@ async def test_a_generation_before_the_one_that_a_build_ended_with_is_not_up_to_
 async def test_a_part_that_another_process_is_still_indexing_is_not_up_to_date(part: Path) -> None:
     vaults = ServedVaults([part], watched=False)
     with marked_as_watched(user_paths().watch_folder(part)):
-        async with Client(made(vaults, failed)) as client:
+        async with Client(build_server(vaults, failed)) as client:
             unsure = await asking(client)("search", query="volcano")
     assert unsure.first_line.endswith(" · indexing")
     assert unsure.last_line.endswith("Indexing is not finished: ask again later.")
@@ -96,7 +96,7 @@ async def test_a_part_that_another_process_is_still_indexing_is_not_up_to_date(p
 
 async def test_a_part_that_nobody_goes_on_with_says_so(part: Path) -> None:
     vaults = ServedVaults([part], watched=False)
-    async with Client(made(vaults, failed)) as client:
+    async with Client(build_server(vaults, failed)) as client:
         told = await asking(client)("search", query="hive")
     assert told.first_line.endswith(" · partly indexed")
     vaults.end()

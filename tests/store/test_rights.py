@@ -16,11 +16,11 @@ import pytest
 
 import excerpt
 from excerpt.cli.main import run
-from excerpt.doctor.stores import look_at_store
+from excerpt.doctor.stores import check_store
 from excerpt.errors import ExcerptError, StoreUnusableError
 from excerpt.insight.suggest import complete, corrected, suggestions
 from excerpt.mcp.served import ServedVaults
-from excerpt.mcp.server import made
+from excerpt.mcp.server import build_server
 from excerpt.model import PushReport
 from excerpt.settings import Settings
 from excerpt.store import schema
@@ -318,7 +318,7 @@ async def test_agents_of_a_reader_are_told_nothing_of_it(guarded: dict[str, str]
     for who in ("reader", "bare"):
         served = ServedVaults([Path(guarded[who])])
         try:
-            async with Client(made(served, failed)) as client:
+            async with Client(build_server(served, failed)) as client:
                 ask = asking(client)
                 told += [
                     (await ask("search", query="zanzibar colony")).text,
@@ -331,7 +331,7 @@ async def test_agents_of_a_reader_are_told_nothing_of_it(guarded: dict[str, str]
 
 def test_the_doctor_counts_what_a_reader_may_see(guarded: dict[str, str]) -> None:
     found, expected = (
-        [re.sub("vault [a-z]+, generation [0-9]+", "", one.what) for one in look_at_store(guarded[who], Settings())]
+        [re.sub("vault [a-z]+, generation [0-9]+", "", one.what) for one in check_store(guarded[who], Settings())]
         for who in ("reader", "bare")
     )
     assert found == expected

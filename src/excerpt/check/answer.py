@@ -22,7 +22,7 @@ from mdit_py_plugins.footnote.index import footnote_def
 
 from excerpt.text.fragments import words_in
 from excerpt.text.markdown import normalise_newlines
-from excerpt.text.paragraphs import Paragraph, Quoted, QuoteSign, around, numbers_in, within, without_code
+from excerpt.text.paragraphs import Paragraph, Quoted, QuoteSign, enclosing_index, numbers_in, within, without_code
 
 
 class QuoteKind(StrEnum):
@@ -381,7 +381,7 @@ def _without_counterpart(part: _AnswerBlock) -> Iterator[Unchecked]:
 def _citations(part: _AnswerBlock, found: Sequence[_Placed], first: int) -> Iterator[Citation]:
     """Yield the citations of a block; `first` is the place of the first quotation `found` in it among the answer's."""
     for each in part.paragraph.cited:
-        holding = around(found, each.start)
+        holding = enclosing_index(found, each.start)
         quotation = None if holding is None else first + holding
         yield Citation(part.line(each.start), part.block.text[each.start : each.end], each.ranges, quotation)
 

@@ -80,7 +80,7 @@ def _is_quoted(citation: Citation, quotations: Sequence[CheckedQuotation]) -> bo
 class _Checker:
     pack: PackFile
     lookup: Lookup
-    _told: dict[str, frozenset[str]] = field(default_factory=dict)
+    _terms_by_text: dict[str, frozenset[str]] = field(default_factory=dict)
     _judgements: dict[Quotation, CheckedQuotation] = field(default_factory=dict)
     _turned: CheckedQuotation | None = None  # where the quotation at hand stands but for what turns its meaning
 
@@ -122,7 +122,7 @@ class _Checker:
             path = self.lookup.path(lines.path) if lines is not None else None
             if lines is None or path is None:
                 return lines
-            return replace(lines, place=self.lookup.place(path, lines.line_start, lines.line_end))
+            return replace(lines, place=self.lookup.location(path, lines.line_start, lines.line_end))
 
         return replace(checked, place=placed(checked.place), now=placed(checked.now))
 
@@ -252,7 +252,7 @@ class _Checker:
         cited = [source for number in sentence.cited if (source := self.pack.source(number))]
         if not cited or sentence.quotes:
             return None
-        words = self.lookup.telling(sentence.text)
+        words = self.lookup.important_words(sentence.text)
         has = frozenset().union(*(self._terms(source) for source in cited))
         missing = [word.surface for word in words if has.isdisjoint(word.terms)]
         numbers = tuple(source.number for source in cited)
@@ -260,9 +260,9 @@ class _Checker:
 
     def _terms(self, source: PackSource) -> frozenset[str]:
         given = f"{source.heading}\n{source.path}, lines {source.line_start}-{source.line_end}\n\n{source.text}"
-        if given not in self._told:
-            self._told[given] = self.lookup.terms(given)
-        return self._told[given]
+        if given not in self._terms_by_text:
+            self._terms_by_text[given] = self.lookup.terms(given)
+        return self._terms_by_text[given]
 
 
 def _place_in(text: str, passage: QuotedSpan, path: str, first_line: int, source: int | None = None) -> SourceLines:

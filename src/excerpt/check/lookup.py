@@ -41,7 +41,7 @@ class Lookup(Protocol):
 
     def text(self, path: str) -> str: ...
 
-    def place(self, path: str, line_start: int, line_end: int) -> str:
+    def location(self, path: str, line_start: int, line_end: int) -> str:
         """Return the place of lines of an attachment, "" for those of a note."""
         ...
 
@@ -61,12 +61,12 @@ class Lookup(Protocol):
         """Return the few passages with most of the important words of `quotation`."""
         ...
 
-    def telling(self, sentence: str) -> Sequence[QueryWord]:
+    def important_words(self, sentence: str) -> Sequence[QueryWord]:
         """Return the important words of `sentence`, each once."""
         ...
 
     def terms(self, text: str) -> frozenset[str]:
-        """Return the terms of `text`; a word of `telling` found among them is in the text."""
+        """Return the terms of `text`; a word of `important_words` found among them is in the text."""
         ...
 
 
@@ -103,7 +103,7 @@ class SnapshotLookup:
             self._texts[path] = self._snapshot.note_text(path)
         return self._texts[path]
 
-    def place(self, path: str, line_start: int, line_end: int) -> str:
+    def location(self, path: str, line_start: int, line_end: int) -> str:
         return self._snapshot.place(path, line_start, line_end)
 
     def line_at(self, path: str, place: str) -> int:
@@ -115,23 +115,23 @@ class SnapshotLookup:
         return sorted({fragment.path for fragment in self._snapshot.fragments(keys)})
 
     def lines_with(self, quotation: str) -> Iterable[Lines]:
-        words = self._asked(quotation)
+        words = self._query_terms(quotation)
         if not words:
             return
         probe = min(len(words) // 2, _MAX_PROBED)
         ends = [quotation[: words[probe - 1].end], quotation[words[-probe].start :]] if probe else []
-        stretches = [words, *(core for end in ends if (core := self._asked(end)))]
+        stretches = [words, *(core for end in ends if (core := self._query_terms(end)))]
         queries = [CandidateQuery(must=tuple(word.terms for word in core if not word.whole)) for core in stretches]
         snapshot = self._snapshot.prefetch(lambda _: queries)
-        rows = rows_of(snapshot, quotation, self._asked)
+        rows = rows_of(snapshot, quotation, self._query_terms)
         if not len(rows):
             found = [rows_with(snapshot.lexical, core) for core in stretches[1:]]
             rows = reduce(np.union1d, found, rows).astype(np.int32)
         for fragment in snapshot.fragments(snapshot.table.keys[rows[:_MAX_FOUND]].tolist()):
-            yield self._around(fragment)
+            yield self._with_neighbours(fragment)
 
     def lines_like(self, quotation: str) -> Iterable[Lines]:
-        weighted = self.telling(quotation)
+        weighted = self.important_words(quotation)
         query = CandidateQuery(terms=tuple(term for word in weighted for term in word.terms), limit=_MAX_WEIGHED)
         snapshot = self._snapshot.prefetch(lambda _: [query])
         shares = np.zeros(snapshot.lexical.doc_count, np.float32)
@@ -142,23 +142,23 @@ class SnapshotLookup:
         keys = snapshot.table.keys[best[shares[best] > 0]].tolist()
         return [Lines(each.path, each.line_start, each.text) for each in snapshot.fragments(keys)]
 
-    def telling(self, sentence: str) -> Sequence[QueryWord]:
+    def important_words(self, sentence: str) -> Sequence[QueryWord]:
         max_notes = max(self._snapshot.lexical.corpus_size * COMMON, MIN_COMMON)
-        return telling_words(
-            self._asked(sentence), lambda word: self._count(word) > max_notes, (*self._snapshot.languages, "en")
+        return distinctive_words(
+            self._query_terms(sentence), lambda word: self._count(word) > max_notes, (*self._snapshot.languages, "en")
         )
 
     def terms(self, text: str) -> frozenset[str]:
         return frozenset(term for language in (*self._languages, "") for term in terms_of(text, language)[0])
 
-    def _asked(self, text: str) -> Sequence[QueryWord]:
+    def _query_terms(self, text: str) -> Sequence[QueryWord]:
         return query_terms(text, self._languages)
 
     def _count(self, word: QueryWord) -> int:
         """Return how many fragments have the word."""
         return self._snapshot.count_fragments(word.terms)
 
-    def _around(self, fragment: Fragment) -> Lines:
+    def _with_neighbours(self, fragment: Fragment) -> Lines:
         """Return the fragment with its neighbours and the lines between: a quotation may continue past a fragment."""
         near = self._snapshot.note_fragments(fragment.path, max(fragment.ordinal - 1, 0), fragment.ordinal + 1)
         first, last = near[0].line_start, near[-1].line_end
@@ -189,7 +189,7 @@ def _rows(snapshot: Corpus, word: QueryWord) -> Rows:
 _LETTER = re.compile(r"\w")
 
 
-def telling_words(
+def distinctive_words(
     words: Sequence[QueryWord], is_common: Callable[[QueryWord], bool], languages: Sequence[str]
 ) -> list[QueryWord]:
     """Return the words, each once, that are neither function words nor common; of a compound its parts.

@@ -45,7 +45,7 @@ _MIN_MOVED = 3
 def compare_source(source: PackSource, lookup: Lookup) -> SourceComparison:
     """Return the present state of `source` in the vault. Only indexed notes are read."""
     found = _compare_source(source, lookup)
-    if not found.path or not (location := lookup.place(found.path, found.line_start, found.line_end)):
+    if not found.path or not (location := lookup.location(found.path, found.line_start, found.line_end)):
         return found
     # A page of an attachment is where it was, whatever lines were read from the pages before it.
     same = (

@@ -12,7 +12,7 @@ import click
 from excerpt.cli.printing import put
 from excerpt.cli.vaults import VaultFolder, last_vault
 from excerpt.errors import VaultError
-from excerpt.known_vaults import DEMO, check_breadth, recent_vaults, recognise, remember_vault
+from excerpt.known_vaults import DEMO, check_breadth, detect_move, recent_vaults, remember_vault
 from excerpt.settings import check_not_in_vault, load_settings, open_vault, settings_of, user_paths
 from excerpt.store.address import is_address, read_address
 from excerpt.tui.startup import prefer_the_screen
@@ -79,7 +79,7 @@ def start_app(path: Path, keep_as_last: bool = True, plain: bool = False, accept
         check_not_in_vault(vault, where)
         if not accept_all:
             check_breadth(vault, where)
-        message = " ".join(recognise(where, vault))
+        message = " ".join(detect_move(where, vault))
     settings = settings_of(vault, where)
     if plain:
         settings = replace(settings, screen=replace(settings.screen, plain=True))

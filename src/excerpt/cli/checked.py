@@ -50,7 +50,7 @@ def print_check(check: Check, uncited: bool = False) -> None:
     rows += [_TableRow(each.line, "uncited", _one_line(each.text)) for each in check.uncited if uncited]
     shown = _shown(sorted(_merged(rows), key=lambda row: row.line))
     for row in shown:
-        put(f"{row.line:>5}  {paint(f'{row.verdict:<{_VERDICT}}', fg=row.colour)}{_line(row.said)}")
+        put(f"{row.line:>5}  {paint(f'{row.verdict:<{_VERDICT}}', fg=row.colour)}{_line(row.text)}")
         times = [f"{row.times:,} times" + ("" if row.holds else ", here first")] if row.times > 1 else []
         for below in [*times, *row.below[:_MAX_BELOW]]:
             put(f"{_INDENT}{paint(_line(below), dim=True)}")
@@ -73,7 +73,7 @@ class _TableRow:
 
     line: int
     verdict: str
-    said: str
+    text: str
     below: tuple[str, ...] = ()
     colour: str | None = None
     times: int = 1

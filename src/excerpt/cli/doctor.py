@@ -87,15 +87,15 @@ def _vault_and_places(vault: Path | None) -> tuple[Path | None, Paths]:
 def _look_and_mend(
     given: Path | None, where: Paths, ticker: _Ticker, line: ProgressLine, *, fix: bool, quick: bool
 ) -> tuple[Diagnosis, Mended | None]:
-    from excerpt.doctor.look import look
+    from excerpt.doctor.look import diagnose
 
-    found = look(given, where, ticker, quick=quick)
+    found = diagnose(given, where, ticker, quick=quick)
     if not fix:
         return found, None
     from excerpt.doctor.repairs import mend
 
     mended = mend(found, where, line)
-    return (look(given, where, ticker, quick=quick) if mended.done else found), mended
+    return (diagnose(given, where, ticker, quick=quick) if mended.done else found), mended
 
 
 class _Ticker:
@@ -103,13 +103,13 @@ class _Ticker:
 
     def __init__(self, line: ProgressLine) -> None:
         self._line = line
-        self._began = self._told = time.monotonic()
+        self._started = self._last_update = time.monotonic()
 
     def __call__(self, what: str, done: int, total: int, path: str) -> None:
         now = time.monotonic()
-        if now - self._told < _EVERY:
+        if now - self._last_update < _EVERY:
             return
-        self._told = now
+        self._last_update = now
         self._line(
             Progress(
                 phase=f"checking {what}",
@@ -120,7 +120,7 @@ class _Ticker:
                 current=path,
                 generation=0,
                 skipped=0,
-                seconds=now - self._began,
+                seconds=now - self._started,
             )
         )
 

@@ -215,12 +215,12 @@ def map_lines(found: VaultMap, depth: int, top: int) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class _ShownTree:
-    """Prints one tree as lines, its bars relative to `most` fragments.
+    """Prints one tree as lines, its bars relative to `max_fragments` fragments.
 
     `label` and `bars` are widths in columns; `width` is the limit of a line, None for a file.
     """
 
-    most: int
+    max_fragments: int
     depth: int
     top: int
     width: int | None
@@ -243,7 +243,7 @@ class _ShownTree:
     def _line(self, branch: Branch, indent: str) -> str:
         room = self.label - len(indent)
         label = cut(visible_line(branch.label), room)
-        drawn = paint(f"{bar(branch.fragments, self.most, self.bars):<{self.bars}}", fg="cyan")
+        drawn = paint(f"{bar(branch.fragments, self.max_fragments, self.bars):<{self.bars}}", fg="cyan")
         start = f"{indent}{label}{' ' * (room - columns_of(label))} {branch.fragments:>9,} {branch.notes:>6,}  {drawn}"
         filter_text = visible_line(branch.filter)
         if self.width is not None:

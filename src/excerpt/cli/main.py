@@ -20,7 +20,7 @@ from typing import TextIO
 import click
 
 from excerpt import __version__
-from excerpt.cli.printing import narrate, say, unwritten
+from excerpt.cli.printing import narrate, unwritten, write_stderr
 from excerpt.errors import ExcerptError
 from excerpt.state_files import close_if_open, keep_to_owner
 from excerpt.text.display import visible
@@ -153,7 +153,7 @@ def _run(argv: list[str]) -> int:
     except click.exceptions.Exit as stop:
         code = stop.exit_code
     except click.ClickException as error:
-        say(visible(_shown(error, argv)))
+        write_stderr(visible(_shown(error, argv)))
         code = error.exit_code
     except (KeyboardInterrupt, click.Abort):
         code = INTERRUPTED

@@ -45,15 +45,15 @@ def shown(memory: Memory, source_check: SourceCheck | None = None) -> str:
     head = [memory.id, memory.created, *(f"#{tag}" for tag in memory.tags)]
     lines = [visible_line(" · ".join(head))]
     if memory.source:
-        lines.append(visible_line(f"from {_place(memory.source)}"))
+        lines.append(visible_line(f"from {_format_source(memory.source)}"))
     if source_check is not None:
-        lines += _told(source_check)
+        lines += _status_lines(source_check)
     if memory.why:
         lines.append(visible_line(f"why: {memory.why}"))
     return "\n".join((*lines, for_stdout(memory.text)))
 
 
-def _told(source_check: SourceCheck) -> list[str]:
+def _status_lines(source_check: SourceCheck) -> list[str]:
     """Return the status of a memory's source in one line, followed by the lines that differ if it has changed."""
     from excerpt import SourceStatus
 
@@ -63,14 +63,14 @@ def _told(source_check: SourceCheck) -> list[str]:
     if source is None or source_check.kind is SourceStatus.FRESH:
         return []
     if source_check.kind is SourceStatus.MOVED:
-        return [visible_line(f"moved: now at {_place(source)}")]
+        return [visible_line(f"moved: now at {_format_source(source)}")]
     rows = source_check.changed_lines
     before = [f"- {row.before}" for row in rows if row.before is not None]
     after = [f"+ {row.after}" for row in rows if row.after is not None]
-    return [visible_line(line) for line in (f"changed: see {_place(source)}", *before, *after)]
+    return [visible_line(line) for line in (f"changed: see {_format_source(source)}", *before, *after)]
 
 
-def _place(source: Source) -> str:
+def _format_source(source: Source) -> str:
     if not source.line_start:
         return source.path
     return location(source.path, source.line_start, source.line_end, source.place)

@@ -65,10 +65,10 @@ def for_stdout(text: str) -> str:
 
 def narrate(sentence: str) -> None:
     """Print one line of narration on stderr."""
-    say(f"excerpt: {visible_line(sentence)}\n")
+    write_stderr(f"excerpt: {visible_line(sentence)}\n")
 
 
-def say(text: str) -> None:
+def write_stderr(text: str) -> None:
     """Write text to stderr; the command continues if that fails."""
     ProgressLine.clear()
     with suppress(OSError):

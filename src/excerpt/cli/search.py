@@ -98,7 +98,7 @@ def search_command(
         result = found.search(query, strategy=chosen, limit=hit_limit, spans=not as_json)
         explanations = found.explain(result) if explain else ()
     for hint in result.hints:
-        narrate(hint.said)
+        narrate(hint.message)
     if as_json:
         print_json(result_as_json(result, explanations))
     else:
@@ -121,7 +121,7 @@ def _search_several(
             vault.warm()
             found[names[vault.folder]] = vault.search(query, strategy=strategy, limit=hit_limit, spans=not as_json)
     hits = fused(found, hit_limit)
-    for hint in dict.fromkeys(hint.said for result in found.values() for hint in result.hints):
+    for hint in dict.fromkeys(hint.message for result in found.values() for hint in result.hints):
         narrate(hint)
     if as_json:
         by_vault = {
@@ -214,6 +214,8 @@ def _summary(result: Result, *, in_store: bool) -> str:
         shown = f"{counted(len(result.hits), 'fragment')}, {result.matched:,} matching and the nearest in meaning"
     if result.confidence is None:  # the query has only filters
         return f"{shown} · newest first · {result.elapsed_ms:.1f} ms"
-    took_over = result.asked not in (Strategy.AUTO, result.strategy)
-    label = f"strategy: {result.strategy.value}" + (f", as {result.asked.value} found nothing" if took_over else "")
+    took_over = result.requested_strategy not in (Strategy.AUTO, result.strategy)
+    label = f"strategy: {result.strategy.value}" + (
+        f", as {result.requested_strategy.value} found nothing" if took_over else ""
+    )
     return f"{shown} · {label} · confidence: {result.confidence.value} · {result.elapsed_ms:.1f} ms"

@@ -63,14 +63,14 @@ def chosen_vault(given: Path | None, *, offer: bool = False) -> Path:
     Data kept for the vault at a former path is moved to it, with a message on stderr; with `offer`, a message also says
     what could be moved. Raises VaultError, also if excerpt's own folders are in the vault.
     """
-    from excerpt.known_vaults import recognise, save_fingerprint
+    from excerpt.known_vaults import detect_move, save_fingerprint
     from excerpt.settings import check_not_in_vault
 
     named = last_vault() if given is None else given
     check_folder(named)
     vault, where = open_vault(named), user_paths()
     check_not_in_vault(vault, where)
-    for sentence in recognise(where, vault, offer=offer):
+    for sentence in detect_move(where, vault, offer=offer):
         narrate(sentence)
     save_fingerprint(where, vault)
     return vault

@@ -66,7 +66,7 @@ class Watching:
         self._failed = _Work(set())
         self._building = False
         self._superseded = False
-        self._told = ""
+        self._last_message = ""
 
     def run(self, *, poll: bool = False) -> None:
         """Watch until `end` is called; `poll` scans the vault even if the system reports changes.
@@ -198,7 +198,7 @@ class Watching:
                 "excerpt cannot continue", self._crash(error), "excerpt tries again with the next change."
             )
         else:
-            self._told = ""
+            self._last_message = ""
             self._report("done", as_data(report))
         self._conclude(work if waiting else None)
         return not waiting
@@ -226,14 +226,14 @@ class Watching:
         self._report("progress", as_data(progress))
 
     def _report_emptied(self, emptied: VaultEmptiedError) -> None:
-        if self._told != emptied.message:
-            self._told = emptied.message
+        if self._last_message != emptied.message:
+            self._last_message = emptied.message
             self._report("emptied", {"notes": emptied.notes, "message": emptied.message, "hint": emptied.hint})
 
     def _report_error_once(self, error: ExcerptError) -> None:
         """Report a lasting error only when it first occurs."""
-        if self._told != error.message:
-            self._told = error.message
+        if self._last_message != error.message:
+            self._last_message = error.message
             self._report_error_of(error)
 
     def _report_error_of(self, error: ExcerptError) -> None:

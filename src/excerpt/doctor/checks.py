@@ -295,7 +295,7 @@ class VaultCheck:
     scan: Scan | None = None
 
 
-def look_at_vault(given: Path, settings: Settings, watches: int | None) -> VaultCheck:
+def check_vault(given: Path, settings: Settings, watches: int | None) -> VaultCheck:
     """Check the vault at `given`; `watches` is how many folders the system watches per user, None without a limit."""
     try:
         vault = open_vault(given)
@@ -317,12 +317,15 @@ def orphaned_vaults(where: Paths, vault: Path | None) -> Iterator[Finding]:
         command = known_vaults.command_for(former, vault if former.is_like else None)
         if former.is_like:
             yield warning(
-                f"{former.kept} of {former.path}, probably this vault before it moved.", f"To transfer them: {command}"
+                f"{former.user_data} of {former.path}, probably this vault before it moved.",
+                f"To transfer them: {command}",
             )
         elif former.path:
-            yield warning(f"{former.kept} of {former.path}, which no longer exists.", f"If it has moved: {command}")
+            yield warning(
+                f"{former.user_data} of {former.path}, which no longer exists.", f"If it has moved: {command}"
+            )
         else:
-            what = f"{former.kept} of an unknown vault, in the folder {former.slug}."
+            what = f"{former.user_data} of an unknown vault, in the folder {former.slug}."
             yield warning(what, f"If it has moved: {command}")
 
 

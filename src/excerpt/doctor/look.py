@@ -14,7 +14,7 @@ from filelock import Timeout
 
 from excerpt.doctor import checks
 from excerpt.doctor.checks import Finding, FindingGroup, megabytes, named, ok, problem, versions, warning
-from excerpt.doctor.stores import look_at_store
+from excerpt.doctor.stores import check_store
 from excerpt.errors import StoreUnusableError
 from excerpt.index.verify import Fault, Health, RepairPart, Stale
 from excerpt.index.writer import LOCK
@@ -153,7 +153,7 @@ class Diagnosis:
         return sum(finding.level == "warning" for group in self.groups for finding in group.findings)
 
 
-def look(given: Path | None, where: Paths, tick: Tick, *, quick: bool) -> Diagnosis:
+def diagnose(given: Path | None, where: Paths, tick: Tick, *, quick: bool) -> Diagnosis:
     """Run all checks, with the vault at `given`, a folder or the address of a store. Never raises.
 
     `given` is None if no vault was ever opened.
@@ -168,15 +168,15 @@ def look(given: Path | None, where: Paths, tick: Tick, *, quick: bool) -> Diagno
         settings, findings = checks.read_settings(where, _resolved(given))
         return findings
 
-    def look_at_vault() -> Iterable[Finding]:
+    def check_named_vault() -> Iterable[Finding]:
         nonlocal vault_check
         if given is None:
             todo = "Name one: `excerpt doctor --vault ~/notes`."
             return (warning("No vault is named, and none has been opened yet.", todo),)
-        vault_check = checks.look_at_vault(given, settings, checks.watch_limit())
+        vault_check = checks.check_vault(given, settings, checks.watch_limit())
         return vault_check.findings
 
-    def look_at_index() -> Iterable[Finding]:
+    def check_index() -> Iterable[Finding]:
         nonlocal folder, health
         resolved = vault_check.vault or _resolved(given)
         if resolved is None:
@@ -187,12 +187,12 @@ def look(given: Path | None, where: Paths, tick: Tick, *, quick: bool) -> Diagno
 
     of_settings = group("settings", read_settings)
     if given is not None and is_address(str(given)):
-        of_vault, of_index = group("store", lambda: look_at_store(str(given), settings)), group("index")
+        of_vault, of_index = group("store", lambda: check_store(str(given), settings)), group("index")
     else:
         of_vault = group(
-            "vault", look_at_vault, lambda: checks.orphaned_vaults(where, vault_check.vault or _resolved(given))
+            "vault", check_named_vault, lambda: checks.orphaned_vaults(where, vault_check.vault or _resolved(given))
         )
-        of_index = group("index", look_at_index)
+        of_index = group("index", check_index)
     size = health.size if health is not None else 0
     of_index_model, of_index_tokenizer = (health.model, health.tokenizer) if health is not None else ("", "")
     groups = (

@@ -12,7 +12,7 @@ from excerpt.store.address import read_address
 from excerpt.text.display import counted
 
 
-def look_at_store(address: str, settings: Settings) -> Iterator[Finding]:
+def check_store(address: str, settings: Settings) -> Iterator[Finding]:
     """Check the vault at a store's address, as a reader sees it."""
     from excerpt.store.snapshot import DAMAGED, StoreSnapshot
 

@@ -39,13 +39,13 @@ ROOT = -1
 class Tree:
     """A tree of branches as arrays; siblings are adjacent, in the order of their labels.
 
-    `asked` returns the filter of a branch by position: a function, because there may be hundreds of thousands and few
-    are shown. A branch's notes are those of `notes` from `starts` on, each once. `below` are the first and last
+    `filter_of` returns the filter of a branch by position: a function, because there may be hundreds of thousands and
+    few are shown. A branch's notes are those of `notes` from `starts` on, each once. `below` are the first and last
     position (exclusive) of a branch's children, and at ROOT those of the topmost.
     """
 
     labels: Sequence[str]
-    asked: Callable[[int], str]
+    filter_of: Callable[[int], str]
     starts: Counts
     notes: Ints
     below: Ints
@@ -134,7 +134,7 @@ class _Gathered:
         spelled = [spellings[number] for number in order]
         return Tree(
             labels=[labels[number] for number in order],
-            asked=ask,
+            filter_of=ask,
             starts=np.searchsorted(paired >> 32, np.arange(len(order))),
             notes=(paired & 0xFFFFFFFF).astype(np.int32),
             below=below,
@@ -380,14 +380,14 @@ class _CountedTree:
     def __init__(self, tree: Tree, fragments: Counts, *, limit: int | None = None, by_count: bool = True) -> None:
         self._tree = tree
         self._fragments, self._notes = tree.count(fragments)
-        self._most = limit
+        self._limit = limit
         self._by_count = by_count
 
     def below(self, node: int = ROOT) -> tuple[Branch, ...]:
         first, last = self._tree.below[node].tolist()
         children = first + np.flatnonzero(self._fragments[first:last])
         if self._by_count:
-            children = self._best_first(children, None if node == ROOT else self._most)
+            children = self._best_first(children, None if node == ROOT else self._limit)
         return tuple(map(self._branch, children.tolist()))
 
     def _branch(self, node: int) -> Branch:
@@ -395,7 +395,7 @@ class _CountedTree:
         first, last = self._tree.below[node].tolist()
         return Branch(
             label=self._tree.labels[node],
-            filter=self._tree.asked(node),
+            filter=self._tree.filter_of(node),
             fragments=int(self._fragments[node]),
             notes=int(self._notes[node]),
             branches=below,

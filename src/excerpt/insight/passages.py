@@ -145,7 +145,7 @@ class _Passage:
     last: int
     cut_before: bool
     cut_after: bool
-    said: float
+    relevance: float
 
 
 def key_passages(topic: Topic, count: Count) -> tuple[KeyPassage, ...]:
@@ -154,13 +154,13 @@ def key_passages(topic: Topic, count: Count) -> tuple[KeyPassage, ...]:
     languages, notes = topic.snapshot.table.languages, topic.best_notes
     scored: list[tuple[int, Fragment, _Passage]] = []
     for rank, fragment in zip(considered, topic.fragments(topic.best[considered].tolist()), strict=True):
-        passage = _told(fragment, topic, languages[notes[rank]], count)
+        passage = _best_sentences(fragment, topic, languages[notes[rank]], count)
         if passage is not None:
             scored.append((rank, fragment, passage))
     if not scored:
         return ()
     ranks = [rank for rank, _, _ in scored]
-    said = np.array([passage.said for _, _, passage in scored], np.float32)
+    said = np.array([passage.relevance for _, _, passage in scored], np.float32)
     values = np.array([topic.note_values[int(notes[rank])] for rank in ranks], np.float32)
     relevance = (1 - SAID - OF_NOTE) * topic.scores[ranks] + SAID * said + OF_NOTE * values
     chosen = _diverse(relevance, _likeness(topic, topic.best[ranks]), [fragment.text for _, fragment, _ in scored])
@@ -220,12 +220,12 @@ def _diverse(relevance: Floats, likeness: Floats, texts: Sequence[str]) -> list[
 # --- which sentences --------------------------------------------------------------------------------------------------
 
 
-def _told(fragment: Fragment, topic: Topic, language: str, count: Count) -> _Passage | None:
+def _best_sentences(fragment: Fragment, topic: Topic, language: str, count: Count) -> _Passage | None:
     """Return the passage of a fragment; None without prose."""
     sentences = list(sentences_of(fragment.text))
     if not sentences:
         return None
-    relevances = [topic.said(terms_of(sentence.text, language)[0]) for sentence in sentences]
+    relevances = [topic.covered_share(terms_of(sentence.text, language)[0]) for sentence in sentences]
     early = EARLY * (2 if fragment.ordinal == 0 else 1)
     values = [value + early * (at == 0) + _form(sentences[at], count) for at, value in enumerate(relevances)]
     first = max(range(len(sentences)), key=lambda at: (round(values[at], 6), -at))
@@ -242,7 +242,7 @@ def _told(fragment: Fragment, topic: Topic, language: str, count: Count) -> _Pas
         last=fragment.line_start + sentences[last].line,
         cut_before=first > 0,
         cut_after=last < len(sentences) - 1,
-        said=max(values[first], 0.0),
+        relevance=max(values[first], 0.0),
     )
 
 

@@ -160,7 +160,9 @@ class Comparison:
     def _tellable(self) -> frozenset[int]:
         """The numbers of the terms that mean something to a reader, among those in the text."""
         return frozenset(
-            number for number, term in enumerate(self._terms) if term.telling >= TELLING and _is_word(term.spelled)
+            number
+            for number, term in enumerate(self._terms)
+            if term.language_weight >= TELLING and _is_word(term.spelled)
         )
 
     def _grown(self, spelled: str, other_text: str) -> str:

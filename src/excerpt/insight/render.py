@@ -38,11 +38,11 @@ _JOINED = " › "
 
 @dataclass(frozen=True, slots=True)
 class _RenderedPart:
-    """A heading and lines under it, best first; `least` of them go in before any other part gets more."""
+    """A heading and lines under it, best first; `required_lines` of them go in before any other part gets more."""
 
     heading: str
     lines: tuple[str, ...]
-    least: int
+    required_lines: int
 
 
 def as_markdown(overview: Overview) -> str:
@@ -68,7 +68,7 @@ def as_markdown(overview: Overview) -> str:
         text = longer
         return True
 
-    required = (number for number, part in enumerate(parts) for _ in part.lines[: part.least])
+    required = (number for number, part in enumerate(parts) for _ in part.lines[: part.required_lines])
     all(map(take, required))
     for number, part in enumerate(parts):
         while 0 < line_counts[number] < len(part.lines) and take(number):

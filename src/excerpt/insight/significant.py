@@ -134,7 +134,7 @@ def _labels(topic: Topic, notes: Sequence[int]) -> Iterator[_CountedLabel]:
             written.setdefault(key, spelled)
     order = {note: position for position, note in enumerate(notes)}
     for (kind, name, folded), those in notes_by_label.items():
-        if len(those) < _least(notes):
+        if len(those) < _min_notes(notes):
             continue
         known = facets.tags if kind is LabelKind.TAG else facets.properties[name]
         overall = len(known.get(folded, ()))
@@ -147,7 +147,7 @@ def _labels(topic: Topic, notes: Sequence[int]) -> Iterator[_CountedLabel]:
         )
 
 
-def _least(notes: Sequence[int]) -> float:
+def _min_notes(notes: Sequence[int]) -> float:
     """How many of the notes must have a label."""
     return max(min(MIN_HERE, len(notes)), MIN_SHARE * len(notes))
 
@@ -176,7 +176,7 @@ def _folders(topic: Topic, notes: Sequence[int]) -> Iterator[_CountedLabel]:
             notes_by_folder.setdefault(folder, []).append(note)
             folder = posixpath.dirname(folder)
     for folder, those in notes_by_folder.items():
-        if len(those) < _least(notes):
+        if len(those) < _min_notes(notes):
             continue
         # Paths are sorted, and "0" is the letter after "/".
         overall = bisect_left(paths, f"{folder}0") - bisect_left(paths, f"{folder}/")

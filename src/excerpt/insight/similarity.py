@@ -424,15 +424,15 @@ class NoteTerm:
     """A word of the compared note.
 
     `spelled` is its spelling there ("" if only a name has it). `weight` is the logarithm of its frequency there times
-    `rarity`, which is its rarity among the notes of the vault times `telling`, its weight in general language (0 to 1).
-    `notes` have it.
+    `rarity`, which is its rarity among the notes of the vault times `language_weight`, its weight in general language
+    (0 to 1). `notes` have it.
     """
 
     term: str
     spelled: str
     weight: float
     rarity: float
-    telling: float
+    language_weight: float
     notes: int
 
 

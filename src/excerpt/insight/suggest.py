@@ -132,14 +132,14 @@ def _begins_part(folded: str, prefix: str) -> bool:
 def listed(snapshot: Corpus, name: str) -> tuple[_Entry, ...]:
     """Return the values that the filter or property of that name can be completed by."""
     if name in _MAKERS:
-        return _kept(snapshot, name, _MAKERS[name])
+        return _cached(snapshot, name, _MAKERS[name])
     name = property_name(name)
     if name not in snapshot.facets.properties:
         return ()
-    return _kept(snapshot, name, lambda snapshot: _values(snapshot, name))
+    return _cached(snapshot, name, lambda snapshot: _values(snapshot, name))
 
 
-def _kept(snapshot: Corpus, name: str, make: Callable[[Corpus], Iterable[_Entry]]) -> tuple[_Entry, ...]:
+def _cached(snapshot: Corpus, name: str, make: Callable[[Corpus], Iterable[_Entry]]) -> tuple[_Entry, ...]:
     """Return the list of that name, built on first use."""
     known = _KNOWN.setdefault(snapshot.facets, {})
     if name not in known:
@@ -271,7 +271,7 @@ def _words(snapshot: Corpus, typed: str) -> tuple[Completion, ...]:
     prefix = fold(typed)
     names = [Completion(f"{name}:", f"{name}:") for name in sorted(OPERATORS - {"tags", "aliases", "alias"})]
     filters = [entry for entry in names if entry.text.startswith(prefix)]
-    known = _kept(snapshot, ":", _property_names)
+    known = _cached(snapshot, ":", _property_names)
     named = [entry.completion for entry in known if entry.folded.startswith(prefix)]
     properties = [entry for entry in named if entry.text]
     if not prefix:
@@ -503,7 +503,7 @@ def _filters(engine: Engine, query: str, counts: Counts) -> Iterator[Suggestion]
     branches = branches_of(snapshot)
     overall = snapshot.fragment_counts(np.arange(len(snapshot.table.paths)))
     distinctive = sorted(
-        (-score, tree.asked(node), count)
+        (-score, tree.filter_of(node), count)
         for tree in (branches.folders, branches.tags, branches.properties)
         for score, node, count in _distinctive(tree, counts, overall)
     )
@@ -542,13 +542,13 @@ def _words_of(topic: Topic) -> Iterator[str]:
     phrases = phrases_of(topic, topic.fragments(rows.tolist()), topic.best_notes[: len(rows)].tolist())
     candidates = [key for key, count in phrases.counts.items() if MIN <= count <= max(MIN, WORTH * len(rows))]
     used: set[str] = set()
-    for key in sorted(candidates, key=lambda key: (-_worth(phrases, key), key)):
+    for key in sorted(candidates, key=lambda key: (-_phrase_score(phrases, key), key)):
         if not used & set(key) and len(word := phrases.spelled(key)) <= LONGEST_LABEL and '"' not in word:
             used |= set(key)
             yield word
 
 
-def _worth(phrases: Phrases, key: tuple[str, ...]) -> float:
+def _phrase_score(phrases: Phrases, key: tuple[str, ...]) -> float:
     return round(phrases.counts[key] * phrases.weight(key), 6)
 
 

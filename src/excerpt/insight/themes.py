@@ -110,7 +110,7 @@ class Phrases:
     of: list[set[Key]]
     counts: Counter[Key]
     _spellings: Mapping[Key, Counter[str]] = field(repr=False)
-    _telling: dict[str, float] = field(repr=False)
+    _language_weights: dict[str, float] = field(repr=False)
     _reader: Terms = field(repr=False)
     _rarities: dict[str, float] = field(default_factory=dict, repr=False)
 
@@ -125,7 +125,7 @@ class Phrases:
         if min(rarities) < self._rarity_of(COMMON):
             return 0.0
         weight = fmean(
-            self._telling[term] * (1 - RARE + RARE * share) for term, share in zip(key, rarities, strict=True)
+            self._language_weights[term] * (1 - RARE + RARE * share) for term, share in zip(key, rarities, strict=True)
         )
         return weight * (PAIR if self._is_term(key) else 1.0)
 
@@ -165,7 +165,7 @@ def phrases_of(topic: Topic, fragments: Sequence[Fragment], notes: Sequence[int]
 
     The topic's own words count only beside another, and words of little weight do not count.
     """
-    query_terms = frozenset(term for word in topic.asked for term in word.terms)
+    query_terms = frozenset(term for word in topic.query_words for term in word.terms)
     languages = topic.snapshot.table.languages
     vocabulary = _Vocabulary(topic)
     of: list[set[Key]] = []
@@ -176,7 +176,7 @@ def phrases_of(topic: Topic, fragments: Sequence[Fragment], notes: Sequence[int]
             _take(vocabulary.words(line, languages[note]), query_terms, found, spellings)
         of.append(found)
     counts = Counter(key for found in of for key in found)
-    return Phrases(of, counts, spellings, vocabulary.telling, topic.snapshot.lexical)
+    return Phrases(of, counts, spellings, vocabulary.language_weights, topic.snapshot.lexical)
 
 
 _Word = tuple[str, str] | None
@@ -219,10 +219,10 @@ class _Vocabulary:
 
     def __init__(self, topic: Topic) -> None:
         self._snapshot = topic.snapshot
-        self._asked = tuple(term for word in topic.asked for term in word.terms if _WIDE.match(term))
+        self._wide_terms = tuple(term for word in topic.query_words for term in word.terms if _WIDE.match(term))
         self._english = not topic.snapshot.languages or topic.snapshot.languages[0] == "en"
         self._known: dict[tuple[str, str], _Word] = {}
-        self.telling: dict[str, float] = {}
+        self.language_weights: dict[str, float] = {}
 
     def words(self, line: str, language: str) -> list[_Word]:
         """Return the words of a line in order."""
@@ -230,7 +230,7 @@ class _Vocabulary:
         for chunk, size in chunks_of(line):
             if size:
                 whole = unicodedata.normalize("NFKC", chunk)
-                for word in _wide_words(whole, self._asked):
+                for word in _wide_words(whole, self._wide_terms):
                     found += [self._word(word, language, wide=True), None]
             else:
                 found.append(self._word(chunk, language))
@@ -239,10 +239,10 @@ class _Vocabulary:
     def _word(self, chunk: str, language: str, *, wide: bool = False) -> _Word:
         key = (chunk, language)
         if key not in self._known:
-            self._known[key] = self._look(chunk, language, wide=wide)
+            self._known[key] = self._analyze_chunk(chunk, language, wide=wide)
         return self._known[key]
 
-    def _look(self, chunk: str, language: str, *, wide: bool) -> _Word:
+    def _analyze_chunk(self, chunk: str, language: str, *, wide: bool) -> _Word:
         if _NAMELESS.search(chunk) or not _LETTER.search(chunk):
             return None
         if len(chunk) < (2 if wide else SHORTEST) and not chunk.isupper():
@@ -256,7 +256,7 @@ class _Vocabulary:
         if says < MIN_TELLING:
             return None
         term = chunk if wide else terms_of(chunk, language)[0][0]
-        self.telling[term] = max(self.telling.get(term, 0.0), says)
+        self.language_weights[term] = max(self.language_weights.get(term, 0.0), says)
         return chunk, term
 
 
@@ -307,7 +307,7 @@ def themes(topic: Topic) -> tuple[Theme, ...]:
             fragments=len(group),
             notes=len({int(notes[row]) for row in group}),
             share=len(group) / len(rows),
-            place=topic.place(int(rows[_centre(vectors, group)])),
+            place=topic.row_location(int(rows[_centre(vectors, group)])),
         )
         for group in groups
         if (words := _words(phrases, group, len(rows)))

@@ -64,7 +64,7 @@ class Topic:
     """Fragments about a topic, as rows of the snapshot's table.
 
     `rows` are all of them, ascending, with the `notes` they are of; `best` those that were ranked, best first (ties by
-    path and line), with their `scores` as shares of the first's. `confidences` belong to `best`, `asked` are the
+    path and line), with their `scores` as shares of the first's. `confidences` belong to `best`, `query_words` are the
     topic's words, and `matched` is what a search counts. `answers` are the first hits of a search for it, best first,
     each with its score as a share of the first's, whether they have most of the topic or not: to a question, what
     answers in other words is among them. There are none where nothing is about the topic, or only filters were asked.
@@ -75,7 +75,7 @@ class Topic:
     best: Rows
     scores: Floats
     confidences: tuple[Confidence | None, ...]
-    asked: tuple[TopicWord, ...]
+    query_words: tuple[TopicWord, ...]
     matched: int
     answers: Mapping[int, float]
     _read: dict[int, Fragment] = field(default_factory=dict, repr=False)
@@ -144,10 +144,12 @@ class Topic:
         found = self.snapshot.facets.labels_of(np.array(list(order), np.int32))
         return tuple(sorted(found, key=lambda label: order[label.note]))
 
-    def said(self, terms: Collection[str]) -> float:
+    def covered_share(self, terms: Collection[str]) -> float:
         """Return the share of the topic, by rarity, that a text with these terms has, 0 to 1."""
-        whole = sum(word.rarity for word in self.asked)
-        return sum(word.rarity for word in self.asked if not word.terms.isdisjoint(terms)) / whole if whole else 0.0
+        whole = sum(word.rarity for word in self.query_words)
+        return (
+            sum(word.rarity for word in self.query_words if not word.terms.isdisjoint(terms)) / whole if whole else 0.0
+        )
 
     def fragments(self, rows: Sequence[int]) -> list[Fragment]:
         """Return the fragments in these rows; each is read once."""
@@ -157,13 +159,13 @@ class Topic:
             self._read.update(zip(missing, self.snapshot.fragments(keys), strict=True))
         return [self._read[row] for row in rows]
 
-    def place(self, row: int) -> SourceLocation:
+    def row_location(self, row: int) -> SourceLocation:
         """Return the location of the fragment in a row."""
         return location_of(self.fragments([row])[0])
 
     def note_location(self, note: int) -> SourceLocation:
         """Return the location of the best fragment of a note about the topic."""
-        return self.place(self.best_row[note])
+        return self.row_location(self.best_row[note])
 
 
 def location_of(fragment: Fragment) -> SourceLocation:
@@ -215,7 +217,7 @@ def find_topic(engine: Engine, text: str) -> Topic:
         best=found[order],
         scores=(scores[order] / np.float32(highest)).astype(np.float32),
         confidences=tuple(_confidence(ranking, int(at)) for at in chosen[order]),
-        asked=_asked(answers),
+        query_words=_query_words(answers),
         matched=count_matching(answers),
         answers=_first_hits(ranking) if len(rows) else {},
     )
@@ -254,7 +256,7 @@ def _confidence(ranking: Ranking, at: int) -> Confidence | None:
     return judgement.word(int(ranking.places[at])) if judgement else None
 
 
-def _asked(answers: Sequence[Answer]) -> tuple[TopicWord, ...]:
+def _query_words(answers: Sequence[Answer]) -> tuple[TopicWord, ...]:
     found = {
         frozenset(word.tiers[0].terms): match.idf
         for answer in answers

@@ -113,16 +113,16 @@ def _whole(answer: ToolAnswer, shown: int, limit: int) -> str:
 # --- what parts are made of -------------------------------------------------------------------------------------------
 
 
-def place(path: str, first: int, last: int, within: str = "") -> str:
+def source_reference(path: str, first: int, last: int, within: str = "") -> str:
     """Return `path:first-last`, or `path#page=12` for an attachment, in the form that `read` accepts."""
     return location(path, first, last, within)
 
 
-def source_place(source: Source) -> str:
+def memory_source_reference(source: Source) -> str:
     """Return the source of a memory in the form that `read` accepts: a note, or lines of it."""
     if not source.line_start:
         return visible_line(source.path)
-    return place(source.path, source.line_start, source.line_end, source.place)
+    return source_reference(source.path, source.line_start, source.line_end, source.place)
 
 
 def headings(fragment: Fragment) -> str:
@@ -135,7 +135,7 @@ def hit_part(number: int, hit: Hit, characters: int, vault: str = "") -> str:
     fragment = hit.fragment
     whose = f"vault {visible_line(vault)} · " if vault else ""
     sure = f" · {hit.confidence}" if hit.confidence is not None else ""
-    where = place(fragment.path, fragment.line_start, fragment.line_end, fragment.place)
+    where = source_reference(fragment.path, fragment.line_start, fragment.line_end, fragment.place)
     head = f"{number}. {whose}{where} · {headings(fragment)}{sure} · {counted(fragment.tokens, 'token')}"
     return f"{head}\n   {quoted(fragment.text, hit.spans, characters)}" if characters else head
 
@@ -150,7 +150,7 @@ def passage_part(path: str, first: int, last: int, under: str, text: str) -> str
     """Return lines of a note in a fence, below a line with their location."""
     fence = longer(_FENCE, text)
     named = f" · {under}" if under else ""
-    return f"{place(path, first, last)}{named}\n{fence}\n{text}\n{fence}"
+    return f"{source_reference(path, first, last)}{named}\n{fence}\n{text}\n{fence}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +258,7 @@ def memory_part(found: Recalled) -> str:
     tags = "".join(f" #{tag}" for tag in memory.tags)
     head = f"{memory.id} · {memory.created[:10]}{visible_line(tags)}"
     if memory.source is not None:
-        head += f" · from {source_place(memory.source)}{_source_status(found.source_check)}"
+        head += f" · from {memory_source_reference(memory.source)}{_source_status(found.source_check)}"
     why = f"\nwhy: {cut(visible_line(memory.why), _LONGEST_NAME)}" if memory.why else ""
     text = memory.text if len(memory.text) <= _LONGEST_MEMORY else f"{memory.text[:_LONGEST_MEMORY]} {_CUT}"
     fence = longer(_FENCE, text)
@@ -269,7 +269,7 @@ def _source_status(source_check: SourceCheck | None) -> str:
     """Return the status of a memory's source if it moved, changed or is gone, else ""."""
     if source_check is None:
         return ""
-    now = f" {source_place(source_check.source)}" if source_check.source is not None else ""
+    now = f" {memory_source_reference(source_check.source)}" if source_check.source is not None else ""
     if source_check.kind == "moved":
         return f" · its source has moved: now at{now}"
     if not source_check.is_stale:

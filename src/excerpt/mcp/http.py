@@ -95,7 +95,7 @@ class NeedsToken:
 
     def __init__(self, app: ASGIApp, token: str) -> None:
         self._app = app
-        self._wanted = f"Bearer {token}".encode()
+        self._expected = f"Bearer {token}".encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and not self._is_right(scope["headers"]):
@@ -107,7 +107,7 @@ class NeedsToken:
 
     def _is_right(self, headers: Sequence[tuple[bytes, bytes]]) -> bool:
         given = next((value for name, value in headers if name.lower() == b"authorization"), b"")
-        return hmac.compare_digest(given, self._wanted)
+        return hmac.compare_digest(given, self._expected)
 
 
 @dataclass(frozen=True, slots=True)

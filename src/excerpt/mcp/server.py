@@ -104,7 +104,7 @@ class Tools:
         vault: VaultName = "",
     ) -> str:
         """Return the passages that answer a question, whole, with sources, in a token budget. Use this first."""
-        _asked(query)
+        _check_query(query)
         served = self.vaults.named(vault)
         found: dict[ServedVault, excerpt.Result] = {}
         shares = {served[0]: budget}
@@ -136,10 +136,10 @@ class Tools:
 
         Filters: tag:x path:x/ file:x "phrase" -word modified:7d. vault="*" asks all.
         """
-        _asked(query)
+        _check_query(query)
         served = self.vaults.named(vault)
         if group == "folders":
-            (only,) = self.one(vault)
+            (only,) = self.single_vault(vault)
             return await only.ask(lambda at: _folders(at, query, limit), _report(ctx))
         hit_limit = (offset + limit) * (_OF_A_NOTE if group == "notes" else 1)
 
@@ -187,7 +187,7 @@ class Tools:
 
         Of a long note, without query or full: its outline and main passages.
         """
-        (served,) = self.one(vault)
+        (served,) = self.single_vault(vault)
         limit = READ_CAP if full else budget
         return await served.ask(lambda at: _read(at, source, query, limit, full=full), _report(ctx))
 
@@ -200,7 +200,7 @@ class Tools:
         vault: VaultName = "",
     ) -> str:
         """Find the notes nearest to a note or passage, and why."""
-        (served,) = self.one(vault)
+        (served,) = self.single_vault(vault)
 
         def ask(at: ServedSnapshot) -> str:
             near = at.vault.related(_named(at.vault, source), limit=limit)
@@ -227,8 +227,8 @@ class Tools:
         vault: VaultName = "",
     ) -> str:
         """Summarize what the notes hold about a topic: main notes, sections, themes, related, when."""
-        _asked(topic)
-        (served,) = self.one(vault)
+        _check_query(topic)
+        (served,) = self.single_vault(vault)
         return await served.ask(lambda at: _overview(at, topic, budget), _report(ctx))
 
     async def recall(
@@ -241,7 +241,7 @@ class Tools:
         vault: VaultName = "",
     ) -> str:
         """Find what was remembered, by words and tags; newest without a query. Stale ones are marked."""
-        (served,) = self.one(vault)
+        (served,) = self.single_vault(vault)
 
         def ask(at: ServedSnapshot) -> str:
             _refuse_untags(tags, "Ask with the query -tag:x for memories without a tag.")
@@ -280,7 +280,7 @@ class Tools:
         vault: VaultName = "",
     ) -> str:
         """Keep a finding for later sessions. Never writes into the notes."""
-        (served,) = self.one(vault)
+        (served,) = self.single_vault(vault)
         given = {"text": text, "tags": tags, "why": why, "source": source, "id": id, "stale": stale}
         given_names = [name for name, value in given.items() if value]
 
@@ -320,7 +320,7 @@ class Tools:
             skipped=skipped,
         )
 
-    def one(self, name: str) -> tuple[ServedVault]:
+    def single_vault(self, name: str) -> tuple[ServedVault]:
         """Return the vault that a single-vault tool addresses, as a tuple of one.
 
         Raises ExcerptError for "*" if there are several.
@@ -354,7 +354,7 @@ def _shares(found: Mapping[ServedVault, excerpt.Result], budget: int) -> dict[Se
     return {vault: shares[vault] - (excess if vault is chosen[0] else 0) for vault in chosen}
 
 
-def _asked(query: str) -> None:
+def _check_query(query: str) -> None:
     if not query.strip():
         raise ExcerptError("The query is empty.", "Ask in a few words, as the notes would put it.")
 
@@ -401,14 +401,14 @@ def _not_all(sure: excerpt.Confidence | None, *, is_partial: bool) -> str:
 
 def _took_over(result: excerpt.Result) -> str:
     """Return which strategy answered instead of the requested one; "" if that one did."""
-    if result.asked in (excerpt.Strategy.AUTO, result.strategy):
+    if result.requested_strategy in (excerpt.Strategy.AUTO, result.strategy):
         return ""
-    return f"by {result.strategy}, as {result.asked} found nothing"
+    return f"by {result.strategy}, as {result.requested_strategy} found nothing"
 
 
 def _query_hints(results: Iterable[excerpt.Result]) -> str:
     """Return the hints about the queries, as `excerpt search` prints them, each once, with a space after it."""
-    hints = dict.fromkeys(visible_line(hint.said)[:_LONGEST_HINT] for result in results for hint in result.hints)
+    hints = dict.fromkeys(visible_line(hint.message)[:_LONGEST_HINT] for result in results for hint in result.hints)
     return "".join(f"{hint} " for hint in [*hints][:_MAX_HINTS])
 
 
@@ -439,7 +439,7 @@ def _packed(
 
     def answer(packed: excerpt.PackResult) -> ToolAnswer:
         left = [each for each in packed.left_out if each.line_start]
-        more = ", ".join(answers.place(each.path, each.line_start, each.line_end) for each in left[:2])
+        more = ", ".join(answers.source_reference(each.path, each.line_start, each.line_end) for each in left[:2])
         hint = f"{len(left):,} left out, first {more}: `read` them." if left else "`related` or `search` for more."
         passages = f"{len(packed.packs):,} of {counted(len(packed.packs) + len(left), 'passage')}"
         sure = result.confidence or ""
@@ -502,7 +502,7 @@ def _changed(
     after = memories.edit(memory_id, text=text or None, tags=on, untags=off, why=why or None)
     if after == before:
         return f"Nothing changed: {after.id} is already like that."
-    source_location = answers.source_place(after.source) if stale and after.source else ""
+    source_location = answers.memory_source_reference(after.source) if stale and after.source else ""
     facts = [
         f"tags: {visible_line(', '.join(after.tags))[:_LONGEST_HINT] or 'none'}",
         source_location and f"source: {source_location}",
@@ -579,11 +579,14 @@ def _read(at: ServedSnapshot, source: str, query: str, limit: int, *, full: bool
     parts = answers.note_parts(note, vault.fragments(note.path), limit - _AROUND)
 
     def rest(shown: int) -> str:
-        return f"`read` {answers.place(note.path, parts[shown].first, note.line_end)}"
+        return f"`read` {answers.source_reference(note.path, parts[shown].first, note.line_end)}"
 
     cut = next((f"Line {part.first} continues: `read` it with a query. " for part in parts if part.is_cut), "")
     answer = ToolAnswer(
-        facts=(answers.place(note.path, note.line_start, note.line_end, note.place), counted(note.lines, "line")),
+        facts=(
+            answers.source_reference(note.path, note.line_start, note.line_end, note.place),
+            counted(note.lines, "line"),
+        ),
         what="passages",
         parts=tuple(part.shown for part in parts),
         total=len(parts),
@@ -754,7 +757,7 @@ def _strict(tool: Tool) -> Tool:
     return tool
 
 
-def made(vaults: ServedVaults, crash: Crash, *, with_memory: bool = True) -> MCPServer[None]:
+def build_server(vaults: ServedVaults, crash: Crash, *, with_memory: bool = True) -> MCPServer[None]:
     """Return the server with its tools; without memory, only tools that do not write."""
 
     @asynccontextmanager
@@ -766,11 +769,13 @@ def made(vaults: ServedVaults, crash: Crash, *, with_memory: bool = True) -> MCP
     readers = (tools.pack, tools.search, tools.read, tools.related, tools.overview, tools.recall)
     offered = [
         *(
-            _strict(Tool.from_function(_telling(each, crash), annotations=_READS, structured_output=False))
+            _strict(Tool.from_function(_report_errors(each, crash), annotations=_READS, structured_output=False))
             for each in readers
         ),
-        _strict(Tool.from_function(_telling(tools.remember, crash), annotations=_WRITES, structured_output=False)),
-        _strict(Tool.from_function(_telling(tools.status, crash), annotations=_READS)),
+        _strict(
+            Tool.from_function(_report_errors(tools.remember, crash), annotations=_WRITES, structured_output=False)
+        ),
+        _strict(Tool.from_function(_report_errors(tools.status, crash), annotations=_READS)),
     ]
     server = Server(
         "excerpt",
@@ -785,7 +790,7 @@ def made(vaults: ServedVaults, crash: Crash, *, with_memory: bool = True) -> MCP
     async def note(vault: str, path: str) -> str:
         """Read a note of a vault, as far as 8,000 tokens go."""
         try:
-            (served,) = tools.one(vault)
+            (served,) = tools.single_vault(vault)
             return await served.ask(lambda at: _read(at, path, "", READ_CAP, full=True))
         except NotFoundError as error:
             raise ResourceNotFoundError(_shortened(str(error))) from None
@@ -795,7 +800,7 @@ def made(vaults: ServedVaults, crash: Crash, *, with_memory: bool = True) -> MCP
     return server
 
 
-def _telling(tool: ToolMethod, crash: Crash) -> ToolMethod:
+def _report_errors(tool: ToolMethod, crash: Crash) -> ToolMethod:
     """Return the tool wrapped so that every error becomes a sentence that the model can act on."""
 
     @wraps(tool)
@@ -814,12 +819,12 @@ def _telling(tool: ToolMethod, crash: Crash) -> ToolMethod:
 
 def serve_stdio(vaults: ServedVaults, crash: Crash, *, with_memory: bool) -> None:
     """Serve one client until it closes stdin. Does not return."""
-    _serve(vaults, crash, made(vaults, crash, with_memory=with_memory).run_stdio_async)
+    _serve(vaults, crash, build_server(vaults, crash, with_memory=with_memory).run_stdio_async)
 
 
 def serve_http(vaults: ServedVaults, opened: Listener, crash: Crash, *, with_memory: bool) -> None:
     """Serve all HTTP clients until the process is asked to end. Does not return."""
-    _serve(vaults, crash, partial(serve, made(vaults, crash, with_memory=with_memory), opened))
+    _serve(vaults, crash, partial(serve, build_server(vaults, crash, with_memory=with_memory), opened))
 
 
 def _serve(vaults: ServedVaults, crash: Crash, run: Callable[[], Awaitable[None]]) -> None:

@@ -167,7 +167,7 @@ class Recaller:
         contents = self.store.contents()
         memories = contents.found.memories
         if tags or source or since:
-            memories = tuple(filter(self._wanted(tags, source, since), memories))
+            memories = tuple(filter(self._memory_filter(tags, source, since), memories))
         if not query.strip():
             return self._listed(contents)[:limit] if memories is contents.found.memories else _listed(memories[:limit])
         if not memories:
@@ -177,7 +177,7 @@ class Recaller:
             facets = index.engine.snapshot.facets
             queries = self._read(query, facets.properties, facets.tags)
             among = None if len(memories) == len(contents.found.memories) else {memory.id for memory in memories}
-            max_memories = self._most(queries, limit)
+            max_memories = self._limit_for(queries, limit)
             found, known = _ranked(index, queries, self._settings, among, max_memories), index.known
         except ExcerptError as error:
             self.unranked = str(error)
@@ -185,7 +185,7 @@ class Recaller:
             found, known = [], frozenset()
         unknown = [memory for memory in memories if memory.id not in known] if len(known) < len(contents.ids) else []
         by_words = _by_words(queries, unknown, contents, self._today()) if unknown else []
-        return (found + by_words)[: self._most(queries, limit)]
+        return (found + by_words)[: self._limit_for(queries, limit)]
 
     def _read(
         self, query: str, properties: Collection[str] = (), tags: Collection[str] | None = None
@@ -193,7 +193,7 @@ class Recaller:
         self.hints = hints(query, KnownNames(properties, tags, KINDS_OF_MEMORIES))
         return alternatives(query, properties, tags, KINDS_OF_MEMORIES)
 
-    def _most(self, queries: Sequence[Query], limit: int | None) -> int | None:
+    def _limit_for(self, queries: Sequence[Query], limit: int | None) -> int | None:
         if limit is None and not all(query.is_filter_only for query in queries):
             return self._settings.search.limit
         return limit
@@ -219,7 +219,7 @@ class Recaller:
             self._all = contents, _listed(contents.found.memories)
         return self._all[1]
 
-    def _wanted(self, tags: Sequence[str], source: str, since: str) -> Callable[[Memory], bool]:
+    def _memory_filter(self, tags: Sequence[str], source: str, since: str) -> Callable[[Memory], bool]:
         wanted_tags, folder = set(normalise_tags(tags)), fold(source.strip().removeprefix("./").rstrip("/"))
         begin = _first_day(since, self._today()) if since else date.min
         return lambda memory: (
@@ -256,7 +256,7 @@ class Recaller:
         notes = tuple(map(contents.named.get, table.paths))
         has_text = (table.first_keys >= 0).tolist()
         known = frozenset(memory.id for memory, has in zip(notes, has_text, strict=True) if memory and has)
-        _tell(snapshot.facets, notes)
+        _set_facets(snapshot.facets, notes)
         return _Index(engine, snapshot, contents.files, notes, known)
 
 
@@ -381,7 +381,7 @@ def _day(snapshot_time: str) -> date:
     return then.date()
 
 
-def _tell(facets: Facets, memories: Sequence[Memory | None]) -> None:
+def _set_facets(facets: Facets, memories: Sequence[Memory | None]) -> None:
     """Give the filters the data of memories: the path of the source, the day of saving, and the last change."""
     days = [UNKNOWN_DAY if memory is None else _day(memory.created).toordinal() - _EPOCH for memory in memories]
     changed = [0 if memory is None else _nanoseconds(memory.updated) for memory in memories]
@@ -409,7 +409,7 @@ def _by_words(queries: Sequence[Query], memories: Sequence[Memory], contents: Co
     """Those of `memories` that hold all words of a query and satisfy its filters, where there is no index to ask."""
     nothing = np.array([], np.int64)
     facets = Facets(CatalogQueries(_NoRows()), NumberedNotes((), nothing, nothing))
-    _tell(facets, memories)
+    _set_facets(facets, memories)
     tags: dict[str, list[int]] = {}
     for at, memory in enumerate(memories):
         for tag in map(fold, memory.tags):
@@ -498,7 +498,7 @@ def merged(memory: Memory, text: str, tags: Sequence[str] = (), why: str = "", s
         whole, where = text, source or memory.source
     else:
         whole, where = f"{memory.text.rstrip()}\n\n{text.strip()}", memory.source or source
-        if source is not None and memory.source is not None and not remembered_at([memory], *_place(source)):
+        if source is not None and memory.source is not None and not remembered_at([memory], *_source_key(source)):
             lines = lines_named(source.line_start, source.line_end)
             whole = f"{whole}\n\n({source.path}{f'#{source.place}' if source.place else f', {lines}'})"
     reasons = dict.fromkeys(reason for reason in (memory.why, why) if reason.strip())
@@ -511,5 +511,5 @@ def merged(memory: Memory, text: str, tags: Sequence[str] = (), why: str = "", s
     )
 
 
-def _place(source: Source) -> tuple[str, int, int]:
+def _source_key(source: Source) -> tuple[str, int, int]:
     return source.path, source.line_start, source.line_end

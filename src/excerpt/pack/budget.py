@@ -173,13 +173,13 @@ class Unit:
     """A unit of a note.
 
     `opening` is its cost in tokens if a pack begins with it, frame included; `following` if the previous unit is in the
-    pack too. `value` is what it adds, never negative; `asked` if a hit is in it.
+    pack too. `value` is what it adds, never negative; `has_hit` if a hit is in it.
     """
 
     opening: int
     following: int
     value: float
-    asked: bool
+    has_hit: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +226,7 @@ def selections(chains: Sequence[UnitChain], budget: int) -> Iterator[Selection]:
     best = np.zeros(1)
     steps = []
     for chain in chains:
-        step = _Step(chain, _longer(best, min(budget, len(best) - 1 + _most(chain)) + 1))
+        step = _Step(chain, _longer(best, min(budget, len(best) - 1 + _max_cost(chain)) + 1))
         best = step.after
         steps.append(step)
     for cost in np.argsort(-best, kind="stable"):
@@ -238,7 +238,7 @@ def _whole_cost(chain: UnitChain) -> int:
     return chain.units[0].opening + sum(unit.following for unit in chain.units[1:])
 
 
-def _most(chain: UnitChain) -> int:
+def _max_cost(chain: UnitChain) -> int:
     """Return an upper bound of a chain's cost."""
     units = sum(max(unit.opening, unit.following) for unit in chain.units)
     return max((units, *(option.cost for option in chain.options)))
@@ -278,7 +278,7 @@ class _Step:
             closed = with_hit > out if any_with_hit else nothing
             after_out = np.maximum(with_hit, out) if any_with_hit else out
             had_no_hit = without_hit_continues = with_hit_continues = nothing
-            if unit.asked:
+            if unit.has_hit:
                 entered = opened
                 if any_without_hit:
                     continued = _shifted(without_hit, unit.following, unit.value)
@@ -303,17 +303,17 @@ class _Step:
             self.marks.append(_Marked(without_hit_continues, with_hit_continues, had_no_hit, closed))
         self.closed = with_hit > out
         after = np.maximum(with_hit, out)
-        self.taken = np.full(len(before), -1, np.int16)
+        self.option_by_cost = np.full(len(before), -1, np.int16)
         for number, option in enumerate(chain.options):
             instead = _shifted(before, option.cost, option.value)
             better = instead > after
             after = np.maximum(instead, after)
-            self.taken[better] = number
+            self.option_by_cost[better] = number
         self.after = after
 
     def traced(self, cost: int) -> tuple[ChosenUnits, int]:
         """Return what the best selection of a cost takes of this chain, and the cost that is left for others."""
-        if (option := int(self.taken[cost])) >= 0:
+        if (option := int(self.option_by_cost[cost])) >= 0:
             return ChosenUnits(option=option), cost - self.chain.options[option].cost
         runs: list[tuple[int, int]] = []
         state = "having" if self.closed[cost] else "out"
@@ -393,7 +393,7 @@ class Choices:
     pieces: tuple[_Ordinals, ...]
     chain: UnitChain
     inner: tuple[LineSpan, ...]
-    _made: dict[_Ordinals, DraftPack] = field(default_factory=dict)
+    _drafts: dict[_Ordinals, DraftPack] = field(default_factory=dict)
 
     def value(self, chosen: ChosenUnits, before: float) -> float:
         """`before` and what is taken added up, in the order in which the choice adds it."""
@@ -407,21 +407,21 @@ class Choices:
     def packs(self, chosen: ChosenUnits) -> list[DraftPack]:
         """Return the packs that are taken."""
         if chosen.option is not None:
-            return [self._pack(self.inner[chosen.option], self.candidate.wanted[:1])]
+            return [self._pack(self.inner[chosen.option], self.candidate.hit_spans[:1])]
         return [self._run(self.pieces[first][0], self.pieces[last][1]) for first, last in chosen.runs]
 
     def _run(self, first: int, last: int) -> DraftPack:
-        pack = self._made.get((first, last))
+        pack = self._drafts.get((first, last))
         if pack is None:
             line_span = self._line_span(first, last)
-            pack = self._pack(line_span, [each for each in self.candidate.wanted if each.within(line_span)])
-            self._made[first, last] = pack
+            pack = self._pack(line_span, [each for each in self.candidate.hit_spans if each.within(line_span)])
+            self._drafts[first, last] = pack
         return pack
 
     def parts(self, room: int) -> Iterator[tuple[LineSpan, float, DraftPack]]:
         """Parts of the best hit's fragment that cost no more than `room`, smallest first, with their shares of it."""
         for line_span, share in parts_of_block(self.candidate.best):
-            pack = self._pack(line_span, self.candidate.wanted[:1])
+            pack = self._pack(line_span, self.candidate.hit_spans[:1])
             if pack.cost > room:
                 break
             yield line_span, share, pack
@@ -446,12 +446,12 @@ class Choices:
 
     def fits(self, budget: int) -> bool:
         """Whether anything of it fits the budget if nothing else goes in."""
-        openings = [unit.opening for unit in self.chain.units if unit.asked]
+        openings = [unit.opening for unit in self.chain.units if unit.has_hit]
         return min(openings + [option.cost for option in self.chain.options]) <= budget
 
     def _line_span(self, first: int, last: int) -> LineSpan:
         """Return the requested range if it has just these fragments; else the fragments and the lines between them."""
-        for line_span in (self.candidate.line_span, *(each.line_span for each in self.candidate.wanted)):
+        for line_span in (self.candidate.line_span, *(each.line_span for each in self.candidate.hit_spans)):
             if (line_span.first, line_span.last) == (first, last):
                 return line_span
         return spanning(self.note, first, last, Scope.NEIGHBORS if first < last else Scope.NONE)
@@ -467,22 +467,22 @@ def choices(
     frame = costs.frame(2, draft(candidate, note))
     pieces = tuple(_pieces(candidate))
     values = _values(candidate, note, digests, GRAIN / _MAX_BESIDE / hits)
-    hit_ordinals = {each.hit.fragment.ordinal for each in candidate.wanted}
+    hit_ordinals = {each.hit.fragment.ordinal for each in candidate.hit_spans}
     inside = [costs.fragments(*ordinals, note) for ordinals in pieces]
     headings = [0, *(costs.between(before[1], after[0], note) for before, after in pairwise(pieces))]
-    line_spans = [candidate.line_span, *(each.line_span for each in candidate.wanted)]
+    line_spans = [candidate.line_span, *(each.line_span for each in candidate.hit_spans)]
     above = {each.first: costs.above(each, note) for each in line_spans}
     units = tuple(
         Unit(
             opening=frame + above.get(ordinals[0], 0) + tokens + 1,
             following=between + tokens,
             value=sum(values[ordinal] for ordinal in range(ordinals[0], ordinals[1] + 1)),
-            asked=ordinals[0] in hit_ordinals,
+            has_hit=ordinals[0] in hit_ordinals,
         )
         for ordinals, tokens, between in zip(pieces, inside, headings, strict=True)
     )
     inner = tuple(inner_stretches(candidate.best)) if cuts_fragment else ()
-    value = primary_value(candidate.wanted[0].value * (1 - _CUT))
+    value = primary_value(candidate.hit_spans[0].value * (1 - _CUT))
     options = tuple(Option(frame + costs.lines(each.line_start, each.line_end, note), value) for each in inner)
     return Choices(candidate, note, costs, pieces, UnitChain(units, options), inner)
 
@@ -495,7 +495,7 @@ def shrunk(offered: Sequence[Choices], room: int) -> list[Choices]:
     share of the fragment, and others by their value.
     """
     first = offered[0]
-    value = first.candidate.wanted[0].value
+    value = first.candidate.hit_spans[0].value
     scale = 0.5 * _CUT * value / sum(unit.value for each in offered for unit in each.chain.units)
     line_spans: list[LineSpan] = []
     options: list[Option] = []
@@ -520,7 +520,7 @@ def _values(candidate: Candidate, note: OpenNote, digests: Collection[str], besi
     parts = note.parts(line_span.first, line_span.last)
     values = dict.fromkeys((part.ordinal for part in parts), 0.0)
     context = [part.ordinal for part in parts if part.digest not in digests]
-    for each in candidate.wanted:
+    for each in candidate.hit_spans:
         own = each.hit.fragment.ordinal
         for ordinal in context:
             if each.line_span.first <= ordinal <= each.line_span.last:
@@ -536,7 +536,7 @@ def _pieces(candidate: Candidate) -> Iterator[_Ordinals]:
     So there are few pieces even in a long note.
     """
     at = candidate.line_span.first
-    hits = sorted({each.hit.fragment.ordinal for each in candidate.wanted})
+    hits = sorted({each.hit.fragment.ordinal for each in candidate.hit_spans})
     for hit in hits:
         between = hit - at
         before = 0 if at == candidate.line_span.first else between - between // 2

@@ -60,7 +60,7 @@ class Gathering:
     settings: PackSettings
     overrides: Overrides
     costs: Costs
-    wanted: list[HitSpan] = field(default_factory=list)
+    hit_spans: list[HitSpan] = field(default_factory=list)
     left_out: list[LeftOut] = field(default_factory=list)
     is_limited: bool = False
     """Whether there are hits behind those that were looked at."""
@@ -122,9 +122,9 @@ class Gathering:
             line_span = expand(fragment, note, self._scope(fragment), self.settings.neighbors, self.overrides.dropped)
             found = replace(hit, fragment=fragment)
             if value >= min_primary:
-                self.wanted.append(HitSpan(found, line_span, primary_value(value), is_primary=True))
+                self.hit_spans.append(HitSpan(found, line_span, primary_value(value), is_primary=True))
             else:
-                self.wanted.append(HitSpan(found, line_span, value, is_primary=False))
+                self.hit_spans.append(HitSpan(found, line_span, value, is_primary=False))
             limit -= 1
 
     def _scope(self, fragment: Fragment) -> Scope:
@@ -185,12 +185,12 @@ def build_pack(
         gathered.add_marks(marked, hits)
     else:
         gathered.add_hits(hits, duplicate)
-    in_order = partial(_in_order, hit_spans=gathered.wanted, overrides=overrides, ranked=ranked)
-    choices, choice = _offered(gathered.wanted, notes, costs), _NOTHING
+    in_order = partial(_in_order, hit_spans=gathered.hit_spans, overrides=overrides, ranked=ranked)
+    choices, choice = _offered(gathered.hit_spans, notes, costs), _NOTHING
     if settings.budget > 0:  # a caller asks for 0 to learn what surrounds a pack
         choices, choice = _choose(choices, settings.budget, costs, in_order)
-        alone = [each.alone(notes[each.line_span.path]) for each in gathered.wanted]
-        if any(each.line_span != hit.line_span for each, hit in zip(gathered.wanted, alone, strict=True)):
+        alone = [each.alone(notes[each.line_span.path]) for each in gathered.hit_spans]
+        if any(each.line_span != hit.line_span for each, hit in zip(gathered.hit_spans, alone, strict=True)):
             # Token counts do not add up exactly: the hits alone are tried too, so that context never displaces a hit.
             by_hits = _choose(_offered(alone, notes, costs), settings.budget, costs, in_order)
             choices, choice = max((choices, choice), by_hits, key=lambda tried: tried[1].value)
@@ -223,7 +223,7 @@ class _Choice:
     """The chosen packs in order, their text with its tokens, and their value."""
 
     packs: Sequence[Pack]
-    made: Sequence[DraftPack]
+    drafts: Sequence[DraftPack]
     text: str
     tokens: int
     value: float
@@ -269,9 +269,9 @@ def _with_part(
 
     It adds no value, because a budget with room for the whole hit may have a better use for that.
     """
-    remaining = room - sum(drafts.cost for drafts in choice.made)
+    remaining = room - sum(drafts.cost for drafts in choice.drafts)
     for _, _, part in reversed(list(large.parts(remaining))):
-        drafts = [*choice.made, part]
+        drafts = [*choice.drafts, part]
         packs = in_order(drafts)
         text = costs.renderer.render(packs)
         tokens = costs.tokenizer.count(text)
@@ -321,7 +321,7 @@ def _costs(choice: _Choice) -> tuple[int, ...]:
     The first gets the difference to the whole: it includes what is rendered once, and tokens of parts do not add up
     exactly.
     """
-    by_id = {draft.pack.id: draft.cost for draft in choice.made}
+    by_id = {draft.pack.id: draft.cost for draft in choice.drafts}
     others = tuple(by_id[pack.id] for pack in choice.packs[1:])
     return (choice.tokens - sum(others), *others) if choice.packs else ()
 
@@ -348,9 +348,9 @@ def _in_order(
 
 def _unchosen(offered: Sequence[Choices], choice: _Choice) -> Iterator[tuple[Choices, Hit]]:
     """Yield the hits that are in no pack."""
-    inside = {hit.fragment.id for draft in choice.made for hit in draft.hits}
+    inside = {hit.fragment.id for draft in choice.drafts for hit in draft.hits}
     for each in offered:
-        for hit_span in each.candidate.wanted:
+        for hit_span in each.candidate.hit_spans:
             if hit_span.hit.fragment.id not in inside:
                 yield each, hit_span.hit
 
@@ -380,30 +380,30 @@ class PackCache(Generic[Options]):
         self, build: Callable[Concatenate[NoteSource, Sequence[Hit], Options], PackResult], size: int = MAX
     ) -> None:
         self._build = build
-        self._most = size
+        self._size = size
         self._source: Callable[[], NoteSource | None] = lambda: None
-        self._kept: OrderedDict[Hashable, PackResult] = OrderedDict()
+        self._results: OrderedDict[Hashable, PackResult] = OrderedDict()
 
     def __call__(
         self, source: NoteSource, hits: Sequence[Hit], *args: Options.args, **kwargs: Options.kwargs
     ) -> PackResult:
         """Return the pack built earlier from the same source, hits and options, or build it."""
         if self._source() is not source:
-            self._kept.clear()
+            self._results.clear()
             self._source = weakref.ref(source)
         found = tuple((hit.fragment.id, hit.fragment.ordinal, hit.score, hit.spans) for hit in hits)
         named = tuple((name, _hashable(value)) for name, value in sorted(kwargs.items()))
         key = (found, tuple(map(_hashable, args)), named)
-        result = self._kept.pop(key, None)
+        result = self._results.pop(key, None)
         if result is None:
             result = self._build(source, hits, *args, **kwargs)
-        self._kept[key] = result
-        if len(self._kept) > self._most:
-            self._kept.popitem(last=False)
+        self._results[key] = result
+        if len(self._results) > self._size:
+            self._results.popitem(last=False)
         return result
 
     def __len__(self) -> int:
-        return len(self._kept)
+        return len(self._results)
 
 
 def _hashable(value: object) -> Hashable:

@@ -125,11 +125,11 @@ class Candidate:
     """A range that may become a pack, and the hits that asked for it, best first."""
 
     line_span: LineSpan
-    wanted: tuple[HitSpan, ...]
+    hit_spans: tuple[HitSpan, ...]
 
     @property
     def best(self) -> Hit:
-        return self.wanted[0].hit
+        return self.hit_spans[0].hit
 
 
 def merge(hit_spans: Sequence[HitSpan]) -> list[Candidate]:
@@ -181,7 +181,7 @@ def draft(candidate: Candidate, note: OpenNote) -> Pack:
     cut = candidate.line_span.scope in _WHOLE
     return _pack(
         candidate.line_span,
-        candidate.wanted,
+        candidate.hit_spans,
         note,
         text=fragment.text,
         digest=fragment.digest,
@@ -448,9 +448,9 @@ def near_copy(fragment: Fragment, fragments: Iterable[Fragment]) -> Fragment | N
     often reference pages that differ in a name, a number or an operator (figures in docs/design/packs.md).
     """
     own = _read(fragment.text)
-    if not own.telling:
+    if not own.rare_words:
         return None
-    longest = own.telling[0]
+    longest = own.rare_words[0]
     for other in fragments:
         text = _read(other.text)
         if longest in text.folded and _has_all(text, own):
@@ -466,7 +466,7 @@ class _Text:
     """
 
     folded: str
-    telling: tuple[str, ...]
+    rare_words: tuple[str, ...]
 
 
 @lru_cache(maxsize=_REMEMBERED)
@@ -482,7 +482,7 @@ def _read(text: str) -> _Text:
 
 def _has_all(other: _Text, own: _Text) -> bool:
     """Whether the other text, if it can be compared, has every run of `own`."""
-    if not other.telling or not all(word in other.folded for word in own.telling):
+    if not other.rare_words or not all(word in other.folded for word in own.rare_words):
         return False
     runs = _runs(own.folded)
     return bool(runs) and runs <= _runs(other.folded)

@@ -138,7 +138,9 @@ def explain_hits(engine: Engine, result: Result, first: int = 0, last: int | Non
 def _readers(engine: Engine, result: Result) -> dict[str, WordReader]:
     """For each hit, under its fragment's id, who reads the words of the alternative that gives it most."""
     pool = max(POOL, len(result.hits))
-    ranking = engine.ranking([engine.answer(query, result.asked, pool) for query in engine.parse(result.query)])
+    ranking = engine.ranking(
+        [engine.answer(query, result.requested_strategy, pool) for query in engine.parse(result.query)]
+    )
     readers = [WordReader(engine, answer.evidence) for answer in ranking.answers]
     which = dict(zip(ranking.rows.tolist(), ranking.which.tolist(), strict=True))
     rows = np.searchsorted(engine.snapshot.table.keys, [hit.fragment.key for hit in result.hits]).tolist()

@@ -111,7 +111,7 @@ def period_of(text: str, today: date) -> Period | None:
     if ".." in value:
         begin, _, end = value.partition("..")
         return _between(begin.strip(), end.strip(), today)
-    return _one(value, today)
+    return _parse_period(value, today)
 
 
 def is_period(text: str) -> bool:
@@ -140,12 +140,12 @@ def _between(begin: str, end: str, today: date) -> Period | None:
 
 
 def _bound(value: str, today: date) -> Period | None:
-    """Return the period of `_one`, except that a number of days (weeks, …) ago is a single day."""
-    found = _one(value, today)
+    """Return the period of `_parse_period`, except that a number of days (weeks, …) ago is a single day."""
+    found = _parse_period(value, today)
     return (found[0], found[0]) if found and _AGO.fullmatch(value) else found
 
 
-def _one(value: str, today: date) -> Period | None:
+def _parse_period(value: str, today: date) -> Period | None:
     if match := _ISO.fullmatch(value):
         # While it is being typed, "2025-0" is still the year.
         return _calendar(int(match[1]), int(match[3] or 0), int(match[4] or 0))

@@ -31,13 +31,13 @@ def version_of_cut(language: str) -> str:
 class FragmentLimits:
     """Sizes of fragments in words, as `words_in` counts them.
 
-    `target`: a fragment with so many is closed. `maximum`: no block is added that would exceed it. `least`: a last
+    `target`: a fragment with so many is closed. `maximum`: no block is added that would exceed it. `min_last`: a last
     fragment of a section with fewer is joined to the one before, if both together stay within the maximum.
     """
 
     target: int = 120
     maximum: int = 250
-    least: int = 30
+    min_last: int = 30
 
 
 LIMITS = FragmentLimits()
@@ -137,7 +137,7 @@ def _ranges(section: Section, lines: Sequence[str], limits: FragmentLimits) -> l
             sizes.append(open_size)
         if open_size >= limits.target:
             open_size = 0
-    if len(ranges) > 1 and sizes[-1] < limits.least and sizes[-2] + sizes[-1] <= limits.maximum:
+    if len(ranges) > 1 and sizes[-1] < limits.min_last and sizes[-2] + sizes[-1] <= limits.maximum:
         _, last = ranges.pop()
         ranges[-1] = (ranges[-1][0], last)
     return ranges

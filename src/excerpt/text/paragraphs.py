@@ -248,8 +248,8 @@ def _marked(text: str) -> Marked:
     opened_alone = sorted((m for m in [*lost, *stack] if not m.weak and m.sign != "’"), key=_start)
     return Marked(
         quoted,
-        [mark for mark in opened_alone if around(quoted, mark.start) is None],
-        [mark for mark in closed if around(quoted, mark.start) is None],
+        [mark for mark in opened_alone if enclosing_index(quoted, mark.start) is None],
+        [mark for mark in closed if enclosing_index(quoted, mark.start) is None],
     )
 
 
@@ -296,7 +296,7 @@ def within(spans: Sequence[_Span], start: int, end: int) -> tuple[int, int]:
     return first, max(bisect_left(spans, end, key=_start), first)
 
 
-def around(spans: Sequence[_Span], at: int) -> int | None:
+def enclosing_index(spans: Sequence[_Span], at: int) -> int | None:
     """Return the index of the one of sorted, disjoint spans that holds the character at `at`; None without one."""
     before = bisect_right(spans, at, key=_start) - 1
     return before if before >= 0 and at < spans[before].end else None
@@ -367,7 +367,7 @@ class Paragraph:
     def quoted(self) -> list[Quoted]:
         """Passages in quotation marks, and the code spans outside of them."""
         marked = self.marked.quoted
-        codes = [code for code in self._codes if around(marked, code.start) is None]
+        codes = [code for code in self._codes if enclosing_index(marked, code.start) is None]
         return sorted([*marked, *codes], key=_start)
 
     def cited_from(self, start: int, end: int) -> list[Cited]:
@@ -414,7 +414,7 @@ class Paragraph:
         """Return where the sentence with this stop ends; 0 if it continues."""
         wide = stop[0][0] in "。！？"
         at = stop.end()
-        holding = around(self.quoted, stop.start())
+        holding = enclosing_index(self.quoted, stop.start())
         if holding is not None:
             if self._prose[at : self.quoted[holding].inner_end].strip():
                 return 0

@@ -47,7 +47,7 @@ def snippet(text: str, spans: Sequence[Span], width: int) -> tuple[str, list[tup
     row = _SnippetRow(text, _best_start(text, spans, _characters_in(width, text)))
     row.fill(width)
     ordered = sorted(spans, key=lambda s: (s.start, s.end))
-    found = [(row.place(span.start), row.place(span.end)) for span in ordered if span.end > row.start]
+    found = [(row.column_of(span.start), row.column_of(span.end)) for span in ordered if span.end > row.start]
     shown = visible_line("".join(row.shown).rstrip())
     found = [(a, min(b, len(shown))) for a, b in found]
     if row.has_more and columns_of(shown) <= width:
@@ -62,19 +62,19 @@ class _SnippetRow:
         self.shown: list[str] = []
         self.start = self._at = start
         self._text = text
-        self._places: list[int] = []
+        self._columns: list[int] = []
         self._is_plain = text.isascii()
 
     @property
     def has_more(self) -> bool:
         return not self._text[self._at :].isspace() and self._at < len(self._text)
 
-    def place(self, at: int) -> int:
+    def column_of(self, at: int) -> int:
         """Return where the character at `at` of the text is shown, or the nearest shown character if it is hidden."""
         at -= self.start
         if at < 0:
             return 0
-        return self._places[at] if at < len(self._places) else len(self.shown)
+        return self._columns[at] if at < len(self._columns) else len(self.shown)
 
     def fill(self, width: int) -> None:
         """Add lines until there is more than `width` cells hold."""
@@ -94,7 +94,7 @@ class _SnippetRow:
             if self._at < end:
                 return
             self._at = line_start = end + 1
-            self._places.append(len(self.shown))
+            self._columns.append(len(self.shown))
             self._space()
 
     def _contexts(self, line_start: int) -> Iterator[Context]:
@@ -119,7 +119,7 @@ class _SnippetRow:
         drawn[:hidden] = [""] * hidden
         if sign and self.shown:
             self.shown.extend(sign)
-        shown, offsets, full = self.shown, self._places, width
+        shown, offsets, full = self.shown, self._columns, width
         for character in drawn[self._at - base :]:
             if len(shown) > full:
                 if self._cells() > width:

@@ -25,11 +25,11 @@ from excerpt.errors import ExcerptError
 from excerpt.known_vaults import (
     DEMO,
     Recent,
+    detect_move,
     forget_vault,
     names_apart,
     obsidian_vaults,
     recent_vaults,
-    recognise,
     too_broad,
 )
 from excerpt.settings import Paths, Settings, check_not_in_vault, open_vault, settings_of
@@ -328,7 +328,7 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
                 return Opening(store.folder, settings, session, store=store), ""
             vault = open_vault(expanded(str(path), self._home))
             check_not_in_vault(vault, self._user_paths, self._home)
-            said = " ".join(recognise(self._user_paths, vault))
+            said = " ".join(detect_move(self._user_paths, vault))
             settings = settings_of(vault, self._user_paths)
             opening = Opening(vault, settings, session_of(vault, settings, self._user_paths), said)
         except ExcerptError as error:

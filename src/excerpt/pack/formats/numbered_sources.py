@@ -37,29 +37,29 @@ class NumberedSources:
     def render(self, packs: Sequence[Pack]) -> str:
         sources = []
         for number, pack in enumerate(packs, start=1):
-            above, below = self._around(number, pack)
+            above, below = self._enclosing_text(number, pack)
             sources.append(f"{above}{pack.text}\n{below}")
-        return "\n".join(sources) + self._asked() if packs else ""
+        return "\n".join(sources) + self._questions_text() if packs else ""
 
     def frame(self, number: int, pack: Pack) -> Sequence[str]:
-        return (*self._around(number, pack), self._asked() if number == 1 else "")
+        return (*self._enclosing_text(number, pack), self._questions_text() if number == 1 else "")
 
     def written(self, text: str) -> str:
         return text
 
-    def _around(self, number: int, pack: Pack) -> tuple[str, str]:
+    def _enclosing_text(self, number: int, pack: Pack) -> tuple[str, str]:
         border, gap = longer(self.border, pack.text), self.gap
-        above = f"{self.mark}[{number}] {headings_of(pack)}\n{_place(pack)}\n{gap}"
+        above = f"{self.mark}[{number}] {headings_of(pack)}\n{_location_line(pack)}\n{gap}"
         cut_above = f"{_CUT}\n{gap}" if pack.cut_above else ""
         cut_below = f"{gap}{_CUT}\n" if pack.cut_below else ""
         return f"{above}{cut_above}{border}\n", f"{border}\n{cut_below}"
 
-    def _asked(self) -> str:
+    def _questions_text(self) -> str:
         """Return the questions below the sources, where models attend most; each on its line after a fixed word."""
         return "".join(f"\n{_QUESTION}{on_one_line(question)}\n" for question in self.questions)
 
 
-def _place(pack: Pack) -> str:
+def _location_line(pack: Pack) -> str:
     """Return the location of the text, on a line that a path cannot turn into a heading, a fence or HTML.
 
     What follows the path is fixed, so the line can be parsed from its end.

@@ -32,23 +32,23 @@ class XmlRenderer:
     def render(self, packs: Sequence[Pack]) -> str:
         sources = []
         for number, pack in enumerate(packs, start=1):
-            above, below = _around(number, pack)
+            above, below = _document_tags(number, pack)
             sources.append(f"{above}{xml_text(pack.text)}{below}")
-        above, below = self._around_all()
+        above, below = self._root_tags()
         return f"{above}{''.join(sources)}{below}" if packs else ""
 
     def frame(self, number: int, pack: Pack) -> Sequence[str]:
-        return (*_around(number, pack), *(self._around_all() if number == 1 else ()))
+        return (*_document_tags(number, pack), *(self._root_tags() if number == 1 else ()))
 
     def written(self, text: str) -> str:
         return xml_text(text)
 
-    def _around_all(self) -> tuple[str, str]:
+    def _root_tags(self) -> tuple[str, str]:
         questions = "".join(f"<question>{xml_text(on_one_line(question))}</question>\n" for question in self.questions)
         return "<documents>\n", f"{questions}</documents>\n"
 
 
-def _around(number: int, pack: Pack) -> tuple[str, str]:
+def _document_tags(number: int, pack: Pack) -> tuple[str, str]:
     modified = f"<modified>{pack.modified}</modified>\n" if pack.modified else ""
     location = (
         f'<place at="{_attribute(pack.place)}">{format_kind(pack.kind, pack.place)}</place>\n' if pack.kind else ""

@@ -86,8 +86,8 @@ def list_title(result: Result | None, meant: str, *, is_least: bool = False) -> 
     shown = len(result.hits)
     more = "+" if is_least else ""
     title = f"hits · {shown} of {result.matched:,}{more}" if result.matched > shown else "hits"
-    took_over = result.asked not in (Strategy.AUTO, result.strategy)
-    return f"{title} · {result.asked} found nothing" if took_over else title
+    took_over = result.requested_strategy not in (Strategy.AUTO, result.strategy)
+    return f"{title} · {result.requested_strategy} found nothing" if took_over else title
 
 
 def nothing_found(result: Result, building: str, meant: str) -> EmptyState:

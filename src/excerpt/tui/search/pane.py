@@ -888,15 +888,15 @@ class SearchPane(Vertical):
         result, hit = self.result, self.selected
         if result is not None:
             fragment = hit.fragment.id if hit is not None else ""
-            screen = StrategiesScreen(result.query, result.asked, fragment, self._engine.ask)
+            screen = StrategiesScreen(result.query, result.requested_strategy, fragment, self._engine.ask)
             self.app.push_screen(screen, self._strategy_chosen)
 
     def _strategy_chosen(self, choice: Choice | None) -> None:
         result = self.result
         if choice is None:
             return
-        if result is not None and result.asked is not self.strategy:
-            self.notify(f"The query sets the strategy {result.asked}: remove its ! to choose another.")
+        if result is not None and result.requested_strategy is not self.strategy:
+            self.notify(f"The query sets the strategy {result.requested_strategy}: remove its ! to choose another.")
         elif choice.strategy is self.strategy:
             self._hits.go_to(choice.fragment)
         else:

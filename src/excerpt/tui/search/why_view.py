@@ -120,7 +120,7 @@ class WhyView(VerticalScroll):
             rank, top = result.hits.index(about) + 1, result.hits[0].score
             first = Text(f"{ordinal(rank)}.\n", "bold")
             self._show(lambda colours: Group(first, *hit_sum(about, about.score / top if top > 0 else 0.0, colours)))
-        self._ask(AskWhy(result.query, result.asked, about), self._handle_answer)
+        self._ask(AskWhy(result.query, result.requested_strategy, about), self._handle_answer)
 
     def _handle_answer(self, told: NoteExplanation) -> None:
         if self.is_attached and self._about:

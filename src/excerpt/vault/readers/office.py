@@ -111,7 +111,7 @@ def _slide(number: int, slide: Slide) -> PagedText:
     pieces = [name]
     for shape in _shapes(slide.shapes):
         if heading is None or shape.shape_id != heading.shape_id:
-            pieces += _said(shape)
+            pieces += _shape_texts(shape)
     pieces += _diagrams(slide)
     if slide.has_notes_slide and (frame := slide.notes_slide.notes_text_frame) is not None:
         pieces += [f"Notes: {notes}" for notes in ["\n".join(_lines(frame.text))] if notes]
@@ -132,7 +132,7 @@ def _shapes(shapes: Iterable[Any]) -> Iterator[Any]:
             yield shape
 
 
-def _said(shape: Any) -> Iterator[str]:
+def _shape_texts(shape: Any) -> Iterator[str]:
     """Yield the text of a shape: its text, table or the description of its picture."""
     if shape.has_text_frame:
         yield "\n".join(_lines(shape.text_frame.text))
