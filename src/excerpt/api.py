@@ -88,13 +88,13 @@ def open(  # noqa: A001 - read as `excerpt.open`
     return Vault(vault, settings_of(vault, where), where, refresh=refresh, on_progress=on_progress, on_notice=notice)
 
 
-def fused(found: Mapping[str, Result], limit: int) -> tuple[VaultHit, ...]:
+def fused(results: Mapping[str, Result], limit: int) -> tuple[VaultHit, ...]:
     """Merge the results of one query in several vaults, by vault name: the best `limit` hits by score.
 
     Ties keep the order of the vaults. Each signal of a score is a share of the best in its own vault, so of two vaults
     with a good answer neither always comes first; a hit's confidence says how good it is.
     """
-    hits = [VaultHit(name, hit) for name, result in found.items() for hit in result.hits]
+    hits = [VaultHit(name, hit) for name, result in results.items() for hit in result.hits]
     return tuple(sorted(hits, key=lambda each: -each.hit.score)[:limit])
 
 
@@ -362,7 +362,7 @@ class Vault:
         without another search. Raises SettingsError for an unknown format or tokenizer, NotFoundError if nothing is
         marked.
         """
-        given = {
+        overridden = {
             "budget": budget,
             "scope": None if scope is None else _chosen(Scope, scope, Scope.NONE),
             "neighbors": neighbors,
@@ -372,7 +372,7 @@ class Vault:
             "tokenizer": tokenizer,
             "question": question,
         }
-        changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+        changes: dict[str, Any] = {name: value for name, value in overridden.items() if value is not None}
         settings = replace(self.settings.pack, **changes)
         chosen = _chosen(Strategy, strategy, self.settings.search.strategy)
         return self._packed(queries, settings, chosen, ranked=ranked, ids=ids, marks=marks, result=result)
@@ -461,9 +461,11 @@ class Vault:
         from excerpt.memory.store import MemoryStore
         from excerpt.pack.memories import WithMemories
 
-        known = {memory.id: memory for memory in MemoryStore(self._where.memory_folder(self.folder)).all().memories}
+        memory_by_id = {
+            memory.id: memory for memory in MemoryStore(self._where.memory_folder(self.folder)).all().memories
+        }
         source = WithMemories(self._snapshot, self.tokens)
-        source.add(known[each] for each in ids if each in known)
+        source.add(memory_by_id[each] for each in ids if each in memory_by_id)
         return source
 
     # --- notes and topics ---------------------------------------------------------------------------------------------
@@ -701,16 +703,16 @@ class Memories:
         query, stale_in_query = stale_filter(words)
         stale = stale_in_query if stale is None else stale
         recaller = self._recalling()
-        found = recaller.recall(query, tags, source, since, limit if stale is None else None)
+        recalled = recaller.recall(query, tags, source, since, limit if stale is None else None)
         for hint in recaller.hints:
             self._notice(hint.message)
         if recaller.unranked:
             self._notice(f"memories were searched by words only: {recaller.unranked}")
-        if not (check_sources or stale is not None) or not found:
-            return tuple(found)
+        if not (check_sources or stale is not None) or not recalled:
+            return tuple(recalled)
         snapshot = self._snapshot()
-        stood = [(each, check_source(each.memory, snapshot)) for each in found]
-        matching = [replace(each, source_check=stands) for each, stands in stood if stale in (None, stands.is_stale)]
+        checks = [(each, check_source(each.memory, snapshot)) for each in recalled]
+        matching = [replace(each, source_check=stands) for each, stands in checks if stale in (None, stands.is_stale)]
         return tuple(matching if stale is None else matching[:limit])
 
     def get(self, memory_id: str) -> Memory:
@@ -736,8 +738,13 @@ class Memories:
 
         store = self._store
         if merge:
-            other = store.get(merge)
-            store.change(memory_id, lambda memory: merged(memory, other.text, other.tags, other.why, other.source))
+            merged_memory = store.get(merge)
+            store.change(
+                memory_id,
+                lambda memory: merged(
+                    memory, merged_memory.text, merged_memory.tags, merged_memory.why, merged_memory.source
+                ),
+            )
             store.forget(merge)
         off = set(normalise_tags(untags))
         return store.change(
@@ -804,14 +811,14 @@ def _chosen_format(format: Format | str | None, template: str | Path | None) -> 
     return None if format is None else _chosen(Format, format, Format.MARKDOWN)
 
 
-def _chosen(kind: type[Choice], given: Choice | str | None, default: Choice) -> Choice:
-    if given is None:
+def _chosen(kind: type[Choice], value: Choice | str | None, default: Choice) -> Choice:
+    if value is None:
         return default
     try:
-        return kind(given)
+        return kind(value)
     except ValueError:
         name = kind.__name__.lower()
-        raise SettingsError(f"There is no {name} {given or repr(given)}.", f"There are: {', '.join(kind)}.") from None
+        raise SettingsError(f"There is no {name} {value or repr(value)}.", f"There are: {', '.join(kind)}.") from None
 
 
 def _absolute(template: str | Path) -> str:

@@ -70,8 +70,8 @@ def recent_vaults(where: Paths) -> tuple[Recent, ...]:
     except OSError:
         return ()
     read = (_read(file, Recent) for file in files)
-    found = [recent for recent in read if recent is not None and recent.path]
-    return tuple(sorted(found, key=lambda recent: recent.opened, reverse=True))
+    valid = [recent for recent in read if recent is not None and recent.path]
+    return tuple(sorted(valid, key=lambda recent: recent.opened, reverse=True))
 
 
 def remember_vault(where: Paths, vault: Path) -> None:
@@ -92,7 +92,7 @@ def names_apart(vaults: Iterable[Path]) -> dict[Path, str]:
     """Return a name for each vault: its folder's name, with parent folders where two names would be equal."""
     each = list(dict.fromkeys(vaults))
     ends = {vault: [Path(*vault.parts[at:]).as_posix() for at in reversed(range(len(vault.parts)))] for vault in each}
-    counts = Counter(end.casefold() for found in ends.values() for end in found)
+    counts = Counter(end.casefold() for path_ends in ends.values() for end in path_ends)
     return {vault: next((end for end in ends[vault] if counts[end.casefold()] == 1), str(vault)) for vault in each}
 
 
@@ -152,9 +152,9 @@ def vault_of_file(file: Path, vault: Path, where: Paths, environment: Mapping[st
 
     Names that differ in case alone may be one folder, so folders are compared as the system does.
     """
-    known = known_vaults(where, environment)
+    candidates = known_vaults(where, environment)
     for folder in file.parents:
-        if any(_is_same(folder, each) for each in (vault, *known)):
+        if any(_is_same(folder, each) for each in (vault, *candidates)):
             return folder
         if where.index_folder(folder).exists() and not contains_home(folder):
             return folder
@@ -259,14 +259,14 @@ def detect_move(where: Paths, vault: Path, *, offer: bool = False) -> tuple[str,
         return ()
     offer = offer or not where.known_notes_file(vault).exists()
     formers = list(_formers(where, vault, existing=offer))
-    gone = [former for former in formers if former.is_same and not former.exists]
-    gone = [former for former in gone if former.user_data] or gone
-    if len(gone) == 1:
+    moved_from = [former for former in formers if former.is_same and not former.exists]
+    moved_from = [former for former in moved_from if former.user_data] or moved_from
+    if len(moved_from) == 1:
         try:
-            moved, _ = _move_data(where, vault, gone[0].slug, leave=False)
+            moved, _ = _move_data(where, vault, moved_from[0].slug, leave=False)
         except OSError as error:
-            return (f"The data of {gone[0].path} could not be transferred: {error}. Nothing is lost.",)
-        return (f"This vault was at {gone[0].path} before. Moved from there: {moved}.",) if moved else ()
+            return (f"The data of {moved_from[0].path} could not be transferred: {error}. Nothing is lost.",)
+        return (f"This vault was at {moved_from[0].path} before. Moved from there: {moved}.",) if moved else ()
     return tuple(_offered(former, vault) for former in formers if offer and former.user_data)
 
 
@@ -277,14 +277,14 @@ def save_fingerprint(where: Paths, vault: Path) -> None:
     written is ignored.
     """
     file = where.known_notes_file(vault)
-    known = read_value(file, _KnownVault, None)
+    stored = read_value(file, _KnownVault, None)
     with suppress(OSError, RuntimeError):  # RuntimeError: there is no home folder
-        if known is not None and len(known.notes) == _SAMPLE and time.time() - file.stat().st_mtime < _MAX_AGE:
+        if stored is not None and len(stored.notes) == _SAMPLE and time.time() - file.stat().st_mtime < _MAX_AGE:
             return
         if too_broad(where, vault, Path.home().resolve()):
             return
         notes = _some_notes(vault)
-        if notes and (known is None or known.notes != notes or len(notes) == _SAMPLE):
+        if notes and (stored is None or stored.notes != notes or len(notes) == _SAMPLE):
             write_value(file, _KnownVault(str(vault), notes))
 
 
@@ -342,22 +342,22 @@ def _formers(where: Paths, vault: Path, *, existing: bool) -> Iterator[FormerVau
     """Yield the other vaults whose notes `vault` may hold: those that are gone and, with `existing`, the rest."""
     own = where.known_notes_file(vault)
     for file in _listed(own.parent):
-        known = read_value(file, _KnownVault, None) if file.suffix == ".json" and file != own else None
-        if known is None:
+        stored = read_value(file, _KnownVault, None) if file.suffix == ".json" and file != own else None
+        if stored is None:
             continue
-        is_there = _is_other_folder(known.path, vault)
+        is_there = _is_other_folder(stored.path, vault)
         if is_there and not existing:
             continue
-        is_same, is_like = _likeness(vault, known.notes)
+        is_same, is_like = _likeness(vault, stored.notes)
         if is_same or (is_like and not is_there):
-            yield FormerVault(file.stem, known.path, _user_data(where, vault, file.stem), is_there, is_same, is_like)
+            yield FormerVault(file.stem, stored.path, _user_data(where, vault, file.stem), is_there, is_same, is_like)
 
 
 def _likeness(vault: Path, notes: dict[str, str]) -> tuple[bool, bool]:
     """Return whether at least half of the notes are unchanged in `vault`, and whether half of the names exist."""
-    found = {path: _digest(vault, path) for path in notes}
-    same = sum(found[path] == digest for path, digest in notes.items())
-    existing = sum(bool(digest) for digest in found.values())
+    digests = {path: _digest(vault, path) for path in notes}
+    same = sum(digests[path] == digest for path, digest in notes.items())
+    existing = sum(bool(digest) for digest in digests.values())
     return 0 < len(notes) <= 2 * same, 0 < len(notes) <= 2 * existing
 
 
@@ -411,15 +411,15 @@ def _is_other_folder(path: str, vault: Path | None) -> bool:
 
 def _path_of(where: Paths, slug: str) -> str:
     """Where a vault was the last time; "" if that is not known."""
-    known = read_value(where.data / "vaults" / f"{slug}.json", _KnownVault, None)
-    if known is not None:
-        return known.path
+    stored = read_value(where.data / "vaults" / f"{slug}.json", _KnownVault, None)
+    if stored is not None:
+        return stored.path
     return next((recent.path for recent in recent_vaults(where) if vault_slug(Path(recent.path)) == slug), "")
 
 
 def _notes_of(where: Paths, slug: str) -> dict[str, str]:
-    known = read_value(where.data / "vaults" / f"{slug}.json", _KnownVault, None)
-    return {} if known is None else known.notes
+    stored = read_value(where.data / "vaults" / f"{slug}.json", _KnownVault, None)
+    return {} if stored is None else stored.notes
 
 
 def _listed(folder: Path) -> list[Path]:

@@ -28,9 +28,9 @@ def merge_locations(first: str, last: str) -> str:
     """Return the location from `first` to `last`, or "" if they have no common range."""
     if first == last:
         return first
-    one, other = _NUMBERED.fullmatch(first), _NUMBERED.fullmatch(last)
-    if one and other and one["kind"] == other["kind"]:
-        return f"{one['kind']}={one['first']}-{other['last'] or other['first']}"
+    start_match, end_match = _NUMBERED.fullmatch(first), _NUMBERED.fullmatch(last)
+    if start_match and end_match and start_match["kind"] == end_match["kind"]:
+        return f"{start_match['kind']}={start_match['first']}-{end_match['last'] or end_match['first']}"
     cells, more = _CELLS.fullmatch(first), _CELLS.fullmatch(last)
     if cells and more and cells["sheet"] == more["sheet"] and more["last"]:
         return f"{cells['sheet']}!{cells['first']}:{more['last']}"
@@ -54,9 +54,9 @@ def location_of_lines(sections: Iterable[_Section], line_start: int, line_end: i
 
 def location_to_dict(place: str) -> dict[str, Any]:
     """Return a location as JSON: its kind, and from and to, as numbers where they count something."""
-    if found := _NUMBERED.fullmatch(place):
-        first = int(found["first"])
-        return {"kind": found["kind"], "from": first, "to": int(found["last"] or first)}
+    if match := _NUMBERED.fullmatch(place):
+        first = int(match["first"])
+        return {"kind": match["kind"], "from": first, "to": int(match["last"] or first)}
     if _CELLS.fullmatch(place):
         return {"kind": "cells", "from": place, "to": place}
     kind, _, value = place.partition("=")
@@ -82,15 +82,15 @@ def location_contains(outer: str, inner: str) -> bool:
 
 def number_of(place: str) -> int | None:
     """Return the first page, slide or chapter of a location; None for other kinds."""
-    found = _NUMBERED.fullmatch(place)
-    return int(found["first"]) if found and found["kind"] in ("page", "slide", "chapter") else None
+    match = _NUMBERED.fullmatch(place)
+    return int(match["first"]) if match and match["kind"] in ("page", "slide", "chapter") else None
 
 
 def format_location(place: str, first: int, last: int, dash: str = "-") -> str:
     """Return a location as part of a sentence: `page 12`, or the lines if there is no such location."""
-    if found := _NUMBERED.fullmatch(place):
-        begin, end = found["first"], found["last"]
-        return f"{found['kind']}s {begin}{dash}{end}" if end else f"{found['kind']} {begin}"
+    if match := _NUMBERED.fullmatch(place):
+        begin, end = match["first"], match["last"]
+        return f"{match['kind']}s {begin}{dash}{end}" if end else f"{match['kind']} {begin}"
     if cells := _CELLS.fullmatch(place):
         return cells[0]
     return f"line {first}" if first == last else f"lines {first}{dash}{last}"
@@ -98,5 +98,5 @@ def format_location(place: str, first: int, last: int, dash: str = "-") -> str:
 
 def format_kind(kind: str, place: str) -> str:
     """Return a label for an attachment and a location: `PDF, page 12`, `slides, slides 3-4`, `sheet`."""
-    shown = _SHOWN.get(kind, kind)
-    return f"{shown}, {format_location(place, 0, 0)}" if _NUMBERED.fullmatch(place) else shown
+    name = _SHOWN.get(kind, kind)
+    return f"{name}, {format_location(place, 0, 0)}" if _NUMBERED.fullmatch(place) else name

@@ -221,8 +221,8 @@ class Hint:
 class Result:
     """The hits of a search, best first.
 
-    `requested_strategy` is the strategy asked for, `strategy` the one that answered. `matched` counts all fragments that
-    match (`Evidence.matching`) any alternative, whatever the limit; with filters there may be more hits, because the list
+    `requested_strategy` is what was asked for, `strategy` what answered. `matched` counts all fragments that match
+    (`Evidence.matching`) any alternative, whatever the limit; with filters there may be more hits, because the list
     continues with the nearest in meaning. `elapsed_ms` is the search alone. `generation` is the index's. `hints` are
     about the query and do not change the result.
     """

@@ -382,13 +382,13 @@ def check_settings(raw: dict[str, Any], file: Path) -> None:
         raise SettingsError(f"{file}: vault.language is not valid: {language!r} is not a supported language.", hint)
 
 
-def _speak_over(under: dict[str, Any], over: dict[str, Any]) -> None:
-    """Merge `over` into `under`, table by table; a list replaces the other."""
-    for key, value in over.items():
-        if isinstance(value, dict) and isinstance(under.get(key), dict):
-            _speak_over(under[key], value)
+def _speak_over(lower: dict[str, Any], upper: dict[str, Any]) -> None:
+    """Merge `upper` into `lower`, table by table; a list replaces the other."""
+    for key, value in upper.items():
+        if isinstance(value, dict) and isinstance(lower.get(key), dict):
+            _speak_over(lower[key], value)
         else:
-            under[key] = value
+            lower[key] = value
 
 
 def _choices(key: str) -> Mapping[str, str]:
@@ -421,16 +421,16 @@ def _nearest(value: object, choices: Mapping[str, str]) -> str:
 
 def _reject_unknown(raw: dict[str, Any], shape: type[Any], file: Path, above: tuple[str, ...]) -> None:
     hints = get_type_hints(shape)
-    known = [f.name for f in fields(shape)]
+    names = [f.name for f in fields(shape)]
     for key, value in raw.items():
         dotted = ".".join((*above, key))
         if dotted in _RETIRED:
             continue
-        if key not in known:
+        if key not in names:
             import difflib
 
-            near = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
-            hint = f"Did you mean {'.'.join((*above, near[0]))}?" if near else f"Known: {', '.join(known)}."
+            near = difflib.get_close_matches(key, names, n=1, cutoff=0.5)
+            hint = f"Did you mean {'.'.join((*above, near[0]))}?" if near else f"Known: {', '.join(names)}."
             raise SettingsError(f"{file}: unknown key {dotted}.", hint)
         if isinstance(value, dict) and is_dataclass(hints[key]):
             _reject_unknown(value, hints[key], file, (*above, key))

@@ -67,7 +67,8 @@ def schema(actions: Actions) -> dict[str, Any]:
     _describe(shapes, Settings)
     shapes["ScreenSettings"]["properties"]["keys"] |= {
         "properties": {
-            name: {"type": "string", "description": what, "default": own} for name, (what, own) in actions.items()
+            name: {"type": "string", "description": description, "default": own}
+            for name, (description, own) in actions.items()
         },
         "additionalProperties": False,
     }
@@ -134,8 +135,8 @@ def begin_with(user_paths: Paths, vault: Path | None, actions: Actions) -> str:
     if vault is None:
         return f"#:schema ./{SCHEMA_NAME}\n{_FOR_ALL}\n{_defaults()}"
     # Without what ends a line, or is not allowed in TOML.
-    shown = json.dumps(os.fsencode(vault).decode("utf-8", "replace"), ensure_ascii=True)
-    return f"#:schema ../{SCHEMA_NAME}\n{_FOR_ONE.format(vault=shown)}\n"
+    vault_json = json.dumps(os.fsencode(vault).decode("utf-8", "replace"), ensure_ascii=True)
+    return f"#:schema ../{SCHEMA_NAME}\n{_FOR_ONE.format(vault=vault_json)}\n"
 
 
 def _defaults() -> str:

@@ -114,9 +114,9 @@ def read_answer(text: str) -> CitedAnswer:
     for number, part in enumerate(parts):
         before = parts[number - 1] if number else None
         after = parts[number + 1] if number + 1 < len(parts) else None
-        found = list(_block_quotation(part, before, after) if part.block.quoted else _quotations(part))
-        citations += _citations(part, found, len(quotations))
-        quotations += (placed.quotation for placed in found)
+        placed_quotations = list(_block_quotation(part, before, after) if part.block.quoted else _quotations(part))
+        citations += _citations(part, placed_quotations, len(quotations))
+        quotations += (placed.quotation for placed in placed_quotations)
         if not part.block.quoted:
             sentences += _sentences(part)
             unchecked += _without_counterpart(part)
@@ -276,7 +276,7 @@ class _AnswerBlock:
 
     @cached_property
     def _newlines(self) -> list[int]:
-        return [found.start() for found in re.finditer("\n", self.block.text)]
+        return [match.start() for match in re.finditer("\n", self.block.text)]
 
     @cached_property
     def sentences(self) -> list[tuple[int, int]]:
@@ -378,10 +378,10 @@ def _without_counterpart(part: _AnswerBlock) -> Iterator[Unchecked]:
             yield Unchecked(part.line(mark.start), text[begin : mark.end], "nothing opens this quotation mark")
 
 
-def _citations(part: _AnswerBlock, found: Sequence[_Placed], first: int) -> Iterator[Citation]:
-    """Yield the citations of a block; `first` is the place of the first quotation `found` in it among the answer's."""
+def _citations(part: _AnswerBlock, quotations: Sequence[_Placed], first: int) -> Iterator[Citation]:
+    """Yield the citations of a block; `first` is the index of the first of its `quotations` in the answer."""
     for each in part.paragraph.cited:
-        holding = enclosing_index(found, each.start)
+        holding = enclosing_index(quotations, each.start)
         quotation = None if holding is None else first + holding
         yield Citation(part.line(each.start), part.block.text[each.start : each.end], each.ranges, quotation)
 
@@ -439,7 +439,7 @@ def _unquoted(text: str) -> str:
 
 
 def _without_entities(text: str) -> str:
-    return _ENTITY.sub(lambda found: unescape(found[0]), text)
+    return _ENTITY.sub(lambda match: unescape(match[0]), text)
 
 
 def _sentences(part: _AnswerBlock) -> Iterator[Sentence]:

@@ -33,7 +33,7 @@ def check_answer(answer: CitedAnswer, pack: PackFile, lookup: Lookup) -> Check:
     quotations = [checker.quotation(quotation) for quotation in answer.quotations]
     own = [citation for citation in answer.citations if not _is_quoted(citation, quotations)]
     cited = _times_cited(own)
-    sentences = [found for each in answer.sentences if (found := checker.sentence(each))]
+    sentences = [checked_sentence for each in answer.sentences if (checked_sentence := checker.sentence(each))]
     uncited = [
         each for each in answer.sentences if not each.cited and not each.quotes and words_in(each.text) >= _MIN_SENTENCE
     ]
@@ -178,8 +178,8 @@ class _Checker:
                 if passage.turned_by
                 else _place_in(comparison.text, passage, comparison.path, comparison.line_start)
             )
-        found = self._found_in_vault(reading, comparison.path)
-        return found[0] if found and not found[1].turned_by else None
+        in_vault = self._found_in_vault(reading, comparison.path)
+        return in_vault[0] if in_vault and not in_vault[1].turned_by else None
 
     def _keep_turned(self, quotation: Quotation, lines: SourceLines, passage: QuotedSpan) -> None:
         like = most_like(quotation.text, lines.passage)
@@ -196,15 +196,15 @@ class _Checker:
         """Return the verdict on a quotation of the question, None for any other."""
         if quotation.cited or not self.pack.question:
             return None
-        found = find(quotation.text, self.pack.question)
-        return CheckedQuotation(quotation, Verdict.TRUE) if found and not found.turned_by else None
+        passage = find(quotation.text, self.pack.question)
+        return CheckedQuotation(quotation, Verdict.TRUE) if passage and not passage.turned_by else None
 
     def _in_vault(self, quotation: Quotation, verdict: Verdict) -> CheckedQuotation | None:
         if words_in(quotation.text) < MIN_CITED:
             return None  # a single word stands somewhere in any vault, and that says nothing
         for reading in quotation.readings:
-            if found := self._found_in_vault(reading):
-                lines, passage = found
+            if match := self._found_in_vault(reading):
+                lines, passage = match
                 if passage.turned_by:
                     self._keep_turned(quotation, lines, passage)
                     continue
@@ -216,14 +216,14 @@ class _Checker:
 
         A place where an ellipsis leaves out words that turn the meaning counts only if there is no other.
         """
-        turned: tuple[SourceLines, QuotedSpan] | None = None
+        reversed_passage: tuple[SourceLines, QuotedSpan] | None = None
         for lines in sorted(self.lookup.lines_with(longest_part(reading)), key=lambda lines: lines.path != first):
             if passage := find(reading, lines.text):
-                found = _place_in(lines.text, passage, lines.path, lines.line_start), passage
+                match = _place_in(lines.text, passage, lines.path, lines.line_start), passage
                 if not passage.turned_by:
-                    return found
-                turned = turned or found
-        return turned
+                    return match
+                reversed_passage = reversed_passage or match
+        return reversed_passage
 
     def _nowhere(self, quotation: Quotation, sources: Sequence[PackSource]) -> CheckedQuotation:
         if words_in(quotation.text) < (MIN_CITED if quotation.cited else MIN_ALONE):
@@ -259,14 +259,14 @@ class _Checker:
         return CheckedSentence(sentence, numbers, tuple(word.surface for word in words), tuple(missing))
 
     def _terms(self, source: PackSource) -> frozenset[str]:
-        given = f"{source.heading}\n{source.path}, lines {source.line_start}-{source.line_end}\n\n{source.text}"
-        if given not in self._terms_by_text:
-            self._terms_by_text[given] = self.lookup.terms(given)
-        return self._terms_by_text[given]
+        source_text = f"{source.heading}\n{source.path}, lines {source.line_start}-{source.line_end}\n\n{source.text}"
+        if source_text not in self._terms_by_text:
+            self._terms_by_text[source_text] = self.lookup.terms(source_text)
+        return self._terms_by_text[source_text]
 
 
 def _place_in(text: str, passage: QuotedSpan, path: str, first_line: int, source: int | None = None) -> SourceLines:
     """Return the place of a passage of `text`, whose first line is `first_line` of the note."""
-    shown = text[passage.start : passage.end]
+    quoted_text = text[passage.start : passage.end]
     start = first_line + text.count("\n", 0, passage.start)
-    return SourceLines(path, start, start + shown.count("\n"), shown, source)
+    return SourceLines(path, start, start + quoted_text.count("\n"), quoted_text, source)

@@ -35,8 +35,8 @@ class Lines:
 class Lookup(Protocol):
     """A vault, as a check asks it. A note or passage that is named may hold what was asked for; the check looks."""
 
-    def path(self, shown: str) -> str | None:
-        """Return the path of the note that a pack calls `shown`."""
+    def path(self, visible_path: str) -> str | None:
+        """Return the path of the note that a pack calls `visible_path`."""
         ...
 
     def text(self, path: str) -> str: ...
@@ -95,8 +95,8 @@ class SnapshotLookup:
         paths = sorted(self._snapshot.note_paths(), key=lambda path: (visible_line(path) == path, path))
         return {visible_line(path): path for path in paths}
 
-    def path(self, shown: str) -> str | None:
-        return self._shown.get(visible_line(shown))
+    def path(self, visible_path: str) -> str | None:
+        return self._shown.get(visible_line(visible_path))
 
     def text(self, path: str) -> str:
         if path not in self._texts:
@@ -120,13 +120,13 @@ class SnapshotLookup:
             return
         probe = min(len(words) // 2, _MAX_PROBED)
         ends = [quotation[: words[probe - 1].end], quotation[words[-probe].start :]] if probe else []
-        stretches = [words, *(core for end in ends if (core := self._query_terms(end)))]
-        queries = [CandidateQuery(must=tuple(word.terms for word in core if not word.whole)) for core in stretches]
+        spans = [words, *(core for end in ends if (core := self._query_terms(end)))]
+        queries = [CandidateQuery(must=tuple(word.terms for word in core if not word.whole)) for core in spans]
         snapshot = self._snapshot.prefetch(lambda _: queries)
         rows = rows_of(snapshot, quotation, self._query_terms)
         if not len(rows):
-            found = [rows_with(snapshot.lexical, core) for core in stretches[1:]]
-            rows = reduce(np.union1d, found, rows).astype(np.int32)
+            matching = [rows_with(snapshot.lexical, core) for core in spans[1:]]
+            rows = reduce(np.union1d, matching, rows).astype(np.int32)
         for fragment in snapshot.fragments(snapshot.table.keys[rows[:_MAX_FOUND]].tolist()):
             yield self._with_neighbours(fragment)
 
@@ -172,18 +172,18 @@ class LookupWithMemories(SnapshotLookup):
         super().__init__(snapshot)
         self._memories = {name_of(memory.id): memory.text.strip("\n") for memory in memories}
 
-    def path(self, shown: str) -> str | None:
-        return shown if shown in self._memories else super().path(shown)
+    def path(self, visible_path: str) -> str | None:
+        return visible_path if visible_path in self._memories else super().path(visible_path)
 
     def text(self, path: str) -> str:
-        known = self._memories.get(path)
-        return super().text(path) if known is None else known
+        memory_text = self._memories.get(path)
+        return super().text(path) if memory_text is None else memory_text
 
 
 def _rows(snapshot: Corpus, word: QueryWord) -> Rows:
     """Return the rows that have the word, ascending."""
-    found = [snapshot.lexical.entries(term).rows for term in word.terms]
-    return np.unique(np.concatenate(found)).astype(np.int32)
+    row_sets = [snapshot.lexical.entries(term).rows for term in word.terms]
+    return np.unique(np.concatenate(row_sets)).astype(np.int32)
 
 
 _LETTER = re.compile(r"\w")
@@ -197,10 +197,10 @@ def distinctive_words(
     A compound itself is kept if its parts were not read.
     """
     parts = {(word.start, word.end) for word in words if not word.whole}
-    found: dict[tuple[str, ...], QueryWord] = {}
+    by_terms: dict[tuple[str, ...], QueryWord] = {}
     for word in words:
         if word.whole and any(word.start <= start and end <= word.end for start, end in parts):
             continue
         if _LETTER.search(word.surface) and not is_function_word(fold(word.surface), languages) and not is_common(word):
-            found.setdefault(word.terms, word)
-    return list(found.values())
+            by_terms.setdefault(word.terms, word)
+    return list(by_terms.values())

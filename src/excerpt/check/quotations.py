@@ -61,11 +61,11 @@ _KEPT = 256  # texts, each of some fragments at most
 
 def find(quotation: str, text: str) -> QuotedSpan | None:
     """Return where `quotation` is in `text`, with as few differences as possible; None if it is not."""
-    if found := _find_whole(quotation, text):
-        return found
+    if span := _find_whole(quotation, text):
+        return span
     without_end = quotation.rstrip(_ENDS + " \t\n")
-    if without_end != quotation.rstrip() and (found := _find_whole(without_end, text)):
-        return replace(found, differences=(*found.differences, Difference.END))
+    if without_end != quotation.rstrip() and (span := _find_whole(without_end, text)):
+        return replace(span, differences=(*span.differences, Difference.END))
     return _find_parts(quotation, text)
 
 
@@ -82,31 +82,31 @@ def most_like(quotation: str, text: str) -> QuotedSpan | None:
         return None
     if len(needle) > len(haystack):
         return QuotedSpan(offsets[0], offsets[-1] + 1, similarity=fuzz.ratio(needle, haystack))
-    found = fuzz.partial_ratio_alignment(needle, haystack)
-    assert found is not None
-    start, end = _whole_words(haystack, found.dest_start, max(found.dest_end, found.dest_start + 1))
-    return QuotedSpan(offsets[start], offsets[end - 1] + 1, similarity=found.score)
+    alignment = fuzz.partial_ratio_alignment(needle, haystack)
+    assert alignment is not None
+    start, end = _whole_words(haystack, alignment.dest_start, max(alignment.dest_end, alignment.dest_start + 1))
+    return QuotedSpan(offsets[start], offsets[end - 1] + 1, similarity=alignment.score)
 
 
 def _find_whole(needle: str, text: str) -> QuotedSpan | None:
     for number in range(len(_LADDER) + 1):
         ignored = _LADDER[:number]
-        if found := _find_ignoring(needle, text, ignored):
+        if offsets := _find_ignoring(needle, text, ignored):
             needed = [each for each in ignored if not _find_ignoring(needle, text, [o for o in ignored if o != each])]
-            return QuotedSpan(*found, tuple(needed) or ignored[-1:])
+            return QuotedSpan(*offsets, tuple(needed) or ignored[-1:])
     return None
 
 
 def _find_ignoring(needle: str, text: str, ignored: Sequence[Difference]) -> tuple[int, int] | None:
-    sought, _ = _comparable(needle, frozenset(ignored))
+    pattern, _ = _comparable(needle, frozenset(ignored))
     haystack, offsets = _comparable(text, frozenset(ignored))
-    at = haystack.find(sought) if sought.strip() else -1
+    at = haystack.find(pattern) if pattern.strip() else -1
     while at >= 0:
-        last = at + len(sought)
+        last = at + len(pattern)
         start, end = offsets[at], offsets[last - 1] + 1
         if not (_cuts(haystack, at) or _cuts(haystack, last) or _cuts_joined(text, start) or _cuts_joined(text, end)):
             return start, end
-        at = haystack.find(sought, at + 1)
+        at = haystack.find(pattern, at + 1)
     return None
 
 
@@ -123,10 +123,10 @@ def _find_parts(quotation: str, text: str) -> QuotedSpan | None:
         spans: list[QuotedSpan] = []
         for part in parts:
             after = spans[-1].end if spans else begin
-            found = find(part, text[after:])
-            if not found:
+            span = find(part, text[after:])
+            if not span:
                 return first
-            spans.append(QuotedSpan(after + found.start, after + found.end, found.differences))
+            spans.append(QuotedSpan(after + span.start, after + span.end, span.differences))
         passage = _joined(spans, text)
         if not passage.turned_by:
             return passage
@@ -150,8 +150,8 @@ def _joined(spans: Sequence[QuotedSpan], text: str) -> QuotedSpan:
 
 def _turning(left_out: str, languages: Collection[str]) -> list[str]:
     """Return the words left out that turn a meaning: negations, and within a sentence such as "unless" and "only"."""
-    found = denying_words(left_out, languages)
-    return found if _SENTENCE_ENDS.search(left_out) else [*found, *restricting_words(left_out, languages)]
+    words = denying_words(left_out, languages)
+    return words if _SENTENCE_ENDS.search(left_out) else [*words, *restricting_words(left_out, languages)]
 
 
 # --- where words end --------------------------------------------------------------------------------------------------
@@ -222,16 +222,16 @@ def _comparable(text: str, ignored: frozenset[Difference]) -> tuple[str, Sequenc
 
 def _characters(text: str, ignored: frozenset[Difference]) -> Iterator[tuple[str, int]]:
     for start, end in _clusters(text, ignored):
-        shown = text[start:end]
+        composed = text[start:end]
         if Difference.SIGNS in ignored:
-            shown = unicodedata.normalize("NFC", shown) if len(shown) > 1 else _SIGN.get(shown, shown)
-            if shown == "'" and not _is_apostrophe(text, start):
-                shown = '"'  # marks within marks are single, whatever they were
-        if shown == "|" and Difference.MARKUP in ignored:
-            shown = " "
+            composed = unicodedata.normalize("NFC", composed) if len(composed) > 1 else _SIGN.get(composed, composed)
+            if composed == "'" and not _is_apostrophe(text, start):
+                composed = '"'  # marks within marks are single, whatever they were
+        if composed == "|" and Difference.MARKUP in ignored:
+            composed = " "
         if Difference.CASE in ignored:
-            shown = shown.casefold()
-        for character in shown:
+            composed = composed.casefold()
+        for character in composed:
             yield character, start
 
 
@@ -250,10 +250,10 @@ def _clusters(text: str, ignored: frozenset[Difference]) -> Iterator[tuple[int, 
     is_joining = Difference.SIGNS in ignored and not unicodedata.is_normalized("NFC", text)
     at = 0
     for mark in [*dropped, None]:
-        until = mark.start() if mark else len(text)
-        while at < until:
+        limit = mark.start() if mark else len(text)
+        while at < limit:
             end = at + 1
-            while is_joining and end < until and unicodedata.combining(text[end]):
+            while is_joining and end < limit and unicodedata.combining(text[end]):
                 end += 1
             yield at, end
             at = end

@@ -183,23 +183,23 @@ class _Holding(Protocol):
 Told = TypeVar("Told", bound=_Holding)
 
 
-def rarest_first(found: Sequence[Told]) -> Sequence[Told]:
+def rarest_first(items: Sequence[Told]) -> Sequence[Told]:
     """Return the findings that are listed, in order; if there are more, those that do not hold first."""
-    if len(found) <= MAX_TOLD:
-        return found
-    first = sorted(range(len(found)), key=lambda number: found[number].holds)[:MAX_TOLD]
-    return [found[number] for number in sorted(first)]
+    if len(items) <= MAX_TOLD:
+        return items
+    first = sorted(range(len(items)), key=lambda number: items[number].holds)[:MAX_TOLD]
+    return [items[number] for number in sorted(first)]
 
 
 def _source(source: PackSource, comparison: SourceComparison, cited: int) -> dict[str, Any]:
-    gone = comparison.state is State.GONE
+    is_gone = comparison.state is State.GONE
     return {
         **picked(source, "number", "path", "line_start", "line_end"),
         **({"place": location_to_dict(source.place)} if source.place else {}),
         "cited": cited,
         "state": comparison.state,
         "intact": source.intact,
-        "now": None if gone else picked(comparison, "path", "line_start", "line_end", "text"),
+        "now": None if is_gone else picked(comparison, "path", "line_start", "line_end", "text"),
     }
 
 

@@ -40,8 +40,8 @@ def check_command(
     if str(answer) == str(pack_file) == "-":
         raise click.UsageError("ANSWER and PACK cannot both come from stdin.")
     answer_text, pack_text = read_input(answer, "answer", _MAX), read_input(pack_file, "pack", _MAX)
-    with opened(vault, refresh=not no_refresh) as found:
-        check = found.check(answer_text, pack_text)
+    with opened(vault, refresh=not no_refresh) as opened_vault:
+        check = opened_vault.check(answer_text, pack_text)
 
     from excerpt.cli.checked import print_check, summary_of
 

@@ -48,14 +48,14 @@ def print_check(check: Check, uncited: bool = False) -> None:
         _TableRow(each.line, "unchecked", _one_line(each.text), (each.reason,), "yellow") for each in check.unchecked
     ]
     rows += [_TableRow(each.line, "uncited", _one_line(each.text)) for each in check.uncited if uncited]
-    shown = _shown(sorted(_merged(rows), key=lambda row: row.line))
-    for row in shown:
+    lines = _shown(sorted(_merged(rows), key=lambda row: row.line))
+    for row in lines:
         put(f"{row.line:>5}  {paint(f'{row.verdict:<{_VERDICT}}', fg=row.colour)}{_line(row.text)}")
         times = [f"{row.times:,} times" + ("" if row.holds else ", here first")] if row.times > 1 else []
         for below in [*times, *row.below[:_MAX_BELOW]]:
             put(f"{_INDENT}{paint(_line(below), dim=True)}")
     untold = check.cited.total() - sum(each.times for each in check.citations)
-    if more := sum(row.times for row in rows) - sum(row.times for row in shown) + untold:
+    if more := sum(row.times for row in rows) - sum(row.times for row in lines) + untold:
         put(f"       and {more:,} more")
 
 
@@ -168,8 +168,8 @@ def _below_quotation(checked: CheckedQuotation) -> Iterator[str]:
         yield from _swapped(checked.quotation.text, lines.passage)
     else:
         but = f", not in {cited}" if verdict is Verdict.MISATTRIBUTED else ""
-        gone = ", but no longer in the vault" if verdict is Verdict.CHANGED else ""
-        yield f"found in {_at(lines)}{but}{gone}"
+        absence = ", but no longer in the vault" if verdict is Verdict.CHANGED else ""
+        yield f"found in {_at(lines)}{but}{absence}"
         yield from _true(checked, lines)
 
 

@@ -53,18 +53,18 @@ def doctor_command(vault: Path | None, fix: bool, adopt: str | None, quick: bool
         put(visible_line(known_vaults.adopt(user_paths(), open_vault(chosen), adopt)))
         return 0
     began = time.monotonic()
-    given, where = _vault_and_places(vault)
+    folder, where = _vault_and_places(vault)
     line = ProgressLine(sys.stderr)
     try:
-        found, mended = _look_and_mend(given, where, _Ticker(line), line, fix=fix, quick=quick)
+        diagnosis, repairs = _look_and_mend(folder, where, _Ticker(line), line, fix=fix, quick=quick)
     finally:
         line.clear()
     seconds = time.monotonic() - began
     if as_json:
-        print_json(_as_json(found, mended, seconds))
+        print_json(_as_json(diagnosis, repairs, seconds))
     else:
-        _print(found, mended, seconds)
-    return ExcerptError.exit_code if found.problems else 0
+        _print(diagnosis, repairs, seconds)
+    return ExcerptError.exit_code if diagnosis.problems else 0
 
 
 def _vault_and_places(vault: Path | None) -> tuple[Path | None, Paths]:
@@ -85,17 +85,17 @@ def _vault_and_places(vault: Path | None) -> tuple[Path | None, Paths]:
 
 
 def _look_and_mend(
-    given: Path | None, where: Paths, ticker: _Ticker, line: ProgressLine, *, fix: bool, quick: bool
+    folder: Path | None, where: Paths, ticker: _Ticker, line: ProgressLine, *, fix: bool, quick: bool
 ) -> tuple[Diagnosis, Mended | None]:
     from excerpt.doctor.look import diagnose
 
-    found = diagnose(given, where, ticker, quick=quick)
+    diagnosis = diagnose(folder, where, ticker, quick=quick)
     if not fix:
-        return found, None
+        return diagnosis, None
     from excerpt.doctor.repairs import mend
 
-    mended = mend(found, where, line)
-    return (diagnose(given, where, ticker, quick=quick) if mended.done else found), mended
+    repairs = mend(diagnosis, where, line)
+    return (diagnose(folder, where, ticker, quick=quick) if repairs.done else diagnosis), repairs
 
 
 class _Ticker:
@@ -105,14 +105,14 @@ class _Ticker:
         self._line = line
         self._started = self._last_update = time.monotonic()
 
-    def __call__(self, what: str, done: int, total: int, path: str) -> None:
+    def __call__(self, item: str, done: int, total: int, path: str) -> None:
         now = time.monotonic()
         if now - self._last_update < _EVERY:
             return
         self._last_update = now
         self._line(
             Progress(
-                phase=f"checking {what}",
+                phase=f"checking {item}",
                 notes_done=done,
                 notes_total=total,
                 bytes_done=0,
@@ -125,28 +125,28 @@ class _Ticker:
         )
 
 
-def _as_json(found: Diagnosis, mended: Mended | None, seconds: float) -> dict[str, object]:
+def _as_json(diagnosis: Diagnosis, repairs: Mended | None, seconds: float) -> dict[str, object]:
     """Return one object with the findings and the repairs, without the settings and the index."""
     return {
-        **picked(found, "vault", "problems", "warnings", "groups"),
-        "done": () if mended is None else mended.done,
-        "left": () if mended is None else mended.left,
+        **picked(diagnosis, "vault", "problems", "warnings", "groups"),
+        "done": () if repairs is None else repairs.done,
+        "left": () if repairs is None else repairs.left,
         "seconds": round(seconds, 1),
     }
 
 
-def _print(found: Diagnosis, mended: Mended | None, seconds: float) -> None:
+def _print(diagnosis: Diagnosis, repairs: Mended | None, seconds: float) -> None:
     coloured = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    for group in found.groups:
+    for group in diagnosis.groups:
         put(group.name)
         for finding in group.findings:
             level = f"{finding.level:<8}"
-            shown = click.style(level, fg=_COLOURS[finding.level]) if coloured else level
-            put(f"  {shown} {visible_line(f'{finding.what} {finding.todo}'.strip())}")
-    if mended is not None:
+            label = click.style(level, fg=_COLOURS[finding.level]) if coloured else level
+            put(f"  {label} {visible_line(f'{finding.what} {finding.todo}'.strip())}")
+    if repairs is not None:
         put("mended")
-        nothing = () if mended.done or mended.left else ("Nothing to repair",)
-        for how, sentences in (("done", mended.done), ("left", mended.left), ("ok", nothing)):
+        nothing = () if repairs.done or repairs.left else ("Nothing to repair",)
+        for title, sentences in (("done", repairs.done), ("left", repairs.left), ("ok", nothing)):
             for sentence in sentences:
-                put(f"  {how:<8} {visible_line(sentence)}")
-    put(f"{counted(found.problems, 'problem')}, {counted(found.warnings, 'warning')} · {seconds:.1f} s")
+                put(f"  {title:<8} {visible_line(sentence)}")
+    put(f"{counted(diagnosis.problems, 'problem')}, {counted(diagnosis.warnings, 'warning')} · {seconds:.1f} s")

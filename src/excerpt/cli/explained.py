@@ -67,11 +67,11 @@ def _word_lines(word: WordPart, width: int) -> Iterator[str]:
     name = cut(visible_line(word.word), _WORD - 1)
     name += " " * (_WORD - columns_of(name))
     rarity = f"{word.idf * word.telling:.2f}" if word.fragments else "–"
-    begin = f"{name}{word.fragments:>9,}{rarity:>8}{word.part:>8.3f}  "
+    prefix = f"{name}{word.fragments:>9,}{rarity:>8}{word.part:>8.3f}  "
     locations = ", ".join(location.replace(" ", _TOGETHER) for location in word.where)
-    room = width - columns_of(begin)
+    room = width - columns_of(prefix)
     for number, (start, end) in enumerate(wrapped(locations, room)):
-        yield f"{begin if number == 0 else ' ' * columns_of(begin)}{locations[start:end].replace(_TOGETHER, ' ')}"
+        yield f"{prefix if number == 0 else ' ' * columns_of(prefix)}{locations[start:end].replace(_TOGETHER, ' ')}"
     for remark in word.remarks:
         yield _faint(cut(f"  {visible_line(remark)}", width))
 

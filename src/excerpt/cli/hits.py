@@ -42,8 +42,8 @@ def print_hits(hits: Sequence[Hit], explain: Callable[[int], None] | None = None
         fragment = hit.fragment
         if rank > 1:
             put("")
-        named = title_and_headings(fragment.title, fragment.heading_path)
-        name = f"{vaults[rank - 1]}: {named}" if vaults else named
+        location_text = title_and_headings(fragment.title, fragment.heading_path)
+        name = f"{vaults[rank - 1]}: {location_text}" if vaults else location_text
         put(f"{paint(f'{rank:>3}', fg='cyan')}  {paint(visible_line(name), bold=True)}")
         lines = location(fragment.path, fragment.line_start, fragment.line_end, fragment.place)
         sure = f" · {label}" if (label := confidence_label(hit)) else ""

@@ -97,11 +97,11 @@ def _report(progress: Progress) -> None:
 
 def _print_report(report: BuildReport) -> None:
     notes = report.added + report.changed + report.unchanged - report.attachments
-    beside = f" and {counted(report.attachments, 'attachment')}" if report.attachments else ""
+    attachments = f" and {counted(report.attachments, 'attachment')}" if report.attachments else ""
     if report.rebuilt:
         put(visible_line(f"Rebuilt: {report.rebuilt}"))
     put(
-        f"{counted(notes, 'note')}{beside}, {counted(report.fragments, 'fragment')} · {report.added:,} added, "
+        f"{counted(notes, 'note')}{attachments}, {counted(report.fragments, 'fragment')} · {report.added:,} added, "
         f"{report.changed:,} changed, "
         f"{report.removed:,} removed · {report.seconds:.1f} s"
     )
@@ -128,11 +128,11 @@ def status_command(vault: Path | None, as_json: bool, clear_savings: bool, no_re
     from excerpt.pack.savings import SavingsFile
 
     where = user_paths()
-    with opened(vault, refresh=not no_refresh) as found:
-        chosen, file = found.folder, SavingsFile(where.savings_file(found.folder))
+    with opened(vault, refresh=not no_refresh) as opened_vault:
+        chosen, file = opened_vault.folder, SavingsFile(where.savings_file(opened_vault.folder))
         if clear_savings:
             _clear(file)
-        status, store = found.status(), found.address
+        status, store = opened_vault.status(), opened_vault.address
     savings = file.read()
     watched = is_watched(where.watch_folder(chosen))
     if as_json:
@@ -214,8 +214,8 @@ def learned_command(*, vault: Path | None, clear: bool, as_json: bool) -> int:
         rows = [{**as_data(note), "last": written_time(note.last)} for note in notes]
         print_json({"vault": chosen, "file": log.file, "events": len(events), "notes": rows})
     for note in () if as_json else notes:
-        did = ", ".join(counted(count, what) for count, what in ((note.opens, "open"), (note.packs, "pack")) if count)
-        put(visible_line(f"{note.score:.2f}  {written_time(note.last)[:10]}  {did:<18}  {note.path}"))
+        uses = ", ".join(counted(count, noun) for count, noun in ((note.opens, "open"), (note.packs, "pack")) if count)
+        put(visible_line(f"{note.score:.2f}  {written_time(note.last)[:10]}  {uses:<18}  {note.path}"))
     narrate(
         f"{counted(len(notes), 'note')}, kept in {log.file}." if notes else "nothing was learned in this vault yet."
     )

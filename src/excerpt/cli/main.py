@@ -74,9 +74,9 @@ class VaultOrCommand(click.Group):
             return None
         gc.set_threshold(*_COLLECT_AT)
         module = importlib.import_module(f"excerpt.cli.{COMMANDS[cmd_name]}")
-        found = getattr(module, f"{cmd_name}_command")
-        assert isinstance(found, click.Command)
-        return found
+        command = getattr(module, f"{cmd_name}_command")
+        assert isinstance(command, click.Command)
+        return command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

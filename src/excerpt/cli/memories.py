@@ -27,10 +27,10 @@ _BEGINNING = 60
 
 def _show_unreadable_files(vault: Vault) -> None:
     """Print on stderr which memory files cannot be read and which are copies."""
-    everything = vault.memories.all()
-    for broken in everything.broken:
+    loaded = vault.memories.all()
+    for broken in loaded.broken:
         narrate(f"the memory {broken.path} cannot be read: {broken.reason}")
-    for copied in everything.copies:
+    for copied in loaded.copies:
         narrate(f"the memory {copied.path} is a copy of {copied.of}; its id is {copied.id}.")
 
 
@@ -110,9 +110,9 @@ def remember_command(
     if text is None and fragment is None and source is None:
         raise click.UsageError("Give a TEXT, or its source: --fragment or --source.")
     content = read_input("-", "text") if text == "-" else text
-    with opened(vault, refresh=not no_refresh) as found:
-        _show_unreadable_files(found)
-        remembered = found.memories.remember(
+    with opened(vault, refresh=not no_refresh) as opened_vault:
+        _show_unreadable_files(opened_vault)
+        remembered = opened_vault.memories.remember(
             content,
             tags=tags,
             why=why,
@@ -186,7 +186,7 @@ def recall_command(
     """
     with opened(vault, refresh=not no_refresh, offer=True) as notes:
         _show_unreadable_files(notes)
-        found = notes.memories.recall(
+        recalled = notes.memories.recall(
             " ".join(words),
             tags=tags,
             source=source,
@@ -196,14 +196,14 @@ def recall_command(
             stale=True if stale else None,
         )
     if as_json:
-        print_json({"memories": [each.to_dict() for each in found]})
-    elif found:
-        if not any(each.answers for each in found):
+        print_json({"memories": [each.to_dict() for each in recalled]})
+    elif recalled:
+        if not any(each.answers for each in recalled):
             narrate(NO_ANSWER)
-        put("\n\n".join(shown(each.memory, each.source_check) for each in found))
+        put("\n\n".join(shown(each.memory, each.source_check) for each in recalled))
     else:
         narrate(_nothing(has_query=bool(words or tags or source or since), stale=stale))
-    return 0 if found else 1
+    return 0 if recalled else 1
 
 
 NO_ANSWER = "no memory answers this; these share a word with it."
@@ -225,8 +225,8 @@ def forget_command(*, memory_id: str, vault: Path | None, undo: bool, as_json: b
 
     Keeps other memories with the same text, and lists them.
     """
-    with opened(vault) as found:
-        memories = found.memories
+    with opened(vault) as opened_vault:
+        memories = opened_vault.memories
         copies = {copied.id for copied in memories.all().copies if copied.of == memory_id}
         memory = memories.restore(memory_id) if undo else memories.forget(memory_id)
         others = () if undo else memories.all().memories
@@ -289,8 +289,8 @@ def edit_command(
         )
     if other == memory_id:
         raise click.UsageError("A memory cannot be merged with itself.")
-    with opened(vault, refresh=not no_refresh) as found:
-        memories = found.memories
+    with opened(vault, refresh=not no_refresh) as opened_vault:
+        memories = opened_vault.memories
         if decision is not None:
             {"follow": memories.follow, "update": memories.update, "keep": memories.keep}[decision](memory_id)
         memory = memories.edit(memory_id, text=new_text, tags=tags, untags=untags, why=why, merge=other or "")

@@ -64,7 +64,7 @@ def pack_command(
     from_marks: bool,
     ids: tuple[str, ...],
     no_refresh: bool,
-    **given: Any,
+    **options: Any,
 ) -> int:
     """Pack the passages that answer QUERY for an LLM prompt. Options default to the settings.
 
@@ -74,15 +74,17 @@ def pack_command(
     if not (queries or ids or from_marks):
         raise click.UsageError("Give a QUERY, an --id, or --from-marks.")
     form = _format_meant(form, as_json=as_json, with_template=template is not None)
-    with opened(vault, refresh=not no_refresh) as found:
+    with opened(vault, refresh=not no_refresh) as opened_vault:
         target = None
         if output is not None and str(output) != "-":
-            target = checked_output(output, lambda file: vault_of_file(file, found.folder, user_paths(), os.environ))
-        packed = found.pack(
-            *queries, format=form, template=template, ranked=rank == "score", ids=ids, marks=from_marks, **given
+            target = checked_output(
+                output, lambda file: vault_of_file(file, opened_vault.folder, user_paths(), os.environ)
+            )
+        packed = opened_vault.pack(
+            *queries, format=form, template=template, ranked=rank == "score", ids=ids, marks=from_marks, **options
         )
         if packed.format is not Format.JSON:
-            found.count_saved(packed)
+            opened_vault.count_saved(packed)
     text = packed.text
     if packed.format is Format.JSON:
         text = json.dumps(packed.to_dict(), ensure_ascii=False, indent=2) + "\n"
@@ -103,7 +105,7 @@ def _format_meant(form: str | None, *, as_json: bool, with_template: bool) -> st
     """Return the requested format. Raises a usage error if options ask for different ones."""
     named = {"--json": Format.JSON if as_json else None, "--template": Format.TEMPLATE if with_template else None}
     forms = {f"--format {form}": form, **named} if form else named
-    chosen = {wish: name for name, wish in forms.items() if wish is not None}
+    chosen = {choice: name for name, choice in forms.items() if choice is not None}
     if len(chosen) > 1:
         raise click.UsageError(f"{' and '.join(chosen.values())} are different formats: give one of them.")
     return next(iter(chosen), None)
@@ -111,8 +113,8 @@ def _format_meant(form: str | None, *, as_json: bool, with_template: bool) -> st
 
 def _unknown(ids: Sequence[str], packed: PackResult) -> list[str]:
     """Return those of `ids` that are not in the index."""
-    gone = {left.path for left in packed.left_out if not left.line_start}
-    return [each for each in ids if each in gone]
+    missing = {left.path for left in packed.left_out if not left.line_start}
+    return [each for each in ids if each in missing]
 
 
 def _why_empty(packed: PackResult) -> str:

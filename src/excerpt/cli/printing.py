@@ -114,13 +114,13 @@ class ProgressLine:
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
-def read_input(file: str | Path, what: str, max_bytes: int = 64 << 20) -> str:
-    """Return the text of `file`, or of stdin if it is "-", with line feeds as line ends; `what` names it in errors.
+def read_input(file: str | Path, label: str, max_bytes: int = 64 << 20) -> str:
+    """Return the text of `file`, or of stdin if it is "-", with line feeds as line ends; `label` names it in errors.
 
     It may be UTF-8, or UTF-16 with a byte order mark, as PowerShell writes it; the mark is removed. Raises a usage
     error for undecodable text, an unreadable file, or more than `max_bytes` bytes; StreamError if stdin cannot be read.
     """
-    name = f"The {what} {'on stdin' if str(file) == '-' else file}"
+    name = f"The {label} {'on stdin' if str(file) == '-' else file}"
     content = _bytes_of_stdin(max_bytes + 1, name) if str(file) == "-" else _bytes_of(Path(file), max_bytes + 1, name)
     if len(content) > max_bytes:
         raise click.UsageError(f"{name} is larger than {max_bytes >> 20} MB.")

@@ -179,8 +179,8 @@ def push_command(
             snapshot,
             to,
             where.push_folder(chosen),
-            lambda written, of: line(
-                Progress("pushing", written, of, 0, 0, "", snapshot.generation, 0, time.monotonic() - started)
+            lambda done, total: line(
+                Progress("pushing", done, total, 0, 0, "", snapshot.generation, 0, time.monotonic() - started)
             ),
             roles=roles,
             rights=Changes(allowed, forbidden) if allowed or forbidden else None,

@@ -86,23 +86,23 @@ def search_command(
             raise click.UsageError("Use --batch, --explain and --why with one vault.")
         return _search_several(str(query), vaults, strategy, limit, as_json=as_json, refresh=not no_refresh)
     batch_queries = None if batch is None else read_batch(batch)
-    with opened(vaults[0] if vaults else None, refresh=not no_refresh) as found:
-        chosen = Strategy(strategy) if strategy else found.settings.search.strategy
-        hit_limit = limit or (found.settings.search.limit if as_json else _SHOWN_TO_READERS)
-        found.warm()  # so that elapsed_ms is the search alone here too
+    with opened(vaults[0] if vaults else None, refresh=not no_refresh) as opened_vault:
+        chosen = Strategy(strategy) if strategy else opened_vault.settings.search.strategy
+        hit_limit = limit or (opened_vault.settings.search.limit if as_json else _SHOWN_TO_READERS)
+        opened_vault.warm()  # so that elapsed_ms is the search alone here too
         if batch_queries is not None:
-            return _answer_batch(found, batch_queries, chosen, hit_limit)
+            return _answer_batch(opened_vault, batch_queries, chosen, hit_limit)
         assert query is not None
         if note is not None:
-            return _answer_why(found, query, note, chosen, as_json=as_json)
-        result = found.search(query, strategy=chosen, limit=hit_limit, spans=not as_json)
-        explanations = found.explain(result) if explain else ()
+            return _answer_why(opened_vault, query, note, chosen, as_json=as_json)
+        result = opened_vault.search(query, strategy=chosen, limit=hit_limit, spans=not as_json)
+        explanations = opened_vault.explain(result) if explain else ()
     for hint in result.hints:
         narrate(hint.message)
     if as_json:
         print_json(result_as_json(result, explanations))
     else:
-        _print(result, explanations, in_store=bool(found.address))
+        _print(result, explanations, in_store=bool(opened_vault.address))
     return 0 if result.hits else 1
 
 
@@ -116,28 +116,28 @@ def _search_several(
         vaults = [stack.enter_context(opened(folder, refresh=refresh)) for folder in folders]
         names = names_apart(vault.folder for vault in vaults)
         hit_limit = limit or (max(vault.settings.search.limit for vault in vaults) if as_json else _SHOWN_TO_READERS)
-        found: dict[str, Result] = {}
+        results: dict[str, Result] = {}
         for vault in vaults:
             vault.warm()
-            found[names[vault.folder]] = vault.search(query, strategy=strategy, limit=hit_limit, spans=not as_json)
-    hits = fused(found, hit_limit)
-    for hint in dict.fromkeys(hint.message for result in found.values() for hint in result.hints):
+            results[names[vault.folder]] = vault.search(query, strategy=strategy, limit=hit_limit, spans=not as_json)
+    hits = fused(results, hit_limit)
+    for hint in dict.fromkeys(hint.message for result in results.values() for hint in result.hints):
         narrate(hint)
     if as_json:
         by_vault = {
-            name: {"matched": result.matched, "generation": result.generation} for name, result in found.items()
+            name: {"matched": result.matched, "generation": result.generation} for name, result in results.items()
         }
-        elapsed = sum(result.elapsed_ms for result in found.values())
+        elapsed = sum(result.elapsed_ms for result in results.values())
         found_hits = [hit.to_dict() for hit in hits]
         print_json({"query": query, "elapsed_ms": round(elapsed, 3), "vaults": by_vault, "hits": found_hits})
         return 0 if hits else 1
-    sure = [result.confidence for result in found.values()]
+    sure = [result.confidence for result in results.values()]
     if hits and all(each is Confidence.NOTHING for each in sure):
         narrate(NO_ANSWER)
     print_hits([each.hit for each in hits], vaults=[each.vault for each in hits])
-    matched = sum(result.matched for result in found.values())
+    matched = sum(result.matched for result in results.values())
     narrate(
-        f"{len(hits)} of {counted(matched, 'matching fragment')} in {counted(len(found), 'vault')}"
+        f"{len(hits)} of {counted(matched, 'matching fragment')} in {counted(len(results), 'vault')}"
         if hits
         else f"Nothing was found for {query!r}."
     )
@@ -187,14 +187,14 @@ def read_batch(file: Path) -> list[tuple[str, str]]:
 
 
 def _answer_batch(vault: Vault, queries: list[tuple[str, str]], strategy: Strategy, limit: int) -> int:
-    found = False
+    has_hits = False
     for name, query in queries:
         result = vault.search(query, strategy=strategy, limit=limit, spans=False)
-        found = found or bool(result.hits)
+        has_hits = has_hits or bool(result.hits)
         answer = result.to_dict()
         del answer["matched"], answer["generation"]
         print_json({"id": name, **answer})
-    return 0 if found else 1
+    return 0 if has_hits else 1
 
 
 def result_as_json(result: Result, explanations: Sequence[Explanation] = ()) -> dict[str, Any]:
@@ -209,13 +209,13 @@ def _summary(result: Result, *, in_store: bool) -> str:
     """Return a one-line summary of a result; a store counts only the fragments it has looked at."""
     if not result.hits:
         return f"Nothing was found for {result.query!r}."
-    shown = f"{len(result.hits)} of {'at least ' if in_store else ''}{counted(result.matched, 'matching fragment')}"
+    count = f"{len(result.hits)} of {'at least ' if in_store else ''}{counted(result.matched, 'matching fragment')}"
     if len(result.hits) > result.matched:  # under a filter
-        shown = f"{counted(len(result.hits), 'fragment')}, {result.matched:,} matching and the nearest in meaning"
+        count = f"{counted(len(result.hits), 'fragment')}, {result.matched:,} matching and the nearest in meaning"
     if result.confidence is None:  # the query has only filters
-        return f"{shown} · newest first · {result.elapsed_ms:.1f} ms"
+        return f"{count} · newest first · {result.elapsed_ms:.1f} ms"
     took_over = result.requested_strategy not in (Strategy.AUTO, result.strategy)
     label = f"strategy: {result.strategy.value}" + (
         f", as {result.requested_strategy.value} found nothing" if took_over else ""
     )
-    return f"{shown} · {label} · confidence: {result.confidence.value} · {result.elapsed_ms:.1f} ms"
+    return f"{count} · {label} · confidence: {result.confidence.value} · {result.elapsed_ms:.1f} ms"

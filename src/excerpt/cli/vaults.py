@@ -57,7 +57,7 @@ def refresh_option(command: Command) -> Command:
     )(command)
 
 
-def chosen_vault(given: Path | None, *, offer: bool = False) -> Path:
+def chosen_vault(path: Path | None, *, offer: bool = False) -> Path:
     """Return the vault that was given, or else the last one, resolved.
 
     Data kept for the vault at a former path is moved to it, with a message on stderr; with `offer`, a message also says
@@ -66,7 +66,7 @@ def chosen_vault(given: Path | None, *, offer: bool = False) -> Path:
     from excerpt.known_vaults import detect_move, save_fingerprint
     from excerpt.settings import check_not_in_vault
 
-    named = last_vault() if given is None else given
+    named = last_vault() if path is None else path
     check_folder(named)
     vault, where = open_vault(named), user_paths()
     check_not_in_vault(vault, where)
@@ -131,10 +131,10 @@ def build_index(
     return build(vault, folder, settings, line, rebuild=rebuild, accept_empty=accept_empty, wait=wait)
 
 
-def opened(given: Path | None, *, refresh: bool = True, offer: bool = False) -> Vault:
+def opened(folder: Path | None, *, refresh: bool = True, offer: bool = False) -> Vault:
     """Open the vault that was given, or else the last one, through the API, with notices and progress on stderr."""
     from excerpt.api import open as open_vault_of_api
 
-    path = last_vault() if given is None else given
+    path = last_vault() if folder is None else folder
     line = ProgressLine(sys.stderr)
     return open_vault_of_api(path, refresh=refresh, on_progress=line, on_notice=narrate, offer=offer)

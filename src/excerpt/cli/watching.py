@@ -99,7 +99,7 @@ class Watching:
 
     def do(self, command: str) -> bool:
         """Run a command and return whether there is one of that name."""
-        obey = {
+        actions = {
             "update": lambda: self._add(_Work(set(), everything=True)),
             "rebuild": lambda: self._supersede(_Work(set(), everything=True, rebuild=True)),
             "agree": lambda: self._add(_Work(set(), everything=True, accept_empty=True)),
@@ -107,9 +107,9 @@ class Watching:
             "resume": self._resume,
             "cancel": self._cancel,
         }.get(command)
-        if obey is not None:
-            obey()
-        return obey is not None
+        if actions is not None:
+            actions()
+        return actions is not None
 
     # --- commands and changes -----------------------------------------------------------------------------------------
 

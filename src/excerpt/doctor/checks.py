@@ -64,16 +64,16 @@ class FindingGroup:
         return any(finding.level is Level.PROBLEM for finding in self.findings)
 
 
-def ok(what: str) -> Finding:
-    return Finding(Level.OK, what)
+def ok(text: str) -> Finding:
+    return Finding(Level.OK, text)
 
 
-def warning(what: str, todo: str = "") -> Finding:
-    return Finding(Level.WARNING, what, todo)
+def warning(text: str, todo: str = "") -> Finding:
+    return Finding(Level.WARNING, text, todo)
 
 
-def problem(what: str, todo: str = "") -> Finding:
-    return Finding(Level.PROBLEM, what, todo)
+def problem(text: str, todo: str = "") -> Finding:
+    return Finding(Level.PROBLEM, text, todo)
 
 
 def named(names: Sequence[str], limit: int = 3) -> str:
@@ -111,13 +111,13 @@ def versions() -> Iterator[Finding]:
 
 def libraries(required: Iterable[str]) -> Iterator[Finding]:
     """Check `required` packages, given as in a package's metadata: `textual==8.2.8`, `numpy>=2.0`."""
-    fine = 0
+    satisfied = 0
     pinned: list[str] = []
     for line in required:
-        found = _REQUIREMENT.fullmatch(line.strip())
-        if found is None or found["marker"]:
+        match = _REQUIREMENT.fullmatch(line.strip())
+        if match is None or match["marker"]:
             continue
-        name, required_range = found["name"], found["range"].strip()
+        name, required_range = match["name"], match["range"].strip()
         try:
             version = metadata.version(name)
         except metadata.PackageNotFoundError:
@@ -126,10 +126,10 @@ def libraries(required: Iterable[str]) -> Iterator[Finding]:
         if required_range.startswith("==") and version != required_range[2:].strip():
             yield problem(f"The library {name} is {version}; excerpt needs {required_range[2:].strip()}.", _AGAIN)
             continue
-        fine += 1
+        satisfied += 1
         pinned += [f"{name} {version}"] if required_range.startswith("==") else []
-    if fine:
-        yield ok(f"{counted(fine, 'library', 'libraries')} installed; pinned ones: {', '.join(pinned) or 'none'}")
+    if satisfied:
+        yield ok(f"{counted(satisfied, 'library', 'libraries')} installed; pinned ones: {', '.join(pinned) or 'none'}")
 
 
 # --- settings, model and tokenizer ------------------------------------------------------------------------------------
@@ -141,18 +141,18 @@ def read_settings(where: Paths, vault: Path | None) -> tuple[Settings, tuple[Fin
     files = [("for all vaults", where.settings_file)]
     if vault is not None:
         files.append(("of this vault", where.vault_settings_file(vault)))
-    good: list[Path] = []
+    valid_files: list[Path] = []
     findings: list[Finding] = []
-    for whose, file in files:
+    for owner, file in files:
         try:
             _look_at(file)
         except SettingsError as error:
             findings.append(problem(error.message, error.hint or "Correct it: `excerpt config --edit`."))
         else:
-            good.append(file)
+            valid_files.append(file)
             state = "is valid" if file.exists() else "does not exist: every setting has its default"
-            findings.append(ok(f"The settings file {whose} {state}: {file}"))
-    return load_settings(*good), tuple(findings)
+            findings.append(ok(f"The settings file {owner} {state}: {file}"))
+    return load_settings(*valid_files), tuple(findings)
 
 
 def _look_at(file: Path) -> None:
@@ -244,10 +244,12 @@ def _writable(name: str, folder: Path) -> Finding:
 
 def _private(where: Paths) -> Iterator[Finding]:
     """Check whether other users may read the folders; not on Windows."""
-    found = [str(path) for folder in where.folders for path in open_to_others(folder)]
-    if found:
-        files = counted(len(found), "file or folder", "files and folders")
-        yield warning(f"Other users may read {files}: {named(found)}.", "`excerpt doctor --fix` closes them if it can.")
+    open_paths = [str(path) for folder in where.folders for path in open_to_others(folder)]
+    if open_paths:
+        files = counted(len(open_paths), "file or folder", "files and folders")
+        yield warning(
+            f"Other users may read {files}: {named(open_paths)}.", "`excerpt doctor --fix` closes them if it can."
+        )
     elif os.name == "posix" and any(folder.exists() for folder in where.folders):
         yield ok("No other user can read them")
 
@@ -295,20 +297,20 @@ class VaultCheck:
     scan: Scan | None = None
 
 
-def check_vault(given: Path, settings: Settings, watches: int | None) -> VaultCheck:
-    """Check the vault at `given`; `watches` is how many folders the system watches per user, None without a limit."""
+def check_vault(folder: Path, settings: Settings, watches: int | None) -> VaultCheck:
+    """Check the vault at `folder`; `watches` is how many folders the system watches per user, None without a limit."""
     try:
-        vault = open_vault(given)
-        found = scan(vault, settings.vault)
+        vault = open_vault(folder)
+        scan_result = scan(vault, settings.vault)
     except (VaultError, SettingsError) as error:
         return VaultCheck((problem(error.message, error.hint),))
     findings = [
-        _notes(vault, found, settings),
-        *_not_read(found),
-        *_colliding([file.path for file in found.files]),
-        _changes(vault, len(found.folders), watches),
+        _notes(vault, scan_result, settings),
+        *_not_read(scan_result),
+        *_colliding([file.path for file in scan_result.files]),
+        _changes(vault, len(scan_result.folders), watches),
     ]
-    return VaultCheck(tuple(findings), vault, found)
+    return VaultCheck(tuple(findings), vault, scan_result)
 
 
 def orphaned_vaults(where: Paths, vault: Path | None) -> Iterator[Finding]:
@@ -325,8 +327,8 @@ def orphaned_vaults(where: Paths, vault: Path | None) -> Iterator[Finding]:
                 f"{former.user_data} of {former.path}, which no longer exists.", f"If it has moved: {command}"
             )
         else:
-            what = f"{former.user_data} of an unknown vault, in the folder {former.slug}."
-            yield warning(what, f"If it has moved: {command}")
+            text = f"{former.user_data} of an unknown vault, in the folder {former.slug}."
+            yield warning(text, f"If it has moved: {command}")
 
 
 def watch_limit() -> int | None:
@@ -337,11 +339,11 @@ def watch_limit() -> int | None:
         return None
 
 
-def _notes(vault: Path, found: Scan, settings: Settings) -> Finding:
-    if found.files:
-        size = megabytes(sum(file.size for file in found.files))
-        folders = counted(len(found.folders), "folder")
-        return ok(f"{counted(len(found.files), 'note')} ({size}) in {folders}: {vault}")
+def _notes(vault: Path, scan_result: Scan, settings: Settings) -> Finding:
+    if scan_result.files:
+        size = megabytes(sum(file.size for file in scan_result.files))
+        folders = counted(len(scan_result.folders), "folder")
+        return ok(f"{counted(len(scan_result.files), 'note')} ({size}) in {folders}: {vault}")
     suffixes = tuple(extension.lower() for extension in settings.vault.extensions)
     left_out = sum(1 for _ in _walked(vault, suffixes))
     if not left_out:
@@ -362,25 +364,25 @@ def _walked(vault: Path, suffixes: tuple[str, ...]) -> Iterator[str]:
             return
 
 
-def _not_read(found: Scan) -> Iterator[Finding]:
+def _not_read(scan_result: Scan) -> Iterator[Finding]:
     """Yield findings about skipped files that would otherwise be notes, by reason."""
     by_reason: dict[str, list[str]] = {}
-    for skipped in found.skipped:
+    for skipped in scan_result.skipped:
         by_reason.setdefault(skipped.reason, []).append(skipped.path)
     for reason, paths in sorted(by_reason.items()):
-        what = f"Skipped: {named(paths)}. {reason}"
+        text = f"Skipped: {named(paths)}. {reason}"
         if "out of the vault" in reason:
-            yield warning(what, "Links out of a vault are never followed; to read what is there, open it as a vault.")
+            yield warning(text, "Links out of a vault are never followed; to read what is there, open it as a vault.")
         elif "not valid UTF-8" in reason:
-            yield warning(what, "Rename it, with a tool such as convmv, to have it read.")
+            yield warning(text, "Rename it, with a tool such as convmv, to have it read.")
         elif "within the vault" in reason:
-            yield ok(what)
+            yield ok(text)
         elif all(PurePosixPath(path).name in IGNORE_FILES for path in paths):
             yield warning(f"Used in part: {named(paths)}. {reason}", "Its other patterns are used. Shorten it.")
         elif "link to nothing" in reason:
-            yield warning(what, "Correct the link, or remove it.")
+            yield warning(text, "Correct the link, or remove it.")
         else:
-            yield warning(what, "Check its permissions.")
+            yield warning(text, "Check its permissions.")
 
 
 def _colliding(paths: Sequence[str]) -> Iterator[Finding]:
@@ -478,8 +480,8 @@ def _size(size: tuple[int, int] | None) -> Finding:
         return warning(
             f"{columns} columns and {lines} lines are few.", f"excerpt needs {_NARROW} by {_SHORT} to show everything."
         )
-    beside = "beside" if columns >= 100 else "below"
-    return ok(f"{columns} columns and {lines} lines: the side panel is {beside} the list")
+    position = "beside" if columns >= 100 else "below"
+    return ok(f"{columns} columns and {lines} lines: the side panel is {position} the list")
 
 
 def _colours(environment: Mapping[str, str]) -> Finding:
@@ -497,14 +499,14 @@ def _encoding(environment: Mapping[str, str], platform: str, encoding: str) -> F
     locale = environment.get("LC_ALL") or environment.get("LC_CTYPE") or environment.get("LANG") or ""
     if platform == "win32" or "utf-8" in locale.lower() or "utf8" in locale.lower():
         return ok(f"The locale is {locale}: it supports every script" if locale else "Text is written as UTF-8")
-    shown = f"The locale is {locale or 'not set'}, which is not UTF-8 (text is written as {encoding})"
-    return warning(f"{shown}: symbols and other scripts may be garbled.", "Set LANG, as in LANG=C.UTF-8.")
+    locale_text = f"The locale is {locale or 'not set'}, which is not UTF-8 (text is written as {encoding})"
+    return warning(f"{locale_text}: symbols and other scripts may be garbled.", "Set LANG, as in LANG=C.UTF-8.")
 
 
 def _tmux(ask: Ask) -> Iterator[Finding]:
     clipboard = ask(("tmux", "show-options", "-sv", "set-clipboard")) or ask(("tmux", "show", "-gv", "set-clipboard"))
-    through = ask(("tmux", "show-options", "-gv", "allow-passthrough"))
-    state = f"tmux: set-clipboard {clipboard or 'unknown'}, allow-passthrough {through or 'off'}"
+    passthrough = ask(("tmux", "show-options", "-gv", "allow-passthrough"))
+    state = f"tmux: set-clipboard {clipboard or 'unknown'}, allow-passthrough {passthrough or 'off'}"
     if clipboard == "off":
         yield warning(f"{state}: copies stay in tmux's own buffer.", "Put `set -s set-clipboard on` into ~/.tmux.conf.")
     else:
@@ -519,9 +521,9 @@ FindProgram = Callable[[str], str | None]
 _TOOLS = "Install a tool that fills the clipboard (wl-clipboard, xclip or xsel)"
 
 
-def clipboard(environment: Mapping[str, str], which: FindProgram, platform: str, copies: Path) -> Iterator[Finding]:
+def clipboard(environment: Mapping[str, str], find: FindProgram, platform: str, copies: Path) -> Iterator[Finding]:
     """Check how copies reach the clipboard, up to which size, and where they are saved in any case."""
-    chosen = plan(environment, which, platform, 0)
+    chosen = plan(environment, find, platform, 0)
     remote = "SSH_CONNECTION" in environment or "SSH_TTY" in environment
     for tool in chosen.tools:
         if tool.name == "tmux":
@@ -529,12 +531,12 @@ def clipboard(environment: Mapping[str, str], which: FindProgram, platform: str,
         else:
             yield ok(f"Copies of any length go to the clipboard by {tool.name}")
     if chosen.osc:
-        how = "the terminal by OSC 52" + (" through tmux" if chosen.osc == "tmux" else "")
+        route = "the terminal by OSC 52" + (" through tmux" if chosen.osc == "tmux" else "")
         limit = f"up to {OSC_LIMIT:,} bytes, unconfirmed"
         if remote:
-            yield ok(f"Copies go to {how}: {limit}")
+            yield ok(f"Copies go to {route}: {limit}")
         else:
-            yield warning(f"Copies go to {how}: {limit}.", f"{_TOOLS}, if `ctrl+y` seems to do nothing.")
+            yield warning(f"Copies go to {route}: {limit}.", f"{_TOOLS}, if `ctrl+y` seems to do nothing.")
     yield ok(f"Every copy is also saved as a file: {copies}")
 
 
@@ -551,17 +553,17 @@ def keys(screen: ScreenSettings) -> Iterator[Finding]:
         yield ok(f"Keys: {changed}, no conflicts")
 
 
-def editor(setting: str, environment: Mapping[str, str], which: FindProgram) -> Iterator[Finding]:
+def editor(setting: str, environment: Mapping[str, str], find: FindProgram) -> Iterator[Finding]:
     """Check which command opens a note, and whether it is given the line."""
     try:
-        first, second = (editor_command(setting, environment, which, Path("note.md"), line) for line in (1, 2))
+        first, second = (editor_command(setting, environment, find, Path("note.md"), line) for line in (1, 2))
     except ExcerptError as error:
         yield problem(error.message, error.hint)
         return
     from_where = "screen.editor" if setting else "$VISUAL" if environment.get("VISUAL") else "$EDITOR"
     if not (setting or environment.get("VISUAL") or environment.get("EDITOR")):
         from_where = "none is set, this one is installed"
-    program = which(first.argv[0]) or first.argv[0]
+    program = find(first.argv[0]) or first.argv[0]
     if first.argv == second.argv:
         todo = "To open notes at the line, choose an editor that the guide's page Open a note elsewhere lists."
         yield warning(f"The editor is {program} ({from_where}); how to give it a line is not known.", todo)

@@ -51,8 +51,8 @@ def findings_of(health: Health, *, quick: bool) -> Iterator[Finding]:
         yield from _faults([fault for fault in health.faults if fault.part is part])
     if health.generation and not any(fault.part is RepairPart.CATALOG for fault in health.faults):
         yield from _agreements(health, quick=quick)
-    for what in health.behind:
-        yield warning(f"Out of date: {what}.", "The next `excerpt index` updates it.")
+    for stale_part in health.behind:
+        yield warning(f"Out of date: {stale_part}.", "The next `excerpt index` updates it.")
     yield from _left(health)
     for reason, number in health.skipped.most_common():
         yield ok(f"{counted(number, 'file')} skipped: {reason} (`excerpt status` lists them)")
@@ -75,13 +75,13 @@ def _faults(faults: list[Fault]) -> Iterator[Finding]:
 
 def _agreements(health: Health, *, quick: bool) -> Iterator[Finding]:
     """Yield findings about the parts of the index that agree with their source."""
-    wrong = {fault.part for fault in health.faults}
-    if RepairPart.NOTE not in wrong:
+    faulty_parts = {fault.part for fault in health.faults}
+    if RepairPart.NOTE not in faulty_parts:
         more = "" if quick else ", and splitting the text again gives the same fragments"
         yield ok(f"The line ranges of {counted(health.fragments, 'fragment')} match their text{more}")
-    if RepairPart.WORDS not in wrong and health.postings:
+    if RepairPart.WORDS not in faulty_parts and health.postings:
         yield ok(f"{counted(health.postings, 'posting')} and all lengths match the text")
-    if RepairPart.VECTORS not in wrong and health.vectors:
+    if RepairPart.VECTORS not in faulty_parts and health.vectors:
         more = "" if quick or health.behind else ", and the model computes the same"
         yield ok(f"{counted(health.vectors, 'vector')} are the same in the catalog and the matrix{more}")
     if quick:
@@ -153,10 +153,10 @@ class Diagnosis:
         return sum(finding.level == "warning" for group in self.groups for finding in group.findings)
 
 
-def diagnose(given: Path | None, where: Paths, tick: Tick, *, quick: bool) -> Diagnosis:
-    """Run all checks, with the vault at `given`, a folder or the address of a store. Never raises.
+def diagnose(vault: Path | None, where: Paths, tick: Tick, *, quick: bool) -> Diagnosis:
+    """Run all checks, with the vault at `vault`, a folder or the address of a store. Never raises.
 
-    `given` is None if no vault was ever opened.
+    `vault` is None if no vault was ever opened.
     """
     settings, of_settings = Settings(), FindingGroup("settings", ())
     vault_check = checks.VaultCheck(())
@@ -165,20 +165,20 @@ def diagnose(given: Path | None, where: Paths, tick: Tick, *, quick: bool) -> Di
 
     def read_settings() -> Iterable[Finding]:
         nonlocal settings
-        settings, findings = checks.read_settings(where, _resolved(given))
+        settings, findings = checks.read_settings(where, _resolved(vault))
         return findings
 
     def check_named_vault() -> Iterable[Finding]:
         nonlocal vault_check
-        if given is None:
+        if vault is None:
             todo = "Name one: `excerpt doctor --vault ~/notes`."
             return (warning("No vault is named, and none has been opened yet.", todo),)
-        vault_check = checks.check_vault(given, settings, checks.watch_limit())
+        vault_check = checks.check_vault(vault, settings, checks.watch_limit())
         return vault_check.findings
 
     def check_index() -> Iterable[Finding]:
         nonlocal folder, health
-        resolved = vault_check.vault or _resolved(given)
+        resolved = vault_check.vault or _resolved(vault)
         if resolved is None:
             return ()
         folder = where.index_folder(resolved)
@@ -186,11 +186,11 @@ def diagnose(given: Path | None, where: Paths, tick: Tick, *, quick: bool) -> Di
         return findings
 
     of_settings = group("settings", read_settings)
-    if given is not None and is_address(str(given)):
-        of_vault, of_index = group("store", lambda: check_store(str(given), settings)), group("index")
+    if vault is not None and is_address(str(vault)):
+        of_vault, of_index = group("store", lambda: check_store(str(vault), settings)), group("index")
     else:
         of_vault = group(
-            "vault", check_named_vault, lambda: checks.orphaned_vaults(where, vault_check.vault or _resolved(given))
+            "vault", check_named_vault, lambda: checks.orphaned_vaults(where, vault_check.vault or _resolved(vault))
         )
         of_index = group("index", check_index)
     size = health.size if health is not None else 0
@@ -253,11 +253,11 @@ def _index(
     return health, [*findings_of(health, quick=quick), lock(folder)]
 
 
-def _resolved(given: Path | None) -> Path | None:
+def _resolved(vault: Path | None) -> Path | None:
     """Return the path of a vault that may not exist, or the path that stands for a store."""
     try:
-        if is_address(str(given)):
-            return read_address(str(given)).folder
-        return None if given is None else given.expanduser().resolve()
+        if is_address(str(vault)):
+            return read_address(str(vault)).folder
+        return None if vault is None else vault.expanduser().resolve()
     except (OSError, RuntimeError, ValueError, StoreUnusableError):
         return None

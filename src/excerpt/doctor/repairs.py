@@ -27,66 +27,66 @@ class Mended:
     left: tuple[str, ...] = ()
 
 
-def mend(found: Diagnosis, where: Paths, progress: Callable[[Progress], None]) -> Mended:
+def mend(diagnosis: Diagnosis, where: Paths, progress: Callable[[Progress], None]) -> Mended:
     """Remove the access of other users, update the index and rebuild damaged parts of it.
 
     The content of settings, memories and the vault is not changed.
     """
-    private, index = _close(where.folders), _mend_index(found, progress)
+    private, index = _close(where.folders), _mend_index(diagnosis, progress)
     return Mended((*private.done, *index.done), (*private.left, *index.left))
 
 
 def _close(folders: Iterable[Path]) -> Mended:
-    were = {path for folder in folders for path in open_to_others(folder)}
+    open_paths = {path for folder in folders for path in open_to_others(folder)}
     for folder in folders:
         close_to_others(folder)
-    still = [path for folder in folders for path in open_to_others(folder)]
-    closed = len(were) - len(still)
+    unclosed = [path for folder in folders for path in open_to_others(folder)]
+    closed = len(open_paths) - len(unclosed)
     done = (f"Closed to other users: {counted(closed, 'file or folder', 'files and folders')}.",)
     left = (
-        f"Still open to other users: {named(list(map(str, still)))}. Its disk or owner does not allow closing them.",
+        f"Still open to other users: {named(list(map(str, unclosed)))}. Its disk or owner does not allow closing them.",
     )
-    return Mended(done if closed else (), left if still else ())
+    return Mended(done if closed else (), left if unclosed else ())
 
 
-def _mend_index(found: Diagnosis, progress: Callable[[Progress], None]) -> Mended:
-    if not _needs_build(found):
+def _mend_index(diagnosis: Diagnosis, progress: Callable[[Progress], None]) -> Mended:
+    if not _needs_build(diagnosis):
         return Mended()
-    assert found.folder is not None
-    if found.vault is None:
+    assert diagnosis.folder is not None
+    if diagnosis.vault is None:
         return Mended(left=("The index is unchanged: the vault cannot be read.",))
-    if not found.settings_valid:
+    if not diagnosis.settings_valid:
         return Mended(left=("The index is unchanged: the settings are not valid.",))
     from excerpt.index.build import build
     from excerpt.index.verify import schedule_repair
 
     try:
-        if found.health is not None and found.health.faults:
-            schedule_repair(found.folder, found.health.faults)
-        report = build(found.vault, found.folder, found.settings, progress)
+        if diagnosis.health is not None and diagnosis.health.faults:
+            schedule_repair(diagnosis.folder, diagnosis.health.faults)
+        report = build(diagnosis.vault, diagnosis.folder, diagnosis.settings, progress)
     except ExcerptError as error:
         return Mended(left=(f"The index is unchanged: {error}",))
     except (OSError, sqlite3.Error) as error:
         return Mended(left=(f"The index is unchanged: it cannot be written ({error}).",))
-    return Mended(done=tuple(_done(found, report)))
+    return Mended(done=tuple(_done(diagnosis, report)))
 
 
-def _needs_build(found: Diagnosis) -> bool:
-    health = found.health
+def _needs_build(diagnosis: Diagnosis) -> bool:
+    health = diagnosis.health
     if health is None:
-        return found.folder is not None and found.vault is not None
+        return diagnosis.folder is not None and diagnosis.vault is not None
     orphaned_vaults = any(newer for _, _, newer in health.left)
     return bool(health.faults or health.stale or health.behind or orphaned_vaults)
 
 
-def _done(found: Diagnosis, report: BuildReport) -> Iterator[str]:
+def _done(diagnosis: Diagnosis, report: BuildReport) -> Iterator[str]:
     if report.rebuilt:
         yield f"Rebuilt: {report.rebuilt.rstrip('.')}."
     changes = {"added": report.added, "read again": report.changed, "removed": report.removed}
     if any(changes.values()):
-        summary = ", ".join(f"{number:,} {how}" for how, number in changes.items() if number)
+        summary = ", ".join(f"{number:,} {action}" for action, number in changes.items() if number)
         yield f"Brought up to date: {summary}; {counted(report.added + report.changed + report.unchanged, 'note')} now."
-    left = found.health.left if found.health is not None else []
-    gone = sum(not (found.folder / name).exists() for name, _, _ in left) if found.folder is not None else 0
-    if gone:
-        yield f"Removed {counted(gone, 'file')} not in use."
+    left = diagnosis.health.left if diagnosis.health is not None else []
+    removed = sum(not (diagnosis.folder / name).exists() for name, _, _ in left) if diagnosis.folder is not None else 0
+    if removed:
+        yield f"Removed {counted(removed, 'file')} not in use."

@@ -54,8 +54,8 @@ class Tree:
         """For each branch, the sum of its notes' `fragments`, and how many of them have any."""
         if not len(self.starts):
             return np.zeros(0, np.int64), np.zeros(0, np.int64)
-        found = fragments[self.notes]
-        return np.add.reduceat(found, self.starts), np.add.reduceat((found > 0).astype(np.int64), self.starts)
+        counts = fragments[self.notes]
+        return np.add.reduceat(counts, self.starts), np.add.reduceat((counts > 0).astype(np.int64), self.starts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,16 +75,16 @@ _KNOWN: WeakKeyDictionary[Facets, Branches] = WeakKeyDictionary()
 def branches_of(snapshot: Corpus) -> Branches:
     """Return the branches of a snapshot, built on first use and cached as long as the snapshot exists."""
     facets = snapshot.facets
-    known = _KNOWN.get(facets)
-    if known is None:
-        known = _KNOWN[facets] = Branches(
+    cached = _KNOWN.get(facets)
+    if cached is None:
+        cached = _KNOWN[facets] = Branches(
             folders=_folders(snapshot.table.paths, facets.paths),
             tags=_tags(facets.tags_as_written()),
             properties=_properties(facets.properties_as_written()),
             modified=_by_month("modified", _months_modified(facets)),
             created=_by_month("created", _months_created(facets)),
         )
-    return known
+    return cached
 
 
 # --- a tree -----------------------------------------------------------------------------------------------------------
@@ -142,11 +142,11 @@ class _Gathered:
 
     def _commonest(self, counts: npt.NDArray[np.intp]) -> list[str]:
         """Return the commonest spelling of each branch, the first in alphabetical order among equals."""
-        found = list(self._spellings)
+        spellings = list(self._spellings)
         for number, others in self._others.items():
-            others[found[number]] = int(counts[number]) - others.total()
-            found[number] = min(others, key=lambda spelling: (-others[spelling], spelling))
-        return found
+            others[spellings[number]] = int(counts[number]) - others.total()
+            spellings[number] = min(others, key=lambda spelling: (-others[spelling], spelling))
+        return spellings
 
     def _laid_out(self, labels: Sequence[str]) -> tuple[list[int], Ints]:
         """Return the numbers in the order of their positions, and the positions of the children of each."""
@@ -158,10 +158,10 @@ class _Gathered:
         below = np.zeros((len(names) + 1, 2), np.int32)
         node = ROOT
         while node < len(order):
-            found = children.get(ROOT if node == ROOT else order[node], [])
-            found.sort(key=lambda number: (labels[number], names[number]))
-            below[node] = len(order), len(order) + len(found)
-            order += found
+            child_nodes = children.get(ROOT if node == ROOT else order[node], [])
+            child_nodes.sort(key=lambda number: (labels[number], names[number]))
+            below[node] = len(order), len(order) + len(child_nodes)
+            order += child_nodes
             node += 1
         return order, below
 
@@ -206,28 +206,28 @@ def _quoted(text: str) -> str:
 
 def _folders(paths: Sequence[str], folded: Sequence[str]) -> Tree:
     gathered = _Gathered()
-    for note, (path, known) in enumerate(zip(paths, folded, strict=True)):
-        _add(gathered, path.split("/"), known[1:].split("/"), -1, note)
+    for note, (path, folder) in enumerate(zip(paths, folded, strict=True)):
+        _add(gathered, path.split("/"), folder[1:].split("/"), -1, note)
 
     return gathered.tree(_last_part, lambda spellings: folder_filter(spellings[-1]))
 
 
-def _tags(written: Iterable[tuple[str, int]]) -> Tree:
+def _tags(tag_notes: Iterable[tuple[str, int]]) -> Tree:
     gathered = _Gathered()
-    for tag, note in written:
-        if known := fold(tag).strip("/"):
-            _add(gathered, tag.strip("/").split("/"), known.split("/"), None, note)
+    for tag, note in tag_notes:
+        if folded := fold(tag).strip("/"):
+            _add(gathered, tag.strip("/").split("/"), folded.split("/"), None, note)
 
     return gathered.tree(_last_part, lambda spellings: tag_filter(spellings[-1]))
 
 
-def _add(gathered: _Gathered, written: Sequence[str], folded: Sequence[str], last: int | None, note: int) -> None:
+def _add(gathered: _Gathered, spellings: Sequence[str], folded: Sequence[str], last: int | None, note: int) -> None:
     """Put a note into the branch of each beginning of its folded name, up to its part `last` (exclusive)."""
-    written = written if len(written) == len(folded) else folded
+    spellings = spellings if len(spellings) == len(folded) else folded
     above = ROOT
     for count, part in enumerate(folded[:last], 1):
         if part:  # else of invisible signs, or nothing between two slashes
-            above = gathered.add(above, "/".join(folded[:count]), "/".join(written[:count]), note)
+            above = gathered.add(above, "/".join(folded[:count]), "/".join(spellings[:count]), note)
 
 
 def _last_part(name: str) -> str:
@@ -242,10 +242,10 @@ def _last_part(name: str) -> str:
 # --- properties -------------------------------------------------------------------------------------------------------
 
 
-def _properties(written: Iterable[tuple[str, str, int]]) -> Tree:
+def _properties(values: Iterable[tuple[str, str, int]]) -> Tree:
     gathered = _Gathered()
     names: dict[str, str] = {}
-    for name, value, note in written:
+    for name, value, note in values:
         if name not in names:
             names[name] = property_name(name)
         above = gathered.add(ROOT, names[name], name, note)
@@ -289,10 +289,10 @@ def _months_modified(facets: Facets) -> Iterator[tuple[int, date]]:
     within = np.clip(times, midnight(FIRST), midnight(LAST))
     first, last = (datetime.fromtimestamp(int(time) // 1_000_000_000).date() for time in (within.min(), within.max()))
     months = range(first.year * 12 + first.month - 1, last.year * 12 + last.month)
-    begins = [date(number // 12, number % 12 + 1, 1) for number in months]
-    months_of = np.searchsorted([midnight(day) for day in begins], times, side="right") - 1
+    month_starts = [date(number // 12, number % 12 + 1, 1) for number in months]
+    months_of = np.searchsorted([midnight(day) for day in month_starts], times, side="right") - 1
     for note, month in enumerate(np.maximum(months_of, 0).tolist()):
-        yield note, begins[month]
+        yield note, month_starts[month]
 
 
 def _months_created(facets: Facets) -> Iterator[tuple[int, date]]:

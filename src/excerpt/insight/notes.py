@@ -73,10 +73,10 @@ def find_section(snapshot: Corpus, path: str, heading: str) -> Section:
     """
     parts = [_folded(part) for part in heading.split("#") if part.strip()]
     sections = snapshot.sections(path)
-    if placed := next(
+    if section_span := next(
         (section for section in sections if section.place and location_contains(section.place, heading)), None
     ):
-        return placed
+        return section_span
     for section in sections:
         above = iter([_folded(part) for part in section.heading_path])
         if parts and section.heading and _folded(section.heading) == parts[-1] and all(p in above for p in parts):
@@ -98,10 +98,10 @@ def _known(snapshot: Corpus, name: str) -> str | None:
         return path
     paths = [snapshot.table.paths[number] for number in snapshot.notes_named(name)]
     if len(paths) > 1:
-        others = f" and {len(paths) - _MAX_NAMED} more" if len(paths) > _MAX_NAMED else ""
+        remainder = f" and {len(paths) - _MAX_NAMED} more" if len(paths) > _MAX_NAMED else ""
         listed = ", ".join(paths[:_MAX_NAMED])
         raise NotFoundError(
-            f"{counted(len(paths), 'note')} are called {name}.", f"Name one by its path: {listed}{others}."
+            f"{counted(len(paths), 'note')} are called {name}.", f"Name one by its path: {listed}{remainder}."
         )
     return paths[0] if paths else None
 
@@ -203,10 +203,10 @@ def read(snapshot: Corpus, name: str) -> NoteLines:
     span = find_lines(snapshot, name)
     text = _lines(snapshot.note_text(span.path))
     first, last = span.first, span.last
-    under: tuple[str, ...] = ()
+    headings: tuple[str, ...] = ()
     if span.heading:
         section = find_section(snapshot, span.path, span.heading)
-        first, last, under = section.line_start, section.line_end, section.heading_path
+        first, last, headings = section.line_start, section.line_end, section.heading_path
     last = len(text) if last is None else min(last, len(text))
     if not 1 <= first <= max(len(text), 1):
         raise NotFoundError(f"{span.path} has {counted(len(text), 'line')}, not {first:,}.")
@@ -217,7 +217,7 @@ def read(snapshot: Corpus, name: str) -> NoteLines:
     return NoteLines(
         path=span.path,
         title=info.title,
-        heading_path=under,
+        heading_path=headings,
         line_start=first,
         line_end=max(last, first),
         lines=len(text),
@@ -267,7 +267,7 @@ def peek(snapshot: Corpus, name: str, first_lines: int = FIRST_LINES) -> Peek:
 
 def _outline(snapshot: Corpus, path: str, text: Sequence[str]) -> tuple[OutlineEntry, ...]:
     count = open_tokenizer(snapshot.tokenizer).count
-    found: list[OutlineEntry] = []
+    entries: list[OutlineEntry] = []
     sections = snapshot.sections(path)
     for number, section in enumerate(sections):
         if not section.level and sections[number + 1 :] and sections[number + 1].line_start <= section.line_start:
@@ -275,10 +275,10 @@ def _outline(snapshot: Corpus, path: str, text: Sequence[str]) -> tuple[OutlineE
         text_of_section = "\n".join(text[section.line_start - 1 : section.line_end])
         if section.level or text_of_section.strip():
             under, lines = section.heading_path, (section.line_start, section.line_end)
-            found.append(
+            entries.append(
                 OutlineEntry(section.level, section.heading, under, *lines, count(text_of_section), section.place)
             )
-    return tuple(found)
+    return tuple(entries)
 
 
 def _first_line(text: Sequence[str], passed: int) -> int:

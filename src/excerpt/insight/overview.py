@@ -73,11 +73,11 @@ def related_notes(topic: Topic, main: Sequence[MainNote]) -> tuple[LinkedNote, .
         return float(links + topic.note_values.get(other, 0.0))
 
     chosen = sorted(links_by_note, key=lambda other: (-score(other), other))[:RELATED]
-    found: list[LinkedNote] = []
+    linked: list[LinkedNote] = []
     for other in chosen:
         to, by = ([table.paths[number] for number in some] for some in links_by_note[other])
-        found.append(LinkedNote(_location_of_note(topic, other), tuple(to), tuple(by), int(topic.counts[other])))
-    return tuple(found)
+        linked.append(LinkedNote(_location_of_note(topic, other), tuple(to), tuple(by), int(topic.counts[other])))
+    return tuple(linked)
 
 
 def _location_of_note(topic: Topic, note: int) -> SourceLocation:
@@ -104,15 +104,15 @@ class _Named:
     where: dict[int, int]
 
 
-def linked_names(topic: Topic, without: Sequence[SourceLocation]) -> tuple[LinkedName, ...]:
+def linked_names(topic: Topic, excluded: Sequence[SourceLocation]) -> tuple[LinkedName, ...]:
     """Return the names that passages about a topic link to, the most frequent first.
 
-    The notes `without` and notes about the topic itself are left out: the rest are related people, places and things.
+    The notes `excluded` and notes about the topic itself are left out: the rest are related people, places and things.
     """
     facets = topic.snapshot.facets
     looked_into = topic.note_order[:LOOKED_INTO]
     named = _named(topic, looked_into)
-    left_out = {facets.numbers[location.path] for location in without}
+    left_out = {facets.numbers[location.path] for location in excluded}
     min_notes = MIN_NAMED if len(looked_into) >= FEW_NOTES else 1
     overall = _overall(topic, named)
     chosen = [
@@ -147,7 +147,7 @@ def _named(topic: Topic, notes: Sequence[int]) -> dict[int | str, _Named]:
     where: dict[int | str, dict[int, int]] = {}
     links: dict[int, list[WrittenLink]] = {}
     # Which note is meant depends on the folder alone, and most links are written many times.
-    known: dict[tuple[str, str], int | None] = {}
+    resolved_links: dict[tuple[str, str], int | None] = {}
     paths = topic.snapshot.table.paths
     for link in facets.written_links(np.array(notes, np.int32)):
         links.setdefault(link.note, []).append(link)
@@ -157,9 +157,9 @@ def _named(topic: Topic, notes: Sequence[int]) -> dict[int | str, _Named]:
             if not _is_in(link.line, spans[note]):
                 continue
             link_key = (posixpath.dirname(paths[note]), link.target)
-            if link_key not in known:
-                known[link_key] = facets.resolve_link(link)
-            target = known[link_key]
+            if link_key not in resolved_links:
+                resolved_links[link_key] = facets.resolve_link(link)
+            target = resolved_links[link_key]
             if target == note or (target is None and not _is_name(link.target)):
                 continue
             key: int | str = _bare(link.target).casefold() if target is None else target
@@ -261,31 +261,31 @@ def key_sections(topic: Topic, passages: Iterable[KeyPassage]) -> tuple[KeySecti
     values = combined_values(list(where.values()), list(scores.values()))
     leading = {where[row]: fragment for row, fragment in reversed(fragments.items())}
     quoted = {passage.place.fragment_id for passage in passages}
-    found: list[KeySection] = []
+    sections: list[KeySection] = []
 
     def add(fragment: Fragment, first: int, last: int) -> None:
         location = SourceLocation(fragment.path, fragment.title, first, last, fragment.heading_path)
         count = sum(_holds(location, item) for item in fragments.values())
-        found.append(KeySection(location, count, _tokens(topic, location), values[fragment.path, fragment.section]))
+        sections.append(KeySection(location, count, _tokens(topic, location), values[fragment.path, fragment.section]))
 
     def is_told(fragment: Fragment) -> bool:
         return not fragment.heading_path and fragment.id in quoted
 
     for fragment in topic.fragments(list(topic.answers)):
         section, is_part = _section_of(topic, fragment)
-        if is_part and fragment.heading_path and not _is_nested(section, fragment.path, found):
+        if is_part and fragment.heading_path and not _is_nested(section, fragment.path, sections):
             add(fragment, section.line_start, section.line_end)
-        elif not (is_told(fragment) or any(_holds(item.place, fragment) for item in found)):
+        elif not (is_told(fragment) or any(_holds(item.place, fragment) for item in sections)):
             add(fragment, fragment.line_start, fragment.line_end)
     for path, ordinal in values:
-        if len(found) >= SECTIONS:
+        if len(sections) >= SECTIONS:
             break
         fragment = leading[path, ordinal]
-        if sum(item.place.path == path for item in found) < PER_NOTE and fragment.heading_path:
+        if sum(item.place.path == path for item in sections) < PER_NOTE and fragment.heading_path:
             section, is_part = _section_of(topic, fragment)
-            if is_part and not _is_nested(section, path, found):
+            if is_part and not _is_nested(section, path, sections):
                 add(fragment, section.line_start, section.line_end)
-    return tuple(found)
+    return tuple(sections)
 
 
 def _section_of(topic: Topic, fragment: Fragment) -> tuple[Section, bool]:
@@ -417,33 +417,33 @@ def overview(engine: Engine, topic: str, budget: int = BUDGET) -> Overview:
     `budget` limits its Markdown (`excerpt.insight.render`), in tokens of the index's tokenizer. The same index,
     settings and topic give the same overview.
     """
-    found = find_topic(engine, topic)
+    subject = find_topic(engine, topic)
     # What themes, sections and passages look into, in one reading.
-    found.fragments(found.best[:GROUPED].tolist())
-    main = main_notes(found)
-    related = related_notes(found, main)
+    subject.fragments(subject.best[:GROUPED].tolist())
+    main = main_notes(subject)
+    related = related_notes(subject, main)
     locations = [note.place for note in main] + [note.place for note in related]
     snapshot = engine.snapshot
-    passages = key_passages(found, open_tokenizer(snapshot.tokenizer).count)
+    passages = key_passages(subject, open_tokenizer(snapshot.tokenizer).count)
     return Overview(
         topic=topic,
         budget=budget,
         tokenizer=snapshot.tokenizer,
         generation=snapshot.generation,
-        confidence=_surest(found),
-        matched=found.matched,
-        fragments=len(found.rows),
-        notes=len(found.note_order),
+        confidence=_surest(subject),
+        matched=subject.matched,
+        fragments=len(subject.rows),
+        notes=len(subject.note_order),
         vault_fragments=snapshot.lexical.corpus_size,
         vault_notes=len(snapshot.table.paths),
         main_notes=main,
-        sections=key_sections(found, passages),
+        sections=key_sections(subject, passages),
         passages=passages,
-        themes=themes(found),
-        standouts=standouts(found),
+        themes=themes(subject),
+        standouts=standouts(subject),
         related=related,
-        names=linked_names(found, locations),
-        timeline=timeline(found),
+        names=linked_names(subject, locations),
+        timeline=timeline(subject),
     )
 
 

@@ -68,30 +68,30 @@ def prose_of(text: str) -> str:
     """
     text = text[:_LONGEST]
     for pattern in (_FENCE, _MATHS, _COMMENT):
-        text = pattern.sub(lambda found: "\n" * found[0].count("\n"), text)
+        text = pattern.sub(lambda match: "\n" * match[0].count("\n"), text)
     pending: list[str] = []
 
-    def hold(found: re.Match[str]) -> str:
-        pending.append(found[1] or found[3].strip())
+    def protect(match: re.Match[str]) -> str:
+        pending.append(match[1] or match[3].strip())
         return f"\ue000{len(pending) - 1}\ue001"
 
-    text = _LITERAL.sub(hold, text.replace("\ue000", "").replace("\ue001", ""))
+    text = _LITERAL.sub(protect, text.replace("\ue000", "").replace("\ue001", ""))
     text = _WIKILINK.sub(_shown, _IMAGE.sub("", _INCLUDE.sub("", text))).replace("\\|", "|")
     text = _URL.sub("", _TAG.sub("", _LINK.sub(r"\1", text)))
     text = _EMPHASIS.sub(_without_marks, _EMPHASIS.sub(_without_marks, _BLOCK_ID.sub("", text)))
-    text = _ENTITY.sub(lambda found: " ".join(unescape(found[0]).split("\n")), text)
-    return _HELD.sub(lambda found: pending[int(found[1])], text)
+    text = _ENTITY.sub(lambda match: " ".join(unescape(match[0]).split("\n")), text)
+    return _HELD.sub(lambda match: pending[int(match[1])], text)
 
 
-def _without_marks(found: re.Match[str]) -> str:
-    return found[2] or found[4] or ""
+def _without_marks(match: re.Match[str]) -> str:
+    return match[2] or match[4] or ""
 
 
-def _shown(found: re.Match[str]) -> str:
+def _shown(match: re.Match[str]) -> str:
     """Return the visible text of a wikilink: its text, or the note's name without folder, with the heading."""
-    if found[2]:
-        return found[2]
-    name, _, heading = found[1].rstrip("\\").partition("#")
+    if match[2]:
+        return match[2]
+    name, _, heading = match[1].rstrip("\\").partition("#")
     name = name.rstrip("/").rpartition("/")[2]
     return " > ".join(part for part in (name.strip(), heading.strip()) if part)
 
@@ -199,8 +199,8 @@ def _likeness(topic: Topic, rows: npt.NDArray[np.int32]) -> Floats:
     vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-6)
     notes = topic.snapshot.table.notes[rows]
     alike = np.clip(vectors @ vectors.T, 0, 1)
-    found: Floats = np.where(notes[:, None] == notes, np.maximum(alike, SAME_NOTE), alike).astype(np.float32)
-    return found
+    similarity: Floats = np.where(notes[:, None] == notes, np.maximum(alike, SAME_NOTE), alike).astype(np.float32)
+    return similarity
 
 
 def _diverse(relevance: Floats, likeness: Floats, texts: Sequence[str]) -> list[int]:

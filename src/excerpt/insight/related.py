@@ -94,19 +94,19 @@ class Comparison:
         similar = np.clip(self._vectors @ centred(self._snapshot, their_rows).T, 0, 1)
         scores = (similar + self._by_words(their_rows)) / 2
         keys = self._snapshot.table.keys
-        found: list[PassageMatch] = []
+        matches: list[PassageMatch] = []
         best = float(scores.max())
         for _ in range(MAX_LOOKED_AT):
             at, to = divmod(int(scores.argmax()), scores.shape[1])
-            if len(found) == MAX_PAIRS or scores[at, to] < max(MIN_ALIKE, BESIDE_BEST * best):
+            if len(matches) == MAX_PAIRS or scores[at, to] < max(MIN_ALIKE, BESIDE_BEST * best):
                 break
             own, other = self._snapshot.fragments([int(keys[self._here[at]]), int(keys[their_rows[to]])])
             if _has_prose(own.text) and _has_prose(other.text):
-                found.append(self._pair(own, other, int(self._here[at]), int(their_rows[to]), float(similar[at, to])))
+                matches.append(self._pair(own, other, int(self._here[at]), int(their_rows[to]), float(similar[at, to])))
                 scores[at], scores[:, to] = 0, 0
             else:
                 scores[at, to] = 0
-        return tuple(found)
+        return tuple(matches)
 
     def words(self, note: int) -> tuple[SharedWord, ...]:
         """Return the rare words that both notes have, the most important for this note first."""
@@ -134,8 +134,8 @@ class Comparison:
         own_terms = self._has[:, np.searchsorted(self._rows, self._here)] * rarity[:, None]
         their_terms = self._has[:, np.searchsorted(self._rows, their_rows)] * rarity[:, None]
         lengths = np.linalg.norm(own_terms, axis=0)[:, None] * np.linalg.norm(their_terms, axis=0)[None, :]
-        found: Floats = (own_terms.T @ their_terms) / np.maximum(lengths, 1e-9)
-        return found
+        cosines: Floats = (own_terms.T @ their_terms) / np.maximum(lengths, 1e-9)
+        return cosines
 
     def _pair(self, own: Fragment, other: Fragment, own_row: int, other_row: int, similarity: float) -> PassageMatch:
         at, to = np.searchsorted(self._rows, [own_row, other_row])
@@ -229,8 +229,8 @@ def _has_term(snapshot: Corpus, term: str, rows: Rows) -> npt.NDArray[np.bool_]:
     if not len(text_rows):
         return np.zeros(len(rows), np.bool_)
     at = np.minimum(np.searchsorted(text_rows, rows), len(text_rows) - 1)
-    found: npt.NDArray[np.bool_] = text_rows[at] == rows
-    return found
+    has_term: npt.NDArray[np.bool_] = text_rows[at] == rows
+    return has_term
 
 
 # --- related ----------------------------------------------------------------------------------------------------------
@@ -449,18 +449,18 @@ def _linked(to: bool, back: bool) -> Linked:
 def _common(snapshot: Corpus, near: Near, note: int) -> tuple[CommonLink, ...]:
     """Return the third notes that connect two, those with the fewest links first."""
     both_link_to, link_to_both = in_common(snapshot, near.links, note)
-    found = [(other, False) for other in both_link_to] + [(other, True) for other in link_to_both]
-    shown = [(snapshot.note_info(snapshot.table.paths[other]), back) for other, back in found[:MAX_COMMON]]
-    return tuple(CommonLink(info.path, info.title, back) for info, back in shown)
+    connecting = [(other, False) for other in both_link_to] + [(other, True) for other in link_to_both]
+    connected = [(snapshot.note_info(snapshot.table.paths[other]), back) for other, back in connecting[:MAX_COMMON]]
+    return tuple(CommonLink(info.path, info.title, back) for info, back in connected)
 
 
 def _mentions(snapshot: Corpus, near: Near, note: int) -> tuple[Mention, ...]:
     """Where one of two notes names the other, each line once."""
     paths = snapshot.table.paths
-    found = [
+    mentions = [
         Mention(paths[each.within], each.line, each.text, paths[each.of])
         for each in near.named
         if note in (each.of, each.within)
     ]
-    lines = {(mention.path, mention.line): mention for mention in reversed(found)}
+    lines = {(mention.path, mention.line): mention for mention in reversed(mentions)}
     return tuple(mention for _, mention in sorted(lines.items())[:MAX_MENTIONS])

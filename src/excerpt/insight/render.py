@@ -57,7 +57,7 @@ def as_markdown(overview: Overview) -> str:
     line_counts = [0] * len(parts)
     text = ""
 
-    def take(number: int) -> bool:
+    def add_line(number: int) -> bool:
         """Put one line more of a part in, if it fits."""
         nonlocal text
         line_counts[number] += 1
@@ -69,9 +69,9 @@ def as_markdown(overview: Overview) -> str:
         return True
 
     required = (number for number, part in enumerate(parts) for _ in part.lines[: part.required_lines])
-    all(map(take, required))
+    all(map(add_line, required))
     for number, part in enumerate(parts):
-        while 0 < line_counts[number] < len(part.lines) and take(number):
+        while 0 < line_counts[number] < len(part.lines) and add_line(number):
             pass
     return text
 
@@ -129,8 +129,8 @@ def _theme(theme: Theme) -> str:
 
 
 def _standout(standout: Standout) -> str:
-    shown = {LabelKind.TAG: f"#{standout.value}", LabelKind.FOLDER: f"{standout.value}/"}
-    label = visible_line(shown.get(standout.kind, f"{standout.name}: {standout.value}"))
+    labels = {LabelKind.TAG: f"#{standout.value}", LabelKind.FOLDER: f"{standout.value}/"}
+    label = visible_line(labels.get(standout.kind, f"{standout.name}: {standout.value}"))
     share = f"{standout.here} of {counted(standout.here_of, 'note')} here, {standout.overall} in all"
     return f"- {label}: {share}, as {_path(standout.place)}"
 
@@ -146,8 +146,8 @@ def _name(name: LinkedName) -> str:
 
 
 def _when(dates: Timeline) -> str:
-    without = f"; {counted(dates.undated, 'note')} without" if dates.undated else ""
-    return f"When ({visible_line(dates.date)}{without})"
+    undated = f"; {counted(dates.undated, 'note')} without" if dates.undated else ""
+    return f"When ({visible_line(dates.date)}{undated})"
 
 
 def _timeline(months: Sequence[Month]) -> tuple[str, ...]:

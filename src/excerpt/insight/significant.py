@@ -124,26 +124,26 @@ def _labels(topic: Topic, notes: Sequence[int]) -> Iterator[_CountedLabel]:
     for label in topic.labels:
         same.setdefault((label.is_tag, label.name, label.value), []).append(label.note)
     notes_by_label: dict[_Key, dict[int, None]] = {}
-    written: dict[_Key, str] = {}
+    spellings: dict[_Key, str] = {}
     for (is_tag, name, value), of in same.items():
         # What one note alone spells so is hardly ever a variant of what many have: not worth folding thousands.
         if len(of) < min(MIN_HERE, len(notes)):
             continue
         for key, spelled in _keys(is_tag=is_tag, name=name, value=value):
             notes_by_label.setdefault(key, {}).update(dict.fromkeys(of))
-            written.setdefault(key, spelled)
+            spellings.setdefault(key, spelled)
     order = {note: position for position, note in enumerate(notes)}
-    for (kind, name, folded), those in notes_by_label.items():
-        if len(those) < _min_notes(notes):
+    for (kind, name, folded), label_notes in notes_by_label.items():
+        if len(label_notes) < _min_notes(notes):
             continue
-        known = facets.tags if kind is LabelKind.TAG else facets.properties[name]
-        overall = len(known.get(folded, ()))
+        notes_by_value = facets.tags if kind is LabelKind.TAG else facets.properties[name]
+        overall = len(notes_by_value.get(folded, ()))
         yield _CountedLabel(
             kind,
             name,
-            written[kind, name, folded],
-            tuple(sorted(those, key=order.__getitem__)),
-            max(overall, len(those)),
+            spellings[kind, name, folded],
+            tuple(sorted(label_notes, key=order.__getitem__)),
+            max(overall, len(label_notes)),
         )
 
 
@@ -175,12 +175,12 @@ def _folders(topic: Topic, notes: Sequence[int]) -> Iterator[_CountedLabel]:
         while folder:
             notes_by_folder.setdefault(folder, []).append(note)
             folder = posixpath.dirname(folder)
-    for folder, those in notes_by_folder.items():
-        if len(those) < _min_notes(notes):
+    for folder, folder_notes in notes_by_folder.items():
+        if len(folder_notes) < _min_notes(notes):
             continue
         # Paths are sorted, and "0" is the letter after "/".
         overall = bisect_left(paths, f"{folder}0") - bisect_left(paths, f"{folder}/")
-        yield _CountedLabel(LabelKind.FOLDER, "", folder, tuple(those), overall)
+        yield _CountedLabel(LabelKind.FOLDER, "", folder, tuple(folder_notes), overall)
 
 
 def _filter(each: _CountedLabel) -> str:

@@ -47,10 +47,10 @@ class NoteLinks:
     @property
     def direct(self) -> Floats:
         """For every note, 1 if both link to each other, half of it if one does."""
-        found = np.zeros(len(self.common), np.float32)
-        found[self.to] += 0.5
-        found[self.back] += 0.5
-        return found
+        strengths = np.zeros(len(self.common), np.float32)
+        strengths[self.to] += 0.5
+        strengths[self.back] += 0.5
+        return strengths
 
 
 def links_of(snapshot: Corpus, note: int) -> NoteLinks:
@@ -100,12 +100,12 @@ def shared_folder(paths: Sequence[str], path: str, other: str) -> str:
 
     In some vaults, `project.alpha.plan` is below `project.alpha`.
     """
-    found = ""
+    shared = ""
     for folder in _places(path):
         if not other.startswith(folder):
             break
-        found = folder
-    return found if found and _kept_in(paths, found) < len(paths) else ""
+        shared = folder
+    return shared if shared and _kept_in(paths, shared) < len(paths) else ""
 
 
 def folder_closeness(paths: Sequence[str], path: str, notes: Ints) -> Floats:
@@ -118,7 +118,7 @@ def folder_closeness(paths: Sequence[str], path: str, notes: Ints) -> Floats:
 def _places(path: str) -> list[str]:
     """Return the folders of a note and the prefixes of its name, the largest first."""
     name = path.rpartition(".")[0]
-    return [path[: found.end()] for found in _DIVIDES.finditer(name)]
+    return [path[: match.end()] for match in _DIVIDES.finditer(name)]
 
 
 def _kept_in(paths: Sequence[str], folder: str) -> int:
@@ -209,13 +209,13 @@ def without_addresses(text: str) -> str:
     return _ADDRESS.sub(_blank, text)
 
 
-def _blank(found: re.Match[str]) -> str:
-    return re.sub(r"[^\n]", _GAP, found[0])
+def _blank(match: re.Match[str]) -> str:
+    return re.sub(r"[^\n]", _GAP, match[0])
 
 
 def names_in(text: str, names: Mapping[str, object], start: int = 0) -> Iterator[NameSpan]:
     """Yield the folded `names` found in `text` from `start` on, the longest at each position, none inside another."""
-    words = [(found.start(), found.end(), fold(found[0])) for found in _WORD.finditer(text, start)]
+    words = [(match.start(), match.end(), fold(match[0])) for match in _WORD.finditer(text, start)]
     at = 0
     while at < len(words):
         longest = 0
@@ -227,9 +227,9 @@ def names_in(text: str, names: Mapping[str, object], start: int = 0) -> Iterator
             key += (" " if between.isspace() else between) + word
             last = end
             if key in names:
-                longest, found = count, NameSpan(words[at][0], end, key)
+                longest, match = count, NameSpan(words[at][0], end, key)
         if longest:
-            yield found
+            yield match
         at += max(longest, 1)
 
 
@@ -245,9 +245,9 @@ def _ordinary(name: str) -> bool:
     return name.isalpha() and (name.islower() or name[1:].islower()) and not _WIDE.search(name)
 
 
-def _begins_sentence(text: str, found: NameSpan) -> bool:
+def _begins_sentence(text: str, span: NameSpan) -> bool:
     """Whether what was found has a capital that any word would have there."""
-    before = text[max(0, found.start - 40) : found.start]
+    before = text[max(0, span.start - 40) : span.start]
     return _BEGINS_SENTENCE.search(before) is not None
 
 
@@ -266,13 +266,13 @@ class NameMentions:
         named: list[Named] = []
         for fragment in fragments:
             text = text_alone(fragment.text)
-            for found in names_in(text, self._names):
-                candidates = self._names[found.key].tolist()
+            for span in names_in(text, self._names):
+                candidates = self._names[span.key].tolist()
                 if note in candidates or len(candidates) > MAX_CALLED:
                     continue
-                rarity = self._rarity(found.key)
-                targets = (of for of in candidates if rarity > 0 and self._is_meant(text, found, of))
-                named += [_named(of, note, fragment, found, rarity) for of in targets]
+                rarity = self._rarity(span.key)
+                targets = (of for of in candidates if rarity > 0 and self._is_meant(text, span, of))
+                named += [_named(of, note, fragment, span, rarity) for of in targets]
         return named
 
     def naming(self, note: int) -> list[Named]:
@@ -287,7 +287,7 @@ class NameMentions:
             fragments = snapshot.fragments(table.keys[rows].tolist())
             rare = rarity(len(rows), snapshot.lexical.corpus_size)
             for within, fragment in zip(table.notes[rows].tolist(), fragments, strict=True):
-                named += [_named(note, within, fragment, found, rare) for found in self._named_as(name, fragment, note)]
+                named += [_named(note, within, fragment, span, rare) for span in self._named_as(name, fragment, note)]
         return named
 
     def words_of_names(self, note: int) -> list[tuple[tuple[str, ...], ...]]:
@@ -321,18 +321,18 @@ class NameMentions:
         text = text_alone(passage)
         for paragraph in _PARAGRAPH.finditer(text):
             if spaced in _spaced(paragraph[0]):
-                for found in names_in(text[: paragraph.end()], self._names, paragraph.start()):
-                    if found.key == name and self._is_meant(text, found, note):
-                        yield found
+                for span in names_in(text[: paragraph.end()], self._names, paragraph.start()):
+                    if span.key == name and self._is_meant(text, span, note):
+                        yield span
 
-    def _is_meant(self, text: str, found: NameSpan, of: int) -> bool:
-        """Whether a name found in `text` is meant as that of the note `of`."""
-        name = text[found.start : found.end]
+    def _is_meant(self, text: str, span: NameSpan, target: int) -> bool:
+        """Whether a name found in `text` is meant as that of the note `target`."""
+        name = text[span.start : span.end]
         if not may_name(name, self._languages):
             return False
         if not _ordinary(name):
             return True
-        return name[0].isupper() and name in self._spelled_of(of) and not _begins_sentence(text, found)
+        return name[0].isupper() and name in self._spelled_of(target) and not _begins_sentence(text, span)
 
     def _spelled_of(self, note: int) -> tuple[str, ...]:
         """Return the names of a note as spelled."""
@@ -356,9 +356,9 @@ def _spaced(text: str) -> str:
     return " ".join(fold(text).split())
 
 
-def _named(of: int, within: int, fragment: Fragment, found: NameSpan, rarity: float) -> Named:
-    line = fragment.line_start + fragment.text.count("\n", 0, found.start)
-    return Named(of, within, fragment.key, line, fragment.text[found.start : found.end], rarity)
+def _named(of: int, within: int, fragment: Fragment, span: NameSpan, rarity: float) -> Named:
+    line = fragment.line_start + fragment.text.count("\n", 0, span.start)
+    return Named(of, within, fragment.key, line, fragment.text[span.start : span.end], rarity)
 
 
 # --- similarity -------------------------------------------------------------------------------------------------------
@@ -530,22 +530,22 @@ def important_terms(snapshot: Corpus, origin: Origin) -> tuple[NoteTerm, ...]:
 
 def _spelled(origin: Origin, terms: set[str]) -> dict[str, str]:
     """Words as they are first spelled in the passages that are compared."""
-    found: dict[str, str] = {}
-    shown = set(spread(origin.rows).tolist())
+    spellings: dict[str, str] = {}
+    shown_rows = set(spread(origin.rows).tolist())
     for row, fragment in zip(origin.rows.tolist(), origin.read, strict=True):
-        if row in shown:
+        if row in shown_rows:
             read = analyze(without_addresses(fragment.text), origin.info.language)
             for term, start, end in zip(read.terms, read.starts, read.ends, strict=True):
-                if term in terms and term not in found:
-                    found[term] = fragment.text[start:end]
-    return found
+                if term in terms and term not in spellings:
+                    spellings[term] = fragment.text[start:end]
+    return spellings
 
 
 def _language_weights(snapshot: Corpus, words: Sequence[str]) -> list[float]:
     """Return the weight of each word in general language, 0 to 1; 1 for unknown words."""
     plain = [word for word in words if word.isascii() and word.isalpha()]
-    known = dict(zip(plain, snapshot.embedder.word_weights(plain).tolist(), strict=True))
-    return [known.get(word, 1.0) for word in words]
+    weights = dict(zip(plain, snapshot.embedder.word_weights(plain).tolist(), strict=True))
+    return [weights.get(word, 1.0) for word in words]
 
 
 def _term(snapshot: Corpus, term: str, spelled: str, count: int, language_weight: float) -> NoteTerm:
@@ -637,9 +637,9 @@ def by_meaning(snapshot: Corpus, origin: Origin, notes: Ints) -> Floats:
 
 def centred(snapshot: Corpus, rows: Rows) -> Floats:
     """Return the vectors of rows relative to the vault's mean, of length 1: unchanged, they are all close together."""
-    found = snapshot.vectors.rows(rows) - snapshot.vectors.mean
-    lengths: Floats = np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-9)
-    return found / lengths
+    vectors = snapshot.vectors.rows(rows) - snapshot.vectors.mean
+    lengths: Floats = np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
+    return vectors / lengths
 
 
 def rows_of(snapshot: Corpus, notes: Ints) -> tuple[Rows, Ints]:

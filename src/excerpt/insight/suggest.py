@@ -141,17 +141,17 @@ def listed(snapshot: Corpus, name: str) -> tuple[_Entry, ...]:
 
 def _cached(snapshot: Corpus, name: str, make: Callable[[Corpus], Iterable[_Entry]]) -> tuple[_Entry, ...]:
     """Return the list of that name, built on first use."""
-    known = _KNOWN.setdefault(snapshot.facets, {})
-    if name not in known:
-        known[name] = tuple(sorted(make(snapshot), key=lambda entry: (-entry.weight, entry.completion.label)))
-    return known[name]
+    lists = _KNOWN.setdefault(snapshot.facets, {})
+    if name not in lists:
+        lists[name] = tuple(sorted(make(snapshot), key=lambda entry: (-entry.weight, entry.completion.label)))
+    return lists[name]
 
 
-def _counted(written: Iterable[tuple[str, int]]) -> Iterator[tuple[str, str, int]]:
+def _counted(spelled_notes: Iterable[tuple[str, int]]) -> Iterator[tuple[str, str, int]]:
     """Each name folded, as it is written most often, and in how many notes it is."""
     notes: dict[str, set[int]] = {}
     spellings: dict[str, Counter[str]] = {}
-    for name, note in written:
+    for name, note in spelled_notes:
         if 0 < len(name) <= LONGEST and (folded := " ".join(fold(name).split())):
             notes.setdefault(folded, set()).add(note)
             spellings.setdefault(folded, Counter())[" ".join(name.split())] += 1
@@ -160,21 +160,21 @@ def _counted(written: Iterable[tuple[str, int]]) -> Iterator[tuple[str, str, int
 
 
 def _entries(
-    written: Iterable[tuple[str, int]], filter_of: Callable[[str], str], *, is_counted: bool = True
+    spelled_notes: Iterable[tuple[str, int]], filter_of: Callable[[str], str], *, is_counted: bool = True
 ) -> Iterator[_Entry]:
     """Yield entries; `is_counted` says that the filter finds exactly those notes, so their number is shown."""
-    for folded, spelled, notes in _counted(written):
+    for folded, spelled, notes in _counted(spelled_notes):
         if text := filter_of(spelled):
             yield _Entry(folded, Completion(text, spelled, notes if is_counted else 0), notes)
 
 
 def _tags(snapshot: Corpus) -> Iterator[_Entry]:
-    written = [
+    spelled_notes = [
         (tag[:end], note)
         for tag, note in ((name.strip("/"), note) for name, note in snapshot.facets.tags_as_written())
         for end in (*(end for end, sign in enumerate(tag) if sign == "/"), len(tag))
     ]
-    return _entries(written, tag_filter)
+    return _entries(spelled_notes, tag_filter)
 
 
 def _hashed(snapshot: Corpus) -> Iterator[_Entry]:
@@ -271,8 +271,8 @@ def _words(snapshot: Corpus, typed: str) -> tuple[Completion, ...]:
     prefix = fold(typed)
     names = [Completion(f"{name}:", f"{name}:") for name in sorted(OPERATORS - {"tags", "aliases", "alias"})]
     filters = [entry for entry in names if entry.text.startswith(prefix)]
-    known = _cached(snapshot, ":", _property_names)
-    named = [entry.completion for entry in known if entry.folded.startswith(prefix)]
+    property_entries = _cached(snapshot, ":", _property_names)
+    named = [entry.completion for entry in property_entries if entry.folded.startswith(prefix)]
     properties = [entry for entry in named if entry.text]
     if not prefix:
         return (*filters, *properties[:MAX])
@@ -305,14 +305,14 @@ def _vocabulary(snapshot: Corpus, typed: str) -> list[Completion]:
     reader = snapshot.lexical
     stems = dict.fromkeys((*analysis[0].terms, *reader.completions(typed, 10 * TERMS)))
     counted = sorted(((reader.count(term), term) for term in stems), key=lambda item: (-item[0], item[1]))
-    found: dict[str, Completion] = {}
+    completions: dict[str, Completion] = {}
     snapshot = _with_fragments(snapshot, [term for _, term in counted[:TERMS]])
     for _, term in counted[:TERMS]:
         rows = np.unique(snapshot.lexical.entries(term).rows)
         word = spelled(snapshot, term, rows[:READ].tolist(), typed)
-        if word and word.casefold() not in found:
-            found[word.casefold()] = Completion(word, word, snapshot.count_fragments([term]), "fragment")
-    return sorted(found.values(), key=lambda item: (-item.count, item.label))
+        if word and word.casefold() not in completions:
+            completions[word.casefold()] = Completion(word, word, snapshot.count_fragments([term]), "fragment")
+    return sorted(completions.values(), key=lambda item: (-item.count, item.label))
 
 
 def _with_fragments(snapshot: Corpus, terms: Sequence[str]) -> Corpus:
@@ -326,10 +326,10 @@ def spelled(snapshot: Corpus, term: str, rows: Sequence[int], typed: str = "") -
     spellings: Counter[str] = Counter()
     for row, fragment in zip(rows, snapshot.fragments(table.keys[list(rows)].tolist()), strict=True):
         text = "\n".join((fragment.text, fragment.title, *fragment.heading_path))
-        found = analyze(text, table.languages[table.notes[row]])
-        for known, start, end in zip(found.terms, found.starts, found.ends, strict=True):
+        analysis = analyze(text, table.languages[table.notes[row]])
+        for candidate_term, start, end in zip(analysis.terms, analysis.starts, analysis.ends, strict=True):
             word = text[start:end]
-            if known == term and fold(word).startswith(typed) and not _PATH.search(word):
+            if candidate_term == term and fold(word).startswith(typed) and not _PATH.search(word):
                 spellings[word] += 1
     if not spellings:
         return ""
@@ -361,14 +361,14 @@ def corrected(engine: Engine, query: str) -> str:
 
 def _changes(engine: Engine, query: str) -> Iterator[Change]:
     snapshot, facets = engine.snapshot, engine.snapshot.facets
-    found = conditions(query, facets.properties, facets.tags)
+    query_conditions = conditions(query, facets.properties, facets.tags)
     key_hints = hints(query, KnownNames(facets.properties, facets.tags, KINDS))
-    taken_spans = [(condition.start, condition.end) for condition in found] + [
+    taken_spans = [(condition.start, condition.end) for condition in query_conditions] + [
         (condition.start, condition.end) for condition in key_hints
     ]
     for hint in key_hints:
         yield hint.start, hint.end, hint.instead
-    for condition in found:
+    for condition in query_conditions:
         if condition.filter and not condition.filter.negated and (instead := _filter_meant(engine, condition.filter)):
             yield condition.start, condition.end, instead
     for word in analyze_text(query, snapshot):
@@ -483,8 +483,8 @@ def _mixed(narrower: Sequence[Suggestion]) -> list[Suggestion]:
     return [*filters[:room], *words[: NARROWER - min(len(filters), room)]]
 
 
-def _distinct(found: Sequence[Suggestion]) -> list[Suggestion]:
-    return list({one.query: one for one in reversed(found)}.values())[::-1]
+def _distinct(suggestions: Sequence[Suggestion]) -> list[Suggestion]:
+    return list({one.query: one for one in reversed(suggestions)}.values())[::-1]
 
 
 def _count(engine: Engine, query: str) -> int:
@@ -507,15 +507,15 @@ def _filters(engine: Engine, query: str, counts: Counts) -> Iterator[Suggestion]
         for tree in (branches.folders, branches.tags, branches.properties)
         for score, node, count in _distinctive(tree, counts, overall)
     )
-    given: set[int] = set()
+    shown_counts: set[int] = set()
     for _, condition, count in distinctive:
         # That a note has a property at all says little. Of the same number there are mostly the very same notes:
         # folders within folders, tags beside folders.
-        if condition and not condition.endswith(":*") and condition not in query and count not in given:
+        if condition and not condition.endswith(":*") and condition not in query and count not in shown_counts:
             narrowed = engine.narrowed(query, condition) if query.strip() else f"{condition} "
             yield Suggestion(Direction.NARROWER, condition, narrowed, count)
-            given.add(count)
-        if len(given) == NARROWER:
+            shown_counts.add(count)
+        if len(shown_counts) == NARROWER:
             return
 
 
@@ -524,8 +524,8 @@ def _distinctive(tree: Tree, matches: Counts, overall: Counts) -> Iterator[tuple
     counts, notes = tree.count(matches)
     whole, _ = tree.count(overall)
     matched, overall_count = int(matches.sum()), int(overall.sum())
-    fitting = np.flatnonzero((counts >= MIN) & (counts <= WORTH * matched) & (notes >= MIN))
-    for node in fitting[np.argsort(-counts[fitting], kind="stable")][:WEIGHED].tolist():
+    eligible = np.flatnonzero((counts >= MIN) & (counts <= WORTH * matched) & (notes >= MIN))
+    for node in eligible[np.argsort(-counts[eligible], kind="stable")][:WEIGHED].tolist():
         label = tree.labels[node]
         if len(label) <= LONGEST_LABEL and day_of(label) is None:
             score = (
@@ -573,17 +573,19 @@ def _if_narrower(engine: Engine, label: str, query: str, hits: int) -> Iterator[
 def _without(engine: Engine, query: str, hits: int) -> Iterator[Suggestion]:
     """Yield the query without one of its conditions, and with its phrases as words."""
     facets = engine.snapshot.facets
-    found = conditions(query, facets.properties, facets.tags)
-    for each in found:
+    query_conditions = conditions(query, facets.properties, facets.tags)
+    for each in query_conditions:
         left = " ".join(f"{query[: each.start].rstrip()} {query[each.end :].lstrip()}".split())
         if left:
             yield from _if_wider(engine, f"without {query[each.start : each.end]}", left, hits)
     outside = query
-    for each in reversed(found):
+    for each in reversed(query_conditions):
         outside = f"{outside[: each.start]}{' ' * (each.end - each.start)}{outside[each.end :]}"
     if outside.count('"') >= MIN:
         loose = "".join(
-            sign for at, sign in enumerate(query) if sign != '"' or any(each.start <= at < each.end for each in found)
+            sign
+            for at, sign in enumerate(query)
+            if sign != '"' or any(each.start <= at < each.end for each in query_conditions)
         )
         yield from _if_wider(engine, "its phrase as words", loose, hits)
 

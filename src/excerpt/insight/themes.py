@@ -50,9 +50,9 @@ def _distances(vectors: Vectors) -> npt.NDArray[np.float64]:
     """Squared distances, rounded so that ties are ties on any processor."""
     exact = vectors.astype(np.float64)
     squares = (exact**2).sum(axis=1)
-    found = np.round(np.maximum(squares[:, None] + squares - 2 * exact @ exact.T, 0), 6)
-    np.fill_diagonal(found, np.inf)
-    return np.asarray(found)
+    distances = np.round(np.maximum(squares[:, None] + squares - 2 * exact @ exact.T, 0), 6)
+    np.fill_diagonal(distances, np.inf)
+    return np.asarray(distances)
 
 
 def _joined(
@@ -61,12 +61,12 @@ def _joined(
     """How far the union of two groups is from each of the others (Lance and Williams, 1967)."""
     total = sizes + sizes[first] + sizes[second]
     with np.errstate(invalid="ignore"):
-        found = (
+        merged = (
             (sizes + sizes[first]) * distances[first]
             + (sizes + sizes[second]) * distances[second]
             - sizes * distances[first, second]
         ) / total
-    return np.where(np.isfinite(distances[first]) & np.isfinite(distances[second]), found, np.inf)
+    return np.where(np.isfinite(distances[first]) & np.isfinite(distances[second]), merged, np.inf)
 
 
 # --- phrases ----------------------------------------------------------------------------------------------------------
@@ -171,11 +171,11 @@ def phrases_of(topic: Topic, fragments: Sequence[Fragment], notes: Sequence[int]
     of: list[set[Key]] = []
     spellings: defaultdict[Key, Counter[str]] = defaultdict(Counter)
     for fragment, note in zip(fragments, notes, strict=True):
-        found: set[Key] = set()
+        keys: set[Key] = set()
         for line in prose_of(fragment.text).split("\n"):
-            _take(vocabulary.words(line, languages[note]), query_terms, found, spellings)
-        of.append(found)
-    counts = Counter(key for found in of for key in found)
+            _take(vocabulary.words(line, languages[note]), query_terms, keys, spellings)
+        of.append(keys)
+    counts = Counter(key for keys in of for key in keys)
     return Phrases(of, counts, spellings, vocabulary.language_weights, topic.snapshot.lexical)
 
 
@@ -184,18 +184,18 @@ _Word = tuple[str, str] | None
 
 
 def _take(
-    words: Sequence[_Word], query_terms: frozenset[str], found: set[Key], spellings: defaultdict[Key, Counter[str]]
+    words: Sequence[_Word], query_terms: frozenset[str], keys: set[Key], spellings: defaultdict[Key, Counter[str]]
 ) -> None:
     for word in words:
         if word is not None and word[1] not in query_terms:
-            found.add((word[1],))
+            keys.add((word[1],))
             spellings[word[1],][word[0]] += 1
     for word, other in pairwise(words):
         if word is None or other is None or word[1] == other[1] or {word[1], other[1]} <= query_terms:
             continue
         if _SYMBOL.search(word[0]) or _SYMBOL.search(other[0]):
             continue
-        found.add((word[1], other[1]))
+        keys.add((word[1], other[1]))
         spellings[word[1], other[1]][f"{word[0]} {other[0]}"] += 1
 
 
@@ -205,13 +205,13 @@ def _wide_words(text: str, query_words: Sequence[str]) -> Iterator[str]:
     Words of a foreign script and whole Korean ones; of Chinese characters, two to four between particles and query
     words.
     """
-    for found in _SCRIPT.findall(text):
-        if not "\u3400" <= found[0] <= "\u9fff":
-            yield found
+    for run in _SCRIPT.findall(text):
+        if not "\u3400" <= run[0] <= "\u9fff":
+            yield run
             continue
         for word in query_words:
-            found = found.replace(word, "的")  # noqa: PLW2901
-        yield from (piece for piece in _BETWEEN.split(found) if 2 <= len(piece) <= _LONGEST_WORD)
+            run = run.replace(word, "的")  # noqa: PLW2901
+        yield from (piece for piece in _BETWEEN.split(run) if 2 <= len(piece) <= _LONGEST_WORD)
 
 
 class _Vocabulary:
@@ -226,15 +226,15 @@ class _Vocabulary:
 
     def words(self, line: str, language: str) -> list[_Word]:
         """Return the words of a line in order."""
-        found: list[_Word] = []
+        words: list[_Word] = []
         for chunk, size in chunks_of(line):
             if size:
                 whole = unicodedata.normalize("NFKC", chunk)
                 for word in _wide_words(whole, self._wide_terms):
-                    found += [self._word(word, language, wide=True), None]
+                    words += [self._word(word, language, wide=True), None]
             else:
-                found.append(self._word(chunk, language))
-        return found
+                words.append(self._word(chunk, language))
+        return words
 
     def _word(self, chunk: str, language: str, *, wide: bool = False) -> _Word:
         key = (chunk, language)
@@ -301,7 +301,7 @@ def themes(topic: Topic) -> tuple[Theme, ...]:
     groups.sort(key=lambda group: (-len(group), group))
     phrases = phrases_of(topic, topic.fragments(rows.tolist()), topic.best_notes[: len(rows)].tolist())
     notes = topic.best_notes
-    found = [
+    result = [
         Theme(
             words=words,
             fragments=len(group),
@@ -312,7 +312,7 @@ def themes(topic: Topic) -> tuple[Theme, ...]:
         for group in groups
         if (words := _words(phrases, group, len(rows)))
     ]
-    return tuple(found[:THEMES])
+    return tuple(result[:THEMES])
 
 
 def _vectors(topic: Topic, rows: npt.NDArray[np.int32]) -> Floats:

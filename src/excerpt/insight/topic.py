@@ -119,9 +119,9 @@ class Topic:
         """Return, for each note, the logarithm of the number of topic notes that link to it, scaled to 1."""
         sources, targets = self.snapshot.facets.links
         from_here = targets[self.counts[sources] > 0]
-        found = np.log1p(np.bincount(from_here, minlength=len(self.counts)))
-        found[self.counts == 0] = 0
-        return np.asarray(found / max(float(found.max(initial=0.0)), 1e-9))
+        link_counts = np.log1p(np.bincount(from_here, minlength=len(self.counts)))
+        link_counts[self.counts == 0] = 0
+        return np.asarray(link_counts / max(float(link_counts.max(initial=0.0)), 1e-9))
 
     @cached_property
     def note_order(self) -> tuple[int, ...]:
@@ -134,15 +134,15 @@ class Topic:
     def best_row(self) -> dict[int, int]:
         """For each note about the topic, its best fragment: the one ranked highest, or else the first."""
         notes, first = np.unique(self.notes, return_index=True)
-        found = dict(zip(notes.tolist(), self.rows[first].tolist(), strict=True))
-        return found | dict(zip(self.best_notes[::-1].tolist(), self.best[::-1].tolist(), strict=True))
+        first_rows = dict(zip(notes.tolist(), self.rows[first].tolist(), strict=True))
+        return first_rows | dict(zip(self.best_notes[::-1].tolist(), self.best[::-1].tolist(), strict=True))
 
     @cached_property
     def labels(self) -> tuple[Label, ...]:
         """Tags and properties of the best notes about the topic, as many as COUNTED, by the order of notes."""
         order = {note: position for position, note in enumerate(self.note_order[:COUNTED])}
-        found = self.snapshot.facets.labels_of(np.array(list(order), np.int32))
-        return tuple(sorted(found, key=lambda label: order[label.note]))
+        labels = self.snapshot.facets.labels_of(np.array(list(order), np.int32))
+        return tuple(sorted(labels, key=lambda label: order[label.note]))
 
     def covered_share(self, terms: Collection[str]) -> float:
         """Return the share of the topic, by rarity, that a text with these terms has, 0 to 1."""
@@ -207,14 +207,14 @@ def find_topic(engine: Engine, text: str) -> Topic:
         rows = np.union1d(rows, _likely(ranking)).astype(np.int32)
     chosen = np.flatnonzero(np.isin(ranking.rows, rows))
     table = engine.snapshot.table
-    found, scores = ranking.rows[chosen], ranking.scores[chosen]
+    best, scores = ranking.rows[chosen], ranking.scores[chosen]
     # Not in the order of the list, which holds back what is more than a few of one note.
-    order = np.lexsort((table.lines[found], table.notes[found], -scores))
+    order = np.lexsort((table.lines[best], table.notes[best], -scores))
     highest = float(scores.max(initial=0.0)) or 1.0
     return Topic(
         snapshot=engine.snapshot,
         rows=rows,
-        best=found[order],
+        best=best[order],
         scores=(scores[order] / np.float32(highest)).astype(np.float32),
         confidences=tuple(_confidence(ranking, int(at)) for at in chosen[order]),
         query_words=_query_words(answers),
@@ -226,9 +226,9 @@ def find_topic(engine: Engine, text: str) -> Topic:
 def _first_hits(ranking: Ranking) -> dict[int, float]:
     """Return the first hits with their shares of the first's score; none for filters alone."""
     first = ranking.rows[:ANSWERS].tolist()
-    judged = [_confidence(ranking, at) is not None for at in range(len(first))]
+    is_judged = [_confidence(ranking, at) is not None for at in range(len(first))]
     highest = float(ranking.scores.max(initial=0.0)) or 1.0
-    return {row: float(ranking.scores[at]) / highest for at, row in enumerate(first) if judged[at]}
+    return {row: float(ranking.scores[at]) / highest for at, row in enumerate(first) if is_judged[at]}
 
 
 def _about(engine: Engine, answer: Answer) -> Rows:
@@ -257,12 +257,12 @@ def _confidence(ranking: Ranking, at: int) -> Confidence | None:
 
 
 def _query_words(answers: Sequence[Answer]) -> tuple[TopicWord, ...]:
-    found = {
+    idf_by_terms = {
         frozenset(word.tiers[0].terms): match.idf
         for answer in answers
         for word, match in zip(answer.evidence.words, answer.evidence.matches, strict=True)
     }
-    return tuple(TopicWord(terms, rarity) for terms, rarity in found.items())
+    return tuple(TopicWord(terms, rarity) for terms, rarity in idf_by_terms.items())
 
 
 def _no_rows() -> Rows:

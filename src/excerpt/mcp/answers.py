@@ -133,10 +133,10 @@ def headings(fragment: Fragment) -> str:
 def hit_part(number: int, hit: Hit, characters: int, vault: str = "") -> str:
     """Return a hit on two lines: location and confidence, then a snippet of `characters` characters (0: none)."""
     fragment = hit.fragment
-    whose = f"vault {visible_line(vault)} · " if vault else ""
+    vault_text = f"vault {visible_line(vault)} · " if vault else ""
     sure = f" · {hit.confidence}" if hit.confidence is not None else ""
     where = source_reference(fragment.path, fragment.line_start, fragment.line_end, fragment.place)
-    head = f"{number}. {whose}{where} · {headings(fragment)}{sure} · {counted(fragment.tokens, 'token')}"
+    head = f"{number}. {vault_text}{where} · {headings(fragment)}{sure} · {counted(fragment.tokens, 'token')}"
     return f"{head}\n   {quoted(fragment.text, hit.spans, characters)}" if characters else head
 
 
@@ -146,10 +146,10 @@ def quoted(text: str, spans: Sequence[Span], characters: int) -> str:
     return f'"{cut(shown, characters)}"'
 
 
-def passage_part(path: str, first: int, last: int, under: str, text: str) -> str:
+def passage_part(path: str, first: int, last: int, headings_text: str, text: str) -> str:
     """Return lines of a note in a fence, below a line with their location."""
     fence = longer(_FENCE, text)
-    named = f" · {under}" if under else ""
+    named = f" · {headings_text}" if headings_text else ""
     return f"{source_reference(path, first, last)}{named}\n{fence}\n{text}\n{fence}"
 
 
@@ -175,16 +175,16 @@ def fragment_part(fragment: Fragment, max_tokens: int) -> str:
     return passage_part(first.path, first.first, first.last, headings(fragment), first.text)
 
 
-def note_parts(found: NoteLines, fragments: Iterable[Fragment], max_tokens: int) -> tuple[LinesPart, ...]:
+def note_parts(note: NoteLines, fragments: Iterable[Fragment], max_tokens: int) -> tuple[LinesPart, ...]:
     """Return lines of a note as parts that end where its fragments end.
 
     Parts of more than `max_tokens` tokens are split at lines.
     """
-    ends = [each.line_end for each in fragments if found.line_start <= each.line_end < found.line_end]
-    whole = LinesPart(found.path, found.line_start, found.line_end, found.text)
-    lines, first, parts = found.text.split("\n"), found.line_start, []
-    for last in (*ends, found.line_end):
-        part_text = "\n".join(lines[first - found.line_start : last - found.line_start + 1])
+    ends = [each.line_end for each in fragments if note.line_start <= each.line_end < note.line_end]
+    whole = LinesPart(note.path, note.line_start, note.line_end, note.text)
+    lines, first, parts = note.text.split("\n"), note.line_start, []
+    for last in (*ends, note.line_end):
+        part_text = "\n".join(lines[first - note.line_start : last - note.line_start + 1])
         parts += _parts_of(replace(whole, first=first, last=last, text=part_text), max_tokens)
         first = last + 1
     return tuple(parts)
@@ -214,18 +214,18 @@ def _parts_of(part: LinesPart, max_tokens: int) -> list[LinesPart]:
 def _beginning(line: str, max_tokens: int) -> str:
     """Return the beginning of a line in at most `max_tokens` tokens, with a mark that it is cut."""
     shortened = line[: max_tokens * 8]
-    while (over := tokens_of(shortened) + 4 - max_tokens) > 0:
-        shortened = shortened[:-over]
+    while (excess := tokens_of(shortened) + 4 - max_tokens) > 0:
+        shortened = shortened[:-excess]
     return f"{shortened} {_CUT}"
 
 
-def outline(found: Peek) -> str:
+def outline(peek: Peek) -> str:
     """Return a note's size and headings, each with its lines and tokens."""
-    head = f"{visible_line(found.path)} · {counted(found.tokens, 'token')} · {counted(found.lines, 'line')}"
+    head = f"{visible_line(peek.path)} · {counted(peek.tokens, 'token')} · {counted(peek.lines, 'line')}"
     rows = [
         f"{'  ' * max(entry.level - 1, 0)}{visible_line(entry.heading) or '(before the first heading)'} "
         f":{line_range(entry.line_start, entry.line_end)} · {entry.tokens:,}"
-        for entry in found.outline
+        for entry in peek.outline
     ]
     return "\n".join((head, *rows))
 
@@ -252,13 +252,13 @@ def related_part(note: RelatedNote) -> str:
     return "\n".join(reasons_lines)
 
 
-def memory_part(found: Recalled) -> str:
+def memory_part(recalled: Recalled) -> str:
     """Return a memory in a fence, with the status of its source."""
-    memory = found.memory
+    memory = recalled.memory
     tags = "".join(f" #{tag}" for tag in memory.tags)
     head = f"{memory.id} · {memory.created[:10]}{visible_line(tags)}"
     if memory.source is not None:
-        head += f" · from {memory_source_reference(memory.source)}{_source_status(found.source_check)}"
+        head += f" · from {memory_source_reference(memory.source)}{_source_status(recalled.source_check)}"
     why = f"\nwhy: {cut(visible_line(memory.why), _LONGEST_NAME)}" if memory.why else ""
     text = memory.text if len(memory.text) <= _LONGEST_MEMORY else f"{memory.text[:_LONGEST_MEMORY]} {_CUT}"
     fence = longer(_FENCE, text)
@@ -290,9 +290,9 @@ def packed_within(
     while True:
         packed = pack(max(room, 0))
         text = _whole(replace(answer(packed), parts=(packed.text.strip("\n"),) if packed.packs else ()), 1, limit)
-        over = tokens_of(text) - limit
-        if over <= 0:
+        excess = tokens_of(text) - limit
+        if excess <= 0:
             return text, packed
         if not packed.packs:
             return written(replace(answer(packed), parts=()), limit), packed
-        room = min(room, packed.tokens) - over
+        room = min(room, packed.tokens) - excess

@@ -106,8 +106,8 @@ class NeedsToken:
         await self._app(scope, receive, send)
 
     def _is_right(self, headers: Sequence[tuple[bytes, bytes]]) -> bool:
-        given = next((value for name, value in headers if name.lower() == b"authorization"), b"")
-        return hmac.compare_digest(given, self._expected)
+        authorization = next((value for name, value in headers if name.lower() == b"authorization"), b"")
+        return hmac.compare_digest(authorization, self._expected)
 
 
 @dataclass(frozen=True, slots=True)

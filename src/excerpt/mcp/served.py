@@ -165,16 +165,16 @@ class ServedVault:
         Raises NotYetError if after ANSWER_SECONDS there is no index or the thread is still busy, and whatever the
         question raises. A question that `writes` is never asked twice.
         """
-        until = time.monotonic() + ANSWER_SECONDS
+        deadline = time.monotonic() + ANSWER_SECONDS
         self.watch()
         while True:
             answer = asyncio.wrap_future(self._thread.submit(self._answer, question, writes=writes))
             try:  # a timeout cancels a question that has not started
-                return await asyncio.wait_for(answer, max(until - time.monotonic(), 0.05))
+                return await asyncio.wait_for(answer, max(deadline - time.monotonic(), 0.05))
             except TimeoutError:
                 raise NotYetError(f"{self.name} is loading.", _ASK_AGAIN) from None
             except IndexUnusableError as error:
-                if time.monotonic() > until or not self._is_mended(self.indexing.state):
+                if time.monotonic() > deadline or not self._is_mended(self.indexing.state):
                     raise self._not_yet(error) from None
             if report is not None and (files := self.indexing.state.files) is not None:
                 await report(*files, f"indexing {self.name}")
@@ -296,8 +296,8 @@ class ServedVaults:
         """
         if name in ("", "*"):
             return self.all if name else self.all[:1]
-        found = tuple(each for each in self.all if name in (each.name, str(each.vault.folder)))
-        if not found:
+        matching = tuple(each for each in self.all if name in (each.name, str(each.vault.folder)))
+        if not matching:
             names = ", ".join(each.name for each in self.all)
             raise VaultError(f"There is no vault {name}.", f'Vaults: {names}; "*" means all.')
-        return found
+        return matching

@@ -106,14 +106,14 @@ class Tools:
         """Return the passages that answer a question, whole, with sources, in a token budget. Use this first."""
         _check_query(query)
         served = self.vaults.named(vault)
-        found: dict[ServedVault, excerpt.Result] = {}
+        results: dict[ServedVault, excerpt.Result] = {}
         shares = {served[0]: budget}
         if len(served) > 1:
-            found = await _each(served, lambda at: at.vault.search_for_pack(query), ctx)
-            shares = _shares(found, budget)
+            results = await _each(served, lambda at: at.vault.search_for_pack(query), ctx)
+            shares = _shares(results, budget)
 
         async def packed(target: ServedVault, share: int) -> str:
-            result = found.get(target)
+            result = results.get(target)
             return await target.ask(
                 lambda at: _packed(at, query, share, scope=scope, form=format, result=result), _report(ctx)
             )
@@ -148,28 +148,28 @@ class Tools:
             return at, result, at.vault.map(query, limit=1).notes if group == "notes" else result.matched
 
         searched = await _each(served, ask, ctx)
-        found = {served_vault.name: result for served_vault, (_, result, _) in searched.items()}
+        results = {served_vault.name: result for served_vault, (_, result, _) in searched.items()}
         matched = sum(count for *_, count in searched.values())
         several = len(served) > 1
-        fused = excerpt.fused(found, hit_limit)
+        fused = excerpt.fused(results, hit_limit)
         hits = (_best_of_notes(fused) if group == "notes" else fused)[offset : offset + limit]
         parts = tuple(
             answers.hit_part(number, each.hit, snippet, each.vault if several else "")
             for number, each in enumerate(hits, offset + 1)
         )
-        words = [result.confidence for result in found.values() if result.confidence is not None]
+        words = [result.confidence for result in results.values() if result.confidence is not None]
         sure = min(words, key=list(excerpt.Confidence).index) if words else None
         hint = "`read` a path:lines, or `pack` the question." if hits else "Try other words, or `overview`."
         is_partial = len(searched) < len(served) or any(at.is_partial for at, *_ in searched.values())
         answer = ToolAnswer(
-            facts=(sure or "", *dict.fromkeys(map(_took_over, found.values()))),
+            facts=(sure or "", *dict.fromkeys(map(_took_over, results.values()))),
             what=group,
             parts=parts,
             total=max(matched, offset + len(parts)),  # under filters, hits also include the nearest in meaning
             vault=vault if several else served[0].name,
             freshness=_freshness(served, {served_vault: at for served_vault, (at, *_) in searched.items()}),
             more=lambda shown: f"continue with offset={offset + shown}, or ask with a smaller snippet",
-            hint=_query_hints(found.values()) + hint + _not_all(sure, is_partial=is_partial),
+            hint=_query_hints(results.values()) + hint + _not_all(sure, is_partial=is_partial),
         )
         return written(answer, SEARCH_CAP)
 
@@ -281,8 +281,8 @@ class Tools:
     ) -> str:
         """Keep a finding for later sessions. Never writes into the notes."""
         (served,) = self.single_vault(vault)
-        given = {"text": text, "tags": tags, "why": why, "source": source, "id": id, "stale": stale}
-        given_names = [name for name, value in given.items() if value]
+        arguments = {"text": text, "tags": tags, "why": why, "source": source, "id": id, "stale": stale}
+        given_names = [name for name, value in arguments.items() if value]
 
         def ask(at: ServedSnapshot) -> str:
             if forget:
@@ -305,18 +305,18 @@ class Tools:
     async def _status(self, served: ServedVault) -> VaultStatus:
         name = visible_line(served.name)[:60]
         try:
-            found, freshness = await served.ask(lambda at: (at.vault.status(), at.freshness))
+            status, freshness = await served.ask(lambda at: (at.vault.status(), at.freshness))
         except ExcerptError as error:
             return VaultStatus(vault=name, freshness=visible_line(str(error))[:200])
         room = max(_SKIPPED_TOLD // len(self.vaults.all), 1)
-        skipped = [visible_line(each.path)[:80] for each in found.skipped[:room]]
-        if len(found.skipped) > room:
-            skipped.append(f"and {len(found.skipped) - room:,} more: excerpt status")
+        skipped = [visible_line(each.path)[:80] for each in status.skipped[:room]]
+        if len(status.skipped) > room:
+            skipped.append(f"and {len(status.skipped) - room:,} more: excerpt status")
         return VaultStatus(
             vault=name,
             freshness=freshness[:200],
-            notes=found.notes,
-            fragments=found.fragments,
+            notes=status.notes,
+            fragments=status.fragments,
             skipped=skipped,
         )
 
@@ -325,21 +325,21 @@ class Tools:
 
         Raises ExcerptError for "*" if there are several.
         """
-        found = self.vaults.named(name)
-        if name == "*" and len(found) > 1:
+        vaults = self.vaults.named(name)
+        if name == "*" and len(vaults) > 1:
             raise ExcerptError("This tool needs one vault.", 'Name one of `status`; `search` and `pack` take "*".')
-        return (found[0],)
+        return (vaults[0],)
 
 
 # --- from a vault to an answer ----------------------------------------------------------------------------------------
 
 
-def _shares(found: Mapping[ServedVault, excerpt.Result], budget: int) -> dict[ServedVault, int]:
+def _shares(results: Mapping[ServedVault, excerpt.Result], budget: int) -> dict[ServedVault, int]:
     """Return how many tokens of `budget` each vault gets for its pack, by the scores of their best hits.
 
     A vault whose best score is not above half of the highest gets none, nor does one for which too few tokens are left.
     """
-    best = {vault: result.hits[0].score if result.hits else 0.0 for vault, result in found.items()}
+    best = {vault: result.hits[0].score if result.hits else 0.0 for vault, result in results.items()}
     threshold = max(best.values()) / 2
     chosen = sorted((vault for vault in best if best[vault] > threshold), key=lambda vault: -best[vault])[
         : budget // MIN
@@ -370,9 +370,9 @@ async def _each(
     results = dict(zip(served, await asyncio.gather(*requests, return_exceptions=True), strict=True))
     errors = [each for each in results.values() if isinstance(each, BaseException)]
     answered = {vault: each for vault, each in results.items() if not isinstance(each, BaseException)}
-    wrong = next((error for error in errors if not (answered and isinstance(error, NotYetError))), None)
-    if wrong is not None:
-        raise wrong
+    failure = next((error for error in errors if not (answered and isinstance(error, NotYetError))), None)
+    if failure is not None:
+        raise failure
     return answered
 
 
@@ -518,8 +518,8 @@ def _decide(memories: excerpt.Memories, memory_id: str, decision: str) -> None:
     """Follow, update or keep a memory. Raises ExcerptError if the status of its source does not allow that."""
     status = memories.check_source(memory_id).kind
     if status not in _DECISIONS[decision]:
-        fitting = [name for name, statuses in _DECISIONS.items() if status in statuses]
-        hint = f"It takes stale={' or '.join(fitting)}." if fitting else "Leave stale out."
+        allowed = [name for name, statuses in _DECISIONS.items() if status in statuses]
+        hint = f"It takes stale={' or '.join(allowed)}." if allowed else "Leave stale out."
         raise ExcerptError(f"Nothing was done: the source of {memory_id} {_SOURCES[status]}.", hint)
     {"follow": memories.follow, "update": memories.update, "keep": memories.keep}[decision](memory_id)
 
@@ -529,10 +529,10 @@ def _decide(memories: excerpt.Memories, memory_id: str, decision: str) -> None:
 
 def _folders(at: ServedSnapshot, query: str, limit: int) -> str:
     matches = at.vault.map(query, limit=1)
-    shown = [branch for branch in matches.folders if branch.fragments][:limit]
+    branches = [branch for branch in matches.folders if branch.fragments][:limit]
     parts = tuple(
         f"{visible_line(branch.filter)} · {counted(branch.fragments, 'passage')} in {counted(branch.notes, 'note')}"
-        for branch in shown
+        for branch in branches
     )
     answer = ToolAnswer(
         facts=(),
@@ -551,7 +551,7 @@ _WITH_LINES = re.compile(r":\d+(-\d*)?$")
 _WIKILINK = re.compile(r"!?\[\[([^\]|]+)(?:\|[^\]]*)?\]\]")
 
 
-def _named(found: excerpt.Vault, source: str) -> str:
+def _named(vault: excerpt.Vault, source: str) -> str:
     """Return the note, lines or section that `source` names, in the form that `excerpt.Vault` takes.
 
     Raises ExcerptError if it is empty.
@@ -561,7 +561,7 @@ def _named(found: excerpt.Vault, source: str) -> str:
         raise ExcerptError("There is no source.", "Name a note: path, path:10-40, title or [[wikilink]].")
     if link := _WIKILINK.fullmatch(source):
         return link[1]
-    fragment = found.fragment(source)
+    fragment = vault.fragment(source)
     if fragment is not None:
         return f"{fragment.path}:{fragment.line_start}-{fragment.line_end}"
     return source
@@ -578,10 +578,10 @@ def _read(at: ServedSnapshot, source: str, query: str, limit: int, *, full: bool
         return _router(at, note, limit)
     parts = answers.note_parts(note, vault.fragments(note.path), limit - _AROUND)
 
-    def rest(shown: int) -> str:
+    def continuation(shown: int) -> str:
         return f"`read` {answers.source_reference(note.path, parts[shown].first, note.line_end)}"
 
-    cut = next((f"Line {part.first} continues: `read` it with a query. " for part in parts if part.is_cut), "")
+    cut_hint = next((f"Line {part.first} continues: `read` it with a query. " for part in parts if part.is_cut), "")
     answer = ToolAnswer(
         facts=(
             answers.source_reference(note.path, note.line_start, note.line_end, note.place),
@@ -592,8 +592,8 @@ def _read(at: ServedSnapshot, source: str, query: str, limit: int, *, full: bool
         total=len(parts),
         vault=at.name,
         freshness=at.freshness,
-        more=rest,
-        hint=f"{cut}`related` shows notes near it.",
+        more=continuation,
+        hint=f"{cut_hint}`related` shows notes near it.",
     )
     return written(answer, limit)
 
@@ -662,8 +662,8 @@ def _overview(at: ServedSnapshot, topic: str, limit: int) -> str:
         )
 
     text = written(answer(vault.as_markdown(summary)), READ_CAP)
-    while summary.found and (over := answers.tokens_of(text) - limit) > 0:  # its budget is in the vault's tokens
-        summary = replace(summary, budget=max(summary.budget - over, 1))
+    while summary.found and (excess := answers.tokens_of(text) - limit) > 0:  # its budget is in the vault's tokens
+        summary = replace(summary, budget=max(summary.budget - excess, 1))
         text = written(answer(vault.as_markdown(summary)), READ_CAP)
         if summary.budget == 1:
             break

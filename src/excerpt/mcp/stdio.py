@@ -66,8 +66,8 @@ def mended(error: ValidationError) -> SessionMessage | JSONRPCError | None:
     except ValidationError as other:
         return _no_message(other)
     except (ValueError, RecursionError):
-        found = _ID_IN_FRONT.match(line)
-        return _error(json.loads(found[1]) if found else None, -32700, "Parse error: the line is not JSON.")
+        match = _ID_IN_FRONT.match(line)
+        return _error(json.loads(match[1]) if match else None, -32700, "Parse error: the line is not JSON.")
 
 
 def _no_message(error: ValidationError) -> JSONRPCError | None:

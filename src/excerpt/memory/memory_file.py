@@ -58,10 +58,10 @@ def normalise_tags(tags: Iterable[str]) -> tuple[str, ...]:
     A comma separates two tags, as people type them in one field.
     """
     parts = (part for tag in tags for part in storable(tag).split(","))
-    found = (
+    tag_names = (
         _TAG_GAP.sub("-", unicodedata.normalize("NFC", part).lower().strip(" \t\r\n#")).strip("-#") for part in parts
     )
-    return tuple(dict.fromkeys(unicodedata.normalize("NFC", tag) for tag in found if tag))
+    return tuple(dict.fromkeys(unicodedata.normalize("NFC", tag) for tag in tag_names if tag))
 
 
 def name_id(name: str) -> str:
@@ -76,8 +76,8 @@ def parse_memory(data: bytes, name: str, modified: float) -> tuple[Memory, dict[
     id, `created` and `updated`. Raises ReadError with the reason, in one sentence, if it cannot be read.
     """
     metadata, text = _split(_decode(data))
-    then = _utc(_EPOCH + timedelta(seconds=max(-LAST_SECOND, min(modified, LAST_SECOND))))
-    created = _time(metadata.get("created")) or then
+    default_time = _utc(_EPOCH + timedelta(seconds=max(-LAST_SECOND, min(modified, LAST_SECOND))))
+    created = _time(metadata.get("created")) or default_time
     memory = Memory(
         id=_line(metadata.get("id")) or name_id(name),
         text=text,

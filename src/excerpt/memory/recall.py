@@ -74,8 +74,8 @@ class Badges:
         if path not in self._of_note:
             return ()
         if path not in self._placed:
-            found = [check_source(memory, self._snapshot, elsewhere=False) for memory in self._of_note[path]]
-            self._placed[path] = tuple((each.source, each.memory) for each in found)
+            checks = [check_source(memory, self._snapshot, elsewhere=False) for memory in self._of_note[path]]
+            self._placed[path] = tuple((each.source, each.memory) for each in checks)
         return tuple(memory for source, memory in self._placed[path] if _is_about(source, path, line_start, line_end))
 
 
@@ -178,14 +178,18 @@ class Recaller:
             queries = self._read(query, facets.properties, facets.tags)
             among = None if len(memories) == len(contents.found.memories) else {memory.id for memory in memories}
             max_memories = self._limit_for(queries, limit)
-            found, known = _ranked(index, queries, self._settings, among, max_memories), index.known
+            ranked, indexed_ids = _ranked(index, queries, self._settings, among, max_memories), index.known
         except ExcerptError as error:
             self.unranked = str(error)
             queries = self._read(query)
-            found, known = [], frozenset()
-        unknown = [memory for memory in memories if memory.id not in known] if len(known) < len(contents.ids) else []
+            ranked, indexed_ids = [], frozenset()
+        unknown = (
+            [memory for memory in memories if memory.id not in indexed_ids]
+            if len(indexed_ids) < len(contents.ids)
+            else []
+        )
         by_words = _by_words(queries, unknown, contents, self._today()) if unknown else []
-        return (found + by_words)[: self._limit_for(queries, limit)]
+        return (ranked + by_words)[: self._limit_for(queries, limit)]
 
     def _read(
         self, query: str, properties: Collection[str] = (), tags: Collection[str] | None = None
@@ -235,9 +239,9 @@ class Recaller:
         index = self._index
         if index is not None and index.files is contents.files:
             return index
-        known = {} if index is None else index.files
-        changed = [name for name, loaded in contents.files.items() if known.get(name) is not loaded]
-        changed += [name for name in known if name not in contents.files]
+        indexed_files = {} if index is None else index.files
+        changed = [name for name, loaded in contents.files.items() if indexed_files.get(name) is not loaded]
+        changed += [name for name in indexed_files if name not in contents.files]
         self._updater.update(None if index is None else changed, accept_empty=True, wait=_PATIENCE)
         self._index = index = self._opened(contents)
         return index
@@ -255,9 +259,9 @@ class Recaller:
         table = snapshot.table
         notes = tuple(map(contents.named.get, table.paths))
         has_text = (table.first_keys >= 0).tolist()
-        known = frozenset(memory.id for memory, has in zip(notes, has_text, strict=True) if memory and has)
+        indexed_ids = frozenset(memory.id for memory, has in zip(notes, has_text, strict=True) if memory and has)
         _set_facets(snapshot.facets, notes)
-        return _Index(engine, snapshot, contents.files, notes, known)
+        return _Index(engine, snapshot, contents.files, notes, indexed_ids)
 
 
 def settings_for(settings: Settings) -> Settings:
@@ -355,8 +359,8 @@ def _nearest(index: _Index, text: str, min_similarity: float) -> list[tuple[Memo
     memories = [memory for note in notes if (memory := index.notes[note]) is not None]
     vectors = embedder.embed([text, *(memory.text for memory in memories)])
     cosines = (vectors[1:] @ vectors[0]).tolist()
-    found = [(memory, cosine) for memory, cosine in zip(memories, cosines, strict=True) if cosine >= min_similarity]
-    return sorted(found, key=lambda pair: -pair[1])
+    similar = [(memory, cosine) for memory, cosine in zip(memories, cosines, strict=True) if cosine >= min_similarity]
+    return sorted(similar, key=lambda pair: -pair[1])
 
 
 # --- what is asked beside words ---------------------------------------------------------------------------------------
@@ -373,12 +377,12 @@ def _first_day(since: str, today: date) -> date:
 
 def _day(snapshot_time: str) -> date:
     """Return the local day of a memory's time; a time at midnight UTC was written as a mere day, and stays."""
-    then = datetime.fromisoformat(snapshot_time)
-    if then.time() == time.min:
-        return then.date()
+    saved_time = datetime.fromisoformat(snapshot_time)
+    if saved_time.time() == time.min:
+        return saved_time.date()
     with suppress(OverflowError, OSError, ValueError):  # what this system's clock does not know
-        return then.astimezone().date()
-    return then.date()
+        return saved_time.astimezone().date()
+    return saved_time.date()
 
 
 def _set_facets(facets: Facets, memories: Sequence[Memory | None]) -> None:
@@ -416,17 +420,19 @@ def _by_words(queries: Sequence[Query], memories: Sequence[Memory], contents: Co
             for end in (*(end for end, sign in enumerate(tag) if sign == "/"), len(tag)):
                 tags.setdefault(tag[:end], []).append(at)
     facets.tags = {tag: np.array(numbers, np.int32) for tag, numbers in tags.items()}
-    found: set[str] = set()
+    matched_ids: set[str] = set()
     for query in queries:
         if any(condition.kind in FIELDS for condition in query.filters):
             continue
         flags = notes_allowed(query.filters, facets, len(memories), today).tolist()
         allowed = [memory for memory, is_allowed in zip(memories, flags, strict=True) if is_allowed]
         with_words = contents.with_words(query.words, allowed)
-        without = (contents.with_words(words, with_words) for words in (*query.excluded, *query.excluded_phrases))
-        excluded = {memory.id for each in without for memory in each}
-        found |= {memory.id for memory in with_words} - excluded
-    return _listed([memory for memory in memories if memory.id in found])
+        excluded_matches = (
+            contents.with_words(words, with_words) for words in (*query.excluded, *query.excluded_phrases)
+        )
+        excluded = {memory.id for each in excluded_matches for memory in each}
+        matched_ids |= {memory.id for memory in with_words} - excluded
+    return _listed([memory for memory in memories if memory.id in matched_ids])
 
 
 # --- remembered already -----------------------------------------------------------------------------------------------
@@ -480,10 +486,10 @@ def offers(text: str, source: Source | None, recaller: Recaller, badges: Badges 
     if source is not None:
         location = source.path, source.line_start, source.line_end
         same = badges.at(*location) if badges is not None else remembered_at(recaller.store.all().memories, *location)
-    found = [Offer(memory, True, near[memory.id][1] if memory.id in near else 0.0) for memory in same]
-    offered_ids = {offer.memory.id for offer in found}
-    found += [Offer(memory, False, cosine) for memory, cosine in near.values() if memory.id not in offered_ids]
-    return found[:MAX]
+    offered = [Offer(memory, True, near[memory.id][1] if memory.id in near else 0.0) for memory in same]
+    offered_ids = {offer.memory.id for offer in offered}
+    offered += [Offer(memory, False, cosine) for memory, cosine in near.values() if memory.id not in offered_ids]
+    return offered[:MAX]
 
 
 def merged(memory: Memory, text: str, tags: Sequence[str] = (), why: str = "", source: Source | None = None) -> Memory:

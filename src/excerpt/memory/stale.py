@@ -146,13 +146,13 @@ def check_source(memory: Memory, snapshot: Corpus, *, elsewhere: bool = True) ->
     if source is None:
         return SourceCheck(SourceStatus.NONE, memory)
     path, note = _note_of(source.path, snapshot)
-    if path is not None and (found := _found_in(memory, source, path, note)):
-        return _at(memory, snapshot, path, note, found)
+    if path is not None and (new_span := _found_in(memory, source, path, note)):
+        return _at(memory, snapshot, path, note, new_span)
     if elsewhere and _is_verbatim(memory, source) and words_in(memory.text) >= _MIN_MOVED:
-        for other in _notes_with(memory.text, snapshot):
-            _, text = _note_of(other, snapshot)
-            if found := _found_in(memory, source, other, text):
-                return _at(memory, snapshot, other, text, found)
+        for path_with_text in _notes_with(memory.text, snapshot):
+            _, text = _note_of(path_with_text, snapshot)
+            if new_span := _found_in(memory, source, path_with_text, text):
+                return _at(memory, snapshot, path_with_text, text, new_span)
     span = _in_its_place(memory, source, note) if path is not None else None
     if path is None or span is None:
         return SourceCheck(SourceStatus.GONE, memory, is_seen=not source.digest)
@@ -162,40 +162,40 @@ def check_source(memory: Memory, snapshot: Corpus, *, elsewhere: bool = True) ->
 # --- what the user decides --------------------------------------------------------------------------------------------
 
 
-def follow(store: MemoryStore, found: SourceCheck) -> Memory:
+def follow(store: MemoryStore, check: SourceCheck) -> Memory:
     """Update the memory's link to where its source is now.
 
-    Raises MemoryUnusableError, as all of these functions do, if the memory is gone or has changed since `found`.
+    Raises MemoryUnusableError, as all of these functions do, if the memory is gone or has changed since `check`.
     """
-    if found.kind is not SourceStatus.MOVED:
-        return store.get(found.memory.id)
-    return _decide(store, found, lambda memory: replace(memory, source=found.source))
+    if check.kind is not SourceStatus.MOVED:
+        return store.get(check.memory.id)
+    return _decide(store, check, lambda memory: replace(memory, source=check.source))
 
 
-def update(store: MemoryStore, found: SourceCheck) -> Memory:
+def update(store: MemoryStore, check: SourceCheck) -> Memory:
     """Take the text that is there now for the memory's."""
-    if found.kind is not SourceStatus.CHANGED:
-        return store.get(found.memory.id)
-    return _decide(store, found, lambda memory: replace(memory, text=found.now, source=found.source))
+    if check.kind is not SourceStatus.CHANGED:
+        return store.get(check.memory.id)
+    return _decide(store, check, lambda memory: replace(memory, text=check.now, source=check.source))
 
 
-def keep(store: MemoryStore, found: SourceCheck) -> Memory:
+def keep(store: MemoryStore, check: SourceCheck) -> Memory:
     """Keep the memory's text and record the present state of its source, so it is stale again only after a change.
 
     For a source that is gone, the digest is dropped.
     """
-    if found.kind not in (SourceStatus.CHANGED, SourceStatus.GONE):
-        return store.get(found.memory.id)
-    return _decide(store, found, lambda memory: replace(memory, source=found.source or _unknown(memory.source)))
+    if check.kind not in (SourceStatus.CHANGED, SourceStatus.GONE):
+        return store.get(check.memory.id)
+    return _decide(store, check, lambda memory: replace(memory, source=check.source or _unknown(memory.source)))
 
 
-def _decide(store: MemoryStore, found: SourceCheck, decision: Callable[[Memory], Memory]) -> Memory:
+def _decide(store: MemoryStore, check: SourceCheck, decision: Callable[[Memory], Memory]) -> Memory:
     def decided(memory: Memory) -> Memory:
-        if memory.source != found.memory.source or memory.text != found.memory.text:
+        if memory.source != check.memory.source or memory.text != check.memory.text:
             raise MemoryUnusableError(f"Memory {memory.id} was changed in the meantime.", "Check it again.")
         return decision(memory)
 
-    return store.change(found.memory.id, decided)
+    return store.change(check.memory.id, decided)
 
 
 def _unknown(source: Source | None) -> Source | None:
@@ -231,8 +231,8 @@ def _found_in(memory: Memory, source: Source, path: str, note: Sequence[str]) ->
         return None if source.digest or path != source.path else same_lines(count, note, source.line_start)
     starts = sorted(range(len(note) - count + 1), key=lambda at: abs(at + 1 - source.line_start))
     same = (at for at in starts if digest_of_text("\n".join(note[at : at + count])) == source.digest)
-    found = next(same, None)
-    return None if found is None else (found + 1, found + count)
+    span = next(same, None)
+    return None if span is None else (span + 1, span + count)
 
 
 def _notes_with(text: str, snapshot: Corpus) -> list[str]:
@@ -290,12 +290,14 @@ _LINES = re.compile(r"(?P<note>.+):(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?", r
 
 def from_fragment(snapshot: Corpus, fragment_id: str) -> tuple[Source, str]:
     """Return the source and text of a fragment. Raises MemoryUnusableError if the id is unknown."""
-    found = snapshot.fragment(fragment_id)
-    if found is None:
+    fragment = snapshot.fragment(fragment_id)
+    if fragment is None:
         hint = "Take an id (fragment_id) from `excerpt search --json`. Changed text gets a new id."
         raise MemoryUnusableError(f"There is no fragment {fragment_id or repr(fragment_id)}.", hint)
-    source = Source(found.path, found.line_start, found.line_end, found.digest, found.heading_path, found.place)
-    return source, found.text
+    source = Source(
+        fragment.path, fragment.line_start, fragment.line_end, fragment.digest, fragment.heading_path, fragment.place
+    )
+    return source, fragment.text
 
 
 def from_lines(snapshot: Corpus, location: str) -> tuple[Source, str]:
@@ -304,11 +306,11 @@ def from_lines(snapshot: Corpus, location: str) -> tuple[Source, str]:
     The text is that of the index. Raises MemoryUnusableError if there is no such note or it has no such lines.
     """
     path, first, last = _find_note(snapshot, location), 1, None
-    if path is None and (found := _LINES.fullmatch(location)):
+    if path is None and (match := _LINES.fullmatch(location)):
         path, first, last = (
-            _find_note(snapshot, found["note"]),
-            int(found["first"]),
-            int(found["last"] or found["first"]),
+            _find_note(snapshot, match["note"]),
+            int(match["first"]),
+            int(match["last"] or match["first"]),
         )
     if path is None:
         raise MemoryUnusableError(

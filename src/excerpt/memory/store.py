@@ -236,18 +236,18 @@ class MemoryStore:
             )
 
     def _find(self, memory_id: str) -> tuple[str, LoadedFile]:
-        found = self.contents().ids.get(memory_id)
-        if found is None:
+        entry = self.contents().ids.get(memory_id)
+        if entry is None:
             raise MemoryUnusableError(
                 f"There is no memory {memory_id or repr(memory_id)}.", "List all memories: excerpt recall"
             )
-        return found
+        return entry
 
     def _trashed(self) -> list[Path]:
         """Files of the trash, last trashed first."""
         trash = self.folder / TRASH
-        found = [trash / name for name, state in _files(trash) if stat.S_ISREG(state.st_mode)]
-        return sorted(found, key=lambda file: ((_STAMP.search(file.name) or [""])[0], file.name), reverse=True)
+        files = [trash / name for name, state in _files(trash) if stat.S_ISREG(state.st_mode)]
+        return sorted(files, key=lambda file: ((_STAMP.search(file.name) or [""])[0], file.name), reverse=True)
 
     def _trash_name(self, name: str) -> Path:
         """Return a free name in the trash with the time in microseconds, which sorts by it."""
@@ -295,11 +295,11 @@ def _read_again(
         return before
     is_sure = abs(time.time_ns() - stamp[0]) > _TICK_NS
     if stat.S_ISLNK(state.st_mode):
-        found: LoadedFile | UnreadableFile = UnreadableFile(stamp, is_sure, _link_reason(folder, name))
+        loaded: LoadedFile | UnreadableFile = UnreadableFile(stamp, is_sure, _link_reason(folder, name))
     else:
-        found = _read_file(folder, name, stamp, is_sure)
-    if before is None or is_sure or replace(found, stamp=before.stamp, is_sure=before.is_sure) != before:
-        return found
+        loaded = _read_file(folder, name, stamp, is_sure)
+    if before is None or is_sure or replace(loaded, stamp=before.stamp, is_sure=before.is_sure) != before:
+        return loaded
     return before
 
 
@@ -331,10 +331,10 @@ def _by_id(read: Mapping[str, LoadedFile | UnreadableFile]) -> dict[str, tuple[s
     name.
     """
     entries = sorted(((name, file) for name, file in read.items() if isinstance(file, LoadedFile)), key=itemgetter(0))
-    found = {file.memory.id: (name, file) for name, file in entries}
-    if len(found) < len(entries):
-        found = _split_files(entries)
-    newest = sorted(found.items(), key=lambda item: item[1][0])
+    by_id = {file.memory.id: (name, file) for name, file in entries}
+    if len(by_id) < len(entries):
+        by_id = _split_files(entries)
+    newest = sorted(by_id.items(), key=lambda item: item[1][0])
     newest.sort(key=lambda item: item[1][1].memory.created, reverse=True)
     return dict(newest)
 
@@ -345,19 +345,19 @@ def _split_files(entries: Sequence[tuple[str, LoadedFile]]) -> dict[str, tuple[s
         name, identity = entry[0], entry[1].memory.id
         return not name.endswith(f"{identity}.md"), identity not in name, len(name), name
 
-    found: dict[str, tuple[str, LoadedFile]] = {}
+    by_id: dict[str, tuple[str, LoadedFile]] = {}
     copies: list[tuple[str, LoadedFile]] = []
     for name, file in sorted(entries, key=rank):
-        if file.memory.id in found:
+        if file.memory.id in by_id:
             copies.append((name, file))
         else:
-            found[file.memory.id] = (name, file)
+            by_id[file.memory.id] = (name, file)
     for name, file in copies:
         identity = name_id(name)
-        while identity in found:
+        while identity in by_id:
             identity = name_id(identity)
-        found[identity] = (name, replace(file, memory=replace(file.memory, id=identity)))
-    return found
+        by_id[identity] = (name, replace(file, memory=replace(file.memory, id=identity)))
+    return by_id
 
 
 def _slug(text: str) -> str:

@@ -53,12 +53,12 @@ def wanted_words(words: str, languages: Sequence[str]) -> Callable[[Searched], b
     """
     common = [language for language, _ in Counter(languages).most_common()]
     parsed = query_terms(words, list(dict.fromkeys([*common, ""])))
-    wholes = [word for word in parsed if word.whole]
+    compounds = [word for word in parsed if word.whole]
     parts = [word for word in parsed if not word.whole]
-    lone = [whole for whole in wholes if not any(_within(part, whole) for part in parts)]
+    lone = [whole for whole in compounds if not any(_within(part, whole) for part in parts)]
     required = []
     for word in (*parts, *lone):
-        variants = (word, *(whole for whole in wholes if _within(word, whole)))
+        variants = (word, *(whole for whole in compounds if _within(word, whole)))
         end = "" if word.end == parsed[-1].end else " "
         required.append(tuple(f" {term}{end}" for variant in variants for term in variant.terms))
     return lambda memory: all(any(term in memory.terms for term in terms) for terms in required)

@@ -511,10 +511,10 @@ def shrunk(offered: Sequence[Choices], room: int) -> list[Choices]:
     return [replace(scaled[0], chain=parts, inner=tuple(line_spans)), *scaled[1:]]
 
 
-def _values(candidate: Candidate, note: OpenNote, digests: Collection[str], beside: float) -> dict[int, float]:
+def _values(candidate: Candidate, note: OpenNote, digests: Collection[str], context_factor: float) -> dict[int, float]:
     """Return the value of each fragment of a candidate, by ordinal.
 
-    Context and weaker hits are multiplied by `beside`; the text of another hit adds nothing as context.
+    Context and weaker hits are multiplied by `context_factor`; the text of another hit adds nothing as context.
     """
     line_span = candidate.line_span
     parts = note.parts(line_span.first, line_span.last)
@@ -525,8 +525,8 @@ def _values(candidate: Candidate, note: OpenNote, digests: Collection[str], besi
         for ordinal in context:
             if each.line_span.first <= ordinal <= each.line_span.last:
                 share = _CONTEXT[each.line_span.scope] / (ordinal - own) ** 2
-                values[ordinal] += beside * share * min(each.value, _MAX_WIDENED)
-        values[own] += each.value if each.is_primary else beside * each.value
+                values[ordinal] += context_factor * share * min(each.value, _MAX_WIDENED)
+        values[own] += each.value if each.is_primary else context_factor * each.value
     return values
 
 

@@ -120,11 +120,11 @@ class Gathering:
                 continue
             self._by_digest[fragment.digest] = fragment
             line_span = expand(fragment, note, self._scope(fragment), self.settings.neighbors, self.overrides.dropped)
-            found = replace(hit, fragment=fragment)
+            current_hit = replace(hit, fragment=fragment)
             if value >= min_primary:
-                self.hit_spans.append(HitSpan(found, line_span, primary_value(value), is_primary=True))
+                self.hit_spans.append(HitSpan(current_hit, line_span, primary_value(value), is_primary=True))
             else:
-                self.hit_spans.append(HitSpan(found, line_span, value, is_primary=False))
+                self.hit_spans.append(HitSpan(current_hit, line_span, value, is_primary=False))
             limit -= 1
 
     def _scope(self, fragment: Fragment) -> Scope:
@@ -391,9 +391,9 @@ class PackCache(Generic[Options]):
         if self._source() is not source:
             self._results.clear()
             self._source = weakref.ref(source)
-        found = tuple((hit.fragment.id, hit.fragment.ordinal, hit.score, hit.spans) for hit in hits)
-        named = tuple((name, _hashable(value)) for name, value in sorted(kwargs.items()))
-        key = (found, tuple(map(_hashable, args)), named)
+        hit_keys = tuple((hit.fragment.id, hit.fragment.ordinal, hit.score, hit.spans) for hit in hits)
+        option_keys = tuple((name, _hashable(value)) for name, value in sorted(kwargs.items()))
+        key = (hit_keys, tuple(map(_hashable, args)), option_keys)
         result = self._results.pop(key, None)
         if result is None:
             result = self._build(source, hits, *args, **kwargs)

@@ -178,7 +178,7 @@ _SOME_DAY = "2000-01-01"  # as long as any
 def draft(candidate: Candidate, note: OpenNote) -> Pack:
     """Return the pack of a whole candidate with the text of the best hit alone, to measure its frame."""
     fragment = candidate.best.fragment
-    cut = candidate.line_span.scope in _WHOLE
+    is_cut = candidate.line_span.scope in _WHOLE
     return _pack(
         candidate.line_span,
         candidate.hit_spans,
@@ -186,7 +186,7 @@ def draft(candidate: Candidate, note: OpenNote) -> Pack:
         text=fragment.text,
         digest=fragment.digest,
         modified=_SOME_DAY,
-        cut=(cut, cut),
+        cut=(is_cut, is_cut),
     )
 
 
@@ -338,8 +338,8 @@ def _blocks(path: str, text: str) -> tuple[Block, ...]:
 def _best(blocks: Sequence[Block], hit: Hit) -> int:
     """Return the number of the block with most of the match."""
     matched = [hit.fragment.text.count("\n", 0, span.start) + 2 for span in hit.spans]
-    holds = [sum(block.line_start <= line <= block.line_end for line in matched) for block in blocks]
-    return holds.index(max(holds))
+    match_counts = [sum(block.line_start <= line <= block.line_end for line in matched) for block in blocks]
+    return match_counts.index(max(match_counts))
 
 
 def _growing(centre: int, count: int, reach: int = 0) -> Iterator[tuple[int, int]]:
@@ -359,7 +359,7 @@ def _most_matched(hit: Hit) -> tuple[_Piece, Sequence[_Piece]]:
     if not blocks:
         return (0, len(text)), [(0, len(text))]
     block = blocks[_best(blocks, hit)]
-    lines = [0, *(found.end() for found in re.finditer("\n", text)), len(text) + 1]
+    lines = [0, *(match.end() for match in re.finditer("\n", text)), len(text) + 1]
     start, end = lines[block.line_start - 2], lines[block.line_end - 1] - 1
     middle = next((span.start for span in hit.spans if start <= span.start < end), start)
     if middle - start > _LOOKED_AT:
@@ -376,13 +376,13 @@ def _most_matched(hit: Hit) -> tuple[_Piece, Sequence[_Piece]]:
     return (start, end), list(pairwise(borders))
 
 
-def _behind_space(text: str, at: int, otherwise: int) -> int:
-    found = re.compile(r"\s").search(text, at, otherwise)
-    return found.end() if found else at
+def _behind_space(text: str, at: int, limit: int) -> int:
+    match = re.compile(r"\s").search(text, at, limit)
+    return match.end() if match else at
 
 
 def _pieces(pieces: re.Pattern[str] | Sequence[_Piece], text: str, within: _Piece) -> Sequence[_Piece]:
-    return [found.span() for found in pieces.finditer(text, *within)] if isinstance(pieces, re.Pattern) else pieces
+    return [match.span() for match in pieces.finditer(text, *within)] if isinstance(pieces, re.Pattern) else pieces
 
 
 def _centre(pieces: Sequence[_Piece], spans: Sequence[Span]) -> int:

@@ -117,8 +117,8 @@ class OpenNote:
             return True
         if last is None and self._beyond == _NO_END:
             return False
-        until = self._beyond if last is None else min(last + 1, self._beyond)
-        return all(ordinal in self._parts for ordinal in range(first, until))
+        end = self._beyond if last is None else min(last + 1, self._beyond)
+        return all(ordinal in self._parts for ordinal in range(first, end))
 
     def keep(self, first: int, last: int | None, parts: Sequence[Part]) -> None:
         """Keep what the source has of these ordinals. A note's fragments are numbered without gaps."""

@@ -66,9 +66,9 @@ def day_of(text: str) -> date | None:
             return _date(int(bare), 1, 1)
     for pattern in (*_NUMERIC, *_SPELLED, _MONTH) if any(map(str.isdecimal, bare)) else ():
         for match in pattern.finditer(bare):
-            found = _matched(match)
-            if found:
-                return found
+            day = _matched(match)
+            if day:
+                return day
     return None
 
 
@@ -78,9 +78,9 @@ def _matched(match: re.Match[str]) -> date | None:
     if "name" in parts:
         return _date(year, _MONTHS.get(parts["name"].lower(), 0), day)
     month = int(parts["m"])
-    found = _date(year, month, day)
+    parsed = _date(year, month, day)
     # Day and month may be in either order if the year is last, but not if it is first.
-    return _date(year, day, month) if found is None and match.start("y") > match.start("m") else found
+    return _date(year, day, month) if parsed is None and match.start("y") > match.start("m") else parsed
 
 
 def _date(year: int, month: int, day: int) -> date | None:
@@ -120,15 +120,15 @@ def is_period(text: str) -> bool:
 
 
 def _compared(sign: str, value: str, today: date) -> Period | None:
-    found = _bound(value, today)
-    if found is None:
+    period = _bound(value, today)
+    if period is None:
         return None
-    first, last = found
+    first, last = period
     if sign == ">":
         return (last + _DAY, date.max) if last < date.max else None
     if sign == "<":
         return (date.min, first - _DAY) if first > date.min else None
-    return {">=": (first, date.max), "<=": (date.min, last)}.get(sign, found)
+    return {">=": (first, date.max), "<=": (date.min, last)}.get(sign, period)
 
 
 def _between(begin: str, end: str, today: date) -> Period | None:
@@ -141,8 +141,8 @@ def _between(begin: str, end: str, today: date) -> Period | None:
 
 def _bound(value: str, today: date) -> Period | None:
     """Return the period of `_parse_period`, except that a number of days (weeks, …) ago is a single day."""
-    found = _parse_period(value, today)
-    return (found[0], found[0]) if found and _AGO.fullmatch(value) else found
+    period = _parse_period(value, today)
+    return (period[0], period[0]) if period and _AGO.fullmatch(value) else period
 
 
 def _parse_period(value: str, today: date) -> Period | None:

@@ -61,8 +61,8 @@ def _runs() -> Iterator[Sequence[int]]:
         yield from [codes] if isinstance(codes, range) else ([code] for code in codes)
 
 
-def _escaped(found: re.Match[str]) -> str:
-    units = found[0].encode("utf-16-be", "surrogatepass").hex()
+def _escaped(match: re.Match[str]) -> str:
+    units = match[0].encode("utf-16-be", "surrogatepass").hex()
     return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
 
 
@@ -114,12 +114,12 @@ def location(path: str, first: int, last: int, inner: str = "") -> str:
 def local_time(stamp: str) -> str:
     """Return an ISO 8601 time as `2026-03-01 14:05` in local time; text that cannot be parsed is returned as it is."""
     try:
-        then = datetime.fromisoformat(stamp)
+        local = datetime.fromisoformat(stamp)
     except ValueError:
         return stamp
     with suppress(OverflowError, OSError, ValueError):  # a year outside the range of this system
-        then = then.astimezone()
-    return then.replace(tzinfo=None).isoformat(" ", "minutes")
+        local = local.astimezone()
+    return local.replace(tzinfo=None).isoformat(" ", "minutes")
 
 
 def local_day(stamp: str) -> str:
@@ -127,12 +127,12 @@ def local_day(stamp: str) -> str:
     return local_time(stamp)[:10]
 
 
-def age(then: float, now: float) -> str:
+def age(timestamp: float, now: float) -> str:
     """Return an age in at most four cells: `now` within an hour, then `7h`, `9d`, `6w`, `14mo`, `3y`.
 
     Both times are in seconds since 1970.
     """
-    hours = max(0, int(now - then)) // 3600
+    hours = max(0, int(now - timestamp)) // 3600
     days = hours // 24
     if hours < 1:
         return "now"

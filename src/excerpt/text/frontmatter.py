@@ -199,7 +199,7 @@ def _collect(tree: dict[str, _Node], lines: int) -> Frontmatter:
         title=named["title"][0] if named["title"] else "",
         aliases=tuple(dict.fromkeys(named["aliases"])),
         tags=tuple(dict.fromkeys(tag for tag in tags if tag)),
-        properties={key: tuple(found) for key, found in properties.items()},
+        properties={key: tuple(items) for key, items in properties.items()},
         values=tuple(values),
         warnings=tuple(warnings),
     )

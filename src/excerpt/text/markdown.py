@@ -356,18 +356,20 @@ def _take_blocks(tokens: list[Token], skipped: int, env: EnvType, body: _Body) -
         kind = _KINDS.get(token.type, BlockKind.OTHER)
         # An opening token of the outermost level is followed, on that level, by its closing token.
         inner = tokens[i + 1 : outer[position + 1]] if token.nesting else []
-        if kind is BlockKind.PARAGRAPH and (found := block_id(inner[0].content)):
-            alone = inner[0].content.strip() == f"^{found}"
+        if kind is BlockKind.PARAGRAPH and (identifier := block_id(inner[0].content)):
+            alone = inner[0].content.strip() == f"^{identifier}"
             previous = body.parts[-1] if body.parts else None
             if alone and isinstance(previous, Block) and not previous.block_id:
                 # An id on a line of its own names the list, table or quote above it.
-                body.parts[-1] = replace(previous, line_end=last, block_id=found)
+                body.parts[-1] = replace(previous, line_end=last, block_id=identifier)
                 continue
-            body.parts.append(Block(kind, first, last, found))
+            body.parts.append(Block(kind, first, last, identifier))
             continue
         if kind is BlockKind.QUOTE and inner and _CALLOUT.match(next((t.content for t in inner if t.content), "")):
             kind = BlockKind.CALLOUT
-        ids = (found for t in inner if "^" in t.content and t.type == "inline" and (found := block_id(t.content)))
+        ids = (
+            identifier for t in inner if "^" in t.content and t.type == "inline" and (identifier := block_id(t.content))
+        )
         cuts: tuple[int, ...] = ()
         if kind in _DIVISIBLE:
             cuts = tuple(t.map[0] + 1 + skipped for t in inner if t.level == 1 and t.nesting >= 0 and t.map)[1:]
@@ -383,9 +385,9 @@ def _take_inline(tokens: list[Token], skipped: int, env: EnvType, body: _Body, w
         if budget < 0:
             warnings.append("The note is too large: links and tags near its end were not read.")
             return
-        found = read_inline(token.content, token.map[0] + 1 + skipped, env)
-        body.links += found.links
-        body.tags += found.tags
+        inline = read_inline(token.content, token.map[0] + 1 + skipped, env)
+        body.links += inline.links
+        body.tags += inline.tags
 
 
 def _without_gaps(parts: list[_Heading | Block], lines: Sequence[str], skipped: int) -> Iterator[_Heading | Block]:

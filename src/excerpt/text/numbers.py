@@ -120,19 +120,19 @@ class TermNumbers:
         chunks = self._chunks.get(language)
         if chunks is None:
             chunks = self._chunks[language] = _Chunks(self, language)
-        found = array("i")
+        codes = array("i")
         if text.isascii():
-            found.extend(map(chunks.__getitem__, ascii_chunks_of(text)))
-            return found
+            codes.extend(map(chunks.__getitem__, ascii_chunks_of(text)))
+            return codes
         for chunk, size in chunks_of(text):
             if not size:
-                found.append(chunks[chunk])
+                codes.append(chunks[chunk])
             elif unicodedata.is_normalized("NFKC", chunk):
-                found.extend(self._codes_of_run(chunk, size))
+                codes.extend(self._codes_of_run(chunk, size))
             else:
-                known = chunks.get(chunk)
-                found.append(chunks.learn(chunk, size) if known is None else known)
-        return found
+                numbers = chunks.get(chunk)
+                codes.append(chunks.learn(chunk, size) if numbers is None else numbers)
+        return codes
 
     def _codes_of_run(self, run: str, size: int) -> list[int]:
         """Return the codes of a run's n-grams of `size` characters and of one less, one position per character."""

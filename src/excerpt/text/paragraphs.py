@@ -70,16 +70,16 @@ def _ranges(listed: str) -> tuple[range, ...]:
 
     Sources are numbered from 1, so a list with a 0 is an index or an interval.
     """
-    found: list[range] = []
+    ranges: list[range] = []
     for part in _NUMBERS.findall(listed):
         first, *rest = (int(number) for number in re.findall(r"\d+", part))
         last = rest[0] if rest else first
         if not 1 <= first <= last:
             return ()
-        found.append(range(first, last + 1))
-    if len(found) < 2:
-        return tuple(found)
-    return tuple(range(number, number + 1) for number in numbers_in(found))
+        ranges.append(range(first, last + 1))
+    if len(ranges) < 2:
+        return tuple(ranges)
+    return tuple(range(number, number + 1) for number in numbers_in(ranges))
 
 
 def _cited_in(text: str, own: Container[str]) -> Iterator[Cited]:
@@ -174,13 +174,13 @@ class Marked:
 
 
 def _marks(text: str) -> Iterator[QuoteSign]:
-    for found in _MARK.finditer(text):
-        written = found[0]
+    for match in _MARK.finditer(text):
+        written = match[0]
         if written[0] == "<":
-            yield QuoteSign(found.start(), found.end(), f"<{found[1]}q>", opens=not found[1], closes=bool(found[1]))
+            yield QuoteSign(match.start(), match.end(), f"<{match[1]}q>", opens=not match[1], closes=bool(match[1]))
             continue
         sign = unescape(written) if written[0] == "&" else written.removeprefix("\\")
-        if _MARK.fullmatch(sign) and (mark := _placed(text, found.start(), found.end(), sign)):
+        if _MARK.fullmatch(sign) and (mark := _placed(text, match.start(), match.end(), sign)):
             yield mark
 
 
@@ -225,7 +225,7 @@ def _is_measure(text: str, mark: QuoteSign) -> bool:
 def _marked(text: str) -> Marked:
     marks = list(_marks(text))
     later = _closed_later(text, marks)
-    found: list[Quoted] = []
+    pairs: list[Quoted] = []
     lost: list[QuoteSign] = []
     closed: list[QuoteSign] = []
     stack: list[QuoteSign] = []
@@ -237,14 +237,14 @@ def _marked(text: str) -> Marked:
             opened = stack[depth]
             del stack[depth:]
             if opened.end < mark.start:
-                found.append(Quoted(opened.start, mark.end, opened.end, mark.start))
+                pairs.append(Quoted(opened.start, mark.end, opened.end, mark.start))
         elif mark.opens:
             stack.append(mark)
             if len(stack) > _MAX_NESTED:
                 lost.append(stack.pop(0))
         elif text[max(mark.start - 1, 0) : mark.start].strip() and not _is_measure(text, mark):
             closed.append(mark)
-    quoted = _outermost(found)
+    quoted = _outermost(pairs)
     opened_alone = sorted((m for m in [*lost, *stack] if not m.weak and m.sign != "’"), key=_start)
     return Marked(
         quoted,
@@ -275,9 +275,9 @@ def _closed_later(text: str, marks: Sequence[QuoteSign]) -> list[bool]:
     return later[::-1]
 
 
-def _outermost(found: Iterable[Quoted]) -> list[Quoted]:
+def _outermost(pairs: Iterable[Quoted]) -> list[Quoted]:
     outermost: list[Quoted] = []
-    for quoted in sorted(found, key=lambda quoted: (quoted.start, -quoted.end)):
+    for quoted in sorted(pairs, key=lambda quoted: (quoted.start, -quoted.end)):
         if not outermost or quoted.start >= outermost[-1].end:
             outermost.append(quoted)
     return outermost
@@ -406,7 +406,7 @@ class Paragraph:
 
     def _items(self) -> list[int]:
         """Return where lines begin in a list of sources without bullets: two or more that begin with a citation."""
-        lines = {found.end() for found in _LINE_BEGINS.finditer(self._prose)}
+        lines = {match.end() for match in _LINE_BEGINS.finditer(self._prose)}
         begins = [cited.start for cited in self.cited if cited.start in lines]
         return begins if len(begins) > 1 else []
 
@@ -442,8 +442,8 @@ class Paragraph:
         return at
 
     def _match(self, pattern: re.Pattern[str], at: int) -> int:
-        found = pattern.match(self._prose, at)
-        return found.end() if found else at
+        match = pattern.match(self._prose, at)
+        return match.end() if match else at
 
 
 def _blotted(text: str, spans: Sequence[tuple[int, int]]) -> str:

@@ -13,13 +13,13 @@ _GROWN = 40  # maximum additional lines of a changed text at either end
 _ALIKE = 60.0  # minimum of rapidfuzz's ratio (percent) for the changed form of a line; unrelated lines have 40
 
 
-def place_of(lines: Sequence[str], note: Sequence[str], near: int, cut: tuple[bool, bool] = (False, False)) -> int:
+def place_of(lines: Sequence[str], note: Sequence[str], near: int, is_cut: tuple[bool, bool] = (False, False)) -> int:
     """Return the line of `note` at which `lines` are found, the nearest to line `near`; 0 if they are not found.
 
-    If they are `cut` at the beginning or the end, the first or last of them may be a part of its line.
+    If they are `is_cut` at the beginning or the end, the first or last of them may be a part of its line.
     """
     count = len(lines)
-    begins, ends = cut
+    begins, ends = is_cut
 
     def stand(number: int) -> bool:
         candidate = note[number - 1 : number - 1 + count]
@@ -31,8 +31,8 @@ def place_of(lines: Sequence[str], note: Sequence[str], near: int, cut: tuple[bo
             and list(candidate[1:-1]) == list(lines[1:-1])
         )
 
-    found = (number for number, line in enumerate(note, 1) if lines[0] in line and stand(number))
-    return min(found, key=lambda number: (abs(number - near), number), default=0)
+    candidates = (number for number, line in enumerate(note, 1) if lines[0] in line and stand(number))
+    return min(candidates, key=lambda number: (abs(number - near), number), default=0)
 
 
 def _is_part(line: str, whole: str, begins: bool, ends: bool) -> bool:
@@ -69,10 +69,10 @@ def in_place_of(lines: Sequence[str], note: Sequence[str], near: int) -> tuple[i
     return start + first + 1, min(max(start + last, start + first + 1), len(note))
 
 
-def _like(line: str, window: Sequence[str], begin: int, end: int, otherwise: int) -> int:
-    """Return the index in `window` of the changed form of a line between `begin` and `end`, else `otherwise`."""
-    found = process.extractOne(line, window[begin:end], scorer=fuzz.ratio, score_cutoff=_ALIKE)
-    return begin + found[2] if found else otherwise
+def _like(line: str, window: Sequence[str], begin: int, end: int, default: int) -> int:
+    """Return the index in `window` of the changed form of a line between `begin` and `end`, else `default`."""
+    match = process.extractOne(line, window[begin:end], scorer=fuzz.ratio, score_cutoff=_ALIKE)
+    return begin + match[2] if match else default
 
 
 def _is_blank(line: str) -> bool:

@@ -47,12 +47,12 @@ def snippet(text: str, spans: Sequence[Span], width: int) -> tuple[str, list[tup
     row = _SnippetRow(text, _best_start(text, spans, _characters_in(width, text)))
     row.fill(width)
     ordered = sorted(spans, key=lambda s: (s.start, s.end))
-    found = [(row.column_of(span.start), row.column_of(span.end)) for span in ordered if span.end > row.start]
+    ranges = [(row.column_of(span.start), row.column_of(span.end)) for span in ordered if span.end > row.start]
     shown = visible_line("".join(row.shown).rstrip())
-    found = [(a, min(b, len(shown))) for a, b in found]
+    ranges = [(a, min(b, len(shown))) for a, b in ranges]
     if row.has_more and columns_of(shown) <= width:
         shown += " …"
-    return shown, [(a, b) for a, b in found if a < b]
+    return shown, [(a, b) for a, b in ranges if a < b]
 
 
 class _SnippetRow:
@@ -89,8 +89,8 @@ class _SnippetRow:
             if INLINE_MARKS.search(text, base, stop):
                 stop = min(end, stop + _BEHIND)
             context = next(contexts, Context.PROSE)
-            drawn = list(text[base:stop]) if context in _CODE else visible_characters(text[base:stop])
-            self._take(drawn, base, base == line_start, context, width)
+            characters = list(text[base:stop]) if context in _CODE else visible_characters(text[base:stop])
+            self._take(characters, base, base == line_start, context, width)
             if self._at < end:
                 return
             self._at = line_start = end + 1
@@ -103,10 +103,10 @@ class _SnippetRow:
             return iter(())
         return (line_context.context for line_context in _contexts(self._text)[self._text.count("\n", 0, line_start) :])
 
-    def _take(self, drawn: list[str], base: int, is_whole: bool, context: Context, width: int) -> None:
+    def _take(self, characters: list[str], base: int, is_whole: bool, context: Context, width: int) -> None:
         """Add a line's characters until `width` cells are full; `base` is their start in the text."""
-        line = self._text[base : base + len(drawn)]
-        sign, hidden = "", len(drawn)
+        line = self._text[base : base + len(characters)]
+        sign, hidden = "", len(characters)
         if context is Context.CODE:
             hidden = 0
         elif context is not Context.CODE_EDGE and not ("-" in line and TABLE_RULE.match(line)):
@@ -115,12 +115,12 @@ class _SnippetRow:
             if mark and context is Context.PROSE:
                 sign = _sign(mark)
                 if line[mark.start("block") :].startswith("|") and (end := _ROW_END.search(line, hidden)):
-                    drawn[end.start() :] = [""] * (len(line) - end.start())
-        drawn[:hidden] = [""] * hidden
+                    characters[end.start() :] = [""] * (len(line) - end.start())
+        characters[:hidden] = [""] * hidden
         if sign and self.shown:
             self.shown.extend(sign)
         shown, offsets, full = self.shown, self._columns, width
-        for character in drawn[self._at - base :]:
+        for character in characters[self._at - base :]:
             if len(shown) > full:
                 if self._cells() > width:
                     break

@@ -287,14 +287,14 @@ def _listed_words(text: str, languages: Collection[str], listed: Mapping[str, st
     ]
     whole = frozenset(entry for entry in entries if entry[-1] != "*")
     prefixes = tuple(entry[:-1] for entry in entries if entry[-1] == "*")
-    found = [
+    patterns = [
         word[0]
         for word in _LISTED_WORD.finditer(unicodedata.normalize("NFC", text))
         if (plain := word[0].casefold()) in whole
         or (prefixes and plain.startswith(prefixes))
         or (listed is _NEGATIONS and _CONTRACTED.search(plain))
     ]
-    return [*found, *wide.findall(text)]
+    return [*patterns, *wide.findall(text)]
 
 
 _WORD = re.compile(r"[^\W\d_]+")
@@ -334,8 +334,8 @@ def detect_language(text: str) -> str:
     """Return the ISO 639-1 code of the language of most of `text`, or "" if unknown."""
     sample = text[:SAMPLE_CHARACTERS]
     words = Counter((_ASCII_WORD if sample.isascii() else _WORD).findall(sample.casefold()))
-    if not sample.isascii() and (found := _by_script(sample, words)):
-        return found
+    if not sample.isascii() and (by_script := _by_script(sample, words)):
+        return by_script
     votes: Counter[str] = Counter()
     for word in words.keys() & _BY_WORD.keys():
         for language in _BY_WORD[word]:
@@ -569,15 +569,15 @@ def _characters(run: str) -> list[tuple[str, int, int]]:
     """Return the characters of a run with offsets; half-width and decomposed ones are composed."""
     if unicodedata.is_normalized("NFKC", run):
         return [(character, i, i + 1) for i, character in enumerate(run)]
-    found: list[tuple[str, int, int]] = []
+    pieces: list[tuple[str, int, int]] = []
     for i, character in enumerate(run):
-        if found:
-            composed = unicodedata.normalize("NFKC", run[found[-1][1] : i + 1])
+        if pieces:
+            composed = unicodedata.normalize("NFKC", run[pieces[-1][1] : i + 1])
             if len(composed) == 1:
-                found[-1] = (composed, found[-1][1], i + 1)
+                pieces[-1] = (composed, pieces[-1][1], i + 1)
                 continue
-        found.append((unicodedata.normalize("NFKC", character), i, i + 1))
-    return found
+        pieces.append((unicodedata.normalize("NFKC", character), i, i + 1))
+    return pieces
 
 
 def _grams(run: str, size: int) -> tuple[list[_Piece], int]:
@@ -688,13 +688,13 @@ def analyze(text: str, language: str = "") -> Analysis:
 
     `language` is an ISO 639-1 code, or "" if unknown.
     """
-    found = Analysis([], [], [], [])
+    analysis = Analysis([], [], [], [])
     for piece, position, start in _walk(text, _indexed_grams):
-        found.terms.append(_term(piece, language))
-        found.positions.append(position)
-        found.starts.append(start + piece.start)
-        found.ends.append(start + piece.end)
-    return found
+        analysis.terms.append(_term(piece, language))
+        analysis.positions.append(position)
+        analysis.starts.append(start + piece.start)
+        analysis.ends.append(start + piece.end)
+    return analysis
 
 
 def query_terms(text: str, languages: Sequence[str]) -> list[QueryWord]:
@@ -717,15 +717,15 @@ def query_terms(text: str, languages: Sequence[str]) -> list[QueryWord]:
     return words
 
 
-def _walk(text: str, cut: Callable[[str, int], tuple[list[_Piece], int]]) -> Iterator[tuple[_Piece, int, int]]:
+def _walk(text: str, split: Callable[[str, int], tuple[list[_Piece], int]]) -> Iterator[tuple[_Piece, int, int]]:
     """Yield every piece of `text` with its position and the offset of its chunk.
 
-    `cut` splits runs of scripts without spaces.
+    `split` splits runs of scripts without spaces.
     """
     position = 0
     for match in _chunk_pattern(text).finditer(text):
         size = _GRAM_SIZES.get(match.lastgroup or "", 0)
-        pieces, width = cut(match.group(), size) if size else _pieces(match.group())
+        pieces, width = split(match.group(), size) if size else _pieces(match.group())
         for piece in pieces:
             yield piece, position + piece.position, match.start()
         position += width

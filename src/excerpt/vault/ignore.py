@@ -178,13 +178,13 @@ def _segment(parts: list[_Part]) -> bytes:
 
 
 def _split(parts: Iterable[_Part], sign: _Sign) -> list[list[_Part]]:
-    found: list[list[_Part]] = [[]]
+    parts_split: list[list[_Part]] = [[]]
     for part in parts:
         if part is sign:
-            found.append([])
+            parts_split.append([])
         else:
-            found[-1].append(part)
-    return found
+            parts_split[-1].append(part)
+    return parts_split
 
 
 class _NeverMatchesError(Exception):

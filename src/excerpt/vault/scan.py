@@ -182,13 +182,13 @@ def _state(entry: os.DirEntry[str], path: str) -> FileState | str:
     except UnicodeEncodeError:
         return "Its name is not valid UTF-8."
     try:
-        found = entry.stat(follow_symlinks=False)
+        status = entry.stat(follow_symlinks=False)
     except OSError as error:
         return f"Its type cannot be read: {error.strerror}."
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         return "It is not a file but a device, pipe or socket."
-    changed = _within_bounds(found.st_ctime_ns) if _TELLS_CHANGES else 0
-    return FileState(path, found.st_size, _within_bounds(found.st_mtime_ns), changed)
+    changed = _within_bounds(status.st_ctime_ns) if _TELLS_CHANGES else 0
+    return FileState(path, status.st_size, _within_bounds(status.st_mtime_ns), changed)
 
 
 def _within_bounds(time_ns: int) -> int:
@@ -233,12 +233,12 @@ def _rules_of(
 
     At most `room` patterns are read; remarks name what was left out.
     """
-    found = {entry.name: entry for entry in entries if entry.name in IGNORE_FILES}
+    files = {entry.name: entry for entry in entries if entry.name in IGNORE_FILES}
     rules: list[_Rules] = []
     count = 0
     remarks: list[Skipped] = []
     for name in reversed(IGNORE_FILES):
-        entry = found.get(name)
+        entry = files.get(name)
         if entry and entry.is_file(follow_symlinks=False):
             try:
                 with opened.open(name) as file:
@@ -253,8 +253,8 @@ def _rules_of(
             if len(data) > _MAX_IGNORE_BYTES:
                 remarks.append(_skip(base + name, f"Only its first {_MAX_IGNORE_BYTES // 1024 // 1024} MB is read."))
             if len(short) < len(patterns):
-                over = len(patterns) - len(short)
-                reason = f"It has patterns of more than {_LONGEST_PATTERN} letters; ignored: {over:,}."
+                ignored = len(patterns) - len(short)
+                reason = f"It has patterns of more than {_LONGEST_PATTERN} letters; ignored: {ignored:,}."
                 remarks.append(_skip(base + name, reason))
             if len(accepted) < len(short):
                 used = f"Only the first {len(accepted):,} of its {len(short):,} patterns are used"

@@ -86,15 +86,15 @@ class VaultWatch:
 
     def _begin(self) -> None:
         self._identity = _identity(self._vault)
-        found = scan(self._vault, self._settings)
+        scan_result = scan(self._vault, self._settings)
         self.polling = self._poll or is_silent(self._vault)
         if not self.polling:
             try:
-                self._source = _SystemEvents(self._vault, self._settings, found.folders)
+                self._source = _SystemEvents(self._vault, self._settings, scan_result.folders)
             except (OSError, WatchfilesRustInternalError):
                 self.polling = True  # more folders or watchers than the system allows
         if self.polling:
-            self._source = _Scans(self._vault, self._settings, found, self._poll_seconds)
+            self._source = _Scans(self._vault, self._settings, scan_result, self._poll_seconds)
 
     def _begin_again(self) -> bool:
         """Wait for the vault and watch it again; return False if stopped meanwhile."""
@@ -141,16 +141,16 @@ class _SystemEvents:
 
     def _gather(self, stop: threading.Event) -> set[str]:
         began = time.monotonic()
-        found, self._left = self._left, set()
+        changed_folders, self._left = self._left, set()
         while True:
             raw = self._notify.watch(_LONGEST_MS, _QUIET_MS, _LONG_QUIET_MS, stop)
             if raw == "signal":
                 raise KeyboardInterrupt
             if isinstance(raw, str):
-                return found
-            found |= {path for _, path in raw}
-            if len(found) < _BURST or time.monotonic() - began > _LONGEST_BURST:
-                return found
+                return changed_folders
+            changed_folders |= {path for _, path in raw}
+            if len(changed_folders) < _BURST or time.monotonic() - began > _LONGEST_BURST:
+                return changed_folders
 
     def _relevant(self, raw: Iterable[str]) -> tuple[set[str], set[str], bool]:
         """Return the changed paths that may matter, those that are folders, and whether an ignore file changed."""
@@ -178,10 +178,10 @@ class _SystemEvents:
     def _follow_changed(self, changed: Collection[str]) -> None:
         """Watch the folders that are there now at and below those that changed."""
         self._folders = {folder for folder in self._folders if not _is_at_or_below(folder, changed)}
-        found: set[str] = set()
-        while new := set(scan(self._vault, self._settings, changed).folders) - found:
+        changed_folders: set[str] = set()
+        while new := set(scan(self._vault, self._settings, changed).folders) - changed_folders:
             self._follow(new)
-            found |= new
+            changed_folders |= new
 
     def _follow(self, folders: Iterable[str]) -> None:
         new = set(folders) - self._folders
@@ -208,9 +208,9 @@ class _SystemEvents:
 class _Scans:
     """Changes as two scans of the whole vault differ."""
 
-    def __init__(self, vault: Path, settings: VaultSettings, found: Scan, seconds: float) -> None:
+    def __init__(self, vault: Path, settings: VaultSettings, scan_result: Scan, seconds: float) -> None:
         self._vault, self._settings, self._seconds = vault, settings, seconds
-        self._last = found
+        self._last = scan_result
         self._took = 0.0
 
     def close(self) -> None:
@@ -237,7 +237,7 @@ def _is_at_or_below(folder: str, paths: Collection[str]) -> bool:
 def _identity(vault: Path) -> tuple[int, int] | None:
     """Return the identity of the folder at a path, which changes when a disk is mounted or removed."""
     try:
-        found = vault.stat()
+        status = vault.stat()
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino

@@ -25,9 +25,9 @@ FORMATS: Sequence[Format] = tuple(form for form in Format if form is not Format.
 
 def format_named(form: Format) -> PackFormat:
     """One of FORMATS, imported when it is first asked for."""
-    found = import_module(f"excerpt.pack.formats.{form}_format").FORMAT
-    assert isinstance(found, PackFormat)
-    return found
+    pack_format = import_module(f"excerpt.pack.formats.{form}_format").FORMAT
+    assert isinstance(pack_format, PackFormat)
+    return pack_format
 
 
 def renderer_for(settings: PackSettings, questions: Sequence[str], links: Links, folder: Path) -> Renderer:

@@ -76,7 +76,7 @@ _NOT_XML = re.compile("[^\t\n -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 def xml_text(text: str) -> str:
     """`text` as the content of an element, from which a parser gets it back to the letter."""
     escaped = text.replace("&", "&amp;").replace("<", "&lt;").replace("]]>", "]]&gt;").replace("\r", "&#13;")
-    return _NOT_XML.sub(lambda found: f'<char code="{ord(found[0]):x}"/>', escaped)
+    return _NOT_XML.sub(lambda match: f'<char code="{ord(match[0]):x}"/>', escaped)
 
 
 # --- read -------------------------------------------------------------------------------------------------------------

@@ -110,11 +110,11 @@ def recognise(image: bytes, ocr: Ocr, language: str) -> Recognised:
     return read(image, language)
 
 
-def ocr_warning(found: Recognised) -> tuple[str, ...]:
+def ocr_warning(recognised: Recognised) -> tuple[str, ...]:
     """Return a warning for the note if the recognised text may be wrong."""
-    if not found.text or found.confidence >= SURE:
+    if not recognised.text or recognised.confidence >= SURE:
         return ()
-    return (f"OCR is {found.confidence:.0f} % sure of its text, which may be wrong.",)
+    return (f"OCR is {recognised.confidence:.0f} % sure of its text, which may be wrong.",)
 
 
 # --- lines and paragraphs ---------------------------------------------------------------------------------------------
@@ -218,11 +218,11 @@ _MAX_LANGUAGES = 4
 
 def languages_for(language: str, installed: Sequence[str]) -> tuple[str, ...]:
     """Return the installed languages of tesseract to use: the vault's and English; all, if few and none is set."""
-    known = [name for name in installed if name not in _NO_LANGUAGES]
-    if language or len(known) > _MAX_LANGUAGES:
+    supported = [name for name in installed if name not in _NO_LANGUAGES]
+    if language or len(supported) > _MAX_LANGUAGES:
         names = (*_TESSERACT_NAMES.get(language, ()), "eng")
-        return tuple(name for name in dict.fromkeys(names) if name in known)
-    return tuple(sorted(known, key=lambda name: name != "eng"))
+        return tuple(name for name in dict.fromkeys(names) if name in supported)
+    return tuple(sorted(supported, key=lambda name: name != "eng"))
 
 
 def _by_tesseract(program: str, image: bytes, language: str) -> Recognised:
@@ -322,17 +322,17 @@ def _line(rows: Sequence[Sequence[str]]) -> Line:
 def _by_rapidocr(image: bytes, _language: str) -> Recognised:
     """Its models read Chinese and English, and what is written in the same letters."""
     try:
-        found = _loaded()(image)
+        result = _loaded()(image)
     except Exception as error:  # of OpenCV and onnxruntime, which have no one base
         raise ReadError(f"OCR cannot read it ({type(error).__name__}: {error}).") from error
-    if found.boxes is None or not found.txts:
+    if result.boxes is None or not result.txts:
         return Recognised("", 0.0)
     lines = [
         Line(tuple(text.split()), *_bounds(box))
-        for box, text in zip(found.boxes.tolist(), found.txts, strict=True)
+        for box, text in zip(result.boxes.tolist(), result.txts, strict=True)
         if text.strip()
     ]
-    sure = [100 * float(score) for score in found.scores]
+    sure = [100 * float(score) for score in result.scores]
     return Recognised(prose(blocks_of(lines)), sum(sure) / len(sure))
 
 

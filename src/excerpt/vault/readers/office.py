@@ -154,8 +154,10 @@ def _diagrams(slide: Slide) -> Iterator[str]:
     for relation in slide.part.rels.values():
         if relation.reltype.endswith("/diagramData") and not relation.is_external:
             safe = etree.XMLParser(resolve_entities=False, no_network=True)
-            drawn = etree.fromstring(relation.target_part.blob, safe)
-            texts = ("".join(node.text or "" for node in each.iter(f"{_DRAWN}t")) for each in drawn.iter(f"{_DRAWN}p"))
+            diagram = etree.fromstring(relation.target_part.blob, safe)
+            texts = (
+                "".join(node.text or "" for node in each.iter(f"{_DRAWN}t")) for each in diagram.iter(f"{_DRAWN}p")
+            )
             yield "\n".join(filter(None, texts))
 
 
@@ -230,8 +232,8 @@ def _styles(document: Document) -> tuple[Mapping[str, str], Mapping[str, int]]:
     bases: dict[str, str] = {}
     for style in document.styles:
         names[style.style_id] = style.name or ""
-        if found := _HEADING.fullmatch(style.name or ""):
-            levels[style.style_id] = int(found[1])
+        if match := _HEADING.fullmatch(style.name or ""):
+            levels[style.style_id] = int(match[1])
         elif (style.name or "").lower() == "title":
             levels[style.style_id] = 1
         based = style.element.find(f"{_WORDS}basedOn")

@@ -83,11 +83,11 @@ def _note(document: PdfDocument, path: str, options: ReadOptions) -> Note:
     pages, scanned, left = _pages(document, options)
     unread = scanned if options.ocr is Ocr.OFF else 0
     bodies = _without_heads(pages)
-    known = Counter(word for lines in bodies for line in lines for word in re.findall(r"\w+(?:-\w+)*", line.text))
+    word_counts = Counter(word for lines in bodies for line in lines for word in re.findall(r"\w+(?:-\w+)*", line.text))
     above = _outline(document)
     parts = []
     for page, lines in zip(pages, bodies, strict=True):
-        text = page.recognised or "\n\n".join(_paragraphs(lines, known))
+        text = page.recognised or "\n\n".join(_paragraphs(lines, word_counts))
         headings = (*above.get(page.number, ()), f"{page.label}{' (OCR)' if page.recognised else ''}")
         parts.append(PagedText(f"page={page.number}", headings, text))
     if not unread and not any(part.text.strip() for part in parts):
@@ -123,7 +123,7 @@ def _pages(document: PdfDocument, options: ReadOptions) -> tuple[list[_PdfPage],
     pages: list[_PdfPage] = []
     warnings: list[str] = []
     scanned = size = 0
-    found: list[Recognised] = []
+    ocr_pages: list[Recognised] = []
     failed = ""
     for index in range(min(len(document), options.most_pages)):
         page = document[index]
@@ -135,8 +135,8 @@ def _pages(document: PdfDocument, options: ReadOptions) -> tuple[list[_PdfPage],
                 scanned += 1
                 if options.ocr is not Ocr.OFF:
                     try:
-                        found.append(_recognised(page, options))
-                        recognised = found[-1].text
+                        ocr_pages.append(_recognised(page, options))
+                        recognised = ocr_pages[-1].text
                     except OcrMissingError:
                         raise
                     except ReadError as error:
@@ -150,10 +150,10 @@ def _pages(document: PdfDocument, options: ReadOptions) -> tuple[list[_PdfPage],
             break
     if left := len(document) - len(pages):
         warnings.append(f"Only the first {len(pages):,} of {len(pages) + left:,} pages are read.")
-    if found:
+    if ocr_pages:
         from excerpt.vault.readers.ocr import ocr_warning
 
-        warnings += ocr_warning(min(found, key=lambda each: each.confidence if each.text else 100.0))
+        warnings += ocr_warning(min(ocr_pages, key=lambda each: each.confidence if each.text else 100.0))
     return pages, scanned, [*warnings, *([failed] if failed else [])]
 
 
@@ -236,7 +236,7 @@ def _recognised(page: PdfPage, options: ReadOptions) -> Recognised:
 
 def _outline(document: PdfDocument) -> dict[int, tuple[str, ...]]:
     """Return the outline's titles for each page."""
-    begins: dict[int, tuple[str, ...]] = {}
+    chapters: dict[int, tuple[str, ...]] = {}
     path: list[str] = []
     for entry in document.get_toc(max_depth=6):
         del path[entry.level :]
@@ -244,13 +244,13 @@ def _outline(document: PdfDocument) -> dict[int, tuple[str, ...]]:
         target = entry.get_dest()
         index = target.get_index() if target is not None else None
         if index is not None:
-            begins.setdefault(index + 1, tuple(filter(None, path)))
-    found: dict[int, tuple[str, ...]] = {}
-    under: tuple[str, ...] = ()
-    for number in range(1, len(document) + 1 if begins else 1):
-        under = begins.get(number, under)
-        found[number] = under
-    return found
+            chapters.setdefault(index + 1, tuple(filter(None, path)))
+    outline: dict[int, tuple[str, ...]] = {}
+    headings: tuple[str, ...] = ()
+    for number in range(1, len(document) + 1 if chapters else 1):
+        headings = chapters.get(number, headings)
+        outline[number] = headings
+    return outline
 
 
 def _title(document: PdfDocument) -> str:
@@ -290,7 +290,7 @@ def _head(line: _TextLine) -> str:
     return _DIGITS.sub("#", line.text.casefold())
 
 
-def _paragraphs(lines: Sequence[_TextLine], known: Counter[str]) -> Iterator[str]:
+def _paragraphs(lines: Sequence[_TextLine], word_counts: Counter[str]) -> Iterator[str]:
     """Yield the paragraphs of a page, each on one line, or on several if it is long."""
     line_gaps = [above.bottom - below.bottom for above, below in pairwise(lines)]
     # Of short paragraphs half of the leads are those between them.
@@ -300,11 +300,11 @@ def _paragraphs(lines: Sequence[_TextLine], known: Counter[str]) -> Iterator[str
     gathered: list[_TextLine] = []
     for line in lines:
         if gathered and _begins(gathered, line, usual_gap, right):
-            yield from _written(gathered, known)
+            yield from _written(gathered, word_counts)
             gathered = []
         gathered.append(line)
     if gathered:
-        yield from _written(gathered, known)
+        yield from _written(gathered, word_counts)
 
 
 def _begins(above: Sequence[_TextLine], line: _TextLine, usual_gap: float, right: float) -> bool:
@@ -325,25 +325,25 @@ def _begins(above: Sequence[_TextLine], line: _TextLine, usual_gap: float, right
     return ends and (is_short or indent > _INDENT * line.height)
 
 
-def _written(lines: Iterable[_TextLine], known: Counter[str]) -> Iterator[str]:
+def _written(lines: Iterable[_TextLine], word_counts: Counter[str]) -> Iterator[str]:
     text = ""
     for line in lines:
         broken = _HYPHENED.search(text)
         if broken and line.text[:1].islower():
             rest = re.match(r"\w*", line.text)
-            word = _whole(broken[1], rest[0] if rest else "", known)
+            word = _whole(broken[1], rest[0] if rest else "", word_counts)
             text = f"{text[: broken.start()]}{word}{line.text[rest.end() if rest else 0 :]}"
         else:
             text = f"{text} {line.text}" if text else line.text
-    text = _BROKEN.sub(lambda found: _whole(found[1] or found[3] or "", found[2] or found[4] or "", known), text)
+    text = _BROKEN.sub(lambda match: _whole(match[1] or match[3] or "", match[2] or match[4] or "", word_counts), text)
     words = len(text.split())
     yield "\n".join(_of_sentences(text)) if words > _LONG else text
 
 
-def _whole(first: str, rest: str, known: Counter[str]) -> str:
+def _whole(first: str, second: str, word_counts: Counter[str]) -> str:
     """Join a word broken at a line end, with its hyphen if the file elsewhere writes it so."""
-    plain, hyphened = first + rest, f"{first}-{rest}"
-    return hyphened if known[hyphened] > known[plain] or first.isdigit() or rest[:1].isupper() else plain
+    plain, hyphened = first + second, f"{first}-{second}"
+    return hyphened if word_counts[hyphened] > word_counts[plain] or first.isdigit() or second[:1].isupper() else plain
 
 
 def _of_sentences(text: str) -> Iterator[str]:

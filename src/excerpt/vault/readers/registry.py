@@ -158,21 +158,21 @@ def unread_of(suffixes: Iterable[tuple[str, int]], scanned: tuple[int, int]) -> 
     for suffix, count in suffixes:
         by_kind[_BY_SUFFIX[suffix].kind if suffix in _BY_SUFFIX else suffix] += count
     images = by_kind.pop(IMAGE, 0)
-    found = []
+    unread = []
     if by_kind:
         listed = ", ".join(f"{count:,} {kind}" for kind, count in sorted(by_kind.items()))
-        found.append(Unread(by_kind.total(), listed, f"pip install '{EXTRA}'"))
+        unread.append(Unread(by_kind.total(), listed, f"pip install '{EXTRA}'"))
     if images:
-        found.append(Unread(images, "images: OCR is off", WITH_OCR))
+        unread.append(Unread(images, "images: OCR is off", WITH_OCR))
     if scanned[0]:
-        found.append(
+        unread.append(
             Unread(
                 scanned[0],
                 f"with {counted(scanned[1], 'scanned page or image', 'scanned pages or images')}: OCR is off",
                 WITH_OCR,
             )
         )
-    return tuple(found)
+    return tuple(unread)
 
 
 # --- readers that others wrote ----------------------------------------------------------------------------------------
@@ -201,8 +201,8 @@ def _others() -> Mapping[str, _Other]:
         return {}
     from importlib.metadata import entry_points
 
-    found = (_Other(f".{entry.name.lower().lstrip('.')}", entry.value) for entry in entry_points(group=GROUP))
-    return {reader.suffix: reader for reader in found}
+    others = (_Other(f".{entry.name.lower().lstrip('.')}", entry.value) for entry in entry_points(group=GROUP))
+    return {reader.suffix: reader for reader in others}
 
 
 def _names_group(folder: str) -> bool:

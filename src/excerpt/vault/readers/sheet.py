@@ -65,12 +65,12 @@ class CsvReader:
         """See Reader.read. Rows are counted as RFC 7111 does."""
         text, warning = decode(data)
         delimiter = "\t" if PurePosixPath(path).suffix.lower() == ".tsv" else _delimiter(text)
-        found = _SheetRows()
+        sheet_rows = _SheetRows()
         rows = [(number, [" ".join(value.split()) for value in row]) for number, row in _records(text, delimiter)]
         header = _header(rows, is_text=lambda value: not _is_number(value))
         data_rows = rows[1:] if header and len(rows) > 1 else rows
-        found.add(data_rows, rows[0][1] if header and len(rows) > 1 else [], _row_place)
-        note = found.note(path, options)
+        sheet_rows.add(data_rows, rows[0][1] if header and len(rows) > 1 else [], _row_place)
+        note = sheet_rows.note(path, options)
         return replace(note, warnings=(warning, *note.warnings)) if warning else note
 
 
@@ -151,7 +151,7 @@ def _workbook_note(workbook: object, path: str, options: ReadOptions) -> Note:
     from python_calamine import CalamineWorkbook, SheetTypeEnum
 
     assert isinstance(workbook, CalamineWorkbook)
-    found = _SheetRows()
+    sheet_rows = _SheetRows()
     for sheet in workbook.sheets_metadata:
         if sheet.typ != SheetTypeEnum.WorkSheet:
             continue
@@ -167,10 +167,10 @@ def _workbook_note(workbook: object, path: str, options: ReadOptions) -> Note:
                 is_named = is_named or (not rows and all(isinstance(value, str) for value in values[:_WIDEST]))
                 rows.append((number, shown))
         header = _header(rows, bool) if is_named else []
-        found.add(rows, header, _cell_place(sheet.name, first_column))
-        found.rows_left += max(0, cells.height - MAX_ROWS - 1)
-        found.columns_left += max(0, cells.width - _WIDEST)
-    return found.note(path, options)
+        sheet_rows.add(rows, header, _cell_place(sheet.name, first_column))
+        sheet_rows.rows_left += max(0, cells.height - MAX_ROWS - 1)
+        sheet_rows.columns_left += max(0, cells.width - _WIDEST)
+    return sheet_rows.note(path, options)
 
 
 def _shown(value: int | float | str | bool | time | date | datetime | timedelta) -> str:
