@@ -440,13 +440,13 @@ class Vault:
             overrides=saved.overrides,
             ranked=ranked,
         )
-        return links.added(packed)
+        return links.with_link(packed)
 
     def _marks(self) -> SavedMarks:
-        from excerpt.pack.memories import followed
+        from excerpt.pack.memories import follow_moves
         from excerpt.pack.selection import read_marks
 
-        saved = followed(read_marks(self._where.marks_file(self.folder)), self._snapshot)
+        saved = follow_moves(read_marks(self._where.marks_file(self.folder)), self._snapshot)
         if not saved.marks:
             raise NotFoundError("no fragment is marked in this vault. Mark some in the app with the tab key.")
         return saved
@@ -662,7 +662,7 @@ class Memories:
         Its source is the `fragment` of this id, or the lines that `source` names (NOTE:A-B); without `text` it is the
         text of these lines. With `into`, the text replaces that of the memory with this id.
         """
-        from excerpt.memory.recall import Remembered, merged, offers
+        from excerpt.memory.recall import Remembered, merge_memory, offers
         from excerpt.memory.stale import from_fragment, from_lines
 
         origin: Source | None = None
@@ -675,7 +675,7 @@ class Memories:
         content = text or ""
         recaller = self._recalling()
         if into is not None:
-            stored = recaller.store.change(into, lambda memory: merged(memory, content, tags, why, origin))
+            stored = recaller.store.change(into, lambda memory: merge_memory(memory, content, tags, why, origin))
             return Remembered(stored)
         similar = tuple(offers(content, origin, recaller))
         return Remembered(recaller.store.remember(content, tags, why, origin, query=query), similar)
@@ -734,14 +734,14 @@ class Memories:
         `merge` adds the memory with that id to this one and forgets it.
         """
         from excerpt.memory.memory_file import normalise_tags
-        from excerpt.memory.recall import merged
+        from excerpt.memory.recall import merge_memory
 
         store = self._store
         if merge:
             merged_memory = store.get(merge)
             store.change(
                 memory_id,
-                lambda memory: merged(
+                lambda memory: merge_memory(
                     memory, merged_memory.text, merged_memory.tags, merged_memory.why, merged_memory.source
                 ),
             )

@@ -19,7 +19,7 @@ from typing import TypeVar
 from excerpt.errors import ExcerptError, UnopenedError, VaultError
 from excerpt.settings import Paths, contains_home, vault_slug
 from excerpt.state_files import make_folder, read_value, write_value
-from excerpt.text.display import counted
+from excerpt.text.display import format_count
 
 # --- known vaults -----------------------------------------------------------------------------------------------------
 # The vaults that are known without being named: those opened lately, those in Obsidian's own list, and the demo.
@@ -88,7 +88,7 @@ def forget_vault(where: Paths, vault: Path) -> None:
         _file(where, vault).unlink()
 
 
-def names_apart(vaults: Iterable[Path]) -> dict[Path, str]:
+def unique_names(vaults: Iterable[Path]) -> dict[Path, str]:
     """Return a name for each vault: its folder's name, with parent folders where two names would be equal."""
     each = list(dict.fromkeys(vaults))
     ends = {vault: [Path(*vault.parts[at:]).as_posix() for at in reversed(range(len(vault.parts)))] for vault in each}
@@ -98,7 +98,7 @@ def names_apart(vaults: Iterable[Path]) -> dict[Path, str]:
 
 def name_among_recent(where: Paths, vault: Path) -> str:
     """Return the name of a vault that is unique among the recent ones."""
-    return names_apart([vault, *(Path(recent.path) for recent in recent_vaults(where))])[vault]
+    return unique_names([vault, *(Path(recent.path) for recent in recent_vaults(where))])[vault]
 
 
 def too_broad(where: Paths, vault: Path, home: Path) -> str:
@@ -140,7 +140,7 @@ def known_vaults(where: Paths, environment: Mapping[str, str]) -> tuple[Path, ..
     """
     opened = (Path(entry.path) for entry in recent_vaults(where))
     recent = (path for path in opened if path.is_absolute())  # the address of a store is not
-    read = (_read(file, _KnownVault) for file in _listed(where.data / "vaults"))
+    read = (_read(file, _KnownVault) for file in _list_folder(where.data / "vaults"))
     noted = (Path(entry.path) for entry in read if entry is not None)
     indexed = (path for path in noted if path.is_absolute() and where.index_folder(path).exists())
     every = dict.fromkeys(vault.resolve() for vault in (DEMO, *recent, *indexed, *obsidian_vaults(environment)))
@@ -258,7 +258,7 @@ def detect_move(where: Paths, vault: Path, *, offer: bool = False) -> tuple[str,
     if where.memory_folder(vault).exists():
         return ()
     offer = offer or not where.known_notes_file(vault).exists()
-    formers = list(_formers(where, vault, existing=offer))
+    formers = list(_former_vaults(where, vault, existing=offer))
     moved_from = [former for former in formers if former.is_same and not former.exists]
     moved_from = [former for former in moved_from if former.user_data] or moved_from
     if len(moved_from) == 1:
@@ -267,7 +267,7 @@ def detect_move(where: Paths, vault: Path, *, offer: bool = False) -> tuple[str,
         except OSError as error:
             return (f"The data of {moved_from[0].path} could not be transferred: {error}. Nothing is lost.",)
         return (f"This vault was at {moved_from[0].path} before. Moved from there: {moved}.",) if moved else ()
-    return tuple(_offered(former, vault) for former in formers if offer and former.user_data)
+    return tuple(_offer_text(former, vault) for former in formers if offer and former.user_data)
 
 
 def save_fingerprint(where: Paths, vault: Path) -> None:
@@ -283,7 +283,7 @@ def save_fingerprint(where: Paths, vault: Path) -> None:
             return
         if too_broad(where, vault, Path.home().resolve()):
             return
-        notes = _some_notes(vault)
+        notes = _sample_notes(vault)
         if notes and (stored is None or stored.notes != notes or len(notes) == _SAMPLE):
             write_value(file, _KnownVault(str(vault), notes))
 
@@ -291,14 +291,14 @@ def save_fingerprint(where: Paths, vault: Path) -> None:
 def orphaned_vaults(where: Paths, vault: Path | None) -> Iterator[FormerVault]:
     """Yield the vaults, but for `vault`, that have memories and are not there, or of which no path is known."""
     own = "" if vault is None else vault_slug(vault)
-    for folder in _listed(where.data / "memories"):
+    for folder in _list_folder(where.data / "memories"):
         memory_count = _memories(folder)
         if folder.name == own or not memory_count:
             continue
         path, notes = _path_of(where, folder.name), _notes_of(where, folder.name)
         if not path or not _is_other_folder(path, vault):
             is_same, is_like = (False, False) if vault is None else _likeness(vault, notes)
-            yield FormerVault(folder.name, path, _remembered(memory_count), False, is_same, is_like)
+            yield FormerVault(folder.name, path, _count_text(memory_count), False, is_same, is_like)
 
 
 def adopt(where: Paths, vault: Path, source: str) -> str:
@@ -338,10 +338,10 @@ def command_for(former: FormerVault, vault: Path | None) -> str:
 # --- what is the same vault -------------------------------------------------------------------------------------------
 
 
-def _formers(where: Paths, vault: Path, *, existing: bool) -> Iterator[FormerVault]:
+def _former_vaults(where: Paths, vault: Path, *, existing: bool) -> Iterator[FormerVault]:
     """Yield the other vaults whose notes `vault` may hold: those that are gone and, with `existing`, the rest."""
     own = where.known_notes_file(vault)
-    for file in _listed(own.parent):
+    for file in _list_folder(own.parent):
         stored = read_value(file, _KnownVault, None) if file.suffix == ".json" and file != own else None
         if stored is None:
             continue
@@ -361,7 +361,7 @@ def _likeness(vault: Path, notes: dict[str, str]) -> tuple[bool, bool]:
     return 0 < len(notes) <= 2 * same, 0 < len(notes) <= 2 * existing
 
 
-def _some_notes(vault: Path) -> dict[str, str]:
+def _sample_notes(vault: Path) -> dict[str, str]:
     """Return digests of a sample of the notes, by path.
 
     The sample is the notes near the root with the smallest path hashes, so it stays when other notes come and go.
@@ -422,7 +422,7 @@ def _notes_of(where: Paths, slug: str) -> dict[str, str]:
     return {} if stored is None else stored.notes
 
 
-def _listed(folder: Path) -> list[Path]:
+def _list_folder(folder: Path) -> list[Path]:
     try:
         return sorted(folder.iterdir())
     except OSError:
@@ -445,21 +445,21 @@ def _user_files(where: Paths, vault: Path) -> dict[str, Path]:
     }
 
 
-def _of(slug: str, own: Path, vault: Path) -> Path:
+def _corresponding_path(slug: str, own: Path, vault: Path) -> Path:
     """Return the path that corresponds to `own` for the vault with another slug."""
     return own.with_name(slug + own.name.removeprefix(vault_slug(vault)))
 
 
 def _user_data(where: Paths, vault: Path, slug: str) -> str:
     """Name what the user made for a vault; marks and history are of no use to a copy."""
-    memories = _memories(_of(slug, where.memory_folder(vault), vault))
+    memories = _memories(_corresponding_path(slug, where.memory_folder(vault), vault))
     files = {"settings": where.vault_settings_file(vault), "saved queries": where.saved_queries_file(vault)}
-    names = [name for name, own in files.items() if _of(slug, own, vault).exists()]
-    return ", ".join([_remembered(memories), *names] if memories else names)
+    names = [name for name, own in files.items() if _corresponding_path(slug, own, vault).exists()]
+    return ", ".join([_count_text(memories), *names] if memories else names)
 
 
-def _remembered(memories: int) -> str:
-    return counted(memories, "memory", "memories")
+def _count_text(memories: int) -> str:
+    return format_count(memories, "memory", "memories")
 
 
 def _memories(folder: Path) -> int:
@@ -467,7 +467,7 @@ def _memories(folder: Path) -> int:
     return sum(parts[0] != "trash" and not any(part.startswith(".") for part in parts) for parts in names)
 
 
-def _offered(former: FormerVault, vault: Path) -> str:
+def _offer_text(former: FormerVault, vault: Path) -> str:
     command = command_for(former, vault)
     if former.exists:
         return f"{former.path} has the same notes, and {former.user_data}. To copy these: {command}"
@@ -483,13 +483,13 @@ def _move_data(where: Paths, vault: Path, slug: str, *, leave: bool) -> tuple[st
     moved: list[str] = []
     not_moved: list[str] = []
     memories = where.memory_folder(vault)
-    former = _of(slug, memories, vault)
+    former = _corresponding_path(slug, memories, vault)
     if former.is_dir():
         number = _memories(former)
         _move_folder(former, memories, leave=leave)
-        moved += [_remembered(number)] if number else []
+        moved += [_count_text(number)] if number else []
     for name, own in _user_files(where, vault).items():
-        file = _of(slug, own, vault)
+        file = _corresponding_path(slug, own, vault)
         if not file.is_file():
             continue
         if own.exists():
@@ -508,12 +508,12 @@ def _move_caches(where: Paths, vault: Path, slug: str) -> None:
     for own in (where.index_folder(vault), where.memory_index_folder(vault)):
         with suppress(OSError):
             if not own.exists():
-                _of(slug, own, vault).rename(own)
+                _corresponding_path(slug, own, vault).rename(own)
     if any(recent.path == path for recent in recent_vaults(where)):
         remember_vault(where, vault)
         forget_vault(where, Path(path))
     with suppress(OSError):
-        _of(slug, where.known_notes_file(vault), vault).unlink()
+        _corresponding_path(slug, where.known_notes_file(vault), vault).unlink()
 
 
 def _move_folder(former: Path, folder: Path, *, leave: bool) -> None:

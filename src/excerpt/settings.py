@@ -345,7 +345,7 @@ def load_settings(*files: Path) -> Settings:
     for file in files:
         raw = _read(file)
         check_settings(raw, file)
-        _speak_over(together, raw)
+        _merge_into(together, raw)
     return msgspec.convert(together, Settings)
 
 
@@ -382,11 +382,11 @@ def check_settings(raw: dict[str, Any], file: Path) -> None:
         raise SettingsError(f"{file}: vault.language is not valid: {language!r} is not a supported language.", hint)
 
 
-def _speak_over(lower: dict[str, Any], upper: dict[str, Any]) -> None:
+def _merge_into(lower: dict[str, Any], upper: dict[str, Any]) -> None:
     """Merge `upper` into `lower`, table by table; a list replaces the other."""
     for key, value in upper.items():
         if isinstance(value, dict) and isinstance(lower.get(key), dict):
-            _speak_over(lower[key], value)
+            _merge_into(lower[key], value)
         else:
             lower[key] = value
 

@@ -188,18 +188,18 @@ def with_setting(text: str, key: str, value: Value | None, file: Path) -> str:
     """
     import tomlkit
 
-    expected = parsed(text, file)
+    expected = parse(text, file)
     _put(expected, key.split("."), value)
     check_settings(expected, file)
     document = tomlkit.parse(text)
     _put(document, key.split("."), value)
     changed = tomlkit.dumps(document)
-    if _without_empty_tables(parsed(changed, file)) != _without_empty_tables(expected):
+    if _without_empty_tables(parse(changed, file)) != _without_empty_tables(expected):
         raise SettingsError(f"{file}: {key} cannot be changed without touching the rest.", "Change it in the file.")
     return changed
 
 
-def parsed(text: str, file: Path) -> dict[str, Any]:
+def parse(text: str, file: Path) -> dict[str, Any]:
     """Return the values of a settings file. Raises SettingsError if it is not TOML."""
     try:
         return tomllib.loads(text)

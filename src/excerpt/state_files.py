@@ -256,7 +256,7 @@ def _ends_line(opened: BinaryIO) -> bool:
 
 
 @contextmanager
-def alone(file: Path) -> Iterator[None]:
+def exclusive_lock(file: Path) -> Iterator[None]:
     """Hold the file's lock for a block, so that no other process writes between a read and a write.
 
     Raises OSError if it is not free within two seconds.

@@ -15,10 +15,10 @@ from excerpt.doctor.checks import (
     clipboard,
     editor,
     folders,
+    format_names,
     keys,
     libraries,
     model,
-    named,
     read_settings,
     terminal,
     tokenizer,
@@ -244,5 +244,5 @@ def test_a_look_that_fails_is_a_finding_and_the_others_go_on() -> None:
 
 
 def test_many_names_are_cut_and_counted() -> None:
-    assert named(["a", "b"]) == "a, b"
-    assert named(["a", "b", "c", "d", "e"]) == "a, b, c and 2 more"
+    assert format_names(["a", "b"]) == "a, b"
+    assert format_names(["a", "b", "c", "d", "e"]) == "a, b, c and 2 more"

@@ -16,7 +16,7 @@ import excerpt
 from excerpt.errors import IndexBusyError
 from excerpt.known_vaults import DEMO
 from excerpt.mcp import served as served_vaults
-from excerpt.mcp.answers import MIN, ToolAnswer, tokens_of, written
+from excerpt.mcp.answers import MIN, ToolAnswer, fit_answer, tokens_of
 from excerpt.mcp.served import ServedVaults
 from excerpt.mcp.server import (
     INSTRUCTIONS,
@@ -52,14 +52,14 @@ def test_an_answer_has_the_tokens_that_it_says_and_no_more_than_its_limit(parts:
     answer = ToolAnswer(
         ("likely",), "notes", "up to date", "go on.", "passages", tuple(parts), len(parts), "ask for less"
     )
-    text = written(answer, limit)
+    text = fit_answer(answer, limit)
     said, most = said_tokens(text)
     assert said == tokens_of(text) <= most == limit
 
 
 def test_what_does_not_fit_is_left_out_whole_and_told() -> None:
     parts = tuple(f"passage {number} " + "word " * 100 for number in range(9))
-    text = written(ToolAnswer((), "notes", "", "go on.", "passages", parts, 9, "ask for less"), 400)
+    text = fit_answer(ToolAnswer((), "notes", "", "go on.", "passages", parts, 9, "ask for less"), 400)
     shown = len(re.findall(r"passage \d", text))
     assert 0 < shown < 9
     assert f"{shown} of 9 passages" in text
@@ -244,7 +244,7 @@ async def test_before_anything_is_indexed_the_answer_says_how_far_that_is(
 ) -> None:
     monkeypatch.setattr(served_vaults, "ANSWER_SECONDS", 0.3)
     vaults = ServedVaults([vault], watched=False)
-    vaults.all[0].indexing.take(said_of_a_build(3, 900))
+    vaults.all[0].indexing.handle_event(said_of_a_build(3, 900))
     reported: list[tuple[float, float | None]] = []
 
     async def report(progress: float, total: float | None, message: str | None) -> None:
@@ -262,7 +262,7 @@ async def test_before_anything_is_indexed_the_answer_says_how_far_that_is(
 
 async def test_an_answer_that_is_not_sure_says_that_not_all_is_indexed(home: Path, vault: Path) -> None:
     vaults = indexed(vault)
-    vaults.all[0].indexing.take(said_of_a_build(3, 900))
+    vaults.all[0].indexing.handle_event(said_of_a_build(3, 900))
     async with Client(build_server(vaults, failed)) as client:
         unsure = await asking(client)("search", query="volcano")
         missing = await asking(client)("read", source="Volcano")
@@ -279,7 +279,7 @@ async def test_the_first_line_alarms_only_where_something_failed(
     home: Path, vault: Path, title: str, alarming: bool
 ) -> None:
     vaults = indexed(vault)
-    vaults.all[0].indexing.take({"event": "error", "title": title, "message": "Something is so.", "hint": ""})
+    vaults.all[0].indexing.handle_event({"event": "error", "title": title, "message": "Something is so.", "hint": ""})
     async with Client(build_server(vaults, failed)) as client:
         told = await asking(client)("search", query="hive")
     assert ("NOT up to date: Something is so." in told.first_line) == alarming
@@ -603,7 +603,7 @@ async def test_a_vault_without_an_index_yet_keeps_no_answer_of_the_others(
     indexed(vault).end()
     wasps = written_vault(tmp_path / "wasps", {"Nests.md": "# Nests\n\nA wasp nest is grey as paper.\n"})
     vaults = ServedVaults([wasps, vault], watched=False)
-    vaults.all[0].indexing.take(said_of_a_build(0, 900))
+    vaults.all[0].indexing.handle_event(said_of_a_build(0, 900))
     async with Client(build_server(vaults, failed)) as client:
         told = await asking(client)("search", query="swarm", vault="*")
         packed = await asking(client)("pack", query="swarm", vault="*")

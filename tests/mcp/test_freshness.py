@@ -17,7 +17,7 @@ from excerpt.mcp.served import IndexingState, ServedSnapshot, ServedVaults, Vaul
 from excerpt.mcp.server import build_server
 from excerpt.model import Progress
 from excerpt.settings import settings_of, user_paths
-from excerpt.vault.watched import marked_as_watched
+from excerpt.vault.watched import mark_watched
 from mcp import Client
 from tests.mcp.conftest import Ask, asking, failed, indexed, written
 from tests.mcp.test_serving import started
@@ -63,13 +63,13 @@ def part(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 async def test_a_build_that_ends_during_an_answer_says_nothing_about_that_answer(home: Path, vault: Path) -> None:
     vaults = indexed(vault)
     (served,) = vaults.all
-    served.indexing.take(progress(3, 900))
+    served.indexing.handle_event(progress(3, 900))
 
     def ask(at: ServedSnapshot) -> str:
-        served.indexing.take({"event": "done", "generation": at.vault.generation})
+        served.indexing.handle_event({"event": "done", "generation": at.vault.generation})
         return at.freshness
 
-    with marked_as_watched(user_paths().watch_folder(vault)):
+    with mark_watched(user_paths().watch_folder(vault)):
         assert await served.ask(ask) == "indexing, 3 of 900 files"
         assert await served.ask(freshness) == "up to date"
     vaults.end()
@@ -78,15 +78,15 @@ async def test_a_build_that_ends_during_an_answer_says_nothing_about_that_answer
 async def test_a_generation_before_the_one_that_a_build_ended_with_is_not_up_to_date(home: Path, vault: Path) -> None:
     vaults = indexed(vault)
     (served,) = vaults.all
-    served.indexing.take({"event": "done", "generation": 99})
-    with marked_as_watched(user_paths().watch_folder(vault)):
+    served.indexing.handle_event({"event": "done", "generation": 99})
+    with mark_watched(user_paths().watch_folder(vault)):
         assert await served.ask(freshness) == "indexing"
     vaults.end()
 
 
 async def test_a_part_that_another_process_is_still_indexing_is_not_up_to_date(part: Path) -> None:
     vaults = ServedVaults([part], watched=False)
-    with marked_as_watched(user_paths().watch_folder(part)):
+    with mark_watched(user_paths().watch_folder(part)):
         async with Client(build_server(vaults, failed)) as client:
             unsure = await asking(client)("search", query="volcano")
     assert unsure.first_line.endswith(" · indexing")
@@ -104,8 +104,8 @@ async def test_a_part_that_nobody_goes_on_with_says_so(part: Path) -> None:
 
 def test_while_another_process_writes_the_index_ours_does_not_know_the_vault(tmp_path: Path) -> None:
     indexing = VaultIndexing(tmp_path)
-    indexing.take({"event": "done", "generation": 1})
-    indexing.take({"event": "error", "title": IndexBusyError.title, "message": "Busy.", "hint": ""})
+    indexing.handle_event({"event": "done", "generation": 1})
+    indexing.handle_event({"event": "error", "title": IndexBusyError.title, "message": "Busy.", "hint": ""})
     assert indexing.state == IndexingState(generation=1)
 
 

@@ -422,7 +422,7 @@ def test_a_failed_write_leaves_the_old_memory_and_no_rest(store: MemoryStore, mo
 
 def with_words(store: MemoryStore, words: str) -> list[str]:
     contents = store.contents()
-    return [memory.text for memory in contents.with_words(words, contents.found.memories)]
+    return [memory.text for memory in contents.with_words(words, contents.loaded.memories)]
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ import excerpt
 from excerpt.cli.main import run
 from excerpt.doctor.stores import check_store
 from excerpt.errors import ExcerptError, StoreUnusableError
-from excerpt.insight.suggest import complete, corrected, suggestions
+from excerpt.insight.suggest import complete, correct, suggestions
 from excerpt.mcp.served import ServedVaults
 from excerpt.mcp.server import build_server
 from excerpt.model import PushReport
@@ -307,7 +307,7 @@ def test_what_completes_a_query_and_what_it_may_have_meant(guarded: dict[str, st
             of_both = [complete(one._loaded().snapshot, operator, begun, date(2026, 1, 1)) for one in (found, expected)]
             assert of_both[0] == of_both[1]
         for query in ("zanzibra", "tag:zanzibra colony", "colnoy"):
-            assert corrected(found._loaded(), query) == corrected(expected._loaded(), query)
+            assert correct(found._loaded(), query) == correct(expected._loaded(), query)
         for query in ("colony", ""):
             assert suggestions(found._loaded(), query) == suggestions(expected._loaded(), query)
         assert found.why_not("colony", "Salaries") == expected.why_not("colony", "Salaries")

@@ -214,14 +214,14 @@ def _split_at_tags(blocks: Sequence[_Block]) -> tuple[list[_Block], list[Uncheck
     for number, block in enumerate(blocks):
         at = 0
         for tag in (each for each in tags.get(number, ()) if (number, each.start()) in paired):
-            split += _cut(block, at, tag.start(), depth > 0)
+            split += _split_block(block, at, tag.start(), depth > 0)
             depth += -1 if tag[1] else 1
             at = tag.end()
-        split += _cut(block, at, len(block.text), depth > 0)
+        split += _split_block(block, at, len(block.text), depth > 0)
     return split, [
         Unchecked(
             blocks[number].line + blocks[number].text.count("\n", 0, at),
-            blocks[number].text[at : at + _MAX_SHOWN],
+            blocks[number].text[at : at + _MAX_TEXT],
             "nothing closes this tag",
         )
         for number, at in opened
@@ -234,7 +234,7 @@ def _tags(block: _Block) -> list[re.Match[str]]:
     return list(_BLOCKQUOTE.finditer(without_code(block.text)))
 
 
-def _cut(block: _Block, start: int, end: int, quoted: bool) -> Iterator[_Block]:
+def _split_block(block: _Block, start: int, end: int, quoted: bool) -> Iterator[_Block]:
     if (start, end) == (0, len(block.text)):
         yield replace(block, quoted=block.quoted or quoted)
         return
@@ -251,11 +251,11 @@ _ATTRIBUTION = re.compile(
     r"(?:^|\n)[ \t]*(?:—|–|--?|―)[ \t]*\S[^\n]*\s*$|\s*<(footer|cite)\b[^<>]*>(?:(?!</\1>).)*</\1>\s*$", re.DOTALL
 )
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][\dA-Fa-f]{1,6}|[A-Za-z]\w{1,30});")
-_MAX_SHOWN = 200  # characters of what could not be checked
+_MAX_TEXT = 200  # characters of what could not be checked
 
 
 @dataclass(frozen=True, slots=True)
-class _Placed:
+class _PlacedQuotation:
     """A quotation and its position in its block."""
 
     start: int
@@ -370,15 +370,15 @@ def _without_counterpart(part: _AnswerBlock) -> Iterator[Unchecked]:
     """Yield the quotation marks of a block that open or close nothing, where they cannot be apostrophes."""
     text, marked = part.block.text, part.paragraph.marked
     for mark in marked.opened:
-        shown = text[mark.start : mark.start + _MAX_SHOWN]
+        shown = text[mark.start : mark.start + _MAX_TEXT]
         yield Unchecked(part.line(mark.start), shown, "nothing closes this quotation mark")
     for mark in marked.closed:
         if not mark.single:
-            begin = max(part.sentence(mark.start)[0], mark.end - _MAX_SHOWN)
+            begin = max(part.sentence(mark.start)[0], mark.end - _MAX_TEXT)
             yield Unchecked(part.line(mark.start), text[begin : mark.end], "nothing opens this quotation mark")
 
 
-def _citations(part: _AnswerBlock, quotations: Sequence[_Placed], first: int) -> Iterator[Citation]:
+def _citations(part: _AnswerBlock, quotations: Sequence[_PlacedQuotation], first: int) -> Iterator[Citation]:
     """Yield the citations of a block; `first` is the index of the first of its `quotations` in the answer."""
     for each in part.paragraph.cited:
         holding = enclosing_index(quotations, each.start)
@@ -386,7 +386,7 @@ def _citations(part: _AnswerBlock, quotations: Sequence[_Placed], first: int) ->
         yield Citation(part.line(each.start), part.block.text[each.start : each.end], each.ranges, quotation)
 
 
-def _quotations(part: _AnswerBlock) -> Iterator[_Placed]:
+def _quotations(part: _AnswerBlock) -> Iterator[_PlacedQuotation]:
     """Yield what a paragraph quotes, with the sources cited directly after or inside, else those of its sentence."""
     for quoted in part.paragraph.quoted:
         text = part.block.text[quoted.inner_start : quoted.inner_end]
@@ -399,24 +399,26 @@ def _quotations(part: _AnswerBlock) -> Iterator[_Placed]:
         readings = tuple(dict.fromkeys((text.strip(), bare, bare if quoted.code else _without_entities(bare))))
         cited = tuple(dict.fromkeys((*inside, *beside)))
         quotation = Quotation(part.line(quoted.start), kind, readings, cited, beside)
-        yield _Placed(quoted.start, quoted.end, quotation)
+        yield _PlacedQuotation(quoted.start, quoted.end, quotation)
 
 
-def _block_quotation(part: _AnswerBlock, before: _AnswerBlock | None, after: _AnswerBlock | None) -> Iterator[_Placed]:
+def _block_quotation(
+    part: _AnswerBlock, before: _AnswerBlock | None, after: _AnswerBlock | None
+) -> Iterator[_PlacedQuotation]:
     """Yield a blockquote's paragraph, with the sources cited in it, before it, or in its attribution."""
     text = part.block.text.strip()
     bare = part.paragraph.without_citations(0, len(part.block.text))
     if _ATTRIBUTION.match(text) or not _LETTER.search(bare):
         return
-    plain = _without_entities(_unquoted(_ATTRIBUTION.sub("", bare).strip()))
+    plain = _without_entities(_strip_quotation(_ATTRIBUTION.sub("", bare).strip()))
     readings = tuple(dict.fromkeys((text, bare, plain) if _LETTER.search(plain) else (text, bare)))
     inside = part.cited(0, len(part.block.text))
-    beside = () if inside else _cited_around(before, after)
+    beside = () if inside else _cited_in_neighbours(before, after)
     quotation = Quotation(part.block.line, QuoteKind.BLOCK, readings, inside or beside, beside)
-    yield _Placed(0, len(part.block.text), quotation)
+    yield _PlacedQuotation(0, len(part.block.text), quotation)
 
 
-def _cited_around(before: _AnswerBlock | None, after: _AnswerBlock | None) -> tuple[int, ...]:
+def _cited_in_neighbours(before: _AnswerBlock | None, after: _AnswerBlock | None) -> tuple[int, ...]:
     if before and not before.block.quoted and before.block.text.rstrip(" *_").endswith((":", "：")):
         cited = before.cited(*before.sentences[-1])
         if cited:
@@ -427,7 +429,7 @@ def _cited_around(before: _AnswerBlock | None, after: _AnswerBlock | None) -> tu
     return after.cited(0, len(after.block.text)) if named else after.paragraph.following(0)
 
 
-def _unquoted(text: str) -> str:
+def _strip_quotation(text: str) -> str:
     """Return `text` without quotation marks around it, or at one end if it continues in other blocks."""
     marked = Paragraph(text).marked
     match marked.quoted:

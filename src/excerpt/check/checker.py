@@ -10,7 +10,7 @@ from itertools import accumulate
 
 from excerpt.check.answer import Citation, CitedAnswer, Quotation, Sentence
 from excerpt.check.lookup import Lookup
-from excerpt.check.quotations import QuotedSpan, find, longest_part, most_like
+from excerpt.check.quotations import QuotedSpan, best_alignment, find, longest_part
 from excerpt.check.source_state import SourceComparison, State, compare_source
 from excerpt.check.verdicts import Check, CheckedCitation, CheckedQuotation, CheckedSentence, SourceLines, Verdict
 from excerpt.pack.formats.pack_format import PackFile, PackSource
@@ -32,7 +32,7 @@ def check_answer(answer: CitedAnswer, pack: PackFile, lookup: Lookup) -> Check:
     checker = _Checker(pack, lookup)
     quotations = [checker.quotation(quotation) for quotation in answer.quotations]
     own = [citation for citation in answer.citations if not _is_quoted(citation, quotations)]
-    cited = _times_cited(own)
+    cited = _count_citations(own)
     sentences = [checked_sentence for each in answer.sentences if (checked_sentence := checker.sentence(each))]
     uncited = [
         each for each in answer.sentences if not each.cited and not each.quotes and words_in(each.text) >= _MIN_SENTENCE
@@ -58,7 +58,7 @@ def _with_lines(source: PackSource, lookup: Lookup) -> PackSource:
     return replace(source, line_start=first, line_end=first + source.text.count("\n"))
 
 
-def _times_cited(citations: Iterable[Citation]) -> Counter[int]:
+def _count_citations(citations: Iterable[Citation]) -> Counter[int]:
     """Return how often each number is cited."""
     steps: Counter[int] = Counter()
     for named, times in Counter(each for citation in citations for each in citation.ranges).items():
@@ -82,7 +82,7 @@ class _Checker:
     lookup: Lookup
     _terms_by_text: dict[str, frozenset[str]] = field(default_factory=dict)
     _judgements: dict[Quotation, CheckedQuotation] = field(default_factory=dict)
-    _turned: CheckedQuotation | None = None  # where the quotation at hand stands but for what turns its meaning
+    _reversed: CheckedQuotation | None = None  # where the quotation at hand stands but for what turns its meaning
 
     @cached_property
     def comparisons(self) -> dict[int, SourceComparison]:
@@ -112,10 +112,10 @@ class _Checker:
         """Return the verdict on `quotation`, computed once for equal text and citations."""
         unnumbered = replace(quotation, line=0)
         if unnumbered not in self._judgements:
-            self._judgements[unnumbered] = self._with_places(self._as_cited(unnumbered))
+            self._judgements[unnumbered] = self._with_locations(self._check_cited(unnumbered))
         return replace(self._judgements[unnumbered], quotation=quotation)
 
-    def _with_places(self, checked: CheckedQuotation) -> CheckedQuotation:
+    def _with_locations(self, checked: CheckedQuotation) -> CheckedQuotation:
         """Return the same with the places of attachments beside the lines of what was read of them."""
 
         def placed(lines: SourceLines | None) -> SourceLines | None:
@@ -126,24 +126,24 @@ class _Checker:
 
         return replace(checked, place=placed(checked.place), now=placed(checked.now))
 
-    def _as_cited(self, quotation: Quotation) -> CheckedQuotation:
+    def _check_cited(self, quotation: Quotation) -> CheckedQuotation:
         if quotation.cited != quotation.beside:
-            whole = self._judged(replace(quotation, readings=quotation.readings[:1], cited=quotation.beside))
+            whole = self._judge(replace(quotation, readings=quotation.readings[:1], cited=quotation.beside))
             if whole.verdict is Verdict.TRUE:
                 return whole
-        return self._judged(quotation)
+        return self._judge(quotation)
 
-    def _judged(self, quotation: Quotation) -> CheckedQuotation:
+    def _judge(self, quotation: Quotation) -> CheckedQuotation:
         cited = [source for number in quotation.cited if (source := self.pack.source(number))]
         others = [source for source in self.pack.sources if source not in cited]
-        self._turned = None
+        self._reversed = None
         return (
             self._in_sources(quotation, cited, Verdict.TRUE)
             or self._in_sources(quotation, others, Verdict.MISATTRIBUTED if quotation.cited else Verdict.TRUE)
             or self._in_question(quotation)
             or self._in_vault(quotation, Verdict.MISATTRIBUTED if quotation.cited else Verdict.TRUE)
-            or self._turned
-            or self._nowhere(quotation, [*cited, *others])
+            or self._reversed
+            or self._not_found(quotation, [*cited, *others])
         )
 
     def _in_sources(
@@ -152,11 +152,11 @@ class _Checker:
         for reading in quotation.readings:
             for source in sources:
                 if passage := find(reading, source.text):
-                    lines = _place_in(source.text, passage, source.path, source.line_start, source.number)
+                    lines = _source_lines(source.text, passage, source.path, source.line_start, source.number)
                     if passage.turned_by:
-                        self._keep_turned(quotation, lines, passage)
+                        self._store_reversed(quotation, lines, passage)
                         continue
-                    now = self._now(reading, source, lines)
+                    now = self._present_lines(reading, source, lines)
                     if verdict is Verdict.TRUE and now is None:
                         verdict = Verdict.CHANGED
                     return CheckedQuotation(quotation, verdict, lines, passage.differences, now=now)
@@ -166,7 +166,7 @@ class _Checker:
                         return CheckedQuotation(quotation, verdict, lines, passage.differences)
         return None
 
-    def _now(self, reading: str, source: PackSource, lines: SourceLines) -> SourceLines | None:
+    def _present_lines(self, reading: str, source: PackSource, lines: SourceLines) -> SourceLines | None:
         """Return where a passage found in a source is in the vault now."""
         comparison = self.comparisons[source.number]
         if comparison.state in (State.STANDS, State.MOVED):
@@ -176,14 +176,14 @@ class _Checker:
             return (
                 None
                 if passage.turned_by
-                else _place_in(comparison.text, passage, comparison.path, comparison.line_start)
+                else _source_lines(comparison.text, passage, comparison.path, comparison.line_start)
             )
-        in_vault = self._found_in_vault(reading, comparison.path)
+        in_vault = self._search_vault(reading, comparison.path)
         return in_vault[0] if in_vault and not in_vault[1].turned_by else None
 
-    def _keep_turned(self, quotation: Quotation, lines: SourceLines, passage: QuotedSpan) -> None:
-        like = most_like(quotation.text, lines.passage)
-        self._turned = self._turned or CheckedQuotation(
+    def _store_reversed(self, quotation: Quotation, lines: SourceLines, passage: QuotedSpan) -> None:
+        like = best_alignment(quotation.text, lines.passage)
+        self._reversed = self._reversed or CheckedQuotation(
             quotation,
             Verdict.ALTERED,
             lines,
@@ -203,15 +203,15 @@ class _Checker:
         if words_in(quotation.text) < MIN_CITED:
             return None  # a single word stands somewhere in any vault, and that says nothing
         for reading in quotation.readings:
-            if match := self._found_in_vault(reading):
+            if match := self._search_vault(reading):
                 lines, passage = match
                 if passage.turned_by:
-                    self._keep_turned(quotation, lines, passage)
+                    self._store_reversed(quotation, lines, passage)
                     continue
                 return CheckedQuotation(quotation, verdict, lines, passage.differences, now=lines)
         return None
 
-    def _found_in_vault(self, reading: str, first: str = "") -> tuple[SourceLines, QuotedSpan] | None:
+    def _search_vault(self, reading: str, first: str = "") -> tuple[SourceLines, QuotedSpan] | None:
         """Return where `reading` is in the vault, preferably in the note `first`.
 
         A place where an ellipsis leaves out words that turn the meaning counts only if there is no other.
@@ -219,20 +219,20 @@ class _Checker:
         reversed_passage: tuple[SourceLines, QuotedSpan] | None = None
         for lines in sorted(self.lookup.lines_with(longest_part(reading)), key=lambda lines: lines.path != first):
             if passage := find(reading, lines.text):
-                match = _place_in(lines.text, passage, lines.path, lines.line_start), passage
+                match = _source_lines(lines.text, passage, lines.path, lines.line_start), passage
                 if not passage.turned_by:
                     return match
                 reversed_passage = reversed_passage or match
         return reversed_passage
 
-    def _nowhere(self, quotation: Quotation, sources: Sequence[PackSource]) -> CheckedQuotation:
+    def _not_found(self, quotation: Quotation, sources: Sequence[PackSource]) -> CheckedQuotation:
         if words_in(quotation.text) < (MIN_CITED if quotation.cited else MIN_ALONE):
             return CheckedQuotation(quotation, Verdict.SHORT, similarity=0.0)
         best: tuple[float, SourceLines | None] = (0.0, None)
         for text, path, line, number in self._candidates(quotation, sources):
-            like = most_like(quotation.text, text)
+            like = best_alignment(quotation.text, text)
             if like and like.similarity / 100 > best[0]:
-                lines = _place_in(text, like, path, line, number)
+                lines = _source_lines(text, like, path, line, number)
                 best = (like.similarity / 100, lines)
         similarity, nearest = best
         verdict = Verdict.ALTERED if similarity >= ALTERED else Verdict.INVENTED
@@ -265,7 +265,7 @@ class _Checker:
         return self._terms_by_text[source_text]
 
 
-def _place_in(text: str, passage: QuotedSpan, path: str, first_line: int, source: int | None = None) -> SourceLines:
+def _source_lines(text: str, passage: QuotedSpan, path: str, first_line: int, source: int | None = None) -> SourceLines:
     """Return the place of a passage of `text`, whose first line is `first_line` of the note."""
     quoted_text = text[passage.start : passage.end]
     start = first_line + text.count("\n", 0, passage.start)

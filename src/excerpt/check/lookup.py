@@ -74,7 +74,7 @@ COMMON = 0.1
 """The share of all fragments from which a word says little about any of them."""
 MIN_COMMON = 3
 """Fragments that may have a word of a small vault, whatever share of them that is."""
-_MAX_FOUND = 50
+_MAX_RESULTS = 50
 _MAX_LIKE = 8
 _MAX_WEIGHED = 200
 _MAX_PROBED = 6  # words at each end of a quotation that is in no fragment, but may go across two
@@ -90,13 +90,13 @@ class SnapshotLookup:
         self._languages = snapshot.languages[:_LANGUAGES]
 
     @cached_property
-    def _shown(self) -> dict[str, str]:
+    def _visible_paths(self) -> dict[str, str]:
         """Paths by how they are shown; of several that look alike the first that is shown as it is."""
         paths = sorted(self._snapshot.note_paths(), key=lambda path: (visible_line(path) == path, path))
         return {visible_line(path): path for path in paths}
 
     def path(self, visible_path: str) -> str | None:
-        return self._shown.get(visible_line(visible_path))
+        return self._visible_paths.get(visible_line(visible_path))
 
     def text(self, path: str) -> str:
         if path not in self._texts:
@@ -111,7 +111,7 @@ class SnapshotLookup:
         return next((each.line_start for each in sections if each.place and location_contains(place, each.place)), 1)
 
     def notes_with_line(self, line: str) -> Iterable[str]:
-        keys = [key for key, _ in self._snapshot.facets.texts_with(line)][:_MAX_FOUND]
+        keys = [key for key, _ in self._snapshot.facets.texts_with(line)][:_MAX_RESULTS]
         return sorted({fragment.path for fragment in self._snapshot.fragments(keys)})
 
     def lines_with(self, quotation: str) -> Iterable[Lines]:
@@ -127,7 +127,7 @@ class SnapshotLookup:
         if not len(rows):
             matching = [rows_with(snapshot.lexical, core) for core in spans[1:]]
             rows = reduce(np.union1d, matching, rows).astype(np.int32)
-        for fragment in snapshot.fragments(snapshot.table.keys[rows[:_MAX_FOUND]].tolist()):
+        for fragment in snapshot.fragments(snapshot.table.keys[rows[:_MAX_RESULTS]].tolist()):
             yield self._with_neighbours(fragment)
 
     def lines_like(self, quotation: str) -> Iterable[Lines]:

@@ -56,15 +56,15 @@ _MIN_PART = 2
 _MAX_PARTS = 12
 _MAX_TRIED = 8  # places of a quotation with ellipses, until one leaves out nothing that turns its meaning
 _SENTENCE_ENDS = re.compile(r"[.!?]\s|[。！？]|\n\s*\n")
-_KEPT = 256  # texts, each of some fragments at most
+_MAX_CACHED = 256  # texts, each of some fragments at most
 
 
 def find(quotation: str, text: str) -> QuotedSpan | None:
     """Return where `quotation` is in `text`, with as few differences as possible; None if it is not."""
-    if span := _find_whole(quotation, text):
+    if span := _find_exact(quotation, text):
         return span
     without_end = quotation.rstrip(_ENDS + " \t\n")
-    if without_end != quotation.rstrip() and (span := _find_whole(without_end, text)):
+    if without_end != quotation.rstrip() and (span := _find_exact(without_end, text)):
         return replace(span, differences=(*span.differences, Difference.END))
     return _find_parts(quotation, text)
 
@@ -74,7 +74,7 @@ def longest_part(quotation: str) -> str:
     return max(_ELLIPSIS.split(quotation), key=len)
 
 
-def most_like(quotation: str, text: str) -> QuotedSpan | None:
+def best_alignment(quotation: str, text: str) -> QuotedSpan | None:
     """Return the range of `text` most similar to `quotation`, ignoring markup and case; None if either is empty."""
     needle, _ = _comparable(quotation, frozenset(_LADDER))
     haystack, offsets = _comparable(text, frozenset(_LADDER))
@@ -88,7 +88,7 @@ def most_like(quotation: str, text: str) -> QuotedSpan | None:
     return QuotedSpan(offsets[start], offsets[end - 1] + 1, similarity=alignment.score)
 
 
-def _find_whole(needle: str, text: str) -> QuotedSpan | None:
+def _find_exact(needle: str, text: str) -> QuotedSpan | None:
     for number in range(len(_LADDER) + 1):
         ignored = _LADDER[:number]
         if offsets := _find_ignoring(needle, text, ignored):
@@ -104,7 +104,9 @@ def _find_ignoring(needle: str, text: str, ignored: Sequence[Difference]) -> tup
     while at >= 0:
         last = at + len(pattern)
         start, end = offsets[at], offsets[last - 1] + 1
-        if not (_cuts(haystack, at) or _cuts(haystack, last) or _cuts_joined(text, start) or _cuts_joined(text, end)):
+        if not (
+            _cuts(haystack, at) or _cuts(haystack, last) or _cuts_compound(text, start) or _cuts_compound(text, end)
+        ):
             return start, end
         at = haystack.find(pattern, at + 1)
     return None
@@ -127,7 +129,7 @@ def _find_parts(quotation: str, text: str) -> QuotedSpan | None:
             if not span:
                 return first
             spans.append(QuotedSpan(after + span.start, after + span.end, span.differences))
-        passage = _joined(spans, text)
+        passage = _join_spans(spans, text)
         if not passage.turned_by:
             return passage
         first = first or passage
@@ -135,7 +137,7 @@ def _find_parts(quotation: str, text: str) -> QuotedSpan | None:
     return first
 
 
-def _joined(spans: Sequence[QuotedSpan], text: str) -> QuotedSpan:
+def _join_spans(spans: Sequence[QuotedSpan], text: str) -> QuotedSpan:
     """Return the passage that has `spans` and what an ellipsis leaves out between them."""
     differences = {each for span in spans for each in span.differences}
     left_out = [_MARKUP.sub("", text[before.end : after.start]) for before, after in pairwise(spans)]
@@ -144,11 +146,11 @@ def _joined(spans: Sequence[QuotedSpan], text: str) -> QuotedSpan:
         spans[0].start,
         spans[-1].end,
         (*(each for each in Difference if each in differences), Difference.ELLIPSIS),
-        tuple(dict.fromkeys(word for gap in left_out for word in _turning(gap, languages))),
+        tuple(dict.fromkeys(word for gap in left_out for word in _reversing_words(gap, languages))),
     )
 
 
-def _turning(left_out: str, languages: Collection[str]) -> list[str]:
+def _reversing_words(left_out: str, languages: Collection[str]) -> list[str]:
     """Return the words left out that turn a meaning: negations, and within a sentence such as "unless" and "only"."""
     words = denying_words(left_out, languages)
     return words if _SENTENCE_ENDS.search(left_out) else [*words, *restricting_words(left_out, languages)]
@@ -157,7 +159,7 @@ def _turning(left_out: str, languages: Collection[str]) -> list[str]:
 # --- where words end --------------------------------------------------------------------------------------------------
 
 _WORD = re.compile(rf"[^\W{WIDE_CHARACTERS}]")
-_JOINED = re.compile(rf"[^\W{WIDE_CHARACTERS}]['’\-‐‑][^\W{WIDE_CHARACTERS}]|\d[.,]\d")
+_COMPOUND = re.compile(rf"[^\W{WIDE_CHARACTERS}]['’\-‐‑][^\W{WIDE_CHARACTERS}]|\d[.,]\d")
 
 
 def _cuts(text: str, at: int) -> bool:
@@ -165,9 +167,9 @@ def _cuts(text: str, at: int) -> bool:
     return 0 < at < len(text) and bool(_WORD.match(text[at - 1]) and _WORD.match(text[at]))
 
 
-def _cuts_joined(text: str, at: int) -> bool:
+def _cuts_compound(text: str, at: int) -> bool:
     """Return whether the characters around `at` are joined: can|'t, non-|empty, 1.|5."""
-    return any(joint >= 1 and _JOINED.fullmatch(text, joint - 1, joint + 2) for joint in (at - 1, at))
+    return any(joint >= 1 and _COMPOUND.fullmatch(text, joint - 1, joint + 2) for joint in (at - 1, at))
 
 
 def _whole_words(text: str, start: int, end: int) -> tuple[int, int]:
@@ -202,7 +204,7 @@ _MARKUP = re.compile(
 )
 
 
-@lru_cache(_KEPT)
+@lru_cache(_MAX_CACHED)
 def _comparable(text: str, ignored: frozenset[Difference]) -> tuple[str, Sequence[int]]:
     """Return `text` without ignored characters, and the original position of each character."""
     characters: list[str] = []

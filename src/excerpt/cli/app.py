@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from excerpt.cli.printing import put
+from excerpt.cli.printing import print_line
 from excerpt.cli.vaults import VaultFolder, last_vault
 from excerpt.errors import VaultError
 from excerpt.known_vaults import DEMO, check_breadth, detect_move, recent_vaults, remember_vault
@@ -96,7 +96,7 @@ def start_app(path: Path, keep_as_last: bool = True, plain: bool = False, accept
 def demo_command(plain: bool, path: bool) -> None:
     """Open the demo vault, which is also the user guide."""
     if path:
-        put(str(DEMO))
+        print_line(str(DEMO))
     else:
         prefer_the_screen()
         start_app(DEMO, keep_as_last=False, plain=plain)

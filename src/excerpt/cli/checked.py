@@ -22,10 +22,10 @@ from excerpt import (
     State,
     Verdict,
 )
-from excerpt.cli.hits import paint, share_of
-from excerpt.cli.printing import put
-from excerpt.text.columns import columns_of, cut
-from excerpt.text.display import counted, line_range, location, visible_line
+from excerpt.cli.hits import format_share, paint
+from excerpt.cli.printing import print_line
+from excerpt.text.columns import columns_of, truncate
+from excerpt.text.display import format_count, line_range, location, visible_line
 
 _WIDTH = 100
 _VERDICT = 14
@@ -48,18 +48,18 @@ def print_check(check: Check, uncited: bool = False) -> None:
         _TableRow(each.line, "unchecked", _one_line(each.text), (each.reason,), "yellow") for each in check.unchecked
     ]
     rows += [_TableRow(each.line, "uncited", _one_line(each.text)) for each in check.uncited if uncited]
-    lines = _shown(sorted(_merged(rows), key=lambda row: row.line))
+    lines = _limit_rows(sorted(_merge_rows(rows), key=lambda row: row.line))
     for row in lines:
-        put(f"{row.line:>5}  {paint(f'{row.verdict:<{_VERDICT}}', fg=row.colour)}{_line(row.text)}")
+        print_line(f"{row.line:>5}  {paint(f'{row.verdict:<{_VERDICT}}', fg=row.colour)}{_line(row.text)}")
         times = [f"{row.times:,} times" + ("" if row.holds else ", here first")] if row.times > 1 else []
         for below in [*times, *row.below[:_MAX_BELOW]]:
-            put(f"{_INDENT}{paint(_line(below), dim=True)}")
+            print_line(f"{_INDENT}{paint(_line(below), dim=True)}")
     untold = check.cited.total() - sum(each.times for each in check.citations)
     if more := sum(row.times for row in rows) - sum(row.times for row in lines) + untold:
-        put(f"       and {more:,} more")
+        print_line(f"       and {more:,} more")
 
 
-def _shown(rows: Sequence[_TableRow]) -> Sequence[_TableRow]:
+def _limit_rows(rows: Sequence[_TableRow]) -> Sequence[_TableRow]:
     """Return at most `_MOST_LINES` rows in their order; failed checks are preferred when rows must be dropped."""
     if len(rows) <= _MAX_LINES:
         return rows
@@ -83,7 +83,7 @@ class _TableRow:
         return self.colour not in ("red", "yellow")
 
 
-def _merged(rows: Iterable[_TableRow]) -> Iterator[_TableRow]:
+def _merge_rows(rows: Iterable[_TableRow]) -> Iterator[_TableRow]:
     """Merge equal rows and count them: failures across the whole answer, other rows only within one line."""
     same: dict[_TableRow, list[_TableRow]] = {}
     for row in rows:
@@ -96,7 +96,7 @@ def _one_line(text: str) -> str:
 
 
 def _line(text: str) -> str:
-    return cut(visible_line(text), _WIDTH - columns_of(_INDENT))
+    return truncate(visible_line(text), _WIDTH - columns_of(_INDENT))
 
 
 def _unknown_rows(citations: Sequence[CheckedCitation], sources: Iterable[int]) -> Iterator[_TableRow]:
@@ -146,7 +146,7 @@ def _differences(before: str, now: str) -> list[str]:
     changed = list(unified_diff(before.split("\n"), now.split("\n"), n=0, lineterm=""))[2:]
     lines = [line for line in changed if not line.startswith("@@") and line[1:].strip()]
     more = len(lines) - _MAX_DIFFERENCES
-    return [*lines[:_MAX_DIFFERENCES], *([f"… and {counted(more, 'line')} more"] if more > 0 else [])]
+    return [*lines[:_MAX_DIFFERENCES], *([f"… and {format_count(more, 'line')} more"] if more > 0 else [])]
 
 
 def _below_quotation(checked: CheckedQuotation) -> Iterator[str]:
@@ -157,23 +157,23 @@ def _below_quotation(checked: CheckedQuotation) -> Iterator[str]:
     elif lines is None:
         yield "found in the question" if verdict is Verdict.TRUE else "nothing like it in the pack or the vault"
     elif verdict is Verdict.INVENTED:
-        yield f"the nearest is {share_of(checked.similarity)} like it: {_at(lines)}"
+        yield f"the nearest is {format_share(checked.similarity)} like it: {_format_lines(lines)}"
     elif checked.turned_by:
         words = ", ".join(f"“{word}”" for word in checked.turned_by)
-        yield f"leaves out {words}, which changes the meaning of {_at(lines)}"
+        yield f"leaves out {words}, which changes the meaning of {_format_lines(lines)}"
         yield f"“{_one_line(lines.passage)}”"
     elif verdict is Verdict.ALTERED:
-        yield f"{share_of(checked.similarity)} like {_at(lines)}"
+        yield f"{format_share(checked.similarity)} like {_format_lines(lines)}"
         yield f"“{_one_line(lines.passage)}”"
-        yield from _swapped(checked.quotation.text, lines.passage)
+        yield from _swapped_lines(checked.quotation.text, lines.passage)
     else:
         but = f", not in {cited}" if verdict is Verdict.MISATTRIBUTED else ""
         absence = ", but no longer in the vault" if verdict is Verdict.CHANGED else ""
-        yield f"found in {_at(lines)}{but}{absence}"
-        yield from _true(checked, lines)
+        yield f"found in {_format_lines(lines)}{but}{absence}"
+        yield from _confirmation_lines(checked, lines)
 
 
-def _swapped(quoted: str, source: str) -> Iterator[str]:
+def _swapped_lines(quoted: str, source: str) -> Iterator[str]:
     """Yield a line for each run of words in which `quoted` differs from the text `source`."""
     ours, theirs = quoted.rstrip(_ENDS).split(), source.rstrip(_ENDS).split()
     for kind, a, b, c, d in SequenceMatcher(None, theirs, ours, autojunk=False).get_opcodes():
@@ -181,7 +181,7 @@ def _swapped(quoted: str, source: str) -> Iterator[str]:
             yield f"“{' '.join(ours[c:d])}” for “{' '.join(theirs[a:b])}”"
 
 
-def _true(checked: CheckedQuotation, lines: SourceLines) -> Iterator[str]:
+def _confirmation_lines(checked: CheckedQuotation, lines: SourceLines) -> Iterator[str]:
     """Yield how a quotation that was found differs from the text at `lines`, and where that text is now."""
     now = checked.now
     if now and (now.path, now.line_start) != (lines.path, lines.line_start):
@@ -191,7 +191,7 @@ def _true(checked: CheckedQuotation, lines: SourceLines) -> Iterator[str]:
         yield f"“{_one_line(lines.passage)}”"
 
 
-def _at(lines: SourceLines) -> str:
+def _format_lines(lines: SourceLines) -> str:
     number = "" if lines.source is None else f"[{lines.source}] "
     return f"{number}{location(lines.path, lines.line_start, lines.line_end, lines.place)}"
 
@@ -208,7 +208,7 @@ def summary_of(check: Check) -> str:
     parts = [
         _with_kinds(check.cited.total(), "citation", states),
         _with_kinds(len(check.quotations), "quotation", Counter(each.verdict.value for each in check.quotations)),
-        f"{counted(len(check.uncited), 'sentence')} without either",
+        f"{format_count(len(check.uncited), 'sentence')} without either",
         *([f"{len(check.unchecked):,} unchecked"] if check.unchecked else []),
     ]
     return " · ".join(parts)
@@ -216,4 +216,4 @@ def summary_of(check: Check) -> str:
 
 def _with_kinds(count: int, noun: str, kinds: Counter[str]) -> str:
     listed = ", ".join(f"{number:,} {kind}" for kind, number in kinds.most_common())
-    return f"{counted(count, noun)}{f' ({listed})' if listed else ''}"
+    return f"{format_count(count, noun)}{f' ({listed})' if listed else ''}"

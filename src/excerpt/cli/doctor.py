@@ -11,21 +11,21 @@ from typing import TYPE_CHECKING
 import click
 
 from excerpt import known_vaults
-from excerpt.cli.printing import ProgressLine, print_json, put
+from excerpt.cli.printing import ProgressLine, print_json, print_line
 from excerpt.cli.vaults import check_folder, last_vault, vault_option
 from excerpt.errors import ExcerptError, VaultError
-from excerpt.json_forms import picked
+from excerpt.json_forms import select_fields
 from excerpt.model import Progress
 from excerpt.settings import Paths, check_not_in_vault, open_vault, user_paths
 from excerpt.store.address import is_address
-from excerpt.text.display import counted, visible_line
+from excerpt.text.display import format_count, visible_line
 
 if TYPE_CHECKING:
     from excerpt.doctor.look import Diagnosis
-    from excerpt.doctor.repairs import Mended
+    from excerpt.doctor.repairs import Repairs
 
 _COLOURS = {"ok": "green", "warning": "yellow", "problem": "red"}
-_EVERY = 0.1  # seconds
+_UPDATE_SECONDS = 0.1  # seconds
 
 
 @click.command()
@@ -50,13 +50,13 @@ def doctor_command(vault: Path | None, fix: bool, adopt: str | None, quick: bool
             raise click.UsageError("Use --adopt only with --vault.")
         chosen = last_vault() if vault is None else vault
         check_folder(chosen)
-        put(visible_line(known_vaults.adopt(user_paths(), open_vault(chosen), adopt)))
+        print_line(visible_line(known_vaults.adopt(user_paths(), open_vault(chosen), adopt)))
         return 0
     began = time.monotonic()
-    folder, where = _vault_and_places(vault)
+    folder, where = _vault_and_paths(vault)
     line = ProgressLine(sys.stderr)
     try:
-        diagnosis, repairs = _look_and_mend(folder, where, _Ticker(line), line, fix=fix, quick=quick)
+        diagnosis, repairs = _diagnose_and_repair(folder, where, _Ticker(line), line, fix=fix, quick=quick)
     finally:
         line.clear()
     seconds = time.monotonic() - began
@@ -67,7 +67,7 @@ def doctor_command(vault: Path | None, fix: bool, adopt: str | None, quick: bool
     return ExcerptError.exit_code if diagnosis.problems else 0
 
 
-def _vault_and_places(vault: Path | None) -> tuple[Path | None, Paths]:
+def _vault_and_paths(vault: Path | None) -> tuple[Path | None, Paths]:
     """Return the vault to check, None if none was ever opened.
 
     Raises ExcerptError if one of excerpt's own folders is unusable.
@@ -84,17 +84,17 @@ def _vault_and_places(vault: Path | None) -> tuple[Path | None, Paths]:
         return None, where
 
 
-def _look_and_mend(
+def _diagnose_and_repair(
     folder: Path | None, where: Paths, ticker: _Ticker, line: ProgressLine, *, fix: bool, quick: bool
-) -> tuple[Diagnosis, Mended | None]:
+) -> tuple[Diagnosis, Repairs | None]:
     from excerpt.doctor.look import diagnose
 
     diagnosis = diagnose(folder, where, ticker, quick=quick)
     if not fix:
         return diagnosis, None
-    from excerpt.doctor.repairs import mend
+    from excerpt.doctor.repairs import repair
 
-    repairs = mend(diagnosis, where, line)
+    repairs = repair(diagnosis, where, line)
     return (diagnose(folder, where, ticker, quick=quick) if repairs.done else diagnosis), repairs
 
 
@@ -107,7 +107,7 @@ class _Ticker:
 
     def __call__(self, item: str, done: int, total: int, path: str) -> None:
         now = time.monotonic()
-        if now - self._last_update < _EVERY:
+        if now - self._last_update < _UPDATE_SECONDS:
             return
         self._last_update = now
         self._line(
@@ -125,28 +125,29 @@ class _Ticker:
         )
 
 
-def _as_json(diagnosis: Diagnosis, repairs: Mended | None, seconds: float) -> dict[str, object]:
+def _as_json(diagnosis: Diagnosis, repairs: Repairs | None, seconds: float) -> dict[str, object]:
     """Return one object with the findings and the repairs, without the settings and the index."""
     return {
-        **picked(diagnosis, "vault", "problems", "warnings", "groups"),
+        **select_fields(diagnosis, "vault", "problems", "warnings", "groups"),
         "done": () if repairs is None else repairs.done,
         "left": () if repairs is None else repairs.left,
         "seconds": round(seconds, 1),
     }
 
 
-def _print(diagnosis: Diagnosis, repairs: Mended | None, seconds: float) -> None:
+def _print(diagnosis: Diagnosis, repairs: Repairs | None, seconds: float) -> None:
     coloured = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     for group in diagnosis.groups:
-        put(group.name)
+        print_line(group.name)
         for finding in group.findings:
             level = f"{finding.level:<8}"
             label = click.style(level, fg=_COLOURS[finding.level]) if coloured else level
-            put(f"  {label} {visible_line(f'{finding.what} {finding.todo}'.strip())}")
+            print_line(f"  {label} {visible_line(f'{finding.what} {finding.todo}'.strip())}")
     if repairs is not None:
-        put("mended")
+        print_line("mended")
         nothing = () if repairs.done or repairs.left else ("Nothing to repair",)
         for title, sentences in (("done", repairs.done), ("left", repairs.left), ("ok", nothing)):
             for sentence in sentences:
-                put(f"  {title:<8} {visible_line(sentence)}")
-    put(f"{counted(diagnosis.problems, 'problem')}, {counted(diagnosis.warnings, 'warning')} · {seconds:.1f} s")
+                print_line(f"  {title:<8} {visible_line(sentence)}")
+    problems, warnings = format_count(diagnosis.problems, "problem"), format_count(diagnosis.warnings, "warning")
+    print_line(f"{problems}, {warnings} · {seconds:.1f} s")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from excerpt.cli.hits import INDENT, bar, confidence_label, paint, share_of
-from excerpt.cli.printing import put
+from excerpt.cli.hits import INDENT, bar, confidence_label, format_share, paint
+from excerpt.cli.printing import print_line
 from excerpt.model import Signal
-from excerpt.text.columns import columns_of, cut, wrapped
+from excerpt.text.columns import columns_of, truncate, wrap
 from excerpt.text.display import location, title_and_headings, visible_line
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ _WIDTH = 80
 _WORD = 15
 _NAME = 12
 _BAR = 24
-_TOGETHER = "\N{NO-BREAK SPACE}"
+_NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
 
 
 # --- a hit ------------------------------------------------------------------------------------------------------------
@@ -28,26 +28,26 @@ def print_explanation(explanation: Explanation, indent: str = INDENT) -> None:
     """Print the signals of a hit as a sum, and what each query word contributed; nothing if the hit has no signals."""
     if not explanation.hit.signals:
         return
-    put("")
-    put(_faint(f"{indent}{'signal':<{_NAME}}{'value':>7} ×{'weight':>7} ={'part':>7}"))
-    for line in _sum_of(explanation.hit.signals, _WIDTH - len(indent)):
-        put(f"{indent}{line}")
+    print_line("")
+    print_line(_faint(f"{indent}{'signal':<{_NAME}}{'value':>7} ×{'weight':>7} ={'part':>7}"))
+    for line in _sum_lines(explanation.hit.signals, _WIDTH - len(indent)):
+        print_line(f"{indent}{line}")
     score = f"{'score':<{_NAME}}{'':>17}{explanation.hit.score:>8.3f}"
     rest = " · ".join(
         note
-        for note in (f"{share_of(explanation.share)} of the first hit's", confidence_label(explanation.hit))
+        for note in (f"{format_share(explanation.share)} of the first hit's", confidence_label(explanation.hit))
         if note
     )
-    put(f"{indent}{paint(score, bold=True)}  {rest}")
+    print_line(f"{indent}{paint(score, bold=True)}  {rest}")
     if explanation.words:
-        put("")
-        put(_faint(f"{indent}{'word':<{_WORD}}{'fragments':>9}{'rarity':>8}{'adds':>8}  where"))
+        print_line("")
+        print_line(_faint(f"{indent}{'word':<{_WORD}}{'fragments':>9}{'rarity':>8}{'adds':>8}  where"))
     for word in explanation.words:
         for line in _word_lines(word, _WIDTH - len(indent)):
-            put(f"{indent}{line}")
+            print_line(f"{indent}{line}")
 
 
-def _sum_of(signals: Sequence[Signal], width: int) -> Iterator[str]:
+def _sum_lines(signals: Sequence[Signal], width: int) -> Iterator[str]:
     highest = max(abs(signal.part) for signal in signals)
     for signal in sorted(signals, key=lambda signal: -signal.part):
         if signal.part:
@@ -55,7 +55,7 @@ def _sum_of(signals: Sequence[Signal], width: int) -> Iterator[str]:
             yield f"{signal.name:<{_NAME}}{figures}  {_drawn(signal.part, highest)}".rstrip()
     if silent := [signal.name for signal in signals if signal.weight and not signal.part]:
         text = f"nothing by {', '.join(silent)}"
-        yield from (_faint(text[start:end]) for start, end in wrapped(text, width))
+        yield from (_faint(text[start:end]) for start, end in wrap(text, width))
 
 
 def _drawn(part: float, highest: float) -> str:
@@ -64,16 +64,17 @@ def _drawn(part: float, highest: float) -> str:
 
 
 def _word_lines(word: WordPart, width: int) -> Iterator[str]:
-    name = cut(visible_line(word.word), _WORD - 1)
+    name = truncate(visible_line(word.word), _WORD - 1)
     name += " " * (_WORD - columns_of(name))
     rarity = f"{word.idf * word.telling:.2f}" if word.fragments else "–"
     prefix = f"{name}{word.fragments:>9,}{rarity:>8}{word.part:>8.3f}  "
-    locations = ", ".join(location.replace(" ", _TOGETHER) for location in word.where)
+    locations = ", ".join(location.replace(" ", _NO_BREAK_SPACE) for location in word.where)
     room = width - columns_of(prefix)
-    for number, (start, end) in enumerate(wrapped(locations, room)):
-        yield f"{prefix if number == 0 else ' ' * columns_of(prefix)}{locations[start:end].replace(_TOGETHER, ' ')}"
+    for number, (start, end) in enumerate(wrap(locations, room)):
+        margin = prefix if number == 0 else " " * columns_of(prefix)
+        yield f"{margin}{locations[start:end].replace(_NO_BREAK_SPACE, ' ')}"
     for remark in word.remarks:
-        yield _faint(cut(f"  {visible_line(remark)}", width))
+        yield _faint(truncate(f"  {visible_line(remark)}", width))
 
 
 # --- a note -----------------------------------------------------------------------------------------------------------
@@ -86,43 +87,43 @@ def print_note(explanation: NoteExplanation, usual_limit: int) -> None:
     """
     explained = explanation.explanation
     if explanation.absence is not None:
-        put(visible_line(explanation.absence.reason))
+        print_line(visible_line(explanation.absence.reason))
     if explained is not None:
         fragment = explained.hit.fragment
         named = visible_line(title_and_headings(fragment.title, fragment.heading_path))
-        put(f"{paint(f'{explained.rank:>3}', fg='cyan')}  {paint(named, bold=True)}")
+        print_line(f"{paint(f'{explained.rank:>3}', fg='cyan')}  {paint(named, bold=True)}")
         lines = location(fragment.path, fragment.line_start, fragment.line_end, fragment.place)
-        put(f"{INDENT}{paint(lines, fg='green')}")
+        print_line(f"{INDENT}{paint(lines, fg='green')}")
         verdict = visible_line(explanation.verdict)
-        for start, end in wrapped(verdict, _WIDTH - len(INDENT)):
-            put(f"{INDENT}{verdict[start:end]}")
+        for start, end in wrap(verdict, _WIDTH - len(INDENT)):
+            print_line(f"{INDENT}{verdict[start:end]}")
     if any(rank.rank is not None for rank in explanation.ranks):
-        put("")
-        put(_faint(f"{INDENT}{'strategy':<{_NAME}}{'rank':>7}{'score':>9}{'line':>8}"))
+        print_line("")
+        print_line(_faint(f"{INDENT}{'strategy':<{_NAME}}{'rank':>7}{'score':>9}{'line':>8}"))
         for rank in explanation.ranks:
-            put(f"{INDENT}{_standing(rank)}")
+            print_line(f"{INDENT}{_rank_line(rank)}")
     if explained is None:
         return
     if explanation.gaps:
-        put("")
-        put(f"{INDENT}Why not higher, beside {_above(explanation.compared)}:")
+        print_line("")
+        print_line(f"{INDENT}Why not higher, beside {_compared_text(explanation.compared)}:")
         for line in _gaps(explanation):
-            put(f"{INDENT}{line}")
+            print_line(f"{INDENT}{line}")
     if sentences := list(_sentences(explanation, explained, usual_limit)):
-        put("")
+        print_line("")
     for sentence in sentences:
-        put(f"{INDENT}{sentence}")
+        print_line(f"{INDENT}{sentence}")
     print_explanation(explained)
 
 
-def _standing(rank: StrategyRank) -> str:
+def _rank_line(rank: StrategyRank) -> str:
     empty = f"{'–':>7}{'–':>9}{'–':>8}"
     figures = empty if rank.rank is None else f"{rank.rank:>7,}{rank.score:>9.3f}{rank.line:>8,}"
     primary = "" if rank.primary == rank.strategy else f"  ▸ {rank.primary}"
     return f"{rank.strategy:<{_NAME}}{figures}{primary}"
 
 
-def _above(compared: int) -> str:
+def _compared_text(compared: int) -> str:
     return "the hit above it" if compared == 1 else f"the mean of the {compared} best above it"
 
 

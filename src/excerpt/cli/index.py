@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from excerpt.cli.printing import narrate, print_json, put
-from excerpt.cli.vaults import build_index, chosen_vault, opened, refresh_option, vault_option
+from excerpt.cli.printing import narrate, print_json, print_line
+from excerpt.cli.vaults import build_index, chosen_vault, load_vault, refresh_option, vault_option
 from excerpt.errors import ExcerptError
-from excerpt.json_forms import as_data, picked
+from excerpt.json_forms import as_data, select_fields
 from excerpt.known_vaults import check_breadth
 from excerpt.model import BuildReport, Progress, Status
 from excerpt.settings import Ocr, Paths, Settings, settings_of, user_paths
-from excerpt.text.display import counted, percent, visible_line
+from excerpt.text.display import format_count, percent, visible_line
 from excerpt.vault.watched import is_watched
 
 if TYPE_CHECKING:
@@ -97,21 +97,20 @@ def _report(progress: Progress) -> None:
 
 def _print_report(report: BuildReport) -> None:
     notes = report.added + report.changed + report.unchanged - report.attachments
-    attachments = f" and {counted(report.attachments, 'attachment')}" if report.attachments else ""
+    attachments = f" and {format_count(report.attachments, 'attachment')}" if report.attachments else ""
     if report.rebuilt:
-        put(visible_line(f"Rebuilt: {report.rebuilt}"))
-    put(
-        f"{counted(notes, 'note')}{attachments}, {counted(report.fragments, 'fragment')} · {report.added:,} added, "
-        f"{report.changed:,} changed, "
-        f"{report.removed:,} removed · {report.seconds:.1f} s"
+        print_line(visible_line(f"Rebuilt: {report.rebuilt}"))
+    print_line(
+        f"{format_count(notes, 'note')}{attachments}, {format_count(report.fragments, 'fragment')} · "
+        f"{report.added:,} added, {report.changed:,} changed, {report.removed:,} removed · {report.seconds:.1f} s"
     )
     for title, entries in (("skipped", report.skipped), ("indexed with a warning", report.warnings)):
         if entries:
-            put(f"{len(entries):,} {title}:")
+            print_line(f"{len(entries):,} {title}:")
         for entry in entries[:_NAMED]:
-            put(visible_line(f"  {entry.path}: {entry.reason}"))  # one line each, through a pager too
+            print_line(visible_line(f"  {entry.path}: {entry.reason}"))  # one line each, through a pager too
         if len(entries) > _NAMED:
-            put(f"  and {len(entries) - _NAMED:,} more; `excerpt status` lists them all")
+            print_line(f"  and {len(entries) - _NAMED:,} more; `excerpt status` lists them all")
 
 
 @click.command()
@@ -128,7 +127,7 @@ def status_command(vault: Path | None, as_json: bool, clear_savings: bool, no_re
     from excerpt.pack.savings import SavingsFile
 
     where = user_paths()
-    with opened(vault, refresh=not no_refresh) as opened_vault:
+    with load_vault(vault, refresh=not no_refresh) as opened_vault:
         chosen, file = opened_vault.folder, SavingsFile(where.savings_file(opened_vault.folder))
         if clear_savings:
             _clear(file)
@@ -136,7 +135,7 @@ def status_command(vault: Path | None, as_json: bool, clear_savings: bool, no_re
     savings = file.read()
     watched = is_watched(where.watch_folder(chosen))
     if as_json:
-        saved = None if savings is None else picked(savings, "packs", "tokens", "source_tokens", "since")
+        saved = None if savings is None else select_fields(savings, "packs", "tokens", "source_tokens", "since")
         print_json({**as_data(status), "watched": watched, "savings": saved})
     else:
         _print_status(status, store or str(where.index_folder(chosen)), watched, savings)
@@ -159,8 +158,8 @@ def _clear(file: SavingsFile) -> None:
 def _savings_line(savings: Savings | None) -> str:
     if savings is None:
         return "nothing yet"
-    packs = counted(savings.packs, "pack")
-    of = f"{counted(savings.tokens, 'token')} instead of {savings.source_tokens:,}"
+    packs = format_count(savings.packs, "pack")
+    of = f"{format_count(savings.tokens, 'token')} instead of {savings.source_tokens:,}"
     return f"{percent(savings.saved, '')} · {packs} of {of}, since {savings.since}"
 
 
@@ -180,13 +179,15 @@ def _print_status(status: Status, index_location: str, watched: bool, savings: S
         ("saved", _savings_line(savings)),
     )
     for name, value in rows:
-        put(visible_line(f"{name:<10} {value}"))
+        print_line(visible_line(f"{name:<10} {value}"))
     for title, entries in (("skipped", status.skipped), ("warnings", status.warnings)):
-        put(f"{title:<10} {len(entries):,}")
+        print_line(f"{title:<10} {len(entries):,}")
         for entry in entries:
-            put(visible_line(f"  {entry.path}: {entry.reason}"))  # one line each, through a pager too
+            print_line(visible_line(f"  {entry.path}: {entry.reason}"))  # one line each, through a pager too
     for unread in status.unread:
-        put(visible_line(f"{'not read':<10} {counted(unread.files, 'file')}, {unread.what} (`{unread.action}`)"))
+        print_line(
+            visible_line(f"{'not read':<10} {format_count(unread.files, 'file')}, {unread.what} (`{unread.action}`)")
+        )
 
 
 def _by_kind(counts: Mapping[str, int]) -> str:
@@ -214,10 +215,14 @@ def learned_command(*, vault: Path | None, clear: bool, as_json: bool) -> int:
         rows = [{**as_data(note), "last": written_time(note.last)} for note in notes]
         print_json({"vault": chosen, "file": log.file, "events": len(events), "notes": rows})
     for note in () if as_json else notes:
-        uses = ", ".join(counted(count, noun) for count, noun in ((note.opens, "open"), (note.packs, "pack")) if count)
-        put(visible_line(f"{note.score:.2f}  {written_time(note.last)[:10]}  {uses:<18}  {note.path}"))
+        uses = ", ".join(
+            format_count(count, noun) for count, noun in ((note.opens, "open"), (note.packs, "pack")) if count
+        )
+        print_line(visible_line(f"{note.score:.2f}  {written_time(note.last)[:10]}  {uses:<18}  {note.path}"))
     narrate(
-        f"{counted(len(notes), 'note')}, kept in {log.file}." if notes else "nothing was learned in this vault yet."
+        f"{format_count(len(notes), 'note')}, kept in {log.file}."
+        if notes
+        else "nothing was learned in this vault yet."
     )
     return 0 if notes else 1
 
@@ -251,5 +256,5 @@ def _forget(log: UseLog, as_json: bool) -> int:
     if as_json:
         print_json({"forgotten": forgotten})
     else:
-        put(f"Forgot {counted(forgotten, 'event')}." if forgotten else "There was nothing to delete.")
+        print_line(f"Forgot {format_count(forgotten, 'event')}." if forgotten else "There was nothing to delete.")
     return 0

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 import click
 
 from excerpt.cli.hits import INDENT, bar, paint
-from excerpt.cli.printing import for_stdout, narrate, print_json, put
-from excerpt.cli.vaults import opened, refresh_option, vault_option
+from excerpt.cli.printing import for_stdout, narrate, print_json, print_line
+from excerpt.cli.vaults import load_vault, refresh_option, vault_option
 from excerpt.settings import MAX
-from excerpt.text.columns import columns_of, cut
-from excerpt.text.display import counted, line_range, location, visible, visible_line
+from excerpt.text.columns import columns_of, truncate
+from excerpt.text.display import format_count, line_range, location, visible, visible_line
 
 if TYPE_CHECKING:
     from excerpt import Branch, MatchedFragment, Overview, Peek, Related, RelatedNote, VaultMap
@@ -38,14 +38,14 @@ def overview_command(
     Prints its main notes and sections, key passages, themes, prominent tags and folders, related notes, dates and other
     names, as Markdown within a budget of tokens. TOPIC is a query as for `excerpt search`, and can have filters.
     """
-    with opened(vault, refresh=not no_refresh) as notes:
+    with load_vault(vault, refresh=not no_refresh) as notes:
         overview = notes.overview(" ".join(topic), budget=budget)
         text = "" if as_json else notes.as_markdown(overview)
         tokens = notes.tokens(text)
     if as_json:
         print_json(overview.to_dict())
     elif overview.found:
-        put(for_stdout(text), end="")
+        print_line(for_stdout(text), end="")
         narrate(_summary(overview, tokens))
     else:
         narrate(f"No note is about {overview.topic!r}.")
@@ -58,9 +58,9 @@ def overview_command(
 
 def _summary(overview: Overview, tokens: int) -> str:
     if not tokens:
-        return f"Not even its first lines fit into {counted(overview.budget, 'token')}."
-    used = f"{tokens:,} of {counted(overview.budget, 'token')}"
-    return f"{counted(overview.notes, 'note')} about {overview.topic!r} · {used}"
+        return f"Not even its first lines fit into {format_count(overview.budget, 'token')}."
+    used = f"{tokens:,} of {format_count(overview.budget, 'token')}"
+    return f"{format_count(overview.notes, 'note')} about {overview.topic!r} · {used}"
 
 
 # --- related ----------------------------------------------------------------------------------------------------------
@@ -83,7 +83,7 @@ def related_command(*, note: str, vault: Path | None, limit: int | None, as_json
     the passages with similar text, rare words and links in common, the parts of the score, and where one note names the
     other without a link.
     """
-    with opened(vault, refresh=not no_refresh) as notes:
+    with load_vault(vault, refresh=not no_refresh) as notes:
         related = notes.related(note, limit=limit)
     if as_json:
         print_json(related.to_dict())
@@ -99,18 +99,18 @@ def _print(related: Related) -> None:
     width = min(shutil.get_terminal_size((_WIDEST, 24)).columns, _WIDEST)
     for rank, note in enumerate(related.notes, 1):
         if rank > 1:
-            put("")
+            print_line("")
         missing = paint(" · no link yet", fg="yellow") if note.missing_link else ""
-        put(f"{paint(f'{rank:>3}', fg='cyan')}  {paint(visible_line(note.title), bold=True)}{missing}")
-        put(f"{INDENT}{paint(visible_line(f'{note.path}:{note.line}'), fg='green')} · {_sum(note)}")
+        print_line(f"{paint(f'{rank:>3}', fg='cyan')}  {paint(visible_line(note.title), bold=True)}{missing}")
+        print_line(f"{INDENT}{paint(visible_line(f'{note.path}:{note.line}'), fg='green')} · {_sum(note)}")
         for name, value in _reasons(note):
-            put(f"{INDENT}{name:<6} {cut(visible_line(value), width - len(INDENT) - 7)}")
+            print_line(f"{INDENT}{name:<6} {truncate(visible_line(value), width - len(INDENT) - 7)}")
         for match in note.matches:
             for name, passage in (("here", match.here), ("there", match.there)):
-                put(f"{INDENT}{name:<6} {_passage(passage, width - len(INDENT) - 7)}")
+                print_line(f"{INDENT}{name:<6} {_passage(passage, width - len(INDENT) - 7)}")
     title = related.title if related.fragment is None else f"{related.title}, line {related.fragment.line_start}"
     if related.notes:
-        narrate(f"{counted(len(related.notes), 'note')} near {title} · {related.elapsed_ms:.0f} ms")
+        narrate(f"{format_count(len(related.notes), 'note')} near {title} · {related.elapsed_ms:.0f} ms")
     else:
         narrate(f"No other note is near {title}.")
 
@@ -134,7 +134,7 @@ def _reasons(note: RelatedNote) -> Iterator[tuple[str, str]]:
     if back:
         yield "links", f"both are linked from {', '.join(back[:_SHOWN_LINKS])}"
     if note.words:
-        yield "words", ", ".join(f"{word.word} ({counted(word.notes, 'note')})" for word in note.words)
+        yield "words", ", ".join(f"{word.word} ({format_count(word.notes, 'note')})" for word in note.words)
     if note.tags:
         yield "tags", " ".join(f"#{tag}" for tag in note.tags)
     if note.place:
@@ -147,7 +147,7 @@ def _passage(passage: MatchedFragment, columns: int) -> str:
     fragment = passage.fragment
     lines = f"{line_range(fragment.line_start, fragment.line_end)} "
     text, _ = snippet(fragment.text, passage.spans, columns - len(lines))
-    return lines + cut(text, columns - len(lines))
+    return lines + truncate(text, columns - len(lines))
 
 
 # --- map --------------------------------------------------------------------------------------------------------------
@@ -178,19 +178,19 @@ def map_command(*, query: str | None, vault: Path | None, depth: int, top: int, 
     Each line has the number of fragments, the number of notes, and a filter: put it in front of QUERY to find exactly
     these. Without a QUERY, counts everything.
     """
-    with opened(vault, refresh=not no_refresh) as notes:
+    with load_vault(vault, refresh=not no_refresh) as notes:
         vault_map = notes.map(query or "", limit=None if as_json else max(_VALUES, top))
     if as_json:
         print_json(vault_map.to_dict())
     elif vault_map.fragments:
         for line in map_lines(vault_map, depth, top):
-            put(line)
+            print_line(line)
     narrate(_summary_of_map(vault_map) if vault_map.fragments else f"Nothing was found for {vault_map.query!r}.")
     return 0 if vault_map.fragments else 1
 
 
 def _summary_of_map(vault_map: VaultMap) -> str:
-    return f"{counted(vault_map.fragments, 'matching fragment')} in {counted(vault_map.notes, 'note')}"
+    return f"{format_count(vault_map.fragments, 'matching fragment')} in {format_count(vault_map.notes, 'note')}"
 
 
 def map_lines(vault_map: VaultMap, depth: int, top: int) -> Iterator[str]:
@@ -235,7 +235,7 @@ class _ShownTree:
             yield self._line(branch, indent)
             if self.is_of_values and _tells_nothing(branch):
                 count = len(branch.branches) + branch.unlisted
-                yield paint(f"{indent}  … {counted(count, 'value')}, each of one note", dim=True)
+                yield paint(f"{indent}  … {format_count(count, 'value')}, each of one note", dim=True)
             elif level + 1 < self.depth:
                 yield from self.lines(branch.branches, level + 1, branch.unlisted)
         if hidden := len(branches[self.top :]) + unlisted:
@@ -243,7 +243,7 @@ class _ShownTree:
 
     def _line(self, branch: Branch, indent: str) -> str:
         room = self.label - len(indent)
-        label = cut(visible_line(branch.label), room)
+        label = truncate(visible_line(branch.label), room)
         bar_text = paint(f"{bar(branch.fragments, self.max_fragments, self.bars):<{self.bars}}", fg="cyan")
         start = (
             f"{indent}{label}{' ' * (room - columns_of(label))} {branch.fragments:>9,} {branch.notes:>6,}  {bar_text}"
@@ -251,7 +251,7 @@ class _ShownTree:
         filter_text = visible_line(branch.filter)
         if self.width is not None:
             left = self.width - self.label - self.bars - 22
-            filter_text = cut(filter_text, left) if left >= _MIN else ""
+            filter_text = truncate(filter_text, left) if left >= _MIN else ""
         return f"{start}  {paint(filter_text, dim=True)}".rstrip()
 
 
@@ -271,13 +271,13 @@ def peek_command(*, note: str, vault: Path | None, lines: int, as_json: bool, no
 
     NOTE is a path, the end of one, a file name, a title or an alias.
     """
-    with opened(vault, refresh=not no_refresh) as notes:
+    with load_vault(vault, refresh=not no_refresh) as notes:
         peek = notes.peek(note, first_lines=lines)
     if as_json:
         print_json(peek.to_dict())
     else:
         for line in _lines(peek):
-            put(line)
+            print_line(line)
     return 0
 
 
@@ -289,9 +289,11 @@ def _lines(peek: Peek) -> Iterator[str]:
     yield paint(visible_line(peek.title), bold=True)
     yield paint(visible_line(peek.path), fg="green")
     changed = f" · changed {peek.modified}" if peek.modified else ""
-    yield f"{counted(peek.tokens, 'token')} · {counted(peek.lines, 'line')} · {counted(peek.size, 'byte')}{changed}"
+    lines, size = format_count(peek.lines, "line"), format_count(peek.size, "byte")
+    yield f"{format_count(peek.tokens, 'token')} · {lines} · {size}{changed}"
     nowhere = f" · {peek.links_nowhere:,} lead nowhere" if peek.links_nowhere else ""
-    yield f"links to {counted(peek.links_to, 'note')} · linked from {counted(peek.linked_from, 'note')}{nowhere}"
+    linked_from = format_count(peek.linked_from, "note")
+    yield f"links to {format_count(peek.links_to, 'note')} · linked from {linked_from}{nowhere}"
     for name, values in (("also", peek.aliases), ("tags", peek.tags)):
         if values:
             yield f"{name}: {visible_line(', '.join(values))}"
@@ -323,12 +325,12 @@ def read_command(*, note: str, vault: Path | None, as_json: bool, no_refresh: bo
     NOTE is a path, the end of one, a file name, a title or an alias. Lines are counted from 1; NOTE:A is one line,
     NOTE:A- goes to the end.
     """
-    with opened(vault, refresh=not no_refresh) as notes:
+    with load_vault(vault, refresh=not no_refresh) as notes:
         note_lines = notes.read(note)
     if as_json:
         print_json(note_lines.to_dict())
     else:
-        put(for_stdout(note_lines.text))
+        print_line(for_stdout(note_lines.text))
         where = location(note_lines.path, note_lines.line_start, note_lines.line_end, note_lines.place)
-        narrate(f"{where} of {counted(note_lines.lines, 'line')} · {counted(note_lines.tokens, 'token')}")
+        narrate(f"{where} of {format_count(note_lines.lines, 'line')} · {format_count(note_lines.tokens, 'token')}")
     return 0

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from excerpt.cli.printing import for_stdout, narrate, print_json, put, read_input
-from excerpt.cli.vaults import opened, refresh_option, vault_option
+from excerpt.cli.printing import for_stdout, narrate, print_json, print_line, read_input
+from excerpt.cli.vaults import load_vault, refresh_option, vault_option
 from excerpt.model import Memory, Source
 from excerpt.settings import MAX
 from excerpt.text.dates import period_of
@@ -40,7 +40,7 @@ def beginning_of(memory: Memory) -> str:
     return line if len(line) <= _BEGINNING else f"{line[:_BEGINNING].rstrip()}…"
 
 
-def shown(memory: Memory, source_check: SourceCheck | None = None) -> str:
+def format_memory(memory: Memory, source_check: SourceCheck | None = None) -> str:
     """Return a memory as text, with the status of its source if `source_check` is given."""
     head = [memory.id, memory.created, *(f"#{tag}" for tag in memory.tags)]
     lines = [visible_line(" · ".join(head))]
@@ -110,7 +110,7 @@ def remember_command(
     if text is None and fragment is None and source is None:
         raise click.UsageError("Give a TEXT, or its source: --fragment or --source.")
     content = read_input("-", "text") if text == "-" else text
-    with opened(vault, refresh=not no_refresh) as opened_vault:
+    with load_vault(vault, refresh=not no_refresh) as opened_vault:
         _show_unreadable_files(opened_vault)
         remembered = opened_vault.memories.remember(
             content,
@@ -125,7 +125,7 @@ def remember_command(
         print_json(remembered.to_dict())
         return
     memory, similar = remembered.memory, remembered.similar
-    put(visible_line(f"Remembered as {memory.id}."))
+    print_line(visible_line(f"Remembered as {memory.id}."))
     for offer in similar:
         reason = "is about the same lines" if offer.is_same_source else "has similar text"
         narrate(f"{offer.memory.id} {reason}: {beginning_of(offer.memory)}")
@@ -184,7 +184,7 @@ def recall_command(
     WORDS are a query as for `excerpt search`. Lists the memories that answer it, best first. Without WORDS, lists all
     memories, newest first.
     """
-    with opened(vault, refresh=not no_refresh, offer=True) as notes:
+    with load_vault(vault, refresh=not no_refresh, offer=True) as notes:
         _show_unreadable_files(notes)
         recalled = notes.memories.recall(
             " ".join(words),
@@ -200,16 +200,16 @@ def recall_command(
     elif recalled:
         if not any(each.answers for each in recalled):
             narrate(NO_ANSWER)
-        put("\n\n".join(shown(each.memory, each.source_check) for each in recalled))
+        print_line("\n\n".join(format_memory(each.memory, each.source_check) for each in recalled))
     else:
-        narrate(_nothing(has_query=bool(words or tags or source or since), stale=stale))
+        narrate(_empty_text(has_query=bool(words or tags or source or since), stale=stale))
     return 0 if recalled else 1
 
 
 NO_ANSWER = "no memory answers this; these share a word with it."
 
 
-def _nothing(*, has_query: bool, stale: bool) -> str:
+def _empty_text(*, has_query: bool, stale: bool) -> str:
     if stale:
         return "no source of a memory has changed or is gone."
     return "no memory matches." if has_query else "nothing has been remembered in this vault yet."
@@ -225,7 +225,7 @@ def forget_command(*, memory_id: str, vault: Path | None, undo: bool, as_json: b
 
     Keeps other memories with the same text, and lists them.
     """
-    with opened(vault) as opened_vault:
+    with load_vault(vault) as opened_vault:
         memories = opened_vault.memories
         copies = {copied.id for copied in memories.all().copies if copied.of == memory_id}
         memory = memories.restore(memory_id) if undo else memories.forget(memory_id)
@@ -234,7 +234,7 @@ def forget_command(*, memory_id: str, vault: Path | None, undo: bool, as_json: b
     if as_json:
         print_json(memory.to_dict())
     else:
-        put(visible_line(message))
+        print_line(visible_line(message))
     for other in others:
         if other.id in copies or other.text == memory.text:
             narrate(f"{other.id}, {'a copy of it' if other.id in copies else 'of the same text'}, is kept.")
@@ -289,7 +289,7 @@ def edit_command(
         )
     if other == memory_id:
         raise click.UsageError("A memory cannot be merged with itself.")
-    with opened(vault, refresh=not no_refresh) as opened_vault:
+    with load_vault(vault, refresh=not no_refresh) as opened_vault:
         memories = opened_vault.memories
         if decision is not None:
             {"follow": memories.follow, "update": memories.update, "keep": memories.keep}[decision](memory_id)
@@ -297,4 +297,4 @@ def edit_command(
     if as_json:
         print_json(memory.to_dict())
     else:
-        put(shown(memory))
+        print_line(format_memory(memory))

@@ -10,21 +10,21 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from excerpt.cli.printing import ProgressLine, narrate, print_json, put
+from excerpt.cli.printing import ProgressLine, narrate, print_json, print_line
 from excerpt.cli.vaults import VaultFolder, build_index, chosen_vault
 from excerpt.errors import ExcerptError
 from excerpt.json_forms import as_data
 from excerpt.model import Progress
 from excerpt.settings import settings_of, user_paths
 from excerpt.store.rights import Changes, Right, read_right
-from excerpt.text.display import counted, visible_line
+from excerpt.text.display import format_count, visible_line
 
 if TYPE_CHECKING:
     from excerpt.cli.watching import Crash, Report
     from excerpt.store.address import Address
     from excerpt.store.compare import PushRules
 
-_AGAIN = 5.0
+_RETRY_SECONDS = 5.0
 """Seconds until a failed push is tried again."""
 _REFUSED_SECONDS = 30.0
 """Seconds until a refused push is tried again without a local change: a push from elsewhere may allow it."""
@@ -103,7 +103,7 @@ class Pushing:
                     pusher.close()
                     pusher = None
                 self._changed.set()
-                self._ended.wait(_AGAIN)
+                self._ended.wait(_RETRY_SECONDS)
             except Exception as error:  # a bug in excerpt: nothing else catches it in a thread
                 failure = {"title": "The push has stopped", "message": self._crash(error), "hint": "Start it again."}
                 self._report("error", failure)
@@ -193,14 +193,15 @@ def push_command(
     else:
         notes = report.added + report.changed + report.unchanged + report.kept
         kept_note = f", {report.kept:,} changed by others and kept" if report.kept else ""
-        put(
-            f"{counted(notes, 'note')}, {counted(report.fragments, 'fragment')} in {to.shown}: {report.added:,} added,"
-            f" {report.changed:,} changed, {report.removed:,} removed{kept_note} in {report.seconds:.1f} s"
+        print_line(
+            f"{format_count(notes, 'note')}, {format_count(report.fragments, 'fragment')} in {to.shown}: "
+            f"{report.added:,} added, {report.changed:,} changed, {report.removed:,} removed"
+            f"{kept_note} in {report.seconds:.1f} s"
         )
         if allowed or forbidden:
             for right in report.rights:
-                put(
-                    f"{visible_line(right.folder) or 'the rest'} ({counted(right.notes, 'note')}):"
+                print_line(
+                    f"{visible_line(right.folder) or 'the rest'} ({format_count(right.notes, 'note')}):"
                     f" {', '.join(map(visible_line, right.roles)) or 'writers alone'}"
                 )
     if report.conflicts:

@@ -12,17 +12,17 @@ import click
 
 from excerpt.cli.hits import print_hits
 from excerpt.cli.printing import narrate, print_json, read_input
-from excerpt.cli.vaults import VaultFolder, opened, refresh_option
+from excerpt.cli.vaults import VaultFolder, load_vault, refresh_option
 from excerpt.kinds import Confidence, Strategy
-from excerpt.known_vaults import names_apart
+from excerpt.known_vaults import unique_names
 from excerpt.model import Result
 from excerpt.settings import MAX
-from excerpt.text.display import counted
+from excerpt.text.display import format_count
 
 if TYPE_CHECKING:
     from excerpt import Explanation, Vault
 
-_SHOWN_TO_READERS = 10
+_DEFAULT_HITS = 10
 NO_ANSWER = "No note answers this; the nearest are below."
 """Printed above hits of which none is likely to answer."""
 
@@ -86,9 +86,9 @@ def search_command(
             raise click.UsageError("Use --batch, --explain and --why with one vault.")
         return _search_several(str(query), vaults, strategy, limit, as_json=as_json, refresh=not no_refresh)
     batch_queries = None if batch is None else read_batch(batch)
-    with opened(vaults[0] if vaults else None, refresh=not no_refresh) as opened_vault:
+    with load_vault(vaults[0] if vaults else None, refresh=not no_refresh) as opened_vault:
         chosen = Strategy(strategy) if strategy else opened_vault.settings.search.strategy
-        hit_limit = limit or (opened_vault.settings.search.limit if as_json else _SHOWN_TO_READERS)
+        hit_limit = limit or (opened_vault.settings.search.limit if as_json else _DEFAULT_HITS)
         opened_vault.warm()  # so that elapsed_ms is the search alone here too
         if batch_queries is not None:
             return _answer_batch(opened_vault, batch_queries, chosen, hit_limit)
@@ -113,9 +113,9 @@ def _search_several(
     from excerpt.api import fused
 
     with ExitStack() as stack:
-        vaults = [stack.enter_context(opened(folder, refresh=refresh)) for folder in folders]
-        names = names_apart(vault.folder for vault in vaults)
-        hit_limit = limit or (max(vault.settings.search.limit for vault in vaults) if as_json else _SHOWN_TO_READERS)
+        vaults = [stack.enter_context(load_vault(folder, refresh=refresh)) for folder in folders]
+        names = unique_names(vault.folder for vault in vaults)
+        hit_limit = limit or (max(vault.settings.search.limit for vault in vaults) if as_json else _DEFAULT_HITS)
         results: dict[str, Result] = {}
         for vault in vaults:
             vault.warm()
@@ -137,7 +137,7 @@ def _search_several(
     print_hits([each.hit for each in hits], vaults=[each.vault for each in hits])
     matched = sum(result.matched for result in results.values())
     narrate(
-        f"{len(hits)} of {counted(matched, 'matching fragment')} in {counted(len(results), 'vault')}"
+        f"{len(hits)} of {format_count(matched, 'matching fragment')} in {format_count(len(results), 'vault')}"
         if hits
         else f"Nothing was found for {query!r}."
     )
@@ -151,7 +151,7 @@ def _answer_why(vault: Vault, query: str, note: str, strategy: Strategy, *, as_j
     if as_json:
         print_json(explanation.to_dict())
     else:
-        print_note(explanation, _SHOWN_TO_READERS)
+        print_note(explanation, _DEFAULT_HITS)
     return 0 if explanation.explanation is not None else 1
 
 
@@ -209,9 +209,11 @@ def _summary(result: Result, *, in_store: bool) -> str:
     """Return a one-line summary of a result; a store counts only the fragments it has looked at."""
     if not result.hits:
         return f"Nothing was found for {result.query!r}."
-    count = f"{len(result.hits)} of {'at least ' if in_store else ''}{counted(result.matched, 'matching fragment')}"
+    count = (
+        f"{len(result.hits)} of {'at least ' if in_store else ''}{format_count(result.matched, 'matching fragment')}"
+    )
     if len(result.hits) > result.matched:  # under a filter
-        count = f"{counted(len(result.hits), 'fragment')}, {result.matched:,} matching and the nearest in meaning"
+        count = f"{format_count(len(result.hits), 'fragment')}, {result.matched:,} matching and the nearest in meaning"
     if result.confidence is None:  # the query has only filters
         return f"{count} · newest first · {result.elapsed_ms:.1f} ms"
     took_over = result.requested_strategy not in (Strategy.AUTO, result.strategy)

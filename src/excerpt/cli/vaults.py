@@ -97,13 +97,13 @@ def last_vault() -> Path:
         if not named.strip():
             raise click.UsageError("$EXCERPT_VAULT is empty: set it to the folder of your notes, or unset it.")
         return Path(named)
-    opened = recent_vaults(user_paths())
-    if not opened:
+    opened_vault = recent_vaults(user_paths())
+    if not opened_vault:
         raise VaultError(
             "No vault was named and none has been opened yet.",
             "Open one with `excerpt ~/notes`, or look around with `excerpt demo`.",
         )
-    return Path(opened[0].path)
+    return Path(opened_vault[0].path)
 
 
 # --- from a vault to its index ----------------------------------------------------------------------------------------
@@ -131,7 +131,7 @@ def build_index(
     return build(vault, folder, settings, line, rebuild=rebuild, accept_empty=accept_empty, wait=wait)
 
 
-def opened(folder: Path | None, *, refresh: bool = True, offer: bool = False) -> Vault:
+def load_vault(folder: Path | None, *, refresh: bool = True, offer: bool = False) -> Vault:
     """Open the vault that was given, or else the last one, through the API, with notices and progress on stderr."""
     from excerpt.api import open as open_vault_of_api
 

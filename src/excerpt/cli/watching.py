@@ -26,9 +26,9 @@ Crash = Callable[[Exception], str]
 """Logs an unexpected exception and returns the sentence to show."""
 
 # Seconds a build waits for another process before commands are handled again.
-_PATIENCE = 1.0
+_BUILD_WAIT_SECONDS = 1.0
 # Seconds between two checks that the index still exists.
-_LOOK = 1.0
+_CHECK_SECONDS = 1.0
 
 
 @dataclass(slots=True)
@@ -43,7 +43,7 @@ class _Work:
     def __bool__(self) -> bool:
         return self.everything or bool(self.paths)
 
-    def take_in(self, other: _Work) -> None:
+    def merge(self, other: _Work) -> None:
         self.paths |= other.paths
         self.everything |= other.everything
         self.rebuild |= other.rebuild
@@ -115,7 +115,7 @@ class Watching:
 
     def _add(self, work: _Work) -> None:
         with self._changed:
-            self._work.take_in(work)
+            self._work.merge(work)
             self._changed.notify_all()
 
     def _supersede(self, work: _Work) -> None:
@@ -163,12 +163,12 @@ class Watching:
                         self._work.everything = True
                     if self._work:
                         work, self._work = self._work, _Work(set())
-                        work.take_in(self._failed)
+                        work.merge(self._failed)
                         self._failed = _Work(set())
                         self._control.begin()
                         self._building, self._superseded = True, False
                         return work
-                self._changed.wait(_LOOK)
+                self._changed.wait(_CHECK_SECONDS)
         return None
 
     def _build(self, work: _Work) -> bool:
@@ -179,7 +179,7 @@ class Watching:
                 None if work.everything else work.paths,
                 rebuild=work.rebuild,
                 accept_empty=work.accept_empty,
-                wait=_PATIENCE,
+                wait=_BUILD_WAIT_SECONDS,
             )
         except BuildCancelled:
             pass
@@ -210,7 +210,7 @@ class Watching:
             if cancelled:
                 self._failed = _Work(set())
             elif waiting is not None:
-                self._work.take_in(waiting)
+                self._work.merge(waiting)
         if cancelled:
             self._report("cancelled", {})
 

@@ -24,7 +24,7 @@ from excerpt.errors import ExcerptError, ModelError, SettingsError, VaultError
 from excerpt.processes import program_command
 from excerpt.settings import Paths, ScreenSettings, Settings, load_settings, open_vault
 from excerpt.state_files import open_to_others
-from excerpt.text.display import counted
+from excerpt.text.display import format_count
 from excerpt.tui.clipboard import OSC_LIMIT, plan
 from excerpt.tui.keymap import doubtful, usable
 from excerpt.tui.programs import editor_command
@@ -76,7 +76,7 @@ def problem(text: str, todo: str = "") -> Finding:
     return Finding(Level.PROBLEM, text, todo)
 
 
-def named(names: Sequence[str], limit: int = 3) -> str:
+def format_names(names: Sequence[str], limit: int = 3) -> str:
     """Return the first names, and how many more there are."""
     more = len(names) - limit
     return ", ".join(names[:limit]) + (f" and {more:,} more" if more > 0 else "")
@@ -93,7 +93,7 @@ def megabytes(size: int) -> str:
 # The versions of the program and of its libraries, pinned and installed.
 
 _REQUIREMENT = re.compile(r"(?P<name>[\w.-]+)\s*(?:\[[^\]]*\])?\s*\(?(?P<range>[^;)]*)\)?\s*(?P<marker>;.*)?")
-_AGAIN = "Install excerpt again to get the libraries that it needs."
+_REINSTALL = "Install excerpt again to get the libraries that it needs."
 
 
 def versions() -> Iterator[Finding]:
@@ -121,15 +121,17 @@ def libraries(required: Iterable[str]) -> Iterator[Finding]:
         try:
             version = metadata.version(name)
         except metadata.PackageNotFoundError:
-            yield problem(f"The library {name} is not installed.", _AGAIN)
+            yield problem(f"The library {name} is not installed.", _REINSTALL)
             continue
         if required_range.startswith("==") and version != required_range[2:].strip():
-            yield problem(f"The library {name} is {version}; excerpt needs {required_range[2:].strip()}.", _AGAIN)
+            yield problem(f"The library {name} is {version}; excerpt needs {required_range[2:].strip()}.", _REINSTALL)
             continue
         satisfied += 1
         pinned += [f"{name} {version}"] if required_range.startswith("==") else []
     if satisfied:
-        yield ok(f"{counted(satisfied, 'library', 'libraries')} installed; pinned ones: {', '.join(pinned) or 'none'}")
+        yield ok(
+            f"{format_count(satisfied, 'library', 'libraries')} installed; pinned ones: {', '.join(pinned) or 'none'}"
+        )
 
 
 # --- settings, model and tokenizer ------------------------------------------------------------------------------------
@@ -246,9 +248,10 @@ def _private(where: Paths) -> Iterator[Finding]:
     """Check whether other users may read the folders; not on Windows."""
     open_paths = [str(path) for folder in where.folders for path in open_to_others(folder)]
     if open_paths:
-        files = counted(len(open_paths), "file or folder", "files and folders")
+        files = format_count(len(open_paths), "file or folder", "files and folders")
         yield warning(
-            f"Other users may read {files}: {named(open_paths)}.", "`excerpt doctor --fix` closes them if it can."
+            f"Other users may read {files}: {format_names(open_paths)}.",
+            "`excerpt doctor --fix` closes them if it can.",
         )
     elif os.name == "posix" and any(folder.exists() for folder in where.folders):
         yield ok("No other user can read them")
@@ -285,7 +288,7 @@ def _on_network(folder: Path) -> bool:
 # The vault: whether it is readable, which files are left out, problematic names, how changes are detected.
 
 _WATCHES = Path("/proc/sys/fs/inotify/max_user_watches")
-_MAX_WALKED = 100_000
+_MAX_ENTRIES = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,7 +309,7 @@ def check_vault(folder: Path, settings: Settings, watches: int | None) -> VaultC
         return VaultCheck((problem(error.message, error.hint),))
     findings = [
         _notes(vault, scan_result, settings),
-        *_not_read(scan_result),
+        *_skipped_files(scan_result),
         *_colliding([file.path for file in scan_result.files]),
         _changes(vault, len(scan_result.folders), watches),
     ]
@@ -342,35 +345,35 @@ def watch_limit() -> int | None:
 def _notes(vault: Path, scan_result: Scan, settings: Settings) -> Finding:
     if scan_result.files:
         size = megabytes(sum(file.size for file in scan_result.files))
-        folders = counted(len(scan_result.folders), "folder")
-        return ok(f"{counted(len(scan_result.files), 'note')} ({size}) in {folders}: {vault}")
+        folders = format_count(len(scan_result.folders), "folder")
+        return ok(f"{format_count(len(scan_result.files), 'note')} ({size}) in {folders}: {vault}")
     suffixes = tuple(extension.lower() for extension in settings.vault.extensions)
-    left_out = sum(1 for _ in _walked(vault, suffixes))
+    left_out = sum(1 for _ in _walk_vault(vault, suffixes))
     if not left_out:
         kinds = ", ".join(settings.vault.extensions)
         return warning(f"There is no note in {vault}: no file ends in {kinds}.", "Other kinds: vault.extensions.")
     rules = " or ".join((*IGNORE_FILES, "vault.include and vault.exclude of the settings"))
-    return problem(f"All notes of {vault} are left out: {counted(left_out, 'file')}.", f"Check {rules}.")
+    return problem(f"All notes of {vault} are left out: {format_count(left_out, 'file')}.", f"Check {rules}.")
 
 
-def _walked(vault: Path, suffixes: tuple[str, ...]) -> Iterator[str]:
+def _walk_vault(vault: Path, suffixes: tuple[str, ...]) -> Iterator[str]:
     """Yield the names of files with a note's suffix, whatever the ignore rules; stops after about `_MOST_WALKED`."""
     entry_count = 0
     for _, folders, files in os.walk(vault):
         folders[:] = [name for name in folders if not name.startswith(".")]
         entry_count += len(files)
         yield from (name for name in files if name.lower().endswith(suffixes) and not name.startswith("."))
-        if entry_count > _MAX_WALKED:
+        if entry_count > _MAX_ENTRIES:
             return
 
 
-def _not_read(scan_result: Scan) -> Iterator[Finding]:
+def _skipped_files(scan_result: Scan) -> Iterator[Finding]:
     """Yield findings about skipped files that would otherwise be notes, by reason."""
     by_reason: dict[str, list[str]] = {}
     for skipped in scan_result.skipped:
         by_reason.setdefault(skipped.reason, []).append(skipped.path)
     for reason, paths in sorted(by_reason.items()):
-        text = f"Skipped: {named(paths)}. {reason}"
+        text = f"Skipped: {format_names(paths)}. {reason}"
         if "out of the vault" in reason:
             yield warning(text, "Links out of a vault are never followed; to read what is there, open it as a vault.")
         elif "not valid UTF-8" in reason:
@@ -378,7 +381,7 @@ def _not_read(scan_result: Scan) -> Iterator[Finding]:
         elif "within the vault" in reason:
             yield ok(text)
         elif all(PurePosixPath(path).name in IGNORE_FILES for path in paths):
-            yield warning(f"Used in part: {named(paths)}. {reason}", "Its other patterns are used. Shorten it.")
+            yield warning(f"Used in part: {format_names(paths)}. {reason}", "Its other patterns are used. Shorten it.")
         elif "link to nothing" in reason:
             yield warning(text, "Correct the link, or remove it.")
         else:
@@ -393,7 +396,7 @@ def _colliding(paths: Sequence[str]) -> Iterator[Finding]:
     pairs = [" and ".join(same) for same in by_name.values() if len(same) > 1]
     if pairs:
         yield warning(
-            f"Names that differ only in case or accents: {named(pairs)}.",
+            f"Names that differ only in case or accents: {format_names(pairs)}.",
             "On Windows, macOS and many synchronised drives one of them replaces the other: rename it.",
         )
 
@@ -406,7 +409,7 @@ def _changes(vault: Path, folders: int, watches: int | None) -> Finding:
         )
     if sys.platform.startswith("linux") and watches is not None and folders >= watches:
         return warning(
-            f"It has {counted(folders, 'folder')} and the system allows {watches:,} watches per user: it {every}.",
+            f"It has {format_count(folders, 'folder')} and the system allows {watches:,} watches per user: it {every}.",
             f"Raise the limit, now and permanently: `sudo sysctl fs.inotify.max_user_watches={2 * folders}`, and the "
             "same line in /etc/sysctl.d/.",
         )
@@ -419,17 +422,17 @@ def _changes(vault: Path, folders: int, watches: int | None) -> Finding:
 # --- terminal ---------------------------------------------------------------------------------------------------------
 # What the terminal reports about itself, and what that means for the app.
 
-Ask = Callable[[tuple[str, ...]], str]
+RunCommand = Callable[[tuple[str, ...]], str]
 """Runs a program and returns its output, "" on failure."""
 
 _NARROW, _SHORT = 60, 12
 _IN_PIPES = "`excerpt search` and `excerpt pack` need no terminal."
-_ASK_SECONDS = 2.0
+_COMMAND_SECONDS = 2.0
 
 
-def ask(argv: tuple[str, ...]) -> str:
+def run_command(argv: tuple[str, ...]) -> str:
     try:
-        done = subprocess.run(program_command(argv), capture_output=True, timeout=_ASK_SECONDS, check=False)
+        done = subprocess.run(program_command(argv), capture_output=True, timeout=_COMMAND_SECONDS, check=False)
     except (OSError, subprocess.SubprocessError):
         return ""
     return done.stdout.decode(errors="replace").strip() if done.returncode == 0 else ""
@@ -445,7 +448,7 @@ def terminal_size() -> tuple[int, int] | None:
 
 
 def terminal(
-    environment: Mapping[str, str], platform: str, size: tuple[int, int] | None, encoding: str, ask: Ask
+    environment: Mapping[str, str], platform: str, size: tuple[int, int] | None, encoding: str, run: RunCommand
 ) -> Iterator[Finding]:
     """Check the terminal; `size` is None without one, `encoding` is that of the output."""
     yield _kind(environment, platform)
@@ -453,7 +456,7 @@ def terminal(
     yield _colours(environment)
     yield _encoding(environment, platform, encoding)
     if environment.get("TMUX"):
-        yield from _tmux(ask)
+        yield from _tmux(run)
     if environment.get("SSH_CONNECTION") or environment.get("SSH_TTY"):
         yield ok("Over ssh: copies go through tmux or the terminal; tools would fill this machine's clipboard")
     if environment.get("WT_SESSION"):
@@ -503,9 +506,9 @@ def _encoding(environment: Mapping[str, str], platform: str, encoding: str) -> F
     return warning(f"{locale_text}: symbols and other scripts may be garbled.", "Set LANG, as in LANG=C.UTF-8.")
 
 
-def _tmux(ask: Ask) -> Iterator[Finding]:
-    clipboard = ask(("tmux", "show-options", "-sv", "set-clipboard")) or ask(("tmux", "show", "-gv", "set-clipboard"))
-    passthrough = ask(("tmux", "show-options", "-gv", "allow-passthrough"))
+def _tmux(run: RunCommand) -> Iterator[Finding]:
+    clipboard = run(("tmux", "show-options", "-sv", "set-clipboard")) or run(("tmux", "show", "-gv", "set-clipboard"))
+    passthrough = run(("tmux", "show-options", "-gv", "allow-passthrough"))
     state = f"tmux: set-clipboard {clipboard or 'unknown'}, allow-passthrough {passthrough or 'off'}"
     if clipboard == "off":
         yield warning(f"{state}: copies stay in tmux's own buffer.", "Put `set -s set-clipboard on` into ~/.tmux.conf.")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from filelock import Timeout
 
 from excerpt.doctor import checks
-from excerpt.doctor.checks import Finding, FindingGroup, megabytes, named, ok, problem, versions, warning
+from excerpt.doctor.checks import Finding, FindingGroup, format_names, megabytes, ok, problem, versions, warning
 from excerpt.doctor.stores import check_store
 from excerpt.errors import StoreUnusableError
 from excerpt.index.verify import Fault, Health, RepairPart, Stale
@@ -22,7 +22,7 @@ from excerpt.processes import find_program
 from excerpt.settings import Paths, Settings
 from excerpt.state_files import file_lock
 from excerpt.store.address import is_address, read_address
-from excerpt.text.display import counted
+from excerpt.text.display import format_count
 
 if TYPE_CHECKING:
     from excerpt.index.verify import Health, Tick
@@ -44,7 +44,7 @@ _HOW = {
 def findings_of(health: Health, *, quick: bool) -> Iterator[Finding]:
     """Yield the findings about an existing index."""
     if health.generation:
-        size_text = f"{counted(health.notes, 'note')}, {counted(health.fragments, 'fragment')}"
+        size_text = f"{format_count(health.notes, 'note')}, {format_count(health.fragments, 'fragment')}"
         yield ok(f"Generation {health.generation}: {size_text}, {megabytes(health.size)}")
     yield from _stale(health)
     for part in RepairPart:
@@ -55,14 +55,14 @@ def findings_of(health: Health, *, quick: bool) -> Iterator[Finding]:
         yield warning(f"Out of date: {stale_part}.", "The next `excerpt index` updates it.")
     yield from _left(health)
     for reason, number in health.skipped.most_common():
-        yield ok(f"{counted(number, 'file')} skipped: {reason} (`excerpt status` lists them)")
+        yield ok(f"{format_count(number, 'file')} skipped: {reason} (`excerpt status` lists them)")
 
 
 def _stale(health: Health) -> Iterator[Finding]:
     for why in Stale:
         paths = [path for path, reason in health.stale if reason is why]
         if paths:
-            message = f"Not indexed yet, {why}: {counted(len(paths), 'note')} ({named(paths)})"
+            message = f"Not indexed yet, {why}: {format_count(len(paths), 'note')} ({format_names(paths)})"
             yield warning(f"{message}.", "Run `excerpt index`, or the next search does it.")
 
 
@@ -78,12 +78,12 @@ def _agreements(health: Health, *, quick: bool) -> Iterator[Finding]:
     faulty_parts = {fault.part for fault in health.faults}
     if RepairPart.NOTE not in faulty_parts:
         more = "" if quick else ", and splitting the text again gives the same fragments"
-        yield ok(f"The line ranges of {counted(health.fragments, 'fragment')} match their text{more}")
+        yield ok(f"The line ranges of {format_count(health.fragments, 'fragment')} match their text{more}")
     if RepairPart.WORDS not in faulty_parts and health.postings:
-        yield ok(f"{counted(health.postings, 'posting')} and all lengths match the text")
+        yield ok(f"{format_count(health.postings, 'posting')} and all lengths match the text")
     if RepairPart.VECTORS not in faulty_parts and health.vectors:
         more = "" if quick or health.behind else ", and the model computes the same"
-        yield ok(f"{counted(health.vectors, 'vector')} are the same in the catalog and the matrix{more}")
+        yield ok(f"{format_count(health.vectors, 'vector')} are the same in the catalog and the matrix{more}")
     if quick:
         yield ok("Words, vectors and unchanged files were not checked (--quick)")
 
@@ -92,11 +92,13 @@ def _left(health: Health) -> Iterator[Finding]:
     before = [(name, size) for name, size, newer in health.left if not newer]
     if before:
         total = megabytes(sum(size for _, size in before))
-        yield ok(f"{counted(len(before), 'file')} ({total}) of the previous generation; the next build removes them")
+        yield ok(
+            f"{format_count(len(before), 'file')} ({total}) of the previous generation; the next build removes them"
+        )
     newer = [name for name, _, newer in health.left if newer]
     if newer:
         yield warning(
-            f"Left by an interrupted build, or not part of the index: {named(newer)}.",
+            f"Left by an interrupted build, or not part of the index: {format_names(newer)}.",
             f"{_FIX}, if no build is running.",
         )
 
@@ -165,7 +167,7 @@ def diagnose(vault: Path | None, where: Paths, tick: Tick, *, quick: bool) -> Di
 
     def read_settings() -> Iterable[Finding]:
         nonlocal settings
-        settings, findings = checks.read_settings(where, _resolved(vault))
+        settings, findings = checks.read_settings(where, _resolve_vault(vault))
         return findings
 
     def check_named_vault() -> Iterable[Finding]:
@@ -178,7 +180,7 @@ def diagnose(vault: Path | None, where: Paths, tick: Tick, *, quick: bool) -> Di
 
     def check_index() -> Iterable[Finding]:
         nonlocal folder, health
-        resolved = vault_check.vault or _resolved(vault)
+        resolved = vault_check.vault or _resolve_vault(vault)
         if resolved is None:
             return ()
         folder = where.index_folder(resolved)
@@ -190,7 +192,9 @@ def diagnose(vault: Path | None, where: Paths, tick: Tick, *, quick: bool) -> Di
         of_vault, of_index = group("store", lambda: check_store(str(vault), settings)), group("index")
     else:
         of_vault = group(
-            "vault", check_named_vault, lambda: checks.orphaned_vaults(where, vault_check.vault or _resolved(vault))
+            "vault",
+            check_named_vault,
+            lambda: checks.orphaned_vaults(where, vault_check.vault or _resolve_vault(vault)),
         )
         of_index = group("index", check_index)
     size = health.size if health is not None else 0
@@ -234,7 +238,7 @@ def _surroundings(settings: Settings, where: Paths) -> Iterator[FindingGroup]:
     environment = dict(os.environ)
     encoding = getattr(sys.__stdout__, "encoding", None) or "unknown"
     size = checks.terminal_size()
-    yield group("terminal", lambda: checks.terminal(environment, sys.platform, size, encoding, checks.ask))
+    yield group("terminal", lambda: checks.terminal(environment, sys.platform, size, encoding, checks.run_command))
     yield group("keys", lambda: checks.keys(settings.screen))
     yield group("editor", lambda: checks.editor(settings.screen.editor, environment, find_program))
     copies = where.copies_folder()
@@ -253,7 +257,7 @@ def _index(
     return health, [*findings_of(health, quick=quick), lock(folder)]
 
 
-def _resolved(vault: Path | None) -> Path | None:
+def _resolve_vault(vault: Path | None) -> Path | None:
     """Return the path of a vault that may not exist, or the path that stands for a store."""
     try:
         if is_address(str(vault)):

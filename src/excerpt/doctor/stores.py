@@ -9,7 +9,7 @@ from excerpt.doctor.checks import Finding, ok, problem
 from excerpt.errors import ExcerptError, ModelError
 from excerpt.settings import Settings
 from excerpt.store.address import read_address
-from excerpt.text.display import counted
+from excerpt.text.display import format_count
 
 
 def check_store(address: str, settings: Settings) -> Iterator[Finding]:
@@ -25,7 +25,7 @@ def check_store(address: str, settings: Settings) -> Iterator[Finding]:
         status, health = store.status(), store.health()
         extensions = ", ".join(f"{name} {version}" for name, version in health.extensions)
         yield ok(f"{'A replica' if health.is_replica else 'A primary'} of PostgreSQL {health.server}, {extensions}")
-        size_text = f"{counted(status.notes, 'note')}, {counted(status.fragments, 'fragment')}"
+        size_text = f"{format_count(status.notes, 'note')}, {format_count(status.fragments, 'fragment')}"
         yield ok(f"The vault {status.vault}, generation {status.generation}: {size_text}")
         for name in health.damaged:
             yield problem(f"The index by {name}: {DAMAGED}")
@@ -35,7 +35,7 @@ def check_store(address: str, settings: Settings) -> Iterator[Finding]:
             yield ok("The number of fragments is right")
         else:
             yield problem(
-                f"It has {counted(health.fragments, 'fragment')}, and {health.counted:,} were expected.",
+                f"It has {format_count(health.fragments, 'fragment')}, and {health.counted:,} were expected.",
                 "Push the vault under another name, and please report it.",
             )
         try:

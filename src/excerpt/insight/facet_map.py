@@ -175,7 +175,7 @@ _LONGEST_NAME = 100  # that a query may have
 
 def filter_for(name: str, value: str) -> str:
     """Return a filter as it is typed."""
-    return f"{name}:{value if _PLAIN.fullmatch(value) else _quoted(value)}"
+    return f"{name}:{value if _PLAIN.fullmatch(value) else _quote(value)}"
 
 
 def folder_filter(folder: str) -> str:
@@ -197,7 +197,7 @@ def value_filter(name: str, value: str) -> str:
     return filter_for(filter_name, f"={value}") if filter_name and fold(value).strip() else ""
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return '"' + text.replace('"', '""') + '"'
 
 
@@ -265,7 +265,7 @@ def property_filter_name(name: str) -> str:
     bare = "-".join(name.split())
     if _PLAIN_NAME.fullmatch(bare) and fold(bare) not in OPERATORS and len(bare) <= _LONGEST_NAME:
         return bare
-    return _quoted(name) if len(name) <= _LONGEST_NAME else ""
+    return _quote(name) if len(name) <= _LONGEST_NAME else ""
 
 
 # --- months -----------------------------------------------------------------------------------------------------------
@@ -365,11 +365,11 @@ def matches_map(engine: Engine, query: str, values: int | None = VALUES) -> Vaul
         query=query,
         fragments=int(fragments.sum()),
         notes=int(np.count_nonzero(fragments)),
-        folders=_CountedTree(branches.folders, fragments).below(),
-        tags=_CountedTree(branches.tags, fragments).below(),
-        properties=_CountedTree(branches.properties, fragments, limit=values).below(),
-        modified=_CountedTree(branches.modified, fragments, by_count=False).below(),
-        created=_CountedTree(branches.created, fragments, by_count=False).below(),
+        folders=_CountedTree(branches.folders, fragments).branches(),
+        tags=_CountedTree(branches.tags, fragments).branches(),
+        properties=_CountedTree(branches.properties, fragments, limit=values).branches(),
+        modified=_CountedTree(branches.modified, fragments, by_count=False).branches(),
+        created=_CountedTree(branches.created, fragments, by_count=False).branches(),
         generation=snapshot.generation,
     )
 
@@ -383,7 +383,7 @@ class _CountedTree:
         self._limit = limit
         self._by_count = by_count
 
-    def below(self, node: int = ROOT) -> tuple[Branch, ...]:
+    def branches(self, node: int = ROOT) -> tuple[Branch, ...]:
         first, last = self._tree.below[node].tolist()
         children = first + np.flatnonzero(self._fragments[first:last])
         if self._by_count:
@@ -391,7 +391,7 @@ class _CountedTree:
         return tuple(map(self._branch, children.tolist()))
 
     def _branch(self, node: int) -> Branch:
-        below = self.below(node)
+        below = self.branches(node)
         first, last = self._tree.below[node].tolist()
         return Branch(
             label=self._tree.labels[node],

@@ -47,7 +47,7 @@ def prefetch_neighbours(engine: Engine, path: str, line: int | None) -> None:
     origin = origin_of(corpus, path, line)
     candidates = corpus.candidates_by_note(list(_queries(corpus, origin)))
     links = links_of(corpus, origin.note)
-    named = NameMentions(corpus).named_by(origin.note, origin.read)
+    named = NameMentions(corpus).mentions_in(origin.note, origin.read)
     strengths = links.common + _DIRECT * links.direct
     strengths[[mention.of for mention in named]] += _DIRECT
     # What is joined by links or names first, then what has most of what was looked for.

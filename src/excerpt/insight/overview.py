@@ -42,11 +42,11 @@ from excerpt.text.tokens import open_tokenizer
 
 RELATED = 8
 NAMES = 8
-LOOKED_INTO = 120
+LINKS_READ = 120
 """Notes whose links are read for names, the best ones."""
 MIN_NAMED = 2
 """Notes that must name a thing for it to be one of the topic's; in a topic of few notes, one is enough."""
-FEW_NOTES = 4
+SMALL_TOPIC = 4
 
 
 def related_notes(topic: Topic, main: Sequence[MainNote]) -> tuple[LinkedNote, ...]:
@@ -93,7 +93,7 @@ def _location_of_note(topic: Topic, note: int) -> SourceLocation:
 
 
 @dataclass(frozen=True, slots=True)
-class _Named:
+class _LinkedEntry:
     """A name as written, its note (None: none), and the notes with the name in passages about the topic.
 
     These notes are best first, each with the first line that has the name.
@@ -110,10 +110,10 @@ def linked_names(topic: Topic, excluded: Sequence[SourceLocation]) -> tuple[Link
     The notes `excluded` and notes about the topic itself are left out: the rest are related people, places and things.
     """
     facets = topic.snapshot.facets
-    looked_into = topic.note_order[:LOOKED_INTO]
-    named = _named(topic, looked_into)
+    looked_into = topic.note_order[:LINKS_READ]
+    named = _linked_entries(topic, looked_into)
     left_out = {facets.numbers[location.path] for location in excluded}
-    min_notes = MIN_NAMED if len(looked_into) >= FEW_NOTES else 1
+    min_notes = MIN_NAMED if len(looked_into) >= SMALL_TOPIC else 1
     overall = _overall(topic, named)
     chosen = [
         (entry, overall[key])
@@ -123,7 +123,7 @@ def linked_names(topic: Topic, excluded: Sequence[SourceLocation]) -> tuple[Link
         and (entry.note is None or not topic.counts[entry.note])
     ]
 
-    def score(entry: _Named, everywhere: int) -> float:
+    def score(entry: _LinkedEntry, everywhere: int) -> float:
         # As often here as anywhere is worth most; of equals, what is named more often.
         return len(entry.where) * len(entry.where) / max(everywhere, len(entry.where))
 
@@ -140,7 +140,7 @@ def linked_names(topic: Topic, excluded: Sequence[SourceLocation]) -> tuple[Link
     )
 
 
-def _named(topic: Topic, notes: Sequence[int]) -> dict[int | str, _Named]:
+def _linked_entries(topic: Topic, notes: Sequence[int]) -> dict[int | str, _LinkedEntry]:
     """By the note that is meant or, without one, by the folded name."""
     facets = topic.snapshot.facets
     titles: dict[int | str, Counter[str]] = {}
@@ -165,17 +165,17 @@ def _named(topic: Topic, notes: Sequence[int]) -> dict[int | str, _Named]:
             key: int | str = _bare(link.target).casefold() if target is None else target
             titles.setdefault(key, Counter())[_bare(link.target)] += 1
             where.setdefault(key, {}).setdefault(note, link.line)
-    return {key: _Named(titles[key], key if isinstance(key, int) else None, where[key]) for key in where}
+    return {key: _LinkedEntry(titles[key], key if isinstance(key, int) else None, where[key]) for key in where}
 
 
-def _name(topic: Topic, entry: _Named) -> str:
+def _name(topic: Topic, entry: _LinkedEntry) -> str:
     """Return the title of the named note, or else the commonest spelling of the name."""
     if entry.note is not None:
         return topic.snapshot.note_info(topic.snapshot.table.paths[entry.note]).title
     return min(entry.written, key=lambda name: (-entry.written[name], name))
 
 
-def _overall(topic: Topic, named: dict[int | str, _Named]) -> dict[int | str, int]:
+def _overall(topic: Topic, named: dict[int | str, _LinkedEntry]) -> dict[int | str, int]:
     """How many notes of the vault link to each note; of a name without one, those that name it here."""
     _, targets = topic.snapshot.facets.links
     counts = np.bincount(targets, minlength=len(topic.snapshot.table.paths))
@@ -265,7 +265,7 @@ def key_sections(topic: Topic, passages: Iterable[KeyPassage]) -> tuple[KeySecti
 
     def add(fragment: Fragment, first: int, last: int) -> None:
         location = SourceLocation(fragment.path, fragment.title, first, last, fragment.heading_path)
-        count = sum(_holds(location, item) for item in fragments.values())
+        count = sum(_contains(location, item) for item in fragments.values())
         sections.append(KeySection(location, count, _tokens(topic, location), values[fragment.path, fragment.section]))
 
     def is_told(fragment: Fragment) -> bool:
@@ -275,7 +275,7 @@ def key_sections(topic: Topic, passages: Iterable[KeyPassage]) -> tuple[KeySecti
         section, is_part = _section_of(topic, fragment)
         if is_part and fragment.heading_path and not _is_nested(section, fragment.path, sections):
             add(fragment, section.line_start, section.line_end)
-        elif not (is_told(fragment) or any(_holds(item.place, fragment) for item in sections)):
+        elif not (is_told(fragment) or any(_contains(item.place, fragment) for item in sections)):
             add(fragment, fragment.line_start, fragment.line_end)
     for path, ordinal in values:
         if len(sections) >= SECTIONS:
@@ -294,7 +294,7 @@ def _section_of(topic: Topic, fragment: Fragment) -> tuple[Section, bool]:
     return sections[fragment.section], _is_part(sections[fragment.section], sections.values())
 
 
-def _holds(location: SourceLocation, fragment: Fragment) -> bool:
+def _contains(location: SourceLocation, fragment: Fragment) -> bool:
     return location.path == fragment.path and location.line_start <= fragment.line_start <= location.line_end
 
 
@@ -318,12 +318,12 @@ def _tokens(topic: Topic, location: SourceLocation) -> int:
 # --- timeline ---------------------------------------------------------------------------------------------------------
 # When a topic was written about: its notes by month.
 
-MAX_HAVE = 0.5
+MIN_DATED_SHARE = 0.5
 """The share of the notes that must have a date for the timeline to be made of it."""
-FEW_HAVE = 2
-TRIED = 3
+MIN_DATED = 2
+MAX_DATE_PROPERTIES = 3
 """Properties of which the dates of all notes are read."""
-ALIKE = 0.9
+SAME_DAY_SHARE = 0.9
 """Where more than this share of a vault's notes was modified within one day, a copy or a checkout wrote the times."""
 
 _EPOCH = date(1970, 1, 1)
@@ -339,25 +339,25 @@ def timeline(topic: Topic) -> Timeline:
     """
     notes = topic.note_order
     largest: tuple[str, dict[int, date]] = ("", {})
-    for name, days in _dated(topic):
-        if days and len(days) >= MAX_HAVE * len(notes):
+    for name, days in _date_sources(topic):
+        if days and len(days) >= MIN_DATED_SHARE * len(notes):
             return _timeline(topic, name, days)
         largest = max(largest, (name, days), key=lambda pair: len(pair[1]))
     times = topic.snapshot.facets.modified
-    if notes and not _alike(times):
+    if notes and not _is_copied(times):
         modified = {note: _EPOCH + timedelta(int(times[note]) // _DAY_NS) for note in notes}
         return _timeline(topic, "modified", modified)
-    return _timeline(topic, *largest) if len(largest[1]) >= FEW_HAVE else Timeline("", (), len(notes))
+    return _timeline(topic, *largest) if len(largest[1]) >= MIN_DATED else Timeline("", (), len(notes))
 
 
-def _dated(topic: Topic) -> Iterator[tuple[str, dict[int, date]]]:
+def _date_sources(topic: Topic) -> Iterator[tuple[str, dict[int, date]]]:
     """Yield the sources of dates, the best first, with the days by note."""
-    yield "created", _created(topic)
+    yield "created", _created_dates(topic)
     for name in _date_properties(topic):
         yield name, _by_property(topic, name)
 
 
-def _created(topic: Topic) -> dict[int, date]:
+def _created_dates(topic: Topic) -> dict[int, date]:
     days = topic.snapshot.facets.created
     return {note: _EPOCH + timedelta(int(days[note])) for note in topic.note_order if days[note] != UNKNOWN_DAY}
 
@@ -373,9 +373,9 @@ def _date_properties(topic: Topic) -> list[str]:
         if len({label.note for label in labels}) == len(labels):
             days = sum(day_of(label.value) is not None for label in labels)
             # What is a date only now and then is none.
-            if days > MAX_HAVE * len(labels):
+            if days > MIN_DATED_SHARE * len(labels):
                 dated[name] = days
-    return sorted(dated, key=lambda name: (-dated[name], name))[:TRIED]
+    return sorted(dated, key=lambda name: (-dated[name], name))[:MAX_DATE_PROPERTIES]
 
 
 def _by_property(topic: Topic, name: str) -> dict[int, date]:
@@ -388,10 +388,10 @@ def _by_property(topic: Topic, name: str) -> dict[int, date]:
     return {note: days[note] for note in topic.note_order if note in days}
 
 
-def _alike(times: npt.NDArray[np.int64]) -> bool:
+def _is_copied(times: npt.NDArray[np.int64]) -> bool:
     ordered = np.sort(times)
     ends = np.searchsorted(ordered, ordered + _DAY_NS, side="right")
-    return int((ends - np.arange(len(ordered))).max(initial=0)) > ALIKE * len(ordered)
+    return int((ends - np.arange(len(ordered))).max(initial=0)) > SAME_DAY_SHARE * len(ordered)
 
 
 def _timeline(topic: Topic, name: str, days: Mapping[int, date]) -> Timeline:

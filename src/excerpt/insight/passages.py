@@ -34,10 +34,10 @@ _EMPHASIS = re.compile(
 )
 _LITERAL = re.compile(r"\\([\\`*_{}\[\]()#+.!<>~$&=^-])|(?<!`)(`+)(?!`)([^\n]{0,2000}?[^`\n])\2(?!`)")
 # Stands for code spans and escaped characters while marks are taken off; no text that a reader sees has them.
-_HELD = re.compile("\ue000(\\d{1,6})\ue001")
+_PROTECTED = re.compile("\ue000(\\d{1,6})\ue001")
 _ENTITY = re.compile(r"&#?\w{1,32};")
 
-_DRESS = re.compile(
+_DECORATION = re.compile(
     r"^[ \t]*(?:>[ \t]?)*(?:\[![^\]\n]*\][+-]?[ \t]*)?(?:[-*+][ \t]+|\d{1,3}[.)][ \t]+)?(?:\[.\][ \t]+)?"
 )
 _HEADING = re.compile(r"^[ \t]*(?:>[ \t]?)*#{1,6}(?:[ \t]|$)")
@@ -76,18 +76,18 @@ def prose_of(text: str) -> str:
         return f"\ue000{len(pending) - 1}\ue001"
 
     text = _LITERAL.sub(protect, text.replace("\ue000", "").replace("\ue001", ""))
-    text = _WIKILINK.sub(_shown, _IMAGE.sub("", _INCLUDE.sub("", text))).replace("\\|", "|")
+    text = _WIKILINK.sub(_visible_text, _IMAGE.sub("", _INCLUDE.sub("", text))).replace("\\|", "|")
     text = _URL.sub("", _TAG.sub("", _LINK.sub(r"\1", text)))
     text = _EMPHASIS.sub(_without_marks, _EMPHASIS.sub(_without_marks, _BLOCK_ID.sub("", text)))
     text = _ENTITY.sub(lambda match: " ".join(unescape(match[0]).split("\n")), text)
-    return _HELD.sub(lambda match: pending[int(match[1])], text)
+    return _PROTECTED.sub(lambda match: pending[int(match[1])], text)
 
 
 def _without_marks(match: re.Match[str]) -> str:
     return match[2] or match[4] or ""
 
 
-def _shown(match: re.Match[str]) -> str:
+def _visible_text(match: re.Match[str]) -> str:
     """Return the visible text of a wikilink: its text, or the note's name without folder, with the heading."""
     if match[2]:
         return match[2]
@@ -101,7 +101,7 @@ def sentences_of(text: str) -> Iterator[ProseSentence]:
     for number, line in enumerate(prose_of(text).split("\n")):
         if _HEADING.match(line) or _TABLE.match(line) or _RULE.match(line):
             continue
-        bare = " ".join(_DRESS.sub("", line, count=1).split())
+        bare = " ".join(_DECORATION.sub("", line, count=1).split())
         for position, sentence in enumerate(part for part in _SENTENCE_END.split(bare) if part.strip()):
             whole = _ENDS.search(sentence) is not None
             yield ProseSentence(sentence.strip(), number, position == 0, whole)
@@ -115,11 +115,11 @@ def sentences_of(text: str) -> Iterator[ProseSentence]:
 PASSAGES = 5
 TOKENS = 55
 """Tokens of a passage, about two sentences; more only where the first one alone has more, and then it is cut."""
-CONSIDERED = 40
+MAX_CANDIDATES = 40
 """Fragments that are looked into, the best ones."""
 RELEVANCE = 0.65
 """What relevance counts beside difference from the passages already chosen (the lambda of MMR)."""
-SAID = 0.4
+TOPIC_WEIGHT = 0.4
 """What counts of relevance that the sentences have the topic, beside the rank of their fragment."""
 OF_NOTE = 0.3
 """The weight of the note's value in a passage's relevance: a main note says most about the topic."""
@@ -150,7 +150,7 @@ class _Passage:
 
 def key_passages(topic: Topic, count: Count) -> tuple[KeyPassage, ...]:
     """Return the key passages of a topic, best first; `count` counts tokens."""
-    considered = _considered(topic)
+    considered = _candidate_ranks(topic)
     languages, notes = topic.snapshot.table.languages, topic.best_notes
     scored: list[tuple[int, Fragment, _Passage]] = []
     for rank, fragment in zip(considered, topic.fragments(topic.best[considered].tolist()), strict=True):
@@ -162,12 +162,12 @@ def key_passages(topic: Topic, count: Count) -> tuple[KeyPassage, ...]:
     ranks = [rank for rank, _, _ in scored]
     said = np.array([passage.relevance for _, _, passage in scored], np.float32)
     values = np.array([topic.note_values[int(notes[rank])] for rank in ranks], np.float32)
-    relevance = (1 - SAID - OF_NOTE) * topic.scores[ranks] + SAID * said + OF_NOTE * values
+    relevance = (1 - TOPIC_WEIGHT - OF_NOTE) * topic.scores[ranks] + TOPIC_WEIGHT * said + OF_NOTE * values
     chosen = _diverse(relevance, _likeness(topic, topic.best[ranks]), [fragment.text for _, fragment, _ in scored])
     return tuple(_passage(topic, *scored[at]) for at in chosen)
 
 
-def _considered(topic: Topic) -> list[int]:
+def _candidate_ranks(topic: Topic) -> list[int]:
     """Places of the fragments that are looked into: the best, and those that open the best notes."""
     openings = {
         note: rank
@@ -175,7 +175,7 @@ def _considered(topic: Topic) -> list[int]:
         if (note := int(topic.best_notes[rank])) in topic.note_order[:OPENINGS]
         and topic.snapshot.table.keys[topic.best[rank]] == topic.snapshot.table.first_keys[note]
     }
-    return sorted({*range(min(CONSIDERED, len(topic.best))), *openings.values()})
+    return sorted({*range(min(MAX_CANDIDATES, len(topic.best))), *openings.values()})
 
 
 def _passage(topic: Topic, rank: int, fragment: Fragment, scored: _Passage) -> KeyPassage:
@@ -229,7 +229,7 @@ def _best_sentences(fragment: Fragment, topic: Topic, language: str, count: Coun
     early = EARLY * (2 if fragment.ordinal == 0 else 1)
     values = [value + early * (at == 0) + _form(sentences[at], count) for at, value in enumerate(relevances)]
     first = max(range(len(sentences)), key=lambda at: (round(values[at], 6), -at))
-    last, text = first, _shortened(sentences[first].text, count)
+    last, text = first, _shorten(sentences[first].text, count)
     for at in range(first + 1, len(sentences)):
         longer = f"{text} {sentences[at].text}"
         continues = sentences[last].whole and sentences[at].whole and not text.endswith("…")
@@ -252,7 +252,7 @@ def _form(sentence: ProseSentence, count: Count) -> float:
     return -0.3 * odd - 0.3 * (not sentence.whole) - 0.1 * (not sentence.begins_line)
 
 
-def _shortened(text: str, count: Count) -> str:
+def _shorten(text: str, count: Count) -> str:
     """`text`, or as many of its words as fit, with an ellipsis."""
     if count(text) <= TOKENS:
         return text

@@ -22,16 +22,16 @@ from excerpt.insight.similarity import (
     Near,
     NoteTerm,
     Origin,
-    centred,
+    centred_vectors,
     in_common,
     nearest,
     origin_of,
     rows_of,
     shared_folder,
     spread,
-    text_alone,
+    text_without_markup,
 )
-from excerpt.json_forms import picked
+from excerpt.json_forms import select_fields
 from excerpt.model import Fragment, Signal, Span, signals_to_dict
 from excerpt.search.engine import Engine
 from excerpt.search.highlight import SpanFinder
@@ -46,19 +46,19 @@ Ints = npt.NDArray[np.int32]
 
 MAX_PAIRS = 2
 """Pairs of passages that are shown for one note."""
-MAX_LOOKED_AT = 8
+MAX_COMPARED = 8
 """The most pairs that are examined: lists of links are alike everywhere and say nothing."""
 MIN_PROSE = 40
 """Letters of a passage outside its links, below which it is a list of links or a heading."""
-BESIDE_BEST = 0.6
+MIN_SHARE_OF_BEST = 0.6
 """How good a second pair has to be, as a share of the first."""
-MIN_ALIKE = 0.2
+MIN_SIMILARITY = 0.2
 """The least mean of similarity in meaning and in words, each 0 to 1, for two passages to match."""
 MAX_WORDS = 6
 """The most words that are listed for a note."""
 RARE = 0.15
 """The share of the vault's notes that has a word at most, for it to be called rare; a word of three notes always is."""
-TELLING = 0.7
+MIN_LANGUAGE_WEIGHT = 0.7
 """The least weight in general language, 0 to 1, of a listed word: "bandwidth" and "motion", not "since"."""
 LONGEST_WIDE = 8
 """The most characters of a listed word of a script without spaces: as far as both texts agree."""
@@ -78,31 +78,35 @@ class Comparison:
         self._origin = origin
         self._terms = terms
         self._finder = SpanFinder()
-        self._here = spread(origin.rows)
-        self._there, owners = rows_of(snapshot, notes)
-        self._of = notes[owners] if len(owners) else owners
-        rows = np.union1d(self._here, self._there).astype(np.int32)
+        self._own_rows = spread(origin.rows)
+        self._other_rows, owners = rows_of(snapshot, notes)
+        self._owners = notes[owners] if len(owners) else owners
+        rows = np.union1d(self._own_rows, self._other_rows).astype(np.int32)
         self._rows = rows
         self._has = np.array([_has_term(snapshot, term.term, rows) for term in terms], np.bool_)
-        self._vectors = centred(snapshot, self._here) if len(self._here) else np.zeros((0, 0), np.float32)
+        self._vectors = (
+            centred_vectors(snapshot, self._own_rows) if len(self._own_rows) else np.zeros((0, 0), np.float32)
+        )
 
     def pairs(self, note: int) -> tuple[PassageMatch, ...]:
         """Return the matching passages of this note and of `note`, the nearest first, none twice."""
-        their_rows = self._there[self._of == note]
-        if not len(their_rows) or not len(self._here):
+        their_rows = self._other_rows[self._owners == note]
+        if not len(their_rows) or not len(self._own_rows):
             return ()
-        similar = np.clip(self._vectors @ centred(self._snapshot, their_rows).T, 0, 1)
+        similar = np.clip(self._vectors @ centred_vectors(self._snapshot, their_rows).T, 0, 1)
         scores = (similar + self._by_words(their_rows)) / 2
         keys = self._snapshot.table.keys
         matches: list[PassageMatch] = []
         best = float(scores.max())
-        for _ in range(MAX_LOOKED_AT):
+        for _ in range(MAX_COMPARED):
             at, to = divmod(int(scores.argmax()), scores.shape[1])
-            if len(matches) == MAX_PAIRS or scores[at, to] < max(MIN_ALIKE, BESIDE_BEST * best):
+            if len(matches) == MAX_PAIRS or scores[at, to] < max(MIN_SIMILARITY, MIN_SHARE_OF_BEST * best):
                 break
-            own, other = self._snapshot.fragments([int(keys[self._here[at]]), int(keys[their_rows[to]])])
+            own, other = self._snapshot.fragments([int(keys[self._own_rows[at]]), int(keys[their_rows[to]])])
             if _has_prose(own.text) and _has_prose(other.text):
-                matches.append(self._pair(own, other, int(self._here[at]), int(their_rows[to]), float(similar[at, to])))
+                matches.append(
+                    self._pair(own, other, int(self._own_rows[at]), int(their_rows[to]), float(similar[at, to]))
+                )
                 scores[at], scores[:, to] = 0, 0
             else:
                 scores[at, to] = 0
@@ -111,16 +115,16 @@ class Comparison:
     def words(self, note: int) -> tuple[SharedWord, ...]:
         """Return the rare words that both notes have, the most important for this note first."""
         max_notes = max(3.0, RARE * len(self._snapshot.table.paths))
-        their_rows = self._there[self._of == note]
+        their_rows = self._other_rows[self._owners == note]
         at = np.searchsorted(self._rows, their_rows)
         shared: list[SharedWord] = []
         for number, term in enumerate(self._terms):
             if len(shared) == MAX_WORDS or not len(their_rows):
                 break
-            if term.notes > max_notes or number not in self._tellable or not self._has[number, at].any():
+            if term.notes > max_notes or number not in self._distinctive or not self._has[number, at].any():
                 continue
             fragment, line = self._first(number, int(their_rows[self._has[number, at]][0]))
-            word = self._grown(term.spelled, fragment.text)
+            word = self._extend(term.spelled, fragment.text)
             if not _is_part(word, [other.word for other in shared]):
                 notes = term.notes if word == term.spelled else self._notes_with(word)
                 shared.append(SharedWord(word, notes, line))
@@ -131,7 +135,7 @@ class Comparison:
     def _by_words(self, their_rows: Rows) -> Floats:
         """Return the cosine of the important words of each passage here and each of `their_rows`."""
         rarity = np.array([term.rarity for term in self._terms], np.float32)
-        own_terms = self._has[:, np.searchsorted(self._rows, self._here)] * rarity[:, None]
+        own_terms = self._has[:, np.searchsorted(self._rows, self._own_rows)] * rarity[:, None]
         their_terms = self._has[:, np.searchsorted(self._rows, their_rows)] * rarity[:, None]
         lengths = np.linalg.norm(own_terms, axis=0)[:, None] * np.linalg.norm(their_terms, axis=0)[None, :]
         cosines: Floats = (own_terms.T @ their_terms) / np.maximum(lengths, 1e-9)
@@ -139,35 +143,35 @@ class Comparison:
 
     def _pair(self, own: Fragment, other: Fragment, own_row: int, other_row: int, similarity: float) -> PassageMatch:
         at, to = np.searchsorted(self._rows, [own_row, other_row])
-        both = [number for number in sorted(self._tellable) if self._has[number, at] and self._has[number, to]]
+        both = [number for number in sorted(self._distinctive) if self._has[number, at] and self._has[number, to]]
         both.sort(key=lambda number: (-self._terms[number].rarity, self._terms[number].term))
         terms = frozenset(self._terms[number].term for number in both)
-        on_each = (self._matched(own, terms), self._matched(other, terms))
+        on_each = (self._match_fragment(own, terms), self._match_fragment(other, terms))
         words: list[str] = []
         for spelled in (self._terms[number].spelled for number in both):
-            word = _grown(spelled, own.text, other.text)
+            word = _extend_word(spelled, own.text, other.text)
             if not _is_part(word, words):
                 words.append(word)
         return PassageMatch(*on_each, similarity, tuple(words))
 
-    def _matched(self, fragment: Fragment, terms: frozenset[str]) -> MatchedFragment:
+    def _match_fragment(self, fragment: Fragment, terms: frozenset[str]) -> MatchedFragment:
         spans = self._finder.find(fragment.text[:MAX_READ], terms, self._language(fragment.path))
         return MatchedFragment(fragment, spans)
 
     # --- words as they are spelled ------------------------------------------------------------------------------------
 
     @cached_property
-    def _tellable(self) -> frozenset[int]:
+    def _distinctive(self) -> frozenset[int]:
         """The numbers of the terms that mean something to a reader, among those in the text."""
         return frozenset(
             number
             for number, term in enumerate(self._terms)
-            if term.language_weight >= TELLING and _is_word(term.spelled)
+            if term.language_weight >= MIN_LANGUAGE_WEIGHT and _is_word(term.spelled)
         )
 
-    def _grown(self, spelled: str, other_text: str) -> str:
+    def _extend(self, spelled: str, other_text: str) -> str:
         text = next((fragment.text for fragment in self._origin.fragments if spelled in fragment.text), "")
-        return _grown(spelled, text, other_text)
+        return _extend_word(spelled, text, other_text)
 
     def _notes_with(self, word: str) -> int:
         """How many notes have all pairs of characters of a word in one fragment."""
@@ -186,10 +190,10 @@ class Comparison:
 
 
 def _has_prose(text: str) -> bool:
-    return sum(map(str.isalpha, text_alone(text[:MAX_READ]))) >= MIN_PROSE
+    return sum(map(str.isalpha, text_without_markup(text[:MAX_READ]))) >= MIN_PROSE
 
 
-def _grown(spelled: str, text: str, other: str) -> str:
+def _extend_word(spelled: str, text: str, other: str) -> str:
     """Return a word as spelled; in a script without spaces, as many characters around it as both texts share."""
     start = text.find(spelled)
     if start < 0 or spelled not in other or not _WIDE_WORD.fullmatch(spelled):
@@ -270,7 +274,7 @@ class MatchedFragment:
 
     def to_dict(self) -> dict[str, Any]:
         return {
-            **picked(self.fragment, "path", "heading_path", "line_start", "line_end"),
+            **select_fields(self.fragment, "path", "heading_path", "line_start", "line_end"),
             "fragment_id": self.fragment.id,
             "text": self.fragment.text,
             "spans": [[span.start, span.end] for span in self.spans],
@@ -357,11 +361,15 @@ class RelatedNote:
 
     def to_dict(self) -> dict[str, Any]:
         return {
-            **picked(self, "path", "title", "line", "score"),
+            **select_fields(self, "path", "title", "line", "score"),
             "signals": signals_to_dict(self.signals),
-            **picked(self, "linked", "missing_link", "mentions", "common", "words", "tags", "place"),
+            **select_fields(self, "linked", "missing_link", "mentions", "common", "words", "tags", "place"),
             "matches": [
-                {"here": match.here.to_dict(), "there": match.there.to_dict(), **picked(match, "similarity", "words")}
+                {
+                    "here": match.here.to_dict(),
+                    "there": match.there.to_dict(),
+                    **select_fields(match, "similarity", "words"),
+                }
                 for match in self.matches
             ],
         }
@@ -382,7 +390,7 @@ class Related:
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form of `excerpt related`."""
         return {
-            **picked(self, "path", "title", "line"),
+            **select_fields(self, "path", "title", "line"),
             "fragment_id": self.fragment.id if self.fragment else None,
             "generation": self.generation,
             "elapsed_ms": round(self.elapsed_ms, 3),
@@ -403,7 +411,7 @@ def related(engine: Engine, path: str, line: int | None = None, limit: int = LIM
     order = np.lexsort((near.notes, -near.scores))
     order = order[near.scores[order] >= MIN][:limit]
     compared = Comparison(snapshot, origin, near.terms, np.sort(near.notes[order]))
-    notes = tuple(_why(snapshot, origin, near, compared, at) for at in order.tolist())
+    notes = tuple(_explain_note(snapshot, origin, near, compared, at) for at in order.tolist())
     return Related(
         path=path,
         title=origin.info.title,
@@ -415,7 +423,7 @@ def related(engine: Engine, path: str, line: int | None = None, limit: int = LIM
     )
 
 
-def _why(snapshot: Corpus, origin: Origin, near: Near, compared: Comparison, at: int) -> RelatedNote:
+def _explain_note(snapshot: Corpus, origin: Origin, near: Near, compared: Comparison, at: int) -> RelatedNote:
     """Return the reasons for the note at a position of `near`."""
     note = int(near.notes[at])
     info = snapshot.note_info(snapshot.table.paths[note])
@@ -432,21 +440,21 @@ def _why(snapshot: Corpus, origin: Origin, near: Near, compared: Comparison, at:
         signals=signals,
         matches=compared.pairs(note),
         words=compared.words(note),
-        linked=_linked(note in near.links.to, note in near.links.back),
-        common=_common(snapshot, near, note),
+        linked=_link_direction(note in near.links.to, note in near.links.back),
+        common=_common_links(snapshot, near, note),
         tags=tuple(tag for tag in origin.info.tags if fold(tag) in tags),
         mentions=_mentions(snapshot, near, note),
         place=shared_folder(snapshot.table.paths, origin.info.path, info.path),
     )
 
 
-def _linked(to: bool, back: bool) -> Linked:
+def _link_direction(to: bool, back: bool) -> Linked:
     if to:
         return Linked.BOTH if back else Linked.TO
     return Linked.FROM if back else Linked.NO
 
 
-def _common(snapshot: Corpus, near: Near, note: int) -> tuple[CommonLink, ...]:
+def _common_links(snapshot: Corpus, near: Near, note: int) -> tuple[CommonLink, ...]:
     """Return the third notes that connect two, those with the fewest links first."""
     both_link_to, link_to_both = in_common(snapshot, near.links, note)
     connecting = [(other, False) for other in both_link_to] + [(other, True) for other in link_to_both]

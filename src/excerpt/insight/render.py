@@ -27,13 +27,13 @@ from excerpt.insight.overview_parts import (
     Theme,
     Timeline,
 )
-from excerpt.text.display import counted, location, percent, visible_line
+from excerpt.text.display import format_count, location, percent, visible_line
 from excerpt.text.tokens import open_tokenizer
 
 _MAX_MONTHS = 6
 _MAX_SPANS = 12
 _HEADINGS = 2  # the last of a section's path
-_JOINED = " › "
+_SEPARATOR = " › "
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +87,8 @@ def _text(overview: Overview, parts: Sequence[_RenderedPart], line_counts: Seque
 def _title(overview: Overview) -> str:
     topic = visible_line(" ".join(overview.topic.split()))
     return (
-        f"# Overview: {topic}\n\n{overview.fragments:,} of {counted(overview.vault_fragments, 'passage')}, in"
-        f" {overview.notes:,} of {counted(overview.vault_notes, 'note')}"
+        f"# Overview: {topic}\n\n{overview.fragments:,} of {format_count(overview.vault_fragments, 'passage')}, in"
+        f" {overview.notes:,} of {format_count(overview.vault_notes, 'note')}"
     )
 
 
@@ -100,8 +100,8 @@ def _parts(overview: Overview) -> list[_RenderedPart]:
         _RenderedPart("Sections that matter", tuple(map(_section, overview.sections)), 3),
         _RenderedPart("Themes", tuple(map(_theme, overview.themes)), 3),
         _RenderedPart("Stands out here", tuple(map(_standout, overview.standouts)), 2),
-        _RenderedPart("Related notes", tuple(map(_related, overview.related)), 2),
-        _RenderedPart(_when(dates), _timeline(dates.months), 1),
+        _RenderedPart("Related notes", tuple(map(_related_line, overview.related)), 2),
+        _RenderedPart(_dates_line(dates), _timeline(dates.months), 1),
         _RenderedPart("Also named", tuple(map(_name, overview.names)), 1),
     ]
 
@@ -111,7 +111,7 @@ def _parts(overview: Overview) -> list[_RenderedPart]:
 
 def _main_note(note: MainNote) -> str:
     share = percent(note.share).replace("<", "under ")
-    return f"- {_named(note.place)}: {share}, {note.fragments} of its {counted(note.of, 'passage')}"
+    return f"- {_link_to(note.place)}: {share}, {note.fragments} of its {format_count(note.of, 'passage')}"
 
 
 def _passage(passage: KeyPassage) -> str:
@@ -119,34 +119,34 @@ def _passage(passage: KeyPassage) -> str:
 
 
 def _section(section: KeySection) -> str:
-    below = _below(section.place)
+    below = _heading_text(section.place)
     return f"- {below} {_lines(section.place)}"
 
 
 def _theme(theme: Theme) -> str:
     words = ", ".join(map(visible_line, theme.words))
-    return f"- **{words}**: {counted(theme.fragments, 'passage')}, as {_lines(theme.place)}"
+    return f"- **{words}**: {format_count(theme.fragments, 'passage')}, as {_lines(theme.place)}"
 
 
 def _standout(standout: Standout) -> str:
     labels = {LabelKind.TAG: f"#{standout.value}", LabelKind.FOLDER: f"{standout.value}/"}
     label = visible_line(labels.get(standout.kind, f"{standout.name}: {standout.value}"))
-    share = f"{standout.here} of {counted(standout.here_of, 'note')} here, {standout.overall} in all"
+    share = f"{standout.here} of {format_count(standout.here_of, 'note')} here, {standout.overall} in all"
     return f"- {label}: {share}, as {_path(standout.place)}"
 
 
-def _related(note: LinkedNote) -> str:
+def _related_line(note: LinkedNote) -> str:
     to, by = len(note.links_to), len(note.linked_from)
     directions = [f"links to {to}"] * bool(to) + [f"linked from {by}"] * bool(by)
-    return f"- {_named(note.place)}: {', '.join(directions)} of the main notes"
+    return f"- {_link_to(note.place)}: {', '.join(directions)} of the main notes"
 
 
 def _name(name: LinkedName) -> str:
-    return f"- {visible_line(name.name)}: {counted(name.notes, 'note')}, first {_lines(name.place)}"
+    return f"- {visible_line(name.name)}: {format_count(name.notes, 'note')}, first {_lines(name.place)}"
 
 
-def _when(dates: Timeline) -> str:
-    undated = f"; {counted(dates.undated, 'note')} without" if dates.undated else ""
+def _dates_line(dates: Timeline) -> str:
+    undated = f"; {format_count(dates.undated, 'note')} without" if dates.undated else ""
     return f"When ({visible_line(dates.date)}{undated})"
 
 
@@ -161,18 +161,18 @@ def _timeline(months: Sequence[Month]) -> tuple[str, ...]:
     peak, latest = max(months, key=lambda month: (month.notes, month.month)), months[-1]
     return (
         f"- notes in {counts}; most in {peak.month}, as {_path(peak.place)}",
-        f"- latest in {latest.month}: {counted(latest.notes, 'note')}, as {_path(latest.place)}",
+        f"- latest in {latest.month}: {format_count(latest.notes, 'note')}, as {_path(latest.place)}",
     )
 
 
-def _named(location: SourceLocation) -> str:
+def _link_to(location: SourceLocation) -> str:
     """Return a note's path, with its title if that differs from the file name."""
     stem = PurePosixPath(location.path).stem
     return f"{_path(location)}" if location.title == stem else f"{visible_line(location.title)} {_path(location)}"
 
 
-def _below(location: SourceLocation) -> str:
-    return visible_line(_JOINED.join(location.heading_path[-_HEADINGS:]) or location.title)
+def _heading_text(location: SourceLocation) -> str:
+    return visible_line(_SEPARATOR.join(location.heading_path[-_HEADINGS:]) or location.title)
 
 
 def _path(location: SourceLocation) -> str:

@@ -16,7 +16,7 @@ from math import log
 from excerpt.corpus.facets import property_name
 from excerpt.insight.facet_map import folder_filter, tag_filter, value_filter
 from excerpt.insight.overview_parts import LabelKind, Standout
-from excerpt.insight.topic import COUNTED, Topic
+from excerpt.insight.topic import MAX_COUNTED, Topic
 from excerpt.text.dates import day_of
 from excerpt.text.words import fold
 
@@ -25,7 +25,7 @@ PER_PROPERTY = 2
 """Values of one property at most."""
 SIGNIFICANT = 10.83
 """G² from which a label is distinctive: by chance one in a thousand is (chi-squared, one degree of freedom)."""
-MIN_HERE = 2
+MIN_NOTES = 2
 MIN_SHARE = 0.05
 """The least share of the notes about the topic that a distinctive label has."""
 SAME = 0.8
@@ -63,7 +63,7 @@ def log_likelihood(inside: int, inside_total: int, overall: int, overall_of: int
 
 def standouts(topic: Topic) -> tuple[Standout, ...]:
     """Return the distinctive labels, the most distinctive first."""
-    notes = topic.note_order[:COUNTED]
+    notes = topic.note_order[:MAX_COUNTED]
     vault = len(topic.snapshot.table.paths)
     counted = [*_labels(topic, notes), *_folders(topic, notes)]
     scored = [(log_likelihood(len(label.notes), len(notes), label.overall, vault), label) for label in counted]
@@ -127,7 +127,7 @@ def _labels(topic: Topic, notes: Sequence[int]) -> Iterator[_CountedLabel]:
     spellings: dict[_Key, str] = {}
     for (is_tag, name, value), of in same.items():
         # What one note alone spells so is hardly ever a variant of what many have: not worth folding thousands.
-        if len(of) < min(MIN_HERE, len(notes)):
+        if len(of) < min(MIN_NOTES, len(notes)):
             continue
         for key, spelled in _keys(is_tag=is_tag, name=name, value=value):
             notes_by_label.setdefault(key, {}).update(dict.fromkeys(of))
@@ -149,7 +149,7 @@ def _labels(topic: Topic, notes: Sequence[int]) -> Iterator[_CountedLabel]:
 
 def _min_notes(notes: Sequence[int]) -> float:
     """How many of the notes must have a label."""
-    return max(min(MIN_HERE, len(notes)), MIN_SHARE * len(notes))
+    return max(min(MIN_NOTES, len(notes)), MIN_SHARE * len(notes))
 
 
 def _keys(*, is_tag: bool, name: str, value: str) -> Iterator[tuple[_Key, str]]:

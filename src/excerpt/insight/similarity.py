@@ -101,27 +101,27 @@ def shared_folder(paths: Sequence[str], path: str, other: str) -> str:
     In some vaults, `project.alpha.plan` is below `project.alpha`.
     """
     shared = ""
-    for folder in _places(path):
+    for folder in _folders_of(path):
         if not other.startswith(folder):
             break
         shared = folder
-    return shared if shared and _kept_in(paths, shared) < len(paths) else ""
+    return shared if shared and _count_in(paths, shared) < len(paths) else ""
 
 
 def folder_closeness(paths: Sequence[str], path: str, notes: Ints) -> Floats:
     """For each of `notes`, how small the place is that it shares with `path`. `paths` are the vault's, sorted."""
-    sizes = {folder: rarity(_kept_in(paths, folder), len(paths)) for folder in _places(path)}
+    sizes = {folder: rarity(_count_in(paths, folder), len(paths)) for folder in _folders_of(path)}
     shared = (shared_folder(paths, path, paths[note]) for note in notes.tolist())
     return np.array([sizes.get(folder, 0.0) for folder in shared], np.float32)
 
 
-def _places(path: str) -> list[str]:
+def _folders_of(path: str) -> list[str]:
     """Return the folders of a note and the prefixes of its name, the largest first."""
     name = path.rpartition(".")[0]
     return [path[: match.end()] for match in _DIVIDES.finditer(name)]
 
 
-def _kept_in(paths: Sequence[str], folder: str) -> int:
+def _count_in(paths: Sequence[str], folder: str) -> int:
     return bisect_left(paths, folder + _BEHIND_ALL) - bisect_left(paths, folder)
 
 
@@ -140,7 +140,7 @@ def rarity(some: int, every: int) -> float:
 
 MAX_NAMED = 200
 """Fragments that have all words of a name: what more have is no name but what the vault is about."""
-MAX_CALLED = 3
+MAX_NAMESAKES = 3
 """Notes of one name; what more are called (index, README) names none."""
 MAX_WORDS = 12
 """Words, or characters of scripts without spaces, of the longest name that is looked for."""
@@ -176,7 +176,7 @@ _GAP = "\0"
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NameMention:
     """A mention: note `of` is named as `text` on `line` of the fragment with key `fragment` in note `within`.
 
     Notes are numbers. `rarity` is 1 for a name in one fragment only, 0 for one that is everywhere.
@@ -199,7 +199,7 @@ class NameSpan:
     key: str
 
 
-def text_alone(text: str) -> str:
+def text_without_markup(text: str) -> str:
     """`text` with what is not read as text (links, code, HTML, addresses, tags) blanked out, of the same length."""
     return _NOT_TEXT.sub(_blank, text)
 
@@ -240,7 +240,7 @@ def may_name(name: str, languages: Sequence[str]) -> bool:
     return len(name) >= SHORTEST and any(map(str.isalpha, name)) and not is_function_word(fold(name), languages)
 
 
-def _ordinary(name: str) -> bool:
+def _is_ordinary(name: str) -> bool:
     """Whether a name is spelled as any word may be: one word, no capital but the first letter's, no digit or sign."""
     return name.isalpha() and (name.islower() or name[1:].islower()) and not _WIDE.search(name)
 
@@ -261,33 +261,35 @@ class NameMentions:
         self._spelled: dict[int, tuple[str, ...]] = {}
         self._rarities: dict[str, float] = {}
 
-    def named_by(self, note: int, fragments: Sequence[Fragment]) -> list[Named]:
+    def mentions_in(self, note: int, fragments: Sequence[Fragment]) -> list[NameMention]:
         """Return the notes that the text of a note's `fragments` names."""
-        named: list[Named] = []
+        named: list[NameMention] = []
         for fragment in fragments:
-            text = text_alone(fragment.text)
+            text = text_without_markup(fragment.text)
             for span in names_in(text, self._names):
                 candidates = self._names[span.key].tolist()
-                if note in candidates or len(candidates) > MAX_CALLED:
+                if note in candidates or len(candidates) > MAX_NAMESAKES:
                     continue
                 rarity = self._rarity(span.key)
                 targets = (of for of in candidates if rarity > 0 and self._is_meant(text, span, of))
-                named += [_named(of, note, fragment, span, rarity) for of in targets]
+                named += [_mention_of(of, note, fragment, span, rarity) for of in targets]
         return named
 
-    def naming(self, note: int) -> list[Named]:
+    def mentions_of(self, note: int) -> list[NameMention]:
         """Where the text of other notes names this one."""
-        named: list[Named] = []
+        named: list[NameMention] = []
         snapshot, table = self._snapshot, self._snapshot.table
         for name in dict.fromkeys(map(fold, self._spelled_of(note))):
-            rows = self._with_words_of(name)
+            rows = self._rows_with_words(name)
             rows = rows[table.notes[rows] != note]
-            if not 0 < len(rows) <= MAX_NAMED or len(self._names.get(name, ())) > MAX_CALLED:
+            if not 0 < len(rows) <= MAX_NAMED or len(self._names.get(name, ())) > MAX_NAMESAKES:
                 continue
             fragments = snapshot.fragments(table.keys[rows].tolist())
             rare = rarity(len(rows), snapshot.lexical.corpus_size)
             for within, fragment in zip(table.notes[rows].tolist(), fragments, strict=True):
-                named += [_named(note, within, fragment, span, rare) for span in self._named_as(name, fragment, note)]
+                named += [
+                    _mention_of(note, within, fragment, span, rare) for span in self._find_name(name, fragment, note)
+                ]
         return named
 
     def words_of_names(self, note: int) -> list[tuple[tuple[str, ...], ...]]:
@@ -298,7 +300,7 @@ class NameMentions:
     def _words_of(self, name: str) -> list[QueryWord]:
         return [word for word in analyze_text(name, self._snapshot) if not word.whole]
 
-    def _with_words_of(self, name: str) -> Rows:
+    def _rows_with_words(self, name: str) -> Rows:
         """Rows, ascending, that have all words of a name in their text; of a name without words none."""
         lexical = self._snapshot.lexical
         words = self._words_of(name)
@@ -311,16 +313,16 @@ class NameMentions:
                 break
         return np.zeros(0, np.int32) if rows is None else rows
 
-    def _named_as(self, name: str, fragment: Fragment, note: int) -> Iterator[NameSpan]:
+    def _find_name(self, name: str, fragment: Fragment, note: int) -> Iterator[NameSpan]:
         """Where one fragment has `name`, and not in a longer one. No name reaches over a blank line."""
         spaced = " ".join(name.split())
         # Most fragments that have all of its words do not have the name; what follows is ten times as slow.
         passage = fragment.text[:MAX_READ]
-        if spaced not in _spaced(passage):
+        if spaced not in _normalise_spaces(passage):
             return
-        text = text_alone(passage)
+        text = text_without_markup(passage)
         for paragraph in _PARAGRAPH.finditer(text):
-            if spaced in _spaced(paragraph[0]):
+            if spaced in _normalise_spaces(paragraph[0]):
                 for span in names_in(text[: paragraph.end()], self._names, paragraph.start()):
                     if span.key == name and self._is_meant(text, span, note):
                         yield span
@@ -330,7 +332,7 @@ class NameMentions:
         name = text[span.start : span.end]
         if not may_name(name, self._languages):
             return False
-        if not _ordinary(name):
+        if not _is_ordinary(name):
             return True
         return name[0].isupper() and name in self._spelled_of(target) and not _begins_sentence(text, span)
 
@@ -351,14 +353,14 @@ class NameMentions:
         return self._rarities[name]
 
 
-def _spaced(text: str) -> str:
+def _normalise_spaces(text: str) -> str:
     """`text` folded, with one space where there is any."""
     return " ".join(fold(text).split())
 
 
-def _named(of: int, within: int, fragment: Fragment, span: NameSpan, rarity: float) -> Named:
+def _mention_of(of: int, within: int, fragment: Fragment, span: NameSpan, rarity: float) -> NameMention:
     line = fragment.line_start + fragment.text.count("\n", 0, span.start)
-    return Named(of, within, fragment.key, line, fragment.text[span.start : span.end], rarity)
+    return NameMention(of, within, fragment.key, line, fragment.text[span.start : span.end], rarity)
 
 
 # --- similarity -------------------------------------------------------------------------------------------------------
@@ -447,7 +449,7 @@ class Near:
     signals: Floats
     scores: Floats
     terms: tuple[NoteTerm, ...]
-    named: tuple[Named, ...]
+    named: tuple[NameMention, ...]
     links: NoteLinks
 
 
@@ -521,14 +523,14 @@ def important_terms(snapshot: Corpus, origin: Origin) -> tuple[NoteTerm, ...]:
             likely.append((float(np.log1p(count) * np.log1p((every - spread + 0.5) / (spread + 0.5))), term))
     # Twice as many, of which those go that general language makes light of.
     likely = sorted(likely, key=lambda item: (-item[0], item[1]))[: 2 * MAX_TERMS]
-    spelled = _spelled(origin, {term for _, term in likely})
+    spelled = _spellings_of(origin, {term for _, term in likely})
     weights = _language_weights(snapshot, [spelled.get(term, term).lower() for _, term in likely])
     weighed = [(weight * share, term, share) for (weight, term), share in zip(likely, weights, strict=True)]
     best = sorted(weighed, key=lambda item: (-item[0], item[1]))[:MAX_TERMS]
     return tuple(_term(snapshot, term, spelled.get(term, ""), counts[term], share) for _, term, share in best)
 
 
-def _spelled(origin: Origin, terms: set[str]) -> dict[str, str]:
+def _spellings_of(origin: Origin, terms: set[str]) -> dict[str, str]:
     """Words as they are first spelled in the passages that are compared."""
     spellings: dict[str, str] = {}
     shown_rows = set(spread(origin.rows).tolist())
@@ -590,10 +592,10 @@ def by_words(snapshot: Corpus, terms: Sequence[NoteTerm], info: NoteInfo) -> tup
 # --- names ------------------------------------------------------------------------------------------------------------
 
 
-def _by_names(snapshot: Corpus, origin: Origin) -> tuple[Floats, tuple[Named, ...]]:
+def _by_names(snapshot: Corpus, origin: Origin) -> tuple[Floats, tuple[NameMention, ...]]:
     """For each note, how rarely named it is where it is named here, or this note there; and where."""
     names = NameMentions(snapshot)
-    named = (*names.named_by(origin.note, origin.read), *names.naming(origin.note))
+    named = (*names.mentions_in(origin.note, origin.read), *names.mentions_of(origin.note))
     naming, named_back = (np.zeros(len(snapshot.table.paths), np.float32) for _ in range(2))
     for mention in named:
         by, other = (naming, mention.of) if mention.within == origin.note else (named_back, mention.within)
@@ -627,7 +629,7 @@ def by_meaning(snapshot: Corpus, origin: Origin, notes: Ints) -> Floats:
     value = np.zeros(len(notes), np.float32)
     if not len(rows) or not len(origin.rows):
         return value
-    similar = centred(snapshot, rows) @ centred(snapshot, spread(origin.rows)).T
+    similar = centred_vectors(snapshot, rows) @ centred_vectors(snapshot, spread(origin.rows)).T
     starts = np.flatnonzero(np.diff(owners, prepend=-1))
     own_means = np.maximum.reduceat(similar, starts, axis=0).mean(axis=1)
     their_means = np.add.reduceat(similar.max(axis=1), starts) / np.diff(starts, append=len(owners))
@@ -635,7 +637,7 @@ def by_meaning(snapshot: Corpus, origin: Origin, notes: Ints) -> Floats:
     return value
 
 
-def centred(snapshot: Corpus, rows: Rows) -> Floats:
+def centred_vectors(snapshot: Corpus, rows: Rows) -> Floats:
     """Return the vectors of rows relative to the vault's mean, of length 1: unchanged, they are all close together."""
     vectors = snapshot.vectors.rows(rows) - snapshot.vectors.mean
     lengths: Floats = np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)

@@ -106,7 +106,7 @@ def complete(snapshot: Corpus, operator: str, typed: str, today: date) -> tuple[
     if KINDS.get(name) in TIMES:
         return tuple(_periods(snapshot, name, typed, today))
     prefix = fold(typed).lstrip("=/" if name in ("path", "folder", "in") else "=").strip('"')
-    return _matching(listed(snapshot, name), prefix)
+    return _matching(completions_of(snapshot, name), prefix)
 
 
 def _matching(entries: Sequence[_Entry], prefix: str) -> tuple[Completion, ...]:
@@ -129,7 +129,7 @@ def _begins_part(folded: str, prefix: str) -> bool:
 # --- filters ----------------------------------------------------------------------------------------------------------
 
 
-def listed(snapshot: Corpus, name: str) -> tuple[_Entry, ...]:
+def completions_of(snapshot: Corpus, name: str) -> tuple[_Entry, ...]:
     """Return the values that the filter or property of that name can be completed by."""
     if name in _MAKERS:
         return _cached(snapshot, name, _MAKERS[name])
@@ -147,7 +147,7 @@ def _cached(snapshot: Corpus, name: str, make: Callable[[Corpus], Iterable[_Entr
     return lists[name]
 
 
-def _counted(spelled_notes: Iterable[tuple[str, int]]) -> Iterator[tuple[str, str, int]]:
+def _count_spellings(spelled_notes: Iterable[tuple[str, int]]) -> Iterator[tuple[str, str, int]]:
     """Each name folded, as it is written most often, and in how many notes it is."""
     notes: dict[str, set[int]] = {}
     spellings: dict[str, Counter[str]] = {}
@@ -163,9 +163,9 @@ def _entries(
     spelled_notes: Iterable[tuple[str, int]], filter_of: Callable[[str], str], *, is_counted: bool = True
 ) -> Iterator[_Entry]:
     """Yield entries; `is_counted` says that the filter finds exactly those notes, so their number is shown."""
-    for folded, spelled, notes in _counted(spelled_notes):
-        if text := filter_of(spelled):
-            yield _Entry(folded, Completion(text, spelled, notes if is_counted else 0), notes)
+    for folded, spelling_of, notes in _count_spellings(spelled_notes):
+        if text := filter_of(spelling_of):
+            yield _Entry(folded, Completion(text, spelling_of, notes if is_counted else 0), notes)
 
 
 def _tags(snapshot: Corpus) -> Iterator[_Entry]:
@@ -177,7 +177,7 @@ def _tags(snapshot: Corpus) -> Iterator[_Entry]:
     return _entries(spelled_notes, tag_filter)
 
 
-def _hashed(snapshot: Corpus) -> Iterator[_Entry]:
+def _tag_entries(snapshot: Corpus) -> Iterator[_Entry]:
     for entry in _tags(snapshot):
         tag = entry.completion.label
         if not any(sign.isspace() or sign in '#"' for sign in tag) and any(map(str.isalpha, tag)):
@@ -221,10 +221,10 @@ def _headings(snapshot: Corpus) -> Iterator[_Entry]:
     counts: dict[str, tuple[str, int]] = {}
     for heading, count in snapshot.facets.headings_as_written():
         if len(heading) <= LONGEST and (folded := fold(heading)):
-            spelled, before = counts.get(folded, (heading, 0))
-            counts[folded] = spelled, before + count
-    for folded, (spelled, count) in counts.items():
-        yield _Entry(folded, Completion(filter_for("heading", spelled), spelled), count)
+            spelling_of, before = counts.get(folded, (heading, 0))
+            counts[folded] = spelling_of, before + count
+    for folded, (spelling_of, count) in counts.items():
+        yield _Entry(folded, Completion(filter_for("heading", spelling_of), spelling_of), count)
 
 
 def _values(snapshot: Corpus, name: str) -> Iterator[_Entry]:
@@ -239,7 +239,7 @@ def _kinds(snapshot: Corpus) -> Iterator[_Entry]:
 _MAKERS: Mapping[str, Callable[[Corpus], Iterator[_Entry]]] = {
     "tag": _tags,
     "tags": _tags,
-    "#": _hashed,
+    "#": _tag_entries,
     "path": _folders("path"),
     "folder": _folders("folder"),
     "in": _folders("in"),
@@ -280,10 +280,10 @@ def _words(snapshot: Corpus, typed: str) -> tuple[Completion, ...]:
 
 
 def _property_names(snapshot: Corpus) -> Iterator[_Entry]:
-    spelled: dict[str, dict[str, int]] = {}
+    spelling_of: dict[str, dict[str, int]] = {}
     for name, notes in snapshot.facets.property_names_as_written():
-        spelled.setdefault(property_name(name), {})[name] = notes
-    for name, spellings in spelled.items():
+        spelling_of.setdefault(property_name(name), {})[name] = notes
+    for name, spellings in spelling_of.items():
         yield _property_entry(snapshot, name, spellings)
 
 
@@ -309,7 +309,7 @@ def _vocabulary(snapshot: Corpus, typed: str) -> list[Completion]:
     snapshot = _with_fragments(snapshot, [term for _, term in counted[:TERMS]])
     for _, term in counted[:TERMS]:
         rows = np.unique(snapshot.lexical.entries(term).rows)
-        word = spelled(snapshot, term, rows[:READ].tolist(), typed)
+        word = spelling_of(snapshot, term, rows[:READ].tolist(), typed)
         if word and word.casefold() not in completions:
             completions[word.casefold()] = Completion(word, word, snapshot.count_fragments([term]), "fragment")
     return sorted(completions.values(), key=lambda item: (-item.count, item.label))
@@ -320,7 +320,7 @@ def _with_fragments(snapshot: Corpus, terms: Sequence[str]) -> Corpus:
     return snapshot.prefetch(lambda _: [CandidateQuery(must=((term,),), scan_limit=READ) for term in terms])
 
 
-def spelled(snapshot: Corpus, term: str, rows: Sequence[int], typed: str = "") -> str:
+def spelling_of(snapshot: Corpus, term: str, rows: Sequence[int], typed: str = "") -> str:
     """How the word of a stem is written, by the first fragments that have it, if it begins so; "" if it does not."""
     table = snapshot.table
     spellings: Counter[str] = Counter()
@@ -340,7 +340,7 @@ def spelled(snapshot: Corpus, term: str, rows: Sequence[int], typed: str = "") -
 # --- corrections ------------------------------------------------------------------------------------------------------
 # A query as it may have been meant: what the vault does not have, as it has what is spelled most like it.
 
-ALIKE = 0.6
+MIN_SIMILARITY = 0.6
 """Similarity from which one word is meant by another: that of two of five letters. What is nearer than
 `search.fuzzy_threshold` a search finds by itself, but not in phrases and filters."""
 SHORTEST = 4
@@ -351,7 +351,7 @@ Change = tuple[int, int, str]
 """Start and end of a range of the query, and its replacement."""
 
 
-def corrected(engine: Engine, query: str) -> str:
+def correct(engine: Engine, query: str) -> str:
     """Return the query with what is misspelt in it corrected; "" where nothing is, and where that matches nothing."""
     corrected_query = query
     for start, end, instead in sorted(_changes(engine, query), reverse=True):
@@ -369,15 +369,15 @@ def _changes(engine: Engine, query: str) -> Iterator[Change]:
     for hint in key_hints:
         yield hint.start, hint.end, hint.instead
     for condition in query_conditions:
-        if condition.filter and not condition.filter.negated and (instead := _filter_meant(engine, condition.filter)):
+        if condition.filter and not condition.filter.negated and (instead := _correct_filter(engine, condition.filter)):
             yield condition.start, condition.end, instead
     for word in analyze_text(query, snapshot):
         is_replaced = any(start <= word.start < end for start, end in taken_spans)
-        if not is_replaced and (instead := _word_meant(snapshot, word)):
+        if not is_replaced and (instead := _correct_word(snapshot, word)):
             yield word.start, word.end, instead
 
 
-def _filter_meant(engine: Engine, condition: Filter) -> str:
+def _correct_filter(engine: Engine, condition: Filter) -> str:
     """Return the most similarly spelled filter for one that no note matches; "" for one that some match."""
     alone = Query("", filters=(condition,))
     engine.prefetch([alone])
@@ -387,14 +387,16 @@ def _filter_meant(engine: Engine, condition: Filter) -> str:
         return ""
     entries = {
         entry.folded.strip("/"): entry.completion.text
-        for entry in listed(snapshot, condition.name if condition.kind is FilterKind.PROPERTY else str(condition.kind))
+        for entry in completions_of(
+            snapshot, condition.name if condition.kind is FilterKind.PROPERTY else str(condition.kind)
+        )
     }
     value = fold(condition.value).strip("#/=*")
-    near = process.extractOne(value, entries.keys(), scorer=OSA.normalized_similarity, score_cutoff=ALIKE)
+    near = process.extractOne(value, entries.keys(), scorer=OSA.normalized_similarity, score_cutoff=MIN_SIMILARITY)
     return entries[near[0]] if near else ""
 
 
-def _word_meant(snapshot: Corpus, word: QueryWord) -> str:
+def _correct_word(snapshot: Corpus, word: QueryWord) -> str:
     """Return the most similarly spelled word for one that no note has; "" for one that some have.
 
     The commonest among equals is returned.
@@ -410,12 +412,12 @@ def _word_meant(snapshot: Corpus, word: QueryWord) -> str:
         typed,
         reader.lexicon("text"),
         scorer=OSA.normalized_similarity,
-        score_cutoff=ALIKE,
+        score_cutoff=MIN_SIMILARITY,
         limit=_COMPARED,
     )
     snapshot = _with_fragments(snapshot, [term for term, _, _ in near])
     for term, _, _ in sorted(near, key=lambda item: (-item[1], -reader.count(item[0]), item[0])):
-        if written := spelled(snapshot, term, np.unique(snapshot.lexical.entries(term).rows)[:READ].tolist()):
+        if written := spelling_of(snapshot, term, np.unique(snapshot.lexical.entries(term).rows)[:READ].tolist()):
             return written.lower() if word.surface.islower() else written
     return ""
 
@@ -433,9 +435,9 @@ NARROWER, WIDER = 6, 4
 
 WORDS = 4
 """How many of the narrower ones are words at most, where there are filters for the rest."""
-LOOKED_AT = 40
+FRAGMENTS_READ = 40
 """The best fragments, whose words are taken."""
-WORTH = 0.6
+MAX_SHARE = 0.6
 """What more than this share of the matches have narrows nothing."""
 MIN = 2
 """Fewer fragments are no list."""
@@ -469,21 +471,21 @@ def suggestions(engine: Engine, query: str) -> tuple[Suggestion, ...]:
     hits = int(matching.sum())
     topic = find_topic(engine, query) if query.strip() and hits else None
     words = list(_words_of(topic)) if topic is not None else []
-    narrower = [*_filters(engine, query, matching), *_required(engine, query, words, hits)]
-    wider = [*_without(engine, query, hits), *_joined(engine, query, words, hits)]
-    return (*_mixed(narrower), *_distinct(wider)[:WIDER])
+    narrower = [*_filters(engine, query, matching), *_narrow_by_words(engine, query, words, hits)]
+    wider = [*_widen_by_removal(engine, query, hits), *_widen_by_words(engine, query, words, hits)]
+    return (*_mix(narrower), *_without_repeats(wider)[:WIDER])
 
 
-def _mixed(narrower: Sequence[Suggestion]) -> list[Suggestion]:
+def _mix(narrower: Sequence[Suggestion]) -> list[Suggestion]:
     """Return a few of both kinds, the filters first; more of one kind if there are fewer of the other."""
-    every = _distinct(narrower)
+    every = _without_repeats(narrower)
     words = [suggestion for suggestion in every if suggestion.label.startswith('"')]
     filters = [suggestion for suggestion in every if not suggestion.label.startswith('"')]
     room = max(NARROWER - len(words), NARROWER - WORDS)
     return [*filters[:room], *words[: NARROWER - min(len(filters), room)]]
 
 
-def _distinct(suggestions: Sequence[Suggestion]) -> list[Suggestion]:
+def _without_repeats(suggestions: Sequence[Suggestion]) -> list[Suggestion]:
     return list({one.query: one for one in reversed(suggestions)}.values())[::-1]
 
 
@@ -524,7 +526,7 @@ def _distinctive(tree: Tree, matches: Counts, overall: Counts) -> Iterator[tuple
     counts, notes = tree.count(matches)
     whole, _ = tree.count(overall)
     matched, overall_count = int(matches.sum()), int(overall.sum())
-    eligible = np.flatnonzero((counts >= MIN) & (counts <= WORTH * matched) & (notes >= MIN))
+    eligible = np.flatnonzero((counts >= MIN) & (counts <= MAX_SHARE * matched) & (notes >= MIN))
     for node in eligible[np.argsort(-counts[eligible], kind="stable")][:WEIGHED].tolist():
         label = tree.labels[node]
         if len(label) <= LONGEST_LABEL and day_of(label) is None:
@@ -538,12 +540,12 @@ def _distinctive(tree: Tree, matches: Counts, overall: Counts) -> Iterator[tuple
 
 def _words_of(topic: Topic) -> Iterator[str]:
     """Yield words and pairs of words in part of the best fragments, the most distinctive first."""
-    rows = topic.best[:LOOKED_AT]
+    rows = topic.best[:FRAGMENTS_READ]
     phrases = phrases_of(topic, topic.fragments(rows.tolist()), topic.best_notes[: len(rows)].tolist())
-    candidates = [key for key, count in phrases.counts.items() if MIN <= count <= max(MIN, WORTH * len(rows))]
+    candidates = [key for key, count in phrases.counts.items() if MIN <= count <= max(MIN, MAX_SHARE * len(rows))]
     used: set[str] = set()
     for key in sorted(candidates, key=lambda key: (-_phrase_score(phrases, key), key)):
-        if not used & set(key) and len(word := phrases.spelled(key)) <= LONGEST_LABEL and '"' not in word:
+        if not used & set(key) and len(word := phrases.spelling(key)) <= LONGEST_LABEL and '"' not in word:
             used |= set(key)
             yield word
 
@@ -552,7 +554,7 @@ def _phrase_score(phrases: Phrases, key: tuple[str, ...]) -> float:
     return round(phrases.counts[key] * phrases.weight(key), 6)
 
 
-def _required(engine: Engine, query: str, words: Sequence[str], hits: int) -> Iterator[Suggestion]:
+def _narrow_by_words(engine: Engine, query: str, words: Sequence[str], hits: int) -> Iterator[Suggestion]:
     """Yield the query with one more required word, and with its own words as a phrase."""
     plain = query.split()
     if 1 < len(plain) <= 4 and all(map(str.isalnum, plain)):
@@ -570,7 +572,7 @@ def _if_narrower(engine: Engine, label: str, query: str, hits: int) -> Iterator[
 # --- wider ------------------------------------------------------------------------------------------------------------
 
 
-def _without(engine: Engine, query: str, hits: int) -> Iterator[Suggestion]:
+def _widen_by_removal(engine: Engine, query: str, hits: int) -> Iterator[Suggestion]:
     """Yield the query without one of its conditions, and with its phrases as words."""
     facets = engine.snapshot.facets
     query_conditions = conditions(query, facets.properties, facets.tags)
@@ -590,7 +592,7 @@ def _without(engine: Engine, query: str, hits: int) -> Iterator[Suggestion]:
         yield from _if_wider(engine, "its phrase as words", loose, hits)
 
 
-def _joined(engine: Engine, query: str, words: Sequence[str], hits: int) -> Iterator[Suggestion]:
+def _widen_by_words(engine: Engine, query: str, words: Sequence[str], hits: int) -> Iterator[Suggestion]:
     """Yield the query joined by "or" with a word of its subject."""
     for word in words[:2]:
         yield from _if_wider(engine, f"or {word}", f"{query.strip()} | {word}", hits)

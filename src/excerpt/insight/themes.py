@@ -38,7 +38,7 @@ def groups_of(vectors: Vectors, count: int) -> list[list[int]]:
     while len(members) > max(count, 1):
         first, second = sorted(divmod(int(np.argmin(distances)), size))
         sizes = np.array([len(members.get(row, ())) for row in range(size)], np.float64)
-        distances[first] = _joined(distances, sizes, first, second)
+        distances[first] = _merge_distances(distances, sizes, first, second)
         distances[:, first] = distances[first]
         distances[second] = distances[:, second] = np.inf
         distances[first, first] = np.inf
@@ -55,7 +55,7 @@ def _distances(vectors: Vectors) -> npt.NDArray[np.float64]:
     return np.asarray(distances)
 
 
-def _joined(
+def _merge_distances(
     distances: npt.NDArray[np.float64], sizes: npt.NDArray[np.float64], first: int, second: int
 ) -> npt.NDArray[np.float64]:
     """How far the union of two groups is from each of the others (Lance and Williams, 1967)."""
@@ -77,7 +77,7 @@ Key = tuple[str, ...]
 
 PAIR = 1.35
 """What a pair of words counts beside one word: "version history" names a thing where "history" does not."""
-TOGETHER = 0.6
+MIN_PAIR_SHARE = 0.6
 """The share of its rarer word's fragments that have a pair, from which it is a term."""
 RARE = 0.7
 """How much of what a word counts hangs on how rare it is in the vault."""
@@ -85,7 +85,7 @@ COMMON = 0.2
 """A word that more than this share of all fragments has sets nothing apart, nor does a pair with it."""
 SHORTEST = 3
 """Letters of a word that names something, unless it is in capitals."""
-MIN_TELLING = 0.55
+MIN_LANGUAGE_WEIGHT = 0.55
 """The least weight of a word in general language, if the model knows it (`Embedder.word_weights`)."""
 
 # Contractions, genitives, paths and addresses name no theme.
@@ -114,7 +114,7 @@ class Phrases:
     _reader: Terms = field(repr=False)
     _rarities: dict[str, float] = field(default_factory=dict, repr=False)
 
-    def spelled(self, key: Key) -> str:
+    def spelling(self, key: Key) -> str:
         """As it is written most often; of equals without capitals."""
         spellings = self._spellings[key]
         return min(spellings, key=lambda spelling: (-spellings[spelling], spelling.swapcase()))
@@ -131,7 +131,7 @@ class Phrases:
 
     def _is_term(self, key: Key) -> bool:
         """Return whether a pair is a term of its own: one of its words rarely occurs without the other."""
-        return len(key) > 1 and self.counts[key] >= TOGETHER * min(
+        return len(key) > 1 and self.counts[key] >= MIN_PAIR_SHARE * min(
             self.counts[term,] for term in key if (term,) in self.counts
         )
 
@@ -173,7 +173,7 @@ def phrases_of(topic: Topic, fragments: Sequence[Fragment], notes: Sequence[int]
     for fragment, note in zip(fragments, notes, strict=True):
         keys: set[Key] = set()
         for line in prose_of(fragment.text).split("\n"):
-            _take(vocabulary.words(line, languages[note]), query_terms, keys, spellings)
+            _collect_keys(vocabulary.words(line, languages[note]), query_terms, keys, spellings)
         of.append(keys)
     counts = Counter(key for keys in of for key in keys)
     return Phrases(of, counts, spellings, vocabulary.language_weights, topic.snapshot.lexical)
@@ -183,7 +183,7 @@ _Word = tuple[str, str] | None
 """Spelling and term; None for a word that cannot name a theme."""
 
 
-def _take(
+def _collect_keys(
     words: Sequence[_Word], query_terms: frozenset[str], keys: set[Key], spellings: defaultdict[Key, Counter[str]]
 ) -> None:
     for word in words:
@@ -253,7 +253,7 @@ class _Vocabulary:
         says = 1.0
         if self._english and folded.isascii() and folded.isalpha():
             says = float(self._snapshot.embedder.word_weights([folded])[0])
-        if says < MIN_TELLING:
+        if says < MIN_LANGUAGE_WEIGHT:
             return None
         term = chunk if wide else terms_of(chunk, language)[0][0]
         self.language_weights[term] = max(self.language_weights.get(term, 0.0), says)
@@ -279,7 +279,7 @@ WEIGHED = 60
 """Words and pairs of which it is looked up how rare they are in the vault."""
 PRIOR = 0.15
 """Fragments that the prior counts for, as a share of those that are grouped."""
-TELLING = 1.0
+MIN_Z = 1.0
 """The z-score from which a word sets a theme apart."""
 SPREAD, FEW = 0.15, 8
 """The least share of a theme's fragments that have a word that names it; they are three, in a theme of fewer than FEW
@@ -340,7 +340,7 @@ def _words(phrases: Phrases, group: Sequence[int], total: int) -> tuple[str, ...
     distinctive = [
         (z, key)
         for key, count in inside.items()
-        if count >= max(2, SPREAD * len(group)) and (z := _z(count, len(group), phrases.counts[key], total)) >= TELLING
+        if count >= max(2, SPREAD * len(group)) and (z := _z(count, len(group), phrases.counts[key], total)) >= MIN_Z
     ]
     phrases.learn(key for _, key in distinctive)
     scored = [(z * phrases.weight(key), key) for z, key in distinctive]
@@ -351,7 +351,7 @@ def _words(phrases: Phrases, group: Sequence[int], total: int) -> tuple[str, ...
             chosen.append(key)
         if len(chosen) == WORDS:
             break
-    return tuple(phrases.spelled(key) for key in chosen)
+    return tuple(phrases.spelling(key) for key in chosen)
 
 
 def _z(inside: int, size: int, everywhere: int, total: int) -> float:

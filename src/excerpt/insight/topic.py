@@ -36,7 +36,7 @@ COUNTED_IN_STORE = 2_000
 among the best of them."""
 ANSWERS = 3
 """The number of first hits of a search that an overview always includes."""
-FEW = 3
+MIN_FRAGMENTS = 3
 """With fewer fragments that have most of the topic, those join them that the search finds likely enough."""
 HALVED = 0.5
 """The factor for each further fragment of a note or section: many middling passages do not make a better note."""
@@ -47,7 +47,7 @@ FOCUS, POINTED_AT = 0.25, 0.5
 The second is the additional weight if notes about the topic link to the note.
 """
 
-COUNTED = 200
+MAX_COUNTED = 200
 """Notes about the topic whose tags, properties and folders are counted, the best ones."""
 
 
@@ -140,7 +140,7 @@ class Topic:
     @cached_property
     def labels(self) -> tuple[Label, ...]:
         """Tags and properties of the best notes about the topic, as many as COUNTED, by the order of notes."""
-        order = {note: position for position, note in enumerate(self.note_order[:COUNTED])}
+        order = {note: position for position, note in enumerate(self.note_order[:MAX_COUNTED])}
         labels = self.snapshot.facets.labels_of(np.array(list(order), np.int32))
         return tuple(sorted(labels, key=lambda label: order[label.note]))
 
@@ -203,7 +203,7 @@ def find_topic(engine: Engine, text: str) -> Topic:
     answers = [engine.answer(query, queries[0].strategy or Strategy.AUTO, RANKED) for query in queries]
     ranking = engine.ranking(answers)
     rows = np.unique(np.concatenate([_about(engine, answer) for answer in answers]))
-    if len(rows) < FEW:
+    if len(rows) < MIN_FRAGMENTS:
         rows = np.union1d(rows, _likely(ranking)).astype(np.int32)
     chosen = np.flatnonzero(np.isin(ranking.rows, rows))
     table = engine.snapshot.table

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from excerpt.text.columns import cut
-from excerpt.text.display import counted, line_range, location, longer, title_and_headings, visible_line
+from excerpt.text.columns import truncate
+from excerpt.text.display import extend_border, format_count, line_range, location, title_and_headings, visible_line
 from excerpt.text.snippet import snippet
 from excerpt.text.tokens import open_tokenizer
 
@@ -59,37 +59,37 @@ def tokens_of(text: str) -> int:
     return open_tokenizer(TOKENIZER).count(text)
 
 
-def written(answer: ToolAnswer, limit: int) -> str:
+def fit_answer(answer: ToolAnswer, limit: int) -> str:
     """Return the answer as text with as many of its parts as fit into `limit` tokens, first and last line included."""
     fitting, too_many = 0, len(answer.parts)
-    text = _whole(answer, too_many, limit)
+    text = _render(answer, too_many, limit)
     if tokens_of(text) <= limit:
         return text
     while too_many - fitting > 1:
         middle = (fitting + too_many) // 2
-        if tokens_of(_whole(answer, middle, limit)) <= limit:
+        if tokens_of(_render(answer, middle, limit)) <= limit:
             fitting = middle
         else:
             too_many = middle
-    text, longest = _whole(answer, fitting, limit), limit
+    text, longest = _render(answer, fitting, limit), limit
     while tokens_of(text) > limit:  # very long names are cut to fit
         longest //= 2
-        text = _whole(_shortened(answer, longest), 0, limit)
+        text = _render(_shorten(answer, longest), 0, limit)
     return text
 
 
-def _shortened(answer: ToolAnswer, longest: int) -> ToolAnswer:
-    facts = tuple(cut(fact, longest) for fact in answer.facts)
-    vault, freshness = cut(answer.vault, longest), cut(answer.freshness, longest)
-    return replace(answer, facts=facts, vault=vault, freshness=freshness, hint=cut(answer.hint, longest), more="")
+def _shorten(answer: ToolAnswer, longest: int) -> ToolAnswer:
+    facts = tuple(truncate(fact, longest) for fact in answer.facts)
+    vault, freshness = truncate(answer.vault, longest), truncate(answer.freshness, longest)
+    return replace(answer, facts=facts, vault=vault, freshness=freshness, hint=truncate(answer.hint, longest), more="")
 
 
-def _whole(answer: ToolAnswer, shown: int, limit: int) -> str:
+def _render(answer: ToolAnswer, shown: int, limit: int) -> str:
     left = max(len(answer.parts) - shown, 0)
     more = answer.more if isinstance(answer.more, str) else answer.more(shown) if left else ""
     hints = [f"{left:,} left out here: {more}." if left and more else "", answer.hint]
     singular = "memory" if answer.what == "memories" else answer.what.removesuffix("s")
-    tally = f"{shown:,} of {counted(answer.total, singular, answer.what)}" if answer.what else ""
+    tally = f"{shown:,} of {format_count(answer.total, singular, answer.what)}" if answer.what else ""
     parts = answer.parts[:shown]
     between = "\n\n" if any("\n" in part for part in parts) else "\n"
     body = [each for each in (answer.above, between.join(parts)) if each]
@@ -98,7 +98,7 @@ def _whole(answer: ToolAnswer, shown: int, limit: int) -> str:
         facts = (
             *answer.facts,
             tally,
-            f"{token_count:,} of {counted(limit, 'token')}",
+            f"{token_count:,} of {format_count(limit, 'token')}",
             f"vault {visible_line(answer.vault)}",
             answer.freshness,
         )
@@ -127,7 +127,7 @@ def memory_source_reference(source: Source) -> str:
 
 def headings(fragment: Fragment) -> str:
     """Return title and headings on one line, cut to `_LONGEST_NAME` columns."""
-    return cut(visible_line(title_and_headings(fragment.title, fragment.heading_path)), _LONGEST_NAME)
+    return truncate(visible_line(title_and_headings(fragment.title, fragment.heading_path)), _LONGEST_NAME)
 
 
 def hit_part(number: int, hit: Hit, characters: int, vault: str = "") -> str:
@@ -136,19 +136,19 @@ def hit_part(number: int, hit: Hit, characters: int, vault: str = "") -> str:
     vault_text = f"vault {visible_line(vault)} · " if vault else ""
     sure = f" · {hit.confidence}" if hit.confidence is not None else ""
     where = source_reference(fragment.path, fragment.line_start, fragment.line_end, fragment.place)
-    head = f"{number}. {vault_text}{where} · {headings(fragment)}{sure} · {counted(fragment.tokens, 'token')}"
-    return f"{head}\n   {quoted(fragment.text, hit.spans, characters)}" if characters else head
+    head = f"{number}. {vault_text}{where} · {headings(fragment)}{sure} · {format_count(fragment.tokens, 'token')}"
+    return f"{head}\n   {quote(fragment.text, hit.spans, characters)}" if characters else head
 
 
-def quoted(text: str, spans: Sequence[Span], characters: int) -> str:
+def quote(text: str, spans: Sequence[Span], characters: int) -> str:
     """Return a snippet of about `characters` characters in quotation marks on one line, around the most matches."""
     shown, _ = snippet(text, spans, characters)
-    return f'"{cut(shown, characters)}"'
+    return f'"{truncate(shown, characters)}"'
 
 
 def passage_part(path: str, first: int, last: int, headings_text: str, text: str) -> str:
     """Return lines of a note in a fence, below a line with their location."""
-    fence = longer(_FENCE, text)
+    fence = extend_border(_FENCE, text)
     named = f" · {headings_text}" if headings_text else ""
     return f"{source_reference(path, first, last)}{named}\n{fence}\n{text}\n{fence}"
 
@@ -221,7 +221,7 @@ def _beginning(line: str, max_tokens: int) -> str:
 
 def outline(peek: Peek) -> str:
     """Return a note's size and headings, each with its lines and tokens."""
-    head = f"{visible_line(peek.path)} · {counted(peek.tokens, 'token')} · {counted(peek.lines, 'line')}"
+    head = f"{visible_line(peek.path)} · {format_count(peek.tokens, 'token')} · {format_count(peek.lines, 'line')}"
     rows = [
         f"{'  ' * max(entry.level - 1, 0)}{visible_line(entry.heading) or '(before the first heading)'} "
         f":{line_range(entry.line_start, entry.line_end)} · {entry.tokens:,}"
@@ -243,12 +243,15 @@ def related_part(note: RelatedNote) -> str:
         why.append(f"tags: {', '.join(note.tags[:5])}")
     if note.missing_link:
         why.append("one names the other without a link")
-    title, reasons = cut(visible_line(note.title), _LONGEST_NAME), cut(visible_line("; ".join(why)), 2 * _LONGEST_NAME)
+    title, reasons = (
+        truncate(visible_line(note.title), _LONGEST_NAME),
+        truncate(visible_line("; ".join(why)), 2 * _LONGEST_NAME),
+    )
     head = f"{visible_line(f'{note.path}:{note.line}')} · {title} · {note.score:.2f}"
     reasons_lines = [f"{head} · {reasons}" if reasons else head]
     for match in note.matches[:1]:
         theirs = match.there
-        reasons_lines.append(f"   {quoted(theirs.fragment.text, theirs.spans, 160)}")
+        reasons_lines.append(f"   {quote(theirs.fragment.text, theirs.spans, 160)}")
     return "\n".join(reasons_lines)
 
 
@@ -259,9 +262,9 @@ def memory_part(recalled: Recalled) -> str:
     head = f"{memory.id} · {memory.created[:10]}{visible_line(tags)}"
     if memory.source is not None:
         head += f" · from {memory_source_reference(memory.source)}{_source_status(recalled.source_check)}"
-    why = f"\nwhy: {cut(visible_line(memory.why), _LONGEST_NAME)}" if memory.why else ""
+    why = f"\nwhy: {truncate(visible_line(memory.why), _LONGEST_NAME)}" if memory.why else ""
     text = memory.text if len(memory.text) <= _LONGEST_MEMORY else f"{memory.text[:_LONGEST_MEMORY]} {_CUT}"
-    fence = longer(_FENCE, text)
+    fence = extend_border(_FENCE, text)
     return f"{head}{why}\n{fence}\n{text}\n{fence}"
 
 
@@ -279,20 +282,20 @@ def _source_status(source_check: SourceCheck | None) -> str:
     )
 
 
-def packed_within(
+def fit_pack(
     pack: Callable[[int], PackResult], answer: Callable[[PackResult], ToolAnswer], limit: int
 ) -> tuple[str, PackResult]:
     """Return a pack between the first and the last line of an answer, in `limit` tokens, and the pack itself.
 
     The pack gets the tokens that the two lines leave.
     """
-    room = limit - tokens_of(written(replace(answer(pack(0)), parts=()), limit))
+    room = limit - tokens_of(fit_answer(replace(answer(pack(0)), parts=()), limit))
     while True:
         packed = pack(max(room, 0))
-        text = _whole(replace(answer(packed), parts=(packed.text.strip("\n"),) if packed.packs else ()), 1, limit)
+        text = _render(replace(answer(packed), parts=(packed.text.strip("\n"),) if packed.packs else ()), 1, limit)
         excess = tokens_of(text) - limit
         if excess <= 0:
             return text, packed
         if not packed.packs:
-            return written(replace(answer(packed), parts=()), limit), packed
+            return fit_answer(replace(answer(packed), parts=()), limit), packed
         room = min(room, packed.tokens) - excess

@@ -116,10 +116,10 @@ class Listener:
 
     http_address: HttpAddress
     token: str
-    listener: socket.socket
+    socket: socket.socket
 
 
-def opened(http_address: HttpAddress) -> Listener:
+def open_listener(http_address: HttpAddress) -> Listener:
     """Read the token and start to listen.
 
     Raises SettingsError for an unusable token, ExcerptError for a port that is taken.
@@ -141,14 +141,14 @@ def _listening(http_address: HttpAddress) -> socket.socket:
         ) from error
 
 
-async def serve(server: MCPServer[Any], opened: Listener) -> None:
+async def serve(server: MCPServer[Any], listener: Listener) -> None:
     """Serve until the process is asked to end."""
     import uvicorn
     from mcp.server.transport_security import TransportSecuritySettings
 
     from excerpt.mcp.connections import TimedProtocol
 
-    http_address, port = opened.http_address, opened.listener.getsockname()[1]
+    http_address, port = listener.http_address, listener.socket.getsockname()[1]
     host = f"[{http_address.host}]" if ":" in http_address.host else http_address.host
     named = dict.fromkeys(("127.0.0.1", "localhost", "[::1]", host, *http_address.names))
     security = TransportSecuritySettings(
@@ -162,7 +162,7 @@ async def serve(server: MCPServer[Any], opened: Listener) -> None:
         max_sessions=_MAX_SESSIONS,
     )
     config = uvicorn.Config(
-        NeedsToken(app, opened.token),
+        NeedsToken(app, listener.token),
         http=TimedProtocol,
         backlog=_BACKLOG,
         log_level="error",
@@ -171,4 +171,4 @@ async def serve(server: MCPServer[Any], opened: Listener) -> None:
     )
     sys.stderr.write(f"excerpt: serving at http://{host}:{port}{PATH}; the token is in {http_address.token_file}\n")
     sys.stderr.flush()
-    await uvicorn.Server(config).serve(sockets=[opened.listener])
+    await uvicorn.Server(config).serve(sockets=[listener.socket])

@@ -29,11 +29,11 @@ from pydantic import BaseModel, Field, ValidationError
 import excerpt
 from excerpt.errors import ExcerptError, NotFoundError
 from excerpt.mcp import answers
-from excerpt.mcp.answers import MIN, ToolAnswer, written
+from excerpt.mcp.answers import MIN, ToolAnswer, fit_answer
 from excerpt.mcp.http import Listener, serve
 from excerpt.mcp.served import NotYetError, Report, ServedSnapshot, ServedVault, ServedVaults
-from excerpt.mcp.stdio import answered_stdio
-from excerpt.text.display import counted, visible_line
+from excerpt.mcp.stdio import stdio_transport
+from excerpt.text.display import format_count, visible_line
 from mcp import MCPError
 
 INSTRUCTIONS = (
@@ -44,9 +44,9 @@ INSTRUCTIONS = (
 )
 
 SEARCH_CAP, READ_CAP, PACK_CAP, RELATED_CAP, OVERVIEW_CAP, RECALL_CAP = 4_000, 8_000, 8_000, 4_000, 2_000, 4_000
-_AROUND = 150  # most tokens around the text of a note, except for very long names
-_VAULTS_TOLD, _SKIPPED_TOLD = 4, 5  # listed by `status`, to keep its answer short
-_FOUND_BY_SEARCH = 50
+_HEADER_TOKENS = 150  # most tokens around the text of a note, except for very long names
+_MAX_VAULTS, _MAX_SKIPPED = 4, 5  # listed by `status`, to keep its answer short
+_SEARCH_LIMIT = 50
 _OF_A_NOTE = 6  # most hits of one note among fifty
 _DECISIONS = {"follow": ("moved",), "update": ("changed",), "keep": ("changed", "gone")}
 """The decisions about a memory, and the values of `SourceStatus` for which each is allowed."""
@@ -105,17 +105,17 @@ class Tools:
     ) -> str:
         """Return the passages that answer a question, whole, with sources, in a token budget. Use this first."""
         _check_query(query)
-        served = self.vaults.named(vault)
+        served = self.vaults.vaults_named(vault)
         results: dict[ServedVault, excerpt.Result] = {}
         shares = {served[0]: budget}
         if len(served) > 1:
-            results = await _each(served, lambda at: at.vault.search_for_pack(query), ctx)
+            results = await _ask_each(served, lambda at: at.vault.search_for_pack(query), ctx)
             shares = _shares(results, budget)
 
         async def packed(target: ServedVault, share: int) -> str:
             result = results.get(target)
             return await target.ask(
-                lambda at: _packed(at, query, share, scope=scope, form=format, result=result), _report(ctx)
+                lambda at: _pack_text(at, query, share, scope=scope, form=format, result=result), _report(ctx)
             )
 
         return "\n\n".join(await asyncio.gather(*(packed(target, share) for target, share in shares.items())))
@@ -137,7 +137,7 @@ class Tools:
         Filters: tag:x path:x/ file:x "phrase" -word modified:7d. vault="*" asks all.
         """
         _check_query(query)
-        served = self.vaults.named(vault)
+        served = self.vaults.vaults_named(vault)
         if group == "folders":
             (only,) = self.single_vault(vault)
             return await only.ask(lambda at: _folders(at, query, limit), _report(ctx))
@@ -147,7 +147,7 @@ class Tools:
             result = at.vault.search(query, strategy=strategy, limit=hit_limit)
             return at, result, at.vault.map(query, limit=1).notes if group == "notes" else result.matched
 
-        searched = await _each(served, ask, ctx)
+        searched = await _ask_each(served, ask, ctx)
         results = {served_vault.name: result for served_vault, (_, result, _) in searched.items()}
         matched = sum(count for *_, count in searched.values())
         several = len(served) > 1
@@ -162,16 +162,16 @@ class Tools:
         hint = "`read` a path:lines, or `pack` the question." if hits else "Try other words, or `overview`."
         is_partial = len(searched) < len(served) or any(at.is_partial for at, *_ in searched.values())
         answer = ToolAnswer(
-            facts=(sure or "", *dict.fromkeys(map(_took_over, results.values()))),
+            facts=(sure or "", *dict.fromkeys(map(_fallback_text, results.values()))),
             what=group,
             parts=parts,
             total=max(matched, offset + len(parts)),  # under filters, hits also include the nearest in meaning
             vault=vault if several else served[0].name,
             freshness=_freshness(served, {served_vault: at for served_vault, (at, *_) in searched.items()}),
             more=lambda shown: f"continue with offset={offset + shown}, or ask with a smaller snippet",
-            hint=_query_hints(results.values()) + hint + _not_all(sure, is_partial=is_partial),
+            hint=_query_hints(results.values()) + hint + _partial_hint(sure, is_partial=is_partial),
         )
-        return written(answer, SEARCH_CAP)
+        return fit_answer(answer, SEARCH_CAP)
 
     async def read(
         self,
@@ -203,7 +203,7 @@ class Tools:
         (served,) = self.single_vault(vault)
 
         def ask(at: ServedSnapshot) -> str:
-            near = at.vault.related(_named(at.vault, source), limit=limit)
+            near = at.vault.related(_resolve_source(at.vault, source), limit=limit)
             answer = ToolAnswer(
                 facts=(f"near {visible_line(near.path)}",),
                 what="notes",
@@ -214,7 +214,7 @@ class Tools:
                 more="ask with a smaller limit",
                 hint="`read` one of them.",
             )
-            return written(answer, RELATED_CAP)
+            return fit_answer(answer, RELATED_CAP)
 
         return await served.ask(ask, _report(ctx))
 
@@ -259,7 +259,7 @@ class Tools:
                 more="ask by words or tags",
                 hint=notices + hint,
             )
-            return written(answer, RECALL_CAP)
+            return fit_answer(answer, RECALL_CAP)
 
         return await served.ask(ask, _report(ctx))
 
@@ -289,16 +289,16 @@ class Tools:
                 _refuse(given_names, "forget takes only an id")
                 return f"Forgot {at.vault.memories.forget(forget).id}; it is in the trash folder."
             if id:
-                return _changed(at.vault.memories, id, text=text, tags=tags, why=why, source=source, stale=stale)
-            return _remembered(at, text=text, tags=tags, why=why, source=source, stale=stale)
+                return _change(at.vault.memories, id, text=text, tags=tags, why=why, source=source, stale=stale)
+            return _remember(at, text=text, tags=tags, why=why, source=source, stale=stale)
 
         return await served.ask(ask, _report(ctx), writes=True)
 
     async def status(self) -> Statuses:
         """List vaults, how fresh each is, files skipped."""
-        statuses = list(await asyncio.gather(*map(self._status, self.vaults.all[:_VAULTS_TOLD])))
-        if len(self.vaults.all) > _VAULTS_TOLD:
-            others = ", ".join(visible_line(each.name) for each in self.vaults.all[_VAULTS_TOLD:])
+        statuses = list(await asyncio.gather(*map(self._status, self.vaults.all[:_MAX_VAULTS])))
+        if len(self.vaults.all) > _MAX_VAULTS:
+            others = ", ".join(visible_line(each.name) for each in self.vaults.all[_MAX_VAULTS:])
             statuses.append(VaultStatus(vault=others[:200], freshness="name one to ask it"))
         return Statuses(vaults=statuses)
 
@@ -308,7 +308,7 @@ class Tools:
             status, freshness = await served.ask(lambda at: (at.vault.status(), at.freshness))
         except ExcerptError as error:
             return VaultStatus(vault=name, freshness=visible_line(str(error))[:200])
-        room = max(_SKIPPED_TOLD // len(self.vaults.all), 1)
+        room = max(_MAX_SKIPPED // len(self.vaults.all), 1)
         skipped = [visible_line(each.path)[:80] for each in status.skipped[:room]]
         if len(status.skipped) > room:
             skipped.append(f"and {len(status.skipped) - room:,} more: excerpt status")
@@ -325,7 +325,7 @@ class Tools:
 
         Raises ExcerptError for "*" if there are several.
         """
-        vaults = self.vaults.named(name)
+        vaults = self.vaults.vaults_named(name)
         if name == "*" and len(vaults) > 1:
             raise ExcerptError("This tool needs one vault.", 'Name one of `status`; `search` and `pack` take "*".')
         return (vaults[0],)
@@ -359,7 +359,7 @@ def _check_query(query: str) -> None:
         raise ExcerptError("The query is empty.", "Ask in a few words, as the notes would put it.")
 
 
-async def _each(
+async def _ask_each(
     served: Sequence[ServedVault], question: Callable[[ServedSnapshot], Answered], ctx: Context[Any, Any]
 ) -> dict[ServedVault, Answered]:
     """Return the answer of each vault, asked concurrently, without those that have no index yet.
@@ -393,13 +393,13 @@ def _freshness(served: Sequence[ServedVault], answered: Mapping[ServedVault, Ser
     return ", ".join(f"{visible_line(name)}: {states[name]}" for name in late)
 
 
-def _not_all(sure: excerpt.Confidence | None, *, is_partial: bool) -> str:
+def _partial_hint(sure: excerpt.Confidence | None, *, is_partial: bool) -> str:
     """Return a hint that indexing is incomplete if that may explain an answer of low confidence, else ""."""
     unsure = sure in (excerpt.Confidence.NOTHING, excerpt.Confidence.WEAK)
     return " Indexing is not finished: ask again later." if unsure and is_partial else ""
 
 
-def _took_over(result: excerpt.Result) -> str:
+def _fallback_text(result: excerpt.Result) -> str:
     """Return which strategy answered instead of the requested one; "" if that one did."""
     if result.requested_strategy in (excerpt.Strategy.AUTO, result.strategy):
         return ""
@@ -412,7 +412,7 @@ def _query_hints(results: Iterable[excerpt.Result]) -> str:
     return "".join(f"{hint} " for hint in [*hints][:_MAX_HINTS])
 
 
-def _packed(
+def _pack_text(
     at: ServedSnapshot,
     query: str,
     limit: int,
@@ -441,12 +441,12 @@ def _packed(
         left = [each for each in packed.left_out if each.line_start]
         more = ", ".join(answers.source_reference(each.path, each.line_start, each.line_end) for each in left[:2])
         hint = f"{len(left):,} left out, first {more}: `read` them." if left else "`related` or `search` for more."
-        passages = f"{len(packed.packs):,} of {counted(len(packed.packs) + len(left), 'passage')}"
+        passages = f"{len(packed.packs):,} of {format_count(len(packed.packs) + len(left), 'passage')}"
         sure = result.confidence or ""
-        hint = _query_hints([result]) + hint + _not_all(result.confidence, is_partial=at.is_partial)
+        hint = _query_hints([result]) + hint + _partial_hint(result.confidence, is_partial=at.is_partial)
         return ToolAnswer((fact or sure, passages), at.name, at.freshness, hint)
 
-    text, packed = answers.packed_within(pack, answer, limit)
+    text, packed = answers.fit_pack(pack, answer, limit)
     at.vault.count_saved(packed)
     return text
 
@@ -469,11 +469,11 @@ def _refuse(names: Sequence[str], rule: str) -> None:
 
 
 def _refuse_untags(tags: Sequence[str], hint: str) -> None:
-    if off := [tag for tag in tags if _takes_off(tag)]:
+    if off := [tag for tag in tags if _is_removal(tag)]:
         raise ExcerptError(f"Nothing was done: {off[0]} removes a tag.", hint)
 
 
-def _remembered(at: ServedSnapshot, *, text: str, tags: Sequence[str], why: str, source: str, stale: str) -> str:
+def _remember(at: ServedSnapshot, *, text: str, tags: Sequence[str], why: str, source: str, stale: str) -> str:
     _refuse(["stale"] if stale else [], "stale needs the id of an existing memory")
     _refuse_untags(tags, "Name the memory that has it by id.")
     if not text.strip() and (text or not source):
@@ -484,7 +484,7 @@ def _remembered(at: ServedSnapshot, *, text: str, tags: Sequence[str], why: str,
     return f"Remembered as {remembered.memory.id} in vault {visible_line(at.name)}.{hint}"
 
 
-def _changed(
+def _change(
     memories: excerpt.Memories, memory_id: str, *, text: str, tags: Sequence[str], why: str, source: str, stale: str
 ) -> str:
     """Change a memory and return what was done. Raises ExcerptError, with nothing changed, for an invalid request."""
@@ -497,8 +497,8 @@ def _changed(
     before = memories.get(memory_id)
     if stale:
         _decide(memories, memory_id, stale)
-    off = [tag for tag in tags if _takes_off(tag)]
-    on = [tag for tag in tags if not _takes_off(tag)]
+    off = [tag for tag in tags if _is_removal(tag)]
+    on = [tag for tag in tags if not _is_removal(tag)]
     after = memories.edit(memory_id, text=text or None, tags=on, untags=off, why=why or None)
     if after == before:
         return f"Nothing changed: {after.id} is already like that."
@@ -510,7 +510,7 @@ def _changed(
     return f"Changed {after.id}; {'; '.join(filter(None, facts))}."
 
 
-def _takes_off(tag: str) -> bool:
+def _is_removal(tag: str) -> bool:
     return tag.lstrip(" #").startswith("-")
 
 
@@ -531,7 +531,8 @@ def _folders(at: ServedSnapshot, query: str, limit: int) -> str:
     matches = at.vault.map(query, limit=1)
     branches = [branch for branch in matches.folders if branch.fragments][:limit]
     parts = tuple(
-        f"{visible_line(branch.filter)} · {counted(branch.fragments, 'passage')} in {counted(branch.notes, 'note')}"
+        f"{visible_line(branch.filter)} · "
+        f"{format_count(branch.fragments, 'passage')} in {format_count(branch.notes, 'note')}"
         for branch in branches
     )
     answer = ToolAnswer(
@@ -544,14 +545,14 @@ def _folders(at: ServedSnapshot, query: str, limit: int) -> str:
         more="ask with a smaller limit",
         hint="`search` again with one of these filters in front of the query.",
     )
-    return written(answer, SEARCH_CAP)
+    return fit_answer(answer, SEARCH_CAP)
 
 
 _WITH_LINES = re.compile(r":\d+(-\d*)?$")
 _WIKILINK = re.compile(r"!?\[\[([^\]|]+)(?:\|[^\]]*)?\]\]")
 
 
-def _named(vault: excerpt.Vault, source: str) -> str:
+def _resolve_source(vault: excerpt.Vault, source: str) -> str:
     """Return the note, lines or section that `source` names, in the form that `excerpt.Vault` takes.
 
     Raises ExcerptError if it is empty.
@@ -569,14 +570,14 @@ def _named(vault: excerpt.Vault, source: str) -> str:
 
 def _read(at: ServedSnapshot, source: str, query: str, limit: int, *, full: bool) -> str:
     vault = at.vault
-    requested = _named(vault, source)
+    requested = _resolve_source(vault, source)
     note = vault.read(requested)
     whole = not (note.heading_path or _WITH_LINES.search(requested))
     if query.strip():
-        return _answering(at, note, query, limit)
+        return _answer_from_note(at, note, query, limit)
     if whole and not full and note.tokens > limit * 0.8:
-        return _router(at, note, limit)
-    parts = answers.note_parts(note, vault.fragments(note.path), limit - _AROUND)
+        return _summarize_note(at, note, limit)
+    parts = answers.note_parts(note, vault.fragments(note.path), limit - _HEADER_TOKENS)
 
     def continuation(shown: int) -> str:
         return f"`read` {answers.source_reference(note.path, parts[shown].first, note.line_end)}"
@@ -585,7 +586,7 @@ def _read(at: ServedSnapshot, source: str, query: str, limit: int, *, full: bool
     answer = ToolAnswer(
         facts=(
             answers.source_reference(note.path, note.line_start, note.line_end, note.place),
-            counted(note.lines, "line"),
+            format_count(note.lines, "line"),
         ),
         what="passages",
         parts=tuple(part.shown for part in parts),
@@ -595,13 +596,13 @@ def _read(at: ServedSnapshot, source: str, query: str, limit: int, *, full: bool
         more=continuation,
         hint=f"{cut_hint}`related` shows notes near it.",
     )
-    return written(answer, limit)
+    return fit_answer(answer, limit)
 
 
-def _answering(at: ServedSnapshot, note: excerpt.NoteLines, query: str, limit: int) -> str:
+def _answer_from_note(at: ServedSnapshot, note: excerpt.NoteLines, query: str, limit: int) -> str:
     """Return the passages of a note, or of the given lines of it, that answer a query, best first."""
-    within = _within(note.path, query)
-    result = at.vault.search(within, limit=_FOUND_BY_SEARCH)
+    within = _restrict_to_note(note.path, query)
+    result = at.vault.search(within, limit=_SEARCH_LIMIT)
     inside = [
         hit.fragment.id
         for hit in result.hits
@@ -613,13 +614,13 @@ def _answering(at: ServedSnapshot, note: excerpt.NoteLines, query: str, limit: i
         raise NotFoundError(f"No part of {note.path} answers {query}.", "Read it without a query.")
     fact = f"what {visible_line(note.path)} says"
     ids = inside if len(inside) < len(result.hits) else ()  # a pack of ids is not reduced to fit
-    return _packed(at, within, limit, scope="none", form="markdown", ids=ids, fact=fact, result=result)
+    return _pack_text(at, within, limit, scope="none", form="markdown", ids=ids, fact=fact, result=result)
 
 
-def _router(at: ServedSnapshot, note: excerpt.NoteLines, limit: int) -> str:
+def _summarize_note(at: ServedSnapshot, note: excerpt.NoteLines, limit: int) -> str:
     """Return a long note in brief: its outline, and the passages that answer its title as a query, the best first."""
     vault = at.vault
-    matches = vault.search(_within(note.path, note.title), limit=_FOUND_BY_SEARCH, spans=False)
+    matches = vault.search(_restrict_to_note(note.path, note.title), limit=_SEARCH_LIMIT, spans=False)
     main = [hit.fragment for hit in matches.hits if hit.fragment.path == note.path] or vault.fragments(note.path)
     outline = answers.outline(vault.peek(note.path, first_lines=1))
     max_tokens = limit // 2
@@ -627,7 +628,7 @@ def _router(at: ServedSnapshot, note: excerpt.NoteLines, limit: int) -> str:
         rows = outline.split("\n")
         outline = "\n".join((*rows[: max(len(rows) * 3 // 4, 1)], "…")) if len(rows) > 2 else rows[0]
     answer = ToolAnswer(
-        facts=(f"a long note in brief, {counted(note.note_tokens, 'token')}",),
+        facts=(f"a long note in brief, {format_count(note.note_tokens, 'token')}",),
         what="passages",
         parts=tuple(answers.fragment_part(fragment, limit // 3) for fragment in main),
         total=len(vault.fragments(note.path)),
@@ -636,10 +637,10 @@ def _router(at: ServedSnapshot, note: excerpt.NoteLines, limit: int) -> str:
         above=outline,
         hint="`read` lines of the outline as path:A-B, give a query, or full=true.",
     )
-    return written(answer, limit)
+    return fit_answer(answer, limit)
 
 
-def _within(path: str, query: str) -> str:
+def _restrict_to_note(path: str, query: str) -> str:
     """Return a query restricted to one note, in each of its alternatives."""
     quoted = path.replace('"', '""')
     return " | ".join(f'path:"=/{quoted}" {part}' for part in query.split(" | "))
@@ -647,27 +648,27 @@ def _within(path: str, query: str) -> str:
 
 def _overview(at: ServedSnapshot, topic: str, limit: int) -> str:
     vault = at.vault
-    summary = vault.overview(topic, budget=limit - _AROUND)
+    summary = vault.overview(topic, budget=limit - _HEADER_TOKENS)
 
     sure = None if summary.found else excerpt.Confidence.NOTHING
     hint = "`read` a note of it, or `pack` a question." if summary.found else "Try other words, or `search`."
 
     def answer(text: str) -> ToolAnswer:
         return ToolAnswer(
-            facts=(f"{counted(summary.notes, 'note')} about {visible_line(topic)[:80]}",),
+            facts=(f"{format_count(summary.notes, 'note')} about {visible_line(topic)[:80]}",),
             vault=at.name,
             freshness=at.freshness,
-            hint=hint + _not_all(sure, is_partial=at.is_partial),
+            hint=hint + _partial_hint(sure, is_partial=at.is_partial),
             above=text.strip("\n"),
         )
 
-    text = written(answer(vault.as_markdown(summary)), READ_CAP)
+    text = fit_answer(answer(vault.as_markdown(summary)), READ_CAP)
     while summary.found and (excess := answers.tokens_of(text) - limit) > 0:  # its budget is in the vault's tokens
         summary = replace(summary, budget=max(summary.budget - excess, 1))
-        text = written(answer(vault.as_markdown(summary)), READ_CAP)
+        text = fit_answer(answer(vault.as_markdown(summary)), READ_CAP)
         if summary.budget == 1:
             break
-    return written(answer(vault.as_markdown(summary)), limit)
+    return fit_answer(answer(vault.as_markdown(summary)), limit)
 
 
 def _report(ctx: Context[Any, Any]) -> Report:
@@ -699,18 +700,20 @@ class Server(MCPServer[None]):
             text = str(error)
             if isinstance(cause, ValidationError):
                 text = _argument_errors(name, cause, list((self._tool_input_schema(name) or {})["properties"]))
-            raise ToolError(_shortened(text)) from None
+            raise ToolError(_shorten(text)) from None
 
     async def read_resource(self, uri: Any, context: Context[None, Any] | None = None) -> Any:
         """Read a note by its URI. Raises MCPError if it is too long to be repeated in an error."""
         if len(str(uri)) > _LONGEST_URI:
-            raise MCPError(INVALID_PARAMS, f"The URI has {counted(len(str(uri)), 'character')}, more than any note's.")
+            raise MCPError(
+                INVALID_PARAMS, f"The URI has {format_count(len(str(uri)), 'character')}, more than any note's."
+            )
         return await super().read_resource(uri, context)
 
     async def run_stdio_async(self) -> None:
         """Serve one client over stdin and stdout."""
         server = self._lowlevel_server
-        async with answered_stdio() as (read, write):
+        async with stdio_transport() as (read, write):
             await server.run(read, write, server.create_initialization_options())
 
 
@@ -731,7 +734,7 @@ def _argument_errors(tool: str, error: ValidationError, parameters: Sequence[str
     return " ".join(sentences)
 
 
-def _shortened(text: str) -> str:
+def _shorten(text: str) -> str:
     """Return a message without its middle if it is too long, for example because it repeats an argument.
 
     The beginning says what is wrong, and the end what to do.
@@ -793,9 +796,9 @@ def build_server(vaults: ServedVaults, crash: Crash, *, with_memory: bool = True
             (served,) = tools.single_vault(vault)
             return await served.ask(lambda at: _read(at, path, "", READ_CAP, full=True))
         except NotFoundError as error:
-            raise ResourceNotFoundError(_shortened(str(error))) from None
+            raise ResourceNotFoundError(_shorten(str(error))) from None
         except ExcerptError as error:
-            raise ResourceError(_shortened(str(error))) from None
+            raise ResourceError(_shorten(str(error))) from None
 
     return server
 
@@ -828,7 +831,7 @@ def serve_http(vaults: ServedVaults, opened: Listener, crash: Crash, *, with_mem
 
 
 def _serve(vaults: ServedVaults, crash: Crash, run: Callable[[], Awaitable[None]]) -> None:
-    leave = _leaving(vaults)
+    leave = _install_exit(vaults)
     try:
         anyio.run(run)
     except Exception as error:
@@ -846,7 +849,7 @@ def _is_gone(error: BaseException) -> bool:
     return isinstance(error, BrokenPipeError | ConnectionError)
 
 
-def _leaving(vaults: ServedVaults) -> Callable[..., None]:
+def _install_exit(vaults: ServedVaults) -> Callable[..., None]:
     """Return a function that ends the process and its children at once, and install it for SIGTERM and SIGINT.
 
     No running thread delays it.

@@ -115,7 +115,7 @@ def render_memory(memory: Memory, before: tuple[Memory, Mapping[str, Any]] | Non
     return f"---\n{exported}---\n\n{memory.text}\n".encode()
 
 
-def stored(memory: Memory) -> Memory:
+def normalise_memory(memory: Memory) -> Memory:
     """`memory` as it will be read back: tags normalised, every string such that UTF-8 can hold it."""
     source = memory.source
     if source is not None:

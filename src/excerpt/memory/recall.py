@@ -18,7 +18,7 @@ from excerpt.errors import ExcerptError, MemoryUnusableError
 from excerpt.index.build import Updater
 from excerpt.index.queries import CatalogQueries
 from excerpt.index.snapshot import Snapshot
-from excerpt.json_forms import picked
+from excerpt.json_forms import select_fields
 from excerpt.kinds import Confidence
 from excerpt.memory.memory_file import normalise_tags
 from excerpt.memory.stale import SourceCheck, check_source
@@ -31,7 +31,7 @@ from excerpt.search.query import KINDS_OF_MEMORIES, KnownNames, Query, alternati
 from excerpt.search.ranking import SIGNALS
 from excerpt.settings import BoostSettings, Settings, VaultSettings
 from excerpt.text.dates import period_of
-from excerpt.text.display import lines_named
+from excerpt.text.display import format_lines
 from excerpt.text.words import fold
 from excerpt.vault.scan import LAST_SECOND
 
@@ -88,10 +88,12 @@ NEAR_IN_MEANING = 0.45
 """The cosine from which a memory without the words that were asked for is recalled all the same
 (docs/design/memory.md)."""
 
-_PATIENCE = 1.0  # seconds to wait for another process that indexes the memories, before words alone are looked for
-_MAX_COMPARED = 20
+_BUILD_WAIT_SECONDS = (
+    1.0  # seconds to wait for another process that indexes the memories, before words alone are looked for
+)
+_MAX_COMPARED_ROWS = 20
 _EPOCH = date(1970, 1, 1).toordinal()
-_NEAREST = 5  # memories told of where none answers
+_MAX_NEAREST = 5  # memories told of where none answers
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +117,7 @@ class Recalled:
         return {
             **self.memory.to_dict(),
             "score": round(self.score, 6),
-            **picked(self, "confidence", "answers"),
+            **select_fields(self, "confidence", "answers"),
             **({} if self.source_check is None else {"source_check": self.source_check.to_dict()}),
         }
 
@@ -165,20 +167,24 @@ class Recaller:
         """
         self.unranked, self.hints = "", ()
         contents = self.store.contents()
-        memories = contents.found.memories
+        memories = contents.loaded.memories
         if tags or source or since:
             memories = tuple(filter(self._memory_filter(tags, source, since), memories))
         if not query.strip():
-            return self._listed(contents)[:limit] if memories is contents.found.memories else _listed(memories[:limit])
+            return (
+                self._recall_all(contents)[:limit]
+                if memories is contents.loaded.memories
+                else _as_recalled(memories[:limit])
+            )
         if not memories:
             return []
         try:
-            index = self._caught_up(contents)
+            index = self._update_index(contents)
             facets = index.engine.snapshot.facets
             queries = self._read(query, facets.properties, facets.tags)
-            among = None if len(memories) == len(contents.found.memories) else {memory.id for memory in memories}
+            among = None if len(memories) == len(contents.loaded.memories) else {memory.id for memory in memories}
             max_memories = self._limit_for(queries, limit)
-            ranked, indexed_ids = _ranked(index, queries, self._settings, among, max_memories), index.known
+            ranked, indexed_ids = _rank(index, queries, self._settings, among, max_memories), index.known
         except ExcerptError as error:
             self.unranked = str(error)
             queries = self._read(query)
@@ -212,15 +218,15 @@ class Recaller:
         if not text.strip() or not contents.ids:
             return []
         try:
-            return _nearest(self._caught_up(contents), text, min_similarity)[:limit]
+            return _nearest(self._update_index(contents), text, min_similarity)[:limit]
         except ExcerptError as error:
             self.unranked = str(error)
             return []
 
-    def _listed(self, contents: Contents) -> list[Recalled]:
+    def _recall_all(self, contents: Contents) -> list[Recalled]:
         """All memories; made once, as ten thousand new objects make Python look for garbage among all there are."""
         if self._all is None or self._all[0] is not contents:
-            self._all = contents, _listed(contents.found.memories)
+            self._all = contents, _as_recalled(contents.loaded.memories)
         return self._all[1]
 
     def _memory_filter(self, tags: Sequence[str], source: str, since: str) -> Callable[[Memory], bool]:
@@ -234,7 +240,7 @@ class Recaller:
 
     # --- the index ----------------------------------------------------------------------------------------------------
 
-    def _caught_up(self, contents: Contents) -> _Index:
+    def _update_index(self, contents: Contents) -> _Index:
         """Return the index with all that the folder has. Raises ExcerptError if that fails."""
         index = self._index
         if index is not None and index.files is contents.files:
@@ -242,11 +248,11 @@ class Recaller:
         indexed_files = {} if index is None else index.files
         changed = [name for name, loaded in contents.files.items() if indexed_files.get(name) is not loaded]
         changed += [name for name in indexed_files if name not in contents.files]
-        self._updater.update(None if index is None else changed, accept_empty=True, wait=_PATIENCE)
-        self._index = index = self._opened(contents)
+        self._updater.update(None if index is None else changed, accept_empty=True, wait=_BUILD_WAIT_SECONDS)
+        self._index = index = self._open_index(contents)
         return index
 
-    def _opened(self, contents: Contents) -> _Index:
+    def _open_index(self, contents: Contents) -> _Index:
         before = self._index
         if before is not None and Snapshot.current_generation(self._cache) == before.snapshot.generation:
             engine, snapshot = before.engine, before.snapshot
@@ -257,7 +263,7 @@ class Recaller:
                 before.snapshot.close()
             engine = Engine(snapshot, self._settings, today=self._today)
         table = snapshot.table
-        notes = tuple(map(contents.named.get, table.paths))
+        notes = tuple(map(contents.by_name.get, table.paths))
         has_text = (table.first_keys >= 0).tolist()
         indexed_ids = frozenset(memory.id for memory, has in zip(notes, has_text, strict=True) if memory and has)
         _set_facets(snapshot.facets, notes)
@@ -279,11 +285,11 @@ def settings_for(settings: Settings) -> Settings:
 # --- what is found ----------------------------------------------------------------------------------------------------
 
 
-def _listed(memories: Sequence[Memory]) -> list[Recalled]:
+def _as_recalled(memories: Sequence[Memory]) -> list[Recalled]:
     return [Recalled(memory) for memory in memories]
 
 
-def _ranked(
+def _rank(
     index: _Index, queries: Sequence[Query], settings: Settings, among: Collection[str] | None, limit: int | None
 ) -> list[Recalled]:
     """Return the memories that answer, each by its best fragment; for filters alone, the newest first."""
@@ -308,7 +314,7 @@ def _ranked(
             memories.append(memory)
             if len(chosen) == limit and not listed:
                 break
-        elif len(nearest) < _NEAREST and _has_a_word(ranking, at):
+        elif len(nearest) < _MAX_NEAREST and _has_a_word(ranking, at):
             nearest.append((at, memory))
     answered = bool(chosen)
     if not answered:
@@ -354,7 +360,7 @@ def _nearest(index: _Index, text: str, min_similarity: float) -> list[tuple[Memo
     embedder = snapshot.embedder
     similarities = snapshot.vectors.similarities(embedder.embed([text])[0])
     # The vectors of the index are of parts, under the name of a file: they say whom to compare, not how near.
-    best = np.argsort(-similarities, kind="stable")[:_MAX_COMPARED]
+    best = np.argsort(-similarities, kind="stable")[:_MAX_COMPARED_ROWS]
     notes = dict.fromkeys(snapshot.table.notes[best].tolist())
     memories = [memory for note in notes if (memory := index.notes[note]) is not None]
     vectors = embedder.embed([text, *(memory.text for memory in memories)])
@@ -432,13 +438,13 @@ def _by_words(queries: Sequence[Query], memories: Sequence[Memory], contents: Co
         )
         excluded = {memory.id for each in excluded_matches for memory in each}
         matched_ids |= {memory.id for memory in with_words} - excluded
-    return _listed([memory for memory in memories if memory.id in matched_ids])
+    return _as_recalled([memory for memory in memories if memory.id in matched_ids])
 
 
 # --- remembered already -----------------------------------------------------------------------------------------------
 # What is remembered already of the same thing, when one remembers again: to be merged, or both kept.
 
-ALIKE = 0.85
+MIN_SIMILARITY = 0.85
 """The cosine from which two texts count as saying the same (docs/design/memory.md)."""
 MAX = 3
 
@@ -458,7 +464,7 @@ class Offer:
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form of `excerpt remember`, with only the id and text of the memory."""
         return {
-            **picked(self.memory, "id", "text"),
+            **select_fields(self.memory, "id", "text"),
             "same_source": self.is_same_source,
             "likeness": round(self.likeness, 3),
         }
@@ -481,7 +487,7 @@ def offers(text: str, source: Source | None, recaller: Recaller, badges: Badges 
 
     With `badges`, a source that has moved in the vault still counts as the same.
     """
-    near = {memory.id: (memory, cosine) for memory, cosine in recaller.near(text, ALIKE, MAX)}
+    near = {memory.id: (memory, cosine) for memory, cosine in recaller.near(text, MIN_SIMILARITY, MAX)}
     same: Sequence[Memory] = ()
     if source is not None:
         location = source.path, source.line_start, source.line_end
@@ -492,7 +498,9 @@ def offers(text: str, source: Source | None, recaller: Recaller, badges: Badges 
     return offered[:MAX]
 
 
-def merged(memory: Memory, text: str, tags: Sequence[str] = (), why: str = "", source: Source | None = None) -> Memory:
+def merge_memory(
+    memory: Memory, text: str, tags: Sequence[str] = (), why: str = "", source: Source | None = None
+) -> Memory:
     """Return `memory` merged with another finding, for `MemoryStore.change`.
 
     The texts are joined unless one contains the other, tags are united and reasons joined. It keeps its own source;
@@ -505,7 +513,7 @@ def merged(memory: Memory, text: str, tags: Sequence[str] = (), why: str = "", s
     else:
         whole, where = f"{memory.text.rstrip()}\n\n{text.strip()}", memory.source or source
         if source is not None and memory.source is not None and not remembered_at([memory], *_source_key(source)):
-            lines = lines_named(source.line_start, source.line_end)
+            lines = format_lines(source.line_start, source.line_end)
             whole = f"{whole}\n\n({source.path}{f'#{source.place}' if source.place else f', {lines}'})"
     reasons = dict.fromkeys(reason for reason in (memory.why, why) if reason.strip())
     return replace(

@@ -13,12 +13,12 @@ from rapidfuzz import fuzz, process
 
 from excerpt.corpus.interface import Corpus
 from excerpt.errors import MemoryUnusableError
-from excerpt.json_forms import picked
+from excerpt.json_forms import select_fields
 from excerpt.memory.store import MemoryStore
 from excerpt.model import Memory, Source, Span
-from excerpt.text.display import counted
+from excerpt.text.display import format_count
 from excerpt.text.fragments import digest_of_text, words_in
-from excerpt.text.relocate import in_place_of, place_of, same_lines
+from excerpt.text.relocate import find_lines, find_replacement, same_lines
 
 # --- difference -------------------------------------------------------------------------------------------------------
 # Two texts side by side, with what differs in each line: how a changed source is shown.
@@ -50,24 +50,24 @@ def side_by_side(before: str, after: str) -> tuple[DiffRow, ...]:
         if kind == "equal":
             rows += [DiffRow(line, line) for line in old[i:j]]
         else:
-            rows += _changed(old[i:j], new[k:m])
+            rows += _diff_rows(old[i:j], new[k:m])
     return tuple(rows)
 
 
-def _changed(old: Sequence[str], new: Sequence[str]) -> Iterator[DiffRow]:
+def _diff_rows(old: Sequence[str], new: Sequence[str]) -> Iterator[DiffRow]:
     common = min(len(old), len(new))
     for before, after in zip(old[:common], new[:common], strict=True):
         yield DiffRow(before, after, *_spans(before, after))
     for line in old[common:]:
-        yield DiffRow(line, None, _whole(line), ())
+        yield DiffRow(line, None, _whole_span(line), ())
     for line in new[common:]:
-        yield DiffRow(None, line, (), _whole(line))
+        yield DiffRow(None, line, (), _whole_span(line))
 
 
 def _spans(before: str, after: str) -> tuple[tuple[Span, ...], tuple[Span, ...]]:
     old, new = list(_WORDS.finditer(before)), list(_WORDS.finditer(after))
     if max(len(old), len(new)) > _MAX_WORDS:
-        return _whole(before), _whole(after)
+        return _whole_span(before), _whole_span(after)
     matcher = SequenceMatcher(None, [word[0] for word in old], [word[0] for word in new], autojunk=False)
     left, right = [], []
     for kind, i, j, k, m in matcher.get_opcodes():
@@ -77,7 +77,7 @@ def _spans(before: str, after: str) -> tuple[tuple[Span, ...], tuple[Span, ...]]
     return tuple(left), tuple(right)
 
 
-def _whole(line: str) -> tuple[Span, ...]:
+def _whole_span(line: str) -> tuple[Span, ...]:
     return (Span(0, len(line)),) if line else ()
 
 
@@ -125,13 +125,13 @@ class SourceCheck:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form of `excerpt recall --sources`, without the memory."""
-        return {"kind": self.kind, "stale": self.is_stale, **picked(self, "source", "now")}
+        return {"kind": self.kind, "stale": self.is_stale, **select_fields(self, "source", "now")}
 
 
 _MIN_MOVED = 3
 """Words of a text from which the same one in another note is taken for it."""
 _MAX_NOTES = 50
-_ALIKE = 50.0
+_MIN_RATIO = 50.0
 """The share of characters in common (percent, rapidfuzz's ratio) from which a line is the changed form of another. Two
 lines of one note that have nothing to do with each other have 25 to 40."""
 
@@ -146,14 +146,14 @@ def check_source(memory: Memory, snapshot: Corpus, *, elsewhere: bool = True) ->
     if source is None:
         return SourceCheck(SourceStatus.NONE, memory)
     path, note = _note_of(source.path, snapshot)
-    if path is not None and (new_span := _found_in(memory, source, path, note)):
+    if path is not None and (new_span := _find_span(memory, source, path, note)):
         return _at(memory, snapshot, path, note, new_span)
     if elsewhere and _is_verbatim(memory, source) and words_in(memory.text) >= _MIN_MOVED:
         for path_with_text in _notes_with(memory.text, snapshot):
             _, text = _note_of(path_with_text, snapshot)
-            if new_span := _found_in(memory, source, path_with_text, text):
+            if new_span := _find_span(memory, source, path_with_text, text):
                 return _at(memory, snapshot, path_with_text, text, new_span)
-    span = _in_its_place(memory, source, note) if path is not None else None
+    span = _find_replaced(memory, source, note) if path is not None else None
     if path is None or span is None:
         return SourceCheck(SourceStatus.GONE, memory, is_seen=not source.digest)
     return SourceCheck(SourceStatus.CHANGED, memory, _source_at(snapshot, path, note, span), _lines(note, span))
@@ -186,7 +186,7 @@ def keep(store: MemoryStore, check: SourceCheck) -> Memory:
     """
     if check.kind not in (SourceStatus.CHANGED, SourceStatus.GONE):
         return store.get(check.memory.id)
-    return _decide(store, check, lambda memory: replace(memory, source=check.source or _unknown(memory.source)))
+    return _decide(store, check, lambda memory: replace(memory, source=check.source or _without_digest(memory.source)))
 
 
 def _decide(store: MemoryStore, check: SourceCheck, decision: Callable[[Memory], Memory]) -> Memory:
@@ -198,7 +198,7 @@ def _decide(store: MemoryStore, check: SourceCheck, decision: Callable[[Memory],
     return store.change(check.memory.id, decided)
 
 
-def _unknown(source: Source | None) -> Source | None:
+def _without_digest(source: Source | None) -> Source | None:
     return source and replace(source, digest="")
 
 
@@ -220,12 +220,12 @@ def _is_verbatim(memory: Memory, source: Source) -> bool:
     return not source.digest or digest_of_text(memory.text) == source.digest
 
 
-def _found_in(memory: Memory, source: Source, path: str, note: Sequence[str]) -> tuple[int, int] | None:
+def _find_span(memory: Memory, source: Source, path: str, note: Sequence[str]) -> tuple[int, int] | None:
     """Return the lines of a note that are the source's, the nearest to where they were."""
     count = max(source.line_end - source.line_start + 1, 1)
     if _is_verbatim(memory, source):
         lines = memory.text.split("\n")
-        if at := place_of(lines, note, source.line_start):
+        if at := find_lines(lines, note, source.line_start):
             return at, at + len(lines) - 1
         # A source by hand says where, but not what: as long as there is such a note, nothing can be said against it.
         return None if source.digest or path != source.path else same_lines(count, note, source.line_start)
@@ -241,7 +241,7 @@ def _notes_with(text: str, snapshot: Corpus) -> list[str]:
     return sorted({fragment.path for fragment in snapshot.fragments(keys)})
 
 
-def _in_its_place(memory: Memory, source: Source, note: Sequence[str]) -> tuple[int, int] | None:
+def _find_replaced(memory: Memory, source: Source, note: Sequence[str]) -> tuple[int, int] | None:
     """Return the lines that replaced the source's; None if nothing of it is left.
 
     For a text that is the user's own nothing can be searched, so the same line numbers are returned.
@@ -249,10 +249,10 @@ def _in_its_place(memory: Memory, source: Source, note: Sequence[str]) -> tuple[
     if not _is_verbatim(memory, source):
         return same_lines(source.line_end - source.line_start + 1, note, source.line_start)
     lines = memory.text.split("\n")
-    if span := in_place_of(lines, note, source.line_start):
+    if span := find_replacement(lines, note, source.line_start):
         return span
     at = max(range(len(lines)), key=lambda number: len(lines[number]))
-    like = process.extractOne(lines[at], note, scorer=fuzz.ratio, score_cutoff=_ALIKE)
+    like = process.extractOne(lines[at], note, scorer=fuzz.ratio, score_cutoff=_MIN_RATIO)
     return same_lines(len(lines), note, like[2] + 1 - at) if like else None
 
 
@@ -319,7 +319,7 @@ def from_lines(snapshot: Corpus, location: str) -> tuple[Source, str]:
     lines = snapshot.note_text(path).rstrip("\n").split("\n")
     last = len(lines) if last is None else min(last, len(lines))
     if not 1 <= first <= last:
-        raise MemoryUnusableError(f"{path} has {counted(len(lines), 'line')}; {location} is not among them.")
+        raise MemoryUnusableError(f"{path} has {format_count(len(lines), 'line')}; {location} is not among them.")
     text = "\n".join(lines[first - 1 : last])
     return source_at(snapshot, path, first, last, text), text
 

@@ -21,8 +21,8 @@ from typing import Any
 from filelock import Timeout
 
 from excerpt.errors import MemoryUnusableError, ReadError
-from excerpt.memory.memory_file import name_id, now, parse_memory, render_memory, stored
-from excerpt.memory.words import Searched, searched, wanted_words
+from excerpt.memory.memory_file import name_id, normalise_memory, now, parse_memory, render_memory
+from excerpt.memory.words import SearchableMemory, searchable, word_matcher
 from excerpt.model import Memory, Skipped, Source
 from excerpt.state_files import file_lock, read_limited, replace_file, sync_folder, write_fresh
 
@@ -97,7 +97,7 @@ class Contents:
     ids: Mapping[str, tuple[str, LoadedFile]]
 
     @cached_property
-    def found(self) -> LoadedMemories:
+    def loaded(self) -> LoadedMemories:
         """All memories, with the files that cannot be read and the copies."""
         memories = tuple(entry.memory for _, entry in self.ids.values())
         unreadable = sorted(
@@ -110,19 +110,19 @@ class Contents:
         return LoadedMemories(memories, tuple(Skipped(*each) for each in unreadable), tuple(copies))
 
     @cached_property
-    def named(self) -> Mapping[str, Memory]:
+    def by_name(self) -> Mapping[str, Memory]:
         """The memories by the names of their files."""
         return {name: entry.memory for name, entry in self.ids.values()}
 
     def with_words(self, words: str, memories: Sequence[Memory]) -> list[Memory]:
         """Those of `memories` that hold all `words` (the last one may be the beginning of a word), in their order."""
-        read = [self._searched[memory.id] for memory in memories]
-        matches = wanted_words(words, [each.language for each in read])
+        read = [self._searchable[memory.id] for memory in memories]
+        matches = word_matcher(words, [each.language for each in read])
         return [memory for memory, each in zip(memories, read, strict=True) if matches(each)]
 
     @cached_property
-    def _searched(self) -> Mapping[str, Searched]:
-        return {memory_id: searched(entry.memory) for memory_id, (_, entry) in self.ids.items()}
+    def _searchable(self) -> Mapping[str, SearchableMemory]:
+        return {memory_id: searchable(entry.memory) for memory_id, (_, entry) in self.ids.items()}
 
 
 class MemoryStore:
@@ -147,14 +147,16 @@ class MemoryStore:
         with self._writing():
             while True:
                 identity = "m" + secrets.token_hex(5)
-                memory = stored(Memory(identity, text, tuple(tags), why, snapshot_time, snapshot_time, source, query))
+                memory = normalise_memory(
+                    Memory(identity, text, tuple(tags), why, snapshot_time, snapshot_time, source, query)
+                )
                 name = f"{snapshot_time[:10]}-{_slug(memory.text)}-{identity}.md"
                 if _write_new(self.folder / name, render_memory(memory)):
                     return memory
 
     def all(self) -> LoadedMemories:
         """Every memory, newest first, and every broken file with its reason."""
-        return self.contents().found
+        return self.contents().loaded
 
     def tags(self) -> tuple[tuple[str, int], ...]:
         """Tags in use with how many memories have them, most used first."""
@@ -178,7 +180,9 @@ class MemoryStore:
             self._give_ids()
             name, entry = self._find(memory_id)
             memory = entry.memory
-            changed = stored(replace(change(memory), id=memory.id, created=memory.created, updated=memory.updated))
+            changed = normalise_memory(
+                replace(change(memory), id=memory.id, created=memory.created, updated=memory.updated)
+            )
             if changed == memory:
                 return changed
             changed = replace(changed, updated=now())
@@ -201,7 +205,7 @@ class MemoryStore:
             self._give_ids()
             if memory_id in self.contents().ids:
                 raise MemoryUnusableError(f"Memory {memory_id} has not been forgotten.")
-            for file in self._trashed():
+            for file in self._trash_files():
                 name = _STAMP.sub("", file.relative_to(self.folder / TRASH).as_posix())
                 try:
                     memory, _ = parse_memory(file.read_bytes(), name, file.stat().st_mtime)
@@ -216,9 +220,7 @@ class MemoryStore:
         """Return the present content of the folder, reading only what changed."""
         before = self._contents.files
         try:
-            files = {
-                name: _read_again(self.folder, name, state, before.get(name)) for name, state in _files(self.folder)
-            }
+            files = {name: _reload(self.folder, name, state, before.get(name)) for name, state in _files(self.folder)}
         except OSError as error:
             raise MemoryUnusableError(f"{self.folder} cannot be read: {error.strerror}.") from error
         if len(files) != len(before) or any(before.get(name) is not loaded for name, loaded in files.items()):
@@ -227,7 +229,7 @@ class MemoryStore:
 
     def _give_ids(self) -> None:
         """Write into each copy the id that it is used under, before the shared one is forgotten or restored."""
-        for copied in self.contents().found.copies:
+        for copied in self.contents().loaded.copies:
             name, entry = self._find(copied.id)
             file = self.folder / name
             _write_new(self._trash_name(name), file.read_bytes())
@@ -243,7 +245,7 @@ class MemoryStore:
             )
         return entry
 
-    def _trashed(self) -> list[Path]:
+    def _trash_files(self) -> list[Path]:
         """Files of the trash, last trashed first."""
         trash = self.folder / TRASH
         files = [trash / name for name, state in _files(trash) if stat.S_ISREG(state.st_mode)]
@@ -286,7 +288,7 @@ def _files(folder: Path, below: str = "") -> Iterator[tuple[str, os.stat_result]
                 yield name, entry.stat(follow_symlinks=False)
 
 
-def _read_again(
+def _reload(
     folder: Path, name: str, state: os.stat_result, before: LoadedFile | UnreadableFile | None
 ) -> LoadedFile | UnreadableFile:
     """Return the file as it is now: `before` itself if its content is the same."""

@@ -25,7 +25,7 @@ def stale_filter(query: str) -> tuple[str, bool | None]:
 
 
 @dataclass(frozen=True, slots=True)
-class Searched:
+class SearchableMemory:
     """What of a memory is searched: its terms as one string, each between spaces.
 
     A search through a string runs in C, so that 10,000 memories need no index: whole terms are found as " term ",
@@ -36,17 +36,17 @@ class Searched:
     terms: str
 
 
-def searched(memory: Memory) -> Searched:
+def searchable(memory: Memory) -> SearchableMemory:
     """Text, reason, tags, query and source of a memory, as stems and as the plain words that prefixes are found in."""
     source = memory.source
     location = (source.path, *source.heading_path) if source else ()
     text = "\n".join((memory.text, memory.why, *memory.tags, memory.query, *location))
     language = detect_language(text)
     terms = dict.fromkeys([*terms_of(text, language)[0], *terms_of(text, "")[0]])
-    return Searched(language, f" {' '.join(terms)} ")
+    return SearchableMemory(language, f" {' '.join(terms)} ")
 
 
-def wanted_words(words: str, languages: Sequence[str]) -> Callable[[Searched], bool]:
+def word_matcher(words: str, languages: Sequence[str]) -> Callable[[SearchableMemory], bool]:
     """Return a test whether a memory has all `words`, stemmed in the memories' `languages`, the last one as a prefix.
 
     A compound matches as a whole or by all of its parts.
@@ -55,14 +55,14 @@ def wanted_words(words: str, languages: Sequence[str]) -> Callable[[Searched], b
     parsed = query_terms(words, list(dict.fromkeys([*common, ""])))
     compounds = [word for word in parsed if word.whole]
     parts = [word for word in parsed if not word.whole]
-    lone = [whole for whole in compounds if not any(_within(part, whole) for part in parts)]
+    lone = [whole for whole in compounds if not any(_is_within(part, whole) for part in parts)]
     required = []
     for word in (*parts, *lone):
-        variants = (word, *(whole for whole in compounds if _within(word, whole)))
+        variants = (word, *(whole for whole in compounds if _is_within(word, whole)))
         end = "" if word.end == parsed[-1].end else " "
         required.append(tuple(f" {term}{end}" for variant in variants for term in variant.terms))
     return lambda memory: all(any(term in memory.terms for term in terms) for terms in required)
 
 
-def _within(part: QueryWord, whole: QueryWord) -> bool:
+def _is_within(part: QueryWord, whole: QueryWord) -> bool:
     return whole.start <= part.start and part.end <= whole.end

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from excerpt.kinds import Scope
 from excerpt.model import Fragment, Hit, Pack, Part
-from excerpt.pack.expand import Candidate, HitSpan, LineSpan, draft, inner_stretches, pack_of, parts_of_block, spanning
+from excerpt.pack.expand import Candidate, HitSpan, LineSpan, draft, inner_spans, pack_of, parts_of_block, spanning
 from excerpt.pack.formats.pack_format import Renderer
 from excerpt.pack.source import OpenNote
 from excerpt.text.tokens import Tokenizer
@@ -39,7 +39,7 @@ than one."""
 _MIN_GRAINS = 4
 _MIN = 1e-6
 """Worth of a hit without a positive score, before discounts: where there is room it goes in."""
-_WORDS_REMEMBERED = 4096
+_CACHED_WORDS = 4096
 
 
 def hit_values(hits: Sequence[Hit]) -> list[float]:
@@ -69,13 +69,13 @@ def primary_value(value: float) -> float:
     return max(int(value / GRAIN), _MIN_GRAINS) * GRAIN
 
 
-@lru_cache(maxsize=_WORDS_REMEMBERED)
+@lru_cache(maxsize=_CACHED_WORDS)
 def _word(matched: str) -> str:
     """Return what the variants of a word have in common."""
     return stem(matched, "")
 
 
-_COUNTS_REMEMBERED = 8192
+_CACHED_COUNTS = 8192
 
 
 # --- cost -------------------------------------------------------------------------------------------------------------
@@ -99,7 +99,7 @@ class Costs:
         self.tokenizer = tokenizer
         self.renderer = renderer
         self._counted = indexed_by == tokenizer.name
-        self._verbatim = renderer.written(_SAMPLE) == _SAMPLE
+        self._verbatim = renderer.escape(_SAMPLE) == _SAMPLE
 
     def count(self, text: str) -> int:
         return _tokens(self.tokenizer, text)
@@ -127,18 +127,18 @@ class Costs:
         first = note.parts(line_span.first, line_span.first)[0]
         return self._headings(first, 1) if line_span.line_start < first.line_start else 0
 
-    def written(self, text: str) -> int:
+    def source_tokens(self, text: str) -> int:
         """Tokens of a text as a source's."""
-        return self.count(text) if self._verbatim else _written_tokens(self.tokenizer, self.renderer, text)
+        return self.count(text) if self._verbatim else _escaped_tokens(self.tokenizer, self.renderer, text)
 
     def lines(self, line_start: int, line_end: int, note: OpenNote) -> int:
         """Tokens of lines that are read."""
-        return self.written(note.text(line_start, line_end) + "\n")
+        return self.source_tokens(note.text(line_start, line_end) + "\n")
 
     def _part(self, part: Part, note: OpenNote) -> int:
         if self._counted and self._verbatim:
             return part.tokens
-        return self.written(note.text(part.line_start, part.line_end))
+        return self.source_tokens(note.text(part.line_start, part.line_end))
 
     def _between(self, before: Part, after: Part) -> int:
         return 1 + self._headings(after, after.section - before.section)
@@ -150,14 +150,14 @@ class Costs:
         return sections * self.count(f"{'#' * part.level} {part.heading}\n\n")
 
 
-@lru_cache(maxsize=_COUNTS_REMEMBERED)
+@lru_cache(maxsize=_CACHED_COUNTS)
 def _tokens(tokenizer: Tokenizer, text: str) -> int:
     return tokenizer.count(text)
 
 
-@lru_cache(maxsize=_COUNTS_REMEMBERED)
-def _written_tokens(tokenizer: Tokenizer, renderer: Renderer, text: str) -> int:
-    return tokenizer.count(renderer.written(text))
+@lru_cache(maxsize=_CACHED_COUNTS)
+def _escaped_tokens(tokenizer: Tokenizer, renderer: Renderer, text: str) -> int:
+    return tokenizer.count(renderer.escape(text))
 
 
 # --- choice -----------------------------------------------------------------------------------------------------------
@@ -231,7 +231,7 @@ def selections(chains: Sequence[UnitChain], budget: int) -> Iterator[Selection]:
         steps.append(step)
     for cost in np.argsort(-best, kind="stable"):
         if best[cost] > -np.inf:
-            yield _traced(steps, int(cost))
+            yield _trace(steps, int(cost))
 
 
 def _whole_cost(chain: UnitChain) -> int:
@@ -250,16 +250,16 @@ def _longer(values: _Values, length: int) -> _Values:
 
 
 @dataclass(frozen=True, slots=True)
-class _Marked:
+class _Transitions:
     """For each cost, after one unit, how its best value was reached.
 
     That is whether the unit's pack (without, with a hit) continues from the previous unit; for a hit, whether that was
     without one; and, if the unit is in no pack, whether the previous one was in one.
     """
 
-    lacking_continues: _Marks
-    having_continues: _Marks
-    had_lacked: _Marks
+    without_hit_continues: _Marks
+    with_hit_continues: _Marks
+    had_no_hit: _Marks
     closed: _Marks
 
 
@@ -268,50 +268,50 @@ class _Step:
 
     def __init__(self, chain: UnitChain, before: _Values) -> None:
         self.chain = chain
-        self.marks: list[_Marked] = []
+        self.marks: list[_Transitions] = []
         none = np.full_like(before, -np.inf)
         out, without_hit, with_hit = before, none, none
         any_without_hit = any_with_hit = False
         nothing = np.zeros(len(before), bool)
         for unit in chain.units:
-            opened = _shifted(out, unit.opening, unit.value)
+            opened = _shift(out, unit.opening, unit.value)
             closed = with_hit > out if any_with_hit else nothing
             after_out = np.maximum(with_hit, out) if any_with_hit else out
             had_no_hit = without_hit_continues = with_hit_continues = nothing
             if unit.has_hit:
                 entered = opened
                 if any_without_hit:
-                    continued = _shifted(without_hit, unit.following, unit.value)
+                    continued = _shift(without_hit, unit.following, unit.value)
                     had_no_hit = continued > entered
                     entered = np.maximum(continued, entered)
                 if any_with_hit:
-                    continued = _shifted(with_hit, unit.following, unit.value)
+                    continued = _shift(with_hit, unit.following, unit.value)
                     with_hit_continues = continued >= entered
                     entered = np.maximum(continued, entered)
                 without_hit, with_hit = none, entered
                 any_without_hit, any_with_hit = False, True
             else:
                 if any_without_hit:
-                    continued = _shifted(without_hit, unit.following, unit.value)
+                    continued = _shift(without_hit, unit.following, unit.value)
                     without_hit_continues = continued > opened
                     opened = np.maximum(continued, opened)
                 without_hit, any_without_hit = opened, True
                 if any_with_hit:
-                    with_hit = _shifted(with_hit, unit.following, unit.value)
+                    with_hit = _shift(with_hit, unit.following, unit.value)
                     with_hit_continues = ~nothing
             out = after_out
-            self.marks.append(_Marked(without_hit_continues, with_hit_continues, had_no_hit, closed))
+            self.marks.append(_Transitions(without_hit_continues, with_hit_continues, had_no_hit, closed))
         self.closed = with_hit > out
         after = np.maximum(with_hit, out)
         self.option_by_cost = np.full(len(before), -1, np.int16)
         for number, option in enumerate(chain.options):
-            instead = _shifted(before, option.cost, option.value)
+            instead = _shift(before, option.cost, option.value)
             better = instead > after
             after = np.maximum(instead, after)
             self.option_by_cost[better] = number
         self.after = after
 
-    def traced(self, cost: int) -> tuple[ChosenUnits, int]:
+    def trace(self, cost: int) -> tuple[ChosenUnits, int]:
         """Return what the best selection of a cost takes of this chain, and the cost that is left for others."""
         if (option := int(self.option_by_cost[cost])) >= 0:
             return ChosenUnits(option=option), cost - self.chain.options[option].cost
@@ -324,8 +324,8 @@ class _Step:
                 if mark.closed[cost]:
                     state, last = "having", number - 1
                 continue
-            continues = (mark.having_continues if state == "having" else mark.lacking_continues)[cost]
-            gains_hit = state == "having" and not continues and mark.had_lacked[cost]
+            continues = (mark.with_hit_continues if state == "having" else mark.without_hit_continues)[cost]
+            gains_hit = state == "having" and not continues and mark.had_no_hit[cost]
             if continues or gains_hit:
                 state = "lacking" if gains_hit else state
                 cost -= unit.following
@@ -336,7 +336,7 @@ class _Step:
         return ChosenUnits(tuple(reversed(runs))), cost
 
 
-def _shifted(values: _Values, cost: int, value: float) -> _Values:
+def _shift(values: _Values, cost: int, value: float) -> _Values:
     """Return the table after adding something of this cost and value."""
     moved = np.empty_like(values)
     below = min(cost, len(values))
@@ -345,10 +345,10 @@ def _shifted(values: _Values, cost: int, value: float) -> _Values:
     return moved
 
 
-def _traced(steps: Sequence[_Step], cost: int) -> Selection:
+def _trace(steps: Sequence[_Step], cost: int) -> Selection:
     selection = []
     for step in reversed(steps):
-        units, cost = step.traced(cost)
+        units, cost = step.trace(cost)
         selection.append(units)
     return tuple(reversed(selection))
 
@@ -361,7 +361,7 @@ _CONTEXT = {Scope.NONE: 0.0, Scope.NEIGHBORS: 0.27, Scope.SECTION: 1.0, Scope.NO
 square of its distance: as little as has half of what could be widened at 4,000 tokens be so, many hits by a little
 rather than the best by a lot (see docs/design/packs.md)."""
 _MAX_WIDENED = 0.01
-_MAX_BESIDE = 32.0
+_MAX_CONTEXT = 32.0
 """More than a hit and all of its context are worth."""
 _CUT = 0.1
 """Share of a hit's worth that is lost where its own fragment is cut: more than context elsewhere can bring, less than
@@ -428,7 +428,7 @@ class Choices:
 
     def _pack(self, line_span: LineSpan, hit_spans: Sequence[HitSpan]) -> DraftPack:
         pack = pack_of(line_span, hit_spans, self.note)
-        cost = self.costs.frame(2, pack) + self.costs.written(pack.text)
+        cost = self.costs.frame(2, pack) + self.costs.source_tokens(pack.text)
         return DraftPack(pack, tuple(each.hit for each in hit_spans), cost)
 
     def best_alone(self, budget: int) -> Iterator[ChosenUnits]:
@@ -466,7 +466,7 @@ def choices(
     """
     frame = costs.frame(2, draft(candidate, note))
     pieces = tuple(_pieces(candidate))
-    values = _values(candidate, note, digests, GRAIN / _MAX_BESIDE / hits)
+    values = _values(candidate, note, digests, GRAIN / _MAX_CONTEXT / hits)
     hit_ordinals = {each.hit.fragment.ordinal for each in candidate.hit_spans}
     inside = [costs.fragments(*ordinals, note) for ordinals in pieces]
     headings = [0, *(costs.between(before[1], after[0], note) for before, after in pairwise(pieces))]
@@ -481,7 +481,7 @@ def choices(
         )
         for ordinals, tokens, between in zip(pieces, inside, headings, strict=True)
     )
-    inner = tuple(inner_stretches(candidate.best)) if cuts_fragment else ()
+    inner = tuple(inner_spans(candidate.best)) if cuts_fragment else ()
     value = primary_value(candidate.hit_spans[0].value * (1 - _CUT))
     options = tuple(Option(frame + costs.lines(each.line_start, each.line_end, note), value) for each in inner)
     return Choices(candidate, note, costs, pieces, UnitChain(units, options), inner)

@@ -109,7 +109,7 @@ class Gathering:
                 self.is_limited = True
                 break
             note = self.notes[hit.fragment.path]
-            fragment = note.now(hit.fragment)
+            fragment = note.refresh(hit.fragment)
             if fragment is None:
                 self._leave_out(hit.fragment, GONE)
                 continue
@@ -186,13 +186,13 @@ def build_pack(
     else:
         gathered.add_hits(hits, duplicate)
     in_order = partial(_in_order, hit_spans=gathered.hit_spans, overrides=overrides, ranked=ranked)
-    choices, choice = _offered(gathered.hit_spans, notes, costs), _NOTHING
+    choices, choice = _choices_of(gathered.hit_spans, notes, costs), _NOTHING
     if settings.budget > 0:  # a caller asks for 0 to learn what surrounds a pack
         choices, choice = _choose(choices, settings.budget, costs, in_order)
         alone = [each.alone(notes[each.line_span.path]) for each in gathered.hit_spans]
         if any(each.line_span != hit.line_span for each, hit in zip(gathered.hit_spans, alone, strict=True)):
             # Token counts do not add up exactly: the hits alone are tried too, so that context never displaces a hit.
-            by_hits = _choose(_offered(alone, notes, costs), settings.budget, costs, in_order)
+            by_hits = _choose(_choices_of(alone, notes, costs), settings.budget, costs, in_order)
             choices, choice = max((choices, choice), by_hits, key=lambda tried: tried[1].value)
     packs = tuple(replace(pack, tokens=costs.count(pack.text)) for pack in choice.packs)
     unchosen = list(_unchosen(choices, choice))
@@ -232,7 +232,7 @@ class _Choice:
 _NOTHING = _Choice((), (), "", 0, 0.0)
 
 
-def _offered(hit_spans: Sequence[HitSpan], notes: SourceNotes, costs: Costs) -> list[Choices]:
+def _choices_of(hit_spans: Sequence[HitSpan], notes: SourceNotes, costs: Costs) -> list[Choices]:
     """Return what may be taken of each candidate, best first."""
     digests = {each.hit.fragment.digest for each in hit_spans}
     return [

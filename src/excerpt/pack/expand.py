@@ -56,7 +56,7 @@ def expand(fragment: Fragment, note: OpenNote, scope: Scope, neighbors: int, dro
     or the whole note below its frontmatter. A note without headings gives neighbours instead of a section. The range
     ends before a fragment that is `dropped`.
     """
-    line_span = _expanded(fragment, note, scope, neighbors)
+    line_span = _expand_scope(fragment, note, scope, neighbors)
     if not dropped:
         return line_span
     first = last = fragment.ordinal
@@ -70,7 +70,7 @@ def expand(fragment: Fragment, note: OpenNote, scope: Scope, neighbors: int, dro
     return spanning(note, first, last, Scope.NEIGHBORS if first < last else Scope.NONE)
 
 
-def _expanded(fragment: Fragment, note: OpenNote, scope: Scope, neighbors: int) -> LineSpan:
+def _expand_scope(fragment: Fragment, note: OpenNote, scope: Scope, neighbors: int) -> LineSpan:
     if scope is Scope.SECTION and not any(section.level for section in note.sections):
         scope = Scope.NEIGHBORS
     if scope is Scope.NOTE:
@@ -268,14 +268,14 @@ def _pack(
     )
 
 
-_BLOCKS_REMEMBERED = 64  # fragments: the best hits of the last queries
+_CACHED_BLOCKS = 64  # fragments: the best hits of the last queries
 
 
 # --- shrink -----------------------------------------------------------------------------------------------------------
 # What a hit's fragment may be cut down to: at the borders of blocks, and within a block of sentences, lines, words.
 
 _FEWEST_WORDS = 4  # on each side of the match: less says nothing
-_LOOKED_AT = 100_000  # characters on each side of the match, of a block without end
+_MAX_READ = 100_000  # characters on each side of the match, of a block without end
 
 _WITHOUT_SENTENCES = (BlockKind.CODE, BlockKind.TABLE)
 _LINE = re.compile(r"[^\n]*\S[^\n]*")
@@ -285,7 +285,7 @@ _Piece = tuple[int, int]
 """Characters of a text, from the first to behind the last."""
 
 
-def inner_stretches(hit: Hit) -> list[LineSpan]:
+def inner_spans(hit: Hit) -> list[LineSpan]:
     """Return parts of the hit's fragment: the block with most of its match, then more and more blocks around it.
 
     A fragment of a single block has none.
@@ -314,7 +314,7 @@ def parts_of_block(hit: Hit) -> Iterator[tuple[LineSpan, float]]:
     They are words around the match, then lines, then sentences, with more and more of them on both sides.
     """
     text = hit.fragment.text
-    within, sentences = _most_matched(hit)
+    within, sentences = _densest_block(hit)
     levels = []
     for pieces, reach in ((sentences, 0), (_LINE, 0), (_WORD, _FEWEST_WORDS)):
         inside = _pieces(pieces, text, within)
@@ -327,7 +327,7 @@ def parts_of_block(hit: Hit) -> Iterator[tuple[LineSpan, float]]:
         yield _line_span(hit.fragment, start, end), (end - start) / len(text)
 
 
-@lru_cache(maxsize=_BLOCKS_REMEMBERED)
+@lru_cache(maxsize=_CACHED_BLOCKS)
 def _blocks(path: str, text: str) -> tuple[Block, ...]:
     from excerpt.text.markdown import parse_note  # not imported where every hit fits whole: it takes .05 s
 
@@ -352,7 +352,7 @@ def _growing(centre: int, count: int, reach: int = 0) -> Iterator[tuple[int, int
 # --- within a block ---------------------------------------------------------------------------------------------------
 
 
-def _most_matched(hit: Hit) -> tuple[_Piece, Sequence[_Piece]]:
+def _densest_block(hit: Hit) -> tuple[_Piece, Sequence[_Piece]]:
     """Return the block with most of the match, and its sentences, including items of lists and quotes."""
     text = hit.fragment.text
     blocks = _blocks(hit.fragment.path, text)
@@ -362,10 +362,10 @@ def _most_matched(hit: Hit) -> tuple[_Piece, Sequence[_Piece]]:
     lines = [0, *(match.end() for match in re.finditer("\n", text)), len(text) + 1]
     start, end = lines[block.line_start - 2], lines[block.line_end - 1] - 1
     middle = next((span.start for span in hit.spans if start <= span.start < end), start)
-    if middle - start > _LOOKED_AT:
-        start = _behind_space(text, middle - _LOOKED_AT, middle)
-    if end - middle > _LOOKED_AT:
-        end = _behind_space(text, middle + _LOOKED_AT, end)
+    if middle - start > _MAX_READ:
+        start = _after_space(text, middle - _MAX_READ, middle)
+    if end - middle > _MAX_READ:
+        end = _after_space(text, middle + _MAX_READ, end)
     if block.kind in _WITHOUT_SENTENCES:
         return (start, end), [(start, end)]
     from excerpt.text.paragraphs import Paragraph
@@ -376,7 +376,7 @@ def _most_matched(hit: Hit) -> tuple[_Piece, Sequence[_Piece]]:
     return (start, end), list(pairwise(borders))
 
 
-def _behind_space(text: str, at: int, limit: int) -> int:
+def _after_space(text: str, at: int, limit: int) -> int:
     match = re.compile(r"\s").search(text, at, limit)
     return match.end() if match else at
 
@@ -436,7 +436,7 @@ _MIN_WORDS = 20
 _PIECES = re.compile(r"\w+|[^\w\s]")
 _LONG = 6
 """Letters of a word that few other texts have."""
-_REMEMBERED = 4096
+_CACHED_TEXTS = 4096
 
 Run = tuple[str, ...]
 
@@ -469,7 +469,7 @@ class _Text:
     rare_words: tuple[str, ...]
 
 
-@lru_cache(maxsize=_REMEMBERED)
+@lru_cache(maxsize=_CACHED_TEXTS)
 def _read(text: str) -> _Text:
     """Prepare a text for comparison; one that is too short has no such words."""
     folded = fold(text)
@@ -488,7 +488,7 @@ def _has_all(other: _Text, own: _Text) -> bool:
     return bool(runs) and runs <= _runs(other.folded)
 
 
-@lru_cache(maxsize=_REMEMBERED)
+@lru_cache(maxsize=_CACHED_TEXTS)
 def _runs(folded: str) -> frozenset[Run]:
     pieces = _PIECES.findall(folded)
     return frozenset(zip(*(pieces[start:] for start in range(_RUN)), strict=False))

@@ -71,7 +71,7 @@ def mark_moves(marks: Sequence[Mark], source: Moving) -> MarkMoves:
     return MarkMoves(ids, paths)
 
 
-def followed(saved: SavedMarks, source: Moving) -> SavedMarks:
+def follow_moves(saved: SavedMarks, source: Moving) -> SavedMarks:
     """Return the kept state with its marks on the present ids of their fragments."""
     moves = mark_moves(saved.marks, source)
     return (

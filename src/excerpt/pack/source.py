@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary, proxy
 
 from excerpt.model import Fragment, Part, Section
 
-_KEPT = 256  # notes that stay read from one pack to the next
+_MAX_CACHED = 256  # notes that stay read from one pack to the next
 _NO_END = 1 << 62
 
 Range = tuple[str, int, int | None]
@@ -101,7 +101,7 @@ class OpenNote:
         """Of all fragments, once they are read."""
         return [self._parts[ordinal].line_start for ordinal in range(self._beyond)]
 
-    def now(self, fragment: Fragment) -> Fragment | None:
+    def refresh(self, fragment: Fragment) -> Fragment | None:
         """Return `fragment` as it is in this note: a search may have found it before the note was read again."""
         current_parts = self.parts(fragment.ordinal, fragment.ordinal)
         current = (
@@ -158,7 +158,7 @@ class SourceNotes:
 
     def forget(self) -> None:
         """Give up the notes not used for longest, but for the last ones."""
-        for path in list(self._open)[:-_KEPT]:
+        for path in list(self._open)[:-_MAX_CACHED]:
             del self._open[path]
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from excerpt.corpus.tables import TermPostings
-from excerpt.json_forms import picked
+from excerpt.json_forms import select_fields
 from excerpt.model import Hit, Result
 from excerpt.search.engine import Engine
 from excerpt.search.evidence import POOL, Evidence
@@ -108,7 +108,7 @@ class Explanation:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields that `excerpt search --explain --json` adds to the hit."""
-        return picked(self, "rank", "share", "words")
+        return select_fields(self, "rank", "share", "words")
 
 
 @dataclass(frozen=True, slots=True)

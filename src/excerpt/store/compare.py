@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from excerpt.errors import ExcerptError
-from excerpt.text.display import counted, visible_line
+from excerpt.text.display import format_count, visible_line
 
 GONE = ""
 """The digest of a note that does not exist."""
@@ -140,7 +140,7 @@ def check_plan(plan: PushPlan, ours: Mapping[str, str], theirs: Mapping[str, str
         options.append("--mirror makes the store the same as this copy")
     removed = _removed(plan, ours, theirs)
     if not rules.removals and len(removed) > max(_REMOVED_FEW, _REMOVED_SHARE * len(theirs)):
-        reasons.append(f"{len(removed):,} of {counted(len(theirs), 'note')} would be removed: {_listed(removed)}.")
+        reasons.append(f"{len(removed):,} of {format_count(len(theirs), 'note')} would be removed: {_listed(removed)}.")
         options.append("--accept-removals removes them, if this is the right folder")
     if reasons:
         raise PushRefusedError(
@@ -182,7 +182,7 @@ def _removed(plan: PushPlan, ours: Mapping[str, str], theirs: Mapping[str, str])
 def _were(paths: Sequence[str], verb: str = "were") -> str:
     """Return "1 note was" or "2 notes were"."""
     singular = {"were": "was", "are": "is"}
-    return f"{counted(len(paths), 'note')} {singular[verb] if len(paths) == 1 else verb}"
+    return f"{format_count(len(paths), 'note')} {singular[verb] if len(paths) == 1 else verb}"
 
 
 def _listed(paths: Sequence[str]) -> str:

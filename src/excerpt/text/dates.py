@@ -66,13 +66,13 @@ def day_of(text: str) -> date | None:
             return _date(int(bare), 1, 1)
     for pattern in (*_NUMERIC, *_SPELLED, _MONTH) if any(map(str.isdecimal, bare)) else ():
         for match in pattern.finditer(bare):
-            day = _matched(match)
+            day = _date_of_match(match)
             if day:
                 return day
     return None
 
 
-def _matched(match: re.Match[str]) -> date | None:
+def _date_of_match(match: re.Match[str]) -> date | None:
     parts = match.groupdict()
     year, day = int(parts["y"]), int(parts.get("d") or 1)
     if "name" in parts:
@@ -107,7 +107,7 @@ def period_of(text: str, today: date) -> Period | None:
     """
     value = text.strip().lower()
     if compared := _COMPARED.fullmatch(value):
-        return _compared(compared[1], compared[2].strip(), today)
+        return _period_of_comparison(compared[1], compared[2].strip(), today)
     if ".." in value:
         begin, _, end = value.partition("..")
         return _between(begin.strip(), end.strip(), today)
@@ -119,8 +119,8 @@ def is_period(text: str) -> bool:
     return period_of(text, date(2000, 1, 1)) is not None
 
 
-def _compared(sign: str, value: str, today: date) -> Period | None:
-    period = _bound(value, today)
+def _period_of_comparison(sign: str, value: str, today: date) -> Period | None:
+    period = _period_bound(value, today)
     if period is None:
         return None
     first, last = period
@@ -132,14 +132,14 @@ def _compared(sign: str, value: str, today: date) -> Period | None:
 
 
 def _between(begin: str, end: str, today: date) -> Period | None:
-    first = _bound(begin, today) if begin else (date.min, date.min)
-    last = _bound(end, today) if end else (date.max, date.max)
+    first = _period_bound(begin, today) if begin else (date.min, date.min)
+    last = _period_bound(end, today) if end else (date.max, date.max)
     if first is None or last is None or not (begin or end):
         return None
     return min(first[0], last[0]), max(first[1], last[1])
 
 
-def _bound(value: str, today: date) -> Period | None:
+def _period_bound(value: str, today: date) -> Period | None:
     """Return the period of `_parse_period`, except that a number of days (weeks, …) ago is a single day."""
     period = _parse_period(value, today)
     return (period[0], period[0]) if period and _AGO.fullmatch(value) else period
@@ -152,7 +152,7 @@ def _parse_period(value: str, today: date) -> Period | None:
     if match := _AGO.fullmatch(value):
         return _ago(int(match[1]), match[2], today), today
     if match := _NAMED.fullmatch(value):
-        return _named(match[1] == "last", match[2], today)
+        return _period_by_name(match[1] == "last", match[2], today)
     if value in ("today", "yesterday"):
         day = today if value == "today" else today - _DAY
         return day, day
@@ -184,7 +184,7 @@ def _ago(count: int, unit: str, today: date) -> date:
     return first.replace(day=min(today.day, _month_end(first).day))
 
 
-def _named(last: bool, unit: str, today: date) -> Period:
+def _period_by_name(last: bool, unit: str, today: date) -> Period:
     if unit == "week":
         monday = today - timedelta(today.weekday() + (7 if last else 0))
         return monday, monday + timedelta(6)

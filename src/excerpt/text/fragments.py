@@ -155,14 +155,14 @@ def _pieces(block: Block, lines: Sequence[str], limits: FragmentLimits) -> Itera
             last += 1
             size += sizes[last - block.line_start]
         if last < block.line_end:
-            last = _cut(first, last, lines, best)
+            last = _best_cut(first, last, lines, best)
         start, end = _without_blank_edges(first, last, lines)
         if start <= end:
             yield start, end, sum(sizes[start - block.line_start : end + 1 - block.line_start])
         first = last + 1
 
 
-def _cut(first: int, last: int, lines: Sequence[str], best: set[int]) -> int:
+def _best_cut(first: int, last: int, lines: Sequence[str], best: set[int]) -> int:
     """Return the last line of a piece within `first`..`last`: before one of the block's cuts, or at a blank line."""
     for number in range(last, first - 1, -1):
         if number + 1 in best:

@@ -170,7 +170,7 @@ def _spans(tokens: list[Token], text: str, offset: int) -> Iterator[InlineSpan]:
         if token.tag in _PAIRS:
             marks.append((position[0], token))
         elif (span := _read(token, text, *position)) is not None:
-            yield _moved(span, offset) if offset else span
+            yield _shift(span, offset) if offset else span
             if token.children:
                 yield from _spans(token.children, token.content, offset + position[0] + 2)
     # By position, because markdown-it swaps the last of five closing tildes with those before it.
@@ -185,7 +185,7 @@ def _spans(tokens: list[Token], text: str, offset: int) -> Iterator[InlineSpan]:
         yield InlineSpan(kind, start - before, end + closing, start + opening, end)
 
 
-def _moved(span: InlineSpan, by: int) -> InlineSpan:
+def _shift(span: InlineSpan, by: int) -> InlineSpan:
     return InlineSpan(
         span.kind,
         span.start + by,
@@ -284,7 +284,9 @@ def text_parser() -> MarkdownIt:
 @cache
 def _span_parser() -> MarkdownIt:
     parser = _with_own_rules(
-        [*_MARKS, "entity", "url", "comment", "block_id"], ["balance_pairs", *_MARKS], positioned_rules=_BEGIN_WITH
+        [*_MARKS, "entity", "url", "comment", "block_id"],
+        ["balance_pairs", *_MARKS],
+        positioned_rules=_FIRST_CHARACTERS,
     )
     parser.inline.terminator_re = re.compile(r"[\n!#$%&*:<=\[\\\]^_`~]")
     return parser
@@ -320,7 +322,7 @@ def _with_own_rules(rules: list[str], pairs: list[str], positioned_rules: Contai
     return parser
 
 
-_BEGIN_WITH = {
+_FIRST_CHARACTERS = {
     "newline": "\n",
     "math_inline": "$",
     "escape": "\\",
@@ -356,10 +358,10 @@ class _InlineByFirstCharacter(Ruler[RuleFuncInlineType]):
             for rule in self.__rules__
             if rule.enabled
         ]
-        plain = tuple(fn for name, fn in rules if name not in _BEGIN_WITH)
+        plain = tuple(fn for name, fn in rules if name not in _FIRST_CHARACTERS)
         by_character = {
-            character: tuple(fn for name, fn in rules if character in _BEGIN_WITH.get(name, ""))
-            for character in "".join(_BEGIN_WITH.values())
+            character: tuple(fn for name, fn in rules if character in _FIRST_CHARACTERS.get(name, ""))
+            for character in "".join(_FIRST_CHARACTERS.values())
         }
 
         def rule(state: StateInline, silent: bool) -> bool:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from excerpt.text.words import LONGEST_KEPT, ascii_chunks_of, chunks_of, take_apart
+from excerpt.text.words import MAX_CACHED_CHUNK, ascii_chunks_of, chunks_of, split_chunk
 
 Ints = NDArray[np.int32]
 
@@ -68,8 +68,8 @@ class _Chunks(dict[str, int]):
         return self.learn(chunk, 0)
 
     def learn(self, chunk: str, size: int) -> int:
-        code = self._numbers.code(*take_apart(chunk, size, self._language))
-        if len(chunk) <= LONGEST_KEPT:
+        code = self._numbers.code(*split_chunk(chunk, size, self._language))
+        if len(chunk) <= MAX_CACHED_CHUNK:
             self[chunk] = code
         return code
 

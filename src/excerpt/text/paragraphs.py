@@ -180,11 +180,11 @@ def _marks(text: str) -> Iterator[QuoteSign]:
             yield QuoteSign(match.start(), match.end(), f"<{match[1]}q>", opens=not match[1], closes=bool(match[1]))
             continue
         sign = unescape(written) if written[0] == "&" else written.removeprefix("\\")
-        if _MARK.fullmatch(sign) and (mark := _placed(text, match.start(), match.end(), sign)):
+        if _MARK.fullmatch(sign) and (mark := _quote_sign(text, match.start(), match.end(), sign)):
             yield mark
 
 
-def _placed(text: str, start: int, end: int, sign: str) -> QuoteSign | None:
+def _quote_sign(text: str, start: int, end: int, sign: str) -> QuoteSign | None:
     """Return the mark as its neighbours determine it; None if it is within a word or isolated."""
     before, after = text[start - 1 : start] or " ", text[end : end + 1] or " "
     if sign in _ONLY_OPEN:
@@ -222,7 +222,7 @@ def _is_measure(text: str, mark: QuoteSign) -> bool:
     return mark.sign == '"' and text[mark.start - 1 : mark.start].isdigit()
 
 
-def _marked(text: str) -> Marked:
+def _pair_signs(text: str) -> Marked:
     marks = list(_marks(text))
     later = _closed_later(text, marks)
     pairs: list[Quoted] = []
@@ -323,7 +323,7 @@ _ABBREVIATED = frozenset(
 
 def without_code(text: str) -> str:
     """Return `text` with its code spans blanked."""
-    return _blotted(text, [match.span() for match in _CODE.finditer(text)])
+    return _blank_out(text, [match.span() for match in _CODE.finditer(text)])
 
 
 class Paragraph:
@@ -335,13 +335,13 @@ class Paragraph:
             Quoted(match.start(), match.end(), match.start(2), match.end(2), code=True)
             for match in _CODE.finditer(text)
         ]
-        blotted = _blotted(text, [(code.start, code.end) for code in self._codes])
-        self._prose = _blotted(blotted, [match.span() for match in _NO_PROSE.finditer(blotted)])
+        blotted = _blank_out(text, [(code.start, code.end) for code in self._codes])
+        self._prose = _blank_out(blotted, [match.span() for match in _NO_PROSE.finditer(blotted)])
         self.cited = list(_cited_in(self._prose, own))
 
     @cached_property
     def marked(self) -> Marked:
-        return _marked(self._prose)
+        return _pair_signs(self._prose)
 
     def begins(self, at: int) -> bool:
         """Return whether only Markdown markers are before `at`."""
@@ -446,7 +446,7 @@ class Paragraph:
         return match.end() if match else at
 
 
-def _blotted(text: str, spans: Sequence[tuple[int, int]]) -> str:
+def _blank_out(text: str, spans: Sequence[tuple[int, int]]) -> str:
     parts, at = [], 0
     for start, end in spans:
         parts += [text[at:start], _BLOT * (end - start)]

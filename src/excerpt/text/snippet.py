@@ -33,7 +33,7 @@ _FENCES = ("```", "~~~")
 
 _BEFORE = 200
 """Characters of the line examined before a row's start, so that a link or emphasis begun there is recognised."""
-_BEHIND = 600
+_MARKUP_ROOM = 600
 """Characters examined after those that fit into the row: an address is not shown and may be long."""
 
 
@@ -87,10 +87,10 @@ class _SnippetRow:
             base = max(line_start, self._at - _BEFORE)
             stop = min(end, self._at + 2 * width)
             if INLINE_MARKS.search(text, base, stop):
-                stop = min(end, stop + _BEHIND)
+                stop = min(end, stop + _MARKUP_ROOM)
             context = next(contexts, Context.PROSE)
             characters = list(text[base:stop]) if context in _CODE else visible_characters(text[base:stop])
-            self._take(characters, base, base == line_start, context, width)
+            self._add_characters(characters, base, base == line_start, context, width)
             if self._at < end:
                 return
             self._at = line_start = end + 1
@@ -103,7 +103,7 @@ class _SnippetRow:
             return iter(())
         return (line_context.context for line_context in _contexts(self._text)[self._text.count("\n", 0, line_start) :])
 
-    def _take(self, characters: list[str], base: int, is_whole: bool, context: Context, width: int) -> None:
+    def _add_characters(self, characters: list[str], base: int, is_whole: bool, context: Context, width: int) -> None:
         """Add a line's characters until `width` cells are full; `base` is their start in the text."""
         line = self._text[base : base + len(characters)]
         sign, hidden = "", len(characters)

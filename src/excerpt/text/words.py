@@ -51,7 +51,7 @@ _MARKS = re.compile(
     "\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20f0]"
 )
 # Letters with a stroke or ligature that Unicode does not decompose; dotless i; similar Arabic and Persian letters.
-_ALIKE = str.maketrans(
+_LETTER_VARIANTS = str.maketrans(
     {"ø": "o", "ł": "l", "đ": "d", "ð": "d", "ħ": "h", "ŧ": "t", "æ": "ae", "œ": "oe", "þ": "th", "ı": "i", "ĸ": "k"}
     | {"ى": "ي", "ی": "ي", "ة": "ه", "ک": "ك", "ٱ": "ا"}
 )
@@ -88,7 +88,7 @@ def _lower(text: str) -> str:
 
 def _strip(lowered: str) -> str:
     bare = _MARKS.sub("", unicodedata.normalize("NFD", lowered))
-    return unicodedata.normalize("NFC", bare).translate(_ALIKE)
+    return unicodedata.normalize("NFC", bare).translate(_LETTER_VARIANTS)
 
 
 def _script(letter: str) -> str:
@@ -182,14 +182,14 @@ def is_function_word(word: str, languages: Iterable[str]) -> bool:
     return not set(_BY_WORD.get(word, ())).isdisjoint(languages)
 
 
-_ASKING = frozenset(("a", "how", "what", "why", "where", "who", "do", "does", "did", "i", "my", "we", "our"))
+_QUESTION_WORDS = frozenset(("a", "how", "what", "why", "where", "who", "do", "does", "did", "i", "my", "we", "our"))
 """English words without a subject: question words, and "a", which the list for all languages lacks."""
 
 
 def stop_words_among(words: Collection[str], languages: Iterable[str]) -> frozenset[str]:
     """Return the stop words among the folded words; none if there are no other words."""
     languages = tuple(languages)
-    stop_words = {word for word in words if word in _ASKING or is_function_word(word, languages)}
+    stop_words = {word for word in words if word in _QUESTION_WORDS or is_function_word(word, languages)}
     return frozenset(stop_words) if len(stop_words) < len(set(words)) else frozenset()
 
 
@@ -604,7 +604,7 @@ def _indexed_grams(run: str, size: int) -> tuple[list[_Piece], int]:
 # --- the three ways in ------------------------------------------------------------------------------------------------
 
 _MEMO_SIZE = 100_000
-LONGEST_KEPT = 128
+MAX_CACHED_CHUNK = 128
 """Maximum characters of a chunk that is cached."""
 # The analysis of a chunk: its only term, or terms, positions and number of positions.
 _Known = str | tuple[tuple[str, ...], tuple[int, ...], int]
@@ -626,8 +626,8 @@ def terms_of(text: str, language: str = "") -> tuple[list[str], list[int]]:
             continue
         known = memo.get(chunk)
         if known is None:
-            known = _know(chunk, size, language)
-            if len(chunk) <= LONGEST_KEPT:
+            known = _analyze_chunk(chunk, size, language)
+            if len(chunk) <= MAX_CACHED_CHUNK:
                 if len(memo) >= _MEMO_SIZE:
                     memo.clear()
                 memo[chunk] = known
@@ -668,7 +668,7 @@ def _quick_grams(run: str, size: int, position: int) -> tuple[list[str], list[in
     return grams, positions
 
 
-def _know(chunk: str, size: int, language: str) -> _Known:
+def _analyze_chunk(chunk: str, size: int, language: str) -> _Known:
     if chunk.isascii() and chunk.isalpha() and (chunk.islower() or chunk[1:].islower()):
         return stem(chunk, language)  # the same result as below, for a plain word
     pieces, width = _indexed_grams(chunk, size) if size else _pieces(chunk)
@@ -677,9 +677,9 @@ def _know(chunk: str, size: int, language: str) -> _Known:
     return tuple(_term(p, language) for p in pieces), tuple(p.position for p in pieces), width
 
 
-def take_apart(chunk: str, size: int, language: str) -> tuple[tuple[str, ...], tuple[int, ...], int]:
+def split_chunk(chunk: str, size: int, language: str) -> tuple[tuple[str, ...], tuple[int, ...], int]:
     """Return the terms of a chunk of `chunks_of`, their positions, and the number of positions it takes."""
-    known = _know(chunk, size, language)
+    known = _analyze_chunk(chunk, size, language)
     return ((known,), (0,), 1) if isinstance(known, str) else known
 
 
@@ -689,7 +689,7 @@ def analyze(text: str, language: str = "") -> Analysis:
     `language` is an ISO 639-1 code, or "" if unknown.
     """
     analysis = Analysis([], [], [], [])
-    for piece, position, start in _walk(text, _indexed_grams):
+    for piece, position, start in _join_pieces(text, _indexed_grams):
         analysis.terms.append(_term(piece, language))
         analysis.positions.append(position)
         analysis.starts.append(start + piece.start)
@@ -706,7 +706,7 @@ def query_terms(text: str, languages: Sequence[str]) -> list[QueryWord]:
     tongues = list(dict.fromkeys((*languages, "")))
     words: list[QueryWord] = []
     indivisible = -1
-    for piece, position, start in _walk(text, _grams):
+    for piece, position, start in _join_pieces(text, _grams):
         if piece.whole and (piece.text[-1] in "+#" or not any(c.isalpha() for c in piece.text[1:])):
             indivisible = start
         elif start == indivisible and len(piece.text) < 3:
@@ -717,7 +717,7 @@ def query_terms(text: str, languages: Sequence[str]) -> list[QueryWord]:
     return words
 
 
-def _walk(text: str, split: Callable[[str, int], tuple[list[_Piece], int]]) -> Iterator[tuple[_Piece, int, int]]:
+def _join_pieces(text: str, split: Callable[[str, int], tuple[list[_Piece], int]]) -> Iterator[tuple[_Piece, int, int]]:
     """Yield every piece of `text` with its position and the offset of its chunk.
 
     `split` splits runs of scripts without spaces.

@@ -241,7 +241,7 @@ def _members(text: bytes, at: int, *, strict: bool) -> tuple[set[int], int]:
                 raise _NeverMatchesError
             members.update(_in_any_case(bytes(range(before, last + 1))))
             before = 0
-        elif text[at : at + 2] == b"[:" and (named := _named(text, at + 2)) is not None:
+        elif text[at : at + 2] == b"[:" and (named := _class_name(text, at + 2)) is not None:
             members.update(_in_any_case(named.encode()))
             at = text.index(b"]", at + 2) + 1
             before = 0
@@ -275,7 +275,7 @@ def _byte(text: bytes, at: int) -> tuple[int, int]:
     return text[at], at + 1
 
 
-def _named(text: bytes, at: int) -> str | None:
+def _class_name(text: bytes, at: int) -> str | None:
     """Return the characters of a class such as `[:digit:]` whose name begins at `at`.
 
     Returns None for a set that merely holds a bracket. Raises _NeverMatchesError for an unknown name.

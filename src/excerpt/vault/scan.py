@@ -94,7 +94,7 @@ def scan(root: Path, settings: VaultSettings, only: Collection[str] | None = Non
 
     Raises VaultError if `root` cannot be listed, SettingsError for an invalid pattern in the settings.
     """
-    walk = _Walk(root.resolve(), settings, only)
+    walk = _Scanner(root.resolve(), settings, only)
     walk.run()
     return Scan(
         tuple(sorted(walk.files, key=lambda file: file.path)),
@@ -104,7 +104,7 @@ def scan(root: Path, settings: VaultSettings, only: Collection[str] | None = Non
     )
 
 
-class _Walk:
+class _Scanner:
     """A scan under way: what was found so far, and the folders that are still to be listed."""
 
     def __init__(self, vault: Path, settings: VaultSettings, only: Collection[str] | None) -> None:
@@ -129,14 +129,14 @@ class _Walk:
             try:
                 # Open until its entries were looked at: they are looked up in it, whatever is in its place by then.
                 with open_folder(self._vault, folder.path.removesuffix("/")) as opened:
-                    self._look_into(opened, folder)
+                    self._visit_folder(opened, folder)
             except OSError as error:
                 if not folder.path:
                     reason = f"{self._vault} cannot be read: {error.strerror}."
                     raise VaultError(reason, "Check its permissions.") from error
                 self.skipped.append(_skip(folder.path, f"The folder cannot be listed: {error.strerror}."))
 
-    def _look_into(self, opened: OpenFolder, folder: _Folder) -> None:
+    def _visit_folder(self, opened: OpenFolder, folder: _Folder) -> None:
         entries = [each for each in opened.entries() if not each.name.startswith(".") or each.name in IGNORE_FILES]
         self.folders.append(folder.path)
         room = min(self._patterns_left, _MAX_IN_FOLDER - folder.patterns)
@@ -145,9 +145,9 @@ class _Walk:
         self.skipped += remarks
         inside = replace(folder, rules=(*own, *folder.rules), patterns=folder.patterns + pattern_count)
         for entry in entries:
-            self._look_at(entry, inside)
+            self._visit_entry(entry, inside)
 
-    def _look_at(self, entry: os.DirEntry[str], folder: _Folder) -> None:
+    def _visit_entry(self, entry: os.DirEntry[str], folder: _Folder) -> None:
         path = folder.path + entry.name
         whole = folder.whole or path in self._only
         if not whole and path not in self._above:

@@ -38,7 +38,7 @@ _POLL_SECONDS = 2.0
 # Of one core's time, polling takes this share at most.
 _POLL_SHARE = 0.05
 # Events can be lost (the system's queue is finite), so now and then the whole vault is looked at all the same.
-_LOOK_SECONDS = 600.0
+_RESCAN_SECONDS = 600.0
 
 _BY_FOLDER = sys.platform not in ("darwin", "win32")
 
@@ -60,7 +60,7 @@ class VaultWatch:
         self._poll, self._poll_seconds = poll, poll_seconds
         self.polling = False
         self._source: _SystemEvents | _Scans
-        self._begin()
+        self._start()
 
     def batches(self) -> Iterator[Batch]:
         """Yield changes until `stop` is set; None if anything may have changed, as when the vault is gone or back."""
@@ -69,7 +69,7 @@ class VaultWatch:
                 batch = self._next()
             except (VaultError, OSError, WatchfilesRustInternalError):
                 yield None
-                if self._begin_again():
+                if self._restart():
                     yield None
             else:
                 if batch is None or batch:
@@ -84,7 +84,7 @@ class VaultWatch:
             raise VaultError("The vault is gone, or another folder is in its place.")
         return self._source.next(self._stop)
 
-    def _begin(self) -> None:
+    def _start(self) -> None:
         self._identity = _identity(self._vault)
         scan_result = scan(self._vault, self._settings)
         self.polling = self._poll or is_silent(self._vault)
@@ -96,12 +96,12 @@ class VaultWatch:
         if self.polling:
             self._source = _Scans(self._vault, self._settings, scan_result, self._poll_seconds)
 
-    def _begin_again(self) -> bool:
+    def _restart(self) -> bool:
         """Wait for the vault and watch it again; return False if stopped meanwhile."""
         self._source.close()
         while not self._stop.is_set():
             try:
-                self._begin()
+                self._start()
             except VaultError:
                 self._stop.wait(min(1.0, self._poll_seconds))
             else:
@@ -117,7 +117,7 @@ class _SystemEvents:
         self._vault, self._settings = vault, settings
         self._suffixes = suffixes_of(settings).read
         self._folders = set(folders)
-        self._looked = time.monotonic()
+        self._last_scan = time.monotonic()
         self._left: set[str] = set()
         self._notify = self._watcher()
         if _BY_FOLDER:
@@ -134,8 +134,8 @@ class _SystemEvents:
             self._follow(scan(self._vault, self._settings).folders)
         elif folders:
             self._follow_changed(folders)
-        if everything or time.monotonic() - self._looked > _LOOK_SECONDS:
-            self._looked = time.monotonic()
+        if everything or time.monotonic() - self._last_scan > _RESCAN_SECONDS:
+            self._last_scan = time.monotonic()
             return None
         return frozenset(paths)
 

@@ -19,7 +19,7 @@ from excerpt.pack.formats.source_label import Links
 
 def as_json(result: PackResult, links: Links | None = None) -> str:
     """Return the packs as JSON; `tokens` are those of the text in Markdown, `value` is what the choice maximised."""
-    rendered = result if links is None else links.added(result)
+    rendered = result if links is None else links.with_link(result)
     return json.dumps(rendered.to_dict(), ensure_ascii=False, indent=2) + "\n"
 
 

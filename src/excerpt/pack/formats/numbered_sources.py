@@ -13,8 +13,8 @@ from typing import ClassVar
 
 from excerpt.model import Pack
 from excerpt.pack.formats.pack_format import PackFile, PackSource, PackUnreadableError
-from excerpt.pack.formats.source_label import digest_of, headings_of, on_one_line, where_of
-from excerpt.text.display import longer
+from excerpt.pack.formats.source_label import digest_of, headings_of, location_of_pack, on_one_line
+from excerpt.text.display import extend_border
 
 _CUT = "[…]"
 """Stands where lines were left out to fit the budget."""
@@ -44,11 +44,11 @@ class NumberedSources:
     def frame(self, number: int, pack: Pack) -> Sequence[str]:
         return (*self._enclosing_text(number, pack), self._questions_text() if number == 1 else "")
 
-    def written(self, text: str) -> str:
+    def escape(self, text: str) -> str:
         return text
 
     def _enclosing_text(self, number: int, pack: Pack) -> tuple[str, str]:
-        border, gap = longer(self.border, pack.text), self.gap
+        border, gap = extend_border(self.border, pack.text), self.gap
         above = f"{self.mark}[{number}] {headings_of(pack)}\n{_location_line(pack)}\n{gap}"
         cut_above = f"{_CUT}\n{gap}" if pack.cut_above else ""
         cut_below = f"{gap}{_CUT}\n" if pack.cut_below else ""
@@ -65,14 +65,14 @@ def _location_line(pack: Pack) -> str:
     What follows the path is fixed, so the line can be parsed from its end.
     """
     modified = f", modified {pack.modified}" if pack.modified else ""
-    return f"From {where_of(pack)}{modified}, digest {digest_of(pack)}"
+    return f"From {location_of_pack(pack)}{modified}, digest {digest_of(pack)}"
 
 
 # --- read -------------------------------------------------------------------------------------------------------------
 
 _HEAD = re.compile(r"(?:## )?\[(\d{1,6})\] (.*)")
 # A path may look like any of this; what follows it does not, so the longest path that leaves the rest is the one.
-_PLACE = re.compile(
+_LOCATION = re.compile(
     r"From (?P<path>.*)(?::(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?|#(?P<place>[^#]+))"
     r"(?(place) \([^()]*\)|(?: \([^()]*\))?)(?:, modified [\d-]{1,10})?, digest (?P<digest>[0-9a-f]{1,16})"
 )
@@ -92,7 +92,7 @@ def read(text: str) -> PackFile:
     while at < len(lines):
         line = lines[at]
         head = _HEAD.fullmatch(line)
-        location = _PLACE.fullmatch(lines[at + 1]) if head and at + 1 < len(lines) else None
+        location = _LOCATION.fullmatch(lines[at + 1]) if head and at + 1 < len(lines) else None
         at += 1
         if head and location:
             number, heading = int(head[1]), head[2]

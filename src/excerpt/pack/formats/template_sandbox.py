@@ -63,7 +63,7 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
     size = 0
     _limit_seconds(request["seconds"])
     try:
-        template = _compiled(request["template"])
+        template = _compile(request["template"])
         for part in template.generate(sources=sources, questions=questions, question=" | ".join(questions)):
             parts.append(part)
             size += len(part)
@@ -114,7 +114,7 @@ _ENVIRONMENT = _Sandbox()
 
 
 @lru_cache(maxsize=8)
-def _compiled(template: str) -> Template:
+def _compile(template: str) -> Template:
     return _ENVIRONMENT.from_string(template)
 
 

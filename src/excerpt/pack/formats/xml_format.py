@@ -40,7 +40,7 @@ class XmlRenderer:
     def frame(self, number: int, pack: Pack) -> Sequence[str]:
         return (*_document_tags(number, pack), *(self._root_tags() if number == 1 else ()))
 
-    def written(self, text: str) -> str:
+    def escape(self, text: str) -> str:
         return xml_text(text)
 
     def _root_tags(self) -> tuple[str, str]:

@@ -11,7 +11,7 @@ from textual.widget import Widget
 
 from excerpt.kinds import Format, Stopped
 from excerpt.settings import PackSettings
-from excerpt.text.display import counted
+from excerpt.text.display import format_count
 
 if TYPE_CHECKING:
     from excerpt.model import PackResult
@@ -69,7 +69,7 @@ class PackBar(Widget):
         text = Text(no_wrap=True, overflow="ellipsis")
         text.append("pack: " if brevity < _BRIEFEST else "")
         text.append(f"{passages:,}", strong).append(f" passage{'' if passages == 1 else 's'} · ")
-        text.append(f"{tokens:,}", strong).append(f" of {counted(self.wanted.budget, 'token')}")
+        text.append(f"{tokens:,}", strong).append(f" of {format_count(self.wanted.budget, 'token')}")
         text.append(" of its Markdown" if self.wanted.format is Format.JSON and brevity < _BRIEFEST else "")
         if gauge := (GAUGE, GAUGE, GAUGE, GAUGE // 2)[brevity] if brevity < 4 else 0:
             filled, more = self._cells(tokens, gauge)
@@ -91,7 +91,7 @@ class PackBar(Widget):
             return f"full: the next needs {pack.needs[0]:,}" if brevity < _BRIEFEST - 1 else "full"
         if self.marked:
             return f"{self.marked:,} marked"
-        best = "the best hit" if self.wanted.limit == 1 else f"the best {counted(self.wanted.limit, 'hit')}"
+        best = "the best hit" if self.wanted.limit == 1 else f"the best {format_count(self.wanted.limit, 'hit')}"
         return best if pack.stopped is Stopped.LIMIT else "no other useful hits"
 
     def _wanted(self, brevity: int) -> list[str]:

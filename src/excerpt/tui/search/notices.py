@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from textual.markup import escape
 
 from excerpt.kinds import Confidence, Strategy
-from excerpt.text.display import counted, visible_line
+from excerpt.text.display import format_count, visible_line
 from excerpt.tui.common.notice import EmptyState
 from excerpt.tui.index.controller import IndexState, Watch, rate_words, share_done
 from excerpt.tui.keymap import key_sign
@@ -28,7 +28,7 @@ def search_notice(index: IndexState, vault: Path, *, first: bool = False) -> Emp
     `first` adds instructions for a user who has not opened a vault of their own before.
     """
     if index.status is not None and index.status.notes:
-        title = f"Search {counted(index.status.notes, 'note')}"
+        title = f"Search {format_count(index.status.notes, 'note')}"
         keys = f"{key_sign('help')} lists the keys, {key_sign('palette')} finds any command by name."
         if first:
             return EmptyState(
@@ -60,7 +60,7 @@ def _reading(index: IndexState) -> EmptyState:
     assert progress is not None
     full = round(share_done(progress) * _GAUGE)
     gauge = "█" * full + "░" * (_GAUGE - full)
-    files = f"{progress.notes_done:,} of {counted(progress.notes_total, 'file')}"
+    files = f"{progress.notes_done:,} of {format_count(progress.notes_total, 'file')}"
     if index.paused:
         continues = f"“The index” among the commands ({key_sign('palette')}) continues it."
         return EmptyState("Reading the vault is paused", f"{gauge}\n{files}", continues)

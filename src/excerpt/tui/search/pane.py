@@ -16,7 +16,7 @@ from textual.widgets import Input, Static
 from excerpt.kinds import Format, Scope, Strategy, next_of
 from excerpt.pack.selection import SavedMarks
 from excerpt.settings import Settings
-from excerpt.text.display import lines_named
+from excerpt.text.display import format_lines
 from excerpt.tui.bindings import bindings
 from excerpt.tui.common.notice import EmptyState, Notice
 from excerpt.tui.common.pause import Pause
@@ -815,7 +815,7 @@ class SearchPane(Vertical):
         hit = self._acted_on
         lines = self.side.pop_picked_lines() if self.side.has_focus_within else None
         if lines is not None and hit is not None:
-            named = lines_named(lines.line_start, lines.line_end, "–").capitalize()
+            named = format_lines(lines.line_start, lines.line_end, "–").capitalize()
             self.post_message(CopyRequested(lines.text, named, None, ((lines.path, hit.fragment.id),)))
         elif hit is not None:
             fragment = hit.fragment

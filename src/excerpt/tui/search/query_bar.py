@@ -26,7 +26,7 @@ from textual.widgets.input import Selection
 
 from excerpt.errors import ExcerptError
 from excerpt.kinds import Confidence, Strategy
-from excerpt.text.display import counted, visible_line
+from excerpt.text.display import format_count, visible_line
 from excerpt.tui.bindings import bindings
 from excerpt.tui.common.field import Field
 from excerpt.tui.common.row_list import RowList
@@ -245,7 +245,7 @@ class QueryStatus(Widget):
         elif answer is not None:
             if answer.confidence is not None and answer.matched:
                 parts.append(self._sure(answer.confidence))
-            hits = counted(answer.matched, "hit")
+            hits = format_count(answer.matched, "hit")
             parts.append(Text(hits.replace(" ", "+ ", 1) if answer.is_least and answer.matched else hits))
         return self._fitting(parts)
 
@@ -524,7 +524,7 @@ class QueryBar(Horizontal):
             MenuChoice(
                 one.label,
                 *completed(self.text, cursor_token, one.text),
-                beside=counted(one.count, one.unit) if one.count else "",
+                beside=format_count(one.count, one.unit) if one.count else "",
                 typed=cursor_token.value,
             )
             for one in completions
@@ -551,7 +551,7 @@ class QueryBar(Horizontal):
         if not self.field.has_focus:
             return
         choices = [
-            MenuChoice(one.label, one.query, beside=counted(one.hits, "hit"), kind=one.way) for one in suggestions
+            MenuChoice(one.label, one.query, beside=format_count(one.hits, "hit"), kind=one.way) for one in suggestions
         ]
         if not choices:
             self.notify("No narrower or wider queries.", markup=False)

@@ -25,7 +25,7 @@ from excerpt.locations import format_location
 from excerpt.model import Hit, Result, Signal
 from excerpt.search.verdict import ordinal
 from excerpt.text.columns import GAIN, LOSS
-from excerpt.text.display import counted, percent, visible, visible_line
+from excerpt.text.display import format_count, percent, visible, visible_line
 from excerpt.tui.common.dialog import Box, Dialog
 from excerpt.tui.common.field import Field
 from excerpt.tui.common.notice import EmptyState
@@ -182,7 +182,7 @@ def _words(words: Sequence[WordPart], colours: Colours) -> Table:
     for word in words:
         where = Text(", ".join(word.where), soft if word.is_missing else "")
         if word.fragments:
-            rarity = f"in {counted(word.fragments, 'fragment')}, rarity {word.idf * word.telling:.2f}"
+            rarity = f"in {format_count(word.fragments, 'fragment')}, rarity {word.idf * word.telling:.2f}"
             where.append("".join(f"\n{visible_line(said)}" for said in (rarity, *word.remarks)), soft)
         table.add_row(Text(visible_line(word.word), no_wrap=True, overflow="ellipsis"), f"{word.part:.3f}", where)
     return table

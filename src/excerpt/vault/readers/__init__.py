@@ -165,7 +165,7 @@ def library(files: str) -> Iterator[None]:
 
 
 @contextmanager
-def damaged(format_name: str) -> Iterator[None]:
+def report_damage(format_name: str) -> Iterator[None]:
     """Turn whatever a library raises over a file into ReadError."""
     try:
         yield

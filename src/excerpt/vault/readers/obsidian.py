@@ -14,7 +14,7 @@ from typing import Any
 from excerpt.errors import ReadError
 from excerpt.kinds import LinkKind
 from excerpt.model import Link, Note
-from excerpt.vault.readers import PagedText, ReadOptions, damaged, paged_note
+from excerpt.vault.readers import PagedText, ReadOptions, paged_note, report_damage
 from excerpt.vault.readers.markdown import decode
 
 _LONGEST_HEADING = 80
@@ -26,7 +26,7 @@ def _read_json(data: bytes, format_name: str) -> Any:
     text, _ = decode(data)
     if not text.strip():
         return {}  # as Obsidian makes a new canvas
-    with damaged(format_name):
+    with report_damage(format_name):
         content = json.loads(text)
         if not isinstance(content, dict):
             raise ReadError(f"It is not a valid {format_name}, despite its name.")
@@ -81,7 +81,7 @@ class CanvasReader:
                 links.append(Link(LinkKind.EMBED, _text(node.get("file")), at, heading))
             links += _links_in(text, at)
             if text.strip() or (links and links[-1].line == at):
-                above = (_text(group["label"]).strip() for group in groups if _holds(group, node))
+                above = (_text(group["label"]).strip() for group in groups if _contains(group, node))
                 headings = (*above, _heading(_card(node)))
                 parts.append(PagedText(f"node={own}" if own else "", tuple(filter(None, headings)), text))
         return paged_note(path, parts, options, links=links)
@@ -103,7 +103,7 @@ def _arrows(edges: Iterable[Mapping[str, Any]], names: Mapping[str, str]) -> dic
     return targets
 
 
-def _holds(group: Mapping[str, Any], node: Mapping[str, Any]) -> bool:
+def _contains(group: Mapping[str, Any], node: Mapping[str, Any]) -> bool:
     if group is node:
         return False
     try:

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 SECONDS = 20
 """The processor time that one image may take."""
 # On the clock, as the machine may be busy: as much more as a worker's file may take.
-_PATIENCE = 5
-SURE = 60.0
+_TIMEOUT_FACTOR = 5
+MIN_CONFIDENCE = 60.0
 """What is recognised with less confidence than this may be wrong as a whole."""
 
 
@@ -112,7 +112,7 @@ def recognise(image: bytes, ocr: Ocr, language: str) -> Recognised:
 
 def ocr_warning(recognised: Recognised) -> tuple[str, ...]:
     """Return a warning for the note if the recognised text may be wrong."""
-    if not recognised.text or recognised.confidence >= SURE:
+    if not recognised.text or recognised.confidence >= MIN_CONFIDENCE:
         return ()
     return (f"OCR is {recognised.confidence:.0f} % sure of its text, which may be wrong.",)
 
@@ -132,7 +132,7 @@ class Line:
 
     @property
     def text(self) -> str:
-        return _spaced(self.words)
+        return _join_words(self.words)
 
 
 _ITEM = re.compile(r"[•·*+–—-]|\d{1,3}[.)]")
@@ -177,7 +177,7 @@ def _paragraph(lines: Sequence[Line]) -> str:
         elif _ITEM.fullmatch(word) or line.right + _width_of_first(following) <= edge:
             text += f"\n{following.text}"
         else:
-            text = _spaced((text, following.text))
+            text = _join_words((text, following.text))
     return text
 
 
@@ -187,7 +187,7 @@ def _width_of_first(line: Line) -> float:
     return (line.right - line.left) * (len(line.words[0]) + 1) / letters
 
 
-def _spaced(words: Sequence[str]) -> str:
+def _join_words(words: Sequence[str]) -> str:
     """Words side by side; Chinese and Japanese ones have no space between them."""
     text = words[0]
     for word in words[1:]:
@@ -226,7 +226,7 @@ def languages_for(language: str, installed: Sequence[str]) -> tuple[str, ...]:
 
 
 def _by_tesseract(program: str, image: bytes, language: str) -> Recognised:
-    languages = languages_for(language, _installed(program))
+    languages = languages_for(language, _installed_languages(program))
     if not languages:
         raise ReadError(
             "tesseract has no data for the language of this vault, nor for English.", "Install its language data."
@@ -236,7 +236,7 @@ def _by_tesseract(program: str, image: bytes, language: str) -> Recognised:
 
 
 @cache
-def _installed(program: str) -> tuple[str, ...]:
+def _installed_languages(program: str) -> tuple[str, ...]:
     """Return the languages that tesseract has data for. Raises ReadError."""
     # The first line says where they are; older versions write to stderr.
     listed = _run([program, "--list-langs"], b"", stderr=subprocess.STDOUT).decode("utf-8", "replace")
@@ -253,7 +253,7 @@ def _run(argv: Sequence[str], data: bytes, stderr: int = subprocess.PIPE) -> byt
     with process:
         try:
             _bound_time(process.pid)
-            output, complaint = process.communicate(data, timeout=SECONDS * _PATIENCE)
+            output, complaint = process.communicate(data, timeout=SECONDS * _TIMEOUT_FACTOR)
         except subprocess.TimeoutExpired:
             raise _too_long() from None
         finally:

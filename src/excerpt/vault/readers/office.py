@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from excerpt.errors import ReadError
 from excerpt.model import Note
-from excerpt.vault.readers import PagedText, ReadOptions, damaged, library, paged_note, safe_zip
+from excerpt.vault.readers import PagedText, ReadOptions, library, paged_note, report_damage, safe_zip
 
 if TYPE_CHECKING:
     from docx.document import Document
@@ -46,7 +46,7 @@ class SlidesReader:
         _open_format(data, path, ".pptx", "ppt/")
         with library("Slides"):
             import pptx
-        with damaged("slides"):
+        with report_damage("slides"):
             presentation = pptx.Presentation(BytesIO(data))
             parts = [_slide(number, slide) for number, slide in _slides(presentation, options.most_pages)]
             left = len(presentation.slides) - len(parts)
@@ -68,7 +68,7 @@ class DocumentReader:
         _open_format(data, path, ".docx", "word/")
         with library("Documents"):
             import docx
-        with damaged("a document"):
+        with report_damage("a document"):
             document = docx.Document(BytesIO(data))
             parts = _chapters(document)
             title = _title(document.core_properties.title) or _printed_title(document)
@@ -182,7 +182,7 @@ def _chapters(document: Document) -> list[PagedText]:
     pieces: list[tuple[bool, str]] = []
 
     def finish(next_level: int) -> None:
-        text = _put_together(pieces)
+        text = _join_paragraphs(pieces)
         if not text and stack and stack[-1][0] >= next_level:
             text = stack[-1][1]
         if text:
@@ -216,7 +216,7 @@ def _printed_title(document: Document) -> str:
     return _title(first.text) if first is not None else ""
 
 
-def _put_together(pieces: Iterable[tuple[bool, str]]) -> str:
+def _join_paragraphs(pieces: Iterable[tuple[bool, str]]) -> str:
     """Join paragraphs with blank lines between them; items of a list are on consecutive lines."""
     text, before = "", False
     for in_list, paragraph in pieces:

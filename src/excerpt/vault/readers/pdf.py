@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from excerpt.errors import OcrMissingError, ReadError
 from excerpt.model import Note
 from excerpt.settings import Ocr
-from excerpt.vault.readers import PagedText, ReadOptions, damaged, library, paged_note
+from excerpt.vault.readers import PagedText, ReadOptions, library, paged_note, report_damage
 
 if TYPE_CHECKING:
     from pypdfium2 import PdfDocument, PdfPage, PdfTextPage
@@ -51,7 +51,7 @@ _LIGATURES = {0xFB00: "ff", 0xFB01: "fi", 0xFB02: "fl", 0xFB03: "ffi", 0xFB04: "
 _DIGITS = re.compile(r"\d+|\b[ivxlc]+\b")
 _BULLET = re.compile(r"(?:[•‣▪●○◦*–-]|\(?[\da-z]{1,3}[.)])\s")
 _SENTENCE_END = re.compile(r"(?<=[.!?:;])[\"'”’)]*\s+")
-_BROKEN = re.compile("(\\w*)[\ufffe\x02](\\w*)|(\\w+)\u00ad(\\w*)")
+_HYPHENATED = re.compile("(\\w*)[\ufffe\x02](\\w*)|(\\w+)\u00ad(\\w*)")
 _HYPHENED = re.compile(r"(\w+)-$")
 
 
@@ -67,7 +67,7 @@ class PdfReader:
             import pypdfium2
         if b"%PDF-" not in data[:1024]:
             raise ReadError("It is not a PDF, despite its name.")
-        with damaged("PDF"):
+        with report_damage("PDF"):
             try:
                 document = pypdfium2.PdfDocument(data)
             except pypdfium2.PdfiumError as error:
@@ -300,11 +300,11 @@ def _paragraphs(lines: Sequence[_TextLine], word_counts: Counter[str]) -> Iterat
     gathered: list[_TextLine] = []
     for line in lines:
         if gathered and _begins(gathered, line, usual_gap, right):
-            yield from _written(gathered, word_counts)
+            yield from _join_lines(gathered, word_counts)
             gathered = []
         gathered.append(line)
     if gathered:
-        yield from _written(gathered, word_counts)
+        yield from _join_lines(gathered, word_counts)
 
 
 def _begins(above: Sequence[_TextLine], line: _TextLine, usual_gap: float, right: float) -> bool:
@@ -325,7 +325,7 @@ def _begins(above: Sequence[_TextLine], line: _TextLine, usual_gap: float, right
     return ends and (is_short or indent > _INDENT * line.height)
 
 
-def _written(lines: Iterable[_TextLine], word_counts: Counter[str]) -> Iterator[str]:
+def _join_lines(lines: Iterable[_TextLine], word_counts: Counter[str]) -> Iterator[str]:
     text = ""
     for line in lines:
         broken = _HYPHENED.search(text)
@@ -335,7 +335,9 @@ def _written(lines: Iterable[_TextLine], word_counts: Counter[str]) -> Iterator[
             text = f"{text[: broken.start()]}{word}{line.text[rest.end() if rest else 0 :]}"
         else:
             text = f"{text} {line.text}" if text else line.text
-    text = _BROKEN.sub(lambda match: _whole(match[1] or match[3] or "", match[2] or match[4] or "", word_counts), text)
+    text = _HYPHENATED.sub(
+        lambda match: _whole(match[1] or match[3] or "", match[2] or match[4] or "", word_counts), text
+    )
     words = len(text.split())
     yield "\n".join(_of_sentences(text)) if words > _LONG else text
 

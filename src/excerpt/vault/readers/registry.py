@@ -19,7 +19,7 @@ from pathlib import Path, PurePosixPath
 from excerpt.errors import ReadError
 from excerpt.model import Unread
 from excerpt.settings import Ocr, VaultSettings
-from excerpt.text.display import counted
+from excerpt.text.display import format_count
 from excerpt.vault.readers import EXTRA, Reader
 
 GROUP = "excerpt.readers"
@@ -168,7 +168,7 @@ def unread_of(suffixes: Iterable[tuple[str, int]], scanned: tuple[int, int]) -> 
         unread.append(
             Unread(
                 scanned[0],
-                f"with {counted(scanned[1], 'scanned page or image', 'scanned pages or images')}: OCR is off",
+                f"with {format_count(scanned[1], 'scanned page or image', 'scanned pages or images')}: OCR is off",
                 WITH_OCR,
             )
         )

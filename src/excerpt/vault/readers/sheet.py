@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 
 from excerpt.errors import ReadError
 from excerpt.model import Note
-from excerpt.vault.readers import PagedText, ReadOptions, damaged, library, paged_note, safe_zip
+from excerpt.vault.readers import PagedText, ReadOptions, library, paged_note, report_damage, safe_zip
 from excerpt.vault.readers.markdown import decode
 
 MAX_ROWS, MAX_COLUMNS, MAX_TEXT = 5_000, 50, 200_000
@@ -45,7 +45,7 @@ class SheetReader:
             raise ReadError("It is not a spreadsheet, despite its name.")
         with library("Spreadsheets"):
             import python_calamine
-        with damaged("a spreadsheet"):
+        with report_damage("a spreadsheet"):
             try:
                 workbook = python_calamine.CalamineWorkbook.from_filelike(BytesIO(data))
                 return _workbook_note(workbook, path, options)
@@ -69,7 +69,7 @@ class CsvReader:
         rows = [(number, [" ".join(value.split()) for value in row]) for number, row in _records(text, delimiter)]
         header = _header(rows, is_text=lambda value: not _is_number(value))
         data_rows = rows[1:] if header and len(rows) > 1 else rows
-        sheet_rows.add(data_rows, rows[0][1] if header and len(rows) > 1 else [], _row_place)
+        sheet_rows.add(data_rows, rows[0][1] if header and len(rows) > 1 else [], _row_location)
         note = sheet_rows.note(path, options)
         return replace(note, warnings=(warning, *note.warnings)) if warning else note
 
@@ -167,7 +167,7 @@ def _workbook_note(workbook: object, path: str, options: ReadOptions) -> Note:
                 is_named = is_named or (not rows and all(isinstance(value, str) for value in values[:_WIDEST]))
                 rows.append((number, shown))
         header = _header(rows, bool) if is_named else []
-        sheet_rows.add(rows, header, _cell_place(sheet.name, first_column))
+        sheet_rows.add(rows, header, _cell_location(sheet.name, first_column))
         sheet_rows.rows_left += max(0, cells.height - MAX_ROWS - 1)
         sheet_rows.columns_left += max(0, cells.width - _WIDEST)
     return sheet_rows.note(path, options)
@@ -188,7 +188,7 @@ def _shown(value: int | float | str | bool | time | date | datetime | timedelta)
             return str(value)
 
 
-def _cell_place(sheet: str, first_column: int) -> Callable[[Row, Row, int, int], Sequence[str]]:
+def _cell_location(sheet: str, first_column: int) -> Callable[[Row, Row, int, int], Sequence[str]]:
     def named(first: Row, last: Row, left: int, right: int) -> Sequence[str]:
         cells = f"{_letters(first_column + left)}{first[0]}:{_letters(first_column + right)}{last[0]}"
         return f"{sheet}!{cells}", f"{sheet} {cells}"
@@ -209,7 +209,7 @@ def _letters(column: int) -> str:
 # --- tables in text ---------------------------------------------------------------------------------------------------
 
 
-def _row_place(first: Row, last: Row, left: int, right: int) -> Sequence[str]:  # noqa: ARG001 - columns have no place
+def _row_location(first: Row, last: Row, left: int, right: int) -> Sequence[str]:  # noqa: ARG001 - columns have no place
     if first[0] == last[0]:
         return f"row={first[0]}", f"Row {first[0]}"
     return f"row={first[0]}-{last[0]}", f"Rows {first[0]}-{last[0]}"

@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 from excerpt.errors import ReadError
 from excerpt.kinds import LinkKind
 from excerpt.model import Link, Note
-from excerpt.vault.readers import PagedText, ReadOptions, damaged, library, paged_note, safe_zip
+from excerpt.vault.readers import PagedText, ReadOptions, library, paged_note, report_damage, safe_zip
 from excerpt.vault.readers.markdown import decode
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class HtmlReader:
         text, warning = _decoded(data)
         if not _TAG.search(text):
             raise ReadError("It is not HTML, despite its name.")
-        with library("Web pages"), damaged("HTML"):
+        with library("Web pages"), report_damage("HTML"):
             page = _read_page(_as_html(text) if _is_xml(text, path) else text)
         parts = [PagedText(part.anchor, part.headings, part.text) for part in page.parts]
         if not parts:
@@ -68,7 +68,7 @@ class EpubReader:
 
     def read(self, data: bytes, path: str, options: ReadOptions) -> Note:
         """See Reader.read. Chapters are the files of the book in the order in which it is read, counted from 1."""
-        with safe_zip(data) as archive, library("Books"), damaged("EPUB"):
+        with safe_zip(data) as archive, library("Books"), report_damage("EPUB"):
             if "META-INF/container.xml" not in archive.namelist():
                 raise ReadError("It is not an EPUB, despite its name.")
             book = _opened(archive)
