@@ -24,12 +24,12 @@ def test_one_of_a_thing_is_told_in_the_singular() -> None:
 
 
 def uncounted(file: Path) -> Iterator[str]:
-    """Yield the values in f-strings before a plural, except constants and results of `counted`."""
+    """Yield the values in f-strings before a plural, except constants and results of `format_count`."""
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         for value, after in zip(node.values, node.values[1:], strict=False) if isinstance(node, ast.JoinedStr) else ():
             if isinstance(value, ast.FormattedValue) and isinstance(after, ast.Constant):
                 shown, text = ast.unparse(value.value), str(after.value)
-                if PLURAL.match(text) and not shown.strip("_").isupper() and "counted" not in shown:
+                if PLURAL.match(text) and not shown.strip("_").isupper() and "format_count" not in shown:
                     yield f"{file}:{value.lineno}: {{{shown}}}{text}"
 
 
