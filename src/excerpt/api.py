@@ -80,12 +80,12 @@ def open(  # noqa: A001 - read as `excerpt.open`
     notice = on_notice or logging.getLogger("excerpt").warning
     if is_address(str(path)):
         return StoredVault(read_address(str(path)), user_paths(), on_notice=notice)
-    vault, where = open_vault(path), user_paths()
-    check_not_in_vault(vault, where)
-    for sentence in detect_move(where, vault, offer=offer):
+    vault, paths = open_vault(path), user_paths()
+    check_not_in_vault(vault, paths)
+    for sentence in detect_move(paths, vault, offer=offer):
         notice(sentence)
-    save_fingerprint(where, vault)
-    return Vault(vault, settings_of(vault, where), where, refresh=refresh, on_progress=on_progress, on_notice=notice)
+    save_fingerprint(paths, vault)
+    return Vault(vault, settings_of(vault, paths), paths, refresh=refresh, on_progress=on_progress, on_notice=notice)
 
 
 def fused(results: Mapping[str, Result], limit: int) -> tuple[VaultHit, ...]:
@@ -110,7 +110,7 @@ class Vault:
         self,
         folder: Path,
         settings: Settings,
-        where: Paths,
+        paths: Paths,
         *,
         refresh: bool,
         on_progress: OnProgress | None,
@@ -118,7 +118,7 @@ class Vault:
     ) -> None:
         self.folder = folder
         self.settings = settings
-        self._where = where
+        self._paths = paths
         self._refresh = refresh
         self._on_progress = on_progress
         self._notice = on_notice
@@ -220,7 +220,7 @@ class Vault:
 
     @property
     def _index(self) -> Path:
-        return self._where.index_folder(self.folder)
+        return self._paths.index_folder(self.folder)
 
     @property
     def _snapshot(self) -> Corpus:
@@ -235,7 +235,7 @@ class Vault:
         from excerpt.search.engine import Engine
         from excerpt.search.usage import UseLog
 
-        return Engine(snapshot, self.settings, UseLog(self._where.use_file(self.folder)))
+        return Engine(snapshot, self.settings, UseLog(self._paths.use_file(self.folder)))
 
     def _opened(self) -> Corpus:
         from excerpt.index.snapshot import Snapshot
@@ -280,7 +280,7 @@ class Vault:
     def _build(self, on_progress: OnProgress | None) -> BuildReport:
         from excerpt.index.build import build
 
-        check_breadth(self.folder, self._where)
+        check_breadth(self.folder, self._paths)
         self._keep_to_owner()
         report = build(self.folder, self._index, self.settings, on_progress, wait=_LOCK_SECONDS)
         if report.rebuilt:
@@ -290,7 +290,7 @@ class Vault:
     def _keep_to_owner(self) -> None:
         """Make the folders that we write to private, in a process whose umask is not ours to set."""
         if users_umask() < 0:
-            make_private((self._where.cache, self._where.data, self._where.state))
+            make_private((self._paths.cache, self._paths.data, self._paths.state))
 
     # --- search -------------------------------------------------------------------------------------------------------
 
@@ -382,7 +382,7 @@ class Vault:
         from excerpt.pack.savings import SavingsFile
 
         with suppress(OSError):  # where it cannot be kept, the pack is no worse for it
-            SavingsFile(self._where.savings_file(self.folder)).add(packed, date.today())
+            SavingsFile(self._paths.savings_file(self.folder)).add(packed, date.today())
 
     def check(self, answer: str, pack: str) -> Check:
         """Check the citations and quotations of an LLM's `answer` against its `pack` and the vault as it is now.
@@ -396,7 +396,7 @@ class Vault:
         from excerpt.pack.formats.registry import read_pack
 
         file = read_pack(pack)
-        memories = MemoryStore(self._where.memory_folder(self.folder)).all().memories
+        memories = MemoryStore(self._paths.memory_folder(self.folder)).all().memories
         return check_answer(read_answer(answer), file, LookupWithMemories(self._snapshot, memories))
 
     def _packed(
@@ -420,7 +420,7 @@ class Vault:
         source = self._with_memories(saved)
         all_queries = tuple(queries) or ((saved.query,) if saved.query else ())
         links = Links(self.folder)
-        renderer = renderer_for(settings, all_queries, links, self._where.config)
+        renderer = renderer_for(settings, all_queries, links, self._paths.config)
         tokenizer = open_tokenizer(settings.tokenizer)
         used_strategy, hits = strategy, _hits_of(saved, source)
         if all_queries and not saved.marks:
@@ -446,7 +446,7 @@ class Vault:
         from excerpt.pack.memories import follow_moves
         from excerpt.pack.selection import read_marks
 
-        saved = follow_moves(read_marks(self._where.marks_file(self.folder)), self._snapshot)
+        saved = follow_moves(read_marks(self._paths.marks_file(self.folder)), self._snapshot)
         if not saved.marks:
             raise NotFoundError("no fragment is marked in this vault. Mark some in the app with the tab key.")
         return saved
@@ -462,7 +462,7 @@ class Vault:
         from excerpt.pack.memories import WithMemories
 
         memory_by_id = {
-            memory.id: memory for memory in MemoryStore(self._where.memory_folder(self.folder)).all().memories
+            memory.id: memory for memory in MemoryStore(self._paths.memory_folder(self.folder)).all().memories
         }
         source = WithMemories(self._snapshot, self.tokens)
         source.add(memory_by_id[each] for each in ids if each in memory_by_id)
@@ -526,9 +526,9 @@ class Vault:
     def memories(self) -> Memories:
         """What the user remembered of this vault."""
         if self._memories is None:
-            where = self._where
+            paths = self._paths
             self._keep_to_owner()
-            folder, cache = where.memory_folder(self.folder), where.memory_index_folder(self.folder)
+            folder, cache = paths.memory_folder(self.folder), paths.memory_index_folder(self.folder)
             self._memories = Memories(folder, cache, self.settings, lambda: self._snapshot, self._notice)
         return self._memories
 
@@ -539,14 +539,14 @@ def _in_read_transaction(
     """Return what asks a store as it is now, whatever is pushed until it has answered."""
 
     @wraps(ask)
-    def asked(vault: StoredVault, /, *args: Asked.args, **options: Asked.kwargs) -> Answer:
+    def wrapper(vault: StoredVault, /, *args: Asked.args, **options: Asked.kwargs) -> Answer:
         def answer() -> Answer:
             vault.renew()
             return ask(vault, *args, **options)
 
         return vault._loaded().snapshot.read_transaction(answer)
 
-    return asked
+    return wrapper
 
 
 class StoredVault(Vault):
@@ -556,11 +556,11 @@ class StoredVault(Vault):
     own.
     """
 
-    def __init__(self, address: Address, where: Paths, *, on_notice: OnNotice) -> None:
+    def __init__(self, address: Address, paths: Paths, *, on_notice: OnNotice) -> None:
         super().__init__(
             address.folder,
-            settings_of(address.folder, where),
-            where,
+            settings_of(address.folder, paths),
+            paths,
             refresh=False,
             on_progress=None,
             on_notice=on_notice,

@@ -48,7 +48,9 @@ class _Section(Protocol):
 
 def location_of_lines(sections: Iterable[_Section], line_start: int, line_end: int) -> str:
     """Return the location of some lines of an attachment, over all their sections; "" if these have none."""
-    inside = [one.place for one in sections if one.place and one.line_start <= line_end and line_start <= one.line_end]
+    inside = [
+        each.place for each in sections if each.place and each.line_start <= line_end and line_start <= each.line_end
+    ]
     return merge_locations(inside[0], inside[-1]) or inside[0] if inside else ""
 
 

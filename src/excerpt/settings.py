@@ -292,13 +292,13 @@ def vault_slug(vault: Path) -> str:
     return f"{name}-{hashlib.blake2b(os.fsencode(resolved), digest_size=5).hexdigest()}"
 
 
-def check_not_in_vault(vault: Path, where: Paths, home: Path | None = None) -> None:
+def check_not_in_vault(vault: Path, paths: Paths, home: Path | None = None) -> None:
     """Raise VaultError if a folder that excerpt writes to is inside the vault.
 
     A home folder or disk is exempt, because it contains these folders. Memories may be anywhere. `home` is the user's,
     by default that of this process's environment.
     """
-    for folder in (where.config, where.cache, where.state):
+    for folder in (paths.config, paths.cache, paths.state):
         if folder.resolve().is_relative_to(vault) and not contains_home(vault, home):
             raise VaultError(
                 f"{folder} is inside the vault {vault}, which excerpt never writes to.",
@@ -331,9 +331,9 @@ def open_vault(path: str | Path) -> Path:
         ) from error
 
 
-def settings_of(vault: Path, where: Paths) -> Settings:
+def settings_of(vault: Path, paths: Paths) -> Settings:
     """Return the settings for a vault: its own over those for all. Raises SettingsError."""
-    return load_settings(where.settings_file, where.vault_settings_file(vault))
+    return load_settings(paths.settings_file, paths.vault_settings_file(vault))
 
 
 def load_settings(*files: Path) -> Settings:

@@ -240,10 +240,10 @@ def _set(values: MutableMapping[str, Any], key: str, value: Value) -> None:
     # The comment above the next table is, to tomlkit, the end of this one: what is added goes before it.
     body = values.value.body
     end = next((at for at in range(len(body), 0, -1) if body[at - 1][0] is not None), 0)
-    behind = body[end:]
+    after = body[end:]
     del body[end:]
     values[key] = value
-    body.extend(behind)
+    body.extend(after)
 
 
 def _new_table(values: MutableMapping[str, Any]) -> MutableMapping[str, Any]:

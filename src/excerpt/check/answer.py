@@ -293,9 +293,9 @@ class _AnswerBlock:
         """Return the numbers that are cited from `start` to `end`."""
         return numbers_in(chain.from_iterable(cited.ranges for cited in self.paragraph.cited_from(start, end)))
 
-    def sentence(self, at: int) -> tuple[int, int]:
-        """Return where the sentence at `at` begins and ends."""
-        return self.sentences[bisect_right(self.sentences, (at, len(self.block.text))) - 1]
+    def sentence(self, offset: int) -> tuple[int, int]:
+        """Return where the sentence at `offset` begins and ends."""
+        return self.sentences[bisect_right(self.sentences, (offset, len(self.block.text))) - 1]
 
     def cited_beside(self, quoted: Quoted, inside: bool) -> tuple[int, ...]:
         """Return what is cited directly behind a quotation, else, if nothing is `inside` of it, by its sentence."""
@@ -381,8 +381,8 @@ def _without_counterpart(part: _AnswerBlock) -> Iterator[Unchecked]:
 def _citations(part: _AnswerBlock, quotations: Sequence[_PlacedQuotation], first: int) -> Iterator[Citation]:
     """Yield the citations of a block; `first` is the index of the first of its `quotations` in the answer."""
     for each in part.paragraph.cited:
-        holding = enclosing_index(quotations, each.start)
-        quotation = None if holding is None else first + holding
+        enclosing = enclosing_index(quotations, each.start)
+        quotation = None if enclosing is None else first + enclosing
         yield Citation(part.line(each.start), part.block.text[each.start : each.end], each.ranges, quotation)
 
 

@@ -118,13 +118,13 @@ class _Checker:
     def _with_locations(self, checked: CheckedQuotation) -> CheckedQuotation:
         """Return the same with the places of attachments beside the lines of what was read of them."""
 
-        def placed(lines: SourceLines | None) -> SourceLines | None:
+        def with_location(lines: SourceLines | None) -> SourceLines | None:
             path = self.lookup.path(lines.path) if lines is not None else None
             if lines is None or path is None:
                 return lines
             return replace(lines, place=self.lookup.location(path, lines.line_start, lines.line_end))
 
-        return replace(checked, place=placed(checked.place), now=placed(checked.now))
+        return replace(checked, place=with_location(checked.place), now=with_location(checked.now))
 
     def _check_cited(self, quotation: Quotation) -> CheckedQuotation:
         if quotation.cited != quotation.beside:

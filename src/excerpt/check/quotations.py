@@ -162,14 +162,14 @@ _WORD = re.compile(rf"[^\W{WIDE_CHARACTERS}]")
 _COMPOUND = re.compile(rf"[^\W{WIDE_CHARACTERS}]['’\-‐‑][^\W{WIDE_CHARACTERS}]|\d[.,]\d")
 
 
-def _cuts(text: str, at: int) -> bool:
-    """Return whether `at` is inside a word. Scripts without spaces may be cut anywhere."""
-    return 0 < at < len(text) and bool(_WORD.match(text[at - 1]) and _WORD.match(text[at]))
+def _cuts(text: str, offset: int) -> bool:
+    """Return whether `offset` is inside a word. Scripts without spaces may be cut anywhere."""
+    return 0 < offset < len(text) and bool(_WORD.match(text[offset - 1]) and _WORD.match(text[offset]))
 
 
-def _cuts_compound(text: str, at: int) -> bool:
-    """Return whether the characters around `at` are joined: can|'t, non-|empty, 1.|5."""
-    return any(joint >= 1 and _COMPOUND.fullmatch(text, joint - 1, joint + 2) for joint in (at - 1, at))
+def _cuts_compound(text: str, offset: int) -> bool:
+    """Return whether the characters around `offset` are joined: can|'t, non-|empty, 1.|5."""
+    return any(joint >= 1 and _COMPOUND.fullmatch(text, joint - 1, joint + 2) for joint in (offset - 1, offset))
 
 
 def _whole_words(text: str, start: int, end: int) -> tuple[int, int]:
@@ -237,9 +237,9 @@ def _characters(text: str, ignored: frozenset[Difference]) -> Iterator[tuple[str
             yield character, start
 
 
-def _is_apostrophe(text: str, at: int) -> bool:
-    """Return whether the mark at `at` is within a word, or means feet."""
-    before, after = text[max(at - 1, 0) : at], text[at + 1 : at + 2]
+def _is_apostrophe(text: str, offset: int) -> bool:
+    """Return whether the mark at `offset` is within a word, or means feet."""
+    before, after = text[max(offset - 1, 0) : offset], text[offset + 1 : offset + 2]
     return before.isdigit() or (before.isalnum() and after.isalnum())
 
 

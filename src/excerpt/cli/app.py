@@ -55,13 +55,13 @@ def is_terminal() -> bool:
 
 def ask_for_vault(message: str, plain: bool = False) -> None:
     """Open the app without a vault; `message` is the reason to show."""
-    where = user_paths()
-    settings = load_settings(where.settings_file)
+    paths = user_paths()
+    settings = load_settings(paths.settings_file)
     if plain:
         settings = replace(settings, screen=replace(settings.screen, plain=True))
     from excerpt.tui.app import run_app
 
-    run_app(None, settings, where, message)
+    run_app(None, settings, paths, message)
 
 
 def start_app(path: Path, keep_as_last: bool = True, plain: bool = False, accept_all: bool = False) -> None:
@@ -70,24 +70,24 @@ def start_app(path: Path, keep_as_last: bool = True, plain: bool = False, accept
     `plain` overrides the setting screen.plain; `accept_all` also allows a home folder or a whole disk
     (`check_breadth`). Raises VaultError, SettingsError, or ExcerptError if the app cannot be drawn.
     """
-    where, store, message = user_paths(), None, ""
+    paths, store, message = user_paths(), None, ""
     if is_address(str(path)):
         store = read_address(str(path))
         vault = store.folder
     else:
         path = vault = open_vault(path)
-        check_not_in_vault(vault, where)
+        check_not_in_vault(vault, paths)
         if not accept_all:
-            check_breadth(vault, where)
-        message = " ".join(detect_move(where, vault))
-    settings = settings_of(vault, where)
+            check_breadth(vault, paths)
+        message = " ".join(detect_move(paths, vault))
+    settings = settings_of(vault, paths)
     if plain:
         settings = replace(settings, screen=replace(settings.screen, plain=True))
     if keep_as_last:
-        remember_vault(where, path)
+        remember_vault(paths, path)
     from excerpt.tui.app import run_app
 
-    run_app(vault, settings, where, message, store)
+    run_app(vault, settings, paths, message, store)
 
 
 @click.command()

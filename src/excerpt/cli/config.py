@@ -47,15 +47,15 @@ def config_command(vault: Path | None, path: bool, check: bool, edit: bool, sche
     if schema:
         print_line(schema_text(bindable()))
         return
-    where = user_paths()
+    paths = user_paths()
     chosen = None if vault is None else chosen_vault(vault)
-    file = where.settings_file if chosen is None else where.vault_settings_file(chosen)
+    file = paths.settings_file if chosen is None else paths.vault_settings_file(chosen)
     if path:
         print_line(for_stdout(str(file)))  # alone, for a script
         return
     if edit:
-        _edit(file, begin_with(where, chosen, bindable()))
-    settings = load_settings(file) if chosen is None else load_settings(where.settings_file, file)
+        _edit(file, begin_with(paths, chosen, bindable()))
+    settings = load_settings(file) if chosen is None else load_settings(paths.settings_file, file)
     if check or edit:
         _check_patterns(settings, file)
         _check_keys(settings, file)

@@ -52,14 +52,14 @@ def doctor_command(vault: Path | None, fix: bool, adopt: str | None, quick: bool
         check_folder(chosen)
         print_line(visible_line(known_vaults.adopt(user_paths(), open_vault(chosen), adopt)))
         return 0
-    began = time.monotonic()
-    folder, where = _vault_and_paths(vault)
+    started = time.monotonic()
+    folder, paths = _vault_and_paths(vault)
     line = ProgressLine(sys.stderr)
     try:
-        diagnosis, repairs = _diagnose_and_repair(folder, where, _Ticker(line), line, fix=fix, quick=quick)
+        diagnosis, repairs = _diagnose_and_repair(folder, paths, _Ticker(line), line, fix=fix, quick=quick)
     finally:
         line.clear()
-    seconds = time.monotonic() - began
+    seconds = time.monotonic() - started
     if as_json:
         print_json(_as_json(diagnosis, repairs, seconds))
     else:
@@ -72,30 +72,30 @@ def _vault_and_paths(vault: Path | None) -> tuple[Path | None, Paths]:
 
     Raises ExcerptError if one of excerpt's own folders is unusable.
     """
-    where = user_paths()
+    paths = user_paths()
     if vault is not None and is_address(str(vault)):
-        return vault, where
+        return vault, paths
     if vault is not None:
-        check_not_in_vault(vault.expanduser().resolve(), where)
-        return vault, where
+        check_not_in_vault(vault.expanduser().resolve(), paths)
+        return vault, paths
     try:
-        return last_vault(), where
+        return last_vault(), paths
     except VaultError:
-        return None, where
+        return None, paths
 
 
 def _diagnose_and_repair(
-    folder: Path | None, where: Paths, ticker: _Ticker, line: ProgressLine, *, fix: bool, quick: bool
+    folder: Path | None, paths: Paths, ticker: _Ticker, line: ProgressLine, *, fix: bool, quick: bool
 ) -> tuple[Diagnosis, Repairs | None]:
     from excerpt.doctor.look import diagnose
 
-    diagnosis = diagnose(folder, where, ticker, quick=quick)
+    diagnosis = diagnose(folder, paths, ticker, quick=quick)
     if not fix:
         return diagnosis, None
     from excerpt.doctor.repairs import repair
 
-    repairs = repair(diagnosis, where, line)
-    return (diagnose(folder, where, ticker, quick=quick) if repairs.done else diagnosis), repairs
+    repairs = repair(diagnosis, paths, line)
+    return (diagnose(folder, paths, ticker, quick=quick) if repairs.done else diagnosis), repairs
 
 
 class _Ticker:

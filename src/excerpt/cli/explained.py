@@ -48,19 +48,19 @@ def print_explanation(explanation: Explanation, indent: str = INDENT) -> None:
 
 
 def _sum_lines(signals: Sequence[Signal], width: int) -> Iterator[str]:
-    highest = max(abs(signal.part) for signal in signals)
+    max_part = max(abs(signal.part) for signal in signals)
     for signal in sorted(signals, key=lambda signal: -signal.part):
         if signal.part:
             figures = f"{signal.value:>7.3f} ×{signal.weight:>7.3f} ={signal.part:>7.3f}"
-            yield f"{signal.name:<{_NAME}}{figures}  {_drawn(signal.part, highest)}".rstrip()
+            yield f"{signal.name:<{_NAME}}{figures}  {_drawn(signal.part, max_part)}".rstrip()
     if silent := [signal.name for signal in signals if signal.weight and not signal.part]:
         text = f"nothing by {', '.join(silent)}"
         yield from (_faint(text[start:end]) for start, end in wrap(text, width))
 
 
-def _drawn(part: float, highest: float) -> str:
+def _drawn(part: float, max_part: float) -> str:
     """Return the bar for a contribution to a score, yellow if it is negative."""
-    return paint(bar(part, highest, _BAR), fg="yellow" if part < 0 else "cyan")
+    return paint(bar(part, max_part, _BAR), fg="yellow" if part < 0 else "cyan")
 
 
 def _word_lines(word: WordPart, width: int) -> Iterator[str]:
@@ -129,11 +129,11 @@ def _compared_text(compared: int) -> str:
 
 def _gaps(explanation: NoteExplanation) -> Iterator[str]:
     yield _faint(f"{'signal':<{_NAME}}{'here':>7}{'above':>9}{'costs':>8}")
-    highest = max(abs(gap.cost) for gap in explanation.gaps)
+    max_cost = max(abs(gap.cost) for gap in explanation.gaps)
     for gap in explanation.gaps:
         if round(gap.cost, 3):
             figures = f"{gap.value:>7.3f}{gap.above:>9.3f}{gap.cost:>8.3f}"
-            yield f"{gap.signal:<{_NAME}}{figures}  {_drawn(-gap.cost, highest)}".rstrip()
+            yield f"{gap.signal:<{_NAME}}{figures}  {_drawn(-gap.cost, max_cost)}".rstrip()
     yield f"{'in all':<{_NAME}}{'':>16}{sum(gap.cost for gap in explanation.gaps):>8.3f}"
 
 

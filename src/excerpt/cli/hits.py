@@ -59,9 +59,9 @@ def print_hits(hits: Sequence[Hit], explain: Callable[[int], None] | None = None
             explain(rank - 1)
 
 
-def bar(part: float, highest: float, columns: int) -> str:
-    """Return a bar whose length is `part` relative to `highest`, which fills `columns`; lighter for a negative part."""
-    return (LOSS if part < 0 else GAIN) * round(abs(part) / highest * columns) if highest > 0 else ""
+def bar(part: float, maximum: float, columns: int) -> str:
+    """Return a bar whose length is `part` relative to `maximum`, which fills `columns`; lighter for a negative part."""
+    return (LOSS if part < 0 else GAIN) * round(abs(part) / maximum * columns) if maximum > 0 else ""
 
 
 def format_share(value: float) -> str:
@@ -78,10 +78,10 @@ def paint(text: str, fg: str | None = None, bold: bool | None = None, dim: bool 
 
 def _highlight(text: str, start: int, end: int, matches: Sequence[tuple[int, int]]) -> str:
     """Return `text[start:end]` with its matches (start, end) highlighted."""
-    out, at = [], start
+    out, offset = [], start
     for match_start, match_end in matches:
-        first, last = max(match_start, at), min(match_end, end)
+        first, last = max(match_start, offset), min(match_end, end)
         if first < last:
-            out += [text[at:first], paint(text[first:last], fg="yellow", bold=True)]
-            at = last
-    return "".join((*out, text[at:end]))
+            out += [text[offset:first], paint(text[first:last], fg="yellow", bold=True)]
+            offset = last
+    return "".join((*out, text[offset:end]))

@@ -51,10 +51,10 @@ def index_command(
     """
     if progress:
         return _index_with_progress(vault, rebuild, accept_empty, accept_all, ocr)
-    where = user_paths()
+    paths = user_paths()
     chosen = chosen_vault(vault)
-    settings = _with_ocr(chosen, where) if ocr else settings_of(chosen, where)
-    report = build_index(chosen, settings, where, rebuild=rebuild, accept_empty=accept_empty, accept_all=accept_all)
+    settings = _with_ocr(chosen, paths) if ocr else settings_of(chosen, paths)
+    report = build_index(chosen, settings, paths, rebuild=rebuild, accept_empty=accept_empty, accept_all=accept_all)
     if as_json:
         print_json(report)
     else:
@@ -62,14 +62,14 @@ def index_command(
     return 0
 
 
-def _with_ocr(vault: Path, where: Paths) -> Settings:
+def _with_ocr(vault: Path, paths: Paths) -> Settings:
     """Turn on OCR in the vault's settings, print the file that was changed, and return the settings."""
     from excerpt.tui.keymap import bindable
     from excerpt.vault.readers.ocr import switch_on
 
-    if file := switch_on(vault, where, bindable()):
+    if file := switch_on(vault, paths, bindable()):
         narrate(f'OCR is on for this vault: vault.attachments.ocr = "{Ocr.AUTO}" in {file}')
-    return settings_of(vault, where)
+    return settings_of(vault, paths)
 
 
 def _index_with_progress(vault: Path | None, rebuild: bool, accept_empty: bool, accept_all: bool, ocr: bool) -> int:
@@ -77,12 +77,12 @@ def _index_with_progress(vault: Path | None, rebuild: bool, accept_empty: bool, 
     try:
         from excerpt.index.build import build
 
-        where = user_paths()
+        paths = user_paths()
         chosen = chosen_vault(vault)
         if not accept_all:
-            check_breadth(chosen, where)
-        settings = _with_ocr(chosen, where) if ocr else settings_of(chosen, where)
-        folder = where.index_folder(chosen)
+            check_breadth(chosen, paths)
+        settings = _with_ocr(chosen, paths) if ocr else settings_of(chosen, paths)
+        folder = paths.index_folder(chosen)
         report = build(chosen, folder, settings, _report, rebuild=rebuild, accept_empty=accept_empty)
     except ExcerptError as error:
         print_json({"event": "error", "title": error.title, "message": error.message, "hint": error.hint})
@@ -126,19 +126,19 @@ def status_command(vault: Path | None, as_json: bool, clear_savings: bool, no_re
     """
     from excerpt.pack.savings import SavingsFile
 
-    where = user_paths()
+    paths = user_paths()
     with load_vault(vault, refresh=not no_refresh) as opened_vault:
-        chosen, file = opened_vault.folder, SavingsFile(where.savings_file(opened_vault.folder))
+        chosen, file = opened_vault.folder, SavingsFile(paths.savings_file(opened_vault.folder))
         if clear_savings:
             _clear(file)
         status, store = opened_vault.status(), opened_vault.address
     savings = file.read()
-    watched = is_watched(where.watch_folder(chosen))
+    watched = is_watched(paths.watch_folder(chosen))
     if as_json:
         saved = None if savings is None else select_fields(savings, "packs", "tokens", "source_tokens", "since")
         print_json({**as_data(status), "watched": watched, "savings": saved})
     else:
-        _print_status(status, store or str(where.index_folder(chosen)), watched, savings)
+        _print_status(status, store or str(paths.index_folder(chosen)), watched, savings)
     return 0
 
 
@@ -205,12 +205,12 @@ def learned_command(*, vault: Path | None, clear: bool, as_json: bool) -> int:
     """
     from excerpt.search.usage import UseLog, by_note, written_time
 
-    chosen, where = chosen_vault(vault), user_paths()
-    log = UseLog(where.use_file(chosen))
+    chosen, paths = chosen_vault(vault), user_paths()
+    log = UseLog(paths.use_file(chosen))
     if clear:
         return _forget(log, as_json)
     events = log.events()
-    notes = by_note(_at_home(events, where.index_folder(chosen)))
+    notes = by_note(_at_home(events, paths.index_folder(chosen)))
     if as_json:
         rows = [{**as_data(note), "last": written_time(note.last)} for note in notes]
         print_json({"vault": chosen, "file": log.file, "events": len(events), "notes": rows})

@@ -331,6 +331,8 @@ def read_command(*, note: str, vault: Path | None, as_json: bool, no_refresh: bo
         print_json(note_lines.to_dict())
     else:
         print_line(for_stdout(note_lines.text))
-        where = location(note_lines.path, note_lines.line_start, note_lines.line_end, note_lines.place)
-        narrate(f"{where} of {format_count(note_lines.lines, 'line')} · {format_count(note_lines.tokens, 'token')}")
+        location_text = location(note_lines.path, note_lines.line_start, note_lines.line_end, note_lines.place)
+        narrate(
+            f"{location_text} of {format_count(note_lines.lines, 'line')} · {format_count(note_lines.tokens, 'token')}"
+        )
     return 0

@@ -28,8 +28,8 @@ _BEGINNING = 60
 def _show_unreadable_files(vault: Vault) -> None:
     """Print on stderr which memory files cannot be read and which are copies."""
     loaded = vault.memories.all()
-    for broken in loaded.broken:
-        narrate(f"the memory {broken.path} cannot be read: {broken.reason}")
+    for skipped in loaded.unreadable:
+        narrate(f"the memory {skipped.path} cannot be read: {skipped.reason}")
     for copied in loaded.copies:
         narrate(f"the memory {copied.path} is a copy of {copied.of}; its id is {copied.id}.")
 

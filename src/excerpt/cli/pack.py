@@ -122,10 +122,10 @@ def _why_empty(packed: PackResult) -> str:
     if not packed.left_out:
         return "the pack is empty: nothing was found."
     best = next((left for left in packed.left_out if left.reason == TOO_LARGE), packed.left_out[0])
-    where = f"{best.path}:{line_range(best.line_start, best.line_end)}" if best.line_start else best.path
+    location_text = f"{best.path}:{line_range(best.line_start, best.line_end)}" if best.line_start else best.path
     if best.reason != TOO_LARGE:
-        return f"the pack is empty: {where} is {best.reason}."
-    needs = f"{where} has {format_count(best.tokens, 'token')}, and its source line needs room too"
+        return f"the pack is empty: {location_text} is {best.reason}."
+    needs = f"{location_text} has {format_count(best.tokens, 'token')}, and its source line needs room too"
     budget = format_count(packed.budget, "token")
     return f"the pack is empty: nothing fits into {budget} ({needs}). Give a larger --budget."
 

@@ -73,9 +73,9 @@ class Pushing:
         from excerpt.store.compare import PushRefusedError
         from excerpt.store.push import Pusher
 
-        where, last_error = user_paths(), ""
+        paths, last_error = user_paths(), ""
         seconds: float | None = None
-        settings = settings_of(self._vault, where)
+        settings = settings_of(self._vault, paths)
         pusher: Pusher | None = None
         snapshot: Snapshot | None = None
         while not self._ended.is_set():
@@ -86,10 +86,10 @@ class Pushing:
             seconds = None
             try:
                 before = snapshot
-                snapshot = Snapshot.open(where.index_folder(self._vault), settings, before=before)
+                snapshot = Snapshot.open(paths.index_folder(self._vault), settings, before=before)
                 if before is not None:
                     before.close()
-                pusher = pusher or Pusher(self._address, where.push_folder(self._vault))
+                pusher = pusher or Pusher(self._address, paths.push_folder(self._vault))
                 self._report("pushed", as_data(pusher.push(snapshot, rules=self._rules)))
                 last_error = ""
             except ExcerptError as error:
@@ -168,17 +168,17 @@ def push_command(
         raise click.UsageError("--merge keeps what others changed, --mirror does not: give one of them.")
     rules = PushRules(merge, mirror, accept_removals, frozenset(overwrite))
     to = read_address(address)
-    where = user_paths()
+    paths = user_paths()
     chosen = chosen_vault(vault)
-    settings = settings_of(chosen, where)
-    build_index(chosen, settings, where)
-    snapshot = Snapshot.open(where.index_folder(chosen), settings)
+    settings = settings_of(chosen, paths)
+    build_index(chosen, settings, paths)
+    snapshot = Snapshot.open(paths.index_folder(chosen), settings)
     line, started = ProgressLine(sys.stderr), time.monotonic()
     try:
         report = push(
             snapshot,
             to,
-            where.push_folder(chosen),
+            paths.push_folder(chosen),
             lambda done, total: line(
                 Progress("pushing", done, total, 0, 0, "", snapshot.generation, 0, time.monotonic() - started)
             ),

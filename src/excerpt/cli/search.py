@@ -216,8 +216,8 @@ def _summary(result: Result, *, in_store: bool) -> str:
         count = f"{format_count(len(result.hits), 'fragment')}, {result.matched:,} matching and the nearest in meaning"
     if result.confidence is None:  # the query has only filters
         return f"{count} · newest first · {result.elapsed_ms:.1f} ms"
-    took_over = result.requested_strategy not in (Strategy.AUTO, result.strategy)
+    is_fallback = result.requested_strategy not in (Strategy.AUTO, result.strategy)
     label = f"strategy: {result.strategy.value}" + (
-        f", as {result.requested_strategy.value} found nothing" if took_over else ""
+        f", as {result.requested_strategy.value} found nothing" if is_fallback else ""
     )
     return f"{count} · {label} · confidence: {result.confidence.value} · {result.elapsed_ms:.1f} ms"

@@ -68,11 +68,11 @@ def chosen_vault(path: Path | None, *, offer: bool = False) -> Path:
 
     named = last_vault() if path is None else path
     check_folder(named)
-    vault, where = open_vault(named), user_paths()
-    check_not_in_vault(vault, where)
-    for sentence in detect_move(where, vault, offer=offer):
+    vault, paths = open_vault(named), user_paths()
+    check_not_in_vault(vault, paths)
+    for sentence in detect_move(paths, vault, offer=offer):
         narrate(sentence)
-    save_fingerprint(where, vault)
+    save_fingerprint(paths, vault)
     return vault
 
 
@@ -112,7 +112,7 @@ def last_vault() -> Path:
 def build_index(
     vault: Path,
     settings: Settings,
-    where: Paths,
+    paths: Paths,
     *,
     rebuild: bool = False,
     accept_empty: bool = False,
@@ -126,8 +126,8 @@ def build_index(
     from excerpt.index.build import build
 
     if not accept_all:
-        check_breadth(vault, where)
-    folder, line = where.index_folder(vault), ProgressLine(sys.stderr)
+        check_breadth(vault, paths)
+    folder, line = paths.index_folder(vault), ProgressLine(sys.stderr)
     return build(vault, folder, settings, line, rebuild=rebuild, accept_empty=accept_empty, wait=wait)
 
 

@@ -90,11 +90,11 @@ def _crash(error: Exception) -> str:
 def _watching(vault: Path, report: Report) -> Watching:
     from excerpt.cli.watching import Watching
 
-    where = user_paths()
+    paths = user_paths()
     watching = Watching(
         vault,
-        where.index_folder(vault),
-        settings_of(vault, where),
+        paths.index_folder(vault),
+        settings_of(vault, paths),
         report,
         _crash,
     )
@@ -136,8 +136,8 @@ def _run_commands(lines: Iterable[bytes], watching: Watching, report: Report) ->
             with contextlib.suppress(ValueError, TypeError, KeyError, RecursionError):
                 command = json.loads(line)["do"]
             if not (isinstance(command, str) and watching.do(command)):
-                said = line.decode("utf-8", "replace").strip()
-                message = f"The command failed: {said[:200]}"
+                command_name = line.decode("utf-8", "replace").strip()
+                message = f"The command failed: {command_name[:200]}"
                 report("error", {"title": "Unknown command", "message": message, "hint": ""})
     watching.end()
 

@@ -138,11 +138,11 @@ def libraries(required: Iterable[str]) -> Iterator[Finding]:
 # The settings files, the embedding model and the tokenizer.
 
 
-def read_settings(where: Paths, vault: Path | None) -> tuple[Settings, tuple[Finding, ...]]:
+def read_settings(paths: Paths, vault: Path | None) -> tuple[Settings, tuple[Finding, ...]]:
     """Return the settings, as far as their files are readable, and findings about each file."""
-    files = [("for all vaults", where.settings_file)]
+    files = [("for all vaults", paths.settings_file)]
     if vault is not None:
-        files.append(("of this vault", where.vault_settings_file(vault)))
+        files.append(("of this vault", paths.vault_settings_file(vault)))
     valid_files: list[Path] = []
     findings: list[Finding] = []
     for owner, file in files:
@@ -210,17 +210,17 @@ _MIN_FREE = 16_000_000
 _ENOUGH_FREE = 100_000_000
 
 
-def folders(where: Paths, index: Path | None, index_size: int) -> Iterator[Finding]:
+def folders(paths: Paths, index: Path | None, index_size: int) -> Iterator[Finding]:
     """Check the folders of settings, index, memories and state; `index_size` is in bytes."""
     for name, folder in (
-        ("Settings", where.config),
-        ("Indexes", where.cache),
-        ("Memories", where.data),
-        ("History and copies", where.state),
+        ("Settings", paths.config),
+        ("Indexes", paths.cache),
+        ("Memories", paths.data),
+        ("History and copies", paths.state),
     ):
         yield _writable(name, folder)
-    yield from _private(where)
-    yield from _free(where.cache, index_size)
+    yield from _private(paths)
+    yield from _free(paths.cache, index_size)
     if index is not None and _on_network(index):
         yield warning(
             f"The index is on a network drive or a file system in user space: {index}",
@@ -244,16 +244,16 @@ def _writable(name: str, folder: Path) -> Finding:
     return ok(f"{name}: {folder}" + ("" if existing == folder else " (does not exist yet; excerpt can create it)"))
 
 
-def _private(where: Paths) -> Iterator[Finding]:
+def _private(paths: Paths) -> Iterator[Finding]:
     """Check whether other users may read the folders; not on Windows."""
-    open_paths = [str(path) for folder in where.folders for path in open_to_others(folder)]
+    open_paths = [str(path) for folder in paths.folders for path in open_to_others(folder)]
     if open_paths:
         files = format_count(len(open_paths), "file or folder", "files and folders")
         yield warning(
             f"Other users may read {files}: {format_names(open_paths)}.",
             "`excerpt doctor --fix` closes them if it can.",
         )
-    elif os.name == "posix" and any(folder.exists() for folder in where.folders):
+    elif os.name == "posix" and any(folder.exists() for folder in paths.folders):
         yield ok("No other user can read them")
 
 
@@ -316,9 +316,9 @@ def check_vault(folder: Path, settings: Settings, watches: int | None) -> VaultC
     return VaultCheck(tuple(findings), vault, scan_result)
 
 
-def orphaned_vaults(where: Paths, vault: Path | None) -> Iterator[Finding]:
+def orphaned_vaults(paths: Paths, vault: Path | None) -> Iterator[Finding]:
     """Yield findings about memories of vaults that no longer exist, with the command that takes them over."""
-    for former in known_vaults.orphaned_vaults(where, vault):
+    for former in known_vaults.orphaned_vaults(paths, vault):
         command = known_vaults.command_for(former, vault if former.is_like else None)
         if former.is_like:
             yield warning(

@@ -155,7 +155,7 @@ class Diagnosis:
         return sum(finding.level == "warning" for group in self.groups for finding in group.findings)
 
 
-def diagnose(vault: Path | None, where: Paths, tick: Tick, *, quick: bool) -> Diagnosis:
+def diagnose(vault: Path | None, paths: Paths, tick: Tick, *, quick: bool) -> Diagnosis:
     """Run all checks, with the vault at `vault`, a folder or the address of a store. Never raises.
 
     `vault` is None if no vault was ever opened.
@@ -167,7 +167,7 @@ def diagnose(vault: Path | None, where: Paths, tick: Tick, *, quick: bool) -> Di
 
     def read_settings() -> Iterable[Finding]:
         nonlocal settings
-        settings, findings = checks.read_settings(where, _resolve_vault(vault))
+        settings, findings = checks.read_settings(paths, _resolve_vault(vault))
         return findings
 
     def check_named_vault() -> Iterable[Finding]:
@@ -183,7 +183,7 @@ def diagnose(vault: Path | None, where: Paths, tick: Tick, *, quick: bool) -> Di
         resolved = vault_check.vault or _resolve_vault(vault)
         if resolved is None:
             return ()
-        folder = where.index_folder(resolved)
+        folder = paths.index_folder(resolved)
         health, findings = _index(folder, vault_check, settings, tick, quick)
         return findings
 
@@ -194,7 +194,7 @@ def diagnose(vault: Path | None, where: Paths, tick: Tick, *, quick: bool) -> Di
         of_vault = group(
             "vault",
             check_named_vault,
-            lambda: checks.orphaned_vaults(where, vault_check.vault or _resolve_vault(vault)),
+            lambda: checks.orphaned_vaults(paths, vault_check.vault or _resolve_vault(vault)),
         )
         of_index = group("index", check_index)
     size = health.size if health is not None else 0
@@ -208,12 +208,12 @@ def diagnose(vault: Path | None, where: Paths, tick: Tick, *, quick: bool) -> Di
             lambda: checks.model(settings.embedding.model, of_index_model),
             lambda: (checks.tokenizer(settings.pack.tokenizer, of_index_tokenizer),),
         ),
-        *_surroundings(settings, where),
-        group("folders", lambda: checks.folders(where, folder, size)),
+        *_surroundings(settings, paths),
+        group("folders", lambda: checks.folders(paths, folder, size)),
         group("versions", versions),
     )
     return Diagnosis(
-        groups=tuple(one for one in groups if one.findings),
+        groups=tuple(each for each in groups if each.findings),
         settings=settings,
         settings_valid=not of_settings.has_problem,
         vault=vault_check.vault,
@@ -234,14 +234,14 @@ def group(name: str, *parts: Callable[[], Iterable[Finding]]) -> FindingGroup:
     return FindingGroup(name, tuple(dict.fromkeys(findings)))
 
 
-def _surroundings(settings: Settings, where: Paths) -> Iterator[FindingGroup]:
+def _surroundings(settings: Settings, paths: Paths) -> Iterator[FindingGroup]:
     environment = dict(os.environ)
     encoding = getattr(sys.__stdout__, "encoding", None) or "unknown"
     size = checks.terminal_size()
     yield group("terminal", lambda: checks.terminal(environment, sys.platform, size, encoding, checks.run_command))
     yield group("keys", lambda: checks.keys(settings.screen))
     yield group("editor", lambda: checks.editor(settings.screen.editor, environment, find_program))
-    copies = where.copies_folder()
+    copies = paths.copies_folder()
     yield group("clipboard", lambda: checks.clipboard(environment, find_program, sys.platform, copies))
 
 

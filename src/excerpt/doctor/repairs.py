@@ -27,12 +27,12 @@ class Repairs:
     left: tuple[str, ...] = ()
 
 
-def repair(diagnosis: Diagnosis, where: Paths, progress: Callable[[Progress], None]) -> Repairs:
+def repair(diagnosis: Diagnosis, paths: Paths, progress: Callable[[Progress], None]) -> Repairs:
     """Remove the access of other users, update the index and rebuild damaged parts of it.
 
     The content of settings, memories and the vault is not changed.
     """
-    private, index = _close_files(where.folders), _repair_index(diagnosis, progress)
+    private, index = _close_files(paths.folders), _repair_index(diagnosis, progress)
     return Repairs((*private.done, *index.done), (*private.left, *index.left))
 
 

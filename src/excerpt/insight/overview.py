@@ -99,9 +99,9 @@ class _LinkedEntry:
     These notes are best first, each with the first line that has the name.
     """
 
-    written: Counter[str]
+    spellings: Counter[str]
     note: int | None
-    where: dict[int, int]
+    lines_by_note: dict[int, int]
 
 
 def linked_names(topic: Topic, excluded: Sequence[SourceLocation]) -> tuple[LinkedName, ...]:
@@ -110,31 +110,31 @@ def linked_names(topic: Topic, excluded: Sequence[SourceLocation]) -> tuple[Link
     The notes `excluded` and notes about the topic itself are left out: the rest are related people, places and things.
     """
     facets = topic.snapshot.facets
-    looked_into = topic.note_order[:LINKS_READ]
-    named = _linked_entries(topic, looked_into)
+    notes_read = topic.note_order[:LINKS_READ]
+    named = _linked_entries(topic, notes_read)
     left_out = {facets.numbers[location.path] for location in excluded}
-    min_notes = MIN_NAMED if len(looked_into) >= SMALL_TOPIC else 1
+    min_notes = MIN_NAMED if len(notes_read) >= SMALL_TOPIC else 1
     overall = _overall(topic, named)
     chosen = [
         (entry, overall[key])
         for key, entry in named.items()
-        if len(entry.where) >= min_notes
+        if len(entry.lines_by_note) >= min_notes
         and entry.note not in left_out
         and (entry.note is None or not topic.counts[entry.note])
     ]
 
     def score(entry: _LinkedEntry, everywhere: int) -> float:
         # As often here as anywhere is worth most; of equals, what is named more often.
-        return len(entry.where) * len(entry.where) / max(everywhere, len(entry.where))
+        return len(entry.lines_by_note) * len(entry.lines_by_note) / max(everywhere, len(entry.lines_by_note))
 
-    chosen.sort(key=lambda pair: (-score(*pair), min(pair[0].written)))
+    chosen.sort(key=lambda pair: (-score(*pair), min(pair[0].spellings)))
     return tuple(
         LinkedName(
             name=_name(topic, entry),
             path=None if entry.note is None else topic.snapshot.table.paths[entry.note],
-            notes=len(entry.where),
-            overall=max(everywhere, len(entry.where)),
-            place=_location_of_line(topic, *next(iter(entry.where.items()))),
+            notes=len(entry.lines_by_note),
+            overall=max(everywhere, len(entry.lines_by_note)),
+            place=_location_of_line(topic, *next(iter(entry.lines_by_note.items()))),
         )
         for entry, everywhere in chosen[:NAMES]
     )
@@ -144,7 +144,7 @@ def _linked_entries(topic: Topic, notes: Sequence[int]) -> dict[int | str, _Link
     """By the note that is meant or, without one, by the folded name."""
     facets = topic.snapshot.facets
     titles: dict[int | str, Counter[str]] = {}
-    where: dict[int | str, dict[int, int]] = {}
+    lines_by_note: dict[int | str, dict[int, int]] = {}
     links: dict[int, list[WrittenLink]] = {}
     # Which note is meant depends on the folder alone, and most links are written many times.
     resolved_links: dict[tuple[str, str], int | None] = {}
@@ -164,22 +164,27 @@ def _linked_entries(topic: Topic, notes: Sequence[int]) -> dict[int | str, _Link
                 continue
             key: int | str = _bare(link.target).casefold() if target is None else target
             titles.setdefault(key, Counter())[_bare(link.target)] += 1
-            where.setdefault(key, {}).setdefault(note, link.line)
-    return {key: _LinkedEntry(titles[key], key if isinstance(key, int) else None, where[key]) for key in where}
+            lines_by_note.setdefault(key, {}).setdefault(note, link.line)
+    return {
+        key: _LinkedEntry(titles[key], key if isinstance(key, int) else None, lines_by_note[key])
+        for key in lines_by_note
+    }
 
 
 def _name(topic: Topic, entry: _LinkedEntry) -> str:
     """Return the title of the named note, or else the commonest spelling of the name."""
     if entry.note is not None:
         return topic.snapshot.note_info(topic.snapshot.table.paths[entry.note]).title
-    return min(entry.written, key=lambda name: (-entry.written[name], name))
+    return min(entry.spellings, key=lambda name: (-entry.spellings[name], name))
 
 
 def _overall(topic: Topic, named: dict[int | str, _LinkedEntry]) -> dict[int | str, int]:
     """How many notes of the vault link to each note; of a name without one, those that name it here."""
     _, targets = topic.snapshot.facets.links
     counts = np.bincount(targets, minlength=len(topic.snapshot.table.paths))
-    return {key: len(entry.where) if entry.note is None else int(counts[entry.note]) for key, entry in named.items()}
+    return {
+        key: len(entry.lines_by_note) if entry.note is None else int(counts[entry.note]) for key, entry in named.items()
+    }
 
 
 def _spans(topic: Topic, notes: Sequence[int]) -> dict[int, list[tuple[int, int]]]:
@@ -257,9 +262,9 @@ def key_sections(topic: Topic, passages: Iterable[KeyPassage]) -> tuple[KeySecti
     best = zip(topic.best[:READ_FOR_SECTIONS].tolist(), topic.scores.tolist(), strict=False)
     scores = dict(sorted({**topic.answers, **dict(best)}.items(), key=lambda item: -item[1]))
     fragments = dict(zip(scores, topic.fragments(list(scores)), strict=True))
-    where = {row: (fragment.path, fragment.section) for row, fragment in fragments.items()}
-    values = combined_values(list(where.values()), list(scores.values()))
-    leading = {where[row]: fragment for row, fragment in reversed(fragments.items())}
+    section_keys = {row: (fragment.path, fragment.section) for row, fragment in fragments.items()}
+    values = combined_values(list(section_keys.values()), list(scores.values()))
+    fragment_by_section = {section_keys[row]: fragment for row, fragment in reversed(fragments.items())}
     quoted = {passage.place.fragment_id for passage in passages}
     sections: list[KeySection] = []
 
@@ -280,7 +285,7 @@ def key_sections(topic: Topic, passages: Iterable[KeyPassage]) -> tuple[KeySecti
     for path, ordinal in values:
         if len(sections) >= SECTIONS:
             break
-        fragment = leading[path, ordinal]
+        fragment = fragment_by_section[path, ordinal]
         if sum(item.place.path == path for item in sections) < PER_NOTE and fragment.heading_path:
             section, is_part = _section_of(topic, fragment)
             if is_part and not _is_nested(section, path, sections):

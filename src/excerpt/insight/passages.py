@@ -160,9 +160,9 @@ def key_passages(topic: Topic, count: Count) -> tuple[KeyPassage, ...]:
     if not scored:
         return ()
     ranks = [rank for rank, _, _ in scored]
-    said = np.array([passage.relevance for _, _, passage in scored], np.float32)
+    relevances = np.array([passage.relevance for _, _, passage in scored], np.float32)
     values = np.array([topic.note_values[int(notes[rank])] for rank in ranks], np.float32)
-    relevance = (1 - TOPIC_WEIGHT - OF_NOTE) * topic.scores[ranks] + TOPIC_WEIGHT * said + OF_NOTE * values
+    relevance = (1 - TOPIC_WEIGHT - OF_NOTE) * topic.scores[ranks] + TOPIC_WEIGHT * relevances + OF_NOTE * values
     chosen = _diverse(relevance, _likeness(topic, topic.best[ranks]), [fragment.text for _, fragment, _ in scored])
     return tuple(_passage(topic, *scored[at]) for at in chosen)
 

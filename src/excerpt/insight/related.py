@@ -99,31 +99,41 @@ class Comparison:
         matches: list[PassageMatch] = []
         best = float(scores.max())
         for _ in range(MAX_COMPARED):
-            at, to = divmod(int(scores.argmax()), scores.shape[1])
-            if len(matches) == MAX_PAIRS or scores[at, to] < max(MIN_SIMILARITY, MIN_SHARE_OF_BEST * best):
+            own_index, other_index = divmod(int(scores.argmax()), scores.shape[1])
+            if len(matches) == MAX_PAIRS or scores[own_index, other_index] < max(
+                MIN_SIMILARITY, MIN_SHARE_OF_BEST * best
+            ):
                 break
-            own, other = self._snapshot.fragments([int(keys[self._own_rows[at]]), int(keys[their_rows[to]])])
+            own, other = self._snapshot.fragments(
+                [int(keys[self._own_rows[own_index]]), int(keys[their_rows[other_index]])]
+            )
             if _has_prose(own.text) and _has_prose(other.text):
                 matches.append(
-                    self._pair(own, other, int(self._own_rows[at]), int(their_rows[to]), float(similar[at, to]))
+                    self._pair(
+                        own,
+                        other,
+                        int(self._own_rows[own_index]),
+                        int(their_rows[other_index]),
+                        float(similar[own_index, other_index]),
+                    )
                 )
-                scores[at], scores[:, to] = 0, 0
+                scores[own_index], scores[:, other_index] = 0, 0
             else:
-                scores[at, to] = 0
+                scores[own_index, other_index] = 0
         return tuple(matches)
 
     def words(self, note: int) -> tuple[SharedWord, ...]:
         """Return the rare words that both notes have, the most important for this note first."""
         max_notes = max(3.0, RARE * len(self._snapshot.table.paths))
         their_rows = self._other_rows[self._owners == note]
-        at = np.searchsorted(self._rows, their_rows)
+        columns = np.searchsorted(self._rows, their_rows)
         shared: list[SharedWord] = []
         for number, term in enumerate(self._terms):
             if len(shared) == MAX_WORDS or not len(their_rows):
                 break
-            if term.notes > max_notes or number not in self._distinctive or not self._has[number, at].any():
+            if term.notes > max_notes or number not in self._distinctive or not self._has[number, columns].any():
                 continue
-            fragment, line = self._first(number, int(their_rows[self._has[number, at]][0]))
+            fragment, line = self._first(number, int(their_rows[self._has[number, columns]][0]))
             word = self._extend(term.spelled, fragment.text)
             if not _is_part(word, [other.word for other in shared]):
                 notes = term.notes if word == term.spelled else self._notes_with(word)
@@ -142,8 +152,12 @@ class Comparison:
         return cosines
 
     def _pair(self, own: Fragment, other: Fragment, own_row: int, other_row: int, similarity: float) -> PassageMatch:
-        at, to = np.searchsorted(self._rows, [own_row, other_row])
-        both = [number for number in sorted(self._distinctive) if self._has[number, at] and self._has[number, to]]
+        own_index, other_index = np.searchsorted(self._rows, [own_row, other_row])
+        both = [
+            number
+            for number in sorted(self._distinctive)
+            if self._has[number, own_index] and self._has[number, other_index]
+        ]
         both.sort(key=lambda number: (-self._terms[number].rarity, self._terms[number].term))
         terms = frozenset(self._terms[number].term for number in both)
         on_each = (self._match_fragment(own, terms), self._match_fragment(other, terms))
@@ -411,7 +425,7 @@ def related(engine: Engine, path: str, line: int | None = None, limit: int = LIM
     order = np.lexsort((near.notes, -near.scores))
     order = order[near.scores[order] >= MIN][:limit]
     compared = Comparison(snapshot, origin, near.terms, np.sort(near.notes[order]))
-    notes = tuple(_explain_note(snapshot, origin, near, compared, at) for at in order.tolist())
+    notes = tuple(_explain_note(snapshot, origin, near, compared, position) for position in order.tolist())
     return Related(
         path=path,
         title=origin.info.title,
@@ -423,11 +437,11 @@ def related(engine: Engine, path: str, line: int | None = None, limit: int = LIM
     )
 
 
-def _explain_note(snapshot: Corpus, origin: Origin, near: Near, compared: Comparison, at: int) -> RelatedNote:
+def _explain_note(snapshot: Corpus, origin: Origin, near: Near, compared: Comparison, position: int) -> RelatedNote:
     """Return the reasons for the note at a position of `near`."""
-    note = int(near.notes[at])
+    note = int(near.notes[position])
     info = snapshot.note_info(snapshot.table.paths[note])
-    values = near.signals[at].tolist()
+    values = near.signals[position].tolist()
     signals = tuple(
         Signal(name, value, weight, value * weight)
         for (name, weight), value in zip(WEIGHTS.items(), values, strict=True)

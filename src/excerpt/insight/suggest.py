@@ -486,7 +486,7 @@ def _mix(narrower: Sequence[Suggestion]) -> list[Suggestion]:
 
 
 def _without_repeats(suggestions: Sequence[Suggestion]) -> list[Suggestion]:
-    return list({one.query: one for one in reversed(suggestions)}.values())[::-1]
+    return list({each.query: each for each in reversed(suggestions)}.values())[::-1]
 
 
 def _count(engine: Engine, query: str) -> int:

@@ -104,9 +104,9 @@ class Topic:
         bases = combined_values(self.best_notes.tolist(), self.scores.tolist())
         pointed_at, focus = self._pointed_at(), self.counts / np.maximum(self.sizes, 1)
         value = {note: base + (FOCUS + POINTED_AT * pointed_at[note]) * focus[note] for note, base in bases.items()}
-        highest = max(value.values(), default=1.0)
+        maximum = max(value.values(), default=1.0)
         ordered = sorted(value, key=lambda note: (-round(value[note], 6), note))
-        return {note: float(value[note] / highest) for note in ordered}
+        return {note: float(value[note] / maximum) for note in ordered}
 
     @cached_property
     def sizes(self) -> npt.NDArray[np.intp]:
@@ -192,8 +192,8 @@ def combined_values(groups: Sequence[Group], scores: Sequence[float]) -> dict[Gr
         share = shares.get(group, 1.0)
         sums[group] = sums.get(group, 0.0) + share * score
         shares[group] = share * HALVED
-    highest = max(sums.values(), default=1.0) or 1.0
-    return {group: value / highest for group, value in sorted(sums.items(), key=lambda item: -item[1])}
+    maximum = max(sums.values(), default=1.0) or 1.0
+    return {group: value / maximum for group, value in sorted(sums.items(), key=lambda item: -item[1])}
 
 
 def find_topic(engine: Engine, text: str) -> Topic:
@@ -210,12 +210,12 @@ def find_topic(engine: Engine, text: str) -> Topic:
     best, scores = ranking.rows[chosen], ranking.scores[chosen]
     # Not in the order of the list, which holds back what is more than a few of one note.
     order = np.lexsort((table.lines[best], table.notes[best], -scores))
-    highest = float(scores.max(initial=0.0)) or 1.0
+    max_score = float(scores.max(initial=0.0)) or 1.0
     return Topic(
         snapshot=engine.snapshot,
         rows=rows,
         best=best[order],
-        scores=(scores[order] / np.float32(highest)).astype(np.float32),
+        scores=(scores[order] / np.float32(max_score)).astype(np.float32),
         confidences=tuple(_confidence(ranking, int(at)) for at in chosen[order]),
         query_words=_query_words(answers),
         matched=count_matching(answers),
@@ -227,8 +227,8 @@ def _first_hits(ranking: Ranking) -> dict[int, float]:
     """Return the first hits with their shares of the first's score; none for filters alone."""
     first = ranking.rows[:ANSWERS].tolist()
     is_judged = [_confidence(ranking, at) is not None for at in range(len(first))]
-    highest = float(ranking.scores.max(initial=0.0)) or 1.0
-    return {row: float(ranking.scores[at]) / highest for at, row in enumerate(first) if is_judged[at]}
+    max_score = float(ranking.scores.max(initial=0.0)) or 1.0
+    return {row: float(ranking.scores[at]) / max_score for at, row in enumerate(first) if is_judged[at]}
 
 
 def _about(engine: Engine, answer: Answer) -> Rows:
@@ -251,9 +251,9 @@ def _likely(ranking: Ranking) -> Rows:
     return ranking.rows[np.array(sure, np.bool_)] if sure else _no_rows()
 
 
-def _confidence(ranking: Ranking, at: int) -> Confidence | None:
-    judgement = ranking.answers[int(ranking.which[at])].judgement
-    return judgement.word(int(ranking.places[at])) if judgement else None
+def _confidence(ranking: Ranking, index: int) -> Confidence | None:
+    judgement = ranking.answers[int(ranking.which[index])].judgement
+    return judgement.word(int(ranking.places[index])) if judgement else None
 
 
 def _query_words(answers: Sequence[Answer]) -> tuple[TopicWord, ...]:

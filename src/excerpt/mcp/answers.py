@@ -135,8 +135,8 @@ def hit_part(number: int, hit: Hit, characters: int, vault: str = "") -> str:
     fragment = hit.fragment
     vault_text = f"vault {visible_line(vault)} · " if vault else ""
     sure = f" · {hit.confidence}" if hit.confidence is not None else ""
-    where = source_reference(fragment.path, fragment.line_start, fragment.line_end, fragment.place)
-    head = f"{number}. {vault_text}{where} · {headings(fragment)}{sure} · {format_count(fragment.tokens, 'token')}"
+    reference = source_reference(fragment.path, fragment.line_start, fragment.line_end, fragment.place)
+    head = f"{number}. {vault_text}{reference} · {headings(fragment)}{sure} · {format_count(fragment.tokens, 'token')}"
     return f"{head}\n   {quote(fragment.text, hit.spans, characters)}" if characters else head
 
 

@@ -109,13 +109,14 @@ class Tools:
         results: dict[ServedVault, excerpt.Result] = {}
         shares = {served[0]: budget}
         if len(served) > 1:
-            results = await _ask_each(served, lambda at: at.vault.search_for_pack(query), ctx)
+            results = await _ask_each(served, lambda snapshot: snapshot.vault.search_for_pack(query), ctx)
             shares = _shares(results, budget)
 
         async def packed(target: ServedVault, share: int) -> str:
             result = results.get(target)
             return await target.ask(
-                lambda at: _pack_text(at, query, share, scope=scope, form=format, result=result), _report(ctx)
+                lambda snapshot: _pack_text(snapshot, query, share, scope=scope, form=format, result=result),
+                _report(ctx),
             )
 
         return "\n\n".join(await asyncio.gather(*(packed(target, share) for target, share in shares.items())))
@@ -140,14 +141,14 @@ class Tools:
         served = self.vaults.vaults_named(vault)
         if group == "folders":
             (only,) = self.single_vault(vault)
-            return await only.ask(lambda at: _folders(at, query, limit), _report(ctx))
+            return await only.ask(lambda snapshot: _folders(snapshot, query, limit), _report(ctx))
         hit_limit = (offset + limit) * (_OF_A_NOTE if group == "notes" else 1)
 
-        def ask(at: ServedSnapshot) -> tuple[ServedSnapshot, excerpt.Result, int]:
-            result = at.vault.search(query, strategy=strategy, limit=hit_limit)
-            return at, result, at.vault.map(query, limit=1).notes if group == "notes" else result.matched
+        def respond(snapshot: ServedSnapshot) -> tuple[ServedSnapshot, excerpt.Result, int]:
+            result = snapshot.vault.search(query, strategy=strategy, limit=hit_limit)
+            return snapshot, result, snapshot.vault.map(query, limit=1).notes if group == "notes" else result.matched
 
-        searched = await _ask_each(served, ask, ctx)
+        searched = await _ask_each(served, respond, ctx)
         results = {served_vault.name: result for served_vault, (_, result, _) in searched.items()}
         matched = sum(count for *_, count in searched.values())
         several = len(served) > 1
@@ -160,14 +161,14 @@ class Tools:
         words = [result.confidence for result in results.values() if result.confidence is not None]
         sure = min(words, key=list(excerpt.Confidence).index) if words else None
         hint = "`read` a path:lines, or `pack` the question." if hits else "Try other words, or `overview`."
-        is_partial = len(searched) < len(served) or any(at.is_partial for at, *_ in searched.values())
+        is_partial = len(searched) < len(served) or any(snapshot.is_partial for snapshot, *_ in searched.values())
         answer = ToolAnswer(
             facts=(sure or "", *dict.fromkeys(map(_fallback_text, results.values()))),
             what=group,
             parts=parts,
             total=max(matched, offset + len(parts)),  # under filters, hits also include the nearest in meaning
             vault=vault if several else served[0].name,
-            freshness=_freshness(served, {served_vault: at for served_vault, (at, *_) in searched.items()}),
+            freshness=_freshness(served, {served_vault: snapshot for served_vault, (snapshot, *_) in searched.items()}),
             more=lambda shown: f"continue with offset={offset + shown}, or ask with a smaller snippet",
             hint=_query_hints(results.values()) + hint + _partial_hint(sure, is_partial=is_partial),
         )
@@ -189,7 +190,7 @@ class Tools:
         """
         (served,) = self.single_vault(vault)
         limit = READ_CAP if full else budget
-        return await served.ask(lambda at: _read(at, source, query, limit, full=full), _report(ctx))
+        return await served.ask(lambda snapshot: _read(snapshot, source, query, limit, full=full), _report(ctx))
 
     async def related(
         self,
@@ -202,21 +203,21 @@ class Tools:
         """Find the notes nearest to a note or passage, and why."""
         (served,) = self.single_vault(vault)
 
-        def ask(at: ServedSnapshot) -> str:
-            near = at.vault.related(_resolve_source(at.vault, source), limit=limit)
+        def respond(snapshot: ServedSnapshot) -> str:
+            near = snapshot.vault.related(_resolve_source(snapshot.vault, source), limit=limit)
             answer = ToolAnswer(
                 facts=(f"near {visible_line(near.path)}",),
                 what="notes",
                 parts=tuple(map(answers.related_part, near.notes)),
                 total=len(near.notes),
-                vault=at.name,
-                freshness=at.freshness,
+                vault=snapshot.name,
+                freshness=snapshot.freshness,
                 more="ask with a smaller limit",
                 hint="`read` one of them.",
             )
             return fit_answer(answer, RELATED_CAP)
 
-        return await served.ask(ask, _report(ctx))
+        return await served.ask(respond, _report(ctx))
 
     async def overview(
         self,
@@ -229,7 +230,7 @@ class Tools:
         """Summarize what the notes hold about a topic: main notes, sections, themes, related, when."""
         _check_query(topic)
         (served,) = self.single_vault(vault)
-        return await served.ask(lambda at: _overview(at, topic, budget), _report(ctx))
+        return await served.ask(lambda snapshot: _overview(snapshot, topic, budget), _report(ctx))
 
     async def recall(
         self,
@@ -243,25 +244,25 @@ class Tools:
         """Find what was remembered, by words and tags; newest without a query. Stale ones are marked."""
         (served,) = self.single_vault(vault)
 
-        def ask(at: ServedSnapshot) -> str:
+        def respond(snapshot: ServedSnapshot) -> str:
             _refuse_untags(tags, "Ask with the query -tag:x for memories without a tag.")
-            every = at.vault.memories.recall(query, tags=tags, check_sources=True)
+            every = snapshot.vault.memories.recall(query, tags=tags, check_sources=True)
             shown = every[:limit]
-            notices = "".join(f"{visible_line(notice)[:_LONGEST_HINT]} " for notice in at.notices[:_MAX_HINTS])
+            notices = "".join(f"{visible_line(notice)[:_LONGEST_HINT]} " for notice in snapshot.notices[:_MAX_HINTS])
             hint = "`read` the source of one before you rely on it; `remember` with id changes it." if shown else ""
             answer = ToolAnswer(
                 facts=() if not shown or shown[0].answers else ("no memory answers; these share a word",),
                 what="memories",
                 parts=tuple(map(answers.memory_part, shown)),
                 total=len(every),
-                vault=at.name,
-                freshness=at.freshness,
+                vault=snapshot.name,
+                freshness=snapshot.freshness,
                 more="ask by words or tags",
                 hint=notices + hint,
             )
             return fit_answer(answer, RECALL_CAP)
 
-        return await served.ask(ask, _report(ctx))
+        return await served.ask(respond, _report(ctx))
 
     async def remember(
         self,
@@ -284,15 +285,15 @@ class Tools:
         arguments = {"text": text, "tags": tags, "why": why, "source": source, "id": id, "stale": stale}
         given_names = [name for name, value in arguments.items() if value]
 
-        def ask(at: ServedSnapshot) -> str:
+        def respond(snapshot: ServedSnapshot) -> str:
             if forget:
                 _refuse(given_names, "forget takes only an id")
-                return f"Forgot {at.vault.memories.forget(forget).id}; it is in the trash folder."
+                return f"Forgot {snapshot.vault.memories.forget(forget).id}; it is in the trash folder."
             if id:
-                return _change(at.vault.memories, id, text=text, tags=tags, why=why, source=source, stale=stale)
-            return _remember(at, text=text, tags=tags, why=why, source=source, stale=stale)
+                return _change(snapshot.vault.memories, id, text=text, tags=tags, why=why, source=source, stale=stale)
+            return _remember(snapshot, text=text, tags=tags, why=why, source=source, stale=stale)
 
-        return await served.ask(ask, _report(ctx), writes=True)
+        return await served.ask(respond, _report(ctx), writes=True)
 
     async def status(self) -> Statuses:
         """List vaults, how fresh each is, files skipped."""
@@ -305,7 +306,7 @@ class Tools:
     async def _status(self, served: ServedVault) -> VaultStatus:
         name = visible_line(served.name)[:60]
         try:
-            status, freshness = await served.ask(lambda at: (at.vault.status(), at.freshness))
+            status, freshness = await served.ask(lambda snapshot: (snapshot.vault.status(), snapshot.freshness))
         except ExcerptError as error:
             return VaultStatus(vault=name, freshness=visible_line(str(error))[:200])
         room = max(_MAX_SKIPPED // len(self.vaults.all), 1)
@@ -413,7 +414,7 @@ def _query_hints(results: Iterable[excerpt.Result]) -> str:
 
 
 def _pack_text(
-    at: ServedSnapshot,
+    snapshot: ServedSnapshot,
     query: str,
     limit: int,
     *,
@@ -423,11 +424,11 @@ def _pack_text(
     fact: str = "",
     result: excerpt.Result | None = None,
 ) -> str:
-    if result is None or result.generation != at.vault.generation:
-        result = at.vault.search_for_pack(query)
+    if result is None or result.generation != snapshot.vault.generation:
+        result = snapshot.vault.search_for_pack(query)
 
     def pack(budget: int) -> excerpt.PackResult:
-        return at.vault.pack(
+        return snapshot.vault.pack(
             query,
             budget=budget,
             scope=scope,
@@ -443,11 +444,11 @@ def _pack_text(
         hint = f"{len(left):,} left out, first {more}: `read` them." if left else "`related` or `search` for more."
         passages = f"{len(packed.packs):,} of {format_count(len(packed.packs) + len(left), 'passage')}"
         sure = result.confidence or ""
-        hint = _query_hints([result]) + hint + _partial_hint(result.confidence, is_partial=at.is_partial)
-        return ToolAnswer((fact or sure, passages), at.name, at.freshness, hint)
+        hint = _query_hints([result]) + hint + _partial_hint(result.confidence, is_partial=snapshot.is_partial)
+        return ToolAnswer((fact or sure, passages), snapshot.name, snapshot.freshness, hint)
 
     text, packed = answers.fit_pack(pack, answer, limit)
-    at.vault.count_saved(packed)
+    snapshot.vault.count_saved(packed)
     return text
 
 
@@ -473,15 +474,15 @@ def _refuse_untags(tags: Sequence[str], hint: str) -> None:
         raise ExcerptError(f"Nothing was done: {off[0]} removes a tag.", hint)
 
 
-def _remember(at: ServedSnapshot, *, text: str, tags: Sequence[str], why: str, source: str, stale: str) -> str:
+def _remember(snapshot: ServedSnapshot, *, text: str, tags: Sequence[str], why: str, source: str, stale: str) -> str:
     _refuse(["stale"] if stale else [], "stale needs the id of an existing memory")
     _refuse_untags(tags, "Name the memory that has it by id.")
     if not text.strip() and (text or not source):
         raise ExcerptError("There is no text to remember.", "Give text, or a source such as path:10-40.")
-    remembered = at.vault.memories.remember(text or None, tags=tags, why=why, source=source or None)
+    remembered = snapshot.vault.memories.remember(text or None, tags=tags, why=why, source=source or None)
     like = ", ".join(offer.memory.id for offer in remembered.similar)
     hint = f" Similar memories: {like}. Recall them, then change one by id or forget one." if like else ""
-    return f"Remembered as {remembered.memory.id} in vault {visible_line(at.name)}.{hint}"
+    return f"Remembered as {remembered.memory.id} in vault {visible_line(snapshot.name)}.{hint}"
 
 
 def _change(
@@ -527,8 +528,8 @@ def _decide(memories: excerpt.Memories, memory_id: str, decision: str) -> None:
 # --- notes and topics -------------------------------------------------------------------------------------------------
 
 
-def _folders(at: ServedSnapshot, query: str, limit: int) -> str:
-    matches = at.vault.map(query, limit=1)
+def _folders(snapshot: ServedSnapshot, query: str, limit: int) -> str:
+    matches = snapshot.vault.map(query, limit=1)
     branches = [branch for branch in matches.folders if branch.fragments][:limit]
     parts = tuple(
         f"{visible_line(branch.filter)} · "
@@ -540,8 +541,8 @@ def _folders(at: ServedSnapshot, query: str, limit: int) -> str:
         what="folders",
         parts=parts,
         total=len(matches.folders),
-        vault=at.name,
-        freshness=at.freshness,
+        vault=snapshot.name,
+        freshness=snapshot.freshness,
         more="ask with a smaller limit",
         hint="`search` again with one of these filters in front of the query.",
     )
@@ -568,15 +569,15 @@ def _resolve_source(vault: excerpt.Vault, source: str) -> str:
     return source
 
 
-def _read(at: ServedSnapshot, source: str, query: str, limit: int, *, full: bool) -> str:
-    vault = at.vault
+def _read(snapshot: ServedSnapshot, source: str, query: str, limit: int, *, full: bool) -> str:
+    vault = snapshot.vault
     requested = _resolve_source(vault, source)
     note = vault.read(requested)
     whole = not (note.heading_path or _WITH_LINES.search(requested))
     if query.strip():
-        return _answer_from_note(at, note, query, limit)
+        return _answer_from_note(snapshot, note, query, limit)
     if whole and not full and note.tokens > limit * 0.8:
-        return _summarize_note(at, note, limit)
+        return _summarize_note(snapshot, note, limit)
     parts = answers.note_parts(note, vault.fragments(note.path), limit - _HEADER_TOKENS)
 
     def continuation(shown: int) -> str:
@@ -591,18 +592,18 @@ def _read(at: ServedSnapshot, source: str, query: str, limit: int, *, full: bool
         what="passages",
         parts=tuple(part.shown for part in parts),
         total=len(parts),
-        vault=at.name,
-        freshness=at.freshness,
+        vault=snapshot.name,
+        freshness=snapshot.freshness,
         more=continuation,
         hint=f"{cut_hint}`related` shows notes near it.",
     )
     return fit_answer(answer, limit)
 
 
-def _answer_from_note(at: ServedSnapshot, note: excerpt.NoteLines, query: str, limit: int) -> str:
+def _answer_from_note(snapshot: ServedSnapshot, note: excerpt.NoteLines, query: str, limit: int) -> str:
     """Return the passages of a note, or of the given lines of it, that answer a query, best first."""
     within = _restrict_to_note(note.path, query)
-    result = at.vault.search(within, limit=_SEARCH_LIMIT)
+    result = snapshot.vault.search(within, limit=_SEARCH_LIMIT)
     inside = [
         hit.fragment.id
         for hit in result.hits
@@ -614,12 +615,12 @@ def _answer_from_note(at: ServedSnapshot, note: excerpt.NoteLines, query: str, l
         raise NotFoundError(f"No part of {note.path} answers {query}.", "Read it without a query.")
     fact = f"what {visible_line(note.path)} says"
     ids = inside if len(inside) < len(result.hits) else ()  # a pack of ids is not reduced to fit
-    return _pack_text(at, within, limit, scope="none", form="markdown", ids=ids, fact=fact, result=result)
+    return _pack_text(snapshot, within, limit, scope="none", form="markdown", ids=ids, fact=fact, result=result)
 
 
-def _summarize_note(at: ServedSnapshot, note: excerpt.NoteLines, limit: int) -> str:
+def _summarize_note(snapshot: ServedSnapshot, note: excerpt.NoteLines, limit: int) -> str:
     """Return a long note in brief: its outline, and the passages that answer its title as a query, the best first."""
-    vault = at.vault
+    vault = snapshot.vault
     matches = vault.search(_restrict_to_note(note.path, note.title), limit=_SEARCH_LIMIT, spans=False)
     main = [hit.fragment for hit in matches.hits if hit.fragment.path == note.path] or vault.fragments(note.path)
     outline = answers.outline(vault.peek(note.path, first_lines=1))
@@ -632,8 +633,8 @@ def _summarize_note(at: ServedSnapshot, note: excerpt.NoteLines, limit: int) -> 
         what="passages",
         parts=tuple(answers.fragment_part(fragment, limit // 3) for fragment in main),
         total=len(vault.fragments(note.path)),
-        vault=at.name,
-        freshness=at.freshness,
+        vault=snapshot.name,
+        freshness=snapshot.freshness,
         above=outline,
         hint="`read` lines of the outline as path:A-B, give a query, or full=true.",
     )
@@ -646,8 +647,8 @@ def _restrict_to_note(path: str, query: str) -> str:
     return " | ".join(f'path:"=/{quoted}" {part}' for part in query.split(" | "))
 
 
-def _overview(at: ServedSnapshot, topic: str, limit: int) -> str:
-    vault = at.vault
+def _overview(snapshot: ServedSnapshot, topic: str, limit: int) -> str:
+    vault = snapshot.vault
     summary = vault.overview(topic, budget=limit - _HEADER_TOKENS)
 
     sure = None if summary.found else excerpt.Confidence.NOTHING
@@ -656,9 +657,9 @@ def _overview(at: ServedSnapshot, topic: str, limit: int) -> str:
     def answer(text: str) -> ToolAnswer:
         return ToolAnswer(
             facts=(f"{format_count(summary.notes, 'note')} about {visible_line(topic)[:80]}",),
-            vault=at.name,
-            freshness=at.freshness,
-            hint=hint + _partial_hint(sure, is_partial=at.is_partial),
+            vault=snapshot.name,
+            freshness=snapshot.freshness,
+            hint=hint + _partial_hint(sure, is_partial=snapshot.is_partial),
             above=text.strip("\n"),
         )
 
@@ -794,7 +795,7 @@ def build_server(vaults: ServedVaults, crash: Crash, *, with_memory: bool = True
         """Read a note of a vault, as far as 8,000 tokens go."""
         try:
             (served,) = tools.single_vault(vault)
-            return await served.ask(lambda at: _read(at, path, "", READ_CAP, full=True))
+            return await served.ask(lambda snapshot: _read(snapshot, path, "", READ_CAP, full=True))
         except NotFoundError as error:
             raise ResourceNotFoundError(_shorten(str(error))) from None
         except ExcerptError as error:
@@ -807,7 +808,7 @@ def _report_errors(tool: ToolMethod, crash: Crash) -> ToolMethod:
     """Return the tool wrapped so that every error becomes a sentence that the model can act on."""
 
     @wraps(tool)
-    async def told(*args: Any, **kwargs: Any) -> Any:
+    async def wrapper(*args: Any, **kwargs: Any) -> Any:
         try:
             return await tool(*args, **kwargs)
         except NotYetError as error:  # nothing went wrong
@@ -817,7 +818,7 @@ def _report_errors(tool: ToolMethod, crash: Crash) -> ToolMethod:
         except Exception as error:
             raise ToolError(crash(error)) from None
 
-    return told
+    return wrapper
 
 
 def serve_stdio(vaults: ServedVaults, crash: Crash, *, with_memory: bool) -> None:

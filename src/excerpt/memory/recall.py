@@ -130,7 +130,7 @@ class _Index:
     snapshot: Snapshot
     files: Mapping[str, Any]
     notes: tuple[Memory | None, ...]
-    known: frozenset[str]
+    indexed_ids: frozenset[str]
 
 
 class Recaller:
@@ -184,7 +184,7 @@ class Recaller:
             queries = self._read(query, facets.properties, facets.tags)
             among = None if len(memories) == len(contents.loaded.memories) else {memory.id for memory in memories}
             max_memories = self._limit_for(queries, limit)
-            ranked, indexed_ids = _rank(index, queries, self._settings, among, max_memories), index.known
+            ranked, indexed_ids = _rank(index, queries, self._settings, among, max_memories), index.indexed_ids
         except ExcerptError as error:
             self.unranked = str(error)
             queries = self._read(query)
@@ -329,24 +329,26 @@ def _rank(
     ]
 
 
-def _answers(ranking: Ranking, at: int) -> bool:
+def _answers(ranking: Ranking, index: int) -> bool:
     """Return whether a fragment answers the query by words or by meaning.
 
     The engine lists everything that is a little nearer than the rest.
     """
-    answer, row = ranking.answers[ranking.which[at]], int(ranking.places[at])
+    answer, row = ranking.answers[ranking.which[index]], int(ranking.places[index])
     if answer.judgement is None or answer.judgement.word(row) is not Confidence.NOTHING:
         return True
-    return float(answer.evidence.similarities.at(ranking.rows[at : at + 1])[0]) >= NEAR_IN_MEANING
+    return float(answer.evidence.similarities.at(ranking.rows[index : index + 1])[0]) >= NEAR_IN_MEANING
 
 
-def _has_a_word(ranking: Ranking, at: int) -> bool:
-    answer, row = ranking.answers[ranking.which[at]], int(ranking.places[at])
+def _has_a_word(ranking: Ranking, index: int) -> bool:
+    answer, row = ranking.answers[ranking.which[index]], int(ranking.places[index])
     return bool(answer.scored.values[row, SIGNALS.index("words")] > 0)
 
 
-def _part(ranking: Ranking, at: npt.NDArray[np.intp]) -> Ranking:
-    return Ranking(ranking.answers, ranking.rows[at], ranking.scores[at], ranking.which[at], ranking.places[at])
+def _part(ranking: Ranking, indices: npt.NDArray[np.intp]) -> Ranking:
+    return Ranking(
+        ranking.answers, ranking.rows[indices], ranking.scores[indices], ranking.which[indices], ranking.places[indices]
+    )
 
 
 def _spans_in(text: str, hit: Hit) -> tuple[Span, ...]:
@@ -507,21 +509,21 @@ def merge_memory(
     another source is named below its text.
     """
     if text.strip() in memory.text:
-        whole, where = memory.text, memory.source or source
+        merged_text, merged_source = memory.text, memory.source or source
     elif memory.text.strip() in text:
-        whole, where = text, source or memory.source
+        merged_text, merged_source = text, source or memory.source
     else:
-        whole, where = f"{memory.text.rstrip()}\n\n{text.strip()}", memory.source or source
+        merged_text, merged_source = f"{memory.text.rstrip()}\n\n{text.strip()}", memory.source or source
         if source is not None and memory.source is not None and not remembered_at([memory], *_source_key(source)):
             lines = format_lines(source.line_start, source.line_end)
-            whole = f"{whole}\n\n({source.path}{f'#{source.place}' if source.place else f', {lines}'})"
+            merged_text = f"{merged_text}\n\n({source.path}{f'#{source.place}' if source.place else f', {lines}'})"
     reasons = dict.fromkeys(reason for reason in (memory.why, why) if reason.strip())
     return replace(
         memory,
-        text=whole,
+        text=merged_text,
         tags=normalise_tags((*memory.tags, *tags)),
         why="; ".join(reasons),
-        source=where,
+        source=merged_source,
     )
 
 

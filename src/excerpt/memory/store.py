@@ -51,7 +51,7 @@ class LoadedMemories:
     """The content of the folder: `memories`, newest first, unreadable files, and which memories are copies."""
 
     memories: tuple[Memory, ...]
-    broken: tuple[Skipped, ...]
+    unreadable: tuple[Skipped, ...]
     copies: tuple[CopiedMemory, ...] = ()
 
 

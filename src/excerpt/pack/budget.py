@@ -535,20 +535,20 @@ def _pieces(candidate: Candidate) -> Iterator[_Ordinals]:
 
     So there are few pieces even in a long note.
     """
-    at = candidate.line_span.first
+    ordinal = candidate.line_span.first
     hits = sorted({each.hit.fragment.ordinal for each in candidate.hit_spans})
     for hit in hits:
-        between = hit - at
-        before = 0 if at == candidate.line_span.first else between - between // 2
+        between = hit - ordinal
+        before = 0 if ordinal == candidate.line_span.first else between - between // 2
         sizes = [*_doubling(before), *reversed(list(_doubling(between - before)))]
         for size in sizes:
-            yield at, at + size - 1
-            at += size
+            yield ordinal, ordinal + size - 1
+            ordinal += size
         yield hit, hit
-        at = hit + 1
-    for size in _doubling(candidate.line_span.last + 1 - at):
-        yield at, at + size - 1
-        at += size
+        ordinal = hit + 1
+    for size in _doubling(candidate.line_span.last + 1 - ordinal):
+        yield ordinal, ordinal + size - 1
+        ordinal += size
 
 
 def _doubling(count: int) -> Iterator[int]:

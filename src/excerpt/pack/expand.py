@@ -376,9 +376,9 @@ def _densest_block(hit: Hit) -> tuple[_Piece, Sequence[_Piece]]:
     return (start, end), list(pairwise(borders))
 
 
-def _after_space(text: str, at: int, limit: int) -> int:
-    match = re.compile(r"\s").search(text, at, limit)
-    return match.end() if match else at
+def _after_space(text: str, offset: int, limit: int) -> int:
+    match = re.compile(r"\s").search(text, offset, limit)
+    return match.end() if match else offset
 
 
 def _pieces(pieces: re.Pattern[str] | Sequence[_Piece], text: str, within: _Piece) -> Sequence[_Piece]:
@@ -408,7 +408,7 @@ def _line_span(fragment: Fragment, start: int, end: int) -> LineSpan:
     end -= end - start - len(text[start:end].rstrip())
     begin = text.rfind("\n", 0, start) + 1
     stop = text.find("\n", end)
-    before, behind = text[begin:start], text[end : stop if stop >= 0 else len(text)]
+    before, after = text[begin:start], text[end : stop if stop >= 0 else len(text)]
     line_start = fragment.line_start + text.count("\n", 0, start)
     return LineSpan(
         path=fragment.path,
@@ -418,7 +418,7 @@ def _line_span(fragment: Fragment, start: int, end: int) -> LineSpan:
         line_end=line_start + text.count("\n", start, end),
         scope=Scope.NONE,
         # An indent is no text that is left out.
-        skipped=(len(before) if before.strip() else 0, len(behind) if behind.strip() else 0),
+        skipped=(len(before) if before.strip() else 0, len(after) if after.strip() else 0),
     )
 
 

@@ -96,12 +96,12 @@ def _visible(tokens: list[Token]) -> Iterator[str]:
             yield token.content
 
 
-def _label(tokens: list[Token], at: int) -> str:
-    """Return the text shown for the link or image that opens at `at`."""
-    if tokens[at].type == "image":
-        return "".join(_visible(tokens[at].children or []))
-    end = next((i for i in range(at, len(tokens)) if tokens[i].type == "link_close"), len(tokens))
-    return "".join(_visible(tokens[at + 1 : end]))
+def _label(tokens: list[Token], index: int) -> str:
+    """Return the text shown for the link or image that opens at `index`."""
+    if tokens[index].type == "image":
+        return "".join(_visible(tokens[index].children or []))
+    end = next((i for i in range(index, len(tokens)) if tokens[i].type == "link_close"), len(tokens))
+    return "".join(_visible(tokens[index + 1 : end]))
 
 
 def _wikilink(token: Token, line: int) -> Link:

@@ -210,9 +210,9 @@ def _quote_sign(text: str, start: int, end: int, sign: str) -> QuoteSign | None:
     return QuoteSign(start, end, sign, opens, closes, weak)
 
 
-def _is_shortened(text: str, at: int) -> bool:
-    """Return whether an apostrophe at `at` may mark the end of a word, or feet."""
-    return bool(_SHORTENED.search(text, max(at - _LONGEST_SHORTENED, 0), at))
+def _is_shortened(text: str, offset: int) -> bool:
+    """Return whether an apostrophe at `offset` may mark the end of a word, or feet."""
+    return bool(_SHORTENED.search(text, max(offset - _LONGEST_SHORTENED, 0), offset))
 
 
 def _is_measure(text: str, mark: QuoteSign) -> bool:
@@ -296,10 +296,10 @@ def within(spans: Sequence[_Span], start: int, end: int) -> tuple[int, int]:
     return first, max(bisect_left(spans, end, key=_start), first)
 
 
-def enclosing_index(spans: Sequence[_Span], at: int) -> int | None:
-    """Return the index of the one of sorted, disjoint spans that holds the character at `at`; None without one."""
-    before = bisect_right(spans, at, key=_start) - 1
-    return before if before >= 0 and at < spans[before].end else None
+def enclosing_index(spans: Sequence[_Span], offset: int) -> int | None:
+    """Return the index of the one of sorted, disjoint spans that holds the character at `offset`; None without one."""
+    before = bisect_right(spans, offset, key=_start) - 1
+    return before if before >= 0 and offset < spans[before].end else None
 
 
 def _start(span: _Span) -> int:
@@ -343,9 +343,9 @@ class Paragraph:
     def marked(self) -> Marked:
         return _pair_signs(self._prose)
 
-    def begins(self, at: int) -> bool:
-        """Return whether only Markdown markers are before `at`."""
-        return not self._prose[:at].strip(" \t\n*_~>-")
+    def begins(self, offset: int) -> bool:
+        """Return whether only Markdown markers are before `offset`."""
+        return not self._prose[:offset].strip(" \t\n*_~>-")
 
     def has(self, written: str, each: Quoted | QuoteSign) -> bool:
         """Return whether `each` begins with a mark that is written as `written`."""
@@ -414,11 +414,11 @@ class Paragraph:
         """Return where the sentence with this stop ends; 0 if it continues."""
         wide = stop[0][0] in "。！？"
         at = stop.end()
-        holding = enclosing_index(self.quoted, stop.start())
-        if holding is not None:
-            if self._prose[at : self.quoted[holding].inner_end].strip():
+        enclosing = enclosing_index(self.quoted, stop.start())
+        if enclosing is not None:
+            if self._prose[at : self.quoted[enclosing].inner_end].strip():
                 return 0
-            at = self.quoted[holding].end
+            at = self.quoted[enclosing].end
         at = self._match(_AFTER_STOP, at)
         before = at
         at = self._after_citations(at)
@@ -433,17 +433,17 @@ class Paragraph:
         short = word and (len(word[1]) == 1 or word[1].lower() in _ABBREVIATED)
         return 0 if short and stop[0] == "." and at == before else at
 
-    def _after_citations(self, at: int) -> int:
-        for number in range(within(self.cited, at, at)[0], len(self.cited)):
+    def _after_citations(self, offset: int) -> int:
+        for number in range(within(self.cited, offset, offset)[0], len(self.cited)):
             cited = self.cited[number]
-            if self._prose[at : cited.start].strip(" \t"):
+            if self._prose[offset : cited.start].strip(" \t"):
                 break
-            at = self._match(_ONE_STOP, cited.end)
-        return at
+            offset = self._match(_ONE_STOP, cited.end)
+        return offset
 
-    def _match(self, pattern: re.Pattern[str], at: int) -> int:
-        match = pattern.match(self._prose, at)
-        return match.end() if match else at
+    def _match(self, pattern: re.Pattern[str], offset: int) -> int:
+        match = pattern.match(self._prose, offset)
+        return match.end() if match else offset
 
 
 def _blank_out(text: str, spans: Sequence[tuple[int, int]]) -> str:

@@ -69,12 +69,12 @@ class _SnippetRow:
     def has_more(self) -> bool:
         return not self._text[self._at :].isspace() and self._at < len(self._text)
 
-    def column_of(self, at: int) -> int:
-        """Return where the character at `at` of the text is shown, or the nearest shown character if it is hidden."""
-        at -= self.start
-        if at < 0:
+    def column_of(self, offset: int) -> int:
+        """Return where the character at `offset` is shown, or the nearest shown character if it is hidden."""
+        offset -= self.start
+        if offset < 0:
             return 0
-        return self._columns[at] if at < len(self._columns) else len(self.shown)
+        return self._columns[offset] if offset < len(self._columns) else len(self.shown)
 
     def fill(self, width: int) -> None:
         """Add lines until there is more than `width` cells hold."""

@@ -624,21 +624,21 @@ def terms_of(text: str, language: str = "") -> tuple[list[str], list[int]]:
             positions += gram_positions
             position += len(chunk)
             continue
-        known = memo.get(chunk)
-        if known is None:
-            known = _analyze_chunk(chunk, size, language)
+        analyzed = memo.get(chunk)
+        if analyzed is None:
+            analyzed = _analyze_chunk(chunk, size, language)
             if len(chunk) <= MAX_CACHED_CHUNK:
                 if len(memo) >= _MEMO_SIZE:
                     memo.clear()
-                memo[chunk] = known
-        if isinstance(known, str):
-            terms.append(known)
+                memo[chunk] = analyzed
+        if isinstance(analyzed, str):
+            terms.append(analyzed)
             positions.append(position)
             position += 1
         else:
-            terms += known[0]
-            positions += [position + p for p in known[1]]
-            position += known[2]
+            terms += analyzed[0]
+            positions += [position + p for p in analyzed[1]]
+            position += analyzed[2]
     return terms, positions
 
 
@@ -679,8 +679,8 @@ def _analyze_chunk(chunk: str, size: int, language: str) -> _Known:
 
 def split_chunk(chunk: str, size: int, language: str) -> tuple[tuple[str, ...], tuple[int, ...], int]:
     """Return the terms of a chunk of `chunks_of`, their positions, and the number of positions it takes."""
-    known = _analyze_chunk(chunk, size, language)
-    return ((known,), (0,), 1) if isinstance(known, str) else known
+    analyzed = _analyze_chunk(chunk, size, language)
+    return ((analyzed,), (0,), 1) if isinstance(analyzed, str) else analyzed
 
 
 def analyze(text: str, language: str = "") -> Analysis:

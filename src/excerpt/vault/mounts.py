@@ -26,7 +26,7 @@ _MOUNTINFO = Path("/proc/self/mountinfo")
 class Mount:
     """A file system and the folder that it is at."""
 
-    at: Path
+    path: Path
     kind: str
 
     @property
@@ -44,10 +44,10 @@ def is_silent(folder: Path) -> bool:
 def mounts_of(folder: Path, mounts: Iterable[Mount]) -> list[Mount]:
     """Those that hold a part of `folder`: the one it lies in, and those below it."""
     all_mounts = list(mounts)
-    above = [mount for mount in all_mounts if mount.at == folder or mount.at in folder.parents]
-    below = [mount for mount in all_mounts if folder in mount.at.parents]
+    above = [mount for mount in all_mounts if mount.path == folder or mount.path in folder.parents]
+    below = [mount for mount in all_mounts if folder in mount.path.parents]
     # Of two at the same place, the later hides the earlier.
-    return below + sorted(above, key=lambda mount: len(mount.at.parts))[-1:]
+    return below + sorted(above, key=lambda mount: len(mount.path.parts))[-1:]
 
 
 def mounts_from_linux(mountinfo: str) -> list[Mount]:

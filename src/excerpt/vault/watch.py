@@ -140,7 +140,7 @@ class _SystemEvents:
         return frozenset(paths)
 
     def _gather(self, stop: threading.Event) -> set[str]:
-        began = time.monotonic()
+        started = time.monotonic()
         changed_folders, self._left = self._left, set()
         while True:
             raw = self._notify.watch(_LONGEST_MS, _QUIET_MS, _LONG_QUIET_MS, stop)
@@ -149,7 +149,7 @@ class _SystemEvents:
             if isinstance(raw, str):
                 return changed_folders
             changed_folders |= {path for _, path in raw}
-            if len(changed_folders) < _BURST or time.monotonic() - began > _LONGEST_BURST:
+            if len(changed_folders) < _BURST or time.monotonic() - started > _LONGEST_BURST:
                 return changed_folders
 
     def _relevant(self, raw: Iterable[str]) -> tuple[set[str], set[str], bool]:
@@ -220,9 +220,9 @@ class _Scans:
         """Return the next batch; an empty one if nothing has changed. Raises VaultError."""
         if stop.wait(max(self._seconds, self._took / _POLL_SHARE)):
             return frozenset()
-        began = time.monotonic()
+        started = time.monotonic()
         before, self._last = self._last, scan(self._vault, self._settings)
-        self._took = time.monotonic() - began
+        self._took = time.monotonic() - started
         if before.skipped != self._last.skipped:
             return None
         changed: set[FileState] = set(before.files) ^ set(self._last.files)

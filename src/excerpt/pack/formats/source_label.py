@@ -29,8 +29,8 @@ def lines_of(pack: Pack) -> str:
 
 def location_of_pack(pack: Pack) -> str:
     """Return the path with lines, or for an attachment its location and kind: `paper.pdf#page=12 (PDF, page 12)`."""
-    where = location(pack.path, pack.line_start, pack.line_end, pack.place)
-    return f"{where} ({format_kind(pack.kind, pack.place)})" if pack.kind else where
+    location_text = location(pack.path, pack.line_start, pack.line_end, pack.place)
+    return f"{location_text} ({format_kind(pack.kind, pack.place)})" if pack.kind else location_text
 
 
 def digest_of(pack: Pack) -> str:

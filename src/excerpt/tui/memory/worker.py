@@ -157,7 +157,7 @@ class MemoryWorker:
         store = self._opened()
         everything = store.all()
         tags = self._tags()
-        total, broken = len(everything.memories), everything.broken
+        total, broken = len(everything.memories), everything.unreadable
         if not query and self._recaller is None:
             from excerpt.memory.recall import Recalled
 

@@ -80,7 +80,7 @@ _INSTALL = {
 }
 
 
-def switch_on(vault: Path, where: Paths, keys: Mapping[str, tuple[str, str]]) -> Path | None:
+def switch_on(vault: Path, paths: Paths, keys: Mapping[str, tuple[str, str]]) -> Path | None:
     """Enable OCR in a vault's own settings; return the file that was written, None if it was enabled.
 
     `keys` are listed in a new file. Raises ExcerptError, with nothing changed, if no OCR program is installed or
@@ -88,7 +88,7 @@ def switch_on(vault: Path, where: Paths, keys: Mapping[str, tuple[str, str]]) ->
     """
     from excerpt.settings_file import begin_with, change_setting
 
-    attachments = settings_of(vault, where).vault.attachments
+    attachments = settings_of(vault, paths).vault.attachments
     if not attachments.read:
         raise SettingsError(
             "Images are not read: vault.attachments.read is false.", "Change it: `excerpt config --vault V --edit`."
@@ -97,8 +97,8 @@ def switch_on(vault: Path, where: Paths, keys: Mapping[str, tuple[str, str]]) ->
         engine(attachments.ocr)
         return None
     engine(Ocr.AUTO)
-    file = where.vault_settings_file(vault)
-    change_setting(file, "vault.attachments.ocr", Ocr.AUTO.value, begin_with(where, vault, keys))
+    file = paths.vault_settings_file(vault)
+    change_setting(file, "vault.attachments.ocr", Ocr.AUTO.value, begin_with(paths, vault, keys))
     return file
 
 

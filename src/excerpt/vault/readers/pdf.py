@@ -192,14 +192,14 @@ _RTL = re.compile(r"[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]+")
 _RTL_RUN = re.compile(rf"{_RTL.pattern}(?:[ \u200c\u200d]{_RTL.pattern})*")
 
 
-def _in_order(page: PdfTextPage, text: str, at: int) -> str:
+def _in_order(page: PdfTextPage, text: str, offset: int) -> str:
     """Return a line with its right-to-left words in reading order.
 
     Some files have letters and words of such scripts in the order of the page.
     """
 
     def is_visual(first: int, last: int) -> bool:
-        left, right = (page.get_charbox(at + each, loose=True)[0] for each in (first, last))
+        left, right = (page.get_charbox(offset + each, loose=True)[0] for each in (first, last))
         return bool(left < right)
 
     def ordered(run: re.Match[str]) -> str:
@@ -328,11 +328,11 @@ def _begins(above: Sequence[_TextLine], line: _TextLine, usual_gap: float, right
 def _join_lines(lines: Iterable[_TextLine], word_counts: Counter[str]) -> Iterator[str]:
     text = ""
     for line in lines:
-        broken = _HYPHENED.search(text)
-        if broken and line.text[:1].islower():
+        hyphened = _HYPHENED.search(text)
+        if hyphened and line.text[:1].islower():
             rest = re.match(r"\w*", line.text)
-            word = _whole(broken[1], rest[0] if rest else "", word_counts)
-            text = f"{text[: broken.start()]}{word}{line.text[rest.end() if rest else 0 :]}"
+            word = _whole(hyphened[1], rest[0] if rest else "", word_counts)
+            text = f"{text[: hyphened.start()]}{word}{line.text[rest.end() if rest else 0 :]}"
         else:
             text = f"{text} {line.text}" if text else line.text
     text = _HYPHENATED.sub(

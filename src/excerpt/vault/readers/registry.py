@@ -32,7 +32,7 @@ class Shipped:
     """A reader of excerpt's own: the word of its kind, where it is, and the library without which it reads nothing."""
 
     kind: str
-    where: str
+    class_path: str
     library: str = ""
 
     @property
@@ -108,7 +108,7 @@ def reader_for(path: str, settings: VaultSettings) -> Reader:
     elif suffix in _others():
         return _others()[suffix].reader
     elif suffix in _BY_SUFFIX:
-        return _shipped(_BY_SUFFIX[suffix].where)
+        return _shipped(_BY_SUFFIX[suffix].class_path)
     raise ReadError("No reader knows this kind of file.")
 
 
@@ -143,8 +143,8 @@ def _suffix(path: str, settings: VaultSettings) -> str:
 
 
 @cache
-def _shipped(where: str) -> Reader:
-    module, _, name = where.partition(":")
+def _shipped(class_path: str) -> Reader:
+    module, _, name = class_path.partition(":")
     reader: Reader = getattr(import_module(f"excerpt.vault.readers.{module}"), name)()
     return reader
 

@@ -316,12 +316,12 @@ def _opened(archive: ZipFile) -> _Book:
     title = next((node.text or "" for node in package.iter() if _name(node) == "title"), "")
     names: dict[str, str] = {}
     for node in items.values():
-        where = _within(folder, node.get("href", ""))
+        member = _within(folder, node.get("href", ""))
         with suppress(KeyError, ElementTree.ParseError):
             if "nav" in node.get("properties", "").split():
-                names = {**names, **_contents(archive, where)}
+                names = {**names, **_contents(archive, member)}
             elif node.get("media-type") == "application/x-dtbncx+xml":
-                names = {**_old_contents(archive, where), **names}
+                names = {**_old_contents(archive, member), **names}
     return _Book(" ".join(title.split())[:200], chapters, names)
 
 
@@ -333,14 +333,14 @@ def _is_chapter(item: ElementTree.Element) -> bool:
 def _chapters(archive: ZipFile, book: _Book) -> tuple[list[PagedText], bool]:
     parts: list[PagedText] = []
     size = 0
-    for number, where in enumerate(book.chapters, start=1):
+    for number, member in enumerate(book.chapters, start=1):
         try:
-            data = archive.read(where)
+            data = archive.read(member)
         except KeyError:
             continue
         page = _read_page(_as_html(_decoded(data)[0]))
         first = next((part.headings[0] for part in page.parts if part.headings), "")
-        name = book.names.get(where, "")
+        name = book.names.get(member, "")
         if not name or first.endswith(name):  # with its number before it
             name = first or f"Chapter {number}"
         for part in page.parts:
@@ -352,25 +352,25 @@ def _chapters(archive: ZipFile, book: _Book) -> tuple[list[PagedText], bool]:
     return parts, False
 
 
-def _contents(archive: ZipFile, where: str) -> dict[str, str]:
+def _contents(archive: ZipFile, member: str) -> dict[str, str]:
     """Return the names of files in the table of contents of EPUB 3."""
     from selectolax.lexbor import LexborHTMLParser
 
     names: dict[str, str] = {}
-    for link in LexborHTMLParser(_decoded(archive.read(where))[0]).css("nav a"):
+    for link in LexborHTMLParser(_decoded(archive.read(member))[0]).css("nav a"):
         if address := link.attributes.get("href"):
-            names.setdefault(_within(posixpath.dirname(where), address), " ".join(link.text().split()))
+            names.setdefault(_within(posixpath.dirname(member), address), " ".join(link.text().split()))
     return {file: name for file, name in names.items() if name}
 
 
-def _old_contents(archive: ZipFile, where: str) -> dict[str, str]:
+def _old_contents(archive: ZipFile, member: str) -> dict[str, str]:
     """Return the names of files in the table of contents of EPUB 2."""
     names: dict[str, str] = {}
-    for point in _xml(archive, where).iter():
+    for point in _xml(archive, member).iter():
         if _name(point) == "navPoint":
             label = next((node.text or "" for node in point.iter() if _name(node) == "text"), "")
             target = next((node.get("src", "") for node in point.iter() if _name(node) == "content"), "")
-            names.setdefault(_within(posixpath.dirname(where), target), " ".join(label.split()))
+            names.setdefault(_within(posixpath.dirname(member), target), " ".join(label.split()))
     return {file: name for file, name in names.items() if name}
 
 
@@ -382,9 +382,9 @@ def _is_protected(archive: ZipFile, book: _Book) -> bool:
     return not set(uris).isdisjoint(book.chapters)
 
 
-def _xml(archive: ZipFile, where: str) -> ElementTree.Element:
+def _xml(archive: ZipFile, member: str) -> ElementTree.Element:
     """Parse an XML part of a book. Own entities, which may grow without end, are refused."""
-    data = archive.read(where)
+    data = archive.read(member)
     if b"<!ENTITY" in data:
         raise ReadError("It is damaged: it cannot be read as EPUB.", "Restore it from another copy.")
     return ElementTree.fromstring(data)
