@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from excerpt.check.lookup import SnapshotLookup
-from excerpt.check.quotations import find, most_like
+from excerpt.check.quotations import best_alignment, find
 from excerpt.index.build import build
 from excerpt.index.snapshot import Snapshot
 from excerpt.model import Fragment
@@ -70,7 +70,7 @@ def sentences(snapshot: Snapshot) -> list[tuple[str, Fragment]]:
 
 
 def similarity(quotation: str, texts: Sequence[str]) -> float:
-    return max((like.similarity for text in texts if (like := most_like(quotation, text))), default=0.0)
+    return max((like.similarity for text in texts if (like := best_alignment(quotation, text))), default=0.0)
 
 
 def inventions(sampled: Sequence[tuple[str, Fragment]], lookup: SnapshotLookup) -> Iterator[tuple[int, float]]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from excerpt import known_vaults
-from excerpt.known_vaults import forget_vault, names_apart, obsidian_vaults, recent_vaults, remember_vault, too_broad
+from excerpt.known_vaults import forget_vault, obsidian_vaults, recent_vaults, remember_vault, too_broad, unique_names
 from excerpt.settings import Paths
 
 
@@ -100,7 +100,7 @@ def test_a_relative_path_in_it_names_no_vault(tmp_path: Path) -> None:
 
 def test_vaults_of_one_name_are_called_by_as_much_of_their_paths_as_tells_them_apart() -> None:
     paths = ["/a/notes", "/b/notes", "/b/x/Notes", "/c/x/notes", "/wiki", "/notes", "/"]
-    names = names_apart([Path(path) for path in paths])
+    names = unique_names([Path(path) for path in paths])
     assert [names[Path(path)] for path in paths] == [
         "a/notes", "b/notes", "b/x/Notes", "c/x/notes", "wiki", "/notes", "/"
     ]  # fmt: skip

@@ -24,7 +24,7 @@ from excerpt.errors import (
     VaultEmptiedError,
 )
 from excerpt.kinds import Format, Scope, Strategy
-from excerpt.known_vaults import check_breadth, recognise, save_fingerprint
+from excerpt.known_vaults import check_breadth, detect_move, save_fingerprint
 from excerpt.model import BuildReport, Fragment, Hit, Memory, PackResult, Progress, Result, Source, Status, VaultHit
 from excerpt.settings import PackSettings, Paths, Settings, check_not_in_vault, open_vault, settings_of, user_paths
 from excerpt.state_files import make_private, users_umask
@@ -80,21 +80,21 @@ def open(  # noqa: A001 - read as `excerpt.open`
     notice = on_notice or logging.getLogger("excerpt").warning
     if is_address(str(path)):
         return StoredVault(read_address(str(path)), user_paths(), on_notice=notice)
-    vault, where = open_vault(path), user_paths()
-    check_not_in_vault(vault, where)
-    for sentence in recognise(where, vault, offer=offer):
+    vault, paths = open_vault(path), user_paths()
+    check_not_in_vault(vault, paths)
+    for sentence in detect_move(paths, vault, offer=offer):
         notice(sentence)
-    save_fingerprint(where, vault)
-    return Vault(vault, settings_of(vault, where), where, refresh=refresh, on_progress=on_progress, on_notice=notice)
+    save_fingerprint(paths, vault)
+    return Vault(vault, settings_of(vault, paths), paths, refresh=refresh, on_progress=on_progress, on_notice=notice)
 
 
-def fused(found: Mapping[str, Result], limit: int) -> tuple[VaultHit, ...]:
+def fused(results: Mapping[str, Result], limit: int) -> tuple[VaultHit, ...]:
     """Merge the results of one query in several vaults, by vault name: the best `limit` hits by score.
 
     Ties keep the order of the vaults. Each signal of a score is a share of the best in its own vault, so of two vaults
     with a good answer neither always comes first; a hit's confidence says how good it is.
     """
-    hits = [VaultHit(name, hit) for name, result in found.items() for hit in result.hits]
+    hits = [VaultHit(name, hit) for name, result in results.items() for hit in result.hits]
     return tuple(sorted(hits, key=lambda each: -each.hit.score)[:limit])
 
 
@@ -110,7 +110,7 @@ class Vault:
         self,
         folder: Path,
         settings: Settings,
-        where: Paths,
+        paths: Paths,
         *,
         refresh: bool,
         on_progress: OnProgress | None,
@@ -118,7 +118,7 @@ class Vault:
     ) -> None:
         self.folder = folder
         self.settings = settings
-        self._where = where
+        self._paths = paths
         self._refresh = refresh
         self._on_progress = on_progress
         self._notice = on_notice
@@ -220,7 +220,7 @@ class Vault:
 
     @property
     def _index(self) -> Path:
-        return self._where.index_folder(self.folder)
+        return self._paths.index_folder(self.folder)
 
     @property
     def _snapshot(self) -> Corpus:
@@ -235,7 +235,7 @@ class Vault:
         from excerpt.search.engine import Engine
         from excerpt.search.usage import UseLog
 
-        return Engine(snapshot, self.settings, UseLog(self._where.use_file(self.folder)))
+        return Engine(snapshot, self.settings, UseLog(self._paths.use_file(self.folder)))
 
     def _opened(self) -> Corpus:
         from excerpt.index.snapshot import Snapshot
@@ -280,7 +280,7 @@ class Vault:
     def _build(self, on_progress: OnProgress | None) -> BuildReport:
         from excerpt.index.build import build
 
-        check_breadth(self.folder, self._where)
+        check_breadth(self.folder, self._paths)
         self._keep_to_owner()
         report = build(self.folder, self._index, self.settings, on_progress, wait=_LOCK_SECONDS)
         if report.rebuilt:
@@ -290,7 +290,7 @@ class Vault:
     def _keep_to_owner(self) -> None:
         """Make the folders that we write to private, in a process whose umask is not ours to set."""
         if users_umask() < 0:
-            make_private((self._where.cache, self._where.data, self._where.state))
+            make_private((self._paths.cache, self._paths.data, self._paths.state))
 
     # --- search -------------------------------------------------------------------------------------------------------
 
@@ -301,16 +301,16 @@ class Vault:
 
         Without `spans`, hits do not say what matched in them, which takes half of the time.
         """
-        wanted = _chosen(Strategy, strategy, self.settings.search.strategy)
-        return self._loaded().search(query, wanted, limit, marked=None if spans else 0)
+        chosen = _chosen(Strategy, strategy, self.settings.search.strategy)
+        return self._loaded().search(query, chosen, limit, marked=None if spans else 0)
 
     def search_for_pack(self, query: str, *, strategy: Strategy | str | None = None) -> Result:
         """Find the hits that `pack` would use for `query`; only those that may go into a pack have spans."""
         from excerpt.pack.build import HITS_PER_PACKED
 
-        wanted = _chosen(Strategy, strategy, self.settings.search.strategy)
+        chosen = _chosen(Strategy, strategy, self.settings.search.strategy)
         limit = max(self.settings.pack.limit, self.settings.search.limit)
-        return self._loaded().search(query, wanted, limit, marked=self.settings.pack.limit * HITS_PER_PACKED)
+        return self._loaded().search(query, chosen, limit, marked=self.settings.pack.limit * HITS_PER_PACKED)
 
     def explain(self, result: Result) -> tuple[Explanation, ...]:
         """Take each hit of a result apart, by signal and by word."""
@@ -322,8 +322,8 @@ class Vault:
         """Explain why `note` is not ranked higher for `query`, or is not found at all."""
         from excerpt.search.explain_note import explain_note
 
-        wanted = _chosen(Strategy, strategy, self.settings.search.strategy)
-        return explain_note(self._loaded(), query, note, wanted)
+        chosen = _chosen(Strategy, strategy, self.settings.search.strategy)
+        return explain_note(self._loaded(), query, note, chosen)
 
     def fragment(self, fragment_id: str) -> Fragment | None:
         """Return the fragment of this id, None where the index has none."""
@@ -362,7 +362,7 @@ class Vault:
         without another search. Raises SettingsError for an unknown format or tokenizer, NotFoundError if nothing is
         marked.
         """
-        given = {
+        overridden = {
             "budget": budget,
             "scope": None if scope is None else _chosen(Scope, scope, Scope.NONE),
             "neighbors": neighbors,
@@ -372,17 +372,17 @@ class Vault:
             "tokenizer": tokenizer,
             "question": question,
         }
-        changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-        wanted = replace(self.settings.pack, **changes)
-        led = _chosen(Strategy, strategy, self.settings.search.strategy)
-        return self._packed(queries, wanted, led, ranked=ranked, ids=ids, marks=marks, result=result)
+        changes: dict[str, Any] = {name: value for name, value in overridden.items() if value is not None}
+        settings = replace(self.settings.pack, **changes)
+        chosen = _chosen(Strategy, strategy, self.settings.search.strategy)
+        return self._packed(queries, settings, chosen, ranked=ranked, ids=ids, marks=marks, result=result)
 
     def count_saved(self, packed: PackResult) -> None:
         """Add a pack that is used to what packs have saved (`excerpt status`)."""
         from excerpt.pack.savings import SavingsFile
 
         with suppress(OSError):  # where it cannot be kept, the pack is no worse for it
-            SavingsFile(self._where.savings_file(self.folder)).add(packed, date.today())
+            SavingsFile(self._paths.savings_file(self.folder)).add(packed, date.today())
 
     def check(self, answer: str, pack: str) -> Check:
         """Check the citations and quotations of an LLM's `answer` against its `pack` and the vault as it is now.
@@ -396,13 +396,13 @@ class Vault:
         from excerpt.pack.formats.registry import read_pack
 
         file = read_pack(pack)
-        memories = MemoryStore(self._where.memory_folder(self.folder)).all().memories
+        memories = MemoryStore(self._paths.memory_folder(self.folder)).all().memories
         return check_answer(read_answer(answer), file, LookupWithMemories(self._snapshot, memories))
 
     def _packed(
         self,
         queries: Sequence[str],
-        wanted: PackSettings,
+        settings: PackSettings,
         strategy: Strategy,
         *,
         ranked: bool,
@@ -416,54 +416,56 @@ class Vault:
         from excerpt.pack.selection import NO_MARKS
         from excerpt.text.tokens import open_tokenizer
 
-        kept = self._marks() if marks else NO_MARKS
-        source = self._with_memories(kept)
-        asked = tuple(queries) or ((kept.query,) if kept.query else ())
+        saved = self._marks() if marks else NO_MARKS
+        source = self._with_memories(saved)
+        all_queries = tuple(queries) or ((saved.query,) if saved.query else ())
         links = Links(self.folder)
-        renderer = renderer_for(wanted, asked, links, self._where.config)
-        tokenizer = open_tokenizer(wanted.tokenizer)
-        led, hits = strategy, _hits_of(kept, source)
-        if asked and not kept.marks:
+        renderer = renderer_for(settings, all_queries, links, self._paths.config)
+        tokenizer = open_tokenizer(settings.tokenizer)
+        used_strategy, hits = strategy, _hits_of(saved, source)
+        if all_queries and not saved.marks:
             if result is None:
-                most = max(wanted.limit, self.settings.search.limit)
-                result = search_all(self._loaded(), asked, strategy, most)
-            led, hits = result.strategy, result.hits
+                search_limit = max(settings.limit, self.settings.search.limit)
+                result = search_all(self._loaded(), all_queries, strategy, search_limit)
+            used_strategy, hits = result.strategy, result.hits
         packed = build_pack(
             source,
             hits,
-            query=" | ".join(asked),
-            strategy=led,
-            settings=wanted,
+            query=" | ".join(all_queries),
+            strategy=used_strategy,
+            settings=settings,
             tokenizer=tokenizer,
             renderer=renderer,
-            marked=[*(mark.fragment for mark in kept.marks), *ids],
-            overrides=kept.overrides,
+            marked=[*(mark.fragment for mark in saved.marks), *ids],
+            overrides=saved.overrides,
             ranked=ranked,
         )
-        return links.added(packed)
+        return links.with_link(packed)
 
     def _marks(self) -> SavedMarks:
-        from excerpt.pack.memories import followed
+        from excerpt.pack.memories import follow_moves
         from excerpt.pack.selection import read_marks
 
-        kept = followed(read_marks(self._where.marks_file(self.folder)), self._snapshot)
-        if not kept.marks:
+        saved = follow_moves(read_marks(self._paths.marks_file(self.folder)), self._snapshot)
+        if not saved.marks:
             raise NotFoundError("no fragment is marked in this vault. Mark some in the app with the tab key.")
-        return kept
+        return saved
 
-    def _with_memories(self, kept: SavedMarks) -> Moving:
+    def _with_memories(self, saved: SavedMarks) -> Moving:
         """Return the snapshot, with the marked memories as further notes."""
         from excerpt.pack.memory_fragment import memory_id_of
 
-        ids = [memory_id for mark in kept.marks if (memory_id := memory_id_of(mark.fragment)) is not None]
+        ids = [memory_id for mark in saved.marks if (memory_id := memory_id_of(mark.fragment)) is not None]
         if not ids:
             return self._snapshot
         from excerpt.memory.store import MemoryStore
         from excerpt.pack.memories import WithMemories
 
-        known = {memory.id: memory for memory in MemoryStore(self._where.memory_folder(self.folder)).all().memories}
+        memory_by_id = {
+            memory.id: memory for memory in MemoryStore(self._paths.memory_folder(self.folder)).all().memories
+        }
         source = WithMemories(self._snapshot, self.tokens)
-        source.add(known[each] for each in ids if each in known)
+        source.add(memory_by_id[each] for each in ids if each in memory_by_id)
         return source
 
     # --- notes and topics ---------------------------------------------------------------------------------------------
@@ -511,22 +513,22 @@ class Vault:
 
         return as_markdown(overview)
 
-    def map(self, query: str = "", *, most: int | None = None) -> VaultMap:
+    def map(self, query: str = "", *, limit: int | None = None) -> VaultMap:
         """Count the matches of a query by folder, tag, property and month; without a query, all fragments.
 
-        `most` limits the values listed per property.
+        `limit` limits the values listed per property.
         """
         from excerpt.insight.facet_map import EVERYTHING, matches_map
 
-        return matches_map(self._loaded(), query or EVERYTHING, most)
+        return matches_map(self._loaded(), query or EVERYTHING, limit)
 
     @property
     def memories(self) -> Memories:
         """What the user remembered of this vault."""
         if self._memories is None:
-            where = self._where
+            paths = self._paths
             self._keep_to_owner()
-            folder, cache = where.memory_folder(self.folder), where.memory_index_folder(self.folder)
+            folder, cache = paths.memory_folder(self.folder), paths.memory_index_folder(self.folder)
             self._memories = Memories(folder, cache, self.settings, lambda: self._snapshot, self._notice)
         return self._memories
 
@@ -537,14 +539,14 @@ def _in_read_transaction(
     """Return what asks a store as it is now, whatever is pushed until it has answered."""
 
     @wraps(ask)
-    def asked(vault: StoredVault, /, *args: Asked.args, **options: Asked.kwargs) -> Answer:
+    def wrapper(vault: StoredVault, /, *args: Asked.args, **options: Asked.kwargs) -> Answer:
         def answer() -> Answer:
             vault.renew()
             return ask(vault, *args, **options)
 
         return vault._loaded().snapshot.read_transaction(answer)
 
-    return asked
+    return wrapper
 
 
 class StoredVault(Vault):
@@ -554,11 +556,11 @@ class StoredVault(Vault):
     own.
     """
 
-    def __init__(self, address: Address, where: Paths, *, on_notice: OnNotice) -> None:
+    def __init__(self, address: Address, paths: Paths, *, on_notice: OnNotice) -> None:
         super().__init__(
             address.folder,
-            settings_of(address.folder, where),
-            where,
+            settings_of(address.folder, paths),
+            paths,
             refresh=False,
             on_progress=None,
             on_notice=on_notice,
@@ -660,23 +662,23 @@ class Memories:
         Its source is the `fragment` of this id, or the lines that `source` names (NOTE:A-B); without `text` it is the
         text of these lines. With `into`, the text replaces that of the memory with this id.
         """
-        from excerpt.memory.recall import Remembered, merged, offers
+        from excerpt.memory.recall import Remembered, merge_memory, offers
         from excerpt.memory.stale import from_fragment, from_lines
 
         origin: Source | None = None
         if fragment is not None or source is not None:
             snapshot = self._snapshot()
-            origin, there = (
+            origin, source_text = (
                 from_lines(snapshot, source or "") if fragment is None else from_fragment(snapshot, fragment)
             )
-            text = there if text is None else text
-        said = text or ""
+            text = source_text if text is None else text
+        content = text or ""
         recaller = self._recalling()
         if into is not None:
-            kept = recaller.store.change(into, lambda memory: merged(memory, said, tags, why, origin))
-            return Remembered(kept)
-        similar = tuple(offers(said, origin, recaller))
-        return Remembered(recaller.store.remember(said, tags, why, origin, query=query), similar)
+            stored = recaller.store.change(into, lambda memory: merge_memory(memory, content, tags, why, origin))
+            return Remembered(stored)
+        similar = tuple(offers(content, origin, recaller))
+        return Remembered(recaller.store.remember(content, tags, why, origin, query=query), similar)
 
     def recall(
         self,
@@ -698,20 +700,20 @@ class Memories:
         from excerpt.memory.stale import check_source
         from excerpt.memory.words import stale_filter
 
-        query, asked = stale_filter(words)
-        stale = asked if stale is None else stale
+        query, stale_in_query = stale_filter(words)
+        stale = stale_in_query if stale is None else stale
         recaller = self._recalling()
-        found = recaller.recall(query, tags, source, since, limit if stale is None else None)
+        recalled = recaller.recall(query, tags, source, since, limit if stale is None else None)
         for hint in recaller.hints:
-            self._notice(hint.said)
+            self._notice(hint.message)
         if recaller.unranked:
             self._notice(f"memories were searched by words only: {recaller.unranked}")
-        if not (check_sources or stale is not None) or not found:
-            return tuple(found)
+        if not (check_sources or stale is not None) or not recalled:
+            return tuple(recalled)
         snapshot = self._snapshot()
-        stood = [(each, check_source(each.memory, snapshot)) for each in found]
-        kept = [replace(each, source_check=stands) for each, stands in stood if stale in (None, stands.is_stale)]
-        return tuple(kept if stale is None else kept[:limit])
+        checks = [(each, check_source(each.memory, snapshot)) for each in recalled]
+        matching = [replace(each, source_check=stands) for each, stands in checks if stale in (None, stands.is_stale)]
+        return tuple(matching if stale is None else matching[:limit])
 
     def get(self, memory_id: str) -> Memory:
         """Return the memory of this id."""
@@ -732,12 +734,17 @@ class Memories:
         `merge` adds the memory with that id to this one and forgets it.
         """
         from excerpt.memory.memory_file import normalise_tags
-        from excerpt.memory.recall import merged
+        from excerpt.memory.recall import merge_memory
 
         store = self._store
         if merge:
-            other = store.get(merge)
-            store.change(memory_id, lambda memory: merged(memory, other.text, other.tags, other.why, other.source))
+            merged_memory = store.get(merge)
+            store.change(
+                memory_id,
+                lambda memory: merge_memory(
+                    memory, merged_memory.text, merged_memory.tags, merged_memory.why, merged_memory.source
+                ),
+            )
             store.forget(merge)
         off = set(normalise_tags(untags))
         return store.change(
@@ -804,14 +811,14 @@ def _chosen_format(format: Format | str | None, template: str | Path | None) -> 
     return None if format is None else _chosen(Format, format, Format.MARKDOWN)
 
 
-def _chosen(kind: type[Choice], given: Choice | str | None, default: Choice) -> Choice:
-    if given is None:
+def _chosen(kind: type[Choice], value: Choice | str | None, default: Choice) -> Choice:
+    if value is None:
         return default
     try:
-        return kind(given)
+        return kind(value)
     except ValueError:
         name = kind.__name__.lower()
-        raise SettingsError(f"There is no {name} {given or repr(given)}.", f"There are: {', '.join(kind)}.") from None
+        raise SettingsError(f"There is no {name} {value or repr(value)}.", f"There are: {', '.join(kind)}.") from None
 
 
 def _absolute(template: str | Path) -> str:
@@ -825,7 +832,7 @@ def _absolute(template: str | Path) -> str:
         raise SettingsError(f"The template {template} cannot be found: {reason}.") from error
 
 
-def _hits_of(kept: SavedMarks, source: Moving) -> Sequence[Hit]:
+def _hits_of(saved: SavedMarks, source: Moving) -> Sequence[Hit]:
     """Return the marks as hits, with the spans that matched when they were made."""
-    fragments = ((source.fragment(mark.fragment), mark.spans) for mark in kept.marks)
+    fragments = ((source.fragment(mark.fragment), mark.spans) for mark in saved.marks)
     return [Hit(fragment, 1.0, spans=spans) for fragment, spans in fragments if fragment is not None]

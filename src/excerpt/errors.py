@@ -108,8 +108,8 @@ class StreamError(ExcerptError):
     title = "The input or output cannot be used"
 
     def __init__(self, failed: str, reason: OSError) -> None:
-        said = "it is closed" if reason.errno == errno.EBADF else reason.strerror or str(reason)
-        super().__init__(f"{failed}: {said}.")
+        explanation = "it is closed" if reason.errno == errno.EBADF else reason.strerror or str(reason)
+        super().__init__(f"{failed}: {explanation}.")
 
 
 class NotFoundError(ExcerptError):

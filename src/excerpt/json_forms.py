@@ -47,6 +47,6 @@ def _plain(value: object) -> Any:
     raise TypeError(f"{type(value).__name__} cannot be written as JSON")
 
 
-def picked(value: object, *names: str) -> dict[str, Any]:
+def select_fields(value: object, *names: str) -> dict[str, Any]:
     """Those attributes of a value, in that order, for a form that has not all of its fields."""
     return {name: as_data(getattr(value, name)) for name in names}

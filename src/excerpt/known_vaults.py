@@ -19,7 +19,7 @@ from typing import TypeVar
 from excerpt.errors import ExcerptError, UnopenedError, VaultError
 from excerpt.settings import Paths, contains_home, vault_slug
 from excerpt.state_files import make_folder, read_value, write_value
-from excerpt.text.display import counted
+from excerpt.text.display import format_count
 
 # --- known vaults -----------------------------------------------------------------------------------------------------
 # The vaults that are known without being named: those opened lately, those in Obsidian's own list, and the demo.
@@ -63,45 +63,45 @@ class _ObsidianList:
     vaults: dict[str, _ObsidianVault]
 
 
-def recent_vaults(where: Paths) -> tuple[Recent, ...]:
+def recent_vaults(paths: Paths) -> tuple[Recent, ...]:
     """Return the vaults opened in the app, the most recent first, without a check that they still exist."""
     try:
-        files = list(_folder(where).glob("*.json"))
+        files = list(_folder(paths).glob("*.json"))
     except OSError:
         return ()
     read = (_read(file, Recent) for file in files)
-    found = [recent for recent in read if recent is not None and recent.path]
-    return tuple(sorted(found, key=lambda recent: recent.opened, reverse=True))
+    valid = [recent for recent in read if recent is not None and recent.path]
+    return tuple(sorted(valid, key=lambda recent: recent.opened, reverse=True))
 
 
-def remember_vault(where: Paths, vault: Path) -> None:
+def remember_vault(paths: Paths, vault: Path) -> None:
     """Make `vault` the one that was opened last. A state folder that cannot be written is no reason to stop."""
     with suppress(OSError):
-        write_value(_file(where, vault), Recent(str(vault), time.time()))
-        for recent in recent_vaults(where)[_MAX:]:
-            forget_vault(where, Path(recent.path))
+        write_value(_file(paths, vault), Recent(str(vault), time.time()))
+        for recent in recent_vaults(paths)[_MAX:]:
+            forget_vault(paths, Path(recent.path))
 
 
-def forget_vault(where: Paths, vault: Path) -> None:
+def forget_vault(paths: Paths, vault: Path) -> None:
     """Take it out of the list; nothing else of it is touched."""
     with suppress(OSError):
-        _file(where, vault).unlink()
+        _file(paths, vault).unlink()
 
 
-def names_apart(vaults: Iterable[Path]) -> dict[Path, str]:
+def unique_names(vaults: Iterable[Path]) -> dict[Path, str]:
     """Return a name for each vault: its folder's name, with parent folders where two names would be equal."""
     each = list(dict.fromkeys(vaults))
     ends = {vault: [Path(*vault.parts[at:]).as_posix() for at in reversed(range(len(vault.parts)))] for vault in each}
-    told = Counter(end.casefold() for found in ends.values() for end in found)
-    return {vault: next((end for end in ends[vault] if told[end.casefold()] == 1), str(vault)) for vault in each}
+    counts = Counter(end.casefold() for path_ends in ends.values() for end in path_ends)
+    return {vault: next((end for end in ends[vault] if counts[end.casefold()] == 1), str(vault)) for vault in each}
 
 
-def name_among_recent(where: Paths, vault: Path) -> str:
+def name_among_recent(paths: Paths, vault: Path) -> str:
     """Return the name of a vault that is unique among the recent ones."""
-    return names_apart([vault, *(Path(recent.path) for recent in recent_vaults(where))])[vault]
+    return unique_names([vault, *(Path(recent.path) for recent in recent_vaults(paths))])[vault]
 
 
-def too_broad(where: Paths, vault: Path, home: Path) -> str:
+def too_broad(paths: Paths, vault: Path, home: Path) -> str:
     """Return what a folder is called if it holds much besides notes, so that the user must confirm it; else "".
 
     A folder that was opened or indexed before is not asked about again. Both paths are resolved.
@@ -115,48 +115,48 @@ def too_broad(where: Paths, vault: Path, home: Path) -> str:
     else:
         return ""
     try:
-        return "" if _file(where, vault).exists() or where.index_folder(vault).exists() else named
+        return "" if _file(paths, vault).exists() or paths.index_folder(vault).exists() else named
     except OSError:  # what may not be looked at does not speak for it
         return named
 
 
-def check_breadth(vault: Path, where: Paths) -> None:
+def check_breadth(vault: Path, paths: Paths) -> None:
     """Raise VaultError for a home folder or disk that was never opened or indexed."""
     try:
         home = Path.home().resolve()
     except RuntimeError:  # there is none
         return
-    if named := too_broad(where, vault, home):
+    if named := too_broad(paths, vault, home):
         raise VaultError(
             f"{vault} is {named}: every note below it would be indexed.",
             "Name the folder of your notes, or use `excerpt index --accept-all` with this one.",
         )
 
 
-def known_vaults(where: Paths, environment: Mapping[str, str]) -> tuple[Path, ...]:
+def known_vaults(paths: Paths, environment: Mapping[str, str]) -> tuple[Path, ...]:
     """Return the resolved folders of vaults that are known without being named.
 
     Home folders and disks are left out: they hold much besides notes.
     """
-    opened = (Path(one.path) for one in recent_vaults(where))
+    opened = (Path(entry.path) for entry in recent_vaults(paths))
     recent = (path for path in opened if path.is_absolute())  # the address of a store is not
-    read = (_read(file, _KnownVault) for file in _listed(where.data / "vaults"))
-    noted = (Path(one.path) for one in read if one is not None)
-    indexed = (path for path in noted if path.is_absolute() and where.index_folder(path).exists())
+    read = (_read(file, _KnownVault) for file in _list_folder(paths.data / "vaults"))
+    noted = (Path(entry.path) for entry in read if entry is not None)
+    indexed = (path for path in noted if path.is_absolute() and paths.index_folder(path).exists())
     every = dict.fromkeys(vault.resolve() for vault in (DEMO, *recent, *indexed, *obsidian_vaults(environment)))
     return tuple(vault for vault in every if not contains_home(vault))
 
 
-def vault_of_file(file: Path, vault: Path, where: Paths, environment: Mapping[str, str]) -> Path | None:
+def vault_of_file(file: Path, vault: Path, paths: Paths, environment: Mapping[str, str]) -> Path | None:
     """Return the vault that a resolved `file` is in: `vault`, or another that was opened or indexed; None if none.
 
     Names that differ in case alone may be one folder, so folders are compared as the system does.
     """
-    known = known_vaults(where, environment)
+    candidates = known_vaults(paths, environment)
     for folder in file.parents:
-        if any(_is_same(folder, each) for each in (vault, *known)):
+        if any(_is_same(folder, each) for each in (vault, *candidates)):
             return folder
-        if where.index_folder(folder).exists() and not contains_home(folder):
+        if paths.index_folder(folder).exists() and not contains_home(folder):
             return folder
     return None
 
@@ -192,12 +192,12 @@ def _obsidian_lists(environment: Mapping[str, str], platform: str) -> list[Path]
     return [folder / "obsidian" / "obsidian.json" for folder in folders]
 
 
-def _folder(where: Paths) -> Path:
-    return where.state / "vaults"
+def _folder(paths: Paths) -> Path:
+    return paths.state / "vaults"
 
 
-def _file(where: Paths, vault: Path) -> Path:
-    return _folder(where) / f"{vault_slug(vault)}.json"
+def _file(paths: Paths, vault: Path) -> Path:
+    return _folder(paths) / f"{vault_slug(vault)}.json"
 
 
 def _read(file: Path, shape: type[Shape]) -> Shape | None:
@@ -237,92 +237,92 @@ class _KnownVault:
 class FormerVault:
     """A vault that was known before; its `path` is "" if unknown.
 
-    `kept` names what the user made for it, "" if nothing. `is_same` says that the present vault holds its notes,
+    `user_data` names what the user made for it, "" if nothing. `is_same` says that the present vault holds its notes,
     `is_like` that half of its note names exist there.
     """
 
     slug: str
     path: str
-    kept: str
-    is_there: bool
+    user_data: str
+    exists: bool
     is_same: bool
     is_like: bool
 
 
-def recognise(where: Paths, vault: Path, *, offer: bool = False) -> tuple[str, ...]:
+def detect_move(paths: Paths, vault: Path, *, offer: bool = False) -> tuple[str, ...]:
     """Move the data of a vault that has moved to `vault`; return sentences for the user.
 
     This happens if `vault` has no memories and exactly one vault that is gone held the same notes. If it still exists
     or is uncertain, only a command is suggested: when a vault is opened for the first time, or with `offer`.
     """
-    if where.memory_folder(vault).exists():
+    if paths.memory_folder(vault).exists():
         return ()
-    offer = offer or not where.known_notes_file(vault).exists()
-    formers = list(_formers(where, vault, and_there=offer))
-    gone = [former for former in formers if former.is_same and not former.is_there]
-    gone = [former for former in gone if former.kept] or gone
-    if len(gone) == 1:
+    offer = offer or not paths.known_notes_file(vault).exists()
+    formers = list(_former_vaults(paths, vault, existing=offer))
+    moved_from = [former for former in formers if former.is_same and not former.exists]
+    moved_from = [former for former in moved_from if former.user_data] or moved_from
+    if len(moved_from) == 1:
         try:
-            taken, _ = _move_data(where, vault, gone[0].slug, leave=False)
+            moved, _ = _move_data(paths, vault, moved_from[0].slug, leave=False)
         except OSError as error:
-            return (f"The data of {gone[0].path} could not be transferred: {error}. Nothing is lost.",)
-        return (f"This vault was at {gone[0].path} before. Moved from there: {taken}.",) if taken else ()
-    return tuple(_offered(former, vault) for former in formers if offer and former.kept)
+            return (f"The data of {moved_from[0].path} could not be transferred: {error}. Nothing is lost.",)
+        return (f"This vault was at {moved_from[0].path} before. Moved from there: {moved}.",) if moved else ()
+    return tuple(_offer_text(former, vault) for former in formers if offer and former.user_data)
 
 
-def save_fingerprint(where: Paths, vault: Path) -> None:
+def save_fingerprint(paths: Paths, vault: Path) -> None:
     """Store a sample of the notes of `vault`, by which it is recognised after a move.
 
     Done at most once a day, and never for a home folder that the user has not confirmed. A data folder that cannot be
     written is ignored.
     """
-    file = where.known_notes_file(vault)
-    known = read_value(file, _KnownVault, None)
+    file = paths.known_notes_file(vault)
+    stored = read_value(file, _KnownVault, None)
     with suppress(OSError, RuntimeError):  # RuntimeError: there is no home folder
-        if known is not None and len(known.notes) == _SAMPLE and time.time() - file.stat().st_mtime < _MAX_AGE:
+        if stored is not None and len(stored.notes) == _SAMPLE and time.time() - file.stat().st_mtime < _MAX_AGE:
             return
-        if too_broad(where, vault, Path.home().resolve()):
+        if too_broad(paths, vault, Path.home().resolve()):
             return
-        notes = _some_notes(vault)
-        if notes and (known is None or known.notes != notes or len(notes) == _SAMPLE):
+        notes = _sample_notes(vault)
+        if notes and (stored is None or stored.notes != notes or len(notes) == _SAMPLE):
             write_value(file, _KnownVault(str(vault), notes))
 
 
-def orphaned_vaults(where: Paths, vault: Path | None) -> Iterator[FormerVault]:
+def orphaned_vaults(paths: Paths, vault: Path | None) -> Iterator[FormerVault]:
     """Yield the vaults, but for `vault`, that have memories and are not there, or of which no path is known."""
     own = "" if vault is None else vault_slug(vault)
-    for folder in _listed(where.data / "memories"):
-        kept = _memories(folder)
-        if folder.name == own or not kept:
+    for folder in _list_folder(paths.data / "memories"):
+        memory_count = _memories(folder)
+        if folder.name == own or not memory_count:
             continue
-        path, notes = _path_of(where, folder.name), _notes_of(where, folder.name)
-        if not path or not _is_there(path, vault):
+        path, notes = _path_of(paths, folder.name), _notes_of(paths, folder.name)
+        if not path or not _is_other_folder(path, vault):
             is_same, is_like = (False, False) if vault is None else _likeness(vault, notes)
-            yield FormerVault(folder.name, path, _remembered(kept), False, is_same, is_like)
+            yield FormerVault(folder.name, path, _count_text(memory_count), False, is_same, is_like)
 
 
-def adopt(where: Paths, vault: Path, named: str) -> str:
+def adopt(paths: Paths, vault: Path, source: str) -> str:
     """Move the data of another vault to `vault`; return a sentence that says what was moved.
 
-    `named` is a path or the name of a folder of memories. If that vault still exists, its data is copied. Raises
+    `source` is a path or the name of a folder of memories. If that vault still exists, its data is copied. Raises
     ExcerptError.
     """
-    slug = named
-    if Path(named).name != named or not (where.data / "memories" / named).is_dir():
-        slug = vault_slug(Path(named).expanduser())
+    slug = source
+    if Path(source).name != source or not (paths.data / "memories" / source).is_dir():
+        slug = vault_slug(Path(source).expanduser())
     if slug == vault_slug(vault):
-        raise ExcerptError(f"{named} is this vault itself.", "Name the folder where it was before.")
-    path = _path_of(where, slug) or named
+        raise ExcerptError(f"{source} is this vault itself.", "Name the folder where it was before.")
+    path = _path_of(paths, slug) or source
     try:
-        taken, left = _move_data(where, vault, slug, leave=_is_there(path, vault))
+        moved, not_moved = _move_data(paths, vault, slug, leave=_is_other_folder(path, vault))
     except OSError as error:
         raise ExcerptError(f"The data of {path} could not be transferred: {error}. Nothing is lost.") from error
-    if not taken and not left:
+    if not moved and not not_moved:
         raise ExcerptError(
-            f"There is no data of a vault at {named}.", "`excerpt doctor` names memories without a vault."
+            f"There is no data of a vault at {source}.", "`excerpt doctor` names memories without a vault."
         )
-    kept_apart = f" Not transferred, as this vault has its own: {left}." if left else ""
-    return f"Transferred from {path}: {taken or 'nothing'}.{kept_apart}"
+    remainder = f" Not transferred, as this vault has its own: {not_moved}." if not_moved else ""
+    return f"Transferred from {path}: {moved or 'nothing'}.{remainder}"
 
 
 def command_for(former: FormerVault, vault: Path | None) -> str:
@@ -338,30 +338,30 @@ def command_for(former: FormerVault, vault: Path | None) -> str:
 # --- what is the same vault -------------------------------------------------------------------------------------------
 
 
-def _formers(where: Paths, vault: Path, *, and_there: bool) -> Iterator[FormerVault]:
-    """Yield the other vaults whose notes `vault` may hold: those that are gone and, with `and_there`, the rest."""
-    own = where.known_notes_file(vault)
-    for file in _listed(own.parent):
-        known = read_value(file, _KnownVault, None) if file.suffix == ".json" and file != own else None
-        if known is None:
+def _former_vaults(paths: Paths, vault: Path, *, existing: bool) -> Iterator[FormerVault]:
+    """Yield the other vaults whose notes `vault` may hold: those that are gone and, with `existing`, the rest."""
+    own = paths.known_notes_file(vault)
+    for file in _list_folder(own.parent):
+        stored = read_value(file, _KnownVault, None) if file.suffix == ".json" and file != own else None
+        if stored is None:
             continue
-        is_there = _is_there(known.path, vault)
-        if is_there and not and_there:
+        is_there = _is_other_folder(stored.path, vault)
+        if is_there and not existing:
             continue
-        is_same, is_like = _likeness(vault, known.notes)
+        is_same, is_like = _likeness(vault, stored.notes)
         if is_same or (is_like and not is_there):
-            yield FormerVault(file.stem, known.path, _kept(where, vault, file.stem), is_there, is_same, is_like)
+            yield FormerVault(file.stem, stored.path, _user_data(paths, vault, file.stem), is_there, is_same, is_like)
 
 
 def _likeness(vault: Path, notes: dict[str, str]) -> tuple[bool, bool]:
     """Return whether at least half of the notes are unchanged in `vault`, and whether half of the names exist."""
-    found = {path: _digest(vault, path) for path in notes}
-    same = sum(found[path] == digest for path, digest in notes.items())
-    there = sum(bool(digest) for digest in found.values())
-    return 0 < len(notes) <= 2 * same, 0 < len(notes) <= 2 * there
+    digests = {path: _digest(vault, path) for path in notes}
+    same = sum(digests[path] == digest for path, digest in notes.items())
+    existing = sum(bool(digest) for digest in digests.values())
+    return 0 < len(notes) <= 2 * same, 0 < len(notes) <= 2 * existing
 
 
-def _some_notes(vault: Path) -> dict[str, str]:
+def _sample_notes(vault: Path) -> dict[str, str]:
     """Return digests of a sample of the notes, by path.
 
     The sample is the notes near the root with the smallest path hashes, so it stays when other notes come and go.
@@ -398,7 +398,7 @@ def _digest(vault: Path, path: str) -> str:
     return blake2b(data, digest_size=8).hexdigest() if data else ""
 
 
-def _is_there(path: str, vault: Path | None) -> bool:
+def _is_other_folder(path: str, vault: Path | None) -> bool:
     """Return whether `path` is a folder other than `vault`. An unreadable path counts as one."""
     try:
         Path(path).stat()
@@ -409,20 +409,20 @@ def _is_there(path: str, vault: Path | None) -> bool:
         return True
 
 
-def _path_of(where: Paths, slug: str) -> str:
+def _path_of(paths: Paths, slug: str) -> str:
     """Where a vault was the last time; "" if that is not known."""
-    known = read_value(where.data / "vaults" / f"{slug}.json", _KnownVault, None)
-    if known is not None:
-        return known.path
-    return next((recent.path for recent in recent_vaults(where) if vault_slug(Path(recent.path)) == slug), "")
+    stored = read_value(paths.data / "vaults" / f"{slug}.json", _KnownVault, None)
+    if stored is not None:
+        return stored.path
+    return next((recent.path for recent in recent_vaults(paths) if vault_slug(Path(recent.path)) == slug), "")
 
 
-def _notes_of(where: Paths, slug: str) -> dict[str, str]:
-    known = read_value(where.data / "vaults" / f"{slug}.json", _KnownVault, None)
-    return {} if known is None else known.notes
+def _notes_of(paths: Paths, slug: str) -> dict[str, str]:
+    stored = read_value(paths.data / "vaults" / f"{slug}.json", _KnownVault, None)
+    return {} if stored is None else stored.notes
 
 
-def _listed(folder: Path) -> list[Path]:
+def _list_folder(folder: Path) -> list[Path]:
     try:
         return sorted(folder.iterdir())
     except OSError:
@@ -432,34 +432,34 @@ def _listed(folder: Path) -> list[Path]:
 # --- what is kept of it -----------------------------------------------------------------------------------------------
 
 
-def _user_files(where: Paths, vault: Path) -> dict[str, Path]:
+def _user_files(paths: Paths, vault: Path) -> dict[str, Path]:
     """Return the user's files about a vault, besides its memories, by their names in sentences."""
     return {
-        "settings": where.vault_settings_file(vault),
-        "saved queries": where.saved_queries_file(vault),
-        "marks": where.marks_file(vault),
-        "queries asked": where.history_file(vault),
-        "notes opened": where.use_file(vault),
-        "where you were": where.session_file(vault),
-        "what packs saved": where.savings_file(vault),
+        "settings": paths.vault_settings_file(vault),
+        "saved queries": paths.saved_queries_file(vault),
+        "marks": paths.marks_file(vault),
+        "queries asked": paths.history_file(vault),
+        "notes opened": paths.use_file(vault),
+        "where you were": paths.session_file(vault),
+        "what packs saved": paths.savings_file(vault),
     }
 
 
-def _of(slug: str, own: Path, vault: Path) -> Path:
+def _corresponding_path(slug: str, own: Path, vault: Path) -> Path:
     """Return the path that corresponds to `own` for the vault with another slug."""
     return own.with_name(slug + own.name.removeprefix(vault_slug(vault)))
 
 
-def _kept(where: Paths, vault: Path, slug: str) -> str:
+def _user_data(paths: Paths, vault: Path, slug: str) -> str:
     """Name what the user made for a vault; marks and history are of no use to a copy."""
-    memories = _memories(_of(slug, where.memory_folder(vault), vault))
-    made = {"settings": where.vault_settings_file(vault), "saved queries": where.saved_queries_file(vault)}
-    things = [name for name, own in made.items() if _of(slug, own, vault).exists()]
-    return ", ".join([_remembered(memories), *things] if memories else things)
+    memories = _memories(_corresponding_path(slug, paths.memory_folder(vault), vault))
+    files = {"settings": paths.vault_settings_file(vault), "saved queries": paths.saved_queries_file(vault)}
+    names = [name for name, own in files.items() if _corresponding_path(slug, own, vault).exists()]
+    return ", ".join([_count_text(memories), *names] if memories else names)
 
 
-def _remembered(memories: int) -> str:
-    return counted(memories, "memory", "memories")
+def _count_text(memories: int) -> str:
+    return format_count(memories, "memory", "memories")
 
 
 def _memories(folder: Path) -> int:
@@ -467,52 +467,53 @@ def _memories(folder: Path) -> int:
     return sum(parts[0] != "trash" and not any(part.startswith(".") for part in parts) for parts in names)
 
 
-def _offered(former: FormerVault, vault: Path) -> str:
+def _offer_text(former: FormerVault, vault: Path) -> str:
     command = command_for(former, vault)
-    if former.is_there:
-        return f"{former.path} has the same notes, and {former.kept}. To copy these: {command}"
-    return f"This may be the vault that was at {former.path}. Data kept of it: {former.kept}. To transfer it: {command}"
+    if former.exists:
+        return f"{former.path} has the same notes, and {former.user_data}. To copy these: {command}"
+    guess = f"This may be the vault that was at {former.path}"
+    return f"{guess}. Data kept of it: {former.user_data}. To transfer it: {command}"
 
 
-def _move_data(where: Paths, vault: Path, slug: str, *, leave: bool) -> tuple[str, str]:
+def _move_data(paths: Paths, vault: Path, slug: str, *, leave: bool) -> tuple[str, str]:
     """Move, or with `leave` copy, the data of another vault to that of `vault`.
 
     Returns what was moved, and what was left because `vault` has its own. Raises OSError; a later call continues.
     """
-    taken: list[str] = []
-    left: list[str] = []
-    memories = where.memory_folder(vault)
-    former = _of(slug, memories, vault)
+    moved: list[str] = []
+    not_moved: list[str] = []
+    memories = paths.memory_folder(vault)
+    former = _corresponding_path(slug, memories, vault)
     if former.is_dir():
         number = _memories(former)
         _move_folder(former, memories, leave=leave)
-        taken += [_remembered(number)] if number else []
-    for name, own in _user_files(where, vault).items():
-        file = _of(slug, own, vault)
+        moved += [_count_text(number)] if number else []
+    for name, own in _user_files(paths, vault).items():
+        file = _corresponding_path(slug, own, vault)
         if not file.is_file():
             continue
         if own.exists():
-            left.append(name)
+            not_moved.append(name)
             continue
         _move_file(file, own, leave=leave)
-        taken.append(name)
+        moved.append(name)
     if not leave:
-        _move_caches(where, vault, slug)
-    return ", ".join(taken), ", ".join(left)
+        _move_caches(paths, vault, slug)
+    return ", ".join(moved), ", ".join(not_moved)
 
 
-def _move_caches(where: Paths, vault: Path, slug: str) -> None:
+def _move_caches(paths: Paths, vault: Path, slug: str) -> None:
     """Move what can be rebuilt: indexes and the entry among recent vaults; drop the old sample of notes."""
-    path = _path_of(where, slug)
-    for own in (where.index_folder(vault), where.memory_index_folder(vault)):
+    path = _path_of(paths, slug)
+    for own in (paths.index_folder(vault), paths.memory_index_folder(vault)):
         with suppress(OSError):
             if not own.exists():
-                _of(slug, own, vault).rename(own)
-    if any(recent.path == path for recent in recent_vaults(where)):
-        remember_vault(where, vault)
-        forget_vault(where, Path(path))
+                _corresponding_path(slug, own, vault).rename(own)
+    if any(recent.path == path for recent in recent_vaults(paths)):
+        remember_vault(paths, vault)
+        forget_vault(paths, Path(path))
     with suppress(OSError):
-        _of(slug, where.known_notes_file(vault), vault).unlink()
+        _corresponding_path(slug, paths.known_notes_file(vault), vault).unlink()
 
 
 def _move_folder(former: Path, folder: Path, *, leave: bool) -> None:

@@ -28,9 +28,9 @@ def merge_locations(first: str, last: str) -> str:
     """Return the location from `first` to `last`, or "" if they have no common range."""
     if first == last:
         return first
-    one, other = _NUMBERED.fullmatch(first), _NUMBERED.fullmatch(last)
-    if one and other and one["kind"] == other["kind"]:
-        return f"{one['kind']}={one['first']}-{other['last'] or other['first']}"
+    start_match, end_match = _NUMBERED.fullmatch(first), _NUMBERED.fullmatch(last)
+    if start_match and end_match and start_match["kind"] == end_match["kind"]:
+        return f"{start_match['kind']}={start_match['first']}-{end_match['last'] or end_match['first']}"
     cells, more = _CELLS.fullmatch(first), _CELLS.fullmatch(last)
     if cells and more and cells["sheet"] == more["sheet"] and more["last"]:
         return f"{cells['sheet']}!{cells['first']}:{more['last']}"
@@ -48,15 +48,17 @@ class _Section(Protocol):
 
 def location_of_lines(sections: Iterable[_Section], line_start: int, line_end: int) -> str:
     """Return the location of some lines of an attachment, over all their sections; "" if these have none."""
-    inside = [one.place for one in sections if one.place and one.line_start <= line_end and line_start <= one.line_end]
+    inside = [
+        each.place for each in sections if each.place and each.line_start <= line_end and line_start <= each.line_end
+    ]
     return merge_locations(inside[0], inside[-1]) or inside[0] if inside else ""
 
 
 def location_to_dict(place: str) -> dict[str, Any]:
     """Return a location as JSON: its kind, and from and to, as numbers where they count something."""
-    if found := _NUMBERED.fullmatch(place):
-        first = int(found["first"])
-        return {"kind": found["kind"], "from": first, "to": int(found["last"] or first)}
+    if match := _NUMBERED.fullmatch(place):
+        first = int(match["first"])
+        return {"kind": match["kind"], "from": first, "to": int(match["last"] or first)}
     if _CELLS.fullmatch(place):
         return {"kind": "cells", "from": place, "to": place}
     kind, _, value = place.partition("=")
@@ -69,28 +71,28 @@ def file_location_to_dict(value: InFile) -> dict[str, Any]:
     return {**kind, "place": location_to_dict(value.place)} if value.place else kind
 
 
-def location_contains(place: str, wanted: str) -> bool:
+def location_contains(outer: str, inner: str) -> bool:
     """Whether a place is the wanted one or has a part of it: `page=12-13` has `page=12`."""
-    if place == wanted:
+    if outer == inner:
         return True
-    one, other = _NUMBERED.fullmatch(place), _NUMBERED.fullmatch(wanted)
-    if not one or not other or one["kind"] != other["kind"]:
+    left_match, right_match = _NUMBERED.fullmatch(outer), _NUMBERED.fullmatch(inner)
+    if not left_match or not right_match or left_match["kind"] != right_match["kind"]:
         return False
-    first, last = int(one["first"]), int(one["last"] or one["first"])
-    return int(other["first"]) <= last and first <= int(other["last"] or other["first"])
+    first, last = int(left_match["first"]), int(left_match["last"] or left_match["first"])
+    return int(right_match["first"]) <= last and first <= int(right_match["last"] or right_match["first"])
 
 
 def number_of(place: str) -> int | None:
     """Return the first page, slide or chapter of a location; None for other kinds."""
-    found = _NUMBERED.fullmatch(place)
-    return int(found["first"]) if found and found["kind"] in ("page", "slide", "chapter") else None
+    match = _NUMBERED.fullmatch(place)
+    return int(match["first"]) if match and match["kind"] in ("page", "slide", "chapter") else None
 
 
 def format_location(place: str, first: int, last: int, dash: str = "-") -> str:
     """Return a location as part of a sentence: `page 12`, or the lines if there is no such location."""
-    if found := _NUMBERED.fullmatch(place):
-        begin, end = found["first"], found["last"]
-        return f"{found['kind']}s {begin}{dash}{end}" if end else f"{found['kind']} {begin}"
+    if match := _NUMBERED.fullmatch(place):
+        begin, end = match["first"], match["last"]
+        return f"{match['kind']}s {begin}{dash}{end}" if end else f"{match['kind']} {begin}"
     if cells := _CELLS.fullmatch(place):
         return cells[0]
     return f"line {first}" if first == last else f"lines {first}{dash}{last}"
@@ -98,5 +100,5 @@ def format_location(place: str, first: int, last: int, dash: str = "-") -> str:
 
 def format_kind(kind: str, place: str) -> str:
     """Return a label for an attachment and a location: `PDF, page 12`, `slides, slides 3-4`, `sheet`."""
-    shown = _SHOWN.get(kind, kind)
-    return f"{shown}, {format_location(place, 0, 0)}" if _NUMBERED.fullmatch(place) else shown
+    name = _SHOWN.get(kind, kind)
+    return f"{name}, {format_location(place, 0, 0)}" if _NUMBERED.fullmatch(place) else name

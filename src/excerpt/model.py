@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from excerpt.json_forms import fields_of, picked
+from excerpt.json_forms import fields_of, select_fields
 from excerpt.kinds import BlockKind, Confidence, Format, LinkKind, Scope, Stopped, Strategy
 from excerpt.locations import file_location_to_dict
 
@@ -158,7 +158,7 @@ class Signal(NamedTuple):
 
 def signals_to_dict(signals: Sequence[Signal]) -> dict[str, Any]:
     """Each under its name: a signal is a tuple, which would be a list."""
-    return {signal.name: picked(signal, "value", "weight", "part") for signal in signals}
+    return {signal.name: select_fields(signal, "value", "weight", "part") for signal in signals}
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,9 +190,9 @@ class Hit:
         """Return the JSON form of `excerpt search`: the hit's fields with its fragment's."""
         fragment = self.fragment
         return {
-            **picked(fragment, "path", "title", "heading_path", "line_start", "line_end"),
+            **select_fields(fragment, "path", "title", "heading_path", "line_start", "line_end"),
             **file_location_to_dict(fragment),
-            **picked(self, "score", "confidence"),
+            **select_fields(self, "score", "confidence"),
             "signals": signals_to_dict(self.signals),
             "tokens": fragment.tokens,
             "fragment_id": fragment.id,
@@ -213,7 +213,7 @@ class Hint:
     instead: str
 
     @property
-    def said(self) -> str:
+    def message(self) -> str:
         return f"`{self.written}` is not a filter; did you mean `{self.instead}`?"
 
 
@@ -221,14 +221,14 @@ class Hint:
 class Result:
     """The hits of a search, best first.
 
-    `asked` is the requested strategy, `strategy` the one that answered. `matched` counts all fragments that match
+    `requested_strategy` is what was asked for, `strategy` what answered. `matched` counts all fragments that match
     (`Evidence.matching`) any alternative, whatever the limit; with filters there may be more hits, because the list
     continues with the nearest in meaning. `elapsed_ms` is the search alone. `generation` is the index's. `hints` are
     about the query and do not change the result.
     """
 
     query: str
-    asked: Strategy
+    requested_strategy: Strategy
     strategy: Strategy
     hits: tuple[Hit, ...]
     matched: int
@@ -247,9 +247,9 @@ class Result:
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form of `excerpt search`."""
         return {
-            **picked(self, "query", "strategy", "confidence"),
+            **select_fields(self, "query", "strategy", "confidence"),
             "elapsed_ms": round(self.elapsed_ms, 3),
-            **picked(self, "matched", "generation"),
+            **select_fields(self, "matched", "generation"),
             "hits": [hit.to_dict() for hit in self.hits],
         }
 
@@ -312,10 +312,10 @@ class Pack:
     def to_dict(self, number: int) -> dict[str, Any]:
         """Return the JSON form of `excerpt pack`; `number` counts from 1."""
         return {
-            **picked(self, "id", "path", "heading_path", "line_start", "line_end"),
+            **select_fields(self, "id", "path", "heading_path", "line_start", "line_end"),
             **file_location_to_dict(self),
-            **picked(self, "scope", "entry", "fragment_ids"),
-            **picked(self, "tokens", "text", "title", "modified", "digest", "cut_above", "cut_below"),
+            **select_fields(self, "scope", "entry", "fragment_ids"),
+            **select_fields(self, "tokens", "text", "title", "modified", "digest", "cut_above", "cut_below"),
             "number": number,
             **({"link": self.link} if self.link else {}),
         }
@@ -373,10 +373,10 @@ class PackResult:
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form of `excerpt pack`; `tokens` are those of the text in Markdown."""
         return {
-            **picked(self, "query", "strategy", "budget", "tokenizer", "tokens"),
+            **select_fields(self, "query", "strategy", "budget", "tokenizer", "tokens"),
             "value": round(self.value, _VALUE_DIGITS),
             "packs": [pack.to_dict(number) for number, pack in enumerate(self.packs, start=1)],
-            **picked(self, "left_out", "source_tokens"),
+            **select_fields(self, "left_out", "source_tokens"),
         }
 
 

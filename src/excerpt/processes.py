@@ -58,9 +58,9 @@ import_module(sys.argv[2]).main()
 
 def import_path() -> list[str]:
     """Return this process's import path without relative entries, which mean the working directory."""
-    found = [entry for entry in sys.path if Path(entry).is_absolute()]
+    entries = [entry for entry in sys.path if Path(entry).is_absolute()]
     own = str(Path(__file__).parents[1])
-    return found if own in found else [*found, own]
+    return entries if own in entries else [*entries, own]
 
 
 # --- other programs ---------------------------------------------------------------------------------------------------

@@ -292,13 +292,13 @@ def vault_slug(vault: Path) -> str:
     return f"{name}-{hashlib.blake2b(os.fsencode(resolved), digest_size=5).hexdigest()}"
 
 
-def check_not_in_vault(vault: Path, where: Paths, home: Path | None = None) -> None:
+def check_not_in_vault(vault: Path, paths: Paths, home: Path | None = None) -> None:
     """Raise VaultError if a folder that excerpt writes to is inside the vault.
 
     A home folder or disk is exempt, because it contains these folders. Memories may be anywhere. `home` is the user's,
     by default that of this process's environment.
     """
-    for folder in (where.config, where.cache, where.state):
+    for folder in (paths.config, paths.cache, paths.state):
         if folder.resolve().is_relative_to(vault) and not contains_home(vault, home):
             raise VaultError(
                 f"{folder} is inside the vault {vault}, which excerpt never writes to.",
@@ -331,9 +331,9 @@ def open_vault(path: str | Path) -> Path:
         ) from error
 
 
-def settings_of(vault: Path, where: Paths) -> Settings:
+def settings_of(vault: Path, paths: Paths) -> Settings:
     """Return the settings for a vault: its own over those for all. Raises SettingsError."""
-    return load_settings(where.settings_file, where.vault_settings_file(vault))
+    return load_settings(paths.settings_file, paths.vault_settings_file(vault))
 
 
 def load_settings(*files: Path) -> Settings:
@@ -345,7 +345,7 @@ def load_settings(*files: Path) -> Settings:
     for file in files:
         raw = _read(file)
         check_settings(raw, file)
-        _speak_over(together, raw)
+        _merge_into(together, raw)
     return msgspec.convert(together, Settings)
 
 
@@ -372,8 +372,8 @@ def check_settings(raw: dict[str, Any], file: Path) -> None:
     try:
         settings = msgspec.convert(raw, Settings)
     except msgspec.ValidationError as error:
-        reason, _, place = str(error).partition(" - at `$.")
-        key = place.rstrip("`") or "the file"
+        reason, _, key_path = str(error).partition(" - at `$.")
+        key = key_path.rstrip("`") or "the file"
         hint = _nearest(_value_at(raw, key), _choices(key))
         raise SettingsError(f"{file}: {key} is not valid: {reason[:1].lower()}{reason[1:]}.", hint) from error
     language = settings.vault.language
@@ -382,13 +382,13 @@ def check_settings(raw: dict[str, Any], file: Path) -> None:
         raise SettingsError(f"{file}: vault.language is not valid: {language!r} is not a supported language.", hint)
 
 
-def _speak_over(under: dict[str, Any], over: dict[str, Any]) -> None:
-    """Merge `over` into `under`, table by table; a list replaces the other."""
-    for key, value in over.items():
-        if isinstance(value, dict) and isinstance(under.get(key), dict):
-            _speak_over(under[key], value)
+def _merge_into(lower: dict[str, Any], upper: dict[str, Any]) -> None:
+    """Merge `upper` into `lower`, table by table; a list replaces the other."""
+    for key, value in upper.items():
+        if isinstance(value, dict) and isinstance(lower.get(key), dict):
+            _merge_into(lower[key], value)
         else:
-            under[key] = value
+            lower[key] = value
 
 
 def _choices(key: str) -> Mapping[str, str]:
@@ -412,25 +412,25 @@ def _nearest(value: object, choices: Mapping[str, str]) -> str:
         return ""
     import difflib
 
-    wanted = value.strip().lower()
+    folded = value.strip().lower()
     by_name = {name: choice for choice, name in choices.items()} | {choice: choice for choice in choices}
     # "en-GB" and "pt_BR" are meant by their language.
-    near = [wanted[:2]] if wanted[2:3] in ("-", "_") else difflib.get_close_matches(wanted, by_name, n=1, cutoff=0.6)
+    near = [folded[:2]] if folded[2:3] in ("-", "_") else difflib.get_close_matches(folded, by_name, n=1, cutoff=0.6)
     return f'Did you mean "{by_name[near[0]]}"?' if near and near[0] in by_name else ""
 
 
 def _reject_unknown(raw: dict[str, Any], shape: type[Any], file: Path, above: tuple[str, ...]) -> None:
     hints = get_type_hints(shape)
-    known = [f.name for f in fields(shape)]
+    names = [f.name for f in fields(shape)]
     for key, value in raw.items():
         dotted = ".".join((*above, key))
         if dotted in _RETIRED:
             continue
-        if key not in known:
+        if key not in names:
             import difflib
 
-            near = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
-            hint = f"Did you mean {'.'.join((*above, near[0]))}?" if near else f"Known: {', '.join(known)}."
+            near = difflib.get_close_matches(key, names, n=1, cutoff=0.5)
+            hint = f"Did you mean {'.'.join((*above, near[0]))}?" if near else f"Known: {', '.join(names)}."
             raise SettingsError(f"{file}: unknown key {dotted}.", hint)
         if isinstance(value, dict) and is_dataclass(hints[key]):
             _reject_unknown(value, hints[key], file, (*above, key))

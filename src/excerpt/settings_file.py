@@ -51,23 +51,24 @@ def all_settings(shape: type[Any] = Settings, above: str = "") -> Iterator[Setti
     """Yield every setting, in the order in which they are written."""
     hints = get_type_hints(shape)
     defaults = msgspec.to_builtins(shape())
-    for one in fields(shape):
-        hint = hints[one.name]
+    for field in fields(shape):
+        hint = hints[field.name]
         if is_dataclass(hint):
-            yield from all_settings(cast("type[Any]", hint), f"{above}{one.name}.")
+            yield from all_settings(cast("type[Any]", hint), f"{above}{field.name}.")
         else:
             choices = tuple(hint) if issubclass(get_origin(hint) or hint, StrEnum) else ()
-            yield Setting(f"{above}{one.name}", one.metadata[MEANING], defaults[one.name], choices)
+            yield Setting(f"{above}{field.name}", field.metadata[MEANING], defaults[field.name], choices)
 
 
 def schema(actions: Actions) -> dict[str, Any]:
     """Return the JSON schema of excerpt.toml: types, ranges, defaults and meanings. Unknown keys are errors."""
-    made = msgspec.json.schema(Settings)
-    shapes = made["$defs"]
+    schema_data = msgspec.json.schema(Settings)
+    shapes = schema_data["$defs"]
     _describe(shapes, Settings)
     shapes["ScreenSettings"]["properties"]["keys"] |= {
         "properties": {
-            name: {"type": "string", "description": what, "default": own} for name, (what, own) in actions.items()
+            name: {"type": "string", "description": description, "default": own}
+            for name, (description, own) in actions.items()
         },
         "additionalProperties": False,
     }
@@ -75,7 +76,7 @@ def schema(actions: Actions) -> dict[str, Any]:
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "excerpt.toml",
         "description": "The settings of excerpt, for all vaults or for one.",
-        **made,
+        **schema_data,
     }
 
 
@@ -99,15 +100,15 @@ def _describe(shapes: dict[str, Any], shape: type[Any]) -> None:
     described["additionalProperties"] = False
     described.pop("description", None)
     hints = get_type_hints(shape)
-    for one in fields(shape):
-        value = described["properties"][one.name]
-        if is_dataclass(hints[one.name]):
-            _describe(shapes, hints[one.name])
+    for field in fields(shape):
+        value = described["properties"][field.name]
+        if is_dataclass(hints[field.name]):
+            _describe(shapes, hints[field.name])
         else:
             # Beside a $ref nothing else is read by the older drafts that TOML's language servers know.
             if "$ref" in value:
                 value["allOf"] = [{"$ref": value.pop("$ref")}]
-            value["description"] = one.metadata[MEANING]
+            value["description"] = field.metadata[MEANING]
             if "enum" in value:
                 value["enum"] = value.pop("enum")
 
@@ -134,21 +135,24 @@ def begin_with(user_paths: Paths, vault: Path | None, actions: Actions) -> str:
     if vault is None:
         return f"#:schema ./{SCHEMA_NAME}\n{_FOR_ALL}\n{_defaults()}"
     # Without what ends a line, or is not allowed in TOML.
-    shown = json.dumps(os.fsencode(vault).decode("utf-8", "replace"), ensure_ascii=True)
-    return f"#:schema ../{SCHEMA_NAME}\n{_FOR_ONE.format(vault=shown)}\n"
+    vault_json = json.dumps(os.fsencode(vault).decode("utf-8", "replace"), ensure_ascii=True)
+    return f"#:schema ../{SCHEMA_NAME}\n{_FOR_ONE.format(vault=vault_json)}\n"
 
 
 def _defaults() -> str:
     """Return every setting with its meaning and default, commented out, below the head of its table."""
-    told: list[str] = []
-    for table, settings in groupby(all_settings(), lambda one: one.key.partition(".")[0]):
-        told.append(f"\n[{table}]")
-        for one in settings:
-            if one.key == "screen.keys":
-                told += ["\n[screen.keys]", f"# {one.meaning}", '# "strategy" = "ctrl+s"']
+    lines: list[str] = []
+    for table, settings in groupby(all_settings(), lambda setting: setting.key.partition(".")[0]):
+        lines.append(f"\n[{table}]")
+        for setting in settings:
+            if setting.key == "screen.keys":
+                lines += ["\n[screen.keys]", f"# {setting.meaning}", '# "strategy" = "ctrl+s"']
             else:
-                told += [f"# {one.meaning}", f"# {one.key.removeprefix(f'{table}.')} = {json.dumps(one.default)}"]
-    return "\n".join((*told, ""))
+                lines += [
+                    f"# {setting.meaning}",
+                    f"# {setting.key.removeprefix(f'{table}.')} = {json.dumps(setting.default)}",
+                ]
+    return "\n".join((*lines, ""))
 
 
 def change_setting(file: Path, key: str, value: Value | None, beginning: str = "") -> None:
@@ -184,18 +188,18 @@ def with_setting(text: str, key: str, value: Value | None, file: Path) -> str:
     """
     import tomlkit
 
-    wanted = parsed(text, file)
-    _put(wanted, key.split("."), value)
-    check_settings(wanted, file)
+    expected = parse(text, file)
+    _put(expected, key.split("."), value)
+    check_settings(expected, file)
     document = tomlkit.parse(text)
     _put(document, key.split("."), value)
     changed = tomlkit.dumps(document)
-    if _said(parsed(changed, file)) != _said(wanted):
+    if _without_empty_tables(parse(changed, file)) != _without_empty_tables(expected):
         raise SettingsError(f"{file}: {key} cannot be changed without touching the rest.", "Change it in the file.")
     return changed
 
 
-def parsed(text: str, file: Path) -> dict[str, Any]:
+def parse(text: str, file: Path) -> dict[str, Any]:
     """Return the values of a settings file. Raises SettingsError if it is not TOML."""
     try:
         return tomllib.loads(text)
@@ -203,10 +207,12 @@ def parsed(text: str, file: Path) -> dict[str, Any]:
         raise SettingsError(f"{file} is not valid TOML: {error}.", "Correct it first.") from error
 
 
-def _said(values: Mapping[str, Any]) -> dict[str, Any]:
+def _without_empty_tables(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values without empty tables."""
-    told = {key: _said(value) if isinstance(value, Mapping) else value for key, value in values.items()}
-    return {key: value for key, value in told.items() if value != {}}
+    values_by_key = {
+        key: _without_empty_tables(value) if isinstance(value, Mapping) else value for key, value in values.items()
+    }
+    return {key: value for key, value in values_by_key.items() if value != {}}
 
 
 def _put(values: MutableMapping[str, Any], parts: list[str], value: Value | None) -> None:
@@ -234,10 +240,10 @@ def _set(values: MutableMapping[str, Any], key: str, value: Value) -> None:
     # The comment above the next table is, to tomlkit, the end of this one: what is added goes before it.
     body = values.value.body
     end = next((at for at in range(len(body), 0, -1) if body[at - 1][0] is not None), 0)
-    behind = body[end:]
+    after = body[end:]
     del body[end:]
     values[key] = value
-    body.extend(behind)
+    body.extend(after)
 
 
 def _new_table(values: MutableMapping[str, Any]) -> MutableMapping[str, Any]:

@@ -101,26 +101,26 @@ _LARGEST_VALUE = 64_000_000
 """Bytes of a file of our own: the largest, marks and notes of a vault, have some kB."""
 
 
-def read_limited(file: Path, most: int) -> bytes:
-    """Return the content of a file. Raises OSError if it cannot be read or has more than `most` bytes.
+def read_limited(file: Path, max_bytes: int) -> bytes:
+    """Return the content of a file. Raises OSError if it cannot be read or has more than `max_bytes` bytes.
 
     It may be a device without an end.
     """
     data = bytearray()
     with file.open("rb", buffering=0) as opened:
-        while len(data) <= most and (piece := opened.read(_PIECE)):
+        while len(data) <= max_bytes and (piece := opened.read(_PIECE)):
             data += piece
-    if len(data) > most:
-        raise OSError(errno.EFBIG, f"it is larger than {most:,} bytes", str(file))
+    if len(data) > max_bytes:
+        raise OSError(errno.EFBIG, f"it is larger than {max_bytes:,} bytes", str(file))
     return bytes(data)
 
 
-def read_text(file: Path, most: int) -> str:
+def read_text(file: Path, max_bytes: int) -> str:
     """Return UTF-8 text with line feeds and without a byte order mark.
 
     Raises OSError as `read_limited` does, and UnicodeDecodeError.
     """
-    return io.StringIO(read_limited(file, most).decode("utf-8-sig"), newline=None).read()
+    return io.StringIO(read_limited(file, max_bytes).decode("utf-8-sig"), newline=None).read()
 
 
 # --- values and logs --------------------------------------------------------------------------------------------------
@@ -256,7 +256,7 @@ def _ends_line(opened: BinaryIO) -> bool:
 
 
 @contextmanager
-def alone(file: Path) -> Iterator[None]:
+def exclusive_lock(file: Path) -> Iterator[None]:
     """Hold the file's lock for a block, so that no other process writes between a read and a write.
 
     Raises OSError if it is not free within two seconds.

@@ -43,8 +43,8 @@ class OpenFolder:
 
     def entries(self) -> list[os.DirEntry[str]]:
         """Return what the folder holds. The entries' own `path` is not to be used. Raises OSError."""
-        with os.scandir(self._whole if self.descriptor < 0 else self.descriptor) as found:
-            return list(found)
+        with os.scandir(self._whole if self.descriptor < 0 else self.descriptor) as entries:
+            return list(entries)
 
     def open(self, name: str) -> BinaryIO:
         """Open a regular file of the folder. Raises UnopenedError."""

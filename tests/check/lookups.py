@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from excerpt.check.lookup import Lines, telling_words
+from excerpt.check.lookup import Lines, distinctive_words
 from excerpt.text.display import visible_line
 from excerpt.text.words import QueryWord, query_terms, terms_of
 from tests.pack.vaults import Vault
@@ -24,7 +24,7 @@ class Notes:
     def text(self, path: str) -> str:
         return self.vault.note_text(path)
 
-    def place(self, path: str, line_start: int, line_end: int) -> str:
+    def location(self, path: str, line_start: int, line_end: int) -> str:
         return ""
 
     def line_at(self, path: str, place: str) -> int:
@@ -39,8 +39,8 @@ class Notes:
     def lines_like(self, quotation: str) -> Iterable[Lines]:
         return [Lines(each.path, each.line_start, each.text) for each in self.vault.fragments]
 
-    def telling(self, sentence: str) -> Sequence[QueryWord]:
-        return telling_words(query_terms(sentence, ["en"]), lambda _: False, ["en"])
+    def important_words(self, sentence: str) -> Sequence[QueryWord]:
+        return distinctive_words(query_terms(sentence, ["en"]), lambda _: False, ["en"])
 
     def terms(self, text: str) -> frozenset[str]:
         return frozenset(terms_of(text, "en")[0])

@@ -89,5 +89,5 @@ def test_notes_with_a_line_are_named(lookup: SnapshotLookup) -> None:
 
 
 def test_words_that_all_notes_have_tell_nothing(lookup: SnapshotLookup) -> None:
-    words = lookup.telling("The filler fills the devices with wiki-links, and unicorns.")
+    words = lookup.important_words("The filler fills the devices with wiki-links, and unicorns.")
     assert [word.surface for word in words] == ["devices", "wiki", "links", "unicorns"]

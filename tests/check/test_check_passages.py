@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from excerpt.check.quotations import Difference, find, most_like
+from excerpt.check.quotations import Difference, best_alignment, find
 
 NOTE = """\
 ## Conflicts
@@ -142,20 +142,20 @@ def test_whole_words_cut_from_a_text_stand_in_it(words: list[str], data: st.Data
 
 @given(st.text(max_size=60), st.text(max_size=60))
 def test_any_two_texts_are_compared(quotation: str, text: str) -> None:
-    passage, like = find(quotation, text), most_like(quotation, text)
+    passage, like = find(quotation, text), best_alignment(quotation, text)
     for place in (passage, like):
         assert place is None or 0 <= place.start < place.end <= len(text)
     assert like is None or 0 <= like.similarity <= 100
 
 
 def test_the_most_alike_passage_is_whole_words() -> None:
-    like = most_like("A sync conflict arises when three devices change", NOTE)
+    like = best_alignment("A sync conflict arises when three devices change", NOTE)
     assert like is not None
     assert NOTE[like.start : like.end] == "A **sync conflict** arises when *two devices* change"
     assert like.similarity > 90
 
 
 def test_a_quotation_longer_than_the_text_is_not_it() -> None:
-    like = most_like("sync conflict and a great deal more that nobody wrote", "sync conflict")
+    like = best_alignment("sync conflict and a great deal more that nobody wrote", "sync conflict")
     assert like is not None
     assert like.similarity < 50

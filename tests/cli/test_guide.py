@@ -207,7 +207,7 @@ def test_the_memory_that_is_shown_is_one(tmp_path: Path) -> None:
     assert example
     (tmp_path / "shown.md").write_text(example[1], encoding="utf-8")
     memories = MemoryStore(tmp_path).all()
-    assert not memories.broken
+    assert not memories.unreadable
     (memory,) = memories.memories
     shown = yaml.safe_load(example[1].split("---")[1])
     assert memory.id == shown["id"]

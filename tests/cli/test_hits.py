@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from excerpt.cli.hits import print_hits
 from excerpt.kinds import Strategy
 from excerpt.model import Fragment, Hit, Result, Span
-from excerpt.text.columns import wrapped
+from excerpt.text.columns import wrap
 from excerpt.text.display import title_and_headings
 
 
@@ -66,6 +66,6 @@ def test_matches_are_set_off_on_a_terminal_with_colours(monkeypatch: pytest.Monk
 
 @given(st.text(alphabet=st.sampled_from("ab 日")), st.integers(2, 20))
 def test_wrapped_lines_hold_every_character_but_the_spaces_they_break_at(text: str, width: int) -> None:
-    lines = [text[start:end] for start, end in wrapped(text, width)]
+    lines = [text[start:end] for start, end in wrap(text, width)]
     assert "".join(lines).replace(" ", "") == text.replace(" ", "")
     assert all(sum(2 if c == "日" else 1 for c in line) <= width for line in lines)

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from excerpt.cli.printing import ProgressLine, for_stdout, print_json, put
-from excerpt.json_forms import as_data, picked
+from excerpt.cli.printing import ProgressLine, for_stdout, print_json, print_line
+from excerpt.json_forms import as_data, select_fields
 from excerpt.kinds import Scope
 from excerpt.model import Entry, LeftOut, Progress
 
@@ -58,7 +58,7 @@ def test_a_pipe_and_a_dumb_terminal_get_no_progress(
 
 
 def test_data_reaches_a_pipe_byte_for_byte(capsys: pytest.CaptureFixture[str]) -> None:
-    put(for_stdout("a\x1b[31m\r\nb"), end="")
+    print_line(for_stdout("a\x1b[31m\r\nb"), end="")
     assert capsys.readouterr().out == "a\x1b[31m\r\nb"
 
 
@@ -83,4 +83,4 @@ def test_what_has_no_form_in_json_is_not_made_one() -> None:
 
 def test_some_fields_are_picked_in_the_order_asked_for() -> None:
     entry = Entry("abc", 2, 0.5, ("One",))
-    assert list(picked(entry, "score", "order").items()) == [("score", 0.5), ("order", 2)]
+    assert list(select_fields(entry, "score", "order").items()) == [("score", 0.5), ("order", 2)]

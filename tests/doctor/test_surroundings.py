@@ -15,10 +15,10 @@ from excerpt.doctor.checks import (
     clipboard,
     editor,
     folders,
+    format_names,
     keys,
     libraries,
     model,
-    named,
     read_settings,
     terminal,
     tokenizer,
@@ -44,7 +44,7 @@ def is_told(lines: Iterable[str], level: Level, *facts: str) -> bool:
 
 
 def of_terminal(environment: dict[str, str], **others: object) -> list[str]:
-    given: dict[str, object] = {"platform": "linux", "size": (120, 40), "encoding": "utf-8", "ask": lambda _: ""}
+    given: dict[str, object] = {"platform": "linux", "size": (120, 40), "encoding": "utf-8", "run": lambda _: ""}
     return told(terminal(environment, **{**given, **others}))  # type: ignore[arg-type]
 
 
@@ -93,7 +93,7 @@ def test_a_small_terminal_is_a_warning_and_none_at_all_is_not() -> None:
     ],
 )
 def test_tmux_is_asked_whether_it_hands_copies_on(option: str, level: Level, fact: str) -> None:
-    lines = of_terminal({**UTF8, "TMUX": "x"}, ask=lambda argv: option if "set-clipboard" in argv else "on")
+    lines = of_terminal({**UTF8, "TMUX": "x"}, run=lambda argv: option if "set-clipboard" in argv else "on")
     assert is_told(lines, level, fact, "allow-passthrough on")
 
 
@@ -244,5 +244,5 @@ def test_a_look_that_fails_is_a_finding_and_the_others_go_on() -> None:
 
 
 def test_many_names_are_cut_and_counted() -> None:
-    assert named(["a", "b"]) == "a, b"
-    assert named(["a", "b", "c", "d", "e"]) == "a, b, c and 2 more"
+    assert format_names(["a", "b"]) == "a, b"
+    assert format_names(["a", "b", "c", "d", "e"]) == "a, b, c and 2 more"

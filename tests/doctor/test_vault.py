@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from excerpt.doctor import checks as vaults
-from excerpt.doctor.checks import look_at_vault
+from excerpt.doctor.checks import check_vault
 from excerpt.settings import Settings, VaultSettings
 
 
@@ -24,7 +24,7 @@ def vault(tmp_path: Path) -> Path:
 def told(vault: Path, settings: Settings = Settings(), watches: int | None = None) -> list[str]:  # noqa: B008
     return [
         f"{finding.level}: {finding.what} {finding.todo}".strip()
-        for finding in look_at_vault(vault, settings, watches).findings
+        for finding in check_vault(vault, settings, watches).findings
     ]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from excerpt.insight.suggest import corrected
+from excerpt.insight.suggest import correct
 from excerpt.search.engine import Engine
 from excerpt.settings import Settings
 from tests.search.library import NOTES, open_vault
@@ -37,8 +37,8 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     ],
 )
 def test_what_the_vault_does_not_have_is_spelled_as_what_it_has(library: Engine, query: str, meant: str) -> None:
-    assert corrected(library, query) == meant
+    assert correct(library, query) == meant
 
 
 def test_what_would_match_nothing_either_is_not_offered(library: Engine) -> None:
-    assert corrected(library, '"fireworks over the meetng"') == ""
+    assert correct(library, '"fireworks over the meetng"') == ""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from excerpt.insight.similarity import may_name, names_in, text_alone, without_addresses
+from excerpt.insight.similarity import may_name, names_in, text_without_markup, without_addresses
 
 NAMES = dict.fromkeys(["sync", "obsidian sync", "import notes", "wiki-link", "c++", "同步设置", "同步"])
 
 
 def found(text: str) -> list[str]:
-    return [text[name.start : name.end] for name in names_in(text_alone(text), NAMES)]
+    return [text[name.start : name.end] for name in names_in(text_without_markup(text), NAMES)]
 
 
 def test_a_name_is_found_whatever_the_case_and_across_a_line_break() -> None:
@@ -64,7 +64,7 @@ def test_text_behind_a_fence_is_text_again() -> None:
 
 @pytest.mark.parametrize("text", ["a [[Sync]] b", "`x`\n```\nfoo\n```\n<b>c</b>", "[a](b) é 同步 https://x.y"])
 def test_blanked_text_keeps_its_length_and_its_lines(text: str) -> None:
-    for blank in (text_alone(text), without_addresses(text)):
+    for blank in (text_without_markup(text), without_addresses(text)):
         assert len(blank) == len(text)
         assert blank.count("\n") == text.count("\n")
 

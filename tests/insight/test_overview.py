@@ -16,7 +16,7 @@ from excerpt.index.snapshot import Snapshot
 from excerpt.insight.overview import overview
 from excerpt.insight.overview_parts import LabelKind, Overview, SourceLocation
 from excerpt.insight.significant import log_likelihood
-from excerpt.insight.topic import ANSWERS, COUNTED, combined_values
+from excerpt.insight.topic import ANSWERS, MAX_COUNTED, combined_values
 from excerpt.kinds import Confidence
 from excerpt.model import Fragment
 from excerpt.search.engine import Engine
@@ -283,7 +283,7 @@ def test_a_property_that_holds_a_date_dates_the_topic(tmp_path: Path) -> None:
 
 
 def test_a_date_is_read_of_every_note_however_many_there_are(tmp_path: Path) -> None:
-    notes = {f"{n}.md": f"---\nreviewed: 2023-0{n % 4 + 1}-15\n---\nA hive.\n" for n in range(COUNTED + 20)}
+    notes = {f"{n}.md": f"---\nreviewed: 2023-0{n % 4 + 1}-15\n---\nA hive.\n" for n in range(MAX_COUNTED + 20)}
     timeline = of_vault(tmp_path, notes, "hive").timeline
     assert sum(month.notes for month in timeline.months) == len(notes)
     assert timeline.undated == 0

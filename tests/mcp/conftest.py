@@ -11,7 +11,7 @@ import pytest
 
 import excerpt
 from excerpt.mcp.served import ServedVaults
-from excerpt.mcp.server import made
+from excerpt.mcp.server import build_server
 from mcp import Client
 
 LONG = "\n".join(
@@ -91,7 +91,7 @@ def ask(home: Path, vault: Path) -> Iterator[Ask]:
     vaults = indexed(vault)
 
     async def ask(tool: str, **arguments: Any) -> Told:
-        async with Client(made(vaults, failed)) as client:
+        async with Client(build_server(vaults, failed)) as client:
             return await asking(client)(tool, **arguments)
 
     yield ask

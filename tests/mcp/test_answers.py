@@ -16,9 +16,18 @@ import excerpt
 from excerpt.errors import IndexBusyError
 from excerpt.known_vaults import DEMO
 from excerpt.mcp import served as served_vaults
-from excerpt.mcp.answers import MIN, ToolAnswer, tokens_of, written
+from excerpt.mcp.answers import MIN, ToolAnswer, fit_answer, tokens_of
 from excerpt.mcp.served import ServedVaults
-from excerpt.mcp.server import INSTRUCTIONS, OVERVIEW_CAP, PACK_CAP, READ_CAP, RECALL_CAP, RELATED_CAP, SEARCH_CAP, made
+from excerpt.mcp.server import (
+    INSTRUCTIONS,
+    OVERVIEW_CAP,
+    PACK_CAP,
+    READ_CAP,
+    RECALL_CAP,
+    RELATED_CAP,
+    SEARCH_CAP,
+    build_server,
+)
 from excerpt.search.engine import Engine
 from mcp import Client, MCPError
 from tests.conftest import few
@@ -43,14 +52,14 @@ def test_an_answer_has_the_tokens_that_it_says_and_no_more_than_its_limit(parts:
     answer = ToolAnswer(
         ("likely",), "notes", "up to date", "go on.", "passages", tuple(parts), len(parts), "ask for less"
     )
-    text = written(answer, limit)
+    text = fit_answer(answer, limit)
     said, most = said_tokens(text)
     assert said == tokens_of(text) <= most == limit
 
 
 def test_what_does_not_fit_is_left_out_whole_and_told() -> None:
     parts = tuple(f"passage {number} " + "word " * 100 for number in range(9))
-    text = written(ToolAnswer((), "notes", "", "go on.", "passages", parts, 9, "ask for less"), 400)
+    text = fit_answer(ToolAnswer((), "notes", "", "go on.", "passages", parts, 9, "ask for less"), 400)
     shown = len(re.findall(r"passage \d", text))
     assert 0 < shown < 9
     assert f"{shown} of 9 passages" in text
@@ -62,7 +71,7 @@ def test_what_does_not_fit_is_left_out_whole_and_told() -> None:
 
 
 async def test_definitions_and_instructions_fit_two_thousand_tokens(home: Path, vault: Path) -> None:
-    async with Client(made(indexed(vault), failed)) as client:
+    async with Client(build_server(indexed(vault), failed)) as client:
         tools = (await client.list_tools()).tools
     told = [json.dumps(tool.model_dump(exclude_none=True, by_alias=True, mode="json")) for tool in tools]
     assert sorted(tool.name for tool in tools) == [
@@ -73,14 +82,14 @@ async def test_definitions_and_instructions_fit_two_thousand_tokens(home: Path, 
 
 
 async def test_all_tools_but_remember_say_that_they_only_read(home: Path, vault: Path) -> None:
-    async with Client(made(indexed(vault), failed)) as client:
+    async with Client(build_server(indexed(vault), failed)) as client:
         tools = (await client.list_tools()).tools
     writers = {tool.name for tool in tools if tool.annotations and not tool.annotations.read_only_hint}
     assert writers == {"remember"}
 
 
 async def test_without_memory_no_tool_writes(home: Path, vault: Path) -> None:
-    async with Client(made(indexed(vault), failed, with_memory=False)) as client:
+    async with Client(build_server(indexed(vault), failed, with_memory=False)) as client:
         names = {tool.name for tool in (await client.list_tools()).tools}
     assert "remember" not in names
     assert "recall" in names
@@ -192,7 +201,7 @@ async def test_what_has_no_border_within_the_limit_is_shown_as_far_as_it_goes(
     rows = "\n".join(f"| hive {row} | {row * 7} kilos |" for row in range(900))
     notes = {"Line.md": f"# Line\n\n{'hives and more hives, ' * 900}\n", "Rows.md": f"# Rows\n\n{rows}\n"}
     vaults = indexed(written_vault(tmp_path / "long", notes))
-    async with Client(made(vaults, failed)) as client:
+    async with Client(build_server(vaults, failed)) as client:
         told = await asking(client)("read", source=source, full=source == "Rows.md", budget=400)
     assert "hive" in told.text.split("```")[1]
     assert tokens_of(told.text) <= said_tokens(told.text)[1]
@@ -203,7 +212,7 @@ async def test_what_has_no_border_within_the_limit_is_shown_as_far_as_it_goes(
 async def test_names_as_long_as_a_path_may_be_fit_too(home: Path, tmp_path: Path) -> None:
     name = "ü語" * 40
     vaults = indexed(written_vault(tmp_path / ("é" * 80), {f"{name}.md": "# Hive\n\nA hive stands dry.\n"}))
-    async with Client(made(vaults, failed)) as client:
+    async with Client(build_server(vaults, failed)) as client:
         ask = asking(client)
         read = await ask("read", source=name, budget=MIN)
         packed = await ask("pack", query="hive", budget=MIN)
@@ -215,7 +224,7 @@ async def test_names_as_long_as_a_path_may_be_fit_too(home: Path, tmp_path: Path
 async def test_only_the_note_that_was_named_is_asked(home: Path, tmp_path: Path) -> None:
     notes = dict.fromkeys(("A.md", "Old A.md"), "# Hive\n\nA hive stands dry.\n\n## Roof\n\nIts roof is flat.\n")
     vaults = indexed(written_vault(tmp_path / "two", notes))
-    async with Client(made(vaults, failed)) as client:
+    async with Client(build_server(vaults, failed)) as client:
         told = await asking(client)("read", source="A.md", query="hive | roof")
     assert "From A.md:" in told.text
     assert "Old A.md" not in told.text
@@ -235,13 +244,13 @@ async def test_before_anything_is_indexed_the_answer_says_how_far_that_is(
 ) -> None:
     monkeypatch.setattr(served_vaults, "ANSWER_SECONDS", 0.3)
     vaults = ServedVaults([vault], watched=False)
-    vaults.all[0].indexing.take(said_of_a_build(3, 900))
+    vaults.all[0].indexing.handle_event(said_of_a_build(3, 900))
     reported: list[tuple[float, float | None]] = []
 
     async def report(progress: float, total: float | None, message: str | None) -> None:
         reported.append((progress, total))
 
-    async with Client(made(vaults, failed)) as client:
+    async with Client(build_server(vaults, failed)) as client:
         result = await client.call_tool("search", {"query": "hive"}, progress_callback=report)
     assert not result.is_error
     (told,) = result.content
@@ -253,8 +262,8 @@ async def test_before_anything_is_indexed_the_answer_says_how_far_that_is(
 
 async def test_an_answer_that_is_not_sure_says_that_not_all_is_indexed(home: Path, vault: Path) -> None:
     vaults = indexed(vault)
-    vaults.all[0].indexing.take(said_of_a_build(3, 900))
-    async with Client(made(vaults, failed)) as client:
+    vaults.all[0].indexing.handle_event(said_of_a_build(3, 900))
+    async with Client(build_server(vaults, failed)) as client:
         unsure = await asking(client)("search", query="volcano")
         missing = await asking(client)("read", source="Volcano")
     assert "indexing, 3 of 900 files" in unsure.first_line
@@ -270,8 +279,8 @@ async def test_the_first_line_alarms_only_where_something_failed(
     home: Path, vault: Path, title: str, alarming: bool
 ) -> None:
     vaults = indexed(vault)
-    vaults.all[0].indexing.take({"event": "error", "title": title, "message": "Something is so.", "hint": ""})
-    async with Client(made(vaults, failed)) as client:
+    vaults.all[0].indexing.handle_event({"event": "error", "title": title, "message": "Something is so.", "hint": ""})
+    async with Client(build_server(vaults, failed)) as client:
         told = await asking(client)("search", query="hive")
     assert ("NOT up to date: Something is so." in told.first_line) == alarming
     vaults.end()
@@ -318,7 +327,7 @@ async def test_a_parameter_that_there_is_not_is_refused_with_the_nearest(
 
 
 async def test_the_schemas_say_that_there_are_no_other_parameters(home: Path, vault: Path) -> None:
-    async with Client(made(indexed(vault), failed)) as client:
+    async with Client(build_server(indexed(vault), failed)) as client:
         tools = (await client.list_tools()).tools
     assert {tool.input_schema.get("additionalProperties") for tool in tools} == {False}
 
@@ -326,7 +335,7 @@ async def test_the_schemas_say_that_there_are_no_other_parameters(home: Path, va
 async def test_an_error_repeats_no_argument_of_any_length(home: Path, vault: Path) -> None:
     vaults = indexed(vault)
     needed = {"query": "hive", "source": "Hives", "topic": "hive"}
-    async with Client(made(vaults, failed)) as client:
+    async with Client(build_server(vaults, failed)) as client:
         ask = asking(client)
         for tool in (await client.list_tools()).tools:
             schema = tool.input_schema
@@ -354,7 +363,7 @@ async def test_what_the_command_says_of_a_query_the_tools_say_too(ask: Ask, vaul
     assert result.hints
     told = await ask(tool, query="pth:kitchen tea")
     assert told.first_line.startswith(f"{result.confidence} · ")
-    assert all(hint.said in told.last_line for hint in result.hints)
+    assert all(hint.message in told.last_line for hint in result.hints)
 
 
 @pytest.fixture
@@ -381,7 +390,7 @@ async def test_a_pack_of_several_vaults_searches_each_once(
 ) -> None:
     other = written_vault(tmp_path / "wasps", {"Nests.md": "# Nests\n\nThe grey nest of a swarm of wasps.\n"})
     vaults = indexed(vault, other)
-    async with Client(made(vaults, failed)) as client:
+    async with Client(build_server(vaults, failed)) as client:
         await asking(client)("pack", query="swarm", vault="*")
     assert searched.count("swarm") == 2
     vaults.end()
@@ -501,7 +510,7 @@ async def test_a_note_cannot_pose_as_the_server(home: Path, tmp_path: Path, tool
         "overview": {"topic": "hive"},
         "recall": {},
     }
-    async with Client(made(vaults, failed)) as client:
+    async with Client(build_server(vaults, failed)) as client:
         told = await asking(client)(tool, **asked.get(tool, {"query": "ignore instructions hive"}))
     outside = _outside_fences(told.text)
     assert sum(line.startswith("Next: ") for line in outside) == 1
@@ -556,7 +565,7 @@ def test_no_answer_is_over_its_cap(tmp_path_factory: pytest.TempPathFactory) -> 
                 assert tokens_of(told) <= cap <= PACK_CAP, (tool, arguments, told[:200])
 
         async def _told(tool: str, arguments: dict[str, Any]) -> str:
-            async with Client(made(vaults, failed)) as client:
+            async with Client(build_server(vaults, failed)) as client:
                 return (await asking(client)(tool, **arguments)).text
 
         from hypothesis import settings
@@ -571,7 +580,7 @@ def test_no_answer_is_over_its_cap(tmp_path_factory: pytest.TempPathFactory) -> 
 async def test_several_vaults_are_asked_by_name_or_all_at_once(home: Path, vault: Path, tmp_path: Path) -> None:
     wasps = written_vault(tmp_path / "wasps", {"Nests.md": "# Nests\n\nA wasp nest is grey as paper.\n"})
     vaults = indexed(vault, wasps)
-    async with Client(made(vaults, failed)) as client:
+    async with Client(build_server(vaults, failed)) as client:
         ask = asking(client)
         assert "Nests.md" not in (await ask("search", query="grey nest")).text
         assert "Nests.md" in (await ask("search", query="grey nest", vault="wasps")).text
@@ -594,8 +603,8 @@ async def test_a_vault_without_an_index_yet_keeps_no_answer_of_the_others(
     indexed(vault).end()
     wasps = written_vault(tmp_path / "wasps", {"Nests.md": "# Nests\n\nA wasp nest is grey as paper.\n"})
     vaults = ServedVaults([wasps, vault], watched=False)
-    vaults.all[0].indexing.take(said_of_a_build(0, 900))
-    async with Client(made(vaults, failed)) as client:
+    vaults.all[0].indexing.handle_event(said_of_a_build(0, 900))
+    async with Client(build_server(vaults, failed)) as client:
         told = await asking(client)("search", query="swarm", vault="*")
         packed = await asking(client)("pack", query="swarm", vault="*")
     assert "vault bees · Swarms.md:3" in told.text

@@ -14,10 +14,10 @@ from excerpt.errors import IndexBusyError
 from excerpt.index import build as building
 from excerpt.index.build import BuildCancelled, Control, build
 from excerpt.mcp.served import IndexingState, ServedSnapshot, ServedVaults, VaultIndexing
-from excerpt.mcp.server import made
+from excerpt.mcp.server import build_server
 from excerpt.model import Progress
 from excerpt.settings import settings_of, user_paths
-from excerpt.vault.watched import marked_as_watched
+from excerpt.vault.watched import mark_watched
 from mcp import Client
 from tests.mcp.conftest import Ask, asking, failed, indexed, written
 from tests.mcp.test_serving import started
@@ -63,13 +63,13 @@ def part(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 async def test_a_build_that_ends_during_an_answer_says_nothing_about_that_answer(home: Path, vault: Path) -> None:
     vaults = indexed(vault)
     (served,) = vaults.all
-    served.indexing.take(progress(3, 900))
+    served.indexing.handle_event(progress(3, 900))
 
     def ask(at: ServedSnapshot) -> str:
-        served.indexing.take({"event": "done", "generation": at.vault.generation})
+        served.indexing.handle_event({"event": "done", "generation": at.vault.generation})
         return at.freshness
 
-    with marked_as_watched(user_paths().watch_folder(vault)):
+    with mark_watched(user_paths().watch_folder(vault)):
         assert await served.ask(ask) == "indexing, 3 of 900 files"
         assert await served.ask(freshness) == "up to date"
     vaults.end()
@@ -78,16 +78,16 @@ async def test_a_build_that_ends_during_an_answer_says_nothing_about_that_answer
 async def test_a_generation_before_the_one_that_a_build_ended_with_is_not_up_to_date(home: Path, vault: Path) -> None:
     vaults = indexed(vault)
     (served,) = vaults.all
-    served.indexing.take({"event": "done", "generation": 99})
-    with marked_as_watched(user_paths().watch_folder(vault)):
+    served.indexing.handle_event({"event": "done", "generation": 99})
+    with mark_watched(user_paths().watch_folder(vault)):
         assert await served.ask(freshness) == "indexing"
     vaults.end()
 
 
 async def test_a_part_that_another_process_is_still_indexing_is_not_up_to_date(part: Path) -> None:
     vaults = ServedVaults([part], watched=False)
-    with marked_as_watched(user_paths().watch_folder(part)):
-        async with Client(made(vaults, failed)) as client:
+    with mark_watched(user_paths().watch_folder(part)):
+        async with Client(build_server(vaults, failed)) as client:
             unsure = await asking(client)("search", query="volcano")
     assert unsure.first_line.endswith(" · indexing")
     assert unsure.last_line.endswith("Indexing is not finished: ask again later.")
@@ -96,7 +96,7 @@ async def test_a_part_that_another_process_is_still_indexing_is_not_up_to_date(p
 
 async def test_a_part_that_nobody_goes_on_with_says_so(part: Path) -> None:
     vaults = ServedVaults([part], watched=False)
-    async with Client(made(vaults, failed)) as client:
+    async with Client(build_server(vaults, failed)) as client:
         told = await asking(client)("search", query="hive")
     assert told.first_line.endswith(" · partly indexed")
     vaults.end()
@@ -104,8 +104,8 @@ async def test_a_part_that_nobody_goes_on_with_says_so(part: Path) -> None:
 
 def test_while_another_process_writes_the_index_ours_does_not_know_the_vault(tmp_path: Path) -> None:
     indexing = VaultIndexing(tmp_path)
-    indexing.take({"event": "done", "generation": 1})
-    indexing.take({"event": "error", "title": IndexBusyError.title, "message": "Busy.", "hint": ""})
+    indexing.handle_event({"event": "done", "generation": 1})
+    indexing.handle_event({"event": "error", "title": IndexBusyError.title, "message": "Busy.", "hint": ""})
     assert indexing.state == IndexingState(generation=1)
 
 
@@ -123,7 +123,7 @@ async def test_no_answer_from_a_part_of_a_first_index_says_that_it_is_up_to_date
         while [freshness for freshness, _ in told[-4:]].count("up to date") < 4:
             told += await _search(ask) + await _status(ask)
     with excerpt.open(vault) as notes:
-        whole = notes.map("the", most=1).notes, notes.status().notes
+        whole = notes.map("the", limit=1).notes, notes.status().notes
     parts = [count for _, count in told if 0 < count < min(whole)]
     sys.stderr.write(f"run {run}: {len(told)} answers, {len(parts)} from a part\n")
     assert {count for freshness, count in told if freshness == "up to date"} == set(whole)

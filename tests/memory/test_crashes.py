@@ -103,7 +103,7 @@ class Crashes(RuleBasedStateMachine):
     def nothing_is_lost(self) -> None:
         found = self.store.all()
         assert {memory.id: memory for memory in found.memories} == self.live
-        assert {broken.path for broken in found.broken} <= {"broken.md"}
+        assert {broken.path for broken in found.unreadable} <= {"broken.md"}
         kept = [file.read_text() for file in (self.folder / TRASH).glob("*.md")]
         kept += [f"\n\n{memory.text}\n" for memory in self.live.values()]
         # An edit by hand leaves no copy of the earlier text.
@@ -181,7 +181,7 @@ def test_of_two_processes_one_of_which_is_killed_every_text_that_was_written_is_
         one, other = Child(_at_random(folder, 1, seed), step), Child(_at_random(folder, 2, seed))
         told = [*one.said()[0], *other.said()[0]]
         found = MemoryStore(folder).all()
-        assert found.broken == ()
+        assert found.unreadable == ()
         there = {file.read_text(encoding="utf-8").rpartition("\n\n")[2].rstrip("\n") for file in files_in(folder)}
         assert set(told) <= there
         assert all(text.startswith("process ") for text in there)
@@ -206,7 +206,7 @@ def test_whatever_is_killed_at_each_of_its_steps_leaves_the_memory_whole(tmp_pat
         found = MemoryStore(folder).all()
         live = [each.text for each in found.memories]
         trashed = [file.read_text().rpartition("\n\n")[2] for file in (folder / TRASH).glob("*.md")]
-        assert found.broken == ()
+        assert found.unreadable == ()
         assert set(live) <= {"old", "new"}
         assert "old" in live or "old\n" in trashed
         if not killed:

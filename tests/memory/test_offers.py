@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from excerpt.memory.recall import Badges, Recaller, merged, offers
+from excerpt.memory.recall import Badges, Recaller, merge_memory, offers
 from excerpt.memory.stale import from_lines
 from excerpt.model import Memory, Source
 from tests.memory.conftest import NOTES, Vault
@@ -39,20 +39,20 @@ def test_lines_that_have_moved_are_the_same(recaller: Recaller, vault: Vault) ->
 
 
 def test_merging_joins_texts_tags_and_reasons() -> None:
-    one = merged(memory("One.", HERE, "first", ("a",)), "Two.", ("b", "#A"), "second", HERE)
+    one = merge_memory(memory("One.", HERE, "first", ("a",)), "Two.", ("b", "#A"), "second", HERE)
     assert one == memory("One.\n\nTwo.", HERE, "first; second", ("a", "b"))
 
 
 def test_a_text_within_the_other_is_not_said_twice() -> None:
-    assert merged(memory("One. Two."), "Two.").text == "One. Two."
+    assert merge_memory(memory("One. Two."), "Two.").text == "One. Two."
     there = Source("a.md", 1, 2, "d")
-    assert merged(memory("Two.", HERE), "One. Two.", source=there) == memory("One. Two.", there)
+    assert merge_memory(memory("Two.", HERE), "One. Two.", source=there) == memory("One. Two.", there)
 
 
 def test_a_second_source_is_named_below_its_text() -> None:
-    one = merged(memory("One.", HERE), "Two.", source=Source("a.md", 3, 4, "d"))
+    one = merge_memory(memory("One.", HERE), "Two.", source=Source("a.md", 3, 4, "d"))
     assert one == memory("One.\n\nTwo.\n\n(a.md, lines 3-4)", HERE)
 
 
 def test_a_thought_takes_the_source_of_what_is_merged_into_it() -> None:
-    assert merged(memory("One."), "Two.", source=HERE).source == HERE
+    assert merge_memory(memory("One."), "Two.", source=HERE).source == HERE

@@ -211,8 +211,8 @@ def test_a_broken_file_is_shown_with_its_reason_and_left_alone(store: MemoryStor
     kept = store.remember("fine")
     found = store.all()
     assert found.memories == (kept,)
-    assert [broken.path for broken in found.broken] == ["broken.md"]
-    assert reason in found.broken[0].reason
+    assert [broken.path for broken in found.unreadable] == ["broken.md"]
+    assert reason in found.unreadable[0].reason
     assert file.read_bytes() == data
 
 
@@ -277,7 +277,7 @@ def test_a_link_is_not_followed_and_is_told(store: MemoryStore, tmp_path: Path) 
     (store.folder / "nothing.md").symlink_to(store.folder / "gone.md")
     found = store.all()
     assert [memory.text for memory in found.memories] == ["one"]
-    assert {broken.path: broken.reason for broken in found.broken} == {
+    assert {broken.path: broken.reason for broken in found.unreadable} == {
         "out.md": "It is a link out of the folder of memories.",
         "folder": "It is a link out of the folder of memories.",
         "nothing.md": "It is a link to nothing.",
@@ -422,7 +422,7 @@ def test_a_failed_write_leaves_the_old_memory_and_no_rest(store: MemoryStore, mo
 
 def with_words(store: MemoryStore, words: str) -> list[str]:
     contents = store.contents()
-    return [memory.text for memory in contents.with_words(words, contents.found.memories)]
+    return [memory.text for memory in contents.with_words(words, contents.loaded.memories)]
 
 
 @pytest.fixture
@@ -500,7 +500,7 @@ def test_two_processes_at_once_lose_nothing(store: MemoryStore) -> None:
         worker.join()
     assert [worker.exitcode for worker in workers] == [0, 0]
     found = store.all()
-    assert found.broken == ()
+    assert found.unreadable == ()
     for who in range(2):
         texts = sorted(memory.text for memory in found.memories if memory.tags == (f"p{who}",))
         assert texts == sorted([*["same words"] * 10, *(f"changed {who} {number}" for number in range(1, 20, 4))])

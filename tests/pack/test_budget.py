@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from excerpt.pack.budget import ChosenUnits, Option, Selection, Unit, UnitChain, selections
 
 _costs = st.integers(1, 9)
-_units = st.builds(Unit, opening=_costs, following=_costs, value=st.integers(0, 8).map(float), asked=st.booleans())
+_units = st.builds(Unit, opening=_costs, following=_costs, value=st.integers(0, 8).map(float), has_hit=st.booleans())
 _chains = st.builds(
     UnitChain,
-    st.lists(_units, min_size=1, max_size=4).filter(lambda units: any(unit.asked for unit in units)).map(tuple),
+    st.lists(_units, min_size=1, max_size=4).filter(lambda units: any(unit.has_hit for unit in units)).map(tuple),
     st.lists(st.builds(Option, _costs, st.integers(0, 4).map(float)), max_size=2).map(tuple),
 )
 
@@ -36,7 +36,7 @@ def everything_possible(chain: UnitChain) -> Iterator[ChosenUnits]:
     yield from (ChosenUnits(option=number) for number in range(len(chain.options)))
     for taken in product([False, True], repeat=len(chain.units)):
         runs = [list(run) for inside, run in groupby(range(len(taken)), key=lambda n: taken[n]) if inside]
-        if all(any(chain.units[number].asked for number in run) for run in runs):
+        if all(any(chain.units[number].has_hit for number in run) for run in runs):
             yield ChosenUnits(tuple((run[0], run[-1]) for run in runs))
 
 
@@ -63,7 +63,7 @@ def test_selections_come_most_valuable_first_and_hold_what_was_asked_for(chains:
     for selection in found:
         for chain, taken in zip(chains, selection, strict=True):
             for first, last in taken.runs:
-                assert any(unit.asked for unit in chain.units[first : last + 1])
+                assert any(unit.has_hit for unit in chain.units[first : last + 1])
     values = [cost_and_value(chains, selection)[1] for selection in found]
     assert values == sorted(values, reverse=True)
     assert all(cost_and_value(chains, selection)[0] <= budget for selection in found)
@@ -77,5 +77,5 @@ def test_a_larger_budget_offers_all_that_a_smaller_one_does(chains: list[UnitCha
 
 @pytest.mark.parametrize("budget", [-5, 0])
 def test_without_a_budget_nothing_is_taken(budget: int) -> None:
-    chain = UnitChain((Unit(3, 3, 1.0, asked=True),))
+    chain = UnitChain((Unit(3, 3, 1.0, has_hit=True),))
     assert list(selections([chain], budget)) == [(ChosenUnits(),)]

@@ -56,7 +56,7 @@ def test_two_queries_find_what_the_alternatives_of_one_find(engine: Engine) -> N
 def test_each_query_is_read_on_its_own(engine: Engine) -> None:
     fused = search_all(engine, ['"sync conflict', "!a lentils", "a | tomatoes"], Strategy.PROXIMITY, 10)
     assert {"Sync.md", "Soup.md", "Garden.md"} <= set(scores(fused))
-    assert fused.asked is Strategy.PROXIMITY
+    assert fused.requested_strategy is Strategy.PROXIMITY
 
 
 def test_one_query_is_the_search_itself(engine: Engine) -> None:

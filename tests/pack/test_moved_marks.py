@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from excerpt.kinds import Scope
 from excerpt.model import Span
-from excerpt.pack.memories import followed
+from excerpt.pack.memories import follow_moves
 from excerpt.pack.selection import NO_MARKS, Mark, Overrides, SavedMarks
 from tests.pack.vaults import Vault, sentence
 
@@ -37,13 +37,13 @@ def test_each_mark_is_on_the_same_fragment_of_two_alike() -> None:
     before, after = ids("old/Roses.md"), ids("new/Roses.md")
     source = MovedVault({"new/Roses.md": NOTE}, {"old/Roses.md": "new/Roses.md"})
     kept = SavedMarks("roses", marks_of("old/Roses.md", before[2], before[0], before[1]))
-    assert followed(kept, source) == SavedMarks("roses", marks_of("new/Roses.md", after[2], after[0], after[1]))
+    assert follow_moves(kept, source) == SavedMarks("roses", marks_of("new/Roses.md", after[2], after[0], after[1]))
 
 
 def test_what_is_wished_for_a_moved_note_goes_with_it() -> None:
     before, after = ids("old.md"), ids("new.md")
     overrides = Overrides(frozenset({before[1], "other"}), ((before[0], Scope.NOTE),), (before[3], "other", before[0]))
-    moved = followed(
+    moved = follow_moves(
         SavedMarks("q", marks_of("old.md", before[0]), overrides), MovedVault({"new.md": NOTE}, {"old.md": "new.md"})
     )
     assert moved.overrides == Overrides(
@@ -54,7 +54,7 @@ def test_what_is_wished_for_a_moved_note_goes_with_it() -> None:
 def test_a_fragment_that_was_edited_as_its_note_moved_stays_gone_and_the_others_are_found() -> None:
     before, edited = ids("old.md"), NOTE.replace("prune", "cut")
     after = ids("new.md", edited)
-    moved = followed(
+    moved = follow_moves(
         SavedMarks("", marks_of("old.md", before[0], before[3])), MovedVault({"new.md": edited}, {"old.md": "new.md"})
     )
     assert moved.marks == (*marks_of("old.md", before[0]), *marks_of("new.md", after[3]))
@@ -63,7 +63,7 @@ def test_a_fragment_that_was_edited_as_its_note_moved_stays_gone_and_the_others_
 def test_a_fragment_that_is_marked_there_already_is_marked_once() -> None:
     before, after = ids("old.md"), ids("new.md")
     kept = SavedMarks("", (*marks_of("old.md", before[0]), *marks_of("new.md", after[0], after[1])))
-    moved = followed(kept, MovedVault({"new.md": NOTE}, {"old.md": "new.md"}))
+    moved = follow_moves(kept, MovedVault({"new.md": NOTE}, {"old.md": "new.md"}))
     assert [mark.fragment for mark in moved.marks] == [after[0], after[1]]
 
 
@@ -71,5 +71,5 @@ def test_marks_that_are_where_they_were_or_nowhere_stay() -> None:
     here = ids("here.md")
     source = MovedVault({"here.md": NOTE, "new.md": NOTE}, {"here.md": "new.md"})
     kept = SavedMarks("q", (*marks_of("here.md", here[0]), *marks_of("gone.md", "aa"), Mark("bb", "")))
-    assert followed(kept, source) is kept
-    assert followed(NO_MARKS, source) is NO_MARKS
+    assert follow_moves(kept, source) is kept
+    assert follow_moves(NO_MARKS, source) is NO_MARKS

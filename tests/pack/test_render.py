@@ -329,7 +329,7 @@ def test_frames_and_texts_sum_to_the_whole_but_for_a_token_or_two_each(renderer:
     count = open_tokenizer(tokenizer).count
     packs: Sequence[Pack] = [PACK, CUT, replace(PACK, text="````\ncode & more\n````\n\n=====\n\nx")]
     summed = sum(
-        count(renderer.written(pack.text)) + sum(map(count, renderer.frame(number, pack)))
+        count(renderer.escape(pack.text)) + sum(map(count, renderer.frame(number, pack)))
         for number, pack in enumerate(packs, start=1)
     )
     assert abs(summed - count(renderer.render(packs))) <= 2 * len(packs)

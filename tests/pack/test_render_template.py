@@ -122,7 +122,7 @@ def test_frames_and_texts_sum_to_the_whole_but_for_a_few_tokens(template: str) -
     count = open_tokenizer("o200k").count
     packs = [PACK, CUT, replace(PACK, text="if a < b && c:\n\n    return d\n" * 20)]
     summed = sum(
-        count(renderer.written(pack.text)) + sum(map(count, renderer.frame(number, pack)))
+        count(renderer.escape(pack.text)) + sum(map(count, renderer.frame(number, pack)))
         for number, pack in enumerate(packs, start=1)
     )
     assert abs(summed - count(renderer.render(packs))) <= 3 * len(packs)
@@ -235,7 +235,7 @@ def test_all_renderings_of_a_pack_share_one_allowance_and_the_next_pack_has_its_
     renderer._allowance.work = 0.2
     with pytest.raises(TemplateStoppedError, match="more than 2 s of processor time for one pack"):
         for _ in range(1_000):
-            renderer.written("text")
+            renderer.escape("text")
     assert "2" in rendered(slow)
 
 
@@ -244,7 +244,7 @@ def test_a_pack_has_ten_seconds_by_the_clock_in_all() -> None:
     renderer._allowance.clock = 0.1
     with pytest.raises(TemplateStoppedError, match="takes longer than 10 s for one pack"):
         for _ in range(1_000_000):
-            renderer.written("text")
+            renderer.escape("text")
     assert template_format._PROCESS._running is None
 
 

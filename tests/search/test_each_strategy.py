@@ -13,10 +13,10 @@ from excerpt.search.engine import Engine, search_by_strategy
 )
 def test_each_answer_is_that_of_a_search_under_the_strategy(engine: Engine, query: str) -> None:
     for found in search_by_strategy(engine, query, 10):
-        searched = engine.search(query, found.asked, 10, marked=0)
+        searched = engine.search(query, found.requested_strategy, 10, marked=0)
         assert [hit.fragment.id for hit in found.hits] == [hit.fragment.id for hit in searched.hits]
         assert (found.strategy, found.matched) == (searched.strategy, searched.matched)
 
 
 def test_a_strategy_forced_in_the_query_does_not_count(engine: Engine) -> None:
-    assert [found.asked for found in search_by_strategy(engine, "!s sync", 5)] == list(Strategy)
+    assert [found.requested_strategy for found in search_by_strategy(engine, "!s sync", 5)] == list(Strategy)

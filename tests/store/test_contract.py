@@ -7,7 +7,7 @@ from datetime import date
 import pytest
 
 from excerpt import Vault
-from excerpt.insight.suggest import complete, corrected, suggestions
+from excerpt.insight.suggest import complete, correct, suggestions
 
 pytestmark = pytest.mark.store
 
@@ -86,7 +86,7 @@ def test_completions(both: tuple[Vault, Vault], operator: str, begun: str) -> No
 
 @pytest.mark.parametrize("query", ["pakcing", "tag:giude budget", "token budget"])
 def test_corrections(both: tuple[Vault, Vault], query: str) -> None:
-    expected, found = (corrected(vault._loaded(), query) for vault in both)
+    expected, found = (correct(vault._loaded(), query) for vault in both)
     assert found == expected
 
 

@@ -13,7 +13,7 @@ import excerpt
 from excerpt.corpus.interface import CandidateQuery
 from excerpt.corpus.tables import FIELDS
 from excerpt.doctor.checks import Finding, Level
-from excerpt.doctor.stores import look_at_store
+from excerpt.doctor.stores import check_store
 from excerpt.errors import StoreUnusableError
 from excerpt.model import PushReport
 from excerpt.settings import Settings
@@ -177,7 +177,7 @@ def test_a_vault_without_an_index_is_searched_by_its_rows_and_says_so(vault: Pat
 
 def looked(address: str) -> list[Finding]:
     """Return the doctor's findings about a store."""
-    return list(look_at_store(address, Settings()))
+    return list(check_store(address, Settings()))
 
 
 def test_the_doctor_says_why_a_store_cannot_be_looked_at(vault: Path, database: str) -> None:

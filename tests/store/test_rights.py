@@ -16,11 +16,11 @@ import pytest
 
 import excerpt
 from excerpt.cli.main import run
-from excerpt.doctor.stores import look_at_store
+from excerpt.doctor.stores import check_store
 from excerpt.errors import ExcerptError, StoreUnusableError
-from excerpt.insight.suggest import complete, corrected, suggestions
+from excerpt.insight.suggest import complete, correct, suggestions
 from excerpt.mcp.served import ServedVaults
-from excerpt.mcp.server import made
+from excerpt.mcp.server import build_server
 from excerpt.model import PushReport
 from excerpt.settings import Settings
 from excerpt.store import schema
@@ -307,7 +307,7 @@ def test_what_completes_a_query_and_what_it_may_have_meant(guarded: dict[str, st
             of_both = [complete(one._loaded().snapshot, operator, begun, date(2026, 1, 1)) for one in (found, expected)]
             assert of_both[0] == of_both[1]
         for query in ("zanzibra", "tag:zanzibra colony", "colnoy"):
-            assert corrected(found._loaded(), query) == corrected(expected._loaded(), query)
+            assert correct(found._loaded(), query) == correct(expected._loaded(), query)
         for query in ("colony", ""):
             assert suggestions(found._loaded(), query) == suggestions(expected._loaded(), query)
         assert found.why_not("colony", "Salaries") == expected.why_not("colony", "Salaries")
@@ -318,7 +318,7 @@ async def test_agents_of_a_reader_are_told_nothing_of_it(guarded: dict[str, str]
     for who in ("reader", "bare"):
         served = ServedVaults([Path(guarded[who])])
         try:
-            async with Client(made(served, failed)) as client:
+            async with Client(build_server(served, failed)) as client:
                 ask = asking(client)
                 told += [
                     (await ask("search", query="zanzibar colony")).text,
@@ -331,7 +331,7 @@ async def test_agents_of_a_reader_are_told_nothing_of_it(guarded: dict[str, str]
 
 def test_the_doctor_counts_what_a_reader_may_see(guarded: dict[str, str]) -> None:
     found, expected = (
-        [re.sub("vault [a-z]+, generation [0-9]+", "", one.what) for one in look_at_store(guarded[who], Settings())]
+        [re.sub("vault [a-z]+, generation [0-9]+", "", one.what) for one in check_store(guarded[who], Settings())]
         for who in ("reader", "bare")
     )
     assert found == expected

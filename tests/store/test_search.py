@@ -13,7 +13,7 @@ import excerpt
 from excerpt import Result, Vault
 from excerpt.errors import StoreUnusableError
 from excerpt.mcp.served import ServedVaults
-from excerpt.mcp.server import made
+from excerpt.mcp.server import build_server
 from excerpt.store.address import read_address
 from excerpt.store.push import push
 from mcp import Client
@@ -157,7 +157,7 @@ def test_what_is_pushed_is_found_by_who_has_it_open(
 async def test_agents_ask_a_store_as_a_folder(store: str) -> None:
     served = ServedVaults([Path(store)])
     try:
-        async with Client(made(served, failed)) as client:
+        async with Client(build_server(served, failed)) as client:
             ask = asking(client)
             found = await ask("search", query="token budget")
             packed = await ask("pack", query="token budget", budget=500)

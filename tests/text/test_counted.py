@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import excerpt
-from excerpt.text.display import counted
+from excerpt.text.display import format_count
 
 PLURAL = re.compile(
     r"^ (?:more |matching |marked |different |other |scanned )*(?:attachments|bytes|characters|files|fragments|groups"
@@ -19,17 +19,17 @@ NEVER_ONE = ("vault/readers/", "doctor/checks.py", "index/embed.py", "state_file
 
 
 def test_one_of_a_thing_is_told_in_the_singular() -> None:
-    assert [counted(number, "note") for number in (0, 1, 2_000)] == ["0 notes", "1 note", "2,000 notes"]
-    assert counted(1, "memory", "memories") == "1 memory"
+    assert [format_count(number, "note") for number in (0, 1, 2_000)] == ["0 notes", "1 note", "2,000 notes"]
+    assert format_count(1, "memory", "memories") == "1 memory"
 
 
 def uncounted(file: Path) -> Iterator[str]:
-    """Yield the values in f-strings before a plural, except constants and results of `counted`."""
+    """Yield the values in f-strings before a plural, except constants and results of `format_count`."""
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         for value, after in zip(node.values, node.values[1:], strict=False) if isinstance(node, ast.JoinedStr) else ():
             if isinstance(value, ast.FormattedValue) and isinstance(after, ast.Constant):
                 shown, text = ast.unparse(value.value), str(after.value)
-                if PLURAL.match(text) and not shown.strip("_").isupper() and "counted" not in shown:
+                if PLURAL.match(text) and not shown.strip("_").isupper() and "format_count" not in shown:
                     yield f"{file}:{value.lineno}: {{{shown}}}{text}"
 
 

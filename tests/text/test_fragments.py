@@ -11,7 +11,7 @@ from excerpt.text.frontmatter import read_frontmatter
 from excerpt.text.markdown import parse_note
 from tests.text.notes import NOTES
 
-SMALL = FragmentLimits(target=5, maximum=10, least=3)
+SMALL = FragmentLimits(target=5, maximum=10, min_last=3)
 
 
 def cut(text: str, limits: FragmentLimits = SMALL) -> list[tuple[int, int]]:
@@ -94,7 +94,7 @@ def test_size_in_words_of_any_script(text: str, count: int) -> None:
 
 # --- any note ---------------------------------------------------------------------------------------------------------
 
-LIMITS = st.sampled_from([SMALL, FragmentLimits(), FragmentLimits(target=1, maximum=1, least=0)])
+LIMITS = st.sampled_from([SMALL, FragmentLimits(), FragmentLimits(target=1, maximum=1, min_last=0)])
 
 
 @given(NOTES, LIMITS)

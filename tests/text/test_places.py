@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from excerpt.text.relocate import in_place_of, place_of
+from excerpt.text.relocate import find_lines, find_replacement
 
 NOTE = [
     "---",
@@ -29,12 +29,12 @@ COPIED = NOTE[8:11]
 
 def test_a_changed_line_is_found_though_the_lines_around_it_have_shifted() -> None:
     changed = [*NOTE[:8], "A conflict happens when THREE devices change one note.", "", "A new line.", *NOTE[10:]]
-    assert in_place_of(COPIED, changed, 9) == (9, 12)
+    assert find_replacement(COPIED, changed, 9) == (9, 12)
 
 
 def test_blank_lines_alike_do_not_draw_the_place_to_the_head_of_the_note() -> None:
     changed = [*NOTE[:8], "Something else altogether.", "", "A new line.", *NOTE[10:]]
-    place = in_place_of(COPIED, changed, 9)
+    place = find_replacement(COPIED, changed, 9)
     assert place is not None
     assert 9 <= place[0] <= 12
     assert place[1] == 12
@@ -42,11 +42,11 @@ def test_blank_lines_alike_do_not_draw_the_place_to_the_head_of_the_note() -> No
 
 def test_a_last_line_that_has_changed_belongs_to_the_place() -> None:
     changed = [*NOTE[:10], "", "Conflicts happen less often when you work online.", *NOTE[11:]]
-    assert in_place_of(COPIED, changed, 9) == (9, 12)
+    assert find_replacement(COPIED, changed, 9) == (9, 12)
 
 
 def test_lines_of_which_none_is_left_have_no_place() -> None:
-    assert in_place_of(["Gone.", "", "All of it."], NOTE, 9) is None
+    assert find_replacement(["Gone.", "", "All of it."], NOTE, 9) is None
 
 
 @pytest.mark.parametrize(
@@ -63,4 +63,4 @@ def test_lines_of_which_none_is_left_have_no_place() -> None:
     ],
 )
 def test_lines_that_are_cut_stand_where_their_parts_do(lines: list[str], cut: tuple[bool, bool], place: int) -> None:
-    assert place_of(lines, NOTE, 9, cut) == place
+    assert find_lines(lines, NOTE, 9, cut) == place

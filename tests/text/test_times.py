@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from excerpt.text.display import age, local_day, local_time
+from excerpt.text.display import format_age, local_day, local_time
 
 HOUR, DAY = 3600, 86_400
 
@@ -27,12 +27,12 @@ HOUR, DAY = 3600, 86_400
     ],
 )
 def test_an_age_is_told_in_the_largest_unit_that_tells_it_well(seconds: int, told: str) -> None:
-    assert age(1_000_000_000 - seconds, 1_000_000_000) == told
+    assert format_age(1_000_000_000 - seconds, 1_000_000_000) == told
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False, width=32), st.integers(0, 4_000_000_000))
 def test_an_age_has_at_most_four_cells(then: float, now: int) -> None:
-    assert 1 <= len(age(then, now)) <= 4
+    assert 1 <= len(format_age(then, now)) <= 4
 
 
 @pytest.mark.skipif(not hasattr(time, "tzset"), reason="needs another time zone")

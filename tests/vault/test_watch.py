@@ -247,7 +247,7 @@ def test_a_vault_on_a_file_system_that_tells_nothing_is_polled(vault: Path, monk
 
 
 def test_the_whole_vault_is_looked_at_now_and_then(vault: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watching, "_LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(watching, "_RESCAN_SECONDS", 0.0)
     watched = Watched(vault)
     watched.until_anything()
     watched.end()

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from excerpt.vault.watched import is_watched, marked_as_watched
+from excerpt.vault.watched import is_watched, mark_watched
 
 HOLD = """
 import sys
@@ -36,7 +36,7 @@ def test_a_vault_is_watched_while_somebody_does(tmp_path: Path) -> None:
 
 def test_one_of_two_watchers_is_enough(tmp_path: Path) -> None:
     with holder(tmp_path):
-        with marked_as_watched(tmp_path):
+        with mark_watched(tmp_path):
             pass
         assert is_watched(tmp_path)
 
@@ -52,7 +52,7 @@ def test_a_watcher_that_was_killed_is_forgotten(tmp_path: Path) -> None:
 
 def test_where_it_cannot_be_written_nobody_is_told_and_nothing_fails(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
-    with marked_as_watched(tmp_path / "file"):
+    with mark_watched(tmp_path / "file"):
         assert not is_watched(tmp_path / "file")
 
 

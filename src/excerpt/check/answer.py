@@ -22,7 +22,7 @@ from mdit_py_plugins.footnote.index import footnote_def
 
 from excerpt.text.fragments import words_in
 from excerpt.text.markdown import normalise_newlines
-from excerpt.text.paragraphs import Paragraph, Quoted, QuoteSign, around, numbers_in, within, without_code
+from excerpt.text.paragraphs import Paragraph, Quoted, QuoteSign, enclosing_index, numbers_in, within, without_code
 
 
 class QuoteKind(StrEnum):
@@ -114,9 +114,9 @@ def read_answer(text: str) -> CitedAnswer:
     for number, part in enumerate(parts):
         before = parts[number - 1] if number else None
         after = parts[number + 1] if number + 1 < len(parts) else None
-        found = list(_block_quotation(part, before, after) if part.block.quoted else _quotations(part))
-        citations += _citations(part, found, len(quotations))
-        quotations += (placed.quotation for placed in found)
+        placed_quotations = list(_block_quotation(part, before, after) if part.block.quoted else _quotations(part))
+        citations += _citations(part, placed_quotations, len(quotations))
+        quotations += (placed.quotation for placed in placed_quotations)
         if not part.block.quoted:
             sentences += _sentences(part)
             unchecked += _without_counterpart(part)
@@ -214,14 +214,14 @@ def _split_at_tags(blocks: Sequence[_Block]) -> tuple[list[_Block], list[Uncheck
     for number, block in enumerate(blocks):
         at = 0
         for tag in (each for each in tags.get(number, ()) if (number, each.start()) in paired):
-            split += _cut(block, at, tag.start(), depth > 0)
+            split += _split_block(block, at, tag.start(), depth > 0)
             depth += -1 if tag[1] else 1
             at = tag.end()
-        split += _cut(block, at, len(block.text), depth > 0)
+        split += _split_block(block, at, len(block.text), depth > 0)
     return split, [
         Unchecked(
             blocks[number].line + blocks[number].text.count("\n", 0, at),
-            blocks[number].text[at : at + _MAX_SHOWN],
+            blocks[number].text[at : at + _MAX_TEXT],
             "nothing closes this tag",
         )
         for number, at in opened
@@ -234,7 +234,7 @@ def _tags(block: _Block) -> list[re.Match[str]]:
     return list(_BLOCKQUOTE.finditer(without_code(block.text)))
 
 
-def _cut(block: _Block, start: int, end: int, quoted: bool) -> Iterator[_Block]:
+def _split_block(block: _Block, start: int, end: int, quoted: bool) -> Iterator[_Block]:
     if (start, end) == (0, len(block.text)):
         yield replace(block, quoted=block.quoted or quoted)
         return
@@ -251,11 +251,11 @@ _ATTRIBUTION = re.compile(
     r"(?:^|\n)[ \t]*(?:—|–|--?|―)[ \t]*\S[^\n]*\s*$|\s*<(footer|cite)\b[^<>]*>(?:(?!</\1>).)*</\1>\s*$", re.DOTALL
 )
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][\dA-Fa-f]{1,6}|[A-Za-z]\w{1,30});")
-_MAX_SHOWN = 200  # characters of what could not be checked
+_MAX_TEXT = 200  # characters of what could not be checked
 
 
 @dataclass(frozen=True, slots=True)
-class _Placed:
+class _PlacedQuotation:
     """A quotation and its position in its block."""
 
     start: int
@@ -276,7 +276,7 @@ class _AnswerBlock:
 
     @cached_property
     def _newlines(self) -> list[int]:
-        return [found.start() for found in re.finditer("\n", self.block.text)]
+        return [match.start() for match in re.finditer("\n", self.block.text)]
 
     @cached_property
     def sentences(self) -> list[tuple[int, int]]:
@@ -293,9 +293,9 @@ class _AnswerBlock:
         """Return the numbers that are cited from `start` to `end`."""
         return numbers_in(chain.from_iterable(cited.ranges for cited in self.paragraph.cited_from(start, end)))
 
-    def sentence(self, at: int) -> tuple[int, int]:
-        """Return where the sentence at `at` begins and ends."""
-        return self.sentences[bisect_right(self.sentences, (at, len(self.block.text))) - 1]
+    def sentence(self, offset: int) -> tuple[int, int]:
+        """Return where the sentence at `offset` begins and ends."""
+        return self.sentences[bisect_right(self.sentences, (offset, len(self.block.text))) - 1]
 
     def cited_beside(self, quoted: Quoted, inside: bool) -> tuple[int, ...]:
         """Return what is cited directly behind a quotation, else, if nothing is `inside` of it, by its sentence."""
@@ -314,7 +314,7 @@ def _join_broken(parts: Sequence[_AnswerBlock]) -> None:
 
     Each following block begins with the same mark, or the last one has the closing mark.
     """
-    joined: list[list[tuple[_AnswerBlock, Quoted]]] = []
+    groups: list[list[tuple[_AnswerBlock, Quoted]]] = []
     waiting: list[_AnswerBlock] = []  # the block that `opened` stands in, and those that may go on with it
     opened: QuoteSign | None = None
     for part in parts:
@@ -324,21 +324,21 @@ def _join_broken(parts: Sequence[_AnswerBlock]) -> None:
             continues = None if part.block.heading else _continues(part.paragraph, opened, waiting[0].paragraph)
             if continues is None or isinstance(continues, QuoteSign | Quoted):
                 if continues:
-                    joined[-1] += _to_the_end(waiting, opened)
+                    groups[-1] += _to_the_end(waiting, opened)
                 if isinstance(continues, Quoted):
-                    joined[-1].append((part, continues))
+                    groups[-1].append((part, continues))
                 opened = continues if isinstance(continues, QuoteSign) else None
                 waiting = [part]
             else:
                 waiting.append(part)
         if not opened and (alone := part.paragraph.marked.opened):
             opened, waiting = alone[0], [part]
-            joined.append([])
-    for passage in joined:
-        named = [part.cited(one.start, one.end) or part.cited_beside(one, inside=False) for part, one in passage]
+            groups.append([])
+    for passage in groups:
+        named = [part.cited(each.start, each.end) or part.cited_beside(each, inside=False) for part, each in passage]
         beside = next(filter(None, reversed(named)), ())
-        for part, one in passage:
-            part.beside[one.start] = beside
+        for part, each in passage:
+            part.beside[each.start] = beside
 
 
 def _continues(paragraph: Paragraph, opened: QuoteSign, before: Paragraph) -> Quoted | QuoteSign | bool | None:
@@ -349,14 +349,14 @@ def _continues(paragraph: Paragraph, opened: QuoteSign, before: Paragraph) -> Qu
     """
     written = before.text[opened.start : opened.end]
     every: list[Quoted | QuoteSign] = [*paragraph.marked.quoted, *paragraph.marked.opened]
-    again = [each for each in every if paragraph.has(written, each)]
-    for each in again:
+    repeats = [each for each in every if paragraph.has(written, each)]
+    for each in repeats:
         if paragraph.begins(each.start):
             return each
     close = next((mark for mark in paragraph.marked.closed if opened.pairs_with(mark)), None)
-    if close and not any(each.start < close.start for each in again):
+    if close and not any(each.start < close.start for each in repeats):
         return paragraph.quote(0, close.end, 0, close.start)
-    return None if again else True
+    return None if repeats else True
 
 
 def _to_the_end(waiting: Sequence[_AnswerBlock], opened: QuoteSign) -> Iterator[tuple[_AnswerBlock, Quoted]]:
@@ -370,23 +370,23 @@ def _without_counterpart(part: _AnswerBlock) -> Iterator[Unchecked]:
     """Yield the quotation marks of a block that open or close nothing, where they cannot be apostrophes."""
     text, marked = part.block.text, part.paragraph.marked
     for mark in marked.opened:
-        shown = text[mark.start : mark.start + _MAX_SHOWN]
+        shown = text[mark.start : mark.start + _MAX_TEXT]
         yield Unchecked(part.line(mark.start), shown, "nothing closes this quotation mark")
     for mark in marked.closed:
         if not mark.single:
-            begin = max(part.sentence(mark.start)[0], mark.end - _MAX_SHOWN)
+            begin = max(part.sentence(mark.start)[0], mark.end - _MAX_TEXT)
             yield Unchecked(part.line(mark.start), text[begin : mark.end], "nothing opens this quotation mark")
 
 
-def _citations(part: _AnswerBlock, found: Sequence[_Placed], first: int) -> Iterator[Citation]:
-    """Yield the citations of a block; `first` is the place of the first quotation `found` in it among the answer's."""
+def _citations(part: _AnswerBlock, quotations: Sequence[_PlacedQuotation], first: int) -> Iterator[Citation]:
+    """Yield the citations of a block; `first` is the index of the first of its `quotations` in the answer."""
     for each in part.paragraph.cited:
-        holding = around(found, each.start)
-        quotation = None if holding is None else first + holding
+        enclosing = enclosing_index(quotations, each.start)
+        quotation = None if enclosing is None else first + enclosing
         yield Citation(part.line(each.start), part.block.text[each.start : each.end], each.ranges, quotation)
 
 
-def _quotations(part: _AnswerBlock) -> Iterator[_Placed]:
+def _quotations(part: _AnswerBlock) -> Iterator[_PlacedQuotation]:
     """Yield what a paragraph quotes, with the sources cited directly after or inside, else those of its sentence."""
     for quoted in part.paragraph.quoted:
         text = part.block.text[quoted.inner_start : quoted.inner_end]
@@ -399,24 +399,26 @@ def _quotations(part: _AnswerBlock) -> Iterator[_Placed]:
         readings = tuple(dict.fromkeys((text.strip(), bare, bare if quoted.code else _without_entities(bare))))
         cited = tuple(dict.fromkeys((*inside, *beside)))
         quotation = Quotation(part.line(quoted.start), kind, readings, cited, beside)
-        yield _Placed(quoted.start, quoted.end, quotation)
+        yield _PlacedQuotation(quoted.start, quoted.end, quotation)
 
 
-def _block_quotation(part: _AnswerBlock, before: _AnswerBlock | None, after: _AnswerBlock | None) -> Iterator[_Placed]:
+def _block_quotation(
+    part: _AnswerBlock, before: _AnswerBlock | None, after: _AnswerBlock | None
+) -> Iterator[_PlacedQuotation]:
     """Yield a blockquote's paragraph, with the sources cited in it, before it, or in its attribution."""
     text = part.block.text.strip()
     bare = part.paragraph.without_citations(0, len(part.block.text))
     if _ATTRIBUTION.match(text) or not _LETTER.search(bare):
         return
-    plain = _without_entities(_unquoted(_ATTRIBUTION.sub("", bare).strip()))
+    plain = _without_entities(_strip_quotation(_ATTRIBUTION.sub("", bare).strip()))
     readings = tuple(dict.fromkeys((text, bare, plain) if _LETTER.search(plain) else (text, bare)))
     inside = part.cited(0, len(part.block.text))
-    beside = () if inside else _cited_around(before, after)
+    beside = () if inside else _cited_in_neighbours(before, after)
     quotation = Quotation(part.block.line, QuoteKind.BLOCK, readings, inside or beside, beside)
-    yield _Placed(0, len(part.block.text), quotation)
+    yield _PlacedQuotation(0, len(part.block.text), quotation)
 
 
-def _cited_around(before: _AnswerBlock | None, after: _AnswerBlock | None) -> tuple[int, ...]:
+def _cited_in_neighbours(before: _AnswerBlock | None, after: _AnswerBlock | None) -> tuple[int, ...]:
     if before and not before.block.quoted and before.block.text.rstrip(" *_").endswith((":", "：")):
         cited = before.cited(*before.sentences[-1])
         if cited:
@@ -427,7 +429,7 @@ def _cited_around(before: _AnswerBlock | None, after: _AnswerBlock | None) -> tu
     return after.cited(0, len(after.block.text)) if named else after.paragraph.following(0)
 
 
-def _unquoted(text: str) -> str:
+def _strip_quotation(text: str) -> str:
     """Return `text` without quotation marks around it, or at one end if it continues in other blocks."""
     marked = Paragraph(text).marked
     match marked.quoted:
@@ -439,7 +441,7 @@ def _unquoted(text: str) -> str:
 
 
 def _without_entities(text: str) -> str:
-    return _ENTITY.sub(lambda found: unescape(found[0]), text)
+    return _ENTITY.sub(lambda match: unescape(match[0]), text)
 
 
 def _sentences(part: _AnswerBlock) -> Iterator[Sentence]:
@@ -449,5 +451,5 @@ def _sentences(part: _AnswerBlock) -> Iterator[Sentence]:
             continue  # a title claims nothing
         text = part.paragraph.without_citations(start, end)
         first, last = within(part.paragraph.quoted, start, end)
-        quotes = any(not one.code for one in part.paragraph.quoted[first:last])
+        quotes = any(not quote.code for quote in part.paragraph.quoted[first:last])
         yield Sentence(part.line(start), text, cited, quotes)

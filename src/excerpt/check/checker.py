@@ -10,7 +10,7 @@ from itertools import accumulate
 
 from excerpt.check.answer import Citation, CitedAnswer, Quotation, Sentence
 from excerpt.check.lookup import Lookup
-from excerpt.check.quotations import QuotedSpan, find, longest_part, most_like
+from excerpt.check.quotations import QuotedSpan, best_alignment, find, longest_part
 from excerpt.check.source_state import SourceComparison, State, compare_source
 from excerpt.check.verdicts import Check, CheckedCitation, CheckedQuotation, CheckedSentence, SourceLines, Verdict
 from excerpt.pack.formats.pack_format import PackFile, PackSource
@@ -32,8 +32,8 @@ def check_answer(answer: CitedAnswer, pack: PackFile, lookup: Lookup) -> Check:
     checker = _Checker(pack, lookup)
     quotations = [checker.quotation(quotation) for quotation in answer.quotations]
     own = [citation for citation in answer.citations if not _is_quoted(citation, quotations)]
-    cited = _times_cited(own)
-    sentences = [found for each in answer.sentences if (found := checker.sentence(each))]
+    cited = _count_citations(own)
+    sentences = [checked_sentence for each in answer.sentences if (checked_sentence := checker.sentence(each))]
     uncited = [
         each for each in answer.sentences if not each.cited and not each.quotes and words_in(each.text) >= _MIN_SENTENCE
     ]
@@ -58,7 +58,7 @@ def _with_lines(source: PackSource, lookup: Lookup) -> PackSource:
     return replace(source, line_start=first, line_end=first + source.text.count("\n"))
 
 
-def _times_cited(citations: Iterable[Citation]) -> Counter[int]:
+def _count_citations(citations: Iterable[Citation]) -> Counter[int]:
     """Return how often each number is cited."""
     steps: Counter[int] = Counter()
     for named, times in Counter(each for citation in citations for each in citation.ranges).items():
@@ -80,9 +80,9 @@ def _is_quoted(citation: Citation, quotations: Sequence[CheckedQuotation]) -> bo
 class _Checker:
     pack: PackFile
     lookup: Lookup
-    _told: dict[str, frozenset[str]] = field(default_factory=dict)
+    _terms_by_text: dict[str, frozenset[str]] = field(default_factory=dict)
     _judgements: dict[Quotation, CheckedQuotation] = field(default_factory=dict)
-    _turned: CheckedQuotation | None = None  # where the quotation at hand stands but for what turns its meaning
+    _reversed: CheckedQuotation | None = None  # where the quotation at hand stands but for what turns its meaning
 
     @cached_property
     def comparisons(self) -> dict[int, SourceComparison]:
@@ -110,40 +110,40 @@ class _Checker:
 
     def quotation(self, quotation: Quotation) -> CheckedQuotation:
         """Return the verdict on `quotation`, computed once for equal text and citations."""
-        said = replace(quotation, line=0)
-        if said not in self._judgements:
-            self._judgements[said] = self._with_places(self._as_cited(said))
-        return replace(self._judgements[said], quotation=quotation)
+        unnumbered = replace(quotation, line=0)
+        if unnumbered not in self._judgements:
+            self._judgements[unnumbered] = self._with_locations(self._check_cited(unnumbered))
+        return replace(self._judgements[unnumbered], quotation=quotation)
 
-    def _with_places(self, checked: CheckedQuotation) -> CheckedQuotation:
+    def _with_locations(self, checked: CheckedQuotation) -> CheckedQuotation:
         """Return the same with the places of attachments beside the lines of what was read of them."""
 
-        def placed(lines: SourceLines | None) -> SourceLines | None:
+        def with_location(lines: SourceLines | None) -> SourceLines | None:
             path = self.lookup.path(lines.path) if lines is not None else None
             if lines is None or path is None:
                 return lines
-            return replace(lines, place=self.lookup.place(path, lines.line_start, lines.line_end))
+            return replace(lines, place=self.lookup.location(path, lines.line_start, lines.line_end))
 
-        return replace(checked, place=placed(checked.place), now=placed(checked.now))
+        return replace(checked, place=with_location(checked.place), now=with_location(checked.now))
 
-    def _as_cited(self, quotation: Quotation) -> CheckedQuotation:
+    def _check_cited(self, quotation: Quotation) -> CheckedQuotation:
         if quotation.cited != quotation.beside:
-            whole = self._judged(replace(quotation, readings=quotation.readings[:1], cited=quotation.beside))
+            whole = self._judge(replace(quotation, readings=quotation.readings[:1], cited=quotation.beside))
             if whole.verdict is Verdict.TRUE:
                 return whole
-        return self._judged(quotation)
+        return self._judge(quotation)
 
-    def _judged(self, quotation: Quotation) -> CheckedQuotation:
+    def _judge(self, quotation: Quotation) -> CheckedQuotation:
         cited = [source for number in quotation.cited if (source := self.pack.source(number))]
         others = [source for source in self.pack.sources if source not in cited]
-        self._turned = None
+        self._reversed = None
         return (
             self._in_sources(quotation, cited, Verdict.TRUE)
             or self._in_sources(quotation, others, Verdict.MISATTRIBUTED if quotation.cited else Verdict.TRUE)
             or self._in_question(quotation)
             or self._in_vault(quotation, Verdict.MISATTRIBUTED if quotation.cited else Verdict.TRUE)
-            or self._turned
-            or self._nowhere(quotation, [*cited, *others])
+            or self._reversed
+            or self._not_found(quotation, [*cited, *others])
         )
 
     def _in_sources(
@@ -152,41 +152,41 @@ class _Checker:
         for reading in quotation.readings:
             for source in sources:
                 if passage := find(reading, source.text):
-                    place = _place_in(source.text, passage, source.path, source.line_start, source.number)
+                    lines = _source_lines(source.text, passage, source.path, source.line_start, source.number)
                     if passage.turned_by:
-                        self._keep_turned(quotation, place, passage)
+                        self._store_reversed(quotation, lines, passage)
                         continue
-                    now = self._now(reading, source, place)
+                    now = self._present_lines(reading, source, lines)
                     if verdict is Verdict.TRUE and now is None:
                         verdict = Verdict.CHANGED
-                    return CheckedQuotation(quotation, verdict, place, passage.differences, now=now)
+                    return CheckedQuotation(quotation, verdict, lines, passage.differences, now=now)
                 for named in (source.heading, source.path):
                     if passage := find(reading, named):
-                        place = SourceLines(source.path, source.line_start, source.line_start, named, source.number)
-                        return CheckedQuotation(quotation, verdict, place, passage.differences)
+                        lines = SourceLines(source.path, source.line_start, source.line_start, named, source.number)
+                        return CheckedQuotation(quotation, verdict, lines, passage.differences)
         return None
 
-    def _now(self, reading: str, source: PackSource, place: SourceLines) -> SourceLines | None:
+    def _present_lines(self, reading: str, source: PackSource, lines: SourceLines) -> SourceLines | None:
         """Return where a passage found in a source is in the vault now."""
         comparison = self.comparisons[source.number]
         if comparison.state in (State.STANDS, State.MOVED):
             moved = comparison.line_start - source.line_start
-            return SourceLines(comparison.path, place.line_start + moved, place.line_end + moved, place.passage)
+            return SourceLines(comparison.path, lines.line_start + moved, lines.line_end + moved, lines.passage)
         if comparison.state is State.CHANGED and (passage := find(reading, comparison.text)):
             return (
                 None
                 if passage.turned_by
-                else _place_in(comparison.text, passage, comparison.path, comparison.line_start)
+                else _source_lines(comparison.text, passage, comparison.path, comparison.line_start)
             )
-        found = self._found_in_vault(reading, comparison.path)
-        return found[0] if found and not found[1].turned_by else None
+        in_vault = self._search_vault(reading, comparison.path)
+        return in_vault[0] if in_vault and not in_vault[1].turned_by else None
 
-    def _keep_turned(self, quotation: Quotation, place: SourceLines, passage: QuotedSpan) -> None:
-        like = most_like(quotation.text, place.passage)
-        self._turned = self._turned or CheckedQuotation(
+    def _store_reversed(self, quotation: Quotation, lines: SourceLines, passage: QuotedSpan) -> None:
+        like = best_alignment(quotation.text, lines.passage)
+        self._reversed = self._reversed or CheckedQuotation(
             quotation,
             Verdict.ALTERED,
-            place,
+            lines,
             passage.differences,
             like.similarity / 100 if like else 0.0,
             turned_by=passage.turned_by,
@@ -196,44 +196,44 @@ class _Checker:
         """Return the verdict on a quotation of the question, None for any other."""
         if quotation.cited or not self.pack.question:
             return None
-        found = find(quotation.text, self.pack.question)
-        return CheckedQuotation(quotation, Verdict.TRUE) if found and not found.turned_by else None
+        passage = find(quotation.text, self.pack.question)
+        return CheckedQuotation(quotation, Verdict.TRUE) if passage and not passage.turned_by else None
 
     def _in_vault(self, quotation: Quotation, verdict: Verdict) -> CheckedQuotation | None:
         if words_in(quotation.text) < MIN_CITED:
             return None  # a single word stands somewhere in any vault, and that says nothing
         for reading in quotation.readings:
-            if found := self._found_in_vault(reading):
-                place, passage = found
+            if match := self._search_vault(reading):
+                lines, passage = match
                 if passage.turned_by:
-                    self._keep_turned(quotation, place, passage)
+                    self._store_reversed(quotation, lines, passage)
                     continue
-                return CheckedQuotation(quotation, verdict, place, passage.differences, now=place)
+                return CheckedQuotation(quotation, verdict, lines, passage.differences, now=lines)
         return None
 
-    def _found_in_vault(self, reading: str, first: str = "") -> tuple[SourceLines, QuotedSpan] | None:
+    def _search_vault(self, reading: str, first: str = "") -> tuple[SourceLines, QuotedSpan] | None:
         """Return where `reading` is in the vault, preferably in the note `first`.
 
         A place where an ellipsis leaves out words that turn the meaning counts only if there is no other.
         """
-        turned: tuple[SourceLines, QuotedSpan] | None = None
+        reversed_passage: tuple[SourceLines, QuotedSpan] | None = None
         for lines in sorted(self.lookup.lines_with(longest_part(reading)), key=lambda lines: lines.path != first):
             if passage := find(reading, lines.text):
-                found = _place_in(lines.text, passage, lines.path, lines.line_start), passage
+                match = _source_lines(lines.text, passage, lines.path, lines.line_start), passage
                 if not passage.turned_by:
-                    return found
-                turned = turned or found
-        return turned
+                    return match
+                reversed_passage = reversed_passage or match
+        return reversed_passage
 
-    def _nowhere(self, quotation: Quotation, sources: Sequence[PackSource]) -> CheckedQuotation:
+    def _not_found(self, quotation: Quotation, sources: Sequence[PackSource]) -> CheckedQuotation:
         if words_in(quotation.text) < (MIN_CITED if quotation.cited else MIN_ALONE):
             return CheckedQuotation(quotation, Verdict.SHORT, similarity=0.0)
         best: tuple[float, SourceLines | None] = (0.0, None)
         for text, path, line, number in self._candidates(quotation, sources):
-            like = most_like(quotation.text, text)
+            like = best_alignment(quotation.text, text)
             if like and like.similarity / 100 > best[0]:
-                place = _place_in(text, like, path, line, number)
-                best = (like.similarity / 100, place)
+                lines = _source_lines(text, like, path, line, number)
+                best = (like.similarity / 100, lines)
         similarity, nearest = best
         verdict = Verdict.ALTERED if similarity >= ALTERED else Verdict.INVENTED
         return CheckedQuotation(quotation, verdict, nearest, similarity=similarity)
@@ -252,21 +252,21 @@ class _Checker:
         cited = [source for number in sentence.cited if (source := self.pack.source(number))]
         if not cited or sentence.quotes:
             return None
-        words = self.lookup.telling(sentence.text)
+        words = self.lookup.important_words(sentence.text)
         has = frozenset().union(*(self._terms(source) for source in cited))
         missing = [word.surface for word in words if has.isdisjoint(word.terms)]
         numbers = tuple(source.number for source in cited)
         return CheckedSentence(sentence, numbers, tuple(word.surface for word in words), tuple(missing))
 
     def _terms(self, source: PackSource) -> frozenset[str]:
-        given = f"{source.heading}\n{source.path}, lines {source.line_start}-{source.line_end}\n\n{source.text}"
-        if given not in self._told:
-            self._told[given] = self.lookup.terms(given)
-        return self._told[given]
+        source_text = f"{source.heading}\n{source.path}, lines {source.line_start}-{source.line_end}\n\n{source.text}"
+        if source_text not in self._terms_by_text:
+            self._terms_by_text[source_text] = self.lookup.terms(source_text)
+        return self._terms_by_text[source_text]
 
 
-def _place_in(text: str, passage: QuotedSpan, path: str, first_line: int, source: int | None = None) -> SourceLines:
+def _source_lines(text: str, passage: QuotedSpan, path: str, first_line: int, source: int | None = None) -> SourceLines:
     """Return the place of a passage of `text`, whose first line is `first_line` of the note."""
-    shown = text[passage.start : passage.end]
+    quoted_text = text[passage.start : passage.end]
     start = first_line + text.count("\n", 0, passage.start)
-    return SourceLines(path, start, start + shown.count("\n"), shown, source)
+    return SourceLines(path, start, start + quoted_text.count("\n"), quoted_text, source)

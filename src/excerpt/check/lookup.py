@@ -35,13 +35,13 @@ class Lines:
 class Lookup(Protocol):
     """A vault, as a check asks it. A note or passage that is named may hold what was asked for; the check looks."""
 
-    def path(self, shown: str) -> str | None:
-        """Return the path of the note that a pack calls `shown`."""
+    def path(self, visible_path: str) -> str | None:
+        """Return the path of the note that a pack calls `visible_path`."""
         ...
 
     def text(self, path: str) -> str: ...
 
-    def place(self, path: str, line_start: int, line_end: int) -> str:
+    def location(self, path: str, line_start: int, line_end: int) -> str:
         """Return the place of lines of an attachment, "" for those of a note."""
         ...
 
@@ -61,12 +61,12 @@ class Lookup(Protocol):
         """Return the few passages with most of the important words of `quotation`."""
         ...
 
-    def telling(self, sentence: str) -> Sequence[QueryWord]:
+    def important_words(self, sentence: str) -> Sequence[QueryWord]:
         """Return the important words of `sentence`, each once."""
         ...
 
     def terms(self, text: str) -> frozenset[str]:
-        """Return the terms of `text`; a word of `telling` found among them is in the text."""
+        """Return the terms of `text`; a word of `important_words` found among them is in the text."""
         ...
 
 
@@ -74,7 +74,7 @@ COMMON = 0.1
 """The share of all fragments from which a word says little about any of them."""
 MIN_COMMON = 3
 """Fragments that may have a word of a small vault, whatever share of them that is."""
-_MAX_FOUND = 50
+_MAX_RESULTS = 50
 _MAX_LIKE = 8
 _MAX_WEIGHED = 200
 _MAX_PROBED = 6  # words at each end of a quotation that is in no fragment, but may go across two
@@ -90,75 +90,75 @@ class SnapshotLookup:
         self._languages = snapshot.languages[:_LANGUAGES]
 
     @cached_property
-    def _shown(self) -> dict[str, str]:
+    def _visible_paths(self) -> dict[str, str]:
         """Paths by how they are shown; of several that look alike the first that is shown as it is."""
         paths = sorted(self._snapshot.note_paths(), key=lambda path: (visible_line(path) == path, path))
         return {visible_line(path): path for path in paths}
 
-    def path(self, shown: str) -> str | None:
-        return self._shown.get(visible_line(shown))
+    def path(self, visible_path: str) -> str | None:
+        return self._visible_paths.get(visible_line(visible_path))
 
     def text(self, path: str) -> str:
         if path not in self._texts:
             self._texts[path] = self._snapshot.note_text(path)
         return self._texts[path]
 
-    def place(self, path: str, line_start: int, line_end: int) -> str:
+    def location(self, path: str, line_start: int, line_end: int) -> str:
         return self._snapshot.place(path, line_start, line_end)
 
     def line_at(self, path: str, place: str) -> int:
         sections = self._snapshot.sections(path)
-        return next((one.line_start for one in sections if one.place and location_contains(place, one.place)), 1)
+        return next((each.line_start for each in sections if each.place and location_contains(place, each.place)), 1)
 
     def notes_with_line(self, line: str) -> Iterable[str]:
-        keys = [key for key, _ in self._snapshot.facets.texts_with(line)][:_MAX_FOUND]
+        keys = [key for key, _ in self._snapshot.facets.texts_with(line)][:_MAX_RESULTS]
         return sorted({fragment.path for fragment in self._snapshot.fragments(keys)})
 
     def lines_with(self, quotation: str) -> Iterable[Lines]:
-        words = self._asked(quotation)
+        words = self._query_terms(quotation)
         if not words:
             return
         probe = min(len(words) // 2, _MAX_PROBED)
         ends = [quotation[: words[probe - 1].end], quotation[words[-probe].start :]] if probe else []
-        stretches = [words, *(asked for end in ends if (asked := self._asked(end)))]
-        queries = [CandidateQuery(must=tuple(word.terms for word in asked if not word.whole)) for asked in stretches]
+        spans = [words, *(core for end in ends if (core := self._query_terms(end)))]
+        queries = [CandidateQuery(must=tuple(word.terms for word in core if not word.whole)) for core in spans]
         snapshot = self._snapshot.prefetch(lambda _: queries)
-        rows = phrase_rows(snapshot, quotation, self._asked)
+        rows = phrase_rows(snapshot, quotation, self._query_terms)
         if not len(rows):
-            found = [rows_with_words(snapshot.lexical, asked) for asked in stretches[1:]]
-            rows = reduce(np.union1d, found, rows).astype(np.int32)
-        for fragment in snapshot.fragments(snapshot.table.keys[rows[:_MAX_FOUND]].tolist()):
-            yield self._around(fragment)
+            matching = [rows_with_words(snapshot.lexical, core) for core in spans[1:]]
+            rows = reduce(np.union1d, matching, rows).astype(np.int32)
+        for fragment in snapshot.fragments(snapshot.table.keys[rows[:_MAX_RESULTS]].tolist()):
+            yield self._with_neighbours(fragment)
 
     def lines_like(self, quotation: str) -> Iterable[Lines]:
-        telling = self.telling(quotation)
-        query = CandidateQuery(terms=tuple(term for word in telling for term in word.terms), limit=_MAX_WEIGHED)
+        weighted = self.important_words(quotation)
+        query = CandidateQuery(terms=tuple(term for word in weighted for term in word.terms), limit=_MAX_WEIGHED)
         snapshot = self._snapshot.prefetch(lambda _: [query])
         shares = np.zeros(snapshot.lexical.doc_count, np.float32)
-        for word in telling:
+        for word in weighted:
             share = snapshot.lexical.corpus_size / max(self._count(word), 1)
             shares[_rows(snapshot, word)] += np.float32(np.log1p(share))
         best = np.argsort(-shares, kind="stable")[:_MAX_LIKE]
         keys = snapshot.table.keys[best[shares[best] > 0]].tolist()
         return [Lines(each.path, each.line_start, each.text) for each in snapshot.fragments(keys)]
 
-    def telling(self, sentence: str) -> Sequence[QueryWord]:
-        most = max(self._snapshot.lexical.corpus_size * COMMON, MIN_COMMON)
-        return telling_words(
-            self._asked(sentence), lambda word: self._count(word) > most, (*self._snapshot.languages, "en")
+    def important_words(self, sentence: str) -> Sequence[QueryWord]:
+        max_notes = max(self._snapshot.lexical.corpus_size * COMMON, MIN_COMMON)
+        return distinctive_words(
+            self._query_terms(sentence), lambda word: self._count(word) > max_notes, (*self._snapshot.languages, "en")
         )
 
     def terms(self, text: str) -> frozenset[str]:
         return frozenset(term for language in (*self._languages, "") for term in terms_of(text, language)[0])
 
-    def _asked(self, text: str) -> Sequence[QueryWord]:
+    def _query_terms(self, text: str) -> Sequence[QueryWord]:
         return query_terms(text, self._languages)
 
     def _count(self, word: QueryWord) -> int:
         """Return how many fragments have the word."""
         return self._snapshot.count_fragments(word.terms)
 
-    def _around(self, fragment: Fragment) -> Lines:
+    def _with_neighbours(self, fragment: Fragment) -> Lines:
         """Return the fragment with its neighbours and the lines between: a quotation may continue past a fragment."""
         near = self._snapshot.note_fragments(fragment.path, max(fragment.ordinal - 1, 0), fragment.ordinal + 1)
         first, last = near[0].line_start, near[-1].line_end
@@ -172,24 +172,24 @@ class LookupWithMemories(SnapshotLookup):
         super().__init__(snapshot)
         self._memories = {name_of(memory.id): memory.text.strip("\n") for memory in memories}
 
-    def path(self, shown: str) -> str | None:
-        return shown if shown in self._memories else super().path(shown)
+    def path(self, visible_path: str) -> str | None:
+        return visible_path if visible_path in self._memories else super().path(visible_path)
 
     def text(self, path: str) -> str:
-        known = self._memories.get(path)
-        return super().text(path) if known is None else known
+        memory_text = self._memories.get(path)
+        return super().text(path) if memory_text is None else memory_text
 
 
 def _rows(snapshot: Corpus, word: QueryWord) -> Rows:
     """Return the rows that have the word, ascending."""
-    found = [snapshot.lexical.entries(term).rows for term in word.terms]
-    return np.unique(np.concatenate(found)).astype(np.int32)
+    row_sets = [snapshot.lexical.entries(term).rows for term in word.terms]
+    return np.unique(np.concatenate(row_sets)).astype(np.int32)
 
 
 _LETTER = re.compile(r"\w")
 
 
-def telling_words(
+def distinctive_words(
     words: Sequence[QueryWord], is_common: Callable[[QueryWord], bool], languages: Sequence[str]
 ) -> list[QueryWord]:
     """Return the words, each once, that are neither function words nor common; of a compound its parts.
@@ -197,10 +197,10 @@ def telling_words(
     A compound itself is kept if its parts were not read.
     """
     parts = {(word.start, word.end) for word in words if not word.whole}
-    found: dict[tuple[str, ...], QueryWord] = {}
+    by_terms: dict[tuple[str, ...], QueryWord] = {}
     for word in words:
         if word.whole and any(word.start <= start and end <= word.end for start, end in parts):
             continue
         if _LETTER.search(word.surface) and not is_function_word(fold(word.surface), languages) and not is_common(word):
-            found.setdefault(word.terms, word)
-    return list(found.values())
+            by_terms.setdefault(word.terms, word)
+    return list(by_terms.values())

@@ -56,16 +56,16 @@ _MIN_PART = 2
 _MAX_PARTS = 12
 _MAX_TRIED = 8  # places of a quotation with ellipses, until one leaves out nothing that turns its meaning
 _SENTENCE_ENDS = re.compile(r"[.!?]\s|[。！？]|\n\s*\n")
-_KEPT = 256  # texts, each of some fragments at most
+_MAX_CACHED = 256  # texts, each of some fragments at most
 
 
 def find(quotation: str, text: str) -> QuotedSpan | None:
     """Return where `quotation` is in `text`, with as few differences as possible; None if it is not."""
-    if found := _find_whole(quotation, text):
-        return found
+    if span := _find_exact(quotation, text):
+        return span
     without_end = quotation.rstrip(_ENDS + " \t\n")
-    if without_end != quotation.rstrip() and (found := _find_whole(without_end, text)):
-        return replace(found, differences=(*found.differences, Difference.END))
+    if without_end != quotation.rstrip() and (span := _find_exact(without_end, text)):
+        return replace(span, differences=(*span.differences, Difference.END))
     return _find_parts(quotation, text)
 
 
@@ -74,39 +74,41 @@ def longest_part(quotation: str) -> str:
     return max(_ELLIPSIS.split(quotation), key=len)
 
 
-def most_like(quotation: str, text: str) -> QuotedSpan | None:
+def best_alignment(quotation: str, text: str) -> QuotedSpan | None:
     """Return the range of `text` most similar to `quotation`, ignoring markup and case; None if either is empty."""
-    wanted, _ = _comparable(quotation, frozenset(_LADDER))
-    here, places = _comparable(text, frozenset(_LADDER))
-    if not wanted or not here:
+    needle, _ = _comparable(quotation, frozenset(_LADDER))
+    haystack, offsets = _comparable(text, frozenset(_LADDER))
+    if not needle or not haystack:
         return None
-    if len(wanted) > len(here):
-        return QuotedSpan(places[0], places[-1] + 1, similarity=fuzz.ratio(wanted, here))
-    found = fuzz.partial_ratio_alignment(wanted, here)
-    assert found is not None
-    start, end = _whole_words(here, found.dest_start, max(found.dest_end, found.dest_start + 1))
-    return QuotedSpan(places[start], places[end - 1] + 1, similarity=found.score)
+    if len(needle) > len(haystack):
+        return QuotedSpan(offsets[0], offsets[-1] + 1, similarity=fuzz.ratio(needle, haystack))
+    alignment = fuzz.partial_ratio_alignment(needle, haystack)
+    assert alignment is not None
+    start, end = _whole_words(haystack, alignment.dest_start, max(alignment.dest_end, alignment.dest_start + 1))
+    return QuotedSpan(offsets[start], offsets[end - 1] + 1, similarity=alignment.score)
 
 
-def _find_whole(wanted: str, text: str) -> QuotedSpan | None:
+def _find_exact(needle: str, text: str) -> QuotedSpan | None:
     for number in range(len(_LADDER) + 1):
         ignored = _LADDER[:number]
-        if found := _find_ignoring(wanted, text, ignored):
-            needed = [each for each in ignored if not _find_ignoring(wanted, text, [o for o in ignored if o != each])]
-            return QuotedSpan(*found, tuple(needed) or ignored[-1:])
+        if offsets := _find_ignoring(needle, text, ignored):
+            needed = [each for each in ignored if not _find_ignoring(needle, text, [o for o in ignored if o != each])]
+            return QuotedSpan(*offsets, tuple(needed) or ignored[-1:])
     return None
 
 
-def _find_ignoring(wanted: str, text: str, ignored: Sequence[Difference]) -> tuple[int, int] | None:
-    sought, _ = _comparable(wanted, frozenset(ignored))
-    here, places = _comparable(text, frozenset(ignored))
-    at = here.find(sought) if sought.strip() else -1
+def _find_ignoring(needle: str, text: str, ignored: Sequence[Difference]) -> tuple[int, int] | None:
+    pattern, _ = _comparable(needle, frozenset(ignored))
+    haystack, offsets = _comparable(text, frozenset(ignored))
+    at = haystack.find(pattern) if pattern.strip() else -1
     while at >= 0:
-        last = at + len(sought)
-        start, end = places[at], places[last - 1] + 1
-        if not (_cuts(here, at) or _cuts(here, last) or _cuts_joined(text, start) or _cuts_joined(text, end)):
+        last = at + len(pattern)
+        start, end = offsets[at], offsets[last - 1] + 1
+        if not (
+            _cuts(haystack, at) or _cuts(haystack, last) or _cuts_compound(text, start) or _cuts_compound(text, end)
+        ):
             return start, end
-        at = here.find(sought, at + 1)
+        at = haystack.find(pattern, at + 1)
     return None
 
 
@@ -123,11 +125,11 @@ def _find_parts(quotation: str, text: str) -> QuotedSpan | None:
         spans: list[QuotedSpan] = []
         for part in parts:
             after = spans[-1].end if spans else begin
-            found = find(part, text[after:])
-            if not found:
+            span = find(part, text[after:])
+            if not span:
                 return first
-            spans.append(QuotedSpan(after + found.start, after + found.end, found.differences))
-        passage = _joined(spans, text)
+            spans.append(QuotedSpan(after + span.start, after + span.end, span.differences))
+        passage = _join_spans(spans, text)
         if not passage.turned_by:
             return passage
         first = first or passage
@@ -135,7 +137,7 @@ def _find_parts(quotation: str, text: str) -> QuotedSpan | None:
     return first
 
 
-def _joined(spans: Sequence[QuotedSpan], text: str) -> QuotedSpan:
+def _join_spans(spans: Sequence[QuotedSpan], text: str) -> QuotedSpan:
     """Return the passage that has `spans` and what an ellipsis leaves out between them."""
     differences = {each for span in spans for each in span.differences}
     left_out = [_MARKUP.sub("", text[before.end : after.start]) for before, after in pairwise(spans)]
@@ -144,30 +146,30 @@ def _joined(spans: Sequence[QuotedSpan], text: str) -> QuotedSpan:
         spans[0].start,
         spans[-1].end,
         (*(each for each in Difference if each in differences), Difference.ELLIPSIS),
-        tuple(dict.fromkeys(word for said in left_out for word in _turning(said, languages))),
+        tuple(dict.fromkeys(word for gap in left_out for word in _reversing_words(gap, languages))),
     )
 
 
-def _turning(left_out: str, languages: Collection[str]) -> list[str]:
+def _reversing_words(left_out: str, languages: Collection[str]) -> list[str]:
     """Return the words left out that turn a meaning: negations, and within a sentence such as "unless" and "only"."""
-    found = denying_words(left_out, languages)
-    return found if _SENTENCE_ENDS.search(left_out) else [*found, *restricting_words(left_out, languages)]
+    words = denying_words(left_out, languages)
+    return words if _SENTENCE_ENDS.search(left_out) else [*words, *restricting_words(left_out, languages)]
 
 
 # --- where words end --------------------------------------------------------------------------------------------------
 
 _WORD = re.compile(rf"[^\W{WIDE_CHARACTERS}]")
-_JOINED = re.compile(rf"[^\W{WIDE_CHARACTERS}]['’\-‐‑][^\W{WIDE_CHARACTERS}]|\d[.,]\d")
+_COMPOUND = re.compile(rf"[^\W{WIDE_CHARACTERS}]['’\-‐‑][^\W{WIDE_CHARACTERS}]|\d[.,]\d")
 
 
-def _cuts(text: str, at: int) -> bool:
-    """Return whether `at` is inside a word. Scripts without spaces may be cut anywhere."""
-    return 0 < at < len(text) and bool(_WORD.match(text[at - 1]) and _WORD.match(text[at]))
+def _cuts(text: str, offset: int) -> bool:
+    """Return whether `offset` is inside a word. Scripts without spaces may be cut anywhere."""
+    return 0 < offset < len(text) and bool(_WORD.match(text[offset - 1]) and _WORD.match(text[offset]))
 
 
-def _cuts_joined(text: str, at: int) -> bool:
-    """Return whether the characters around `at` are joined: can|'t, non-|empty, 1.|5."""
-    return any(joint >= 1 and _JOINED.fullmatch(text, joint - 1, joint + 2) for joint in (at - 1, at))
+def _cuts_compound(text: str, offset: int) -> bool:
+    """Return whether the characters around `offset` are joined: can|'t, non-|empty, 1.|5."""
+    return any(joint >= 1 and _COMPOUND.fullmatch(text, joint - 1, joint + 2) for joint in (offset - 1, offset))
 
 
 def _whole_words(text: str, start: int, end: int) -> tuple[int, int]:
@@ -202,42 +204,42 @@ _MARKUP = re.compile(
 )
 
 
-@lru_cache(_KEPT)
+@lru_cache(_MAX_CACHED)
 def _comparable(text: str, ignored: frozenset[Difference]) -> tuple[str, Sequence[int]]:
     """Return `text` without ignored characters, and the original position of each character."""
     characters: list[str] = []
-    places = array("L")  # a list would take seven times the room
-    for character, place in _characters(text, ignored):
+    offsets = array("L")  # a list would take seven times the room
+    for character, offset in _characters(text, ignored):
         if Difference.SPACE in ignored and character.isspace():
             if not characters or characters[-1] == " ":
                 continue
             character = " "  # noqa: PLW2901
         characters.append(character)
-        places.append(place)
+        offsets.append(offset)
     if Difference.SPACE in ignored and characters and characters[-1] == " ":
         characters.pop()
-        places.pop()
-    return "".join(characters), places
+        offsets.pop()
+    return "".join(characters), offsets
 
 
 def _characters(text: str, ignored: frozenset[Difference]) -> Iterator[tuple[str, int]]:
     for start, end in _clusters(text, ignored):
-        shown = text[start:end]
+        composed = text[start:end]
         if Difference.SIGNS in ignored:
-            shown = unicodedata.normalize("NFC", shown) if len(shown) > 1 else _SIGN.get(shown, shown)
-            if shown == "'" and not _is_apostrophe(text, start):
-                shown = '"'  # marks within marks are single, whatever they were
-        if shown == "|" and Difference.MARKUP in ignored:
-            shown = " "
+            composed = unicodedata.normalize("NFC", composed) if len(composed) > 1 else _SIGN.get(composed, composed)
+            if composed == "'" and not _is_apostrophe(text, start):
+                composed = '"'  # marks within marks are single, whatever they were
+        if composed == "|" and Difference.MARKUP in ignored:
+            composed = " "
         if Difference.CASE in ignored:
-            shown = shown.casefold()
-        for character in shown:
+            composed = composed.casefold()
+        for character in composed:
             yield character, start
 
 
-def _is_apostrophe(text: str, at: int) -> bool:
-    """Return whether the mark at `at` is within a word, or means feet."""
-    before, after = text[max(at - 1, 0) : at], text[at + 1 : at + 2]
+def _is_apostrophe(text: str, offset: int) -> bool:
+    """Return whether the mark at `offset` is within a word, or means feet."""
+    before, after = text[max(offset - 1, 0) : offset], text[offset + 1 : offset + 2]
     return before.isdigit() or (before.isalnum() and after.isalnum())
 
 
@@ -247,13 +249,13 @@ def _clusters(text: str, ignored: frozenset[Difference]) -> Iterator[tuple[int, 
     With signs ignored a character includes its accents, and with markup ignored Markdown is left out.
     """
     dropped = [m for m in _MARKUP.finditer(text) if m.group()] if Difference.MARKUP in ignored else []
-    joined = Difference.SIGNS in ignored and not unicodedata.is_normalized("NFC", text)
+    is_joining = Difference.SIGNS in ignored and not unicodedata.is_normalized("NFC", text)
     at = 0
     for mark in [*dropped, None]:
-        until = mark.start() if mark else len(text)
-        while at < until:
+        limit = mark.start() if mark else len(text)
+        while at < limit:
             end = at + 1
-            while joined and end < until and unicodedata.combining(text[end]):
+            while is_joining and end < limit and unicodedata.combining(text[end]):
                 end += 1
             yield at, end
             at = end

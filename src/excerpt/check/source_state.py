@@ -10,7 +10,7 @@ from excerpt.check.lookup import Lookup
 from excerpt.locations import location_contains
 from excerpt.pack.formats.pack_format import PackSource
 from excerpt.text.fragments import words_in
-from excerpt.text.relocate import in_place_of, place_of, same_lines
+from excerpt.text.relocate import find_lines, find_replacement, same_lines
 
 
 class State(StrEnum):
@@ -44,31 +44,35 @@ _MIN_MOVED = 3
 
 def compare_source(source: PackSource, lookup: Lookup) -> SourceComparison:
     """Return the present state of `source` in the vault. Only indexed notes are read."""
-    found = _compare_source(source, lookup)
-    if not found.path or not (place := lookup.place(found.path, found.line_start, found.line_end)):
-        return found
+    comparison = _compare_source(source, lookup)
+    if not comparison.path or not (
+        location := lookup.location(comparison.path, comparison.line_start, comparison.line_end)
+    ):
+        return comparison
     # A page of an attachment is where it was, whatever lines were read from the pages before it.
     same = (
-        found.state is State.MOVED and found.path == lookup.path(source.path) and location_contains(place, source.place)
+        comparison.state is State.MOVED
+        and comparison.path == lookup.path(source.path)
+        and location_contains(location, source.place)
     )
-    return replace(found, place=place, state=State.STANDS if same else found.state)
+    return replace(comparison, place=location, state=State.STANDS if same else comparison.state)
 
 
 def _compare_source(source: PackSource, lookup: Lookup) -> SourceComparison:
     lines = source.text.split("\n")
-    cut = source.cut_above, source.cut_below
+    is_cut = source.cut_above, source.cut_below
     path = lookup.path(source.path)
     note: Sequence[str] = ()
     if path is not None:
         note = lookup.text(path).split("\n")
-        if at := place_of(lines, note, source.line_start, cut):
+        if at := find_lines(lines, note, source.line_start, is_cut):
             state = State.STANDS if at == source.line_start else State.MOVED
             return SourceComparison(state, path, at, at + len(lines) - 1, source.text)
     if words_in(source.text) >= _MIN_MOVED:
-        for other in lookup.notes_with_line(max(lines, key=len)):
-            if at := place_of(lines, lookup.text(other).split("\n"), source.line_start, cut):
-                return SourceComparison(State.MOVED, other, at, at + len(lines) - 1, source.text)
+        for note_path in lookup.notes_with_line(max(lines, key=len)):
+            if at := find_lines(lines, lookup.text(note_path).split("\n"), source.line_start, is_cut):
+                return SourceComparison(State.MOVED, note_path, at, at + len(lines) - 1, source.text)
     if path is None:
         return SourceComparison(State.GONE)
-    first, last = in_place_of(lines, note, source.line_start) or same_lines(len(lines), note, source.line_start)
+    first, last = find_replacement(lines, note, source.line_start) or same_lines(len(lines), note, source.line_start)
     return SourceComparison(State.CHANGED, path, first, last, "\n".join(note[first - 1 : last]))

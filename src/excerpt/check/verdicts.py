@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeVar
 from excerpt.check.answer import Citation, Quotation, Sentence, Unchecked
 from excerpt.check.quotations import Difference
 from excerpt.check.source_state import SourceComparison, State
-from excerpt.json_forms import as_data, picked
+from excerpt.json_forms import as_data, select_fields
 from excerpt.locations import location_to_dict
 from excerpt.pack.formats.pack_format import PackFile, PackSource
 
@@ -136,8 +136,8 @@ class Check:
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form of `excerpt check`: sources with their state, and at most MAX_TOLD of each finding."""
         citations, quotations = rarest_first(self.citations), rarest_first(self.quotations)
-        sentences, uncited = self.sentences[:MAX_TOLD], self.uncited[:MAX_TOLD]
-        unchecked = self.unchecked[:MAX_TOLD]
+        sentences, uncited = self.sentences[:MAX_LISTED], self.uncited[:MAX_LISTED]
+        unchecked = self.unchecked[:MAX_LISTED]
         return {
             "true": self.holds,
             "sources": [
@@ -145,20 +145,20 @@ class Check:
                 for source, comparison in zip(self.pack.sources, self.comparisons, strict=True)
             ],
             "citations": [
-                {**picked(each.citation, "line", "text"), **picked(each, "number", "state", "times")}
+                {**select_fields(each.citation, "line", "text"), **select_fields(each, "number", "state", "times")}
                 for each in citations
             ],
             "quotations": [_quotation(each) for each in quotations],
             "sentences": [
                 {
-                    **picked(each.sentence, "line", "text"),
-                    **picked(each, "cited"),
+                    **select_fields(each.sentence, "line", "text"),
+                    **select_fields(each, "cited"),
                     "words": len(each.words),
-                    **picked(each, "found", "missing"),
+                    **select_fields(each, "found", "missing"),
                 }
                 for each in sentences
             ],
-            "uncited": [picked(each, "line", "text") for each in uncited],
+            "uncited": [select_fields(each, "line", "text") for each in uncited],
             "unchecked": as_data(unchecked),
             "more": {
                 "citations": self.cited.total() - sum(each.times for each in citations),
@@ -170,45 +170,45 @@ class Check:
         }
 
 
-MAX_TOLD = 1_000
+MAX_LISTED = 1_000
 """The most findings of each kind that are listed: any answer that is read has fewer."""
 _MAX_CITED = 20  # numbers of a quotation
 
 
-class _Holding(Protocol):
+class _HasVerdict(Protocol):
     @property
     def holds(self) -> bool: ...
 
 
-Told = TypeVar("Told", bound=_Holding)
+FindingType = TypeVar("FindingType", bound=_HasVerdict)
 
 
-def rarest_first(found: Sequence[Told]) -> Sequence[Told]:
+def rarest_first(items: Sequence[FindingType]) -> Sequence[FindingType]:
     """Return the findings that are listed, in order; if there are more, those that do not hold first."""
-    if len(found) <= MAX_TOLD:
-        return found
-    first = sorted(range(len(found)), key=lambda number: found[number].holds)[:MAX_TOLD]
-    return [found[number] for number in sorted(first)]
+    if len(items) <= MAX_LISTED:
+        return items
+    first = sorted(range(len(items)), key=lambda number: items[number].holds)[:MAX_LISTED]
+    return [items[number] for number in sorted(first)]
 
 
 def _source(source: PackSource, comparison: SourceComparison, cited: int) -> dict[str, Any]:
-    gone = comparison.state is State.GONE
+    is_gone = comparison.state is State.GONE
     return {
-        **picked(source, "number", "path", "line_start", "line_end"),
+        **select_fields(source, "number", "path", "line_start", "line_end"),
         **({"place": location_to_dict(source.place)} if source.place else {}),
         "cited": cited,
         "state": comparison.state,
         "intact": source.intact,
-        "now": None if gone else picked(comparison, "path", "line_start", "line_end", "text"),
+        "now": None if is_gone else select_fields(comparison, "path", "line_start", "line_end", "text"),
     }
 
 
 def _quotation(checked: CheckedQuotation) -> dict[str, Any]:
     quotation = checked.quotation
     return {
-        **picked(quotation, "line", "kind", "text"),
+        **select_fields(quotation, "line", "kind", "text"),
         "cited": quotation.cited[:_MAX_CITED],
-        **picked(checked, "verdict", "differences"),
+        **select_fields(checked, "verdict", "differences"),
         "similarity": round(checked.similarity, 3),
-        **picked(checked, "place", "now", "turned_by"),
+        **select_fields(checked, "place", "now", "turned_by"),
     }

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import click
 
-from excerpt.cli.printing import put
+from excerpt.cli.printing import print_line
 from excerpt.cli.vaults import VaultFolder, last_vault
 from excerpt.errors import VaultError
-from excerpt.known_vaults import DEMO, check_breadth, recent_vaults, recognise, remember_vault
+from excerpt.known_vaults import DEMO, check_breadth, detect_move, recent_vaults, remember_vault
 from excerpt.settings import check_not_in_vault, load_settings, open_vault, settings_of, user_paths
 from excerpt.store.address import is_address, read_address
 from excerpt.tui.startup import prefer_the_screen
@@ -53,15 +53,15 @@ def is_terminal() -> bool:
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
-def ask_for_vault(said: str, plain: bool = False) -> None:
-    """Open the app without a vault; `said` is the reason to show."""
-    where = user_paths()
-    settings = load_settings(where.settings_file)
+def ask_for_vault(message: str, plain: bool = False) -> None:
+    """Open the app without a vault; `message` is the reason to show."""
+    paths = user_paths()
+    settings = load_settings(paths.settings_file)
     if plain:
         settings = replace(settings, screen=replace(settings.screen, plain=True))
     from excerpt.tui.app import run_app
 
-    run_app(None, settings, where, said)
+    run_app(None, settings, paths, message)
 
 
 def start_app(path: Path, keep_as_last: bool = True, plain: bool = False, accept_all: bool = False) -> None:
@@ -70,24 +70,24 @@ def start_app(path: Path, keep_as_last: bool = True, plain: bool = False, accept
     `plain` overrides the setting screen.plain; `accept_all` also allows a home folder or a whole disk
     (`check_breadth`). Raises VaultError, SettingsError, or ExcerptError if the app cannot be drawn.
     """
-    where, store, said = user_paths(), None, ""
+    paths, store, message = user_paths(), None, ""
     if is_address(str(path)):
         store = read_address(str(path))
         vault = store.folder
     else:
         path = vault = open_vault(path)
-        check_not_in_vault(vault, where)
+        check_not_in_vault(vault, paths)
         if not accept_all:
-            check_breadth(vault, where)
-        said = " ".join(recognise(where, vault))
-    settings = settings_of(vault, where)
+            check_breadth(vault, paths)
+        message = " ".join(detect_move(paths, vault))
+    settings = settings_of(vault, paths)
     if plain:
         settings = replace(settings, screen=replace(settings.screen, plain=True))
     if keep_as_last:
-        remember_vault(where, path)
+        remember_vault(paths, path)
     from excerpt.tui.app import run_app
 
-    run_app(vault, settings, where, said, store)
+    run_app(vault, settings, paths, message, store)
 
 
 @click.command()
@@ -96,7 +96,7 @@ def start_app(path: Path, keep_as_last: bool = True, plain: bool = False, accept
 def demo_command(plain: bool, path: bool) -> None:
     """Open the demo vault, which is also the user guide."""
     if path:
-        put(str(DEMO))
+        print_line(str(DEMO))
     else:
         prefer_the_screen()
         start_app(DEMO, keep_as_last=False, plain=plain)

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from excerpt.cli.printing import narrate, print_json, read_input
-from excerpt.cli.vaults import opened, refresh_option, vault_option
+from excerpt.cli.vaults import load_vault, refresh_option, vault_option
 
 _MAX = 4 * 1024 * 1024  # bytes of an answer or a pack: more is some other file
 
@@ -39,9 +39,9 @@ def check_command(
     """
     if str(answer) == str(pack_file) == "-":
         raise click.UsageError("ANSWER and PACK cannot both come from stdin.")
-    said, packed = read_input(answer, "answer", _MAX), read_input(pack_file, "pack", _MAX)
-    with opened(vault, refresh=not no_refresh) as found:
-        check = found.check(said, packed)
+    answer_text, pack_text = read_input(answer, "answer", _MAX), read_input(pack_file, "pack", _MAX)
+    with load_vault(vault, refresh=not no_refresh) as opened_vault:
+        check = opened_vault.check(answer_text, pack_text)
 
     from excerpt.cli.checked import print_check, summary_of
 

@@ -22,10 +22,10 @@ from excerpt import (
     State,
     Verdict,
 )
-from excerpt.cli.hits import paint, share_of
-from excerpt.cli.printing import put
-from excerpt.text.columns import columns_of, cut
-from excerpt.text.display import counted, line_range, location, visible_line
+from excerpt.cli.hits import format_share, paint
+from excerpt.cli.printing import print_line
+from excerpt.text.columns import columns_of, truncate
+from excerpt.text.display import format_count, line_range, location, visible_line
 
 _WIDTH = 100
 _VERDICT = 14
@@ -48,18 +48,18 @@ def print_check(check: Check, uncited: bool = False) -> None:
         _TableRow(each.line, "unchecked", _one_line(each.text), (each.reason,), "yellow") for each in check.unchecked
     ]
     rows += [_TableRow(each.line, "uncited", _one_line(each.text)) for each in check.uncited if uncited]
-    shown = _shown(sorted(_merged(rows), key=lambda row: row.line))
-    for row in shown:
-        put(f"{row.line:>5}  {paint(f'{row.verdict:<{_VERDICT}}', fg=row.colour)}{_line(row.said)}")
+    lines = _limit_rows(sorted(_merge_rows(rows), key=lambda row: row.line))
+    for row in lines:
+        print_line(f"{row.line:>5}  {paint(f'{row.verdict:<{_VERDICT}}', fg=row.colour)}{_line(row.text)}")
         times = [f"{row.times:,} times" + ("" if row.holds else ", here first")] if row.times > 1 else []
         for below in [*times, *row.below[:_MAX_BELOW]]:
-            put(f"{_INDENT}{paint(_line(below), dim=True)}")
+            print_line(f"{_INDENT}{paint(_line(below), dim=True)}")
     untold = check.cited.total() - sum(each.times for each in check.citations)
-    if more := sum(row.times for row in rows) - sum(row.times for row in shown) + untold:
-        put(f"       and {more:,} more")
+    if more := sum(row.times for row in rows) - sum(row.times for row in lines) + untold:
+        print_line(f"       and {more:,} more")
 
 
-def _shown(rows: Sequence[_TableRow]) -> Sequence[_TableRow]:
+def _limit_rows(rows: Sequence[_TableRow]) -> Sequence[_TableRow]:
     """Return at most `_MOST_LINES` rows in their order; failed checks are preferred when rows must be dropped."""
     if len(rows) <= _MAX_LINES:
         return rows
@@ -73,7 +73,7 @@ class _TableRow:
 
     line: int
     verdict: str
-    said: str
+    text: str
     below: tuple[str, ...] = ()
     colour: str | None = None
     times: int = 1
@@ -83,7 +83,7 @@ class _TableRow:
         return self.colour not in ("red", "yellow")
 
 
-def _merged(rows: Iterable[_TableRow]) -> Iterator[_TableRow]:
+def _merge_rows(rows: Iterable[_TableRow]) -> Iterator[_TableRow]:
     """Merge equal rows and count them: failures across the whole answer, other rows only within one line."""
     same: dict[_TableRow, list[_TableRow]] = {}
     for row in rows:
@@ -96,7 +96,7 @@ def _one_line(text: str) -> str:
 
 
 def _line(text: str) -> str:
-    return cut(visible_line(text), _WIDTH - columns_of(_INDENT))
+    return truncate(visible_line(text), _WIDTH - columns_of(_INDENT))
 
 
 def _unknown_rows(citations: Sequence[CheckedCitation], sources: Iterable[int]) -> Iterator[_TableRow]:
@@ -106,8 +106,8 @@ def _unknown_rows(citations: Sequence[CheckedCitation], sources: Iterable[int]) 
     for (citation, times, _), run in runs:
         numbers = [checked.number for _, checked in run]
         named = f"[{line_range(numbers[0], numbers[-1])}] {'is' if len(numbers) == 1 else 'are'}"
-        said = f"{named} not in the pack, which has {have}"
-        yield _TableRow(citation.line, State.UNKNOWN.value, said, colour="red", times=times)
+        text = f"{named} not in the pack, which has {have}"
+        yield _TableRow(citation.line, State.UNKNOWN.value, text, colour="red", times=times)
 
 
 def _citation_row(checked: CheckedCitation, sources: dict[int, PackSource]) -> _TableRow:
@@ -115,7 +115,7 @@ def _citation_row(checked: CheckedCitation, sources: dict[int, PackSource]) -> _
     colour = "green" if checked.holds else "red"
     assert comparison
     source = sources[checked.number]
-    said = f"[{checked.number}] {location(source.path, source.line_start, source.line_end, source.place)}"
+    text = f"[{checked.number}] {location(source.path, source.line_start, source.line_end, source.place)}"
     below = [] if source.intact else ["the text in the pack does not match its digest"]
     if comparison.state is State.MOVED:
         below.append(f"now {location(comparison.path, comparison.line_start, comparison.line_end, comparison.place)}")
@@ -126,19 +126,19 @@ def _citation_row(checked: CheckedCitation, sources: dict[int, PackSource]) -> _
         below += _differences(source.text, comparison.text)
     elif comparison.state is State.GONE:
         below.append("neither the note nor the text is in the vault")
-    return _TableRow(line, state, said, tuple(below), colour, checked.times)
+    return _TableRow(line, state, text, tuple(below), colour, checked.times)
 
 
 def _quotation_row(checked: CheckedQuotation) -> _TableRow:
     colour = None if checked.verdict is Verdict.SHORT else "green" if checked.holds else "red"
-    said = f"“{_one_line(checked.quotation.text)}”"
-    return _TableRow(checked.quotation.line, checked.verdict.value, said, tuple(_below_quotation(checked)), colour)
+    text = f"“{_one_line(checked.quotation.text)}”"
+    return _TableRow(checked.quotation.line, checked.verdict.value, text, tuple(_below_quotation(checked)), colour)
 
 
 def _sentence_row(checked: CheckedSentence) -> _TableRow:
     missing = (f"missing: {', '.join(checked.missing)}",) if checked.missing else ()
-    said = _one_line(checked.sentence.text)
-    return _TableRow(checked.sentence.line, f"words {checked.found}/{len(checked.words)}", said, missing)
+    text = _one_line(checked.sentence.text)
+    return _TableRow(checked.sentence.line, f"words {checked.found}/{len(checked.words)}", text, missing)
 
 
 def _differences(before: str, now: str) -> list[str]:
@@ -146,54 +146,54 @@ def _differences(before: str, now: str) -> list[str]:
     changed = list(unified_diff(before.split("\n"), now.split("\n"), n=0, lineterm=""))[2:]
     lines = [line for line in changed if not line.startswith("@@") and line[1:].strip()]
     more = len(lines) - _MAX_DIFFERENCES
-    return [*lines[:_MAX_DIFFERENCES], *([f"… and {counted(more, 'line')} more"] if more > 0 else [])]
+    return [*lines[:_MAX_DIFFERENCES], *([f"… and {format_count(more, 'line')} more"] if more > 0 else [])]
 
 
 def _below_quotation(checked: CheckedQuotation) -> Iterator[str]:
-    place, verdict = checked.place, checked.verdict
+    lines, verdict = checked.place, checked.verdict
     cited = ", ".join(f"[{number}]" for number in checked.quotation.cited[:_MAX_CITED])
     if verdict is Verdict.SHORT:
         yield "not found, but too short to count as a quotation"
-    elif place is None:
+    elif lines is None:
         yield "found in the question" if verdict is Verdict.TRUE else "nothing like it in the pack or the vault"
     elif verdict is Verdict.INVENTED:
-        yield f"the nearest is {share_of(checked.similarity)} like it: {_at(place)}"
+        yield f"the nearest is {format_share(checked.similarity)} like it: {_format_lines(lines)}"
     elif checked.turned_by:
         words = ", ".join(f"“{word}”" for word in checked.turned_by)
-        yield f"leaves out {words}, which changes the meaning of {_at(place)}"
-        yield f"“{_one_line(place.passage)}”"
+        yield f"leaves out {words}, which changes the meaning of {_format_lines(lines)}"
+        yield f"“{_one_line(lines.passage)}”"
     elif verdict is Verdict.ALTERED:
-        yield f"{share_of(checked.similarity)} like {_at(place)}"
-        yield f"“{_one_line(place.passage)}”"
-        yield from _swapped(checked.quotation.text, place.passage)
+        yield f"{format_share(checked.similarity)} like {_format_lines(lines)}"
+        yield f"“{_one_line(lines.passage)}”"
+        yield from _swapped_lines(checked.quotation.text, lines.passage)
     else:
         but = f", not in {cited}" if verdict is Verdict.MISATTRIBUTED else ""
-        gone = ", but no longer in the vault" if verdict is Verdict.CHANGED else ""
-        yield f"found in {_at(place)}{but}{gone}"
-        yield from _true(checked, place)
+        absence = ", but no longer in the vault" if verdict is Verdict.CHANGED else ""
+        yield f"found in {_format_lines(lines)}{but}{absence}"
+        yield from _confirmation_lines(checked, lines)
 
 
-def _swapped(said: str, there: str) -> Iterator[str]:
-    """Yield a line for each run of words in which `said` differs from the text `there`."""
-    ours, theirs = said.rstrip(_ENDS).split(), there.rstrip(_ENDS).split()
+def _swapped_lines(quoted: str, source: str) -> Iterator[str]:
+    """Yield a line for each run of words in which `quoted` differs from the text `source`."""
+    ours, theirs = quoted.rstrip(_ENDS).split(), source.rstrip(_ENDS).split()
     for kind, a, b, c, d in SequenceMatcher(None, theirs, ours, autojunk=False).get_opcodes():
         if kind != "equal":
             yield f"“{' '.join(ours[c:d])}” for “{' '.join(theirs[a:b])}”"
 
 
-def _true(checked: CheckedQuotation, place: SourceLines) -> Iterator[str]:
-    """Yield how a quotation that was found differs from the text at `place`, and where that text is now."""
+def _confirmation_lines(checked: CheckedQuotation, lines: SourceLines) -> Iterator[str]:
+    """Yield how a quotation that was found differs from the text at `lines`, and where that text is now."""
     now = checked.now
-    if now and (now.path, now.line_start) != (place.path, place.line_start):
+    if now and (now.path, now.line_start) != (lines.path, lines.line_start):
         yield f"now {location(now.path, now.line_start, now.line_end, now.place)}"
     if checked.differences:
         yield f"differs in: {', '.join(each.value for each in checked.differences)}"
-        yield f"“{_one_line(place.passage)}”"
+        yield f"“{_one_line(lines.passage)}”"
 
 
-def _at(place: SourceLines) -> str:
-    number = "" if place.source is None else f"[{place.source}] "
-    return f"{number}{location(place.path, place.line_start, place.line_end, place.place)}"
+def _format_lines(lines: SourceLines) -> str:
+    number = "" if lines.source is None else f"[{lines.source}] "
+    return f"{number}{location(lines.path, lines.line_start, lines.line_end, lines.place)}"
 
 
 # --- a sentence -------------------------------------------------------------------------------------------------------
@@ -202,13 +202,13 @@ def _at(place: SourceLines) -> str:
 def summary_of(check: Check) -> str:
     """Return a one-line summary of a check."""
     states: Counter[str] = Counter()
-    told = {each.number: each.state.value for each in check.citations}
+    state_by_number = {each.number: each.state.value for each in check.citations}
     for number, times in check.cited.items():
-        states[told[number]] += times
+        states[state_by_number[number]] += times
     parts = [
         _with_kinds(check.cited.total(), "citation", states),
         _with_kinds(len(check.quotations), "quotation", Counter(each.verdict.value for each in check.quotations)),
-        f"{counted(len(check.uncited), 'sentence')} without either",
+        f"{format_count(len(check.uncited), 'sentence')} without either",
         *([f"{len(check.unchecked):,} unchecked"] if check.unchecked else []),
     ]
     return " · ".join(parts)
@@ -216,4 +216,4 @@ def summary_of(check: Check) -> str:
 
 def _with_kinds(count: int, noun: str, kinds: Counter[str]) -> str:
     listed = ", ".join(f"{number:,} {kind}" for kind, number in kinds.most_common())
-    return f"{counted(count, noun)}{f' ({listed})' if listed else ''}"
+    return f"{format_count(count, noun)}{f' ({listed})' if listed else ''}"

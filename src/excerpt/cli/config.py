@@ -13,7 +13,7 @@ from typing import Any
 import click
 import msgspec
 
-from excerpt.cli.printing import for_stdout, put
+from excerpt.cli.printing import for_stdout, print_line
 from excerpt.cli.vaults import VaultFolder, chosen_vault
 from excerpt.errors import ExcerptError, SettingsError
 from excerpt.processes import find_program, program_command
@@ -45,31 +45,31 @@ def config_command(vault: Path | None, path: bool, check: bool, edit: bool, sche
     file, which overrides excerpt.toml, is beside it, not in the vault.
     """
     if schema:
-        put(schema_text(bindable()))
+        print_line(schema_text(bindable()))
         return
-    where = user_paths()
+    paths = user_paths()
     chosen = None if vault is None else chosen_vault(vault)
-    file = where.settings_file if chosen is None else where.vault_settings_file(chosen)
+    file = paths.settings_file if chosen is None else paths.vault_settings_file(chosen)
     if path:
-        put(for_stdout(str(file)))  # alone, for a script
+        print_line(for_stdout(str(file)))  # alone, for a script
         return
     if edit:
-        _edit(file, begin_with(where, chosen, bindable()))
-    settings = load_settings(file) if chosen is None else load_settings(where.settings_file, file)
+        _edit(file, begin_with(paths, chosen, bindable()))
+    settings = load_settings(file) if chosen is None else load_settings(paths.settings_file, file)
     if check or edit:
         _check_patterns(settings, file)
         _check_keys(settings, file)
-        there = f"{file} is valid." if file.exists() else f"{file} does not exist: {_instead(chosen)}."
-        put(visible_line(there))
+        state = f"{file} is valid." if file.exists() else f"{file} does not exist: {_fallback_text(chosen)}."
+        print_line(visible_line(state))
         return
     for table, values in msgspec.to_builtins(settings).items():
-        put(f"[{table}]")
+        print_line(f"[{table}]")
         for line in _lines_of(values):
-            put(line)
-        put("")
+            print_line(line)
+        print_line("")
 
 
-def _instead(vault: Path | None) -> str:
+def _fallback_text(vault: Path | None) -> str:
     return "every setting has its default" if vault is None else "the settings for all vaults apply"
 
 

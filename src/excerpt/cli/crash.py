@@ -15,11 +15,11 @@ from excerpt.settings import user_paths
 
 def report(error: BaseException, argv: Sequence[str]) -> str:
     """Write the traceback to errors.log in the state folder and return a sentence that names the file."""
-    said = f"something went wrong inside excerpt ({type(error).__name__}: {str(error) or 'no message'})."
+    message = f"something went wrong inside excerpt ({type(error).__name__}: {str(error) or 'no message'})."
     try:
         log = user_paths().state / "errors.log"
     except ExcerptError as nowhere:
-        return f"{said} {nowhere}"
+        return f"{message} {nowhere}"
     now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     heading = f"{now} excerpt {__version__}, Python {platform.python_version()}, {platform.system()}"
     trace = "".join(traceback.format_exception(error))
@@ -28,5 +28,5 @@ def report(error: BaseException, argv: Sequence[str]) -> str:
         with log.open("a", encoding="utf-8", errors="backslashreplace") as file:
             file.write(f"{heading}\nexcerpt {shlex.join(argv)}\n{trace}\n")
     except OSError as unwritten:
-        return f"{said} The details could not be written to {log}: {unwritten.strerror}."
-    return f"{said} The details are in {log}."
+        return f"{message} The details could not be written to {log}: {unwritten.strerror}."
+    return f"{message} The details are in {log}."

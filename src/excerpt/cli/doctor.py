@@ -11,21 +11,21 @@ from typing import TYPE_CHECKING
 import click
 
 from excerpt import known_vaults
-from excerpt.cli.printing import ProgressLine, print_json, put
+from excerpt.cli.printing import ProgressLine, print_json, print_line
 from excerpt.cli.vaults import check_folder, last_vault, vault_option
 from excerpt.errors import ExcerptError, VaultError
-from excerpt.json_forms import picked
+from excerpt.json_forms import select_fields
 from excerpt.model import Progress
 from excerpt.settings import Paths, check_not_in_vault, open_vault, user_paths
 from excerpt.store.address import is_address
-from excerpt.text.display import counted, visible_line
+from excerpt.text.display import format_count, visible_line
 
 if TYPE_CHECKING:
     from excerpt.doctor.look import Diagnosis
-    from excerpt.doctor.repairs import Mended
+    from excerpt.doctor.repairs import Repairs
 
 _COLOURS = {"ok": "green", "warning": "yellow", "problem": "red"}
-_EVERY = 0.1  # seconds
+_UPDATE_SECONDS = 0.1  # seconds
 
 
 @click.command()
@@ -50,52 +50,52 @@ def doctor_command(vault: Path | None, fix: bool, adopt: str | None, quick: bool
             raise click.UsageError("Use --adopt only with --vault.")
         chosen = last_vault() if vault is None else vault
         check_folder(chosen)
-        put(visible_line(known_vaults.adopt(user_paths(), open_vault(chosen), adopt)))
+        print_line(visible_line(known_vaults.adopt(user_paths(), open_vault(chosen), adopt)))
         return 0
-    began = time.monotonic()
-    given, where = _vault_and_places(vault)
+    started = time.monotonic()
+    folder, paths = _vault_and_paths(vault)
     line = ProgressLine(sys.stderr)
     try:
-        found, mended = _look_and_mend(given, where, _Ticker(line), line, fix=fix, quick=quick)
+        diagnosis, repairs = _diagnose_and_repair(folder, paths, _Ticker(line), line, fix=fix, quick=quick)
     finally:
         line.clear()
-    seconds = time.monotonic() - began
+    seconds = time.monotonic() - started
     if as_json:
-        print_json(_as_json(found, mended, seconds))
+        print_json(_as_json(diagnosis, repairs, seconds))
     else:
-        _print(found, mended, seconds)
-    return ExcerptError.exit_code if found.problems else 0
+        _print(diagnosis, repairs, seconds)
+    return ExcerptError.exit_code if diagnosis.problems else 0
 
 
-def _vault_and_places(vault: Path | None) -> tuple[Path | None, Paths]:
+def _vault_and_paths(vault: Path | None) -> tuple[Path | None, Paths]:
     """Return the vault to check, None if none was ever opened.
 
     Raises ExcerptError if one of excerpt's own folders is unusable.
     """
-    where = user_paths()
+    paths = user_paths()
     if vault is not None and is_address(str(vault)):
-        return vault, where
+        return vault, paths
     if vault is not None:
-        check_not_in_vault(vault.expanduser().resolve(), where)
-        return vault, where
+        check_not_in_vault(vault.expanduser().resolve(), paths)
+        return vault, paths
     try:
-        return last_vault(), where
+        return last_vault(), paths
     except VaultError:
-        return None, where
+        return None, paths
 
 
-def _look_and_mend(
-    given: Path | None, where: Paths, ticker: _Ticker, line: ProgressLine, *, fix: bool, quick: bool
-) -> tuple[Diagnosis, Mended | None]:
-    from excerpt.doctor.look import look
+def _diagnose_and_repair(
+    folder: Path | None, paths: Paths, ticker: _Ticker, line: ProgressLine, *, fix: bool, quick: bool
+) -> tuple[Diagnosis, Repairs | None]:
+    from excerpt.doctor.look import diagnose
 
-    found = look(given, where, ticker, quick=quick)
+    diagnosis = diagnose(folder, paths, ticker, quick=quick)
     if not fix:
-        return found, None
-    from excerpt.doctor.repairs import mend
+        return diagnosis, None
+    from excerpt.doctor.repairs import repair
 
-    mended = mend(found, where, line)
-    return (look(given, where, ticker, quick=quick) if mended.done else found), mended
+    repairs = repair(diagnosis, paths, line)
+    return (diagnose(folder, paths, ticker, quick=quick) if repairs.done else diagnosis), repairs
 
 
 class _Ticker:
@@ -103,16 +103,16 @@ class _Ticker:
 
     def __init__(self, line: ProgressLine) -> None:
         self._line = line
-        self._began = self._told = time.monotonic()
+        self._started = self._last_update = time.monotonic()
 
-    def __call__(self, what: str, done: int, total: int, path: str) -> None:
+    def __call__(self, item: str, done: int, total: int, path: str) -> None:
         now = time.monotonic()
-        if now - self._told < _EVERY:
+        if now - self._last_update < _UPDATE_SECONDS:
             return
-        self._told = now
+        self._last_update = now
         self._line(
             Progress(
-                phase=f"checking {what}",
+                phase=f"checking {item}",
                 notes_done=done,
                 notes_total=total,
                 bytes_done=0,
@@ -120,33 +120,34 @@ class _Ticker:
                 current=path,
                 generation=0,
                 skipped=0,
-                seconds=now - self._began,
+                seconds=now - self._started,
             )
         )
 
 
-def _as_json(found: Diagnosis, mended: Mended | None, seconds: float) -> dict[str, object]:
+def _as_json(diagnosis: Diagnosis, repairs: Repairs | None, seconds: float) -> dict[str, object]:
     """Return one object with the findings and the repairs, without the settings and the index."""
     return {
-        **picked(found, "vault", "problems", "warnings", "groups"),
-        "done": () if mended is None else mended.done,
-        "left": () if mended is None else mended.left,
+        **select_fields(diagnosis, "vault", "problems", "warnings", "groups"),
+        "done": () if repairs is None else repairs.done,
+        "left": () if repairs is None else repairs.left,
         "seconds": round(seconds, 1),
     }
 
 
-def _print(found: Diagnosis, mended: Mended | None, seconds: float) -> None:
+def _print(diagnosis: Diagnosis, repairs: Repairs | None, seconds: float) -> None:
     coloured = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    for group in found.groups:
-        put(group.name)
+    for group in diagnosis.groups:
+        print_line(group.name)
         for finding in group.findings:
             level = f"{finding.level:<8}"
-            shown = click.style(level, fg=_COLOURS[finding.level]) if coloured else level
-            put(f"  {shown} {visible_line(f'{finding.what} {finding.todo}'.strip())}")
-    if mended is not None:
-        put("mended")
-        nothing = () if mended.done or mended.left else ("Nothing to repair",)
-        for how, sentences in (("done", mended.done), ("left", mended.left), ("ok", nothing)):
+            label = click.style(level, fg=_COLOURS[finding.level]) if coloured else level
+            print_line(f"  {label} {visible_line(f'{finding.what} {finding.todo}'.strip())}")
+    if repairs is not None:
+        print_line("mended")
+        nothing = () if repairs.done or repairs.left else ("Nothing to repair",)
+        for title, sentences in (("done", repairs.done), ("left", repairs.left), ("ok", nothing)):
             for sentence in sentences:
-                put(f"  {how:<8} {visible_line(sentence)}")
-    put(f"{counted(found.problems, 'problem')}, {counted(found.warnings, 'warning')} · {seconds:.1f} s")
+                print_line(f"  {title:<8} {visible_line(sentence)}")
+    problems, warnings = format_count(diagnosis.problems, "problem"), format_count(diagnosis.warnings, "warning")
+    print_line(f"{problems}, {warnings} · {seconds:.1f} s")

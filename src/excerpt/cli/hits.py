@@ -9,12 +9,12 @@ from collections.abc import Callable, Sequence
 
 import click
 
-from excerpt.cli.printing import put
+from excerpt.cli.printing import print_line
 from excerpt.kinds import Confidence
 from excerpt.locations import format_kind
 from excerpt.model import Hit
-from excerpt.text.columns import GAIN, LOSS, cut, wrapped
-from excerpt.text.display import counted, location, percent, title_and_headings, visible_line
+from excerpt.text.columns import GAIN, LOSS, truncate, wrap
+from excerpt.text.display import format_count, location, percent, title_and_headings, visible_line
 
 INDENT = " " * 5
 """Indent of the lines below a hit's first line."""
@@ -41,30 +41,30 @@ def print_hits(hits: Sequence[Hit], explain: Callable[[int], None] | None = None
     for rank, hit in enumerate(hits, 1):
         fragment = hit.fragment
         if rank > 1:
-            put("")
-        named = title_and_headings(fragment.title, fragment.heading_path)
-        place = f"{vaults[rank - 1]}: {named}" if vaults else named
-        put(f"{paint(f'{rank:>3}', fg='cyan')}  {paint(visible_line(place), bold=True)}")
+            print_line("")
+        location_text = title_and_headings(fragment.title, fragment.heading_path)
+        name = f"{vaults[rank - 1]}: {location_text}" if vaults else location_text
+        print_line(f"{paint(f'{rank:>3}', fg='cyan')}  {paint(visible_line(name), bold=True)}")
         lines = location(fragment.path, fragment.line_start, fragment.line_end, fragment.place)
-        sure = f" · {said}" if (said := confidence_label(hit)) else ""
+        sure = f" · {label}" if (label := confidence_label(hit)) else ""
         kind = f" · {format_kind(fragment.kind, fragment.place)}" if fragment.kind else ""
-        size = counted(fragment.tokens, "token")
-        put(f"{INDENT}{paint(lines, fg='green')}{kind} · {size} · score {hit.score:.3f}{sure}")
+        size = format_count(fragment.tokens, "token")
+        print_line(f"{INDENT}{paint(lines, fg='green')}{kind} · {size} · score {hit.score:.3f}{sure}")
         room = width * _SNIPPET_LINES - 10
         text, matches = snippet(fragment.text, hit.spans, room)
-        text = cut(text, room)
-        for start, end in wrapped(text, width):
-            put(f"{INDENT}{_marked(text, start, end, matches)}")
+        text = truncate(text, room)
+        for start, end in wrap(text, width):
+            print_line(f"{INDENT}{_highlight(text, start, end, matches)}")
         if explain is not None:
             explain(rank - 1)
 
 
-def bar(part: float, highest: float, columns: int) -> str:
-    """Return a bar whose length is `part` relative to `highest`, which fills `columns`; lighter for a negative part."""
-    return (LOSS if part < 0 else GAIN) * round(abs(part) / highest * columns) if highest > 0 else ""
+def bar(part: float, maximum: float, columns: int) -> str:
+    """Return a bar whose length is `part` relative to `maximum`, which fills `columns`; lighter for a negative part."""
+    return (LOSS if part < 0 else GAIN) * round(abs(part) / maximum * columns) if maximum > 0 else ""
 
 
-def share_of(value: float) -> str:
+def format_share(value: float) -> str:
     """Return a share as a percentage: 0.363 as "36 %"."""
     return percent(value)
 
@@ -76,12 +76,12 @@ def paint(text: str, fg: str | None = None, bold: bool | None = None, dim: bool 
     return click.style(text, fg=fg, bold=bold, dim=dim)
 
 
-def _marked(text: str, start: int, end: int, matches: Sequence[tuple[int, int]]) -> str:
+def _highlight(text: str, start: int, end: int, matches: Sequence[tuple[int, int]]) -> str:
     """Return `text[start:end]` with its matches (start, end) highlighted."""
-    out, at = [], start
+    out, offset = [], start
     for match_start, match_end in matches:
-        first, last = max(match_start, at), min(match_end, end)
+        first, last = max(match_start, offset), min(match_end, end)
         if first < last:
-            out += [text[at:first], paint(text[first:last], fg="yellow", bold=True)]
-            at = last
-    return "".join((*out, text[at:end]))
+            out += [text[offset:first], paint(text[first:last], fg="yellow", bold=True)]
+            offset = last
+    return "".join((*out, text[offset:end]))

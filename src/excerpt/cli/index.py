@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from excerpt.cli.printing import narrate, print_json, put
-from excerpt.cli.vaults import build_index, chosen_vault, opened, refresh_option, vault_option
+from excerpt.cli.printing import narrate, print_json, print_line
+from excerpt.cli.vaults import build_index, chosen_vault, load_vault, refresh_option, vault_option
 from excerpt.errors import ExcerptError
-from excerpt.json_forms import as_data, picked
+from excerpt.json_forms import as_data, select_fields
 from excerpt.known_vaults import check_breadth
 from excerpt.model import BuildReport, Progress, Status
 from excerpt.settings import Ocr, Paths, Settings, settings_of, user_paths
-from excerpt.text.display import counted, percent, visible_line
+from excerpt.text.display import format_count, percent, visible_line
 from excerpt.vault.watched import is_watched
 
 if TYPE_CHECKING:
@@ -51,10 +51,10 @@ def index_command(
     """
     if progress:
         return _index_with_progress(vault, rebuild, accept_empty, accept_all, ocr)
-    where = user_paths()
+    paths = user_paths()
     chosen = chosen_vault(vault)
-    settings = _with_ocr(chosen, where) if ocr else settings_of(chosen, where)
-    report = build_index(chosen, settings, where, rebuild=rebuild, accept_empty=accept_empty, accept_all=accept_all)
+    settings = _with_ocr(chosen, paths) if ocr else settings_of(chosen, paths)
+    report = build_index(chosen, settings, paths, rebuild=rebuild, accept_empty=accept_empty, accept_all=accept_all)
     if as_json:
         print_json(report)
     else:
@@ -62,14 +62,14 @@ def index_command(
     return 0
 
 
-def _with_ocr(vault: Path, where: Paths) -> Settings:
+def _with_ocr(vault: Path, paths: Paths) -> Settings:
     """Turn on OCR in the vault's settings, print the file that was changed, and return the settings."""
     from excerpt.tui.keymap import bindable
     from excerpt.vault.readers.ocr import switch_on
 
-    if file := switch_on(vault, where, bindable()):
+    if file := switch_on(vault, paths, bindable()):
         narrate(f'OCR is on for this vault: vault.attachments.ocr = "{Ocr.AUTO}" in {file}')
-    return settings_of(vault, where)
+    return settings_of(vault, paths)
 
 
 def _index_with_progress(vault: Path | None, rebuild: bool, accept_empty: bool, accept_all: bool, ocr: bool) -> int:
@@ -77,12 +77,12 @@ def _index_with_progress(vault: Path | None, rebuild: bool, accept_empty: bool, 
     try:
         from excerpt.index.build import build
 
-        where = user_paths()
+        paths = user_paths()
         chosen = chosen_vault(vault)
         if not accept_all:
-            check_breadth(chosen, where)
-        settings = _with_ocr(chosen, where) if ocr else settings_of(chosen, where)
-        folder = where.index_folder(chosen)
+            check_breadth(chosen, paths)
+        settings = _with_ocr(chosen, paths) if ocr else settings_of(chosen, paths)
+        folder = paths.index_folder(chosen)
         report = build(chosen, folder, settings, _report, rebuild=rebuild, accept_empty=accept_empty)
     except ExcerptError as error:
         print_json({"event": "error", "title": error.title, "message": error.message, "hint": error.hint})
@@ -97,21 +97,20 @@ def _report(progress: Progress) -> None:
 
 def _print_report(report: BuildReport) -> None:
     notes = report.added + report.changed + report.unchanged - report.attachments
-    beside = f" and {counted(report.attachments, 'attachment')}" if report.attachments else ""
+    attachments = f" and {format_count(report.attachments, 'attachment')}" if report.attachments else ""
     if report.rebuilt:
-        put(visible_line(f"Rebuilt: {report.rebuilt}"))
-    put(
-        f"{counted(notes, 'note')}{beside}, {counted(report.fragments, 'fragment')} · {report.added:,} added, "
-        f"{report.changed:,} changed, "
-        f"{report.removed:,} removed · {report.seconds:.1f} s"
+        print_line(visible_line(f"Rebuilt: {report.rebuilt}"))
+    print_line(
+        f"{format_count(notes, 'note')}{attachments}, {format_count(report.fragments, 'fragment')} · "
+        f"{report.added:,} added, {report.changed:,} changed, {report.removed:,} removed · {report.seconds:.1f} s"
     )
-    for said, found in (("skipped", report.skipped), ("indexed with a warning", report.warnings)):
-        if found:
-            put(f"{len(found):,} {said}:")
-        for one in found[:_NAMED]:
-            put(visible_line(f"  {one.path}: {one.reason}"))  # one line each, through a pager too
-        if len(found) > _NAMED:
-            put(f"  and {len(found) - _NAMED:,} more; `excerpt status` lists them all")
+    for title, entries in (("skipped", report.skipped), ("indexed with a warning", report.warnings)):
+        if entries:
+            print_line(f"{len(entries):,} {title}:")
+        for entry in entries[:_NAMED]:
+            print_line(visible_line(f"  {entry.path}: {entry.reason}"))  # one line each, through a pager too
+        if len(entries) > _NAMED:
+            print_line(f"  and {len(entries) - _NAMED:,} more; `excerpt status` lists them all")
 
 
 @click.command()
@@ -127,19 +126,19 @@ def status_command(vault: Path | None, as_json: bool, clear_savings: bool, no_re
     """
     from excerpt.pack.savings import SavingsFile
 
-    where = user_paths()
-    with opened(vault, refresh=not no_refresh) as found:
-        chosen, file = found.folder, SavingsFile(where.savings_file(found.folder))
+    paths = user_paths()
+    with load_vault(vault, refresh=not no_refresh) as opened_vault:
+        chosen, file = opened_vault.folder, SavingsFile(paths.savings_file(opened_vault.folder))
         if clear_savings:
             _clear(file)
-        status, store = found.status(), found.address
+        status, store = opened_vault.status(), opened_vault.address
     savings = file.read()
-    watched = is_watched(where.watch_folder(chosen))
+    watched = is_watched(paths.watch_folder(chosen))
     if as_json:
-        saved = None if savings is None else picked(savings, "packs", "tokens", "source_tokens", "since")
+        saved = None if savings is None else select_fields(savings, "packs", "tokens", "source_tokens", "since")
         print_json({**as_data(status), "watched": watched, "savings": saved})
     else:
-        _print_status(status, store or str(where.index_folder(chosen)), watched, savings)
+        _print_status(status, store or str(paths.index_folder(chosen)), watched, savings)
     return 0
 
 
@@ -159,15 +158,15 @@ def _clear(file: SavingsFile) -> None:
 def _savings_line(savings: Savings | None) -> str:
     if savings is None:
         return "nothing yet"
-    packs = counted(savings.packs, "pack")
-    of = f"{counted(savings.tokens, 'token')} instead of {savings.source_tokens:,}"
+    packs = format_count(savings.packs, "pack")
+    of = f"{format_count(savings.tokens, 'token')} instead of {savings.source_tokens:,}"
     return f"{percent(savings.saved, '')} · {packs} of {of}, since {savings.since}"
 
 
-def _print_status(status: Status, place: str, watched: bool, savings: Savings | None) -> None:
+def _print_status(status: Status, index_location: str, watched: bool, savings: Savings | None) -> None:
     rows = (
         ("vault", status.vault),
-        ("index", f"{place} (generation {status.generation}, updated {status.updated})"),
+        ("index", f"{index_location} (generation {status.generation}, updated {status.updated})"),
         (
             "watched",
             "yes: changes are indexed at once" if watched else "no: the next command looks for changes",
@@ -180,13 +179,15 @@ def _print_status(status: Status, place: str, watched: bool, savings: Savings | 
         ("saved", _savings_line(savings)),
     )
     for name, value in rows:
-        put(visible_line(f"{name:<10} {value}"))
-    for said, found in (("skipped", status.skipped), ("warnings", status.warnings)):
-        put(f"{said:<10} {len(found):,}")
-        for one in found:
-            put(visible_line(f"  {one.path}: {one.reason}"))  # one line each, through a pager too
+        print_line(visible_line(f"{name:<10} {value}"))
+    for title, entries in (("skipped", status.skipped), ("warnings", status.warnings)):
+        print_line(f"{title:<10} {len(entries):,}")
+        for entry in entries:
+            print_line(visible_line(f"  {entry.path}: {entry.reason}"))  # one line each, through a pager too
     for unread in status.unread:
-        put(visible_line(f"{'not read':<10} {counted(unread.files, 'file')}, {unread.what} (`{unread.action}`)"))
+        print_line(
+            visible_line(f"{'not read':<10} {format_count(unread.files, 'file')}, {unread.what} (`{unread.action}`)")
+        )
 
 
 def _by_kind(counts: Mapping[str, int]) -> str:
@@ -204,20 +205,24 @@ def learned_command(*, vault: Path | None, clear: bool, as_json: bool) -> int:
     """
     from excerpt.search.usage import UseLog, by_note, written_time
 
-    chosen, where = chosen_vault(vault), user_paths()
-    log = UseLog(where.use_file(chosen))
+    chosen, paths = chosen_vault(vault), user_paths()
+    log = UseLog(paths.use_file(chosen))
     if clear:
         return _forget(log, as_json)
     events = log.events()
-    notes = by_note(_at_home(events, where.index_folder(chosen)))
+    notes = by_note(_at_home(events, paths.index_folder(chosen)))
     if as_json:
         rows = [{**as_data(note), "last": written_time(note.last)} for note in notes]
         print_json({"vault": chosen, "file": log.file, "events": len(events), "notes": rows})
     for note in () if as_json else notes:
-        did = ", ".join(counted(count, what) for count, what in ((note.opens, "open"), (note.packs, "pack")) if count)
-        put(visible_line(f"{note.score:.2f}  {written_time(note.last)[:10]}  {did:<18}  {note.path}"))
+        uses = ", ".join(
+            format_count(count, noun) for count, noun in ((note.opens, "open"), (note.packs, "pack")) if count
+        )
+        print_line(visible_line(f"{note.score:.2f}  {written_time(note.last)[:10]}  {uses:<18}  {note.path}"))
     narrate(
-        f"{counted(len(notes), 'note')}, kept in {log.file}." if notes else "nothing was learned in this vault yet."
+        f"{format_count(len(notes), 'note')}, kept in {log.file}."
+        if notes
+        else "nothing was learned in this vault yet."
     )
     return 0 if notes else 1
 
@@ -251,5 +256,5 @@ def _forget(log: UseLog, as_json: bool) -> int:
     if as_json:
         print_json({"forgotten": forgotten})
     else:
-        put(f"Forgot {counted(forgotten, 'event')}." if forgotten else "There was nothing to delete.")
+        print_line(f"Forgot {format_count(forgotten, 'event')}." if forgotten else "There was nothing to delete.")
     return 0

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 import click
 
 from excerpt.cli.hits import INDENT, bar, paint
-from excerpt.cli.printing import for_stdout, narrate, print_json, put
-from excerpt.cli.vaults import opened, refresh_option, vault_option
+from excerpt.cli.printing import for_stdout, narrate, print_json, print_line
+from excerpt.cli.vaults import load_vault, refresh_option, vault_option
 from excerpt.settings import MAX
-from excerpt.text.columns import columns_of, cut
-from excerpt.text.display import counted, line_range, location, visible, visible_line
+from excerpt.text.columns import columns_of, truncate
+from excerpt.text.display import format_count, line_range, location, visible, visible_line
 
 if TYPE_CHECKING:
     from excerpt import Branch, MatchedFragment, Overview, Peek, Related, RelatedNote, VaultMap
@@ -38,28 +38,29 @@ def overview_command(
     Prints its main notes and sections, key passages, themes, prominent tags and folders, related notes, dates and other
     names, as Markdown within a budget of tokens. TOPIC is a query as for `excerpt search`, and can have filters.
     """
-    with opened(vault, refresh=not no_refresh) as notes:
-        found = notes.overview(" ".join(topic), budget=budget)
-        text = "" if as_json else notes.as_markdown(found)
+    with load_vault(vault, refresh=not no_refresh) as notes:
+        overview = notes.overview(" ".join(topic), budget=budget)
+        text = "" if as_json else notes.as_markdown(overview)
         tokens = notes.tokens(text)
     if as_json:
-        print_json(found.to_dict())
-    elif found.found:
-        put(for_stdout(text), end="")
-        narrate(_summary(found, tokens))
+        print_json(overview.to_dict())
+    elif overview.found:
+        print_line(for_stdout(text), end="")
+        narrate(_summary(overview, tokens))
     else:
-        narrate(f"No note is about {found.topic!r}.")
-    return 0 if found.found else 1
+        narrate(f"No note is about {overview.topic!r}.")
+    return 0 if overview.found else 1
 
 
 # --- overview ---------------------------------------------------------------------------------------------------------
 # `excerpt overview`: show what the vault holds about a topic, on one screen.
 
 
-def _summary(found: Overview, tokens: int) -> str:
+def _summary(overview: Overview, tokens: int) -> str:
     if not tokens:
-        return f"Not even its first lines fit into {counted(found.budget, 'token')}."
-    return f"{counted(found.notes, 'note')} about {found.topic!r} · {tokens:,} of {counted(found.budget, 'token')}"
+        return f"Not even its first lines fit into {format_count(overview.budget, 'token')}."
+    used = f"{tokens:,} of {format_count(overview.budget, 'token')}"
+    return f"{format_count(overview.notes, 'note')} about {overview.topic!r} · {used}"
 
 
 # --- related ----------------------------------------------------------------------------------------------------------
@@ -82,36 +83,36 @@ def related_command(*, note: str, vault: Path | None, limit: int | None, as_json
     the passages with similar text, rare words and links in common, the parts of the score, and where one note names the
     other without a link.
     """
-    with opened(vault, refresh=not no_refresh) as notes:
-        found = notes.related(note, limit=limit)
+    with load_vault(vault, refresh=not no_refresh) as notes:
+        related = notes.related(note, limit=limit)
     if as_json:
-        print_json(found.to_dict())
+        print_json(related.to_dict())
     else:
-        _print(found)
-    return 0 if found.notes else 1
+        _print(related)
+    return 0 if related.notes else 1
 
 
 # --- for a reader -----------------------------------------------------------------------------------------------------
 
 
-def _print(found: Related) -> None:
+def _print(related: Related) -> None:
     width = min(shutil.get_terminal_size((_WIDEST, 24)).columns, _WIDEST)
-    for rank, note in enumerate(found.notes, 1):
+    for rank, note in enumerate(related.notes, 1):
         if rank > 1:
-            put("")
+            print_line("")
         missing = paint(" · no link yet", fg="yellow") if note.missing_link else ""
-        put(f"{paint(f'{rank:>3}', fg='cyan')}  {paint(visible_line(note.title), bold=True)}{missing}")
-        put(f"{INDENT}{paint(visible_line(f'{note.path}:{note.line}'), fg='green')} · {_sum(note)}")
-        for name, said in _reasons(note):
-            put(f"{INDENT}{name:<6} {cut(visible_line(said), width - len(INDENT) - 7)}")
+        print_line(f"{paint(f'{rank:>3}', fg='cyan')}  {paint(visible_line(note.title), bold=True)}{missing}")
+        print_line(f"{INDENT}{paint(visible_line(f'{note.path}:{note.line}'), fg='green')} · {_sum(note)}")
+        for name, value in _reasons(note):
+            print_line(f"{INDENT}{name:<6} {truncate(visible_line(value), width - len(INDENT) - 7)}")
         for match in note.matches:
             for name, passage in (("here", match.here), ("there", match.there)):
-                put(f"{INDENT}{name:<6} {_passage(passage, width - len(INDENT) - 7)}")
-    whose = found.title if found.fragment is None else f"{found.title}, line {found.fragment.line_start}"
-    if found.notes:
-        narrate(f"{counted(len(found.notes), 'note')} near {whose} · {found.elapsed_ms:.0f} ms")
+                print_line(f"{INDENT}{name:<6} {_passage(passage, width - len(INDENT) - 7)}")
+    title = related.title if related.fragment is None else f"{related.title}, line {related.fragment.line_start}"
+    if related.notes:
+        narrate(f"{format_count(len(related.notes), 'note')} near {title} · {related.elapsed_ms:.0f} ms")
     else:
-        narrate(f"No other note is near {whose}.")
+        narrate(f"No other note is near {title}.")
 
 
 def _sum(note: RelatedNote) -> str:
@@ -133,7 +134,7 @@ def _reasons(note: RelatedNote) -> Iterator[tuple[str, str]]:
     if back:
         yield "links", f"both are linked from {', '.join(back[:_SHOWN_LINKS])}"
     if note.words:
-        yield "words", ", ".join(f"{word.word} ({counted(word.notes, 'note')})" for word in note.words)
+        yield "words", ", ".join(f"{word.word} ({format_count(word.notes, 'note')})" for word in note.words)
     if note.tags:
         yield "tags", " ".join(f"#{tag}" for tag in note.tags)
     if note.place:
@@ -146,7 +147,7 @@ def _passage(passage: MatchedFragment, columns: int) -> str:
     fragment = passage.fragment
     lines = f"{line_range(fragment.line_start, fragment.line_end)} "
     text, _ = snippet(fragment.text, passage.spans, columns - len(lines))
-    return lines + cut(text, columns - len(lines))
+    return lines + truncate(text, columns - len(lines))
 
 
 # --- map --------------------------------------------------------------------------------------------------------------
@@ -177,28 +178,28 @@ def map_command(*, query: str | None, vault: Path | None, depth: int, top: int, 
     Each line has the number of fragments, the number of notes, and a filter: put it in front of QUERY to find exactly
     these. Without a QUERY, counts everything.
     """
-    with opened(vault, refresh=not no_refresh) as notes:
-        found = notes.map(query or "", most=None if as_json else max(_VALUES, top))
+    with load_vault(vault, refresh=not no_refresh) as notes:
+        vault_map = notes.map(query or "", limit=None if as_json else max(_VALUES, top))
     if as_json:
-        print_json(found.to_dict())
-    elif found.fragments:
-        for line in map_lines(found, depth, top):
-            put(line)
-    narrate(_summary_of_map(found) if found.fragments else f"Nothing was found for {found.query!r}.")
-    return 0 if found.fragments else 1
+        print_json(vault_map.to_dict())
+    elif vault_map.fragments:
+        for line in map_lines(vault_map, depth, top):
+            print_line(line)
+    narrate(_summary_of_map(vault_map) if vault_map.fragments else f"Nothing was found for {vault_map.query!r}.")
+    return 0 if vault_map.fragments else 1
 
 
-def _summary_of_map(found: VaultMap) -> str:
-    return f"{counted(found.fragments, 'matching fragment')} in {counted(found.notes, 'note')}"
+def _summary_of_map(vault_map: VaultMap) -> str:
+    return f"{format_count(vault_map.fragments, 'matching fragment')} in {format_count(vault_map.notes, 'note')}"
 
 
-def map_lines(found: VaultMap, depth: int, top: int) -> Iterator[str]:
+def map_lines(vault_map: VaultMap, depth: int, top: int) -> Iterator[str]:
     """Yield the lines of all trees, one tree below the other, with bars relative to the largest of each tree."""
     width = min(shutil.get_terminal_size((_WIDEST, 24)).columns, _WIDEST) if sys.stdout.isatty() else None
     label, bars = (_LABEL, _BAR) if width is None or width >= _NARROW else (_LABEL * 2 // 3, _BAR * 2 // 3)
     is_first = True
     for kind in _KINDS:
-        branches: Sequence[Branch] = getattr(found, kind)
+        branches: Sequence[Branch] = getattr(vault_map, kind)
         if not branches:
             continue
         if not is_first:
@@ -206,19 +207,21 @@ def map_lines(found: VaultMap, depth: int, top: int) -> Iterator[str]:
         is_first = False
         yield paint(f"{kind:<{label}} {'fragments':>9} {'notes':>6}", bold=True)
         is_dated = kind in ("modified", "created")
-        most = max(branch.fragments for branch in branches)
-        shown = _ShownTree(most, depth, len(branches) if is_dated else top, width, label, bars, kind == "properties")
-        yield from shown.lines(branches)
+        max_fragments = max(branch.fragments for branch in branches)
+        tree = _ShownTree(
+            max_fragments, depth, len(branches) if is_dated else top, width, label, bars, kind == "properties"
+        )
+        yield from tree.lines(branches)
 
 
 @dataclass(frozen=True, slots=True)
 class _ShownTree:
-    """Prints one tree as lines, its bars relative to `most` fragments.
+    """Prints one tree as lines, its bars relative to `max_fragments` fragments.
 
     `label` and `bars` are widths in columns; `width` is the limit of a line, None for a file.
     """
 
-    most: int
+    max_fragments: int
     depth: int
     top: int
     width: int | None
@@ -232,22 +235,24 @@ class _ShownTree:
             yield self._line(branch, indent)
             if self.is_of_values and _tells_nothing(branch):
                 count = len(branch.branches) + branch.unlisted
-                yield paint(f"{indent}  … {counted(count, 'value')}, each of one note", dim=True)
+                yield paint(f"{indent}  … {format_count(count, 'value')}, each of one note", dim=True)
             elif level + 1 < self.depth:
                 yield from self.lines(branch.branches, level + 1, branch.unlisted)
-        if rest := len(branches[self.top :]) + unlisted:
-            yield paint(f"{indent}… {rest:,} more", dim=True)
+        if hidden := len(branches[self.top :]) + unlisted:
+            yield paint(f"{indent}… {hidden:,} more", dim=True)
 
     def _line(self, branch: Branch, indent: str) -> str:
         room = self.label - len(indent)
-        label = cut(visible_line(branch.label), room)
-        drawn = paint(f"{bar(branch.fragments, self.most, self.bars):<{self.bars}}", fg="cyan")
-        start = f"{indent}{label}{' ' * (room - columns_of(label))} {branch.fragments:>9,} {branch.notes:>6,}  {drawn}"
-        asked = visible_line(branch.filter)
+        label = truncate(visible_line(branch.label), room)
+        bar_text = paint(f"{bar(branch.fragments, self.max_fragments, self.bars):<{self.bars}}", fg="cyan")
+        start = (
+            f"{indent}{label}{' ' * (room - columns_of(label))} {branch.fragments:>9,} {branch.notes:>6,}  {bar_text}"
+        )
+        filter_text = visible_line(branch.filter)
         if self.width is not None:
             left = self.width - self.label - self.bars - 22
-            asked = cut(asked, left) if left >= _MIN else ""
-        return f"{start}  {paint(asked, dim=True)}".rstrip()
+            filter_text = truncate(filter_text, left) if left >= _MIN else ""
+        return f"{start}  {paint(filter_text, dim=True)}".rstrip()
 
 
 def _tells_nothing(branch: Branch) -> bool:
@@ -266,13 +271,13 @@ def peek_command(*, note: str, vault: Path | None, lines: int, as_json: bool, no
 
     NOTE is a path, the end of one, a file name, a title or an alias.
     """
-    with opened(vault, refresh=not no_refresh) as notes:
-        found = notes.peek(note, first_lines=lines)
+    with load_vault(vault, refresh=not no_refresh) as notes:
+        peek = notes.peek(note, first_lines=lines)
     if as_json:
-        print_json(found.to_dict())
+        print_json(peek.to_dict())
     else:
-        for line in _lines(found):
-            put(line)
+        for line in _lines(peek):
+            print_line(line)
     return 0
 
 
@@ -280,25 +285,27 @@ def peek_command(*, note: str, vault: Path | None, lines: int, as_json: bool, no
 # `excerpt peek`: show what a note holds, in brief.
 
 
-def _lines(found: Peek) -> Iterator[str]:
-    yield paint(visible_line(found.title), bold=True)
-    yield paint(visible_line(found.path), fg="green")
-    changed = f" · changed {found.modified}" if found.modified else ""
-    yield f"{counted(found.tokens, 'token')} · {counted(found.lines, 'line')} · {counted(found.size, 'byte')}{changed}"
-    nowhere = f" · {found.links_nowhere:,} lead nowhere" if found.links_nowhere else ""
-    yield f"links to {counted(found.links_to, 'note')} · linked from {counted(found.linked_from, 'note')}{nowhere}"
-    for name, values in (("also", found.aliases), ("tags", found.tags)):
+def _lines(peek: Peek) -> Iterator[str]:
+    yield paint(visible_line(peek.title), bold=True)
+    yield paint(visible_line(peek.path), fg="green")
+    changed = f" · changed {peek.modified}" if peek.modified else ""
+    lines, size = format_count(peek.lines, "line"), format_count(peek.size, "byte")
+    yield f"{format_count(peek.tokens, 'token')} · {lines} · {size}{changed}"
+    nowhere = f" · {peek.links_nowhere:,} lead nowhere" if peek.links_nowhere else ""
+    linked_from = format_count(peek.linked_from, "note")
+    yield f"links to {format_count(peek.links_to, 'note')} · linked from {linked_from}{nowhere}"
+    for name, values in (("also", peek.aliases), ("tags", peek.tags)):
         if values:
             yield f"{name}: {visible_line(', '.join(values))}"
-    for name, value in found.properties:
+    for name, value in peek.properties:
         yield visible_line(f"{name}: {value}")
-    if found.beginning:
+    if peek.beginning:
         yield ""
-        yield from (f"  {visible(line)}" for line in found.beginning.split("\n"))
-    if found.outline:
+        yield from (f"  {visible(line)}" for line in peek.beginning.split("\n"))
+    if peek.outline:
         yield ""
         yield paint(f"{'lines':>11} {'tokens':>7}  outline", dim=True)
-    for entry in found.outline:
+    for entry in peek.outline:
         heading = visible_line(entry.heading) if entry.level else "(before the first heading)"
         lines = line_range(entry.line_start, entry.line_end)
         yield f"{lines:>11} {entry.tokens:>7,}  {'  ' * max(entry.level - 1, 0)}{heading}"
@@ -318,12 +325,14 @@ def read_command(*, note: str, vault: Path | None, as_json: bool, no_refresh: bo
     NOTE is a path, the end of one, a file name, a title or an alias. Lines are counted from 1; NOTE:A is one line,
     NOTE:A- goes to the end.
     """
-    with opened(vault, refresh=not no_refresh) as notes:
-        found = notes.read(note)
+    with load_vault(vault, refresh=not no_refresh) as notes:
+        note_lines = notes.read(note)
     if as_json:
-        print_json(found.to_dict())
+        print_json(note_lines.to_dict())
     else:
-        put(for_stdout(found.text))
-        where = location(found.path, found.line_start, found.line_end, found.place)
-        narrate(f"{where} of {counted(found.lines, 'line')} · {counted(found.tokens, 'token')}")
+        print_line(for_stdout(note_lines.text))
+        location_text = location(note_lines.path, note_lines.line_start, note_lines.line_end, note_lines.place)
+        narrate(
+            f"{location_text} of {format_count(note_lines.lines, 'line')} · {format_count(note_lines.tokens, 'token')}"
+        )
     return 0

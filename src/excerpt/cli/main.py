@@ -20,13 +20,13 @@ from typing import TextIO
 import click
 
 from excerpt import __version__
-from excerpt.cli.printing import narrate, say, unwritten
+from excerpt.cli.printing import narrate, output_error, write_stderr
 from excerpt.errors import ExcerptError
 from excerpt.state_files import close_if_open, keep_to_owner
 from excerpt.text.display import visible
 from excerpt.tui.startup import prefer_the_screen
 
-FOUND, NOTHING_FOUND, USAGE, CANNOT, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 3, 130, 141
+SUCCESS, NOTHING_FOUND, USAGE, FAILURE, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 3, 130, 141
 
 # The module of cli/ that defines `NAME_command`; imported on demand, so that a command loads only what it needs.
 COMMANDS = {
@@ -74,9 +74,9 @@ class VaultOrCommand(click.Group):
             return None
         gc.set_threshold(*_COLLECT_AT)
         module = importlib.import_module(f"excerpt.cli.{COMMANDS[cmd_name]}")
-        found = getattr(module, f"{cmd_name}_command")
-        assert isinstance(found, click.Command)
-        return found
+        command = getattr(module, f"{cmd_name}_command")
+        assert isinstance(command, click.Command)
+        return command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -145,15 +145,15 @@ def run(argv: list[str]) -> int:
 
 
 def _run(argv: list[str]) -> int:
-    code = FOUND
+    code = SUCCESS
     try:
         with program.make_context("excerpt", list(argv)) as context:
             answer = program.invoke(context)
-        code = answer if isinstance(answer, int) else FOUND
+        code = answer if isinstance(answer, int) else SUCCESS
     except click.exceptions.Exit as stop:
         code = stop.exit_code
     except click.ClickException as error:
-        say(visible(_shown(error, argv)))
+        write_stderr(visible(_format_error(error, argv)))
         code = error.exit_code
     except (KeyboardInterrupt, click.Abort):
         code = INTERRUPTED
@@ -166,14 +166,14 @@ def _run(argv: list[str]) -> int:
         if not isinstance(error, Exception) and not _is_of_rust(error):
             raise
         if isinstance(error, OSError) and _is_of_click(error):
-            narrate(str(unwritten(error)))
+            narrate(str(output_error(error)))
         elif _is_short_of_memory(error):
             narrate(_SHORT_OF_MEMORY)
         else:
             from excerpt.cli.crash import report
 
             narrate(report(error, argv))
-        code = CANNOT
+        code = FAILURE
     return code
 
 
@@ -203,21 +203,21 @@ def _is_short_of_memory(error: BaseException | None) -> bool:
     return False
 
 
-def _shown(error: click.ClickException, argv: list[str]) -> str:
+def _format_error(error: click.ClickException, argv: list[str]) -> str:
     """Return click's message about a wrong command line, with a hint about `--` where that helps."""
-    said = io.StringIO()
-    error.show(said)
+    buffer = io.StringIO()
+    error.show(buffer)
     hint = ""
     if isinstance(error, click.NoSuchOption) and not error.possibilities and error.ctx is not None:
         hint = _hint_at_dashes(error.option_name, error.ctx, argv)
-    return f"{said.getvalue().rstrip()}{hint}\n"
+    return f"{buffer.getvalue().rstrip()}{hint}\n"
 
 
 def _hint_at_dashes(option: str, ctx: click.Context, argv: list[str]) -> str:
     """Return a hint how to pass a word that begins with "-" as an argument; "" if the command takes none."""
-    taken = [parameter for parameter in ctx.command.params if isinstance(parameter, click.Argument)]
+    arguments = [parameter for parameter in ctx.command.params if isinstance(parameter, click.Argument)]
     typed = next((word for word in argv if word.startswith(option)), None)
-    if not (taken and ctx.info_name) or typed is None:  # without a name it is the command that opens a vault
+    if not (arguments and ctx.info_name) or typed is None:  # without a name it is the command that opens a vault
         return ""
     return f" Put text that begins with '-' after '--': excerpt {ctx.info_name} -- {shlex.quote(typed)}"
 

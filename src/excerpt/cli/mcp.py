@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 
 from excerpt.cli.crash import report
-from excerpt.cli.printing import narrate, put
+from excerpt.cli.printing import narrate, print_line
 from excerpt.cli.vaults import VaultFolder, last_vault
 from excerpt.errors import ExcerptError
 from excerpt.known_vaults import check_breadth
@@ -58,14 +58,14 @@ def mcp_command(
     for folder in folders:
         if not is_address(str(folder)):
             check_breadth(open_vault(folder), user_paths())
-    from excerpt.mcp.http import HttpAddress, is_loopback, opened
+    from excerpt.mcp.http import HttpAddress, is_loopback, open_listener
     from excerpt.mcp.served import ServedVaults
 
     http_address = None
     if over_http:
         if not is_loopback(host) and token_file is None:
             raise click.UsageError(f"To listen at {host}, give a --token-file with a secret of your own.")
-        http_address = opened(HttpAddress(host, port, token_file or user_paths().token_file, names))
+        http_address = open_listener(HttpAddress(host, port, token_file or user_paths().token_file, names))
     served = ServedVaults(folders)
     served.watch()  # the watchers start while the SDK loads, which takes most of a second
     try:
@@ -91,7 +91,7 @@ def _crash(error: Exception) -> str:
     return report(error, sys.argv[1:])
 
 
-def _named(vault: Path) -> str:
+def _server_name(vault: Path) -> str:
     """Return the vault's absolute path or address, so that a client can start anywhere."""
     return read_address(str(vault)).shown if is_address(str(vault)) else str(vault.expanduser().absolute())
 
@@ -101,20 +101,20 @@ def _print_config(client: str, folders: Sequence[Path], *, no_memory: bool) -> N
     program = find_program("excerpt")
     command = [program] if program else excerpt_command()
     options = ["--no-memory"] if no_memory else []
-    arguments = [*command[1:], "mcp", *options, *map(_named, folders)]
+    arguments = [*command[1:], "mcp", *options, *map(_server_name, folders)]
     started = {"command": command[0], "args": arguments}
     match client:
         case "claude":
             narrate(f"or run: claude mcp add excerpt -- {shlex.join([command[0], *arguments])}")
-            put(json.dumps({"mcpServers": {"excerpt": started}}, indent=2, ensure_ascii=False))
+            print_line(json.dumps({"mcpServers": {"excerpt": started}}, indent=2, ensure_ascii=False))
         case "cursor":
             narrate("put it into ~/.cursor/mcp.json, or .cursor/mcp.json of a project.")
-            put(json.dumps({"mcpServers": {"excerpt": started}}, indent=2, ensure_ascii=False))
+            print_line(json.dumps({"mcpServers": {"excerpt": started}}, indent=2, ensure_ascii=False))
         case "vscode":
             narrate("put it into .vscode/mcp.json, or the user's by `MCP: Open User Configuration`.")
-            put(json.dumps({"servers": {"excerpt": {"type": "stdio", **started}}}, indent=2, ensure_ascii=False))
+            print_line(json.dumps({"servers": {"excerpt": {"type": "stdio", **started}}}, indent=2, ensure_ascii=False))
         case _:
             narrate("put it into ~/.codex/config.toml.")
-            put("[mcp_servers.excerpt]")
-            put(f"command = {json.dumps(command[0])}")  # a TOML string is written as one of JSON
-            put(f"args = {json.dumps(arguments)}")
+            print_line("[mcp_servers.excerpt]")
+            print_line(f"command = {json.dumps(command[0])}")  # a TOML string is written as one of JSON
+            print_line(f"args = {json.dumps(arguments)}")

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from excerpt.cli.printing import for_stdout, narrate, print_json, put, read_input
-from excerpt.cli.vaults import opened, refresh_option, vault_option
+from excerpt.cli.printing import for_stdout, narrate, print_json, print_line, read_input
+from excerpt.cli.vaults import load_vault, refresh_option, vault_option
 from excerpt.model import Memory, Source
 from excerpt.settings import MAX
 from excerpt.text.dates import period_of
@@ -27,10 +27,10 @@ _BEGINNING = 60
 
 def _show_unreadable_files(vault: Vault) -> None:
     """Print on stderr which memory files cannot be read and which are copies."""
-    everything = vault.memories.all()
-    for broken in everything.broken:
-        narrate(f"the memory {broken.path} cannot be read: {broken.reason}")
-    for copied in everything.copies:
+    loaded = vault.memories.all()
+    for skipped in loaded.unreadable:
+        narrate(f"the memory {skipped.path} cannot be read: {skipped.reason}")
+    for copied in loaded.copies:
         narrate(f"the memory {copied.path} is a copy of {copied.of}; its id is {copied.id}.")
 
 
@@ -40,20 +40,20 @@ def beginning_of(memory: Memory) -> str:
     return line if len(line) <= _BEGINNING else f"{line[:_BEGINNING].rstrip()}…"
 
 
-def shown(memory: Memory, source_check: SourceCheck | None = None) -> str:
+def format_memory(memory: Memory, source_check: SourceCheck | None = None) -> str:
     """Return a memory as text, with the status of its source if `source_check` is given."""
     head = [memory.id, memory.created, *(f"#{tag}" for tag in memory.tags)]
     lines = [visible_line(" · ".join(head))]
     if memory.source:
-        lines.append(visible_line(f"from {_place(memory.source)}"))
+        lines.append(visible_line(f"from {_format_source(memory.source)}"))
     if source_check is not None:
-        lines += _told(source_check)
+        lines += _status_lines(source_check)
     if memory.why:
         lines.append(visible_line(f"why: {memory.why}"))
     return "\n".join((*lines, for_stdout(memory.text)))
 
 
-def _told(source_check: SourceCheck) -> list[str]:
+def _status_lines(source_check: SourceCheck) -> list[str]:
     """Return the status of a memory's source in one line, followed by the lines that differ if it has changed."""
     from excerpt import SourceStatus
 
@@ -63,14 +63,14 @@ def _told(source_check: SourceCheck) -> list[str]:
     if source is None or source_check.kind is SourceStatus.FRESH:
         return []
     if source_check.kind is SourceStatus.MOVED:
-        return [visible_line(f"moved: now at {_place(source)}")]
+        return [visible_line(f"moved: now at {_format_source(source)}")]
     rows = source_check.changed_lines
     before = [f"- {row.before}" for row in rows if row.before is not None]
     after = [f"+ {row.after}" for row in rows if row.after is not None]
-    return [visible_line(line) for line in (f"changed: see {_place(source)}", *before, *after)]
+    return [visible_line(line) for line in (f"changed: see {_format_source(source)}", *before, *after)]
 
 
-def _place(source: Source) -> str:
+def _format_source(source: Source) -> str:
     if not source.line_start:
         return source.path
     return location(source.path, source.line_start, source.line_end, source.place)
@@ -109,11 +109,11 @@ def remember_command(
         raise click.UsageError("Give either --fragment or --source.")
     if text is None and fragment is None and source is None:
         raise click.UsageError("Give a TEXT, or its source: --fragment or --source.")
-    said = read_input("-", "text") if text == "-" else text
-    with opened(vault, refresh=not no_refresh) as found:
-        _show_unreadable_files(found)
-        kept = found.memories.remember(
-            said,
+    content = read_input("-", "text") if text == "-" else text
+    with load_vault(vault, refresh=not no_refresh) as opened_vault:
+        _show_unreadable_files(opened_vault)
+        remembered = opened_vault.memories.remember(
+            content,
             tags=tags,
             why=why,
             fragment=fragment,
@@ -122,10 +122,10 @@ def remember_command(
             into=into,
         )
     if as_json:
-        print_json(kept.to_dict())
+        print_json(remembered.to_dict())
         return
-    memory, similar = kept.memory, kept.similar
-    put(visible_line(f"Remembered as {memory.id}."))
+    memory, similar = remembered.memory, remembered.similar
+    print_line(visible_line(f"Remembered as {memory.id}."))
     for offer in similar:
         reason = "is about the same lines" if offer.is_same_source else "has similar text"
         narrate(f"{offer.memory.id} {reason}: {beginning_of(offer.memory)}")
@@ -184,9 +184,9 @@ def recall_command(
     WORDS are a query as for `excerpt search`. Lists the memories that answer it, best first. Without WORDS, lists all
     memories, newest first.
     """
-    with opened(vault, refresh=not no_refresh, offer=True) as notes:
+    with load_vault(vault, refresh=not no_refresh, offer=True) as notes:
         _show_unreadable_files(notes)
-        found = notes.memories.recall(
+        recalled = notes.memories.recall(
             " ".join(words),
             tags=tags,
             source=source,
@@ -196,23 +196,23 @@ def recall_command(
             stale=True if stale else None,
         )
     if as_json:
-        print_json({"memories": [each.to_dict() for each in found]})
-    elif found:
-        if not any(each.answers for each in found):
+        print_json({"memories": [each.to_dict() for each in recalled]})
+    elif recalled:
+        if not any(each.answers for each in recalled):
             narrate(NO_ANSWER)
-        put("\n\n".join(shown(each.memory, each.source_check) for each in found))
+        print_line("\n\n".join(format_memory(each.memory, each.source_check) for each in recalled))
     else:
-        narrate(_nothing(asked=bool(words or tags or source or since), stale=stale))
-    return 0 if found else 1
+        narrate(_empty_text(has_query=bool(words or tags or source or since), stale=stale))
+    return 0 if recalled else 1
 
 
 NO_ANSWER = "no memory answers this; these share a word with it."
 
 
-def _nothing(*, asked: bool, stale: bool) -> str:
+def _empty_text(*, has_query: bool, stale: bool) -> str:
     if stale:
         return "no source of a memory has changed or is gone."
-    return "no memory matches." if asked else "nothing has been remembered in this vault yet."
+    return "no memory matches." if has_query else "nothing has been remembered in this vault yet."
 
 
 @click.command()
@@ -225,16 +225,16 @@ def forget_command(*, memory_id: str, vault: Path | None, undo: bool, as_json: b
 
     Keeps other memories with the same text, and lists them.
     """
-    with opened(vault) as found:
-        memories = found.memories
+    with load_vault(vault) as opened_vault:
+        memories = opened_vault.memories
         copies = {copied.id for copied in memories.all().copies if copied.of == memory_id}
         memory = memories.restore(memory_id) if undo else memories.forget(memory_id)
         others = () if undo else memories.all().memories
-        told = f"Restored {memory.id}." if undo else f"Forgot {memory.id}; its file is in {memories.trash}."
+        message = f"Restored {memory.id}." if undo else f"Forgot {memory.id}; its file is in {memories.trash}."
     if as_json:
         print_json(memory.to_dict())
     else:
-        put(visible_line(told))
+        print_line(visible_line(message))
     for other in others:
         if other.id in copies or other.text == memory.text:
             narrate(f"{other.id}, {'a copy of it' if other.id in copies else 'of the same text'}, is kept.")
@@ -289,12 +289,12 @@ def edit_command(
         )
     if other == memory_id:
         raise click.UsageError("A memory cannot be merged with itself.")
-    with opened(vault, refresh=not no_refresh) as found:
-        memories = found.memories
+    with load_vault(vault, refresh=not no_refresh) as opened_vault:
+        memories = opened_vault.memories
         if decision is not None:
             {"follow": memories.follow, "update": memories.update, "keep": memories.keep}[decision](memory_id)
         memory = memories.edit(memory_id, text=new_text, tags=tags, untags=untags, why=why, merge=other or "")
     if as_json:
         print_json(memory.to_dict())
     else:
-        put(shown(memory))
+        print_line(format_memory(memory))

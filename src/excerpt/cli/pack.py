@@ -10,13 +10,13 @@ from typing import Any
 
 import click
 
-from excerpt.cli.printing import checked_output, for_stdout, narrate, put, save
-from excerpt.cli.vaults import opened, refresh_option, vault_option
+from excerpt.cli.printing import check_output, for_stdout, narrate, print_line, save
+from excerpt.cli.vaults import load_vault, refresh_option, vault_option
 from excerpt.kinds import Format, Scope, Strategy
 from excerpt.known_vaults import vault_of_file
 from excerpt.model import TOO_LARGE, PackResult
 from excerpt.settings import MAX, user_paths
-from excerpt.text.display import counted, line_range, percent
+from excerpt.text.display import format_count, line_range, percent
 
 
 @click.command()
@@ -64,7 +64,7 @@ def pack_command(
     from_marks: bool,
     ids: tuple[str, ...],
     no_refresh: bool,
-    **given: Any,
+    **options: Any,
 ) -> int:
     """Pack the passages that answer QUERY for an LLM prompt. Options default to the settings.
 
@@ -73,25 +73,27 @@ def pack_command(
     """
     if not (queries or ids or from_marks):
         raise click.UsageError("Give a QUERY, an --id, or --from-marks.")
-    form = _format_meant(form, as_json=as_json, with_template=template is not None)
-    with opened(vault, refresh=not no_refresh) as found:
+    form = _choose_format(form, as_json=as_json, with_template=template is not None)
+    with load_vault(vault, refresh=not no_refresh) as opened_vault:
         target = None
         if output is not None and str(output) != "-":
-            target = checked_output(output, lambda file: vault_of_file(file, found.folder, user_paths(), os.environ))
-        packed = found.pack(
-            *queries, format=form, template=template, ranked=rank == "score", ids=ids, marks=from_marks, **given
+            target = check_output(
+                output, lambda file: vault_of_file(file, opened_vault.folder, user_paths(), os.environ)
+            )
+        packed = opened_vault.pack(
+            *queries, format=form, template=template, ranked=rank == "score", ids=ids, marks=from_marks, **options
         )
         if packed.format is not Format.JSON:
-            found.count_saved(packed)
+            opened_vault.count_saved(packed)
     text = packed.text
     if packed.format is Format.JSON:
         text = json.dumps(packed.to_dict(), ensure_ascii=False, indent=2) + "\n"
     if target is None:
-        put(for_stdout(text), end="")
+        print_line(for_stdout(text), end="")
     elif text:
         size = save(target, text)
-        narrate(f"Wrote the pack to {target}, {counted(size, 'byte')}.")
-    for unknown in _unknown(ids, packed):
+        narrate(f"Wrote the pack to {target}, {format_count(size, 'byte')}.")
+    for unknown in _unknown_ids(ids, packed):
         narrate(f"no fragment has the id {unknown or repr(unknown)}; ids are those of `excerpt search --json`.")
     narrate(_summary(packed))
     if not packed.packs:
@@ -99,20 +101,20 @@ def pack_command(
     return 0 if packed.packs else 1
 
 
-def _format_meant(form: str | None, *, as_json: bool, with_template: bool) -> str | None:
+def _choose_format(form: str | None, *, as_json: bool, with_template: bool) -> str | None:
     """Return the requested format. Raises a usage error if options ask for different ones."""
     named = {"--json": Format.JSON if as_json else None, "--template": Format.TEMPLATE if with_template else None}
     forms = {f"--format {form}": form, **named} if form else named
-    meant = {wish: name for name, wish in forms.items() if wish is not None}
-    if len(meant) > 1:
-        raise click.UsageError(f"{' and '.join(meant.values())} are different formats: give one of them.")
-    return next(iter(meant), None)
+    chosen = {choice: name for name, choice in forms.items() if choice is not None}
+    if len(chosen) > 1:
+        raise click.UsageError(f"{' and '.join(chosen.values())} are different formats: give one of them.")
+    return next(iter(chosen), None)
 
 
-def _unknown(ids: Sequence[str], packed: PackResult) -> list[str]:
+def _unknown_ids(ids: Sequence[str], packed: PackResult) -> list[str]:
     """Return those of `ids` that are not in the index."""
-    gone = {left.path for left in packed.left_out if not left.line_start}
-    return [each for each in ids if each in gone]
+    missing = {left.path for left in packed.left_out if not left.line_start}
+    return [each for each in ids if each in missing]
 
 
 def _why_empty(packed: PackResult) -> str:
@@ -120,11 +122,12 @@ def _why_empty(packed: PackResult) -> str:
     if not packed.left_out:
         return "the pack is empty: nothing was found."
     best = next((left for left in packed.left_out if left.reason == TOO_LARGE), packed.left_out[0])
-    where = f"{best.path}:{line_range(best.line_start, best.line_end)}" if best.line_start else best.path
+    location_text = f"{best.path}:{line_range(best.line_start, best.line_end)}" if best.line_start else best.path
     if best.reason != TOO_LARGE:
-        return f"the pack is empty: {where} is {best.reason}."
-    needs = f"{where} has {counted(best.tokens, 'token')}, and its source line needs room too"
-    return f"the pack is empty: nothing fits into {counted(packed.budget, 'token')} ({needs}). Give a larger --budget."
+        return f"the pack is empty: {location_text} is {best.reason}."
+    needs = f"{location_text} has {format_count(best.tokens, 'token')}, and its source line needs room too"
+    budget = format_count(packed.budget, "token")
+    return f"the pack is empty: nothing fits into {budget} ({needs}). Give a larger --budget."
 
 
 def _summary(packed: PackResult) -> str:
@@ -132,6 +135,6 @@ def _summary(packed: PackResult) -> str:
     out = f", {len(packed.left_out)} left out" if packed.left_out else ""
     about = ", as Markdown" if packed.format is Format.JSON else ""
     return (
-        f"{counted(count, 'pack')}{out} · {packed.tokens:,} of {counted(packed.budget, 'token')} "
+        f"{format_count(count, 'pack')}{out} · {packed.tokens:,} of {format_count(packed.budget, 'token')} "
         f"({packed.tokenizer}{about}) · saves {percent(packed.saved, '')} of {packed.source_tokens:,}"
     )

@@ -18,7 +18,7 @@ import click
 from excerpt.errors import ExcerptError, StreamError
 from excerpt.json_forms import as_data
 from excerpt.state_files import swap_file, users_umask
-from excerpt.text.display import counted, visible, visible_json, visible_line
+from excerpt.text.display import format_count, visible, visible_json, visible_line
 
 if TYPE_CHECKING:
     from excerpt.model import Progress
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 # --- printing ---------------------------------------------------------------------------------------------------------
 
 
-def put(text: str, end: str = "\n") -> None:
+def print_line(text: str, end: str = "\n") -> None:
     """Write data to stdout unchanged (click.echo strips escape sequences if stdout is a pipe).
 
     Raises StreamError, and BrokenPipeError if the reader is gone.
@@ -39,10 +39,10 @@ def put(text: str, end: str = "\n") -> None:
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise unwritten(error) from error
+        raise output_error(error) from error
 
 
-def unwritten(error: OSError) -> StreamError:
+def output_error(error: OSError) -> StreamError:
     return StreamError("The output cannot be written to stdout", error)
 
 
@@ -51,7 +51,7 @@ def print_json(value: Any) -> None:
 
     The guide's note on JSON forms describes what each command prints.
     """
-    put(visible_json(json.dumps(as_data(value), ensure_ascii=False)))
+    print_line(visible_json(json.dumps(as_data(value), ensure_ascii=False)))
 
 
 def for_stdout(text: str) -> str:
@@ -65,10 +65,10 @@ def for_stdout(text: str) -> str:
 
 def narrate(sentence: str) -> None:
     """Print one line of narration on stderr."""
-    say(f"excerpt: {visible_line(sentence)}\n")
+    write_stderr(f"excerpt: {visible_line(sentence)}\n")
 
 
-def say(text: str) -> None:
+def write_stderr(text: str) -> None:
     """Write text to stderr; the command continues if that fails."""
     ProgressLine.clear()
     with suppress(OSError):
@@ -91,7 +91,7 @@ class ProgressLine:
     def __call__(self, progress: Progress) -> None:
         if not self._shown:
             return
-        files = f"{progress.notes_done:,} of {counted(progress.notes_total, 'file')}"
+        files = f"{progress.notes_done:,} of {format_count(progress.notes_total, 'file')}"
         line = visible_line(f"{progress.phase} · {files} · {progress.seconds:.0f} s · {progress.current}")
         width = shutil.get_terminal_size().columns
         self._stream.write(f"\r\x1b[K{line[: width - 1]}")
@@ -114,16 +114,16 @@ class ProgressLine:
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
-def read_input(file: str | Path, what: str, most: int = 64 << 20) -> str:
-    """Return the text of `file`, or of stdin if it is "-", with line feeds as line ends; `what` names it in errors.
+def read_input(file: str | Path, label: str, max_bytes: int = 64 << 20) -> str:
+    """Return the text of `file`, or of stdin if it is "-", with line feeds as line ends; `label` names it in errors.
 
     It may be UTF-8, or UTF-16 with a byte order mark, as PowerShell writes it; the mark is removed. Raises a usage
-    error for undecodable text, an unreadable file, or more than `most` bytes; StreamError if stdin cannot be read.
+    error for undecodable text, an unreadable file, or more than `max_bytes` bytes; StreamError if stdin cannot be read.
     """
-    name = f"The {what} {'on stdin' if str(file) == '-' else file}"
-    content = _bytes_of_stdin(most + 1, name) if str(file) == "-" else _bytes_of(Path(file), most + 1, name)
-    if len(content) > most:
-        raise click.UsageError(f"{name} is larger than {most >> 20} MB.")
+    name = f"The {label} {'on stdin' if str(file) == '-' else file}"
+    content = _bytes_of_stdin(max_bytes + 1, name) if str(file) == "-" else _read_bytes(Path(file), max_bytes + 1, name)
+    if len(content) > max_bytes:
+        raise click.UsageError(f"{name} is larger than {max_bytes >> 20} MB.")
     try:
         text = content.decode("utf-16" if content.startswith(_UTF16) else "utf-8-sig")
     except UnicodeDecodeError as error:
@@ -139,7 +139,7 @@ def _bytes_of_stdin(size: int, name: str) -> bytes:
         raise StreamError(f"{name} cannot be read", error) from error
 
 
-def _bytes_of(file: Path, size: int, name: str) -> bytes:
+def _read_bytes(file: Path, size: int, name: str) -> bytes:
     try:
         with file.open("rb") as opened:
             return opened.read(size)
@@ -151,7 +151,7 @@ def _bytes_of(file: Path, size: int, name: str) -> bytes:
 # Write a command's output to a file that the user names.
 
 
-def checked_output(file: Path, vault_of_file: Callable[[Path], Path | None]) -> Path:
+def check_output(file: Path, vault_of_file: Callable[[Path], Path | None]) -> Path:
     """Return `file` with all links resolved.
 
     Raises a usage error if it is a folder, or in a vault, which excerpt never writes to.

@@ -10,21 +10,21 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from excerpt.cli.printing import ProgressLine, narrate, print_json, put
+from excerpt.cli.printing import ProgressLine, narrate, print_json, print_line
 from excerpt.cli.vaults import VaultFolder, build_index, chosen_vault
 from excerpt.errors import ExcerptError
 from excerpt.json_forms import as_data
 from excerpt.model import Progress
 from excerpt.settings import settings_of, user_paths
 from excerpt.store.rights import Changes, Right, read_right
-from excerpt.text.display import counted, visible_line
+from excerpt.text.display import format_count, visible_line
 
 if TYPE_CHECKING:
     from excerpt.cli.watching import Crash, Report
     from excerpt.store.address import Address
     from excerpt.store.compare import PushRules
 
-_AGAIN = 5.0
+_RETRY_SECONDS = 5.0
 """Seconds until a failed push is tried again."""
 _REFUSED_SECONDS = 30.0
 """Seconds until a refused push is tried again without a local change: a push from elsewhere may allow it."""
@@ -50,8 +50,8 @@ class Pushing:
     used, or the rules refuse a push, one `error` event is sent and the push is retried every few seconds.
     """
 
-    def __init__(self, vault: Path, address: Address, tell: Report, crash: Crash, rules: PushRules) -> None:
-        self._vault, self._address, self._report, self._crash, self._rules = vault, address, tell, crash, rules
+    def __init__(self, vault: Path, address: Address, report: Report, crash: Crash, rules: PushRules) -> None:
+        self._vault, self._address, self._report, self._crash, self._rules = vault, address, report, crash, rules
         self._changed = threading.Event()
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="push", daemon=True)
@@ -73,9 +73,9 @@ class Pushing:
         from excerpt.store.compare import PushRefusedError
         from excerpt.store.push import Pusher
 
-        where, told = user_paths(), ""
+        paths, last_error = user_paths(), ""
         seconds: float | None = None
-        settings = settings_of(self._vault, where)
+        settings = settings_of(self._vault, paths)
         pusher: Pusher | None = None
         snapshot: Snapshot | None = None
         while not self._ended.is_set():
@@ -86,15 +86,15 @@ class Pushing:
             seconds = None
             try:
                 before = snapshot
-                snapshot = Snapshot.open(where.index_folder(self._vault), settings, before=before)
+                snapshot = Snapshot.open(paths.index_folder(self._vault), settings, before=before)
                 if before is not None:
                     before.close()
-                pusher = pusher or Pusher(self._address, where.push_folder(self._vault))
+                pusher = pusher or Pusher(self._address, paths.push_folder(self._vault))
                 self._report("pushed", as_data(pusher.push(snapshot, rules=self._rules)))
-                told = ""
+                last_error = ""
             except ExcerptError as error:
-                if error.message != told:
-                    told = error.message
+                if error.message != last_error:
+                    last_error = error.message
                     self._report("error", {"title": error.title, "message": error.message, "hint": error.hint})
                 if isinstance(error, PushRefusedError):
                     seconds = _REFUSED_SECONDS
@@ -103,14 +103,14 @@ class Pushing:
                     pusher.close()
                     pusher = None
                 self._changed.set()
-                self._ended.wait(_AGAIN)
+                self._ended.wait(_RETRY_SECONDS)
             except Exception as error:  # a bug in excerpt: nothing else catches it in a thread
-                said = {"title": "The push has stopped", "message": self._crash(error), "hint": "Start it again."}
-                self._report("error", said)
+                failure = {"title": "The push has stopped", "message": self._crash(error), "hint": "Start it again."}
+                self._report("error", failure)
                 break
-        for one in (pusher, snapshot):
-            if one is not None:
-                one.close()
+        for resource in (pusher, snapshot):
+            if resource is not None:
+                resource.close()
 
 
 @click.command()
@@ -168,19 +168,19 @@ def push_command(
         raise click.UsageError("--merge keeps what others changed, --mirror does not: give one of them.")
     rules = PushRules(merge, mirror, accept_removals, frozenset(overwrite))
     to = read_address(address)
-    where = user_paths()
+    paths = user_paths()
     chosen = chosen_vault(vault)
-    settings = settings_of(chosen, where)
-    build_index(chosen, settings, where)
-    snapshot = Snapshot.open(where.index_folder(chosen), settings)
-    line, begun = ProgressLine(sys.stderr), time.monotonic()
+    settings = settings_of(chosen, paths)
+    build_index(chosen, settings, paths)
+    snapshot = Snapshot.open(paths.index_folder(chosen), settings)
+    line, started = ProgressLine(sys.stderr), time.monotonic()
     try:
         report = push(
             snapshot,
             to,
-            where.push_folder(chosen),
-            lambda written, of: line(
-                Progress("pushing", written, of, 0, 0, "", snapshot.generation, 0, time.monotonic() - begun)
+            paths.push_folder(chosen),
+            lambda done, total: line(
+                Progress("pushing", done, total, 0, 0, "", snapshot.generation, 0, time.monotonic() - started)
             ),
             roles=roles,
             rights=Changes(allowed, forbidden) if allowed or forbidden else None,
@@ -192,15 +192,16 @@ def push_command(
         print_json(report)
     else:
         notes = report.added + report.changed + report.unchanged + report.kept
-        kept = f", {report.kept:,} changed by others and kept" if report.kept else ""
-        put(
-            f"{counted(notes, 'note')}, {counted(report.fragments, 'fragment')} in {to.shown}: {report.added:,} added,"
-            f" {report.changed:,} changed, {report.removed:,} removed{kept} in {report.seconds:.1f} s"
+        kept_note = f", {report.kept:,} changed by others and kept" if report.kept else ""
+        print_line(
+            f"{format_count(notes, 'note')}, {format_count(report.fragments, 'fragment')} in {to.shown}: "
+            f"{report.added:,} added, {report.changed:,} changed, {report.removed:,} removed"
+            f"{kept_note} in {report.seconds:.1f} s"
         )
         if allowed or forbidden:
             for right in report.rights:
-                put(
-                    f"{visible_line(right.folder) or 'the rest'} ({counted(right.notes, 'note')}):"
+                print_line(
+                    f"{visible_line(right.folder) or 'the rest'} ({format_count(right.notes, 'note')}):"
                     f" {', '.join(map(visible_line, right.roles)) or 'writers alone'}"
                 )
     if report.conflicts:

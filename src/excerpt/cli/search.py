@@ -12,17 +12,17 @@ import click
 
 from excerpt.cli.hits import print_hits
 from excerpt.cli.printing import narrate, print_json, read_input
-from excerpt.cli.vaults import VaultFolder, opened, refresh_option
+from excerpt.cli.vaults import VaultFolder, load_vault, refresh_option
 from excerpt.kinds import Confidence, Strategy
-from excerpt.known_vaults import names_apart
+from excerpt.known_vaults import unique_names
 from excerpt.model import Result
 from excerpt.settings import MAX
-from excerpt.text.display import counted
+from excerpt.text.display import format_count
 
 if TYPE_CHECKING:
     from excerpt import Explanation, Vault
 
-_SHOWN_TO_READERS = 10
+_DEFAULT_HITS = 10
 NO_ANSWER = "No note answers this; the nearest are below."
 """Printed above hits of which none is likely to answer."""
 
@@ -85,24 +85,24 @@ def search_command(
         if batch is not None or explain or note is not None:
             raise click.UsageError("Use --batch, --explain and --why with one vault.")
         return _search_several(str(query), vaults, strategy, limit, as_json=as_json, refresh=not no_refresh)
-    asked = None if batch is None else read_batch(batch)
-    with opened(vaults[0] if vaults else None, refresh=not no_refresh) as found:
-        chosen = Strategy(strategy) if strategy else found.settings.search.strategy
-        most = limit or (found.settings.search.limit if as_json else _SHOWN_TO_READERS)
-        found.warm()  # so that elapsed_ms is the search alone here too
-        if asked is not None:
-            return _answer_batch(found, asked, chosen, most)
+    batch_queries = None if batch is None else read_batch(batch)
+    with load_vault(vaults[0] if vaults else None, refresh=not no_refresh) as opened_vault:
+        chosen = Strategy(strategy) if strategy else opened_vault.settings.search.strategy
+        hit_limit = limit or (opened_vault.settings.search.limit if as_json else _DEFAULT_HITS)
+        opened_vault.warm()  # so that elapsed_ms is the search alone here too
+        if batch_queries is not None:
+            return _answer_batch(opened_vault, batch_queries, chosen, hit_limit)
         assert query is not None
         if note is not None:
-            return _answer_why(found, query, note, chosen, as_json=as_json)
-        result = found.search(query, strategy=chosen, limit=most, spans=not as_json)
-        explanations = found.explain(result) if explain else ()
+            return _answer_why(opened_vault, query, note, chosen, as_json=as_json)
+        result = opened_vault.search(query, strategy=chosen, limit=hit_limit, spans=not as_json)
+        explanations = opened_vault.explain(result) if explain else ()
     for hint in result.hints:
-        narrate(hint.said)
+        narrate(hint.message)
     if as_json:
         print_json(result_as_json(result, explanations))
     else:
-        _print(result, explanations, in_store=bool(found.address))
+        _print(result, explanations, in_store=bool(opened_vault.address))
     return 0 if result.hits else 1
 
 
@@ -113,29 +113,31 @@ def _search_several(
     from excerpt.api import fused
 
     with ExitStack() as stack:
-        vaults = [stack.enter_context(opened(folder, refresh=refresh)) for folder in folders]
-        names = names_apart(vault.folder for vault in vaults)
-        most = limit or (max(vault.settings.search.limit for vault in vaults) if as_json else _SHOWN_TO_READERS)
-        found: dict[str, Result] = {}
+        vaults = [stack.enter_context(load_vault(folder, refresh=refresh)) for folder in folders]
+        names = unique_names(vault.folder for vault in vaults)
+        hit_limit = limit or (max(vault.settings.search.limit for vault in vaults) if as_json else _DEFAULT_HITS)
+        results: dict[str, Result] = {}
         for vault in vaults:
             vault.warm()
-            found[names[vault.folder]] = vault.search(query, strategy=strategy, limit=most, spans=not as_json)
-    hits = fused(found, most)
-    for hint in dict.fromkeys(hint.said for result in found.values() for hint in result.hints):
+            results[names[vault.folder]] = vault.search(query, strategy=strategy, limit=hit_limit, spans=not as_json)
+    hits = fused(results, hit_limit)
+    for hint in dict.fromkeys(hint.message for result in results.values() for hint in result.hints):
         narrate(hint)
     if as_json:
-        told = {name: {"matched": result.matched, "generation": result.generation} for name, result in found.items()}
-        elapsed = sum(result.elapsed_ms for result in found.values())
+        by_vault = {
+            name: {"matched": result.matched, "generation": result.generation} for name, result in results.items()
+        }
+        elapsed = sum(result.elapsed_ms for result in results.values())
         found_hits = [hit.to_dict() for hit in hits]
-        print_json({"query": query, "elapsed_ms": round(elapsed, 3), "vaults": told, "hits": found_hits})
+        print_json({"query": query, "elapsed_ms": round(elapsed, 3), "vaults": by_vault, "hits": found_hits})
         return 0 if hits else 1
-    sure = [result.confidence for result in found.values()]
+    sure = [result.confidence for result in results.values()]
     if hits and all(each is Confidence.NOTHING for each in sure):
         narrate(NO_ANSWER)
     print_hits([each.hit for each in hits], vaults=[each.vault for each in hits])
-    matched = sum(result.matched for result in found.values())
+    matched = sum(result.matched for result in results.values())
     narrate(
-        f"{len(hits)} of {counted(matched, 'matching fragment')} in {counted(len(found), 'vault')}"
+        f"{len(hits)} of {format_count(matched, 'matching fragment')} in {format_count(len(results), 'vault')}"
         if hits
         else f"Nothing was found for {query!r}."
     )
@@ -145,12 +147,12 @@ def _search_several(
 def _answer_why(vault: Vault, query: str, note: str, strategy: Strategy, *, as_json: bool) -> int:
     from excerpt.cli.explained import print_note
 
-    told = vault.why_not(query, note, strategy=strategy)
+    explanation = vault.why_not(query, note, strategy=strategy)
     if as_json:
-        print_json(told.to_dict())
+        print_json(explanation.to_dict())
     else:
-        print_note(told, _SHOWN_TO_READERS)
-    return 0 if told.explanation is not None else 1
+        print_note(explanation, _DEFAULT_HITS)
+    return 0 if explanation.explanation is not None else 1
 
 
 def _print(result: Result, explanations: Sequence[Explanation], *, in_store: bool) -> None:
@@ -169,37 +171,37 @@ def _print(result: Result, explanations: Sequence[Explanation], *, in_store: boo
 
 def read_batch(file: Path) -> list[tuple[str, str]]:
     """Return the ids and queries of a batch file. Raises a usage error that names the first invalid line."""
-    asked = []
+    queries = []
     for number, line in enumerate(read_input(file, "batch").split("\n"), 1):
         if not line.strip():
             continue
         try:
-            one = json.loads(line)
-            name, query = one.get("id", one.get("_id")), one.get("query", one.get("text"))
+            row = json.loads(line)
+            name, query = row.get("id", row.get("_id")), row.get("query", row.get("text"))
         except (ValueError, RecursionError, AttributeError):  # number too long, nesting too deep, or not an object
             name = query = None
         if not isinstance(name, str | int) or not isinstance(query, str):
             raise click.UsageError(f'{file}, line {number}: not a JSON object with "id" and "query".')
-        asked.append((str(name), query))
-    return asked
+        queries.append((str(name), query))
+    return queries
 
 
-def _answer_batch(vault: Vault, asked: list[tuple[str, str]], strategy: Strategy, limit: int) -> int:
-    found = False
-    for name, query in asked:
+def _answer_batch(vault: Vault, queries: list[tuple[str, str]], strategy: Strategy, limit: int) -> int:
+    has_hits = False
+    for name, query in queries:
         result = vault.search(query, strategy=strategy, limit=limit, spans=False)
-        found = found or bool(result.hits)
+        has_hits = has_hits or bool(result.hits)
         answer = result.to_dict()
         del answer["matched"], answer["generation"]
         print_json({"id": name, **answer})
-    return 0 if found else 1
+    return 0 if has_hits else 1
 
 
 def result_as_json(result: Result, explanations: Sequence[Explanation] = ()) -> dict[str, Any]:
     """Return a result as JSON data, each hit with its explanation if there is one."""
     answer = result.to_dict()
-    for hit, told in zip(answer["hits"], explanations, strict=False):
-        hit["explanation"] = told.to_dict()
+    for hit, explanation in zip(answer["hits"], explanations, strict=False):
+        hit["explanation"] = explanation.to_dict()
     return answer
 
 
@@ -207,11 +209,15 @@ def _summary(result: Result, *, in_store: bool) -> str:
     """Return a one-line summary of a result; a store counts only the fragments it has looked at."""
     if not result.hits:
         return f"Nothing was found for {result.query!r}."
-    shown = f"{len(result.hits)} of {'at least ' if in_store else ''}{counted(result.matched, 'matching fragment')}"
+    count = (
+        f"{len(result.hits)} of {'at least ' if in_store else ''}{format_count(result.matched, 'matching fragment')}"
+    )
     if len(result.hits) > result.matched:  # under a filter
-        shown = f"{counted(len(result.hits), 'fragment')}, {result.matched:,} matching and the nearest in meaning"
+        count = f"{format_count(len(result.hits), 'fragment')}, {result.matched:,} matching and the nearest in meaning"
     if result.confidence is None:  # the query has only filters
-        return f"{shown} · newest first · {result.elapsed_ms:.1f} ms"
-    took_over = result.asked not in (Strategy.AUTO, result.strategy)
-    led = f"strategy: {result.strategy.value}" + (f", as {result.asked.value} found nothing" if took_over else "")
-    return f"{shown} · {led} · confidence: {result.confidence.value} · {result.elapsed_ms:.1f} ms"
+        return f"{count} · newest first · {result.elapsed_ms:.1f} ms"
+    is_fallback = result.requested_strategy not in (Strategy.AUTO, result.strategy)
+    label = f"strategy: {result.strategy.value}" + (
+        f", as {result.requested_strategy.value} found nothing" if is_fallback else ""
+    )
+    return f"{count} · {label} · confidence: {result.confidence.value} · {result.elapsed_ms:.1f} ms"

@@ -57,22 +57,22 @@ def refresh_option(command: Command) -> Command:
     )(command)
 
 
-def chosen_vault(given: Path | None, *, offer: bool = False) -> Path:
+def chosen_vault(path: Path | None, *, offer: bool = False) -> Path:
     """Return the vault that was given, or else the last one, resolved.
 
     Data kept for the vault at a former path is moved to it, with a message on stderr; with `offer`, a message also says
     what could be moved. Raises VaultError, also if excerpt's own folders are in the vault.
     """
-    from excerpt.known_vaults import recognise, save_fingerprint
+    from excerpt.known_vaults import detect_move, save_fingerprint
     from excerpt.settings import check_not_in_vault
 
-    named = last_vault() if given is None else given
+    named = last_vault() if path is None else path
     check_folder(named)
-    vault, where = open_vault(named), user_paths()
-    check_not_in_vault(vault, where)
-    for sentence in recognise(where, vault, offer=offer):
+    vault, paths = open_vault(named), user_paths()
+    check_not_in_vault(vault, paths)
+    for sentence in detect_move(paths, vault, offer=offer):
         narrate(sentence)
-    save_fingerprint(where, vault)
+    save_fingerprint(paths, vault)
     return vault
 
 
@@ -97,13 +97,13 @@ def last_vault() -> Path:
         if not named.strip():
             raise click.UsageError("$EXCERPT_VAULT is empty: set it to the folder of your notes, or unset it.")
         return Path(named)
-    opened = recent_vaults(user_paths())
-    if not opened:
+    opened_vault = recent_vaults(user_paths())
+    if not opened_vault:
         raise VaultError(
             "No vault was named and none has been opened yet.",
             "Open one with `excerpt ~/notes`, or look around with `excerpt demo`.",
         )
-    return Path(opened[0].path)
+    return Path(opened_vault[0].path)
 
 
 # --- from a vault to its index ----------------------------------------------------------------------------------------
@@ -112,7 +112,7 @@ def last_vault() -> Path:
 def build_index(
     vault: Path,
     settings: Settings,
-    where: Paths,
+    paths: Paths,
     *,
     rebuild: bool = False,
     accept_empty: bool = False,
@@ -126,15 +126,15 @@ def build_index(
     from excerpt.index.build import build
 
     if not accept_all:
-        check_breadth(vault, where)
-    folder, line = where.index_folder(vault), ProgressLine(sys.stderr)
+        check_breadth(vault, paths)
+    folder, line = paths.index_folder(vault), ProgressLine(sys.stderr)
     return build(vault, folder, settings, line, rebuild=rebuild, accept_empty=accept_empty, wait=wait)
 
 
-def opened(given: Path | None, *, refresh: bool = True, offer: bool = False) -> Vault:
+def load_vault(folder: Path | None, *, refresh: bool = True, offer: bool = False) -> Vault:
     """Open the vault that was given, or else the last one, through the API, with notices and progress on stderr."""
     from excerpt.api import open as open_vault_of_api
 
-    path = last_vault() if given is None else given
+    path = last_vault() if folder is None else folder
     line = ProgressLine(sys.stderr)
     return open_vault_of_api(path, refresh=refresh, on_progress=line, on_notice=narrate, offer=offer)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from excerpt.cli.crash import report as crash_report
-from excerpt.cli.printing import ProgressLine, narrate, print_json, put
+from excerpt.cli.printing import ProgressLine, narrate, print_json, print_line
 from excerpt.cli.push import Pushing
 from excerpt.cli.vaults import chosen_vault, vault_option
 from excerpt.errors import ExcerptError, StreamError
@@ -25,7 +25,7 @@ from excerpt.settings import settings_of, user_paths
 from excerpt.store.address import Address, read_address
 from excerpt.store.compare import PushRules, conflict_sentence
 from excerpt.text.display import visible_line
-from excerpt.vault.watched import marked_as_watched
+from excerpt.vault.watched import mark_watched
 
 if TYPE_CHECKING:
     from excerpt.cli.watching import Report, Watching
@@ -48,18 +48,18 @@ def watch_command(vault: Path | None, poll: bool, progress: bool, address: str |
     if not progress:
         chosen = chosen_vault(vault)
         check_breadth(chosen, user_paths())
-        with _pushing(chosen, to, _Lines(chosen)) as tell, marked_as_watched(user_paths().watch_folder(chosen)):
-            _watching(chosen, tell).run(poll=poll)
+        with _pushing(chosen, to, _Lines(chosen)) as report, mark_watched(user_paths().watch_folder(chosen)):
+            _watching(chosen, report).run(poll=poll)
         return 0
     out = _EventLines()
     # Unbuffered: a thread blocked in a buffered stream holds a lock that Python needs at exit.
     commands = open(sys.stdin.fileno(), "rb", buffering=0, closefd=False)  # noqa: SIM115
     try:
         chosen = chosen_vault(vault)
-        with _pushing(chosen, to, out) as tell, marked_as_watched(user_paths().watch_folder(chosen)):
-            watching = _watching(chosen, tell)
+        with _pushing(chosen, to, out) as report, mark_watched(user_paths().watch_folder(chosen)):
+            watching = _watching(chosen, report)
             out.gone = watching.end
-            threading.Thread(target=_obey, args=(commands, watching, out), daemon=True).start()
+            threading.Thread(target=_run_commands, args=(commands, watching, out), daemon=True).start()
             watching.run(poll=poll)
     except ExcerptError as error:
         out("error", {"title": error.title, "message": error.message, "hint": error.hint})
@@ -70,13 +70,13 @@ def watch_command(vault: Path | None, poll: bool, progress: bool, address: str |
 
 
 @contextlib.contextmanager
-def _pushing(vault: Path, to: tuple[Address, PushRules] | None, tell: Report) -> Iterator[Report]:
-    """Yield the event handler: one that also pushes changes to the store `to`, or `tell` itself without a store."""
+def _pushing(vault: Path, to: tuple[Address, PushRules] | None, report: Report) -> Iterator[Report]:
+    """Yield the event handler: one that also pushes changes to the store `to`, or `report` itself without a store."""
     if to is None:
-        yield tell
+        yield report
         return
     address, rules = to
-    pushing = Pushing(vault, address, tell, _crash, rules)
+    pushing = Pushing(vault, address, report, _crash, rules)
     try:
         yield pushing
     finally:
@@ -87,15 +87,15 @@ def _crash(error: Exception) -> str:
     return crash_report(error, sys.argv[1:])
 
 
-def _watching(vault: Path, tell: Report) -> Watching:
+def _watching(vault: Path, report: Report) -> Watching:
     from excerpt.cli.watching import Watching
 
-    where = user_paths()
+    paths = user_paths()
     watching = Watching(
         vault,
-        where.index_folder(vault),
-        settings_of(vault, where),
-        tell,
+        paths.index_folder(vault),
+        settings_of(vault, paths),
+        report,
         _crash,
     )
     signal.signal(signal.SIGTERM, lambda *_: watching.end())
@@ -128,7 +128,7 @@ def _nothing() -> None:
     """Do nothing; the default of `_EventLines.gone`."""
 
 
-def _obey(lines: Iterable[bytes], watching: Watching, tell: Report) -> None:
+def _run_commands(lines: Iterable[bytes], watching: Watching, report: Report) -> None:
     """Run the command in each line; end watching when the lines end or cannot be read."""
     with contextlib.suppress(OSError):
         for line in lines:
@@ -136,9 +136,9 @@ def _obey(lines: Iterable[bytes], watching: Watching, tell: Report) -> None:
             with contextlib.suppress(ValueError, TypeError, KeyError, RecursionError):
                 command = json.loads(line)["do"]
             if not (isinstance(command, str) and watching.do(command)):
-                said = line.decode("utf-8", "replace").strip()
-                message = f"The command failed: {said[:200]}"
-                tell("error", {"title": "Unknown command", "message": message, "hint": ""})
+                command_name = line.decode("utf-8", "replace").strip()
+                message = f"The command failed: {command_name[:200]}"
+                report("error", {"title": "Unknown command", "message": message, "hint": ""})
     watching.end()
 
 
@@ -170,7 +170,7 @@ class _Lines:
     def _put_push(self, report: dict[str, Any]) -> None:
         changed, added, removed = report["changed"], report["added"], report["removed"]
         if changed or added or removed:
-            put(
+            print_line(
                 f"{time.strftime('%H:%M:%S')}  pushed: {changed:,} changed, {added:,} added, {removed:,} removed · "
                 f"{report['seconds']:.1f} s"
             )
@@ -181,9 +181,9 @@ class _Lines:
     def _put_update(self, report: dict[str, Any]) -> None:
         changed, added, removed = report["changed"], report["added"], report["removed"]
         if report["rebuilt"]:
-            put(visible_line(f"{time.strftime('%H:%M:%S')}  rebuilt: {report['rebuilt']}"))
+            print_line(visible_line(f"{time.strftime('%H:%M:%S')}  rebuilt: {report['rebuilt']}"))
         if self._first or changed or added or removed:
-            put(
+            print_line(
                 f"{time.strftime('%H:%M:%S')}  {changed:,} changed, {added:,} added, {removed:,} removed · "
                 f"generation {report['generation']} · {report['seconds']:.1f} s"
             )

@@ -26,9 +26,9 @@ Crash = Callable[[Exception], str]
 """Logs an unexpected exception and returns the sentence to show."""
 
 # Seconds a build waits for another process before commands are handled again.
-_PATIENCE = 1.0
+_BUILD_WAIT_SECONDS = 1.0
 # Seconds between two checks that the index still exists.
-_LOOK = 1.0
+_CHECK_SECONDS = 1.0
 
 
 @dataclass(slots=True)
@@ -43,7 +43,7 @@ class _Work:
     def __bool__(self) -> bool:
         return self.everything or bool(self.paths)
 
-    def take_in(self, other: _Work) -> None:
+    def merge(self, other: _Work) -> None:
         self.paths |= other.paths
         self.everything |= other.everything
         self.rebuild |= other.rebuild
@@ -56,8 +56,8 @@ class Watching:
     `do` and `end` may be called from any thread, `run` only from the main one.
     """
 
-    def __init__(self, vault: Path, folder: Path, settings: Settings, tell: Report, crash: Crash) -> None:
-        self._vault, self._folder, self._settings, self._report, self._crash = vault, folder, settings, tell, crash
+    def __init__(self, vault: Path, folder: Path, settings: Settings, report: Report, crash: Crash) -> None:
+        self._vault, self._folder, self._settings, self._report, self._crash = vault, folder, settings, report, crash
         self._control = Control()
         self._updater = Updater(vault, folder, settings, self._report_progress, self._control)
         self._changed = threading.Condition()
@@ -66,7 +66,7 @@ class Watching:
         self._failed = _Work(set())
         self._building = False
         self._superseded = False
-        self._told = ""
+        self._last_message = ""
 
     def run(self, *, poll: bool = False) -> None:
         """Watch until `end` is called; `poll` scans the vault even if the system reports changes.
@@ -76,12 +76,12 @@ class Watching:
         watch = VaultWatch(self._vault, self._settings.vault, self._stop, poll=poll)
         watcher = threading.Thread(target=self._watch, args=(watch,), daemon=True)
         watcher.start()
-        begun = False
+        has_started = False
         try:
             while (work := self._next()) is not None:
                 done = self._build(work)
-                if done and not begun and not self._stop.is_set():
-                    begun = True
+                if done and not has_started and not self._stop.is_set():
+                    has_started = True
                     self._report("watching", {"polling": watch.polling})
                     self._warm()
         finally:
@@ -99,7 +99,7 @@ class Watching:
 
     def do(self, command: str) -> bool:
         """Run a command and return whether there is one of that name."""
-        obey = {
+        actions = {
             "update": lambda: self._add(_Work(set(), everything=True)),
             "rebuild": lambda: self._supersede(_Work(set(), everything=True, rebuild=True)),
             "agree": lambda: self._add(_Work(set(), everything=True, accept_empty=True)),
@@ -107,15 +107,15 @@ class Watching:
             "resume": self._resume,
             "cancel": self._cancel,
         }.get(command)
-        if obey is not None:
-            obey()
-        return obey is not None
+        if actions is not None:
+            actions()
+        return actions is not None
 
     # --- commands and changes -----------------------------------------------------------------------------------------
 
     def _add(self, work: _Work) -> None:
         with self._changed:
-            self._work.take_in(work)
+            self._work.merge(work)
             self._changed.notify_all()
 
     def _supersede(self, work: _Work) -> None:
@@ -163,12 +163,12 @@ class Watching:
                         self._work.everything = True
                     if self._work:
                         work, self._work = self._work, _Work(set())
-                        work.take_in(self._failed)
+                        work.merge(self._failed)
                         self._failed = _Work(set())
                         self._control.begin()
                         self._building, self._superseded = True, False
                         return work
-                self._changed.wait(_LOOK)
+                self._changed.wait(_CHECK_SECONDS)
         return None
 
     def _build(self, work: _Work) -> bool:
@@ -179,7 +179,7 @@ class Watching:
                 None if work.everything else work.paths,
                 rebuild=work.rebuild,
                 accept_empty=work.accept_empty,
-                wait=_PATIENCE,
+                wait=_BUILD_WAIT_SECONDS,
             )
         except BuildCancelled:
             pass
@@ -198,7 +198,7 @@ class Watching:
                 "excerpt cannot continue", self._crash(error), "excerpt tries again with the next change."
             )
         else:
-            self._told = ""
+            self._last_message = ""
             self._report("done", as_data(report))
         self._conclude(work if waiting else None)
         return not waiting
@@ -210,7 +210,7 @@ class Watching:
             if cancelled:
                 self._failed = _Work(set())
             elif waiting is not None:
-                self._work.take_in(waiting)
+                self._work.merge(waiting)
         if cancelled:
             self._report("cancelled", {})
 
@@ -226,14 +226,14 @@ class Watching:
         self._report("progress", as_data(progress))
 
     def _report_emptied(self, emptied: VaultEmptiedError) -> None:
-        if self._told != emptied.message:
-            self._told = emptied.message
+        if self._last_message != emptied.message:
+            self._last_message = emptied.message
             self._report("emptied", {"notes": emptied.notes, "message": emptied.message, "hint": emptied.hint})
 
     def _report_error_once(self, error: ExcerptError) -> None:
         """Report a lasting error only when it first occurs."""
-        if self._told != error.message:
-            self._told = error.message
+        if self._last_message != error.message:
+            self._last_message = error.message
             self._report_error_of(error)
 
     def _report_error_of(self, error: ExcerptError) -> None:

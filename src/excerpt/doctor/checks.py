@@ -24,7 +24,7 @@ from excerpt.errors import ExcerptError, ModelError, SettingsError, VaultError
 from excerpt.processes import program_command
 from excerpt.settings import Paths, ScreenSettings, Settings, load_settings, open_vault
 from excerpt.state_files import open_to_others
-from excerpt.text.display import counted
+from excerpt.text.display import format_count
 from excerpt.tui.clipboard import OSC_LIMIT, plan
 from excerpt.tui.keymap import doubtful, usable
 from excerpt.tui.programs import editor_command
@@ -64,22 +64,22 @@ class FindingGroup:
         return any(finding.level is Level.PROBLEM for finding in self.findings)
 
 
-def ok(what: str) -> Finding:
-    return Finding(Level.OK, what)
+def ok(text: str) -> Finding:
+    return Finding(Level.OK, text)
 
 
-def warning(what: str, todo: str = "") -> Finding:
-    return Finding(Level.WARNING, what, todo)
+def warning(text: str, todo: str = "") -> Finding:
+    return Finding(Level.WARNING, text, todo)
 
 
-def problem(what: str, todo: str = "") -> Finding:
-    return Finding(Level.PROBLEM, what, todo)
+def problem(text: str, todo: str = "") -> Finding:
+    return Finding(Level.PROBLEM, text, todo)
 
 
-def named(names: Sequence[str], most: int = 3) -> str:
+def format_names(names: Sequence[str], limit: int = 3) -> str:
     """Return the first names, and how many more there are."""
-    more = len(names) - most
-    return ", ".join(names[:most]) + (f" and {more:,} more" if more > 0 else "")
+    more = len(names) - limit
+    return ", ".join(names[:limit]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def megabytes(size: int) -> str:
@@ -93,7 +93,7 @@ def megabytes(size: int) -> str:
 # The versions of the program and of its libraries, pinned and installed.
 
 _REQUIREMENT = re.compile(r"(?P<name>[\w.-]+)\s*(?:\[[^\]]*\])?\s*\(?(?P<range>[^;)]*)\)?\s*(?P<marker>;.*)?")
-_AGAIN = "Install excerpt again to get the libraries that it needs."
+_REINSTALL = "Install excerpt again to get the libraries that it needs."
 
 
 def versions() -> Iterator[Finding]:
@@ -111,48 +111,50 @@ def versions() -> Iterator[Finding]:
 
 def libraries(required: Iterable[str]) -> Iterator[Finding]:
     """Check `required` packages, given as in a package's metadata: `textual==8.2.8`, `numpy>=2.0`."""
-    fine = 0
+    satisfied = 0
     pinned: list[str] = []
     for line in required:
-        found = _REQUIREMENT.fullmatch(line.strip())
-        if found is None or found["marker"]:
+        match = _REQUIREMENT.fullmatch(line.strip())
+        if match is None or match["marker"]:
             continue
-        name, wanted = found["name"], found["range"].strip()
+        name, required_range = match["name"], match["range"].strip()
         try:
             version = metadata.version(name)
         except metadata.PackageNotFoundError:
-            yield problem(f"The library {name} is not installed.", _AGAIN)
+            yield problem(f"The library {name} is not installed.", _REINSTALL)
             continue
-        if wanted.startswith("==") and version != wanted[2:].strip():
-            yield problem(f"The library {name} is {version}; excerpt needs {wanted[2:].strip()}.", _AGAIN)
+        if required_range.startswith("==") and version != required_range[2:].strip():
+            yield problem(f"The library {name} is {version}; excerpt needs {required_range[2:].strip()}.", _REINSTALL)
             continue
-        fine += 1
-        pinned += [f"{name} {version}"] if wanted.startswith("==") else []
-    if fine:
-        yield ok(f"{counted(fine, 'library', 'libraries')} installed; pinned ones: {', '.join(pinned) or 'none'}")
+        satisfied += 1
+        pinned += [f"{name} {version}"] if required_range.startswith("==") else []
+    if satisfied:
+        yield ok(
+            f"{format_count(satisfied, 'library', 'libraries')} installed; pinned ones: {', '.join(pinned) or 'none'}"
+        )
 
 
 # --- settings, model and tokenizer ------------------------------------------------------------------------------------
 # The settings files, the embedding model and the tokenizer.
 
 
-def read_settings(where: Paths, vault: Path | None) -> tuple[Settings, tuple[Finding, ...]]:
+def read_settings(paths: Paths, vault: Path | None) -> tuple[Settings, tuple[Finding, ...]]:
     """Return the settings, as far as their files are readable, and findings about each file."""
-    files = [("for all vaults", where.settings_file)]
+    files = [("for all vaults", paths.settings_file)]
     if vault is not None:
-        files.append(("of this vault", where.vault_settings_file(vault)))
-    good: list[Path] = []
+        files.append(("of this vault", paths.vault_settings_file(vault)))
+    valid_files: list[Path] = []
     findings: list[Finding] = []
-    for whose, file in files:
+    for owner, file in files:
         try:
             _look_at(file)
         except SettingsError as error:
             findings.append(problem(error.message, error.hint or "Correct it: `excerpt config --edit`."))
         else:
-            good.append(file)
-            there = "is valid" if file.exists() else "does not exist: every setting has its default"
-            findings.append(ok(f"The settings file {whose} {there}: {file}"))
-    return load_settings(*good), tuple(findings)
+            valid_files.append(file)
+            state = "is valid" if file.exists() else "does not exist: every setting has its default"
+            findings.append(ok(f"The settings file {owner} {state}: {file}"))
+    return load_settings(*valid_files), tuple(findings)
 
 
 def _look_at(file: Path) -> None:
@@ -187,13 +189,13 @@ def model(name: str, of_index: str) -> Iterator[Finding]:
     from excerpt.index.embed import open_embedder
     from excerpt.index.postings import EMBEDDED_TEXT_VERSION
 
-    said = name or "the one that ships with excerpt"
+    label = name or "the one that ships with excerpt"
     try:
         embedder = open_embedder(name)
     except ModelError as error:
         yield problem(error.message, error.hint)
         return
-    yield ok(f"The embedding model is {said}: {embedder.dimensions} dimensions, id {embedder.id}")
+    yield ok(f"The embedding model is {label}: {embedder.dimensions} dimensions, id {embedder.id}")
     if of_index and of_index != f"{embedder.id}/{EMBEDDED_TEXT_VERSION}":
         yield warning(
             "The index has the vectors of another model.", "The next `excerpt index` rebuilds them from the catalog."
@@ -208,17 +210,17 @@ _MIN_FREE = 16_000_000
 _ENOUGH_FREE = 100_000_000
 
 
-def folders(where: Paths, index: Path | None, index_size: int) -> Iterator[Finding]:
+def folders(paths: Paths, index: Path | None, index_size: int) -> Iterator[Finding]:
     """Check the folders of settings, index, memories and state; `index_size` is in bytes."""
     for name, folder in (
-        ("Settings", where.config),
-        ("Indexes", where.cache),
-        ("Memories", where.data),
-        ("History and copies", where.state),
+        ("Settings", paths.config),
+        ("Indexes", paths.cache),
+        ("Memories", paths.data),
+        ("History and copies", paths.state),
     ):
         yield _writable(name, folder)
-    yield from _private(where)
-    yield from _free(where.cache, index_size)
+    yield from _private(paths)
+    yield from _free(paths.cache, index_size)
     if index is not None and _on_network(index):
         yield warning(
             f"The index is on a network drive or a file system in user space: {index}",
@@ -229,26 +231,29 @@ def folders(where: Paths, index: Path | None, index_size: int) -> Iterator[Findi
 
 def _writable(name: str, folder: Path) -> Finding:
     if not folder.is_absolute():
-        said = f"{name}: {folder} is relative to the current folder, as no home folder is known."
-        return warning(said, "Set HOME, or set EXCERPT_HOME to an absolute path.")
-    there = _nearest(folder)
+        relative_hint = f"{name}: {folder} is relative to the current folder, as no home folder is known."
+        return warning(relative_hint, "Set HOME, or set EXCERPT_HOME to an absolute path.")
+    existing = _nearest(folder)
     try:
-        if not stat.S_ISDIR(there.stat().st_mode):
-            return problem(f"{name}: {there} is a file, not a folder.", _ELSEWHERE)
-        with tempfile.TemporaryFile(dir=there):
+        if not stat.S_ISDIR(existing.stat().st_mode):
+            return problem(f"{name}: {existing} is a file, not a folder.", _ELSEWHERE)
+        with tempfile.TemporaryFile(dir=existing):
             pass
     except OSError as error:
-        return problem(f"{name}: {there} cannot be written: {error.strerror or error}.", _ELSEWHERE)
-    return ok(f"{name}: {folder}" + ("" if there == folder else " (does not exist yet; excerpt can create it)"))
+        return problem(f"{name}: {existing} cannot be written: {error.strerror or error}.", _ELSEWHERE)
+    return ok(f"{name}: {folder}" + ("" if existing == folder else " (does not exist yet; excerpt can create it)"))
 
 
-def _private(where: Paths) -> Iterator[Finding]:
+def _private(paths: Paths) -> Iterator[Finding]:
     """Check whether other users may read the folders; not on Windows."""
-    found = [str(path) for folder in where.folders for path in open_to_others(folder)]
-    if found:
-        files = counted(len(found), "file or folder", "files and folders")
-        yield warning(f"Other users may read {files}: {named(found)}.", "`excerpt doctor --fix` closes them if it can.")
-    elif os.name == "posix" and any(folder.exists() for folder in where.folders):
+    open_paths = [str(path) for folder in paths.folders for path in open_to_others(folder)]
+    if open_paths:
+        files = format_count(len(open_paths), "file or folder", "files and folders")
+        yield warning(
+            f"Other users may read {files}: {format_names(open_paths)}.",
+            "`excerpt doctor --fix` closes them if it can.",
+        )
+    elif os.name == "posix" and any(folder.exists() for folder in paths.folders):
         yield ok("No other user can read them")
 
 
@@ -262,14 +267,14 @@ def _free(cache: Path, index_size: int) -> Iterator[Finding]:
         free = shutil.disk_usage(_nearest(cache)).free
     except OSError:
         return
-    said = f"{megabytes(free)} are free for the index, which takes {megabytes(index_size)}"
+    message = f"{megabytes(free)} are free for the index, which takes {megabytes(index_size)}"
     todo = "Make room on that disk, or set EXCERPT_HOME to a folder of another one."
     if free < _MIN_FREE:
-        yield problem(f"{said}: too little to write anything.", todo)
+        yield problem(f"{message}: too little to write anything.", todo)
     elif free < max(_ENOUGH_FREE, index_size):
-        yield warning(f"{said}: too little to rebuild it beside the old one.", todo)
+        yield warning(f"{message}: too little to rebuild it beside the old one.", todo)
     else:
-        yield ok(said)
+        yield ok(message)
 
 
 def _on_network(folder: Path) -> bool:
@@ -283,7 +288,7 @@ def _on_network(folder: Path) -> bool:
 # The vault: whether it is readable, which files are left out, problematic names, how changes are detected.
 
 _WATCHES = Path("/proc/sys/fs/inotify/max_user_watches")
-_MAX_WALKED = 100_000
+_MAX_ENTRIES = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,35 +300,38 @@ class VaultCheck:
     scan: Scan | None = None
 
 
-def look_at_vault(given: Path, settings: Settings, watches: int | None) -> VaultCheck:
-    """Check the vault at `given`; `watches` is how many folders the system watches per user, None without a limit."""
+def check_vault(folder: Path, settings: Settings, watches: int | None) -> VaultCheck:
+    """Check the vault at `folder`; `watches` is how many folders the system watches per user, None without a limit."""
     try:
-        vault = open_vault(given)
-        found = scan(vault, settings.vault)
+        vault = open_vault(folder)
+        scan_result = scan(vault, settings.vault)
     except (VaultError, SettingsError) as error:
         return VaultCheck((problem(error.message, error.hint),))
     findings = [
-        _notes(vault, found, settings),
-        *_not_read(found),
-        *_colliding([file.path for file in found.files]),
-        _changes(vault, len(found.folders), watches),
+        _notes(vault, scan_result, settings),
+        *_skipped_files(scan_result),
+        *_colliding([file.path for file in scan_result.files]),
+        _changes(vault, len(scan_result.folders), watches),
     ]
-    return VaultCheck(tuple(findings), vault, found)
+    return VaultCheck(tuple(findings), vault, scan_result)
 
 
-def orphaned_vaults(where: Paths, vault: Path | None) -> Iterator[Finding]:
+def orphaned_vaults(paths: Paths, vault: Path | None) -> Iterator[Finding]:
     """Yield findings about memories of vaults that no longer exist, with the command that takes them over."""
-    for former in known_vaults.orphaned_vaults(where, vault):
+    for former in known_vaults.orphaned_vaults(paths, vault):
         command = known_vaults.command_for(former, vault if former.is_like else None)
         if former.is_like:
             yield warning(
-                f"{former.kept} of {former.path}, probably this vault before it moved.", f"To transfer them: {command}"
+                f"{former.user_data} of {former.path}, probably this vault before it moved.",
+                f"To transfer them: {command}",
             )
         elif former.path:
-            yield warning(f"{former.kept} of {former.path}, which no longer exists.", f"If it has moved: {command}")
+            yield warning(
+                f"{former.user_data} of {former.path}, which no longer exists.", f"If it has moved: {command}"
+            )
         else:
-            what = f"{former.kept} of an unknown vault, in the folder {former.slug}."
-            yield warning(what, f"If it has moved: {command}")
+            text = f"{former.user_data} of an unknown vault, in the folder {former.slug}."
+            yield warning(text, f"If it has moved: {command}")
 
 
 def watch_limit() -> int | None:
@@ -334,50 +342,50 @@ def watch_limit() -> int | None:
         return None
 
 
-def _notes(vault: Path, found: Scan, settings: Settings) -> Finding:
-    if found.files:
-        size = megabytes(sum(file.size for file in found.files))
-        folders = counted(len(found.folders), "folder")
-        return ok(f"{counted(len(found.files), 'note')} ({size}) in {folders}: {vault}")
+def _notes(vault: Path, scan_result: Scan, settings: Settings) -> Finding:
+    if scan_result.files:
+        size = megabytes(sum(file.size for file in scan_result.files))
+        folders = format_count(len(scan_result.folders), "folder")
+        return ok(f"{format_count(len(scan_result.files), 'note')} ({size}) in {folders}: {vault}")
     suffixes = tuple(extension.lower() for extension in settings.vault.extensions)
-    left_out = sum(1 for _ in _walked(vault, suffixes))
+    left_out = sum(1 for _ in _walk_vault(vault, suffixes))
     if not left_out:
         kinds = ", ".join(settings.vault.extensions)
         return warning(f"There is no note in {vault}: no file ends in {kinds}.", "Other kinds: vault.extensions.")
     rules = " or ".join((*IGNORE_FILES, "vault.include and vault.exclude of the settings"))
-    return problem(f"All notes of {vault} are left out: {counted(left_out, 'file')}.", f"Check {rules}.")
+    return problem(f"All notes of {vault} are left out: {format_count(left_out, 'file')}.", f"Check {rules}.")
 
 
-def _walked(vault: Path, suffixes: tuple[str, ...]) -> Iterator[str]:
+def _walk_vault(vault: Path, suffixes: tuple[str, ...]) -> Iterator[str]:
     """Yield the names of files with a note's suffix, whatever the ignore rules; stops after about `_MOST_WALKED`."""
-    seen = 0
+    entry_count = 0
     for _, folders, files in os.walk(vault):
         folders[:] = [name for name in folders if not name.startswith(".")]
-        seen += len(files)
+        entry_count += len(files)
         yield from (name for name in files if name.lower().endswith(suffixes) and not name.startswith("."))
-        if seen > _MAX_WALKED:
+        if entry_count > _MAX_ENTRIES:
             return
 
 
-def _not_read(found: Scan) -> Iterator[Finding]:
+def _skipped_files(scan_result: Scan) -> Iterator[Finding]:
     """Yield findings about skipped files that would otherwise be notes, by reason."""
     by_reason: dict[str, list[str]] = {}
-    for one in found.skipped:
-        by_reason.setdefault(one.reason, []).append(one.path)
+    for skipped in scan_result.skipped:
+        by_reason.setdefault(skipped.reason, []).append(skipped.path)
     for reason, paths in sorted(by_reason.items()):
-        what = f"Skipped: {named(paths)}. {reason}"
+        text = f"Skipped: {format_names(paths)}. {reason}"
         if "out of the vault" in reason:
-            yield warning(what, "Links out of a vault are never followed; to read what is there, open it as a vault.")
+            yield warning(text, "Links out of a vault are never followed; to read what is there, open it as a vault.")
         elif "not valid UTF-8" in reason:
-            yield warning(what, "Rename it, with a tool such as convmv, to have it read.")
+            yield warning(text, "Rename it, with a tool such as convmv, to have it read.")
         elif "within the vault" in reason:
-            yield ok(what)
+            yield ok(text)
         elif all(PurePosixPath(path).name in IGNORE_FILES for path in paths):
-            yield warning(f"Used in part: {named(paths)}. {reason}", "Its other patterns are used. Shorten it.")
+            yield warning(f"Used in part: {format_names(paths)}. {reason}", "Its other patterns are used. Shorten it.")
         elif "link to nothing" in reason:
-            yield warning(what, "Correct the link, or remove it.")
+            yield warning(text, "Correct the link, or remove it.")
         else:
-            yield warning(what, "Check its permissions.")
+            yield warning(text, "Check its permissions.")
 
 
 def _colliding(paths: Sequence[str]) -> Iterator[Finding]:
@@ -388,7 +396,7 @@ def _colliding(paths: Sequence[str]) -> Iterator[Finding]:
     pairs = [" and ".join(same) for same in by_name.values() if len(same) > 1]
     if pairs:
         yield warning(
-            f"Names that differ only in case or accents: {named(pairs)}.",
+            f"Names that differ only in case or accents: {format_names(pairs)}.",
             "On Windows, macOS and many synchronised drives one of them replaces the other: rename it.",
         )
 
@@ -401,7 +409,7 @@ def _changes(vault: Path, folders: int, watches: int | None) -> Finding:
         )
     if sys.platform.startswith("linux") and watches is not None and folders >= watches:
         return warning(
-            f"It has {counted(folders, 'folder')} and the system allows {watches:,} watches per user: it {every}.",
+            f"It has {format_count(folders, 'folder')} and the system allows {watches:,} watches per user: it {every}.",
             f"Raise the limit, now and permanently: `sudo sysctl fs.inotify.max_user_watches={2 * folders}`, and the "
             "same line in /etc/sysctl.d/.",
         )
@@ -414,17 +422,17 @@ def _changes(vault: Path, folders: int, watches: int | None) -> Finding:
 # --- terminal ---------------------------------------------------------------------------------------------------------
 # What the terminal reports about itself, and what that means for the app.
 
-Ask = Callable[[tuple[str, ...]], str]
+RunCommand = Callable[[tuple[str, ...]], str]
 """Runs a program and returns its output, "" on failure."""
 
 _NARROW, _SHORT = 60, 12
 _IN_PIPES = "`excerpt search` and `excerpt pack` need no terminal."
-_ASK_SECONDS = 2.0
+_COMMAND_SECONDS = 2.0
 
 
-def ask(argv: tuple[str, ...]) -> str:
+def run_command(argv: tuple[str, ...]) -> str:
     try:
-        done = subprocess.run(program_command(argv), capture_output=True, timeout=_ASK_SECONDS, check=False)
+        done = subprocess.run(program_command(argv), capture_output=True, timeout=_COMMAND_SECONDS, check=False)
     except (OSError, subprocess.SubprocessError):
         return ""
     return done.stdout.decode(errors="replace").strip() if done.returncode == 0 else ""
@@ -440,7 +448,7 @@ def terminal_size() -> tuple[int, int] | None:
 
 
 def terminal(
-    environment: Mapping[str, str], platform: str, size: tuple[int, int] | None, encoding: str, ask: Ask
+    environment: Mapping[str, str], platform: str, size: tuple[int, int] | None, encoding: str, run: RunCommand
 ) -> Iterator[Finding]:
     """Check the terminal; `size` is None without one, `encoding` is that of the output."""
     yield _kind(environment, platform)
@@ -448,7 +456,7 @@ def terminal(
     yield _colours(environment)
     yield _encoding(environment, platform, encoding)
     if environment.get("TMUX"):
-        yield from _tmux(ask)
+        yield from _tmux(run)
     if environment.get("SSH_CONNECTION") or environment.get("SSH_TTY"):
         yield ok("Over ssh: copies go through tmux or the terminal; tools would fill this machine's clipboard")
     if environment.get("WT_SESSION"):
@@ -475,8 +483,8 @@ def _size(size: tuple[int, int] | None) -> Finding:
         return warning(
             f"{columns} columns and {lines} lines are few.", f"excerpt needs {_NARROW} by {_SHORT} to show everything."
         )
-    beside = "beside" if columns >= 100 else "below"
-    return ok(f"{columns} columns and {lines} lines: the side panel is {beside} the list")
+    position = "beside" if columns >= 100 else "below"
+    return ok(f"{columns} columns and {lines} lines: the side panel is {position} the list")
 
 
 def _colours(environment: Mapping[str, str]) -> Finding:
@@ -494,18 +502,18 @@ def _encoding(environment: Mapping[str, str], platform: str, encoding: str) -> F
     locale = environment.get("LC_ALL") or environment.get("LC_CTYPE") or environment.get("LANG") or ""
     if platform == "win32" or "utf-8" in locale.lower() or "utf8" in locale.lower():
         return ok(f"The locale is {locale}: it supports every script" if locale else "Text is written as UTF-8")
-    shown = f"The locale is {locale or 'not set'}, which is not UTF-8 (text is written as {encoding})"
-    return warning(f"{shown}: symbols and other scripts may be garbled.", "Set LANG, as in LANG=C.UTF-8.")
+    locale_text = f"The locale is {locale or 'not set'}, which is not UTF-8 (text is written as {encoding})"
+    return warning(f"{locale_text}: symbols and other scripts may be garbled.", "Set LANG, as in LANG=C.UTF-8.")
 
 
-def _tmux(ask: Ask) -> Iterator[Finding]:
-    clipboard = ask(("tmux", "show-options", "-sv", "set-clipboard")) or ask(("tmux", "show", "-gv", "set-clipboard"))
-    through = ask(("tmux", "show-options", "-gv", "allow-passthrough"))
-    said = f"tmux: set-clipboard {clipboard or 'unknown'}, allow-passthrough {through or 'off'}"
+def _tmux(run: RunCommand) -> Iterator[Finding]:
+    clipboard = run(("tmux", "show-options", "-sv", "set-clipboard")) or run(("tmux", "show", "-gv", "set-clipboard"))
+    passthrough = run(("tmux", "show-options", "-gv", "allow-passthrough"))
+    state = f"tmux: set-clipboard {clipboard or 'unknown'}, allow-passthrough {passthrough or 'off'}"
     if clipboard == "off":
-        yield warning(f"{said}: copies stay in tmux's own buffer.", "Put `set -s set-clipboard on` into ~/.tmux.conf.")
+        yield warning(f"{state}: copies stay in tmux's own buffer.", "Put `set -s set-clipboard on` into ~/.tmux.conf.")
     else:
-        yield ok(f"{said}: tmux passes copies on to the terminal, if it accepts them")
+        yield ok(f"{state}: tmux passes copies on to the terminal, if it accepts them")
 
 
 # --- clipboard, keys, editor ------------------------------------------------------------------------------------------
@@ -516,9 +524,9 @@ FindProgram = Callable[[str], str | None]
 _TOOLS = "Install a tool that fills the clipboard (wl-clipboard, xclip or xsel)"
 
 
-def clipboard(environment: Mapping[str, str], which: FindProgram, platform: str, copies: Path) -> Iterator[Finding]:
+def clipboard(environment: Mapping[str, str], find: FindProgram, platform: str, copies: Path) -> Iterator[Finding]:
     """Check how copies reach the clipboard, up to which size, and where they are saved in any case."""
-    chosen = plan(environment, which, platform, 0)
+    chosen = plan(environment, find, platform, 0)
     remote = "SSH_CONNECTION" in environment or "SSH_TTY" in environment
     for tool in chosen.tools:
         if tool.name == "tmux":
@@ -526,12 +534,12 @@ def clipboard(environment: Mapping[str, str], which: FindProgram, platform: str,
         else:
             yield ok(f"Copies of any length go to the clipboard by {tool.name}")
     if chosen.osc:
-        how = "the terminal by OSC 52" + (" through tmux" if chosen.osc == "tmux" else "")
+        route = "the terminal by OSC 52" + (" through tmux" if chosen.osc == "tmux" else "")
         limit = f"up to {OSC_LIMIT:,} bytes, unconfirmed"
         if remote:
-            yield ok(f"Copies go to {how}: {limit}")
+            yield ok(f"Copies go to {route}: {limit}")
         else:
-            yield warning(f"Copies go to {how}: {limit}.", f"{_TOOLS}, if `ctrl+y` seems to do nothing.")
+            yield warning(f"Copies go to {route}: {limit}.", f"{_TOOLS}, if `ctrl+y` seems to do nothing.")
     yield ok(f"Every copy is also saved as a file: {copies}")
 
 
@@ -548,17 +556,17 @@ def keys(screen: ScreenSettings) -> Iterator[Finding]:
         yield ok(f"Keys: {changed}, no conflicts")
 
 
-def editor(setting: str, environment: Mapping[str, str], which: FindProgram) -> Iterator[Finding]:
+def editor(setting: str, environment: Mapping[str, str], find: FindProgram) -> Iterator[Finding]:
     """Check which command opens a note, and whether it is given the line."""
     try:
-        first, second = (editor_command(setting, environment, which, Path("note.md"), line) for line in (1, 2))
+        first, second = (editor_command(setting, environment, find, Path("note.md"), line) for line in (1, 2))
     except ExcerptError as error:
         yield problem(error.message, error.hint)
         return
     from_where = "screen.editor" if setting else "$VISUAL" if environment.get("VISUAL") else "$EDITOR"
     if not (setting or environment.get("VISUAL") or environment.get("EDITOR")):
         from_where = "none is set, this one is installed"
-    program = which(first.argv[0]) or first.argv[0]
+    program = find(first.argv[0]) or first.argv[0]
     if first.argv == second.argv:
         todo = "To open notes at the line, choose an editor that the guide's page Open a note elsewhere lists."
         yield warning(f"The editor is {program} ({from_where}); how to give it a line is not known.", todo)

@@ -10,83 +10,83 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from excerpt.doctor.checks import named
+from excerpt.doctor.checks import format_names
 from excerpt.doctor.look import Diagnosis
 from excerpt.errors import ExcerptError
 from excerpt.model import BuildReport, Progress
 from excerpt.settings import Paths
 from excerpt.state_files import close_to_others, open_to_others
-from excerpt.text.display import counted
+from excerpt.text.display import format_count
 
 
 @dataclass(frozen=True, slots=True)
-class Mended:
+class Repairs:
     """What was repaired, and what was left as it is, one sentence each."""
 
     done: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
 
 
-def mend(found: Diagnosis, where: Paths, progress: Callable[[Progress], None]) -> Mended:
+def repair(diagnosis: Diagnosis, paths: Paths, progress: Callable[[Progress], None]) -> Repairs:
     """Remove the access of other users, update the index and rebuild damaged parts of it.
 
     The content of settings, memories and the vault is not changed.
     """
-    private, index = _close(where.folders), _mend_index(found, progress)
-    return Mended((*private.done, *index.done), (*private.left, *index.left))
+    private, index = _close_files(paths.folders), _repair_index(diagnosis, progress)
+    return Repairs((*private.done, *index.done), (*private.left, *index.left))
 
 
-def _close(folders: Iterable[Path]) -> Mended:
-    were = {path for folder in folders for path in open_to_others(folder)}
+def _close_files(folders: Iterable[Path]) -> Repairs:
+    open_paths = {path for folder in folders for path in open_to_others(folder)}
     for folder in folders:
         close_to_others(folder)
-    still = [path for folder in folders for path in open_to_others(folder)]
-    closed = len(were) - len(still)
-    done = (f"Closed to other users: {counted(closed, 'file or folder', 'files and folders')}.",)
-    left = (
-        f"Still open to other users: {named(list(map(str, still)))}. Its disk or owner does not allow closing them.",
-    )
-    return Mended(done if closed else (), left if still else ())
+    unclosed = [path for folder in folders for path in open_to_others(folder)]
+    closed = len(open_paths) - len(unclosed)
+    done = (f"Closed to other users: {format_count(closed, 'file or folder', 'files and folders')}.",)
+    names = format_names(list(map(str, unclosed)))
+    left = (f"Still open to other users: {names}. Its disk or owner does not allow closing them.",)
+    return Repairs(done if closed else (), left if unclosed else ())
 
 
-def _mend_index(found: Diagnosis, progress: Callable[[Progress], None]) -> Mended:
-    if not _needs_build(found):
-        return Mended()
-    assert found.folder is not None
-    if found.vault is None:
-        return Mended(left=("The index is unchanged: the vault cannot be read.",))
-    if not found.settings_valid:
-        return Mended(left=("The index is unchanged: the settings are not valid.",))
+def _repair_index(diagnosis: Diagnosis, progress: Callable[[Progress], None]) -> Repairs:
+    if not _needs_build(diagnosis):
+        return Repairs()
+    assert diagnosis.folder is not None
+    if diagnosis.vault is None:
+        return Repairs(left=("The index is unchanged: the vault cannot be read.",))
+    if not diagnosis.settings_valid:
+        return Repairs(left=("The index is unchanged: the settings are not valid.",))
     from excerpt.index.build import build
     from excerpt.index.verify import schedule_repair
 
     try:
-        if found.health is not None and found.health.faults:
-            schedule_repair(found.folder, found.health.faults)
-        report = build(found.vault, found.folder, found.settings, progress)
+        if diagnosis.health is not None and diagnosis.health.faults:
+            schedule_repair(diagnosis.folder, diagnosis.health.faults)
+        report = build(diagnosis.vault, diagnosis.folder, diagnosis.settings, progress)
     except ExcerptError as error:
-        return Mended(left=(f"The index is unchanged: {error}",))
+        return Repairs(left=(f"The index is unchanged: {error}",))
     except (OSError, sqlite3.Error) as error:
-        return Mended(left=(f"The index is unchanged: it cannot be written ({error}).",))
-    return Mended(done=tuple(_done(found, report)))
+        return Repairs(left=(f"The index is unchanged: it cannot be written ({error}).",))
+    return Repairs(done=tuple(_repairs_made(diagnosis, report)))
 
 
-def _needs_build(found: Diagnosis) -> bool:
-    health = found.health
+def _needs_build(diagnosis: Diagnosis) -> bool:
+    health = diagnosis.health
     if health is None:
-        return found.folder is not None and found.vault is not None
+        return diagnosis.folder is not None and diagnosis.vault is not None
     orphaned_vaults = any(newer for _, _, newer in health.leftovers)
     return bool(health.faults or health.stale or health.outdated or orphaned_vaults)
 
 
-def _done(found: Diagnosis, report: BuildReport) -> Iterator[str]:
+def _repairs_made(diagnosis: Diagnosis, report: BuildReport) -> Iterator[str]:
     if report.rebuilt:
         yield f"Rebuilt: {report.rebuilt.rstrip('.')}."
     changes = {"added": report.added, "read again": report.changed, "removed": report.removed}
     if any(changes.values()):
-        said = ", ".join(f"{number:,} {how}" for how, number in changes.items() if number)
-        yield f"Brought up to date: {said}; {counted(report.added + report.changed + report.unchanged, 'note')} now."
-    left = found.health.leftovers if found.health is not None else []
-    gone = sum(not (found.folder / name).exists() for name, _, _ in left) if found.folder is not None else 0
-    if gone:
-        yield f"Removed {counted(gone, 'file')} not in use."
+        summary = ", ".join(f"{number:,} {action}" for action, number in changes.items() if number)
+        notes = format_count(report.added + report.changed + report.unchanged, "note")
+        yield f"Brought up to date: {summary}; {notes} now."
+    left = diagnosis.health.leftovers if diagnosis.health is not None else []
+    removed = sum(not (diagnosis.folder / name).exists() for name, _, _ in left) if diagnosis.folder is not None else 0
+    if removed:
+        yield f"Removed {format_count(removed, 'file')} not in use."

@@ -9,10 +9,10 @@ from excerpt.doctor.checks import Finding, ok, problem
 from excerpt.errors import ExcerptError, ModelError
 from excerpt.settings import Settings
 from excerpt.store.address import read_address
-from excerpt.text.display import counted
+from excerpt.text.display import format_count
 
 
-def look_at_store(address: str, settings: Settings) -> Iterator[Finding]:
+def check_store(address: str, settings: Settings) -> Iterator[Finding]:
     """Check the vault at a store's address, as a reader sees it."""
     from excerpt.store.snapshot import DAMAGED, StoreSnapshot
 
@@ -25,8 +25,8 @@ def look_at_store(address: str, settings: Settings) -> Iterator[Finding]:
         status, health = store.status(), store.health()
         extensions = ", ".join(f"{name} {version}" for name, version in health.extensions)
         yield ok(f"{'A replica' if health.is_replica else 'A primary'} of PostgreSQL {health.server}, {extensions}")
-        held = f"{counted(status.notes, 'note')}, {counted(status.fragments, 'fragment')}"
-        yield ok(f"The vault {status.vault}, generation {status.generation}: {held}")
+        size_text = f"{format_count(status.notes, 'note')}, {format_count(status.fragments, 'fragment')}"
+        yield ok(f"The vault {status.vault}, generation {status.generation}: {size_text}")
         for name in health.damaged:
             yield problem(f"The index by {name}: {DAMAGED}")
         if not health.damaged:
@@ -35,7 +35,7 @@ def look_at_store(address: str, settings: Settings) -> Iterator[Finding]:
             yield ok("The number of fragments is right")
         else:
             yield problem(
-                f"It has {counted(health.fragments, 'fragment')}, and {health.counted:,} were expected.",
+                f"It has {format_count(health.fragments, 'fragment')}, and {health.counted:,} were expected.",
                 "Push the vault under another name, and please report it.",
             )
         try:

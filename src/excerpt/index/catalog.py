@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from excerpt.corpus.names import NameTerms
 from excerpt.index.files import DerivedFile
 from excerpt.model import Skipped
-from excerpt.text.display import counted
+from excerpt.text.display import format_count
 from excerpt.text.fragments import digest_of_text
 
 # --- rows -------------------------------------------------------------------------------------------------------------
@@ -485,7 +485,9 @@ class Catalog:
             return str(error)
         if messages != ["ok"]:
             return "; ".join(messages)
-        return f"{counted(len(orphans), 'row belongs', 'rows belong')} to notes that do not exist" if orphans else ""
+        return (
+            f"{format_count(len(orphans), 'row belongs', 'rows belong')} to notes that do not exist" if orphans else ""
+        )
 
     def rows(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
         """All rows of a query. The values are always bound, never written into the SQL."""

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from excerpt.errors import IndexUnusableError
-from excerpt.text.display import counted
+from excerpt.text.display import format_count
 
 _CHUNK = 1 << 22
 
@@ -108,9 +108,9 @@ def check(folder: Path, file: DerivedFile, *, content: bool = True, grows: bool 
     try:
         size = path.stat().st_size
         if size < file.size:
-            raise DamagedFileError(f"{file.name} is cut short: {size} of {counted(file.size, 'byte')}.")
+            raise DamagedFileError(f"{file.name} is cut short: {size} of {format_count(file.size, 'byte')}.")
         if size > file.size and not grows:
-            raise DamagedFileError(f"{file.name} is too long: {size} instead of {counted(file.size, 'byte')}.")
+            raise DamagedFileError(f"{file.name} is too long: {size} instead of {format_count(file.size, 'byte')}.")
         if content and _crc(path, file.size) != file.crc:
             raise DamagedFileError(f"{file.name} is altered.")
     except FileNotFoundError as error:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from excerpt.index.files import DamagedFileError, DerivedFile, extend_crc, open_regular, seal
 from excerpt.state_files import sync_folder
-from excerpt.text.display import counted
+from excerpt.text.display import format_count
 
 # --- on disk ----------------------------------------------------------------------------------------------------------
 # The vector matrix on disk: int8 with a scale a row.
@@ -98,7 +98,7 @@ class MatrixSource:
         record = self._record
         actual_size = os.fstat(self._file.fileno()).st_size
         if actual_size < record.size:
-            raise DamagedFileError(f"{record.name} is cut short: {actual_size} of {counted(record.size, 'byte')}.")
+            raise DamagedFileError(f"{record.name} is cut short: {actual_size} of {format_count(record.size, 'byte')}.")
         self._file.seek(start)
         at = start
         while at < record.size:

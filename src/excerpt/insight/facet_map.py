@@ -39,13 +39,13 @@ ROOT = -1
 class Tree:
     """A tree of branches as arrays; siblings are adjacent, in the order of their labels.
 
-    `asked` returns the filter of a branch by position: a function, because there may be hundreds of thousands and few
-    are shown. A branch's notes are those of `notes` from `starts` on, each once. `below` are the first and last
+    `filter_of` returns the filter of a branch by position: a function, because there may be hundreds of thousands and
+    few are shown. A branch's notes are those of `notes` from `starts` on, each once. `below` are the first and last
     position (exclusive) of a branch's children, and at ROOT those of the topmost.
     """
 
     labels: Sequence[str]
-    asked: Callable[[int], str]
+    filter_of: Callable[[int], str]
     starts: Counts
     notes: Ints
     below: Ints
@@ -54,8 +54,8 @@ class Tree:
         """For each branch, the sum of its notes' `fragments`, and how many of them have any."""
         if not len(self.starts):
             return np.zeros(0, np.int64), np.zeros(0, np.int64)
-        found = fragments[self.notes]
-        return np.add.reduceat(found, self.starts), np.add.reduceat((found > 0).astype(np.int64), self.starts)
+        counts = fragments[self.notes]
+        return np.add.reduceat(counts, self.starts), np.add.reduceat((counts > 0).astype(np.int64), self.starts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,16 +75,16 @@ _KNOWN: WeakKeyDictionary[Facets, Branches] = WeakKeyDictionary()
 def branches_of(snapshot: Corpus) -> Branches:
     """Return the branches of a snapshot, built on first use and cached as long as the snapshot exists."""
     facets = snapshot.facets
-    known = _KNOWN.get(facets)
-    if known is None:
-        known = _KNOWN[facets] = Branches(
+    cached = _KNOWN.get(facets)
+    if cached is None:
+        cached = _KNOWN[facets] = Branches(
             folders=_folders(snapshot.table.paths, facets.paths),
             tags=_tags(facets.tags_as_written()),
             properties=_properties(facets.properties_as_written()),
             modified=_by_month("modified", _months_modified(facets)),
             created=_by_month("created", _months_created(facets)),
         )
-    return known
+    return cached
 
 
 # --- a tree -----------------------------------------------------------------------------------------------------------
@@ -112,29 +112,29 @@ class _Gathered:
         self._pairs[1].append(note)
         return number
 
-    def tree(self, label: Callable[[str], str], asked: Callable[[Sequence[str]], str]) -> Tree:
-        """Return the tree; `asked` makes a filter of the spellings of a branch and its ancestors, the topmost first."""
+    def tree(self, label: Callable[[str], str], filter_of: Callable[[Sequence[str]], str]) -> Tree:
+        """Return the tree; `filter_of` makes a filter of the spellings of a branch and its ancestors, topmost first."""
         numbers, notes = (np.frombuffer(of, np.int32) if of else np.zeros(0, np.int32) for of in self._pairs)
         spellings = self._commonest(np.bincount(numbers, minlength=len(self._above)))
         labels = list(map(label, spellings))
         order, below = self._laid_out(labels)
-        places = np.empty(len(order), np.int64)
-        places[order] = np.arange(len(order))
-        paired = np.unique(places[numbers] << 32 | notes)
+        nodes = np.empty(len(order), np.int64)
+        nodes[order] = np.arange(len(order))
+        paired = np.unique(nodes[numbers] << 32 | notes)
         above = np.array(self._above, np.int64)[order]
-        parents = np.where(above == ROOT, ROOT, places[above]) if len(order) else above
+        parents = np.where(above == ROOT, ROOT, nodes[above]) if len(order) else above
 
-        def ask(place: int) -> str:
+        def ask(node: int) -> str:
             line: list[str] = []
-            while place != ROOT:
-                line.append(spelled[place])
-                place = int(parents[place])
-            return asked(line[::-1])
+            while node != ROOT:
+                line.append(spelled[node])
+                node = int(parents[node])
+            return filter_of(line[::-1])
 
         spelled = [spellings[number] for number in order]
         return Tree(
             labels=[labels[number] for number in order],
-            asked=ask,
+            filter_of=ask,
             starts=np.searchsorted(paired >> 32, np.arange(len(order))),
             notes=(paired & 0xFFFFFFFF).astype(np.int32),
             below=below,
@@ -142,11 +142,11 @@ class _Gathered:
 
     def _commonest(self, counts: npt.NDArray[np.intp]) -> list[str]:
         """Return the commonest spelling of each branch, the first in alphabetical order among equals."""
-        found = list(self._spellings)
+        spellings = list(self._spellings)
         for number, others in self._others.items():
-            others[found[number]] = int(counts[number]) - others.total()
-            found[number] = min(others, key=lambda spelling: (-others[spelling], spelling))
-        return found
+            others[spellings[number]] = int(counts[number]) - others.total()
+            spellings[number] = min(others, key=lambda spelling: (-others[spelling], spelling))
+        return spellings
 
     def _laid_out(self, labels: Sequence[str]) -> tuple[list[int], Ints]:
         """Return the numbers in the order of their positions, and the positions of the children of each."""
@@ -156,13 +156,13 @@ class _Gathered:
             children.setdefault(above, []).append(number)
         order: list[int] = []
         below = np.zeros((len(names) + 1, 2), np.int32)
-        place = ROOT
-        while place < len(order):
-            found = children.get(ROOT if place == ROOT else order[place], [])
-            found.sort(key=lambda number: (labels[number], names[number]))
-            below[place] = len(order), len(order) + len(found)
-            order += found
-            place += 1
+        node = ROOT
+        while node < len(order):
+            child_nodes = children.get(ROOT if node == ROOT else order[node], [])
+            child_nodes.sort(key=lambda number: (labels[number], names[number]))
+            below[node] = len(order), len(order) + len(child_nodes)
+            order += child_nodes
+            node += 1
         return order, below
 
 
@@ -175,13 +175,13 @@ _LONGEST_NAME = 100  # that a query may have
 
 def filter_for(name: str, value: str) -> str:
     """Return a filter as it is typed."""
-    return f"{name}:{value if _PLAIN.fullmatch(value) else _quoted(value)}"
+    return f"{name}:{value if _PLAIN.fullmatch(value) else _quote(value)}"
 
 
 def folder_filter(folder: str) -> str:
     """Return the filter for the notes in a folder and its subfolders."""
-    place = f"/{folder}/"
-    return filter_for("path", f"={place}" if "*" in fold(place) else place)
+    path_part = f"/{folder}/"
+    return filter_for("path", f"={path_part}" if "*" in fold(path_part) else path_part)
 
 
 def tag_filter(tag: str) -> str:
@@ -193,11 +193,11 @@ def tag_filter(tag: str) -> str:
 
 def value_filter(name: str, value: str) -> str:
     """Return the filter for a property's value; "" for one that no filter can name."""
-    asked = property_filter_name(name)
-    return filter_for(asked, f"={value}") if asked and fold(value).strip() else ""
+    filter_name = property_filter_name(name)
+    return filter_for(filter_name, f"={value}") if filter_name and fold(value).strip() else ""
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return '"' + text.replace('"', '""') + '"'
 
 
@@ -206,28 +206,28 @@ def _quoted(text: str) -> str:
 
 def _folders(paths: Sequence[str], folded: Sequence[str]) -> Tree:
     gathered = _Gathered()
-    for note, (path, known) in enumerate(zip(paths, folded, strict=True)):
-        _add(gathered, path.split("/"), known[1:].split("/"), -1, note)
+    for note, (path, folder) in enumerate(zip(paths, folded, strict=True)):
+        _add(gathered, path.split("/"), folder[1:].split("/"), -1, note)
 
     return gathered.tree(_last_part, lambda spellings: folder_filter(spellings[-1]))
 
 
-def _tags(written: Iterable[tuple[str, int]]) -> Tree:
+def _tags(tag_notes: Iterable[tuple[str, int]]) -> Tree:
     gathered = _Gathered()
-    for tag, note in written:
-        if known := fold(tag).strip("/"):
-            _add(gathered, tag.strip("/").split("/"), known.split("/"), None, note)
+    for tag, note in tag_notes:
+        if folded := fold(tag).strip("/"):
+            _add(gathered, tag.strip("/").split("/"), folded.split("/"), None, note)
 
     return gathered.tree(_last_part, lambda spellings: tag_filter(spellings[-1]))
 
 
-def _add(gathered: _Gathered, written: Sequence[str], folded: Sequence[str], last: int | None, note: int) -> None:
+def _add(gathered: _Gathered, spellings: Sequence[str], folded: Sequence[str], last: int | None, note: int) -> None:
     """Put a note into the branch of each beginning of its folded name, up to its part `last` (exclusive)."""
-    written = written if len(written) == len(folded) else folded
+    spellings = spellings if len(spellings) == len(folded) else folded
     above = ROOT
     for count, part in enumerate(folded[:last], 1):
         if part:  # else of invisible signs, or nothing between two slashes
-            above = gathered.add(above, "/".join(folded[:count]), "/".join(written[:count]), note)
+            above = gathered.add(above, "/".join(folded[:count]), "/".join(spellings[:count]), note)
 
 
 def _last_part(name: str) -> str:
@@ -242,22 +242,22 @@ def _last_part(name: str) -> str:
 # --- properties -------------------------------------------------------------------------------------------------------
 
 
-def _properties(written: Iterable[tuple[str, str, int]]) -> Tree:
+def _properties(values: Iterable[tuple[str, str, int]]) -> Tree:
     gathered = _Gathered()
     names: dict[str, str] = {}
-    for name, value, note in written:
+    for name, value, note in values:
         if name not in names:
             names[name] = property_name(name)
         above = gathered.add(ROOT, names[name], name, note)
         gathered.add(above, " ".join(fold(value).split()), " ".join(value.split()), note)
 
-    def asked(spellings: Sequence[str]) -> str:
+    def filter_of(spellings: Sequence[str]) -> str:
         name = property_filter_name(spellings[0])
         if len(spellings) == 1:
             return filter_for(name, "*") if name else ""
         return value_filter(*spellings)
 
-    return gathered.tree(str, asked)
+    return gathered.tree(str, filter_of)
 
 
 def property_filter_name(name: str) -> str:
@@ -265,7 +265,7 @@ def property_filter_name(name: str) -> str:
     bare = "-".join(name.split())
     if _PLAIN_NAME.fullmatch(bare) and fold(bare) not in OPERATORS and len(bare) <= _LONGEST_NAME:
         return bare
-    return _quoted(name) if len(name) <= _LONGEST_NAME else ""
+    return _quote(name) if len(name) <= _LONGEST_NAME else ""
 
 
 # --- months -----------------------------------------------------------------------------------------------------------
@@ -289,10 +289,10 @@ def _months_modified(facets: Facets) -> Iterator[tuple[int, date]]:
     within = np.clip(times, midnight(FIRST), midnight(LAST))
     first, last = (datetime.fromtimestamp(int(time) // 1_000_000_000).date() for time in (within.min(), within.max()))
     months = range(first.year * 12 + first.month - 1, last.year * 12 + last.month)
-    begins = [date(number // 12, number % 12 + 1, 1) for number in months]
-    places = np.searchsorted([midnight(day) for day in begins], times, side="right") - 1
-    for note, place in enumerate(np.maximum(places, 0).tolist()):
-        yield note, begins[place]
+    month_starts = [date(number // 12, number % 12 + 1, 1) for number in months]
+    months_of = np.searchsorted([midnight(day) for day in month_starts], times, side="right") - 1
+    for note, month in enumerate(np.maximum(months_of, 0).tolist()):
+        yield note, month_starts[month]
 
 
 def _months_created(facets: Facets) -> Iterator[tuple[int, date]]:
@@ -365,11 +365,11 @@ def matches_map(engine: Engine, query: str, values: int | None = VALUES) -> Vaul
         query=query,
         fragments=int(fragments.sum()),
         notes=int(np.count_nonzero(fragments)),
-        folders=_CountedTree(branches.folders, fragments).below(),
-        tags=_CountedTree(branches.tags, fragments).below(),
-        properties=_CountedTree(branches.properties, fragments, most=values).below(),
-        modified=_CountedTree(branches.modified, fragments, by_count=False).below(),
-        created=_CountedTree(branches.created, fragments, by_count=False).below(),
+        folders=_CountedTree(branches.folders, fragments).branches(),
+        tags=_CountedTree(branches.tags, fragments).branches(),
+        properties=_CountedTree(branches.properties, fragments, limit=values).branches(),
+        modified=_CountedTree(branches.modified, fragments, by_count=False).branches(),
+        created=_CountedTree(branches.created, fragments, by_count=False).branches(),
         generation=snapshot.generation,
     )
 
@@ -377,36 +377,36 @@ def matches_map(engine: Engine, query: str, values: int | None = VALUES) -> Vaul
 class _CountedTree:
     """A tree with its counts. `most` is how many branches are listed below one that is not the top."""
 
-    def __init__(self, tree: Tree, fragments: Counts, *, most: int | None = None, by_count: bool = True) -> None:
+    def __init__(self, tree: Tree, fragments: Counts, *, limit: int | None = None, by_count: bool = True) -> None:
         self._tree = tree
         self._fragments, self._notes = tree.count(fragments)
-        self._most = most
+        self._limit = limit
         self._by_count = by_count
 
-    def below(self, place: int = ROOT) -> tuple[Branch, ...]:
-        first, last = self._tree.below[place].tolist()
-        places = first + np.flatnonzero(self._fragments[first:last])
+    def branches(self, node: int = ROOT) -> tuple[Branch, ...]:
+        first, last = self._tree.below[node].tolist()
+        children = first + np.flatnonzero(self._fragments[first:last])
         if self._by_count:
-            places = self._best_first(places, None if place == ROOT else self._most)
-        return tuple(map(self._branch, places.tolist()))
+            children = self._best_first(children, None if node == ROOT else self._limit)
+        return tuple(map(self._branch, children.tolist()))
 
-    def _branch(self, place: int) -> Branch:
-        below = self.below(place)
-        first, last = self._tree.below[place].tolist()
+    def _branch(self, node: int) -> Branch:
+        below = self.branches(node)
+        first, last = self._tree.below[node].tolist()
         return Branch(
-            label=self._tree.labels[place],
-            filter=self._tree.asked(place),
-            fragments=int(self._fragments[place]),
-            notes=int(self._notes[place]),
+            label=self._tree.labels[node],
+            filter=self._tree.filter_of(node),
+            fragments=int(self._fragments[node]),
+            notes=int(self._notes[node]),
             branches=below,
             unlisted=int(np.count_nonzero(self._fragments[first:last])) - len(below),
         )
 
-    def _best_first(self, places: npt.NDArray[np.intp], most: int | None) -> npt.NDArray[np.intp]:
-        """By fragments, then notes, then as they are; the first `most`."""
-        if most is not None and len(places) > most:
+    def _best_first(self, nodes: npt.NDArray[np.intp], limit: int | None) -> npt.NDArray[np.intp]:
+        """By fragments, then notes, then as they are; the first `limit`."""
+        if limit is not None and len(nodes) > limit:
             # Of thousands of values few are shown: those that cannot be among them need no order.
-            counts = self._fragments[places]
-            least = np.partition(counts, len(counts) - most)[len(counts) - most] if most else np.inf
-            places = places[counts >= least]
-        return places[np.lexsort((-self._notes[places], -self._fragments[places]))][:most]
+            counts = self._fragments[nodes]
+            threshold = np.partition(counts, len(counts) - limit)[len(counts) - limit] if limit else np.inf
+            nodes = nodes[counts >= threshold]
+        return nodes[np.lexsort((-self._notes[nodes], -self._fragments[nodes]))][:limit]

@@ -45,17 +45,19 @@ def prefetch_neighbours(engine: Engine, path: str, line: int | None) -> None:
         return
     corpus = partial.prefetch(lambda base: [fragments_of_notes(base, [path])])
     origin = origin_of(corpus, path, line)
-    found = corpus.candidates_by_note(list(_queries(corpus, origin)))
+    candidates = corpus.candidates_by_note(list(_queries(corpus, origin)))
     links = links_of(corpus, origin.note)
-    named = NameMentions(corpus).named_by(origin.note, origin.read)
-    joined = links.common + _DIRECT * links.direct
-    joined[[one.of for one in named]] += _DIRECT
+    named = NameMentions(corpus).mentions_in(origin.note, origin.read)
+    strengths = links.common + _DIRECT * links.direct
+    strengths[[mention.of for mention in named]] += _DIRECT
     # What is joined by links or names first, then what has most of what was looked for.
-    first = np.argsort(-joined, kind="stable")[:POOL]
-    then = np.lexsort((-joined, -found))
-    order = np.array(list(dict.fromkeys([origin.note, *first[joined[first] > 0], *then[found[then] > 0]])), np.int32)
-    fitting = order[np.cumsum(corpus.fragment_counts(order)) <= MAX]
-    paths = [corpus.table.paths[note] for note in {origin.note, *fitting.tolist()}]
+    first = np.argsort(-strengths, kind="stable")[:POOL]
+    ranking = np.lexsort((-strengths, -candidates))
+    order = np.array(
+        list(dict.fromkeys([origin.note, *first[strengths[first] > 0], *ranking[candidates[ranking] > 0]])), np.int32
+    )
+    notes_to_load = order[np.cumsum(corpus.fragment_counts(order)) <= MAX]
+    paths = [corpus.table.paths[note] for note in {origin.note, *notes_to_load.tolist()}]
     engine.use_view(corpus.prefetch(lambda base: [fragments_of_notes(base, paths, MAX)]))
 
 

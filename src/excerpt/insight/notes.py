@@ -17,7 +17,7 @@ from excerpt.errors import NotFoundError
 from excerpt.json_forms import fields_of
 from excerpt.locations import location_contains
 from excerpt.model import Section
-from excerpt.text.display import counted
+from excerpt.text.display import format_count
 from excerpt.text.frontmatter import read_frontmatter
 from excerpt.text.tokens import open_tokenizer
 from excerpt.text.words import fold
@@ -26,7 +26,7 @@ from excerpt.text.words import fold
 # What a user names -> a note of the index, and lines of it. What is not indexed has no name: nothing leads outside.
 
 _LINES = re.compile(r"(?P<note>.+):(?P<first>\d{1,9})(?P<on>-(?P<last>\d{1,9})?)?", re.DOTALL)
-_ALIKE = 70  # of 100; below, a name is another name
+_MIN_RATIO = 70  # of 100; below, a name is another name
 _MAX_NAMED = 3
 
 
@@ -45,7 +45,7 @@ def find_lines(snapshot: Corpus, name: str) -> RequestedLines:
 
     A note whose own name looks like one of these comes first. Raises NotFoundError.
     """
-    if path := _known(snapshot, name):
+    if path := _resolve_note(snapshot, name):
         return RequestedLines(path)
     if match := _LINES.fullmatch(name):
         first = int(match["first"])
@@ -60,9 +60,9 @@ def find_note(snapshot: Corpus, name: str) -> str:
 
     Raises NotFoundError with similar names if there is none, or if several notes have that title or alias.
     """
-    path = _known(snapshot, name)
+    path = _resolve_note(snapshot, name)
     if path is None:
-        raise NotFoundError(f"No note is called {name or repr(name)}.", _alike(snapshot, name))
+        raise NotFoundError(f"No note is called {name or repr(name)}.", _similar_name(snapshot, name))
     return path
 
 
@@ -71,24 +71,24 @@ def find_section(snapshot: Corpus, path: str, heading: str) -> Section:
 
     `A#B` is B somewhere under A. Raises NotFoundError.
     """
-    wanted = [_folded(part) for part in heading.split("#") if part.strip()]
+    parts = [_fold_name(part) for part in heading.split("#") if part.strip()]
     sections = snapshot.sections(path)
-    if placed := next(
+    if section_span := next(
         (section for section in sections if section.place and location_contains(section.place, heading)), None
     ):
-        return placed
+        return section_span
     for section in sections:
-        above = iter([_folded(part) for part in section.heading_path])
-        if wanted and section.heading and _folded(section.heading) == wanted[-1] and all(p in above for p in wanted):
+        above = iter([_fold_name(part) for part in section.heading_path])
+        if parts and section.heading and _fold_name(section.heading) == parts[-1] and all(p in above for p in parts):
             return section
     raise NotFoundError(f"{path} has no heading {heading}.", "`excerpt peek` lists its headings.")
 
 
-def _folded(text: str) -> str:
+def _fold_name(text: str) -> str:
     return " ".join(fold(text).split())
 
 
-def _known(snapshot: Corpus, name: str) -> str | None:
+def _resolve_note(snapshot: Corpus, name: str) -> str | None:
     if not name.strip():
         return None
     if name in snapshot.facets.numbers:
@@ -98,18 +98,18 @@ def _known(snapshot: Corpus, name: str) -> str | None:
         return path
     paths = [snapshot.table.paths[number] for number in snapshot.notes_named(name)]
     if len(paths) > 1:
-        others = f" and {len(paths) - _MAX_NAMED} more" if len(paths) > _MAX_NAMED else ""
+        remainder = f" and {len(paths) - _MAX_NAMED} more" if len(paths) > _MAX_NAMED else ""
         listed = ", ".join(paths[:_MAX_NAMED])
         raise NotFoundError(
-            f"{counted(len(paths), 'note')} are called {name}.", f"Name one by its path: {listed}{others}."
+            f"{format_count(len(paths), 'note')} are called {name}.", f"Name one by its path: {listed}{remainder}."
         )
     return paths[0] if paths else None
 
 
-def _alike(snapshot: Corpus, name: str) -> str:
+def _similar_name(snapshot: Corpus, name: str) -> str:
     stems = {path: PurePosixPath(path).stem.casefold() for path in snapshot.table.paths}
-    wanted = PurePosixPath(name.casefold()).stem
-    near = process.extract(wanted, stems, score_cutoff=_ALIKE, limit=_MAX_NAMED)
+    stem = PurePosixPath(name.casefold()).stem
+    near = process.extract(stem, stems, score_cutoff=_MIN_RATIO, limit=_MAX_NAMED)
     return f"Did you mean {' or '.join(path for _, _, path in near)}?" if near else ""
 
 
@@ -200,32 +200,32 @@ def read(snapshot: Corpus, name: str) -> NoteLines:
 
     Raises NotFoundError for an unknown note, heading or first line.
     """
-    place = find_lines(snapshot, name)
-    text = _lines(snapshot.note_text(place.path))
-    first, last = place.first, place.last
-    under: tuple[str, ...] = ()
-    if place.heading:
-        section = find_section(snapshot, place.path, place.heading)
-        first, last, under = section.line_start, section.line_end, section.heading_path
+    span = find_lines(snapshot, name)
+    text = _lines(snapshot.note_text(span.path))
+    first, last = span.first, span.last
+    headings: tuple[str, ...] = ()
+    if span.heading:
+        section = find_section(snapshot, span.path, span.heading)
+        first, last, headings = section.line_start, section.line_end, section.heading_path
     last = len(text) if last is None else min(last, len(text))
     if not 1 <= first <= max(len(text), 1):
-        raise NotFoundError(f"{place.path} has {counted(len(text), 'line')}, not {first:,}.")
+        raise NotFoundError(f"{span.path} has {format_count(len(text), 'line')}, not {first:,}.")
     if first > last and text:
-        raise NotFoundError(f"Lines {first}-{place.last} are not in {place.path}.")
-    info = snapshot.note_info(place.path)
-    wanted = "\n".join(text[first - 1 : last])
+        raise NotFoundError(f"Lines {first}-{span.last} are not in {span.path}.")
+    info = snapshot.note_info(span.path)
+    excerpted = "\n".join(text[first - 1 : last])
     return NoteLines(
-        path=place.path,
+        path=span.path,
         title=info.title,
-        heading_path=under,
+        heading_path=headings,
         line_start=first,
         line_end=max(last, first),
         lines=len(text),
-        tokens=open_tokenizer(snapshot.tokenizer).count(wanted),
+        tokens=open_tokenizer(snapshot.tokenizer).count(excerpted),
         note_tokens=info.tokens,
-        text=wanted,
+        text=excerpted,
         kind=info.kind,
-        place=snapshot.place(place.path, first, max(last, first)) if info.kind else "",
+        place=snapshot.place(span.path, first, max(last, first)) if info.kind else "",
     )
 
 
@@ -267,16 +267,18 @@ def peek(snapshot: Corpus, name: str, first_lines: int = FIRST_LINES) -> Peek:
 
 def _outline(snapshot: Corpus, path: str, text: Sequence[str]) -> tuple[OutlineEntry, ...]:
     count = open_tokenizer(snapshot.tokenizer).count
-    found: list[OutlineEntry] = []
+    entries: list[OutlineEntry] = []
     sections = snapshot.sections(path)
     for number, section in enumerate(sections):
         if not section.level and sections[number + 1 :] and sections[number + 1].line_start <= section.line_start:
             continue  # nothing stands before the first heading
-        held = "\n".join(text[section.line_start - 1 : section.line_end])
-        if section.level or held.strip():
+        text_of_section = "\n".join(text[section.line_start - 1 : section.line_end])
+        if section.level or text_of_section.strip():
             under, lines = section.heading_path, (section.line_start, section.line_end)
-            found.append(OutlineEntry(section.level, section.heading, under, *lines, count(held), section.place))
-    return tuple(found)
+            entries.append(
+                OutlineEntry(section.level, section.heading, under, *lines, count(text_of_section), section.place)
+            )
+    return tuple(entries)
 
 
 def _first_line(text: Sequence[str], passed: int) -> int:

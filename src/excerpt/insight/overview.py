@@ -42,11 +42,11 @@ from excerpt.text.tokens import open_tokenizer
 
 RELATED = 8
 NAMES = 8
-LOOKED_INTO = 120
+LINKS_READ = 120
 """Notes whose links are read for names, the best ones."""
 MIN_NAMED = 2
 """Notes that must name a thing for it to be one of the topic's; in a topic of few notes, one is enough."""
-FEW_NOTES = 4
+SMALL_TOPIC = 4
 
 
 def related_notes(topic: Topic, main: Sequence[MainNote]) -> tuple[LinkedNote, ...]:
@@ -59,25 +59,25 @@ def related_notes(topic: Topic, main: Sequence[MainNote]) -> tuple[LinkedNote, .
     sources, targets = facets.links
     numbers = [facets.numbers[note.place.path] for note in main]
     degrees = np.bincount(sources, minlength=len(table.paths)) + np.bincount(targets, minlength=len(table.paths))
-    joined: dict[int, tuple[list[int], list[int]]] = {}
+    links_by_note: dict[int, tuple[list[int], list[int]]] = {}
     for number in numbers:
         for other in targets[sources == number].tolist():
-            joined.setdefault(other, ([], []))[1].append(number)
+            links_by_note.setdefault(other, ([], []))[1].append(number)
         for other in sources[targets == number].tolist():
-            joined.setdefault(other, ([], []))[0].append(number)
+            links_by_note.setdefault(other, ([], []))[0].append(number)
     for number in numbers:
-        joined.pop(number, None)
+        links_by_note.pop(number, None)
 
-    def worth(other: int) -> float:
-        links = sum(map(len, joined[other])) / np.log2(2 + degrees[other])
+    def score(other: int) -> float:
+        links = sum(map(len, links_by_note[other])) / np.log2(2 + degrees[other])
         return float(links + topic.note_values.get(other, 0.0))
 
-    chosen = sorted(joined, key=lambda other: (-worth(other), other))[:RELATED]
-    found: list[LinkedNote] = []
+    chosen = sorted(links_by_note, key=lambda other: (-score(other), other))[:RELATED]
+    linked: list[LinkedNote] = []
     for other in chosen:
-        to, by = ([table.paths[number] for number in some] for some in joined[other])
-        found.append(LinkedNote(_location_of_note(topic, other), tuple(to), tuple(by), int(topic.counts[other])))
-    return tuple(found)
+        to, by = ([table.paths[number] for number in some] for some in links_by_note[other])
+        linked.append(LinkedNote(_location_of_note(topic, other), tuple(to), tuple(by), int(topic.counts[other])))
+    return tuple(linked)
 
 
 def _location_of_note(topic: Topic, note: int) -> SourceLocation:
@@ -93,59 +93,61 @@ def _location_of_note(topic: Topic, note: int) -> SourceLocation:
 
 
 @dataclass(frozen=True, slots=True)
-class _Named:
+class _LinkedEntry:
     """A name as written, its note (None: none), and the notes with the name in passages about the topic.
 
     These notes are best first, each with the first line that has the name.
     """
 
-    written: Counter[str]
+    spellings: Counter[str]
     note: int | None
-    where: dict[int, int]
+    lines_by_note: dict[int, int]
 
 
-def linked_names(topic: Topic, without: Sequence[SourceLocation]) -> tuple[LinkedName, ...]:
+def linked_names(topic: Topic, excluded: Sequence[SourceLocation]) -> tuple[LinkedName, ...]:
     """Return the names that passages about a topic link to, the most frequent first.
 
-    The notes `without` and notes about the topic itself are left out: the rest are related people, places and things.
+    The notes `excluded` and notes about the topic itself are left out: the rest are related people, places and things.
     """
     facets = topic.snapshot.facets
-    looked_into = topic.note_order[:LOOKED_INTO]
-    named = _named(topic, looked_into)
-    left_out = {facets.numbers[place.path] for place in without}
-    least = MIN_NAMED if len(looked_into) >= FEW_NOTES else 1
+    notes_read = topic.note_order[:LINKS_READ]
+    named = _linked_entries(topic, notes_read)
+    left_out = {facets.numbers[location.path] for location in excluded}
+    min_notes = MIN_NAMED if len(notes_read) >= SMALL_TOPIC else 1
     overall = _overall(topic, named)
     chosen = [
-        (one, overall[key])
-        for key, one in named.items()
-        if len(one.where) >= least and one.note not in left_out and (one.note is None or not topic.counts[one.note])
+        (entry, overall[key])
+        for key, entry in named.items()
+        if len(entry.lines_by_note) >= min_notes
+        and entry.note not in left_out
+        and (entry.note is None or not topic.counts[entry.note])
     ]
 
-    def worth(one: _Named, everywhere: int) -> float:
+    def score(entry: _LinkedEntry, everywhere: int) -> float:
         # As often here as anywhere is worth most; of equals, what is named more often.
-        return len(one.where) * len(one.where) / max(everywhere, len(one.where))
+        return len(entry.lines_by_note) * len(entry.lines_by_note) / max(everywhere, len(entry.lines_by_note))
 
-    chosen.sort(key=lambda pair: (-worth(*pair), min(pair[0].written)))
+    chosen.sort(key=lambda pair: (-score(*pair), min(pair[0].spellings)))
     return tuple(
         LinkedName(
-            name=_name(topic, one),
-            path=None if one.note is None else topic.snapshot.table.paths[one.note],
-            notes=len(one.where),
-            overall=max(everywhere, len(one.where)),
-            place=_location_of_line(topic, *next(iter(one.where.items()))),
+            name=_name(topic, entry),
+            path=None if entry.note is None else topic.snapshot.table.paths[entry.note],
+            notes=len(entry.lines_by_note),
+            overall=max(everywhere, len(entry.lines_by_note)),
+            place=_location_of_line(topic, *next(iter(entry.lines_by_note.items()))),
         )
-        for one, everywhere in chosen[:NAMES]
+        for entry, everywhere in chosen[:NAMES]
     )
 
 
-def _named(topic: Topic, notes: Sequence[int]) -> dict[int | str, _Named]:
+def _linked_entries(topic: Topic, notes: Sequence[int]) -> dict[int | str, _LinkedEntry]:
     """By the note that is meant or, without one, by the folded name."""
     facets = topic.snapshot.facets
     titles: dict[int | str, Counter[str]] = {}
-    where: dict[int | str, dict[int, int]] = {}
+    lines_by_note: dict[int | str, dict[int, int]] = {}
     links: dict[int, list[WrittenLink]] = {}
     # Which note is meant depends on the folder alone, and most links are written many times.
-    known: dict[tuple[str, str], int | None] = {}
+    resolved_links: dict[tuple[str, str], int | None] = {}
     paths = topic.snapshot.table.paths
     for link in facets.written_links(np.array(notes, np.int32)):
         links.setdefault(link.note, []).append(link)
@@ -154,30 +156,35 @@ def _named(topic: Topic, notes: Sequence[int]) -> dict[int | str, _Named]:
         for link in links.get(note, ()):
             if not _is_in(link.line, spans[note]):
                 continue
-            meant = (posixpath.dirname(paths[note]), link.target)
-            if meant not in known:
-                known[meant] = facets.resolve_link(link)
-            target = known[meant]
+            link_key = (posixpath.dirname(paths[note]), link.target)
+            if link_key not in resolved_links:
+                resolved_links[link_key] = facets.resolve_link(link)
+            target = resolved_links[link_key]
             if target == note or (target is None and not _is_name(link.target)):
                 continue
             key: int | str = _bare(link.target).casefold() if target is None else target
             titles.setdefault(key, Counter())[_bare(link.target)] += 1
-            where.setdefault(key, {}).setdefault(note, link.line)
-    return {key: _Named(titles[key], key if isinstance(key, int) else None, where[key]) for key in where}
+            lines_by_note.setdefault(key, {}).setdefault(note, link.line)
+    return {
+        key: _LinkedEntry(titles[key], key if isinstance(key, int) else None, lines_by_note[key])
+        for key in lines_by_note
+    }
 
 
-def _name(topic: Topic, one: _Named) -> str:
+def _name(topic: Topic, entry: _LinkedEntry) -> str:
     """Return the title of the named note, or else the commonest spelling of the name."""
-    if one.note is not None:
-        return topic.snapshot.note_info(topic.snapshot.table.paths[one.note]).title
-    return min(one.written, key=lambda name: (-one.written[name], name))
+    if entry.note is not None:
+        return topic.snapshot.note_info(topic.snapshot.table.paths[entry.note]).title
+    return min(entry.spellings, key=lambda name: (-entry.spellings[name], name))
 
 
-def _overall(topic: Topic, named: dict[int | str, _Named]) -> dict[int | str, int]:
+def _overall(topic: Topic, named: dict[int | str, _LinkedEntry]) -> dict[int | str, int]:
     """How many notes of the vault link to each note; of a name without one, those that name it here."""
     _, targets = topic.snapshot.facets.links
     counts = np.bincount(targets, minlength=len(topic.snapshot.table.paths))
-    return {key: len(one.where) if one.note is None else int(counts[one.note]) for key, one in named.items()}
+    return {
+        key: len(entry.lines_by_note) if entry.note is None else int(counts[entry.note]) for key, entry in named.items()
+    }
 
 
 def _spans(topic: Topic, notes: Sequence[int]) -> dict[int, list[tuple[int, int]]]:
@@ -240,9 +247,9 @@ def main_notes(topic: Topic) -> tuple[MainNote, ...]:
             fragments=int(topic.counts[note]),
             of=int(topic.sizes[note]),
             share=int(topic.counts[note]) / total,
-            worth=worth,
+            worth=value,
         )
-        for note, worth in first
+        for note, value in first
     )
 
 
@@ -253,37 +260,37 @@ def key_sections(topic: Topic, passages: Iterable[KeyPassage]) -> tuple[KeySecti
     none of them is listed itself, unless it is before all headings and one of the `passages` quotes it.
     """
     best = zip(topic.best[:READ_FOR_SECTIONS].tolist(), topic.scores.tolist(), strict=False)
-    scores = dict(sorted({**topic.answers, **dict(best)}.items(), key=lambda one: -one[1]))
+    scores = dict(sorted({**topic.answers, **dict(best)}.items(), key=lambda item: -item[1]))
     fragments = dict(zip(scores, topic.fragments(list(scores)), strict=True))
-    where = {row: (fragment.path, fragment.section) for row, fragment in fragments.items()}
-    worth = combined_values(list(where.values()), list(scores.values()))
-    leading = {where[row]: fragment for row, fragment in reversed(fragments.items())}
+    section_keys = {row: (fragment.path, fragment.section) for row, fragment in fragments.items()}
+    values = combined_values(list(section_keys.values()), list(scores.values()))
+    fragment_by_section = {section_keys[row]: fragment for row, fragment in reversed(fragments.items())}
     quoted = {passage.place.fragment_id for passage in passages}
-    found: list[KeySection] = []
+    sections: list[KeySection] = []
 
     def add(fragment: Fragment, first: int, last: int) -> None:
-        place = SourceLocation(fragment.path, fragment.title, first, last, fragment.heading_path)
-        held = sum(_holds(place, one) for one in fragments.values())
-        found.append(KeySection(place, held, _tokens(topic, place), worth[fragment.path, fragment.section]))
+        location = SourceLocation(fragment.path, fragment.title, first, last, fragment.heading_path)
+        count = sum(_contains(location, item) for item in fragments.values())
+        sections.append(KeySection(location, count, _tokens(topic, location), values[fragment.path, fragment.section]))
 
     def is_told(fragment: Fragment) -> bool:
         return not fragment.heading_path and fragment.id in quoted
 
     for fragment in topic.fragments(list(topic.answers)):
         section, is_part = _section_of(topic, fragment)
-        if is_part and fragment.heading_path and not _is_nested(section, fragment.path, found):
+        if is_part and fragment.heading_path and not _is_nested(section, fragment.path, sections):
             add(fragment, section.line_start, section.line_end)
-        elif not (is_told(fragment) or any(_holds(one.place, fragment) for one in found)):
+        elif not (is_told(fragment) or any(_contains(item.place, fragment) for item in sections)):
             add(fragment, fragment.line_start, fragment.line_end)
-    for path, ordinal in worth:
-        if len(found) >= SECTIONS:
+    for path, ordinal in values:
+        if len(sections) >= SECTIONS:
             break
-        fragment = leading[path, ordinal]
-        if sum(one.place.path == path for one in found) < PER_NOTE and fragment.heading_path:
+        fragment = fragment_by_section[path, ordinal]
+        if sum(item.place.path == path for item in sections) < PER_NOTE and fragment.heading_path:
             section, is_part = _section_of(topic, fragment)
-            if is_part and not _is_nested(section, path, found):
+            if is_part and not _is_nested(section, path, sections):
                 add(fragment, section.line_start, section.line_end)
-    return tuple(found)
+    return tuple(sections)
 
 
 def _section_of(topic: Topic, fragment: Fragment) -> tuple[Section, bool]:
@@ -292,36 +299,36 @@ def _section_of(topic: Topic, fragment: Fragment) -> tuple[Section, bool]:
     return sections[fragment.section], _is_part(sections[fragment.section], sections.values())
 
 
-def _holds(place: SourceLocation, fragment: Fragment) -> bool:
-    return place.path == fragment.path and place.line_start <= fragment.line_start <= place.line_end
+def _contains(location: SourceLocation, fragment: Fragment) -> bool:
+    return location.path == fragment.path and location.line_start <= fragment.line_start <= location.line_end
 
 
 def _is_part(section: Section, sections: Iterable[Section]) -> bool:
     """Whether a section is less than nearly all of its note."""
-    lines = max(one.line_end for one in sections)
+    lines = max(fragment.line_end for fragment in sections)
     return section.line_end - section.line_start + 1 < NEARLY_ALL * lines
 
 
 def _is_nested(section: Section, path: str, chosen: Iterable[KeySection]) -> bool:
     """Whether a section is within, or around, one of those already chosen."""
-    places = [one.place for one in chosen if one.place.path == path]
-    return any(one.line_start <= section.line_end and section.line_start <= one.line_end for one in places)
+    locations = [other.place for other in chosen if other.place.path == path]
+    return any(other.line_start <= section.line_end and section.line_start <= other.line_end for other in locations)
 
 
-def _tokens(topic: Topic, place: SourceLocation) -> int:
-    (parts,) = topic.snapshot.parts([(place.path, 0, None)])
-    return sum(part.tokens for part in parts if place.line_start <= part.line_start <= place.line_end)
+def _tokens(topic: Topic, location: SourceLocation) -> int:
+    (parts,) = topic.snapshot.parts([(location.path, 0, None)])
+    return sum(part.tokens for part in parts if location.line_start <= part.line_start <= location.line_end)
 
 
 # --- timeline ---------------------------------------------------------------------------------------------------------
 # When a topic was written about: its notes by month.
 
-MAX_HAVE = 0.5
+MIN_DATED_SHARE = 0.5
 """The share of the notes that must have a date for the timeline to be made of it."""
-FEW_HAVE = 2
-TRIED = 3
+MIN_DATED = 2
+MAX_DATE_PROPERTIES = 3
 """Properties of which the dates of all notes are read."""
-ALIKE = 0.9
+SAME_DAY_SHARE = 0.9
 """Where more than this share of a vault's notes was modified within one day, a copy or a checkout wrote the times."""
 
 _EPOCH = date(1970, 1, 1)
@@ -336,60 +343,60 @@ def timeline(topic: Topic) -> Timeline:
     with a diary.
     """
     notes = topic.note_order
-    most: tuple[str, dict[int, date]] = ("", {})
-    for name, days in _dated(topic):
-        if days and len(days) >= MAX_HAVE * len(notes):
+    largest: tuple[str, dict[int, date]] = ("", {})
+    for name, days in _date_sources(topic):
+        if days and len(days) >= MIN_DATED_SHARE * len(notes):
             return _timeline(topic, name, days)
-        most = max(most, (name, days), key=lambda pair: len(pair[1]))
+        largest = max(largest, (name, days), key=lambda pair: len(pair[1]))
     times = topic.snapshot.facets.modified
-    if notes and not _alike(times):
+    if notes and not _is_copied(times):
         modified = {note: _EPOCH + timedelta(int(times[note]) // _DAY_NS) for note in notes}
         return _timeline(topic, "modified", modified)
-    return _timeline(topic, *most) if len(most[1]) >= FEW_HAVE else Timeline("", (), len(notes))
+    return _timeline(topic, *largest) if len(largest[1]) >= MIN_DATED else Timeline("", (), len(notes))
 
 
-def _dated(topic: Topic) -> Iterator[tuple[str, dict[int, date]]]:
+def _date_sources(topic: Topic) -> Iterator[tuple[str, dict[int, date]]]:
     """Yield the sources of dates, the best first, with the days by note."""
-    yield "created", _created(topic)
+    yield "created", _created_dates(topic)
     for name in _date_properties(topic):
         yield name, _by_property(topic, name)
 
 
-def _created(topic: Topic) -> dict[int, date]:
+def _created_dates(topic: Topic) -> dict[int, date]:
     days = topic.snapshot.facets.created
     return {note: _EPOCH + timedelta(int(days[note])) for note in topic.note_order if days[note] != UNKNOWN_DAY}
 
 
 def _date_properties(topic: Topic) -> list[str]:
     """Properties that hold a date, one a note; the one that most of the notes have first."""
-    held: dict[str, list[Label]] = {}
+    labels_by_property: dict[str, list[Label]] = {}
     for label in topic.labels:
         if not label.is_tag:
-            held.setdefault(property_name(label.name), []).append(label)
+            labels_by_property.setdefault(property_name(label.name), []).append(label)
     dated: dict[str, int] = {}
-    for name, labels in held.items():
+    for name, labels in labels_by_property.items():
         if len({label.note for label in labels}) == len(labels):
             days = sum(day_of(label.value) is not None for label in labels)
             # What is a date only now and then is none.
-            if days > MAX_HAVE * len(labels):
+            if days > MIN_DATED_SHARE * len(labels):
                 dated[name] = days
-    return sorted(dated, key=lambda name: (-dated[name], name))[:TRIED]
+    return sorted(dated, key=lambda name: (-dated[name], name))[:MAX_DATE_PROPERTIES]
 
 
 def _by_property(topic: Topic, name: str) -> dict[int, date]:
     """Return the date in a property of each note about the topic, the best notes first."""
     days: dict[int, date] = {}
     for value, notes in topic.snapshot.facets.properties[name].items():
-        here = notes[topic.counts[notes] > 0]
-        if len(here) and (day := day_of(value)):
-            days.update(dict.fromkeys(here.tolist(), day))
+        topic_notes = notes[topic.counts[notes] > 0]
+        if len(topic_notes) and (day := day_of(value)):
+            days.update(dict.fromkeys(topic_notes.tolist(), day))
     return {note: days[note] for note in topic.note_order if note in days}
 
 
-def _alike(times: npt.NDArray[np.int64]) -> bool:
+def _is_copied(times: npt.NDArray[np.int64]) -> bool:
     ordered = np.sort(times)
     ends = np.searchsorted(ordered, ordered + _DAY_NS, side="right")
-    return int((ends - np.arange(len(ordered))).max(initial=0)) > ALIKE * len(ordered)
+    return int((ends - np.arange(len(ordered))).max(initial=0)) > SAME_DAY_SHARE * len(ordered)
 
 
 def _timeline(topic: Topic, name: str, days: Mapping[int, date]) -> Timeline:
@@ -415,39 +422,39 @@ def overview(engine: Engine, topic: str, budget: int = BUDGET) -> Overview:
     `budget` limits its Markdown (`excerpt.insight.render`), in tokens of the index's tokenizer. The same index,
     settings and topic give the same overview.
     """
-    found = find_topic(engine, topic)
+    subject = find_topic(engine, topic)
     # What themes, sections and passages look into, in one reading.
-    found.fragments(found.best[:GROUPED].tolist())
-    main = main_notes(found)
-    related = related_notes(found, main)
-    around = [note.place for note in main] + [note.place for note in related]
+    subject.fragments(subject.best[:GROUPED].tolist())
+    main = main_notes(subject)
+    related = related_notes(subject, main)
+    locations = [note.place for note in main] + [note.place for note in related]
     snapshot = engine.snapshot
-    passages = key_passages(found, open_tokenizer(snapshot.tokenizer).count)
+    passages = key_passages(subject, open_tokenizer(snapshot.tokenizer).count)
     return Overview(
         topic=topic,
         budget=budget,
         tokenizer=snapshot.tokenizer,
         generation=snapshot.generation,
-        confidence=_surest(found),
-        matched=found.matched,
-        fragments=len(found.rows),
-        notes=len(found.note_order),
+        confidence=_surest(subject),
+        matched=subject.matched,
+        fragments=len(subject.rows),
+        notes=len(subject.note_order),
         vault_fragments=snapshot.lexical.corpus_size,
         vault_notes=len(snapshot.table.paths),
         main_notes=main,
-        sections=key_sections(found, passages),
+        sections=key_sections(subject, passages),
         passages=passages,
-        themes=themes(found),
-        standouts=standouts(found),
+        themes=themes(subject),
+        standouts=standouts(subject),
         related=related,
-        names=linked_names(found, around),
-        timeline=timeline(found),
+        names=linked_names(subject, locations),
+        timeline=timeline(subject),
     )
 
 
 def _surest(topic: Topic) -> Confidence | None:
     """Return the highest confidence of a fragment; None for filters alone."""
-    sure = [one for one in topic.confidences if one is not None]
+    sure = [confidence for confidence in topic.confidences if confidence is not None]
     if not sure:
         return None if len(topic.rows) else Confidence.NOTHING
     return min(sure, key=list(Confidence).index)

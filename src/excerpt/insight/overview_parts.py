@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from excerpt.json_forms import fields_of, picked
+from excerpt.json_forms import fields_of, select_fields
 from excerpt.kinds import Confidence
 
 
@@ -207,21 +207,26 @@ class Overview:
         data = fields_of(self)
         del data["budget"], data["tokenizer"]
         timeline = data["timeline"]
-        months = [_with_place(month) for month in timeline["months"]]
+        months = [_with_location(month) for month in timeline["months"]]
         return {
             **data,
-            **{name: [_with_place(part) for part in data[name]] for name in _WITH_PLACE},
+            **{name: [_with_location(part) for part in data[name]] for name in _WITH_LOCATION},
             # `path` of a name is that of the note that is meant, not of where it is named.
             "names": [
-                {**picked(name, "name"), "note": name.path, **picked(name, "notes", "overall"), **fields_of(name.place)}
+                {
+                    **select_fields(name, "name"),
+                    "note": name.path,
+                    **select_fields(name, "notes", "overall"),
+                    **fields_of(name.place),
+                }
                 for name in self.names
             ],
             "timeline": {"date": timeline["date"], "undated": timeline["undated"], "months": months},
         }
 
 
-_WITH_PLACE = ("main_notes", "sections", "passages", "themes", "standouts", "related")
+_WITH_LOCATION = ("main_notes", "sections", "passages", "themes", "standouts", "related")
 
 
-def _with_place(part: dict[str, Any]) -> dict[str, Any]:
+def _with_location(part: dict[str, Any]) -> dict[str, Any]:
     return {**part.pop("place"), **part}

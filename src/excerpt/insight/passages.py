@@ -34,10 +34,10 @@ _EMPHASIS = re.compile(
 )
 _LITERAL = re.compile(r"\\([\\`*_{}\[\]()#+.!<>~$&=^-])|(?<!`)(`+)(?!`)([^\n]{0,2000}?[^`\n])\2(?!`)")
 # Stands for code spans and escaped characters while marks are taken off; no text that a reader sees has them.
-_HELD = re.compile("\ue000(\\d{1,6})\ue001")
+_PROTECTED = re.compile("\ue000(\\d{1,6})\ue001")
 _ENTITY = re.compile(r"&#?\w{1,32};")
 
-_DRESS = re.compile(
+_DECORATION = re.compile(
     r"^[ \t]*(?:>[ \t]?)*(?:\[![^\]\n]*\][+-]?[ \t]*)?(?:[-*+][ \t]+|\d{1,3}[.)][ \t]+)?(?:\[.\][ \t]+)?"
 )
 _HEADING = re.compile(r"^[ \t]*(?:>[ \t]?)*#{1,6}(?:[ \t]|$)")
@@ -68,30 +68,30 @@ def prose_of(text: str) -> str:
     """
     text = text[:_LONGEST]
     for pattern in (_FENCE, _MATHS, _COMMENT):
-        text = pattern.sub(lambda found: "\n" * found[0].count("\n"), text)
-    held: list[str] = []
+        text = pattern.sub(lambda match: "\n" * match[0].count("\n"), text)
+    pending: list[str] = []
 
-    def hold(found: re.Match[str]) -> str:
-        held.append(found[1] or found[3].strip())
-        return f"\ue000{len(held) - 1}\ue001"
+    def protect(match: re.Match[str]) -> str:
+        pending.append(match[1] or match[3].strip())
+        return f"\ue000{len(pending) - 1}\ue001"
 
-    text = _LITERAL.sub(hold, text.replace("\ue000", "").replace("\ue001", ""))
-    text = _WIKILINK.sub(_shown, _IMAGE.sub("", _INCLUDE.sub("", text))).replace("\\|", "|")
+    text = _LITERAL.sub(protect, text.replace("\ue000", "").replace("\ue001", ""))
+    text = _WIKILINK.sub(_visible_text, _IMAGE.sub("", _INCLUDE.sub("", text))).replace("\\|", "|")
     text = _URL.sub("", _TAG.sub("", _LINK.sub(r"\1", text)))
     text = _EMPHASIS.sub(_without_marks, _EMPHASIS.sub(_without_marks, _BLOCK_ID.sub("", text)))
-    text = _ENTITY.sub(lambda found: " ".join(unescape(found[0]).split("\n")), text)
-    return _HELD.sub(lambda found: held[int(found[1])], text)
+    text = _ENTITY.sub(lambda match: " ".join(unescape(match[0]).split("\n")), text)
+    return _PROTECTED.sub(lambda match: pending[int(match[1])], text)
 
 
-def _without_marks(found: re.Match[str]) -> str:
-    return found[2] or found[4] or ""
+def _without_marks(match: re.Match[str]) -> str:
+    return match[2] or match[4] or ""
 
 
-def _shown(found: re.Match[str]) -> str:
+def _visible_text(match: re.Match[str]) -> str:
     """Return the visible text of a wikilink: its text, or the note's name without folder, with the heading."""
-    if found[2]:
-        return found[2]
-    name, _, heading = found[1].rstrip("\\").partition("#")
+    if match[2]:
+        return match[2]
+    name, _, heading = match[1].rstrip("\\").partition("#")
     name = name.rstrip("/").rpartition("/")[2]
     return " > ".join(part for part in (name.strip(), heading.strip()) if part)
 
@@ -101,10 +101,10 @@ def sentences_of(text: str) -> Iterator[ProseSentence]:
     for number, line in enumerate(prose_of(text).split("\n")):
         if _HEADING.match(line) or _TABLE.match(line) or _RULE.match(line):
             continue
-        bare = " ".join(_DRESS.sub("", line, count=1).split())
-        for place, sentence in enumerate(part for part in _SENTENCE_END.split(bare) if part.strip()):
+        bare = " ".join(_DECORATION.sub("", line, count=1).split())
+        for position, sentence in enumerate(part for part in _SENTENCE_END.split(bare) if part.strip()):
             whole = _ENDS.search(sentence) is not None
-            yield ProseSentence(sentence.strip(), number, place == 0, whole)
+            yield ProseSentence(sentence.strip(), number, position == 0, whole)
 
 
 # --- passages ---------------------------------------------------------------------------------------------------------
@@ -115,11 +115,11 @@ def sentences_of(text: str) -> Iterator[ProseSentence]:
 PASSAGES = 5
 TOKENS = 55
 """Tokens of a passage, about two sentences; more only where the first one alone has more, and then it is cut."""
-CONSIDERED = 40
+MAX_CANDIDATES = 40
 """Fragments that are looked into, the best ones."""
 RELEVANCE = 0.65
 """What relevance counts beside difference from the passages already chosen (the lambda of MMR)."""
-SAID = 0.4
+TOPIC_WEIGHT = 0.4
 """What counts of relevance that the sentences have the topic, beside the rank of their fragment."""
 OF_NOTE = 0.3
 """The weight of the note's value in a passage's relevance: a main note says most about the topic."""
@@ -145,48 +145,48 @@ class _Passage:
     last: int
     cut_before: bool
     cut_after: bool
-    said: float
+    relevance: float
 
 
 def key_passages(topic: Topic, count: Count) -> tuple[KeyPassage, ...]:
     """Return the key passages of a topic, best first; `count` counts tokens."""
-    considered = _considered(topic)
+    considered = _candidate_ranks(topic)
     languages, notes = topic.snapshot.table.languages, topic.best_notes
-    told: list[tuple[int, Fragment, _Passage]] = []
-    for place, fragment in zip(considered, topic.fragments(topic.best[considered].tolist()), strict=True):
-        passage = _told(fragment, topic, languages[notes[place]], count)
+    scored: list[tuple[int, Fragment, _Passage]] = []
+    for rank, fragment in zip(considered, topic.fragments(topic.best[considered].tolist()), strict=True):
+        passage = _best_sentences(fragment, topic, languages[notes[rank]], count)
         if passage is not None:
-            told.append((place, fragment, passage))
-    if not told:
+            scored.append((rank, fragment, passage))
+    if not scored:
         return ()
-    places = [place for place, _, _ in told]
-    said = np.array([passage.said for _, _, passage in told], np.float32)
-    worth = np.array([topic.note_values[int(notes[place])] for place in places], np.float32)
-    relevance = (1 - SAID - OF_NOTE) * topic.scores[places] + SAID * said + OF_NOTE * worth
-    chosen = _diverse(relevance, _likeness(topic, topic.best[places]), [fragment.text for _, fragment, _ in told])
-    return tuple(_passage(topic, *told[at]) for at in chosen)
+    ranks = [rank for rank, _, _ in scored]
+    relevances = np.array([passage.relevance for _, _, passage in scored], np.float32)
+    values = np.array([topic.note_values[int(notes[rank])] for rank in ranks], np.float32)
+    relevance = (1 - TOPIC_WEIGHT - OF_NOTE) * topic.scores[ranks] + TOPIC_WEIGHT * relevances + OF_NOTE * values
+    chosen = _diverse(relevance, _likeness(topic, topic.best[ranks]), [fragment.text for _, fragment, _ in scored])
+    return tuple(_passage(topic, *scored[at]) for at in chosen)
 
 
-def _considered(topic: Topic) -> list[int]:
+def _candidate_ranks(topic: Topic) -> list[int]:
     """Places of the fragments that are looked into: the best, and those that open the best notes."""
     openings = {
-        note: place
-        for place in range(len(topic.best) - 1, -1, -1)
-        if (note := int(topic.best_notes[place])) in topic.note_order[:OPENINGS]
-        and topic.snapshot.table.keys[topic.best[place]] == topic.snapshot.table.first_keys[note]
+        note: rank
+        for rank in range(len(topic.best) - 1, -1, -1)
+        if (note := int(topic.best_notes[rank])) in topic.note_order[:OPENINGS]
+        and topic.snapshot.table.keys[topic.best[rank]] == topic.snapshot.table.first_keys[note]
     }
-    return sorted({*range(min(CONSIDERED, len(topic.best))), *openings.values()})
+    return sorted({*range(min(MAX_CANDIDATES, len(topic.best))), *openings.values()})
 
 
-def _passage(topic: Topic, place: int, fragment: Fragment, told: _Passage) -> KeyPassage:
+def _passage(topic: Topic, rank: int, fragment: Fragment, scored: _Passage) -> KeyPassage:
     whole = location_of(fragment)
     return KeyPassage(
-        place=SourceLocation(whole.path, whole.title, told.first, told.last, whole.heading_path, whole.fragment_id),
-        text=told.text,
-        cut_before=told.cut_before,
-        cut_after=told.cut_after,
-        score=float(topic.scores[place]),
-        confidence=topic.confidences[place],
+        place=SourceLocation(whole.path, whole.title, scored.first, scored.last, whole.heading_path, whole.fragment_id),
+        text=scored.text,
+        cut_before=scored.cut_before,
+        cut_after=scored.cut_after,
+        score=float(topic.scores[rank]),
+        confidence=topic.confidences[rank],
     )
 
 
@@ -199,8 +199,8 @@ def _likeness(topic: Topic, rows: npt.NDArray[np.int32]) -> Floats:
     vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-6)
     notes = topic.snapshot.table.notes[rows]
     alike = np.clip(vectors @ vectors.T, 0, 1)
-    found: Floats = np.where(notes[:, None] == notes, np.maximum(alike, SAME_NOTE), alike).astype(np.float32)
-    return found
+    similarity: Floats = np.where(notes[:, None] == notes, np.maximum(alike, SAME_NOTE), alike).astype(np.float32)
+    return similarity
 
 
 def _diverse(relevance: Floats, likeness: Floats, texts: Sequence[str]) -> list[int]:
@@ -209,8 +209,8 @@ def _diverse(relevance: Floats, likeness: Floats, texts: Sequence[str]) -> list[
     nearest = np.zeros(len(relevance), np.float32)
     left = np.ones(len(relevance), np.bool_)
     while len(chosen) < PASSAGES and left.any():
-        worth = np.round(RELEVANCE * relevance - (1 - RELEVANCE) * nearest, 5)
-        at = int(np.argmax(np.where(left, worth, -np.inf)))
+        marginal = np.round(RELEVANCE * relevance - (1 - RELEVANCE) * nearest, 5)
+        at = int(np.argmax(np.where(left, marginal, -np.inf)))
         chosen.append(at)
         nearest = np.maximum(nearest, likeness[at])
         left &= np.array([text != texts[at] for text in texts], np.bool_)
@@ -220,29 +220,29 @@ def _diverse(relevance: Floats, likeness: Floats, texts: Sequence[str]) -> list[
 # --- which sentences --------------------------------------------------------------------------------------------------
 
 
-def _told(fragment: Fragment, topic: Topic, language: str, count: Count) -> _Passage | None:
+def _best_sentences(fragment: Fragment, topic: Topic, language: str, count: Count) -> _Passage | None:
     """Return the passage of a fragment; None without prose."""
     sentences = list(sentences_of(fragment.text))
     if not sentences:
         return None
-    said = [topic.said(terms_of(sentence.text, language)[0]) for sentence in sentences]
+    relevances = [topic.covered_share(terms_of(sentence.text, language)[0]) for sentence in sentences]
     early = EARLY * (2 if fragment.ordinal == 0 else 1)
-    worth = [value + early * (place == 0) + _form(sentences[place], count) for place, value in enumerate(said)]
-    first = max(range(len(sentences)), key=lambda place: (round(worth[place], 6), -place))
-    last, text = first, _shortened(sentences[first].text, count)
-    for place in range(first + 1, len(sentences)):
-        longer = f"{text} {sentences[place].text}"
-        continues = sentences[last].whole and sentences[place].whole and not text.endswith("…")
+    values = [value + early * (at == 0) + _form(sentences[at], count) for at, value in enumerate(relevances)]
+    first = max(range(len(sentences)), key=lambda at: (round(values[at], 6), -at))
+    last, text = first, _shorten(sentences[first].text, count)
+    for at in range(first + 1, len(sentences)):
+        longer = f"{text} {sentences[at].text}"
+        continues = sentences[last].whole and sentences[at].whole and not text.endswith("…")
         if not continues or count(longer) > TOKENS:
             break
-        last, text = place, longer
+        last, text = at, longer
     return _Passage(
         text=text,
         first=fragment.line_start + sentences[first].line,
         last=fragment.line_start + sentences[last].line,
         cut_before=first > 0,
         cut_after=last < len(sentences) - 1,
-        said=max(worth[first], 0.0),
+        relevance=max(values[first], 0.0),
     )
 
 
@@ -252,7 +252,7 @@ def _form(sentence: ProseSentence, count: Count) -> float:
     return -0.3 * odd - 0.3 * (not sentence.whole) - 0.1 * (not sentence.begins_line)
 
 
-def _shortened(text: str, count: Count) -> str:
+def _shorten(text: str, count: Count) -> str:
     """`text`, or as many of its words as fit, with an ellipsis."""
     if count(text) <= TOKENS:
         return text

@@ -22,16 +22,16 @@ from excerpt.insight.similarity import (
     Near,
     NoteTerm,
     Origin,
-    centred,
+    centred_vectors,
     in_common,
     nearest,
     origin_of,
     rows_of,
     shared_folder,
     spread,
-    text_alone,
+    text_without_markup,
 )
-from excerpt.json_forms import picked
+from excerpt.json_forms import select_fields
 from excerpt.model import Fragment, Signal, Span, signals_to_dict
 from excerpt.search.engine import Engine
 from excerpt.search.highlight import SpanFinder
@@ -46,19 +46,19 @@ Ints = npt.NDArray[np.int32]
 
 MAX_PAIRS = 2
 """Pairs of passages that are shown for one note."""
-MAX_LOOKED_AT = 8
+MAX_COMPARED = 8
 """The most pairs that are examined: lists of links are alike everywhere and say nothing."""
 MIN_PROSE = 40
 """Letters of a passage outside its links, below which it is a list of links or a heading."""
-BESIDE_BEST = 0.6
+MIN_SHARE_OF_BEST = 0.6
 """How good a second pair has to be, as a share of the first."""
-MIN_ALIKE = 0.2
+MIN_SIMILARITY = 0.2
 """The least mean of similarity in meaning and in words, each 0 to 1, for two passages to match."""
 MAX_WORDS = 6
 """The most words that are listed for a note."""
 RARE = 0.15
 """The share of the vault's notes that has a word at most, for it to be called rare; a word of three notes always is."""
-TELLING = 0.7
+MIN_LANGUAGE_WEIGHT = 0.7
 """The least weight in general language, 0 to 1, of a listed word: "bandwidth" and "motion", not "since"."""
 LONGEST_WIDE = 8
 """The most characters of a listed word of a script without spaces: as far as both texts agree."""
@@ -78,94 +78,114 @@ class Comparison:
         self._origin = origin
         self._terms = terms
         self._finder = SpanFinder()
-        self._here = spread(origin.rows)
-        self._there, places = rows_of(snapshot, notes)
-        self._of = notes[places] if len(places) else places
-        rows = np.union1d(self._here, self._there).astype(np.int32)
+        self._own_rows = spread(origin.rows)
+        self._other_rows, owners = rows_of(snapshot, notes)
+        self._owners = notes[owners] if len(owners) else owners
+        rows = np.union1d(self._own_rows, self._other_rows).astype(np.int32)
         self._rows = rows
         self._has = np.array([_has_term(snapshot, term.term, rows) for term in terms], np.bool_)
-        self._vectors = centred(snapshot, self._here) if len(self._here) else np.zeros((0, 0), np.float32)
+        self._vectors = (
+            centred_vectors(snapshot, self._own_rows) if len(self._own_rows) else np.zeros((0, 0), np.float32)
+        )
 
     def pairs(self, note: int) -> tuple[PassageMatch, ...]:
         """Return the matching passages of this note and of `note`, the nearest first, none twice."""
-        there = self._there[self._of == note]
-        if not len(there) or not len(self._here):
+        their_rows = self._other_rows[self._owners == note]
+        if not len(their_rows) or not len(self._own_rows):
             return ()
-        similar = np.clip(self._vectors @ centred(self._snapshot, there).T, 0, 1)
-        worth = (similar + self._by_words(there)) / 2
+        similar = np.clip(self._vectors @ centred_vectors(self._snapshot, their_rows).T, 0, 1)
+        scores = (similar + self._by_words(their_rows)) / 2
         keys = self._snapshot.table.keys
-        found: list[PassageMatch] = []
-        best = float(worth.max())
-        for _ in range(MAX_LOOKED_AT):
-            at, to = divmod(int(worth.argmax()), worth.shape[1])
-            if len(found) == MAX_PAIRS or worth[at, to] < max(MIN_ALIKE, BESIDE_BEST * best):
+        matches: list[PassageMatch] = []
+        best = float(scores.max())
+        for _ in range(MAX_COMPARED):
+            own_index, other_index = divmod(int(scores.argmax()), scores.shape[1])
+            if len(matches) == MAX_PAIRS or scores[own_index, other_index] < max(
+                MIN_SIMILARITY, MIN_SHARE_OF_BEST * best
+            ):
                 break
-            here, other = self._snapshot.fragments([int(keys[self._here[at]]), int(keys[there[to]])])
-            if _has_prose(here.text) and _has_prose(other.text):
-                found.append(self._pair(here, other, int(self._here[at]), int(there[to]), float(similar[at, to])))
-                worth[at], worth[:, to] = 0, 0
+            own, other = self._snapshot.fragments(
+                [int(keys[self._own_rows[own_index]]), int(keys[their_rows[other_index]])]
+            )
+            if _has_prose(own.text) and _has_prose(other.text):
+                matches.append(
+                    self._pair(
+                        own,
+                        other,
+                        int(self._own_rows[own_index]),
+                        int(their_rows[other_index]),
+                        float(similar[own_index, other_index]),
+                    )
+                )
+                scores[own_index], scores[:, other_index] = 0, 0
             else:
-                worth[at, to] = 0
-        return tuple(found)
+                scores[own_index, other_index] = 0
+        return tuple(matches)
 
     def words(self, note: int) -> tuple[SharedWord, ...]:
         """Return the rare words that both notes have, the most important for this note first."""
-        most = max(3.0, RARE * len(self._snapshot.table.paths))
-        there = self._there[self._of == note]
-        at = np.searchsorted(self._rows, there)
-        told: list[SharedWord] = []
+        max_notes = max(3.0, RARE * len(self._snapshot.table.paths))
+        their_rows = self._other_rows[self._owners == note]
+        columns = np.searchsorted(self._rows, their_rows)
+        shared: list[SharedWord] = []
         for number, term in enumerate(self._terms):
-            if len(told) == MAX_WORDS or not len(there):
+            if len(shared) == MAX_WORDS or not len(their_rows):
                 break
-            if term.notes > most or number not in self._tellable or not self._has[number, at].any():
+            if term.notes > max_notes or number not in self._distinctive or not self._has[number, columns].any():
                 continue
-            fragment, line = self._first(number, int(there[self._has[number, at]][0]))
-            word = self._grown(term.spelled, fragment.text)
-            if not _is_part(word, [other.word for other in told]):
+            fragment, line = self._first(number, int(their_rows[self._has[number, columns]][0]))
+            word = self._extend(term.spelled, fragment.text)
+            if not _is_part(word, [other.word for other in shared]):
                 notes = term.notes if word == term.spelled else self._notes_with(word)
-                told.append(SharedWord(word, notes, line))
-        return tuple(told)
+                shared.append(SharedWord(word, notes, line))
+        return tuple(shared)
 
     # --- one pair -----------------------------------------------------------------------------------------------------
 
-    def _by_words(self, there: Rows) -> Floats:
-        """Return the cosine of the important words of each passage here and each of `there`."""
+    def _by_words(self, their_rows: Rows) -> Floats:
+        """Return the cosine of the important words of each passage here and each of `their_rows`."""
         rarity = np.array([term.rarity for term in self._terms], np.float32)
-        here = self._has[:, np.searchsorted(self._rows, self._here)] * rarity[:, None]
-        other = self._has[:, np.searchsorted(self._rows, there)] * rarity[:, None]
-        lengths = np.linalg.norm(here, axis=0)[:, None] * np.linalg.norm(other, axis=0)[None, :]
-        found: Floats = (here.T @ other) / np.maximum(lengths, 1e-9)
-        return found
+        own_terms = self._has[:, np.searchsorted(self._rows, self._own_rows)] * rarity[:, None]
+        their_terms = self._has[:, np.searchsorted(self._rows, their_rows)] * rarity[:, None]
+        lengths = np.linalg.norm(own_terms, axis=0)[:, None] * np.linalg.norm(their_terms, axis=0)[None, :]
+        cosines: Floats = (own_terms.T @ their_terms) / np.maximum(lengths, 1e-9)
+        return cosines
 
-    def _pair(self, here: Fragment, there: Fragment, row: int, other: int, similarity: float) -> PassageMatch:
-        at, to = np.searchsorted(self._rows, [row, other])
-        both = [number for number in sorted(self._tellable) if self._has[number, at] and self._has[number, to]]
+    def _pair(self, own: Fragment, other: Fragment, own_row: int, other_row: int, similarity: float) -> PassageMatch:
+        own_index, other_index = np.searchsorted(self._rows, [own_row, other_row])
+        both = [
+            number
+            for number in sorted(self._distinctive)
+            if self._has[number, own_index] and self._has[number, other_index]
+        ]
         both.sort(key=lambda number: (-self._terms[number].rarity, self._terms[number].term))
         terms = frozenset(self._terms[number].term for number in both)
-        on_each = (self._matched(here, terms), self._matched(there, terms))
+        on_each = (self._match_fragment(own, terms), self._match_fragment(other, terms))
         words: list[str] = []
         for spelled in (self._terms[number].spelled for number in both):
-            word = _grown(spelled, here.text, there.text)
+            word = _extend_word(spelled, own.text, other.text)
             if not _is_part(word, words):
                 words.append(word)
         return PassageMatch(*on_each, similarity, tuple(words))
 
-    def _matched(self, fragment: Fragment, terms: frozenset[str]) -> MatchedFragment:
+    def _match_fragment(self, fragment: Fragment, terms: frozenset[str]) -> MatchedFragment:
         spans = self._finder.find(fragment.text[:MAX_READ], terms, self._language(fragment.path))
         return MatchedFragment(fragment, spans)
 
     # --- words as they are spelled ------------------------------------------------------------------------------------
 
     @cached_property
-    def _tellable(self) -> frozenset[int]:
+    def _distinctive(self) -> frozenset[int]:
         """The numbers of the terms that mean something to a reader, among those in the text."""
         return frozenset(
-            number for number, term in enumerate(self._terms) if term.telling >= TELLING and _is_word(term.spelled)
+            number
+            for number, term in enumerate(self._terms)
+            if term.language_weight >= MIN_LANGUAGE_WEIGHT and _is_word(term.spelled)
         )
 
-    def _grown(self, spelled: str, there: str) -> str:
+    def _extend(self, spelled: str, other_text: str) -> str:
         text = next((fragment.text for fragment in self._origin.fragments if spelled in fragment.text), "")
-        return _grown(spelled, text, there)
+        return _extend_word(spelled, text, other_text)
 
     def _notes_with(self, word: str) -> int:
         """How many notes have all pairs of characters of a word in one fragment."""
@@ -184,25 +204,25 @@ class Comparison:
 
 
 def _has_prose(text: str) -> bool:
-    return sum(map(str.isalpha, text_alone(text[:MAX_READ]))) >= MIN_PROSE
+    return sum(map(str.isalpha, text_without_markup(text[:MAX_READ]))) >= MIN_PROSE
 
 
-def _grown(spelled: str, here: str, there: str) -> str:
+def _extend_word(spelled: str, text: str, other: str) -> str:
     """Return a word as spelled; in a script without spaces, as many characters around it as both texts share."""
-    start = here.find(spelled)
-    if start < 0 or spelled not in there or not _WIDE_WORD.fullmatch(spelled):
+    start = text.find(spelled)
+    if start < 0 or spelled not in other or not _WIDE_WORD.fullmatch(spelled):
         return spelled
     end = start + len(spelled)
     while (
-        end < len(here)
+        end < len(text)
         and end - start < LONGEST_WIDE
-        and _WIDE_WORD.match(here[end])
-        and here[start : end + 1] in there
+        and _WIDE_WORD.match(text[end])
+        and text[start : end + 1] in other
     ):
         end += 1
-    while start and end - start < LONGEST_WIDE and _WIDE_WORD.match(here[start - 1]) and here[start - 1 : end] in there:
+    while start and end - start < LONGEST_WIDE and _WIDE_WORD.match(text[start - 1]) and text[start - 1 : end] in other:
         start -= 1
-    return here[start:end]
+    return text[start:end]
 
 
 def _is_part(word: str, words: Sequence[str]) -> bool:
@@ -223,12 +243,12 @@ def _is_word(word: str) -> bool:
 def _has_term(snapshot: Corpus, term: str, rows: Rows) -> npt.NDArray[np.bool_]:
     """Which of the ascending `rows` have a term in their text."""
     entries = snapshot.lexical.entries(term)
-    having = entries.rows[entries.fields == _TEXT]
-    if not len(having):
+    text_rows = entries.rows[entries.fields == _TEXT]
+    if not len(text_rows):
         return np.zeros(len(rows), np.bool_)
-    at = np.minimum(np.searchsorted(having, rows), len(having) - 1)
-    found: npt.NDArray[np.bool_] = having[at] == rows
-    return found
+    at = np.minimum(np.searchsorted(text_rows, rows), len(text_rows) - 1)
+    has_term: npt.NDArray[np.bool_] = text_rows[at] == rows
+    return has_term
 
 
 # --- related ----------------------------------------------------------------------------------------------------------
@@ -268,7 +288,7 @@ class MatchedFragment:
 
     def to_dict(self) -> dict[str, Any]:
         return {
-            **picked(self.fragment, "path", "heading_path", "line_start", "line_end"),
+            **select_fields(self.fragment, "path", "heading_path", "line_start", "line_end"),
             "fragment_id": self.fragment.id,
             "text": self.fragment.text,
             "spans": [[span.start, span.end] for span in self.spans],
@@ -355,11 +375,15 @@ class RelatedNote:
 
     def to_dict(self) -> dict[str, Any]:
         return {
-            **picked(self, "path", "title", "line", "score"),
+            **select_fields(self, "path", "title", "line", "score"),
             "signals": signals_to_dict(self.signals),
-            **picked(self, "linked", "missing_link", "mentions", "common", "words", "tags", "place"),
+            **select_fields(self, "linked", "missing_link", "mentions", "common", "words", "tags", "place"),
             "matches": [
-                {"here": match.here.to_dict(), "there": match.there.to_dict(), **picked(match, "similarity", "words")}
+                {
+                    "here": match.here.to_dict(),
+                    "there": match.there.to_dict(),
+                    **select_fields(match, "similarity", "words"),
+                }
                 for match in self.matches
             ],
         }
@@ -380,7 +404,7 @@ class Related:
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form of `excerpt related`."""
         return {
-            **picked(self, "path", "title", "line"),
+            **select_fields(self, "path", "title", "line"),
             "fragment_id": self.fragment.id if self.fragment else None,
             "generation": self.generation,
             "elapsed_ms": round(self.elapsed_ms, 3),
@@ -393,7 +417,7 @@ def related(engine: Engine, path: str, line: int | None = None, limit: int = LIM
 
     Raises KeyError for an unknown note.
     """
-    begun = time.perf_counter()
+    started = time.perf_counter()
     prefetch_neighbours(engine, path, line)
     snapshot = engine.snapshot
     origin = origin_of(snapshot, path, line)
@@ -401,23 +425,23 @@ def related(engine: Engine, path: str, line: int | None = None, limit: int = LIM
     order = np.lexsort((near.notes, -near.scores))
     order = order[near.scores[order] >= MIN][:limit]
     compared = Comparison(snapshot, origin, near.terms, np.sort(near.notes[order]))
-    notes = tuple(_why(snapshot, origin, near, compared, at) for at in order.tolist())
+    notes = tuple(_explain_note(snapshot, origin, near, compared, position) for position in order.tolist())
     return Related(
         path=path,
         title=origin.info.title,
         line=line,
         fragment=origin.fragments[0] if line is not None and origin.fragments else None,
         notes=notes,
-        elapsed_ms=(time.perf_counter() - begun) * 1e3,
+        elapsed_ms=(time.perf_counter() - started) * 1e3,
         generation=snapshot.generation,
     )
 
 
-def _why(snapshot: Corpus, origin: Origin, near: Near, compared: Comparison, at: int) -> RelatedNote:
+def _explain_note(snapshot: Corpus, origin: Origin, near: Near, compared: Comparison, position: int) -> RelatedNote:
     """Return the reasons for the note at a position of `near`."""
-    note = int(near.notes[at])
+    note = int(near.notes[position])
     info = snapshot.note_info(snapshot.table.paths[note])
-    values = near.signals[at].tolist()
+    values = near.signals[position].tolist()
     signals = tuple(
         Signal(name, value, weight, value * weight)
         for (name, weight), value in zip(WEIGHTS.items(), values, strict=True)
@@ -430,35 +454,35 @@ def _why(snapshot: Corpus, origin: Origin, near: Near, compared: Comparison, at:
         signals=signals,
         matches=compared.pairs(note),
         words=compared.words(note),
-        linked=_linked(note in near.links.to, note in near.links.back),
-        common=_common(snapshot, near, note),
+        linked=_link_direction(note in near.links.to, note in near.links.back),
+        common=_common_links(snapshot, near, note),
         tags=tuple(tag for tag in origin.info.tags if fold(tag) in tags),
         mentions=_mentions(snapshot, near, note),
         place=shared_folder(snapshot.table.paths, origin.info.path, info.path),
     )
 
 
-def _linked(to: bool, back: bool) -> Linked:
+def _link_direction(to: bool, back: bool) -> Linked:
     if to:
         return Linked.BOTH if back else Linked.TO
     return Linked.FROM if back else Linked.NO
 
 
-def _common(snapshot: Corpus, near: Near, note: int) -> tuple[CommonLink, ...]:
+def _common_links(snapshot: Corpus, near: Near, note: int) -> tuple[CommonLink, ...]:
     """Return the third notes that connect two, those with the fewest links first."""
     both_link_to, link_to_both = in_common(snapshot, near.links, note)
-    found = [(other, False) for other in both_link_to] + [(other, True) for other in link_to_both]
-    shown = [(snapshot.note_info(snapshot.table.paths[other]), back) for other, back in found[:MAX_COMMON]]
-    return tuple(CommonLink(info.path, info.title, back) for info, back in shown)
+    connecting = [(other, False) for other in both_link_to] + [(other, True) for other in link_to_both]
+    connected = [(snapshot.note_info(snapshot.table.paths[other]), back) for other, back in connecting[:MAX_COMMON]]
+    return tuple(CommonLink(info.path, info.title, back) for info, back in connected)
 
 
 def _mentions(snapshot: Corpus, near: Near, note: int) -> tuple[Mention, ...]:
     """Where one of two notes names the other, each line once."""
     paths = snapshot.table.paths
-    found = [
-        Mention(paths[one.within], one.line, one.text, paths[one.of])
-        for one in near.named
-        if note in (one.of, one.within)
+    mentions = [
+        Mention(paths[each.within], each.line, each.text, paths[each.of])
+        for each in near.named
+        if note in (each.of, each.within)
     ]
-    lines = {(mention.path, mention.line): mention for mention in reversed(found)}
+    lines = {(mention.path, mention.line): mention for mention in reversed(mentions)}
     return tuple(mention for _, mention in sorted(lines.items())[:MAX_MENTIONS])

@@ -27,22 +27,22 @@ from excerpt.insight.overview_parts import (
     Theme,
     Timeline,
 )
-from excerpt.text.display import counted, location, percent, visible_line
+from excerpt.text.display import format_count, location, percent, visible_line
 from excerpt.text.tokens import open_tokenizer
 
 _MAX_MONTHS = 6
 _MAX_SPANS = 12
 _HEADINGS = 2  # the last of a section's path
-_JOINED = " › "
+_SEPARATOR = " › "
 
 
 @dataclass(frozen=True, slots=True)
 class _RenderedPart:
-    """A heading and lines under it, best first; `least` of them go in before any other part gets more."""
+    """A heading and lines under it, best first; `required_lines` of them go in before any other part gets more."""
 
     heading: str
     lines: tuple[str, ...]
-    least: int
+    required_lines: int
 
 
 def as_markdown(overview: Overview) -> str:
@@ -54,31 +54,31 @@ def as_markdown(overview: Overview) -> str:
         return ""
     count = open_tokenizer(overview.tokenizer).count
     parts = _parts(overview)
-    taken = [0] * len(parts)
+    line_counts = [0] * len(parts)
     text = ""
 
-    def take(number: int) -> bool:
+    def add_line(number: int) -> bool:
         """Put one line more of a part in, if it fits."""
         nonlocal text
-        taken[number] += 1
-        longer = _text(overview, parts, taken)
+        line_counts[number] += 1
+        longer = _text(overview, parts, line_counts)
         if count(longer) > overview.budget:
-            taken[number] -= 1
+            line_counts[number] -= 1
             return False
         text = longer
         return True
 
-    least = (number for number, part in enumerate(parts) for _ in part.lines[: part.least])
-    all(map(take, least))
+    required = (number for number, part in enumerate(parts) for _ in part.lines[: part.required_lines])
+    all(map(add_line, required))
     for number, part in enumerate(parts):
-        while 0 < taken[number] < len(part.lines) and take(number):
+        while 0 < line_counts[number] < len(part.lines) and add_line(number):
             pass
     return text
 
 
-def _text(overview: Overview, parts: Sequence[_RenderedPart], taken: Sequence[int]) -> str:
+def _text(overview: Overview, parts: Sequence[_RenderedPart], line_counts: Sequence[int]) -> str:
     blocks = [_title(overview)]
-    for part, lines in zip(parts, taken, strict=True):
+    for part, lines in zip(parts, line_counts, strict=True):
         if lines:
             blocks.append("\n".join((f"## {part.heading}", "", *part.lines[:lines])).rstrip("\n"))
     return "\n\n".join(blocks) + "\n"
@@ -87,8 +87,8 @@ def _text(overview: Overview, parts: Sequence[_RenderedPart], taken: Sequence[in
 def _title(overview: Overview) -> str:
     topic = visible_line(" ".join(overview.topic.split()))
     return (
-        f"# Overview: {topic}\n\n{overview.fragments:,} of {counted(overview.vault_fragments, 'passage')}, in"
-        f" {overview.notes:,} of {counted(overview.vault_notes, 'note')}"
+        f"# Overview: {topic}\n\n{overview.fragments:,} of {format_count(overview.vault_fragments, 'passage')}, in"
+        f" {overview.notes:,} of {format_count(overview.vault_notes, 'note')}"
     )
 
 
@@ -100,8 +100,8 @@ def _parts(overview: Overview) -> list[_RenderedPart]:
         _RenderedPart("Sections that matter", tuple(map(_section, overview.sections)), 3),
         _RenderedPart("Themes", tuple(map(_theme, overview.themes)), 3),
         _RenderedPart("Stands out here", tuple(map(_standout, overview.standouts)), 2),
-        _RenderedPart("Related notes", tuple(map(_related, overview.related)), 2),
-        _RenderedPart(_when(dates), _timeline(dates.months), 1),
+        _RenderedPart("Related notes", tuple(map(_related_line, overview.related)), 2),
+        _RenderedPart(_dates_line(dates), _timeline(dates.months), 1),
         _RenderedPart("Also named", tuple(map(_name, overview.names)), 1),
     ]
 
@@ -111,7 +111,7 @@ def _parts(overview: Overview) -> list[_RenderedPart]:
 
 def _main_note(note: MainNote) -> str:
     share = percent(note.share).replace("<", "under ")
-    return f"- {_named(note.place)}: {share}, {note.fragments} of its {counted(note.of, 'passage')}"
+    return f"- {_link_to(note.place)}: {share}, {note.fragments} of its {format_count(note.of, 'passage')}"
 
 
 def _passage(passage: KeyPassage) -> str:
@@ -119,34 +119,35 @@ def _passage(passage: KeyPassage) -> str:
 
 
 def _section(section: KeySection) -> str:
-    below = _below(section.place)
+    below = _heading_text(section.place)
     return f"- {below} {_lines(section.place)}"
 
 
 def _theme(theme: Theme) -> str:
     words = ", ".join(map(visible_line, theme.words))
-    return f"- **{words}**: {counted(theme.fragments, 'passage')}, as {_lines(theme.place)}"
+    return f"- **{words}**: {format_count(theme.fragments, 'passage')}, as {_lines(theme.place)}"
 
 
-def _standout(one: Standout) -> str:
-    shown = {LabelKind.TAG: f"#{one.value}", LabelKind.FOLDER: f"{one.value}/"}
-    label = visible_line(shown.get(one.kind, f"{one.name}: {one.value}"))
-    return f"- {label}: {one.here} of {counted(one.here_of, 'note')} here, {one.overall} in all, as {_path(one.place)}"
+def _standout(standout: Standout) -> str:
+    labels = {LabelKind.TAG: f"#{standout.value}", LabelKind.FOLDER: f"{standout.value}/"}
+    label = visible_line(labels.get(standout.kind, f"{standout.name}: {standout.value}"))
+    share = f"{standout.here} of {format_count(standout.here_of, 'note')} here, {standout.overall} in all"
+    return f"- {label}: {share}, as {_path(standout.place)}"
 
 
-def _related(note: LinkedNote) -> str:
+def _related_line(note: LinkedNote) -> str:
     to, by = len(note.links_to), len(note.linked_from)
-    said = [f"links to {to}"] * bool(to) + [f"linked from {by}"] * bool(by)
-    return f"- {_named(note.place)}: {', '.join(said)} of the main notes"
+    directions = [f"links to {to}"] * bool(to) + [f"linked from {by}"] * bool(by)
+    return f"- {_link_to(note.place)}: {', '.join(directions)} of the main notes"
 
 
 def _name(name: LinkedName) -> str:
-    return f"- {visible_line(name.name)}: {counted(name.notes, 'note')}, first {_lines(name.place)}"
+    return f"- {visible_line(name.name)}: {format_count(name.notes, 'note')}, first {_lines(name.place)}"
 
 
-def _when(dates: Timeline) -> str:
-    without = f"; {counted(dates.undated, 'note')} without" if dates.undated else ""
-    return f"When ({visible_line(dates.date)}{without})"
+def _dates_line(dates: Timeline) -> str:
+    undated = f"; {format_count(dates.undated, 'note')} without" if dates.undated else ""
+    return f"When ({visible_line(dates.date)}{undated})"
 
 
 def _timeline(months: Sequence[Month]) -> tuple[str, ...]:
@@ -157,29 +158,29 @@ def _timeline(months: Sequence[Month]) -> tuple[str, ...]:
     for month in months:
         spans[month.month if len(months) <= _MAX_MONTHS else month.month[:4]] += month.notes
     counts = " · ".join(f"{span}: {notes:,}" for span, notes in list(spans.items())[-_MAX_SPANS:])
-    most, latest = max(months, key=lambda month: (month.notes, month.month)), months[-1]
+    peak, latest = max(months, key=lambda month: (month.notes, month.month)), months[-1]
     return (
-        f"- notes in {counts}; most in {most.month}, as {_path(most.place)}",
-        f"- latest in {latest.month}: {counted(latest.notes, 'note')}, as {_path(latest.place)}",
+        f"- notes in {counts}; most in {peak.month}, as {_path(peak.place)}",
+        f"- latest in {latest.month}: {format_count(latest.notes, 'note')}, as {_path(latest.place)}",
     )
 
 
-def _named(place: SourceLocation) -> str:
+def _link_to(location: SourceLocation) -> str:
     """Return a note's path, with its title if that differs from the file name."""
-    stem = PurePosixPath(place.path).stem
-    return f"{_path(place)}" if place.title == stem else f"{visible_line(place.title)} {_path(place)}"
+    stem = PurePosixPath(location.path).stem
+    return f"{_path(location)}" if location.title == stem else f"{visible_line(location.title)} {_path(location)}"
 
 
-def _below(place: SourceLocation) -> str:
-    return visible_line(_JOINED.join(place.heading_path[-_HEADINGS:]) or place.title)
+def _heading_text(location: SourceLocation) -> str:
+    return visible_line(_SEPARATOR.join(location.heading_path[-_HEADINGS:]) or location.title)
 
 
-def _path(place: SourceLocation) -> str:
-    return _code(place.path)
+def _path(location: SourceLocation) -> str:
+    return _code(location.path)
 
 
-def _lines(place: SourceLocation) -> str:
-    return _code(location(place.path, place.line_start, place.line_end, place.place))
+def _lines(span: SourceLocation) -> str:
+    return _code(location(span.path, span.line_start, span.line_end, span.place))
 
 
 def _code(text: str) -> str:

@@ -16,7 +16,7 @@ from math import log
 from excerpt.corpus.facets import property_name
 from excerpt.insight.facet_map import folder_filter, tag_filter, value_filter
 from excerpt.insight.overview_parts import LabelKind, Standout
-from excerpt.insight.topic import COUNTED, Topic
+from excerpt.insight.topic import MAX_COUNTED, Topic
 from excerpt.text.dates import day_of
 from excerpt.text.words import fold
 
@@ -25,7 +25,7 @@ PER_PROPERTY = 2
 """Values of one property at most."""
 SIGNIFICANT = 10.83
 """G² from which a label is distinctive: by chance one in a thousand is (chi-squared, one degree of freedom)."""
-MIN_HERE = 2
+MIN_NOTES = 2
 MIN_SHARE = 0.05
 """The least share of the notes about the topic that a distinctive label has."""
 SAME = 0.8
@@ -46,43 +46,43 @@ class _CountedLabel:
     overall: int
 
 
-def log_likelihood(here: int, here_of: int, overall: int, overall_of: int) -> float:
-    """Return G² of `here` among `here_of`, a part of `overall_of` with `overall` in all.
+def log_likelihood(inside: int, inside_total: int, overall: int, overall_of: int) -> float:
+    """Return G² of `inside` among `inside_total`, a part of `overall_of` with `overall` in all.
 
     It is negative if the label is rarer here.
     """
-    if not 0 < here_of < overall_of:
+    if not 0 < inside_total < overall_of:
         return 0.0
-    elsewhere_of = overall_of - here_of
-    expected = (here_of * overall / overall_of, elsewhere_of * overall / overall_of)
-    lacking = (here_of - expected[0], elsewhere_of - expected[1])
-    observed = (here, overall - here, here_of - here, elsewhere_of - (overall - here))
-    total = sum(o * log(o / e) for o, e in zip(observed, (*expected, *lacking), strict=True) if o)
-    return 2 * total if here * overall_of >= overall * here_of else -2 * total
+    elsewhere_of = overall_of - inside_total
+    expected = (inside_total * overall / overall_of, elsewhere_of * overall / overall_of)
+    without = (inside_total - expected[0], elsewhere_of - expected[1])
+    observed = (inside, overall - inside, inside_total - inside, elsewhere_of - (overall - inside))
+    total = sum(o * log(o / e) for o, e in zip(observed, (*expected, *without), strict=True) if o)
+    return 2 * total if inside * overall_of >= overall * inside_total else -2 * total
 
 
 def standouts(topic: Topic) -> tuple[Standout, ...]:
     """Return the distinctive labels, the most distinctive first."""
-    notes = topic.note_order[:COUNTED]
+    notes = topic.note_order[:MAX_COUNTED]
     vault = len(topic.snapshot.table.paths)
     counted = [*_labels(topic, notes), *_folders(topic, notes)]
-    scored = [(log_likelihood(len(one.notes), len(notes), one.overall, vault), one) for one in counted]
-    scored = [(g2, one) for g2, one in scored if g2 >= SIGNIFICANT]
+    scored = [(log_likelihood(len(label.notes), len(notes), label.overall, vault), label) for label in counted]
+    scored = [(g2, label) for g2, label in scored if g2 >= SIGNIFICANT]
     scored.sort(key=lambda pair: (-pair[0], pair[1].kind, pair[1].name, pair[1].value))
     return tuple(
         Standout(
-            kind=one.kind,
-            name=one.name,
-            value=one.value,
-            here=len(one.notes),
+            kind=label.kind,
+            name=label.name,
+            value=label.value,
+            here=len(label.notes),
             here_of=len(notes),
-            overall=one.overall,
+            overall=label.overall,
             overall_of=vault,
             g2=round(g2, 3),
-            filter=_filter(one),
-            place=topic.note_location(one.notes[0]),
+            filter=_filter(label),
+            place=topic.note_location(label.notes[0]),
         )
-        for g2, one in _different(scored)
+        for g2, label in _different(scored)
     )
 
 
@@ -93,24 +93,24 @@ def _different(scored: Sequence[tuple[float, _CountedLabel]]) -> list[tuple[floa
     folder is preferred to a property.
     """
     chosen: list[tuple[float, _CountedLabel]] = []
-    for g2, one in scored:
-        same = next((at for at, (_, other) in enumerate(chosen) if _is_duplicate(one, other)), None)
+    for g2, label in scored:
+        same = next((at for at, (_, other) in enumerate(chosen) if _is_duplicate(label, other)), None)
         if same is None:
-            of_name = sum((other.kind, other.name) == (one.kind, one.name) for _, other in chosen)
-            if of_name < (PER_PROPERTY if one.kind is LabelKind.PROPERTY else STANDOUTS):
-                chosen.append((g2, one))
-        elif chosen[same][1].kind is LabelKind.PROPERTY and one.kind is not LabelKind.PROPERTY:
-            chosen[same] = g2, one
+            of_name = sum((other.kind, other.name) == (label.kind, label.name) for _, other in chosen)
+            if of_name < (PER_PROPERTY if label.kind is LabelKind.PROPERTY else STANDOUTS):
+                chosen.append((g2, label))
+        elif chosen[same][1].kind is LabelKind.PROPERTY and label.kind is not LabelKind.PROPERTY:
+            chosen[same] = g2, label
     return chosen[:STANDOUTS]
 
 
-def _is_duplicate(one: _CountedLabel, other: _CountedLabel) -> bool:
-    ours, theirs = set(one.notes), set(other.notes)
+def _is_duplicate(label: _CountedLabel, other: _CountedLabel) -> bool:
+    ours, theirs = set(label.notes), set(other.notes)
     if len(ours & theirs) >= SAME * len(ours | theirs):
         return True
-    if one.kind is not other.kind or one.kind is LabelKind.PROPERTY:
+    if label.kind is not other.kind or label.kind is LabelKind.PROPERTY:
         return False
-    shorter, longer = sorted((fold(one.value), fold(other.value)), key=len)
+    shorter, longer = sorted((fold(label.value), fold(other.value)), key=len)
     return longer.startswith(f"{shorter}/")
 
 
@@ -123,33 +123,33 @@ def _labels(topic: Topic, notes: Sequence[int]) -> Iterator[_CountedLabel]:
     same: dict[tuple[bool, str, str], list[int]] = {}
     for label in topic.labels:
         same.setdefault((label.is_tag, label.name, label.value), []).append(label.note)
-    having: dict[_Key, dict[int, None]] = {}
-    written: dict[_Key, str] = {}
+    notes_by_label: dict[_Key, dict[int, None]] = {}
+    spellings: dict[_Key, str] = {}
     for (is_tag, name, value), of in same.items():
         # What one note alone spells so is hardly ever a variant of what many have: not worth folding thousands.
-        if len(of) < min(MIN_HERE, len(notes)):
+        if len(of) < min(MIN_NOTES, len(notes)):
             continue
         for key, spelled in _keys(is_tag=is_tag, name=name, value=value):
-            having.setdefault(key, {}).update(dict.fromkeys(of))
-            written.setdefault(key, spelled)
-    order = {note: place for place, note in enumerate(notes)}
-    for (kind, name, folded), those in having.items():
-        if len(those) < _least(notes):
+            notes_by_label.setdefault(key, {}).update(dict.fromkeys(of))
+            spellings.setdefault(key, spelled)
+    order = {note: position for position, note in enumerate(notes)}
+    for (kind, name, folded), label_notes in notes_by_label.items():
+        if len(label_notes) < _min_notes(notes):
             continue
-        known = facets.tags if kind is LabelKind.TAG else facets.properties[name]
-        overall = len(known.get(folded, ()))
+        notes_by_value = facets.tags if kind is LabelKind.TAG else facets.properties[name]
+        overall = len(notes_by_value.get(folded, ()))
         yield _CountedLabel(
             kind,
             name,
-            written[kind, name, folded],
-            tuple(sorted(those, key=order.__getitem__)),
-            max(overall, len(those)),
+            spellings[kind, name, folded],
+            tuple(sorted(label_notes, key=order.__getitem__)),
+            max(overall, len(label_notes)),
         )
 
 
-def _least(notes: Sequence[int]) -> float:
+def _min_notes(notes: Sequence[int]) -> float:
     """How many of the notes must have a label."""
-    return max(min(MIN_HERE, len(notes)), MIN_SHARE * len(notes))
+    return max(min(MIN_NOTES, len(notes)), MIN_SHARE * len(notes))
 
 
 def _keys(*, is_tag: bool, name: str, value: str) -> Iterator[tuple[_Key, str]]:
@@ -169,22 +169,22 @@ def _keys(*, is_tag: bool, name: str, value: str) -> Iterator[tuple[_Key, str]]:
 
 def _folders(topic: Topic, notes: Sequence[int]) -> Iterator[_CountedLabel]:
     paths = topic.snapshot.table.paths
-    having: dict[str, list[int]] = {}
+    notes_by_folder: dict[str, list[int]] = {}
     for note in notes:
         folder = posixpath.dirname(paths[note])
         while folder:
-            having.setdefault(folder, []).append(note)
+            notes_by_folder.setdefault(folder, []).append(note)
             folder = posixpath.dirname(folder)
-    for folder, those in having.items():
-        if len(those) < _least(notes):
+    for folder, folder_notes in notes_by_folder.items():
+        if len(folder_notes) < _min_notes(notes):
             continue
         # Paths are sorted, and "0" is the letter after "/".
         overall = bisect_left(paths, f"{folder}0") - bisect_left(paths, f"{folder}/")
-        yield _CountedLabel(LabelKind.FOLDER, "", folder, tuple(those), overall)
+        yield _CountedLabel(LabelKind.FOLDER, "", folder, tuple(folder_notes), overall)
 
 
-def _filter(one: _CountedLabel) -> str:
+def _filter(each: _CountedLabel) -> str:
     """Return the filter that selects the notes of a label."""
-    if one.kind is LabelKind.PROPERTY:
-        return value_filter(one.name, one.value)
-    return folder_filter(one.value) if one.kind is LabelKind.FOLDER else tag_filter(one.value)
+    if each.kind is LabelKind.PROPERTY:
+        return value_filter(each.name, each.value)
+    return folder_filter(each.value) if each.kind is LabelKind.FOLDER else tag_filter(each.value)

@@ -47,10 +47,10 @@ class NoteLinks:
     @property
     def direct(self) -> Floats:
         """For every note, 1 if both link to each other, half of it if one does."""
-        found = np.zeros(len(self.common), np.float32)
-        found[self.to] += 0.5
-        found[self.back] += 0.5
-        return found
+        strengths = np.zeros(len(self.common), np.float32)
+        strengths[self.to] += 0.5
+        strengths[self.back] += 0.5
+        return strengths
 
 
 def links_of(snapshot: Corpus, note: int) -> NoteLinks:
@@ -100,29 +100,29 @@ def shared_folder(paths: Sequence[str], path: str, other: str) -> str:
 
     In some vaults, `project.alpha.plan` is below `project.alpha`.
     """
-    found = ""
-    for place in _places(path):
-        if not other.startswith(place):
+    shared = ""
+    for folder in _folders_of(path):
+        if not other.startswith(folder):
             break
-        found = place
-    return found if found and _kept_in(paths, found) < len(paths) else ""
+        shared = folder
+    return shared if shared and _count_in(paths, shared) < len(paths) else ""
 
 
 def folder_closeness(paths: Sequence[str], path: str, notes: Ints) -> Floats:
     """For each of `notes`, how small the place is that it shares with `path`. `paths` are the vault's, sorted."""
-    sizes = {place: rarity(_kept_in(paths, place), len(paths)) for place in _places(path)}
+    sizes = {folder: rarity(_count_in(paths, folder), len(paths)) for folder in _folders_of(path)}
     shared = (shared_folder(paths, path, paths[note]) for note in notes.tolist())
-    return np.array([sizes.get(place, 0.0) for place in shared], np.float32)
+    return np.array([sizes.get(folder, 0.0) for folder in shared], np.float32)
 
 
-def _places(path: str) -> list[str]:
+def _folders_of(path: str) -> list[str]:
     """Return the folders of a note and the prefixes of its name, the largest first."""
     name = path.rpartition(".")[0]
-    return [path[: found.end()] for found in _DIVIDES.finditer(name)]
+    return [path[: match.end()] for match in _DIVIDES.finditer(name)]
 
 
-def _kept_in(paths: Sequence[str], place: str) -> int:
-    return bisect_left(paths, place + _BEHIND_ALL) - bisect_left(paths, place)
+def _count_in(paths: Sequence[str], folder: str) -> int:
+    return bisect_left(paths, folder + _BEHIND_ALL) - bisect_left(paths, folder)
 
 
 def rarity(some: int, every: int) -> float:
@@ -140,7 +140,7 @@ def rarity(some: int, every: int) -> float:
 
 MAX_NAMED = 200
 """Fragments that have all words of a name: what more have is no name but what the vault is about."""
-MAX_CALLED = 3
+MAX_NAMESAKES = 3
 """Notes of one name; what more are called (index, README) names none."""
 MAX_WORDS = 12
 """Words, or characters of scripts without spaces, of the longest name that is looked for."""
@@ -176,7 +176,7 @@ _GAP = "\0"
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NameMention:
     """A mention: note `of` is named as `text` on `line` of the fragment with key `fragment` in note `within`.
 
     Notes are numbers. `rarity` is 1 for a name in one fragment only, 0 for one that is everywhere.
@@ -199,7 +199,7 @@ class NameSpan:
     key: str
 
 
-def text_alone(text: str) -> str:
+def text_without_markup(text: str) -> str:
     """`text` with what is not read as text (links, code, HTML, addresses, tags) blanked out, of the same length."""
     return _NOT_TEXT.sub(_blank, text)
 
@@ -209,13 +209,13 @@ def without_addresses(text: str) -> str:
     return _ADDRESS.sub(_blank, text)
 
 
-def _blank(found: re.Match[str]) -> str:
-    return re.sub(r"[^\n]", _GAP, found[0])
+def _blank(match: re.Match[str]) -> str:
+    return re.sub(r"[^\n]", _GAP, match[0])
 
 
 def names_in(text: str, names: Mapping[str, object], start: int = 0) -> Iterator[NameSpan]:
     """Yield the folded `names` found in `text` from `start` on, the longest at each position, none inside another."""
-    words = [(found.start(), found.end(), fold(found[0])) for found in _WORD.finditer(text, start)]
+    words = [(match.start(), match.end(), fold(match[0])) for match in _WORD.finditer(text, start)]
     at = 0
     while at < len(words):
         longest = 0
@@ -227,9 +227,9 @@ def names_in(text: str, names: Mapping[str, object], start: int = 0) -> Iterator
             key += (" " if between.isspace() else between) + word
             last = end
             if key in names:
-                longest, found = count, NameSpan(words[at][0], end, key)
+                longest, match = count, NameSpan(words[at][0], end, key)
         if longest:
-            yield found
+            yield match
         at += max(longest, 1)
 
 
@@ -240,14 +240,14 @@ def may_name(name: str, languages: Sequence[str]) -> bool:
     return len(name) >= SHORTEST and any(map(str.isalpha, name)) and not is_function_word(fold(name), languages)
 
 
-def _ordinary(name: str) -> bool:
+def _is_ordinary(name: str) -> bool:
     """Whether a name is spelled as any word may be: one word, no capital but the first letter's, no digit or sign."""
     return name.isalpha() and (name.islower() or name[1:].islower()) and not _WIDE.search(name)
 
 
-def _begins_sentence(text: str, found: NameSpan) -> bool:
+def _begins_sentence(text: str, span: NameSpan) -> bool:
     """Whether what was found has a capital that any word would have there."""
-    before = text[max(0, found.start - 40) : found.start]
+    before = text[max(0, span.start - 40) : span.start]
     return _BEGINS_SENTENCE.search(before) is not None
 
 
@@ -261,33 +261,35 @@ class NameMentions:
         self._spelled: dict[int, tuple[str, ...]] = {}
         self._rarities: dict[str, float] = {}
 
-    def named_by(self, note: int, fragments: Sequence[Fragment]) -> list[Named]:
+    def mentions_in(self, note: int, fragments: Sequence[Fragment]) -> list[NameMention]:
         """Return the notes that the text of a note's `fragments` names."""
-        named: list[Named] = []
+        named: list[NameMention] = []
         for fragment in fragments:
-            text = text_alone(fragment.text)
-            for found in names_in(text, self._names):
-                called = self._names[found.key].tolist()
-                if note in called or len(called) > MAX_CALLED:
+            text = text_without_markup(fragment.text)
+            for span in names_in(text, self._names):
+                candidates = self._names[span.key].tolist()
+                if note in candidates or len(candidates) > MAX_NAMESAKES:
                     continue
-                rarity = self._rarity(found.key)
-                meant = (of for of in called if rarity > 0 and self._is_meant(text, found, of))
-                named += [_named(of, note, fragment, found, rarity) for of in meant]
+                rarity = self._rarity(span.key)
+                targets = (of for of in candidates if rarity > 0 and self._is_meant(text, span, of))
+                named += [_mention_of(of, note, fragment, span, rarity) for of in targets]
         return named
 
-    def naming(self, note: int) -> list[Named]:
+    def mentions_of(self, note: int) -> list[NameMention]:
         """Where the text of other notes names this one."""
-        named: list[Named] = []
+        named: list[NameMention] = []
         snapshot, table = self._snapshot, self._snapshot.table
         for name in dict.fromkeys(map(fold, self._spelled_of(note))):
-            rows = self._with_words_of(name)
+            rows = self._rows_with_words(name)
             rows = rows[table.notes[rows] != note]
-            if not 0 < len(rows) <= MAX_NAMED or len(self._names.get(name, ())) > MAX_CALLED:
+            if not 0 < len(rows) <= MAX_NAMED or len(self._names.get(name, ())) > MAX_NAMESAKES:
                 continue
             fragments = snapshot.fragments(table.keys[rows].tolist())
             rare = rarity(len(rows), snapshot.lexical.corpus_size)
             for within, fragment in zip(table.notes[rows].tolist(), fragments, strict=True):
-                named += [_named(note, within, fragment, found, rare) for found in self._named_as(name, fragment, note)]
+                named += [
+                    _mention_of(note, within, fragment, span, rare) for span in self._find_name(name, fragment, note)
+                ]
         return named
 
     def words_of_names(self, note: int) -> list[tuple[tuple[str, ...], ...]]:
@@ -298,41 +300,41 @@ class NameMentions:
     def _words_of(self, name: str) -> list[QueryWord]:
         return [word for word in analyze_text(name, self._snapshot) if not word.whole]
 
-    def _with_words_of(self, name: str) -> Rows:
+    def _rows_with_words(self, name: str) -> Rows:
         """Rows, ascending, that have all words of a name in their text; of a name without words none."""
         lexical = self._snapshot.lexical
         words = self._words_of(name)
         words.sort(key=lambda word: sum(map(lexical.count, word.terms)))
         rows: Rows | None = None
         for word in words:
-            having = np.concatenate([lexical.postings("text", term).rows for term in word.terms])
-            rows = np.unique(having) if rows is None else rows[np.isin(rows, having)]
+            word_rows = np.concatenate([lexical.postings("text", term).rows for term in word.terms])
+            rows = np.unique(word_rows) if rows is None else rows[np.isin(rows, word_rows)]
             if not len(rows):
                 break
         return np.zeros(0, np.int32) if rows is None else rows
 
-    def _named_as(self, name: str, fragment: Fragment, note: int) -> Iterator[NameSpan]:
+    def _find_name(self, name: str, fragment: Fragment, note: int) -> Iterator[NameSpan]:
         """Where one fragment has `name`, and not in a longer one. No name reaches over a blank line."""
         spaced = " ".join(name.split())
         # Most fragments that have all of its words do not have the name; what follows is ten times as slow.
         passage = fragment.text[:MAX_READ]
-        if spaced not in _spaced(passage):
+        if spaced not in _normalise_spaces(passage):
             return
-        text = text_alone(passage)
+        text = text_without_markup(passage)
         for paragraph in _PARAGRAPH.finditer(text):
-            if spaced in _spaced(paragraph[0]):
-                for found in names_in(text[: paragraph.end()], self._names, paragraph.start()):
-                    if found.key == name and self._is_meant(text, found, note):
-                        yield found
+            if spaced in _normalise_spaces(paragraph[0]):
+                for span in names_in(text[: paragraph.end()], self._names, paragraph.start()):
+                    if span.key == name and self._is_meant(text, span, note):
+                        yield span
 
-    def _is_meant(self, text: str, found: NameSpan, of: int) -> bool:
-        """Whether a name found in `text` is meant as that of the note `of`."""
-        name = text[found.start : found.end]
+    def _is_meant(self, text: str, span: NameSpan, target: int) -> bool:
+        """Whether a name found in `text` is meant as that of the note `target`."""
+        name = text[span.start : span.end]
         if not may_name(name, self._languages):
             return False
-        if not _ordinary(name):
+        if not _is_ordinary(name):
             return True
-        return name[0].isupper() and name in self._spelled_of(of) and not _begins_sentence(text, found)
+        return name[0].isupper() and name in self._spelled_of(target) and not _begins_sentence(text, span)
 
     def _spelled_of(self, note: int) -> tuple[str, ...]:
         """Return the names of a note as spelled."""
@@ -351,14 +353,14 @@ class NameMentions:
         return self._rarities[name]
 
 
-def _spaced(text: str) -> str:
+def _normalise_spaces(text: str) -> str:
     """`text` folded, with one space where there is any."""
     return " ".join(fold(text).split())
 
 
-def _named(of: int, within: int, fragment: Fragment, found: NameSpan, rarity: float) -> Named:
-    line = fragment.line_start + fragment.text.count("\n", 0, found.start)
-    return Named(of, within, fragment.key, line, fragment.text[found.start : found.end], rarity)
+def _mention_of(of: int, within: int, fragment: Fragment, span: NameSpan, rarity: float) -> NameMention:
+    line = fragment.line_start + fragment.text.count("\n", 0, span.start)
+    return NameMention(of, within, fragment.key, line, fragment.text[span.start : span.end], rarity)
 
 
 # --- similarity -------------------------------------------------------------------------------------------------------
@@ -416,7 +418,7 @@ class Origin:
         lengths = [min(len(fragment.text), MAX_READ) for fragment in self.fragments]
         letters = max(sum(lengths), MAX_LETTERS)
         parts = zip(self.fragments, (length * MAX_LETTERS // letters for length in lengths), strict=True)
-        return tuple(replace(fragment, text=fragment.text[:most]) for fragment, most in parts)
+        return tuple(replace(fragment, text=fragment.text[:size]) for fragment, size in parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -424,15 +426,15 @@ class NoteTerm:
     """A word of the compared note.
 
     `spelled` is its spelling there ("" if only a name has it). `weight` is the logarithm of its frequency there times
-    `rarity`, which is its rarity among the notes of the vault times `telling`, its weight in general language (0 to 1).
-    `notes` have it.
+    `rarity`, which is its rarity among the notes of the vault times `language_weight`, its weight in general language
+    (0 to 1). `notes` have it.
     """
 
     term: str
     spelled: str
     weight: float
     rarity: float
-    telling: float
+    language_weight: float
     notes: int
 
 
@@ -447,7 +449,7 @@ class Near:
     signals: Floats
     scores: Floats
     terms: tuple[NoteTerm, ...]
-    named: tuple[Named, ...]
+    named: tuple[NameMention, ...]
     links: NoteLinks
 
 
@@ -520,38 +522,38 @@ def important_terms(snapshot: Corpus, origin: Origin) -> tuple[NoteTerm, ...]:
         if spread and not common and not is_function_word(term, snapshot.languages):
             likely.append((float(np.log1p(count) * np.log1p((every - spread + 0.5) / (spread + 0.5))), term))
     # Twice as many, of which those go that general language makes light of.
-    likely = sorted(likely, key=lambda one: (-one[0], one[1]))[: 2 * MAX_TERMS]
-    spelled = _spelled(origin, {term for _, term in likely})
-    telling = _language_weights(snapshot, [spelled.get(term, term).lower() for _, term in likely])
-    weighed = [(weight * share, term, share) for (weight, term), share in zip(likely, telling, strict=True)]
-    best = sorted(weighed, key=lambda one: (-one[0], one[1]))[:MAX_TERMS]
+    likely = sorted(likely, key=lambda item: (-item[0], item[1]))[: 2 * MAX_TERMS]
+    spelled = _spellings_of(origin, {term for _, term in likely})
+    weights = _language_weights(snapshot, [spelled.get(term, term).lower() for _, term in likely])
+    weighed = [(weight * share, term, share) for (weight, term), share in zip(likely, weights, strict=True)]
+    best = sorted(weighed, key=lambda item: (-item[0], item[1]))[:MAX_TERMS]
     return tuple(_term(snapshot, term, spelled.get(term, ""), counts[term], share) for _, term, share in best)
 
 
-def _spelled(origin: Origin, terms: set[str]) -> dict[str, str]:
+def _spellings_of(origin: Origin, terms: set[str]) -> dict[str, str]:
     """Words as they are first spelled in the passages that are compared."""
-    found: dict[str, str] = {}
-    shown = set(spread(origin.rows).tolist())
+    spellings: dict[str, str] = {}
+    shown_rows = set(spread(origin.rows).tolist())
     for row, fragment in zip(origin.rows.tolist(), origin.read, strict=True):
-        if row in shown:
+        if row in shown_rows:
             read = analyze(without_addresses(fragment.text), origin.info.language)
             for term, start, end in zip(read.terms, read.starts, read.ends, strict=True):
-                if term in terms and term not in found:
-                    found[term] = fragment.text[start:end]
-    return found
+                if term in terms and term not in spellings:
+                    spellings[term] = fragment.text[start:end]
+    return spellings
 
 
 def _language_weights(snapshot: Corpus, words: Sequence[str]) -> list[float]:
     """Return the weight of each word in general language, 0 to 1; 1 for unknown words."""
     plain = [word for word in words if word.isascii() and word.isalpha()]
-    known = dict(zip(plain, snapshot.embedder.word_weights(plain).tolist(), strict=True))
-    return [known.get(word, 1.0) for word in words]
+    weights = dict(zip(plain, snapshot.embedder.word_weights(plain).tolist(), strict=True))
+    return [weights.get(word, 1.0) for word in words]
 
 
-def _term(snapshot: Corpus, term: str, spelled: str, count: int, telling: float) -> NoteTerm:
+def _term(snapshot: Corpus, term: str, spelled: str, count: int, language_weight: float) -> NoteTerm:
     every, notes = len(snapshot.table.paths), snapshot.count_notes([term])
-    rarity = telling * float(np.log1p((every - notes + 0.5) / (notes + 0.5)))
-    return NoteTerm(term, spelled, float(np.log1p(count)) * rarity, rarity, telling, notes)
+    rarity = language_weight * float(np.log1p((every - notes + 0.5) / (notes + 0.5)))
+    return NoteTerm(term, spelled, float(np.log1p(count)) * rarity, rarity, language_weight, notes)
 
 
 def by_words(snapshot: Corpus, terms: Sequence[NoteTerm], info: NoteInfo) -> tuple[Floats, Floats]:
@@ -563,19 +565,19 @@ def by_words(snapshot: Corpus, terms: Sequence[NoteTerm], info: NoteInfo) -> tup
     notes, count, lexical = snapshot.table.notes, len(snapshot.table.paths), snapshot.lexical
     total, titles, text_has = (np.zeros(count, np.float32) for _ in range(3))
     in_title = set(terms_of(info.title, info.language)[0])
-    most, of_title = float(np.log1p(count + 0.5)), 0.0
+    tf, of_title = float(np.log1p(count + 0.5)), 0.0
     for term in terms:
         entries = lexical.entries(term.term)
-        there = notes[entries.rows]
+        note_of_entry = notes[entries.rows]
         of_text, of_name = entries.fields == _TEXT, entries.fields == _TITLE
-        often = np.bincount(there[of_text], entries.tf[of_text], count)
+        often = np.bincount(note_of_entry[of_text], entries.tf[of_text], count)
         if term.term in in_title:
             text_has[often > 0] += term.rarity
             of_title += term.rarity
         named = np.zeros(count, np.bool_)
-        named[there[of_name]] = True
-        titles[named] += term.rarity / most
-        named[there[entries.fields == _ALIAS]] = True
+        named[note_of_entry[of_name]] = True
+        titles[named] += term.rarity / tf
+        named[note_of_entry[entries.fields == _ALIAS]] = True
         total += np.float32(term.weight * term.rarity) * np.log1p(often + IN_A_NAME * named).astype(np.float32)
     lengths = np.bincount(notes, lexical.lengths("text"), count)
     of_fragment = lexical.mean_length("text")
@@ -590,15 +592,15 @@ def by_words(snapshot: Corpus, terms: Sequence[NoteTerm], info: NoteInfo) -> tup
 # --- names ------------------------------------------------------------------------------------------------------------
 
 
-def _by_names(snapshot: Corpus, origin: Origin) -> tuple[Floats, tuple[Named, ...]]:
+def _by_names(snapshot: Corpus, origin: Origin) -> tuple[Floats, tuple[NameMention, ...]]:
     """For each note, how rarely named it is where it is named here, or this note there; and where."""
     names = NameMentions(snapshot)
-    named = (*names.named_by(origin.note, origin.read), *names.naming(origin.note))
-    here, there = (np.zeros(len(snapshot.table.paths), np.float32) for _ in range(2))
-    for one in named:
-        by, other = (here, one.of) if one.within == origin.note else (there, one.within)
-        by[other] = 1 - (1 - by[other]) * (1 - NAMED * one.rarity)
-    return 1 - (1 - here) * (1 - there), named
+    named = (*names.mentions_in(origin.note, origin.read), *names.mentions_of(origin.note))
+    naming, named_back = (np.zeros(len(snapshot.table.paths), np.float32) for _ in range(2))
+    for mention in named:
+        by, other = (naming, mention.of) if mention.within == origin.note else (named_back, mention.within)
+        by[other] = 1 - (1 - by[other]) * (1 - NAMED * mention.rarity)
+    return 1 - (1 - naming) * (1 - named_back), named
 
 
 # --- meaning ----------------------------------------------------------------------------------------------------------
@@ -623,40 +625,40 @@ def centre_of(snapshot: Corpus, origin: Origin) -> Floats:
 
 def by_meaning(snapshot: Corpus, origin: Origin, notes: Ints) -> Floats:
     """Return, for each of `notes`, how well the passages match their nearest ones, as the mean of both directions."""
-    rows, places = rows_of(snapshot, notes)
+    rows, owners = rows_of(snapshot, notes)
     value = np.zeros(len(notes), np.float32)
     if not len(rows) or not len(origin.rows):
         return value
-    similar = centred(snapshot, rows) @ centred(snapshot, spread(origin.rows)).T
-    starts = np.flatnonzero(np.diff(places, prepend=-1))
-    here = np.maximum.reduceat(similar, starts, axis=0).mean(axis=1)
-    there = np.add.reduceat(similar.max(axis=1), starts) / np.diff(starts, append=len(places))
-    value[places[starts]] = np.clip((here + there) / 2, 0, 1)
+    similar = centred_vectors(snapshot, rows) @ centred_vectors(snapshot, spread(origin.rows)).T
+    starts = np.flatnonzero(np.diff(owners, prepend=-1))
+    own_means = np.maximum.reduceat(similar, starts, axis=0).mean(axis=1)
+    their_means = np.add.reduceat(similar.max(axis=1), starts) / np.diff(starts, append=len(owners))
+    value[owners[starts]] = np.clip((own_means + their_means) / 2, 0, 1)
     return value
 
 
-def centred(snapshot: Corpus, rows: Rows) -> Floats:
+def centred_vectors(snapshot: Corpus, rows: Rows) -> Floats:
     """Return the vectors of rows relative to the vault's mean, of length 1: unchanged, they are all close together."""
-    found = snapshot.vectors.rows(rows) - snapshot.vectors.mean
-    lengths: Floats = np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-9)
-    return found / lengths
+    vectors = snapshot.vectors.rows(rows) - snapshot.vectors.mean
+    lengths: Floats = np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
+    return vectors / lengths
 
 
 def rows_of(snapshot: Corpus, notes: Ints) -> tuple[Rows, Ints]:
     """Return the rows of `notes`, at most MAX_PASSAGES of each, and the position in `notes` of each, ascending."""
     table = snapshot.table.notes
-    place = np.full(len(snapshot.table.paths), -1, np.int32)
-    place[notes] = np.arange(len(notes), dtype=np.int32)
-    rows = np.flatnonzero(place[table] >= 0).astype(np.int32)
-    rows = rows[np.argsort(place[table[rows]], kind="stable")]
-    starts = np.flatnonzero(np.diff(place[table[rows]], prepend=-1))
+    position = np.full(len(snapshot.table.paths), -1, np.int32)
+    position[notes] = np.arange(len(notes), dtype=np.int32)
+    rows = np.flatnonzero(position[table] >= 0).astype(np.int32)
+    rows = rows[np.argsort(position[table[rows]], kind="stable")]
+    starts = np.flatnonzero(np.diff(position[table[rows]], prepend=-1))
     parts = [spread(part) for part in np.split(rows, starts[1:])]
     rows = np.concatenate(parts)
-    return rows, place[table[rows]]
+    return rows, position[table[rows]]
 
 
-def spread(rows: Rows, most: int = MAX_PASSAGES) -> Rows:
+def spread(rows: Rows, limit: int = MAX_PASSAGES) -> Rows:
     """At most so many of `rows`, evenly."""
-    if len(rows) <= most:
+    if len(rows) <= limit:
         return rows
-    return rows[np.linspace(0, len(rows) - 1, most).round().astype(np.int64)]
+    return rows[np.linspace(0, len(rows) - 1, limit).round().astype(np.int64)]

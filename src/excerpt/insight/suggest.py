@@ -94,64 +94,64 @@ _Lists = dict[str, tuple[_Entry, ...]]
 _KNOWN: WeakKeyDictionary[Facets, _Lists] = WeakKeyDictionary()
 
 
-def complete(snapshot: Corpus, operator: str, begun: str, today: date) -> tuple[Completion, ...]:
-    """Return completions of `begun`, the value of a filter or a word, the likeliest first.
+def complete(snapshot: Corpus, operator: str, typed: str, today: date) -> tuple[Completion, ...]:
+    """Return completions of `typed`, the value of a filter or a word, the likeliest first.
 
     `operator` is the part before the colon, "#", or "" for a word. Values that begin so come before those with a part
     that does; then by frequency and by name. Nothing for what is no filter.
     """
     if not operator:
-        return _words(snapshot, begun)
+        return _words(snapshot, typed)
     name = fold(operator)
     if KINDS.get(name) in TIMES:
-        return tuple(_periods(snapshot, name, begun, today))
-    wanted = fold(begun).lstrip("=/" if name in ("path", "folder", "in") else "=").strip('"')
-    return _matching(listed(snapshot, name), wanted)
+        return tuple(_periods(snapshot, name, typed, today))
+    prefix = fold(typed).lstrip("=/" if name in ("path", "folder", "in") else "=").strip('"')
+    return _matching(completions_of(snapshot, name), prefix)
 
 
-def _matching(entries: Sequence[_Entry], wanted: str) -> tuple[Completion, ...]:
-    first = [entry for entry in entries if entry.folded.startswith(wanted)]
-    if len(first) < MAX and wanted:
-        first += [entry for entry in entries if wanted in entry.folded and _begins_part(entry.folded, wanted)]
+def _matching(entries: Sequence[_Entry], prefix: str) -> tuple[Completion, ...]:
+    first = [entry for entry in entries if entry.folded.startswith(prefix)]
+    if len(first) < MAX and prefix:
+        first += [entry for entry in entries if prefix in entry.folded and _begins_part(entry.folded, prefix)]
     return tuple(entry.completion for entry in first[:MAX])
 
 
-def _begins_part(folded: str, wanted: str) -> bool:
+def _begins_part(folded: str, prefix: str) -> bool:
     """Whether a part but the first begins with it."""
-    at = folded.find(wanted, 1)
+    at = folded.find(prefix, 1)
     while at > 0:
         if not folded[at - 1].isalnum():
-            return not folded.startswith(wanted)
-        at = folded.find(wanted, at + 1)
+            return not folded.startswith(prefix)
+        at = folded.find(prefix, at + 1)
     return False
 
 
 # --- filters ----------------------------------------------------------------------------------------------------------
 
 
-def listed(snapshot: Corpus, name: str) -> tuple[_Entry, ...]:
+def completions_of(snapshot: Corpus, name: str) -> tuple[_Entry, ...]:
     """Return the values that the filter or property of that name can be completed by."""
     if name in _MAKERS:
-        return _kept(snapshot, name, _MAKERS[name])
+        return _cached(snapshot, name, _MAKERS[name])
     name = property_name(name)
     if name not in snapshot.facets.properties:
         return ()
-    return _kept(snapshot, name, lambda snapshot: _values(snapshot, name))
+    return _cached(snapshot, name, lambda snapshot: _values(snapshot, name))
 
 
-def _kept(snapshot: Corpus, name: str, make: Callable[[Corpus], Iterable[_Entry]]) -> tuple[_Entry, ...]:
+def _cached(snapshot: Corpus, name: str, make: Callable[[Corpus], Iterable[_Entry]]) -> tuple[_Entry, ...]:
     """Return the list of that name, built on first use."""
-    known = _KNOWN.setdefault(snapshot.facets, {})
-    if name not in known:
-        known[name] = tuple(sorted(make(snapshot), key=lambda entry: (-entry.weight, entry.completion.label)))
-    return known[name]
+    lists = _KNOWN.setdefault(snapshot.facets, {})
+    if name not in lists:
+        lists[name] = tuple(sorted(make(snapshot), key=lambda entry: (-entry.weight, entry.completion.label)))
+    return lists[name]
 
 
-def _counted(written: Iterable[tuple[str, int]]) -> Iterator[tuple[str, str, int]]:
+def _count_spellings(spelled_notes: Iterable[tuple[str, int]]) -> Iterator[tuple[str, str, int]]:
     """Each name folded, as it is written most often, and in how many notes it is."""
     notes: dict[str, set[int]] = {}
     spellings: dict[str, Counter[str]] = {}
-    for name, note in written:
+    for name, note in spelled_notes:
         if 0 < len(name) <= LONGEST and (folded := " ".join(fold(name).split())):
             notes.setdefault(folded, set()).add(note)
             spellings.setdefault(folded, Counter())[" ".join(name.split())] += 1
@@ -159,23 +159,25 @@ def _counted(written: Iterable[tuple[str, int]]) -> Iterator[tuple[str, str, int
         yield folded, min(counts, key=lambda spelling: (-counts[spelling], spelling)), len(notes[folded])
 
 
-def _entries(written: Iterable[tuple[str, int]], asked: Callable[[str], str], *, told: bool = True) -> Iterator[_Entry]:
-    """Yield entries; `told` says that the filter finds exactly those notes, so their number is shown."""
-    for folded, spelled, notes in _counted(written):
-        if text := asked(spelled):
-            yield _Entry(folded, Completion(text, spelled, notes if told else 0), notes)
+def _entries(
+    spelled_notes: Iterable[tuple[str, int]], filter_of: Callable[[str], str], *, is_counted: bool = True
+) -> Iterator[_Entry]:
+    """Yield entries; `is_counted` says that the filter finds exactly those notes, so their number is shown."""
+    for folded, spelling_of, notes in _count_spellings(spelled_notes):
+        if text := filter_of(spelling_of):
+            yield _Entry(folded, Completion(text, spelling_of, notes if is_counted else 0), notes)
 
 
 def _tags(snapshot: Corpus) -> Iterator[_Entry]:
-    written = [
+    spelled_notes = [
         (tag[:end], note)
         for tag, note in ((name.strip("/"), note) for name, note in snapshot.facets.tags_as_written())
         for end in (*(end for end, sign in enumerate(tag) if sign == "/"), len(tag))
     ]
-    return _entries(written, tag_filter)
+    return _entries(spelled_notes, tag_filter)
 
 
-def _hashed(snapshot: Corpus) -> Iterator[_Entry]:
+def _tag_entries(snapshot: Corpus) -> Iterator[_Entry]:
     for entry in _tags(snapshot):
         tag = entry.completion.label
         if not any(sign.isspace() or sign in '#"' for sign in tag) and any(map(str.isalpha, tag)):
@@ -183,14 +185,14 @@ def _hashed(snapshot: Corpus) -> Iterator[_Entry]:
 
 
 def _folders(operator: str) -> Callable[[Corpus], Iterator[_Entry]]:
-    def asked(folder: str) -> str:
+    def filter_of(folder: str) -> str:
         is_pattern = operator == "path" or "*" in fold(folder)
         return folder_filter(folder) if is_pattern else filter_for(operator, f"/{folder}/")
 
-    return lambda snapshot: _of_folders(snapshot, asked)
+    return lambda snapshot: _of_folders(snapshot, filter_of)
 
 
-def _of_folders(snapshot: Corpus, asked: Callable[[str], str]) -> Iterator[_Entry]:
+def _of_folders(snapshot: Corpus, filter_of: Callable[[str], str]) -> Iterator[_Entry]:
     counts: Counter[str] = Counter()
     for path in snapshot.table.paths:
         folder = posixpath.dirname(path)
@@ -198,31 +200,31 @@ def _of_folders(snapshot: Corpus, asked: Callable[[str], str]) -> Iterator[_Entr
             counts[folder] += 1
             folder = posixpath.dirname(folder)
     for folder, notes in counts.items():
-        yield _Entry(fold(f"{folder}/"), Completion(asked(folder), f"{folder}/", notes), notes)
+        yield _Entry(fold(f"{folder}/"), Completion(filter_of(folder), f"{folder}/", notes), notes)
 
 
 def _files(operator: str) -> Callable[[Corpus], Iterator[_Entry]]:
-    def made(snapshot: Corpus) -> Iterator[_Entry]:
+    def files_of(snapshot: Corpus) -> Iterator[_Entry]:
         stems = [
             (posixpath.splitext(posixpath.basename(path))[0], note) for note, path in enumerate(snapshot.table.paths)
         ]
-        return _entries(stems, lambda stem: filter_for(operator, stem), told=False)
+        return _entries(stems, lambda stem: filter_for(operator, stem), is_counted=False)
 
-    return made
+    return files_of
 
 
 def _titles(snapshot: Corpus) -> Iterator[_Entry]:
-    return _entries(snapshot.facets.titles_as_written(), lambda title: filter_for("title", title), told=False)
+    return _entries(snapshot.facets.titles_as_written(), lambda title: filter_for("title", title), is_counted=False)
 
 
 def _headings(snapshot: Corpus) -> Iterator[_Entry]:
     counts: dict[str, tuple[str, int]] = {}
     for heading, count in snapshot.facets.headings_as_written():
         if len(heading) <= LONGEST and (folded := fold(heading)):
-            spelled, before = counts.get(folded, (heading, 0))
-            counts[folded] = spelled, before + count
-    for folded, (spelled, count) in counts.items():
-        yield _Entry(folded, Completion(filter_for("heading", spelled), spelled), count)
+            spelling_of, before = counts.get(folded, (heading, 0))
+            counts[folded] = spelling_of, before + count
+    for folded, (spelling_of, count) in counts.items():
+        yield _Entry(folded, Completion(filter_for("heading", spelling_of), spelling_of), count)
 
 
 def _values(snapshot: Corpus, name: str) -> Iterator[_Entry]:
@@ -237,7 +239,7 @@ def _kinds(snapshot: Corpus) -> Iterator[_Entry]:
 _MAKERS: Mapping[str, Callable[[Corpus], Iterator[_Entry]]] = {
     "tag": _tags,
     "tags": _tags,
-    "#": _hashed,
+    "#": _tag_entries,
     "path": _folders("path"),
     "folder": _folders("folder"),
     "in": _folders("in"),
@@ -252,10 +254,10 @@ _MAKERS: Mapping[str, Callable[[Corpus], Iterator[_Entry]]] = {
 }
 
 
-def _periods(snapshot: Corpus, name: str, begun: str, today: date) -> Iterator[Completion]:
+def _periods(snapshot: Corpus, name: str, typed: str, today: date) -> Iterator[Completion]:
     years = [str(today.year - back) for back in range(5)]
     for period in (*PERIODS, *years):
-        if period.startswith(begun.lower()):
+        if period.startswith(typed.lower()):
             (query,) = alternatives(f"{name}:{period} ")
             notes = notes_allowed(query.filters, snapshot.facets, len(snapshot.table.paths), today)
             yield Completion(f"{name}:{period}", period, int(np.count_nonzero(notes)))
@@ -264,53 +266,53 @@ def _periods(snapshot: Corpus, name: str, begun: str, today: date) -> Iterator[C
 # --- words ------------------------------------------------------------------------------------------------------------
 
 
-def _words(snapshot: Corpus, begun: str) -> tuple[Completion, ...]:
+def _words(snapshot: Corpus, typed: str) -> tuple[Completion, ...]:
     """Return the words of the vault that begin so, and the filters and properties."""
-    wanted = fold(begun)
+    prefix = fold(typed)
     names = [Completion(f"{name}:", f"{name}:") for name in sorted(OPERATORS - {"tags", "aliases", "alias"})]
-    filters = [one for one in names if one.text.startswith(wanted)]
-    known = _kept(snapshot, ":", _property_names)
-    named = [one.completion for one in known if one.folded.startswith(wanted)]
-    properties = [one for one in named if one.text]
-    if not wanted:
+    filters = [entry for entry in names if entry.text.startswith(prefix)]
+    property_entries = _cached(snapshot, ":", _property_names)
+    named = [entry.completion for entry in property_entries if entry.folded.startswith(prefix)]
+    properties = [entry for entry in named if entry.text]
+    if not prefix:
         return (*filters, *properties[:MAX])
-    return (*_vocabulary(snapshot, wanted), *filters, *properties)[:MAX]
+    return (*_vocabulary(snapshot, prefix), *filters, *properties)[:MAX]
 
 
 def _property_names(snapshot: Corpus) -> Iterator[_Entry]:
-    spelled: dict[str, dict[str, int]] = {}
+    spelling_of: dict[str, dict[str, int]] = {}
     for name, notes in snapshot.facets.property_names_as_written():
-        spelled.setdefault(property_name(name), {})[name] = notes
-    for name, spellings in spelled.items():
+        spelling_of.setdefault(property_name(name), {})[name] = notes
+    for name, spellings in spelling_of.items():
         yield _property_entry(snapshot, name, spellings)
 
 
 def _property_entry(snapshot: Corpus, name: str, spellings: Mapping[str, int]) -> _Entry:
     """Return a property with its commonest spelling. A note with two spellings is counted once."""
-    spelling = min(spellings, key=lambda one: (-spellings[one], one))
+    spelling = min(spellings, key=lambda variant: (-spellings[variant], variant))
     notes = spellings[spelling]
     if len(spellings) > 1:
         notes = len({note for _, note in snapshot.facets.values_as_written(name)})
-    asked = property_filter_name(spelling)
-    return _Entry(name, Completion(f"{asked}:", spelling, notes) if asked else Completion("", spelling), notes)
+    key = property_filter_name(spelling)
+    return _Entry(name, Completion(f"{key}:", spelling, notes) if key else Completion("", spelling), notes)
 
 
-def _vocabulary(snapshot: Corpus, begun: str) -> list[Completion]:
+def _vocabulary(snapshot: Corpus, typed: str) -> list[Completion]:
     """Words as they are written, by the number of fragments that have them in any form; terms are stems."""
-    asked = analyze_text(begun, snapshot)
-    if len(asked) != 1:
+    analysis = analyze_text(typed, snapshot)
+    if len(analysis) != 1:
         return []
     reader = snapshot.lexical
-    stems = dict.fromkeys((*asked[0].terms, *reader.completions(begun, 10 * TERMS)))
-    counted = sorted(((reader.count(term), term) for term in stems), key=lambda one: (-one[0], one[1]))
-    found: dict[str, Completion] = {}
+    stems = dict.fromkeys((*analysis[0].terms, *reader.completions(typed, 10 * TERMS)))
+    counted = sorted(((reader.count(term), term) for term in stems), key=lambda item: (-item[0], item[1]))
+    completions: dict[str, Completion] = {}
     snapshot = _with_fragments(snapshot, [term for _, term in counted[:TERMS]])
     for _, term in counted[:TERMS]:
         rows = np.unique(snapshot.lexical.entries(term).rows)
-        word = spelled(snapshot, term, rows[:READ].tolist(), begun)
-        if word and word.casefold() not in found:
-            found[word.casefold()] = Completion(word, word, snapshot.count_fragments([term]), "fragment")
-    return sorted(found.values(), key=lambda one: (-one.count, one.label))
+        word = spelling_of(snapshot, term, rows[:READ].tolist(), typed)
+        if word and word.casefold() not in completions:
+            completions[word.casefold()] = Completion(word, word, snapshot.count_fragments([term]), "fragment")
+    return sorted(completions.values(), key=lambda item: (-item.count, item.label))
 
 
 def _with_fragments(snapshot: Corpus, terms: Sequence[str]) -> Corpus:
@@ -318,27 +320,27 @@ def _with_fragments(snapshot: Corpus, terms: Sequence[str]) -> Corpus:
     return snapshot.prefetch(lambda _: [CandidateQuery(must=((term,),), scan_limit=READ) for term in terms])
 
 
-def spelled(snapshot: Corpus, term: str, rows: Sequence[int], begun: str = "") -> str:
+def spelling_of(snapshot: Corpus, term: str, rows: Sequence[int], typed: str = "") -> str:
     """How the word of a stem is written, by the first fragments that have it, if it begins so; "" if it does not."""
     table = snapshot.table
     spellings: Counter[str] = Counter()
     for row, fragment in zip(rows, snapshot.fragments(table.keys[list(rows)].tolist()), strict=True):
         text = "\n".join((fragment.text, fragment.title, *fragment.heading_path))
-        found = analyze(text, table.languages[table.notes[row]])
-        for known, start, end in zip(found.terms, found.starts, found.ends, strict=True):
+        analysis = analyze(text, table.languages[table.notes[row]])
+        for candidate_term, start, end in zip(analysis.terms, analysis.starts, analysis.ends, strict=True):
             word = text[start:end]
-            if known == term and fold(word).startswith(begun) and not _PATH.search(word):
+            if candidate_term == term and fold(word).startswith(typed) and not _PATH.search(word):
                 spellings[word] += 1
     if not spellings:
         return ""
-    word = min(spellings, key=lambda one: (-spellings[one], one.swapcase()))
+    word = min(spellings, key=lambda variant: (-spellings[variant], variant.swapcase()))
     return word if word.isupper() or word.lower() not in spellings else word.lower()
 
 
 # --- corrections ------------------------------------------------------------------------------------------------------
 # A query as it may have been meant: what the vault does not have, as it has what is spelled most like it.
 
-ALIKE = 0.6
+MIN_SIMILARITY = 0.6
 """Similarity from which one word is meant by another: that of two of five letters. What is nearer than
 `search.fuzzy_threshold` a search finds by itself, but not in phrases and filters."""
 SHORTEST = 4
@@ -349,33 +351,35 @@ Change = tuple[int, int, str]
 """Start and end of a range of the query, and its replacement."""
 
 
-def corrected(engine: Engine, query: str) -> str:
+def correct(engine: Engine, query: str) -> str:
     """Return the query with what is misspelt in it corrected; "" where nothing is, and where that matches nothing."""
-    meant = query
+    corrected_query = query
     for start, end, instead in sorted(_changes(engine, query), reverse=True):
-        meant = meant[:start] + instead + meant[end:]
-    return meant if meant != query and engine.matching(meant).any() else ""
+        corrected_query = corrected_query[:start] + instead + corrected_query[end:]
+    return corrected_query if corrected_query != query and engine.matching(corrected_query).any() else ""
 
 
 def _changes(engine: Engine, query: str) -> Iterator[Change]:
     snapshot, facets = engine.snapshot, engine.snapshot.facets
-    found = conditions(query, facets.properties, facets.tags)
-    told = hints(query, KnownNames(facets.properties, facets.tags, KINDS))
-    taken = [(one.start, one.end) for one in found] + [(one.start, one.end) for one in told]
-    for hint in told:
+    query_conditions = conditions(query, facets.properties, facets.tags)
+    key_hints = hints(query, KnownNames(facets.properties, facets.tags, KINDS))
+    taken_spans = [(condition.start, condition.end) for condition in query_conditions] + [
+        (condition.start, condition.end) for condition in key_hints
+    ]
+    for hint in key_hints:
         yield hint.start, hint.end, hint.instead
-    for one in found:
-        if one.filter and not one.filter.negated and (instead := _filter_meant(engine, one.filter)):
-            yield one.start, one.end, instead
+    for condition in query_conditions:
+        if condition.filter and not condition.filter.negated and (instead := _correct_filter(engine, condition.filter)):
+            yield condition.start, condition.end, instead
     for word in analyze_text(query, snapshot):
-        is_taken = any(start <= word.start < end for start, end in taken)
-        if not is_taken and (instead := _word_meant(snapshot, word)):
+        is_replaced = any(start <= word.start < end for start, end in taken_spans)
+        if not is_replaced and (instead := _correct_word(snapshot, word)):
             yield word.start, word.end, instead
 
 
-def _filter_meant(engine: Engine, one: Filter) -> str:
+def _correct_filter(engine: Engine, condition: Filter) -> str:
     """Return the most similarly spelled filter for one that no note matches; "" for one that some match."""
-    alone = Query("", filters=(one,))
+    alone = Query("", filters=(condition,))
     engine.prefetch([alone])
     snapshot = engine.snapshot
     rows = allowed(alone, snapshot, partial(analyze_text, snapshot=snapshot), date.today())
@@ -383,14 +387,16 @@ def _filter_meant(engine: Engine, one: Filter) -> str:
         return ""
     entries = {
         entry.folded.strip("/"): entry.completion.text
-        for entry in listed(snapshot, one.name if one.kind is FilterKind.PROPERTY else str(one.kind))
+        for entry in completions_of(
+            snapshot, condition.name if condition.kind is FilterKind.PROPERTY else str(condition.kind)
+        )
     }
-    wanted = fold(one.value).strip("#/=*")
-    near = process.extractOne(wanted, entries.keys(), scorer=OSA.normalized_similarity, score_cutoff=ALIKE)
+    value = fold(condition.value).strip("#/=*")
+    near = process.extractOne(value, entries.keys(), scorer=OSA.normalized_similarity, score_cutoff=MIN_SIMILARITY)
     return entries[near[0]] if near else ""
 
 
-def _word_meant(snapshot: Corpus, word: QueryWord) -> str:
+def _correct_word(snapshot: Corpus, word: QueryWord) -> str:
     """Return the most similarly spelled word for one that no note has; "" for one that some have.
 
     The commonest among equals is returned.
@@ -406,12 +412,12 @@ def _word_meant(snapshot: Corpus, word: QueryWord) -> str:
         typed,
         reader.lexicon("text"),
         scorer=OSA.normalized_similarity,
-        score_cutoff=ALIKE,
+        score_cutoff=MIN_SIMILARITY,
         limit=_COMPARED,
     )
     snapshot = _with_fragments(snapshot, [term for term, _, _ in near])
-    for term, _, _ in sorted(near, key=lambda one: (-one[1], -reader.count(one[0]), one[0])):
-        if written := spelled(snapshot, term, np.unique(snapshot.lexical.entries(term).rows)[:READ].tolist()):
+    for term, _, _ in sorted(near, key=lambda item: (-item[1], -reader.count(item[0]), item[0])):
+        if written := spelling_of(snapshot, term, np.unique(snapshot.lexical.entries(term).rows)[:READ].tolist()):
             return written.lower() if word.surface.islower() else written
     return ""
 
@@ -429,9 +435,9 @@ NARROWER, WIDER = 6, 4
 
 WORDS = 4
 """How many of the narrower ones are words at most, where there are filters for the rest."""
-LOOKED_AT = 40
+FRAGMENTS_READ = 40
 """The best fragments, whose words are taken."""
-WORTH = 0.6
+MAX_SHARE = 0.6
 """What more than this share of the matches have narrows nothing."""
 MIN = 2
 """Fewer fragments are no list."""
@@ -465,22 +471,22 @@ def suggestions(engine: Engine, query: str) -> tuple[Suggestion, ...]:
     hits = int(matching.sum())
     topic = find_topic(engine, query) if query.strip() and hits else None
     words = list(_words_of(topic)) if topic is not None else []
-    narrower = [*_filters(engine, query, matching), *_required(engine, query, words, hits)]
-    wider = [*_without(engine, query, hits), *_joined(engine, query, words, hits)]
-    return (*_mixed(narrower), *_distinct(wider)[:WIDER])
+    narrower = [*_filters(engine, query, matching), *_narrow_by_words(engine, query, words, hits)]
+    wider = [*_widen_by_removal(engine, query, hits), *_widen_by_words(engine, query, words, hits)]
+    return (*_mix(narrower), *_without_repeats(wider)[:WIDER])
 
 
-def _mixed(narrower: Sequence[Suggestion]) -> list[Suggestion]:
+def _mix(narrower: Sequence[Suggestion]) -> list[Suggestion]:
     """Return a few of both kinds, the filters first; more of one kind if there are fewer of the other."""
-    every = _distinct(narrower)
-    words = [one for one in every if one.label.startswith('"')]
-    filters = [one for one in every if not one.label.startswith('"')]
+    every = _without_repeats(narrower)
+    words = [suggestion for suggestion in every if suggestion.label.startswith('"')]
+    filters = [suggestion for suggestion in every if not suggestion.label.startswith('"')]
     room = max(NARROWER - len(words), NARROWER - WORDS)
     return [*filters[:room], *words[: NARROWER - min(len(filters), room)]]
 
 
-def _distinct(found: Sequence[Suggestion]) -> list[Suggestion]:
-    return list({one.query: one for one in reversed(found)}.values())[::-1]
+def _without_repeats(suggestions: Sequence[Suggestion]) -> list[Suggestion]:
+    return list({each.query: each for each in reversed(suggestions)}.values())[::-1]
 
 
 def _count(engine: Engine, query: str) -> int:
@@ -490,61 +496,65 @@ def _count(engine: Engine, query: str) -> int:
 # --- narrower ---------------------------------------------------------------------------------------------------------
 
 
-def _filters(engine: Engine, query: str, here: Counts) -> Iterator[Suggestion]:
+def _filters(engine: Engine, query: str, counts: Counts) -> Iterator[Suggestion]:
     """Yield the distinctive folders, tags and property values among the matches.
 
-    `here` counts the matches of each note. Counts are as in the map.
+    `counts` counts the matches of each note. Counts are as in the map.
     """
     snapshot = engine.snapshot
     branches = branches_of(snapshot)
     overall = snapshot.fragment_counts(np.arange(len(snapshot.table.paths)))
-    standing_out = sorted(
-        (-worth, tree.asked(place), count)
+    distinctive = sorted(
+        (-score, tree.filter_of(node), count)
         for tree in (branches.folders, branches.tags, branches.properties)
-        for worth, place, count in _distinctive(tree, here, overall)
+        for score, node, count in _distinctive(tree, counts, overall)
     )
-    given: set[int] = set()
-    for _, condition, count in standing_out:
+    shown_counts: set[int] = set()
+    for _, condition, count in distinctive:
         # That a note has a property at all says little. Of the same number there are mostly the very same notes:
         # folders within folders, tags beside folders.
-        if condition and not condition.endswith(":*") and condition not in query and count not in given:
+        if condition and not condition.endswith(":*") and condition not in query and count not in shown_counts:
             narrowed = engine.narrowed(query, condition) if query.strip() else f"{condition} "
             yield Suggestion(Direction.NARROWER, condition, narrowed, count)
-            given.add(count)
-        if len(given) == NARROWER:
+            shown_counts.add(count)
+        if len(shown_counts) == NARROWER:
             return
 
 
-def _distinctive(tree: Tree, here: Counts, overall: Counts) -> Iterator[tuple[float, int, int]]:
+def _distinctive(tree: Tree, matches: Counts, overall: Counts) -> Iterator[tuple[float, int, int]]:
     """Yield how distinctive a branch is (G² and its share of the matches), its position, and its matches."""
-    counts, notes = tree.count(here)
+    counts, notes = tree.count(matches)
     whole, _ = tree.count(overall)
-    matched, of = int(here.sum()), int(overall.sum())
-    fitting = np.flatnonzero((counts >= MIN) & (counts <= WORTH * matched) & (notes >= MIN))
-    for place in fitting[np.argsort(-counts[fitting], kind="stable")][:WEIGHED].tolist():
-        label = tree.labels[place]
+    matched, overall_count = int(matches.sum()), int(overall.sum())
+    eligible = np.flatnonzero((counts >= MIN) & (counts <= MAX_SHARE * matched) & (notes >= MIN))
+    for node in eligible[np.argsort(-counts[eligible], kind="stable")][:WEIGHED].tolist():
+        label = tree.labels[node]
         if len(label) <= LONGEST_LABEL and day_of(label) is None:
-            worth = log_likelihood(int(counts[place]), matched, int(whole[place]), of) if matched < of else 0.0
-            yield round(worth, 3) + counts[place] / max(matched, 1), place, int(counts[place])
+            score = (
+                log_likelihood(int(counts[node]), matched, int(whole[node]), overall_count)
+                if matched < overall_count
+                else 0.0
+            )
+            yield round(score, 3) + counts[node] / max(matched, 1), node, int(counts[node])
 
 
 def _words_of(topic: Topic) -> Iterator[str]:
     """Yield words and pairs of words in part of the best fragments, the most distinctive first."""
-    rows = topic.best[:LOOKED_AT]
+    rows = topic.best[:FRAGMENTS_READ]
     phrases = phrases_of(topic, topic.fragments(rows.tolist()), topic.best_notes[: len(rows)].tolist())
-    few = [key for key, count in phrases.counts.items() if MIN <= count <= max(MIN, WORTH * len(rows))]
-    taken: set[str] = set()
-    for key in sorted(few, key=lambda key: (-_worth(phrases, key), key)):
-        if not taken & set(key) and len(word := phrases.spelled(key)) <= LONGEST_LABEL and '"' not in word:
-            taken |= set(key)
+    candidates = [key for key, count in phrases.counts.items() if MIN <= count <= max(MIN, MAX_SHARE * len(rows))]
+    used: set[str] = set()
+    for key in sorted(candidates, key=lambda key: (-_phrase_score(phrases, key), key)):
+        if not used & set(key) and len(word := phrases.spelling(key)) <= LONGEST_LABEL and '"' not in word:
+            used |= set(key)
             yield word
 
 
-def _worth(phrases: Phrases, key: tuple[str, ...]) -> float:
+def _phrase_score(phrases: Phrases, key: tuple[str, ...]) -> float:
     return round(phrases.counts[key] * phrases.weight(key), 6)
 
 
-def _required(engine: Engine, query: str, words: Sequence[str], hits: int) -> Iterator[Suggestion]:
+def _narrow_by_words(engine: Engine, query: str, words: Sequence[str], hits: int) -> Iterator[Suggestion]:
     """Yield the query with one more required word, and with its own words as a phrase."""
     plain = query.split()
     if 1 < len(plain) <= 4 and all(map(str.isalnum, plain)):
@@ -562,25 +572,27 @@ def _if_narrower(engine: Engine, label: str, query: str, hits: int) -> Iterator[
 # --- wider ------------------------------------------------------------------------------------------------------------
 
 
-def _without(engine: Engine, query: str, hits: int) -> Iterator[Suggestion]:
+def _widen_by_removal(engine: Engine, query: str, hits: int) -> Iterator[Suggestion]:
     """Yield the query without one of its conditions, and with its phrases as words."""
     facets = engine.snapshot.facets
-    found = conditions(query, facets.properties, facets.tags)
-    for one in found:
-        left = " ".join(f"{query[: one.start].rstrip()} {query[one.end :].lstrip()}".split())
+    query_conditions = conditions(query, facets.properties, facets.tags)
+    for each in query_conditions:
+        left = " ".join(f"{query[: each.start].rstrip()} {query[each.end :].lstrip()}".split())
         if left:
-            yield from _if_wider(engine, f"without {query[one.start : one.end]}", left, hits)
+            yield from _if_wider(engine, f"without {query[each.start : each.end]}", left, hits)
     outside = query
-    for one in reversed(found):
-        outside = f"{outside[: one.start]}{' ' * (one.end - one.start)}{outside[one.end :]}"
+    for each in reversed(query_conditions):
+        outside = f"{outside[: each.start]}{' ' * (each.end - each.start)}{outside[each.end :]}"
     if outside.count('"') >= MIN:
         loose = "".join(
-            sign for at, sign in enumerate(query) if sign != '"' or any(one.start <= at < one.end for one in found)
+            sign
+            for at, sign in enumerate(query)
+            if sign != '"' or any(each.start <= at < each.end for each in query_conditions)
         )
         yield from _if_wider(engine, "its phrase as words", loose, hits)
 
 
-def _joined(engine: Engine, query: str, words: Sequence[str], hits: int) -> Iterator[Suggestion]:
+def _widen_by_words(engine: Engine, query: str, words: Sequence[str], hits: int) -> Iterator[Suggestion]:
     """Yield the query joined by "or" with a word of its subject."""
     for word in words[:2]:
         yield from _if_wider(engine, f"or {word}", f"{query.strip()} | {word}", hits)

@@ -33,40 +33,40 @@ Vectors = npt.NDArray[np.float32]
 def groups_of(vectors: Vectors, count: int) -> list[list[int]]:
     """`count` groups (fewer vectors: one each) as places of `vectors`, ascending, by their first."""
     size = len(vectors)
-    members: dict[int, list[int]] = {place: [place] for place in range(size)}
+    members: dict[int, list[int]] = {row: [row] for row in range(size)}
     distances = _distances(vectors)
     while len(members) > max(count, 1):
-        one, other = sorted(divmod(int(np.argmin(distances)), size))
-        sizes = np.array([len(members.get(place, ())) for place in range(size)], np.float64)
-        distances[one] = _joined(distances, sizes, one, other)
-        distances[:, one] = distances[one]
-        distances[other] = distances[:, other] = np.inf
-        distances[one, one] = np.inf
-        members[one] += members.pop(other)
-    return sorted(sorted(places) for places in members.values())
+        first, second = sorted(divmod(int(np.argmin(distances)), size))
+        sizes = np.array([len(members.get(row, ())) for row in range(size)], np.float64)
+        distances[first] = _merge_distances(distances, sizes, first, second)
+        distances[:, first] = distances[first]
+        distances[second] = distances[:, second] = np.inf
+        distances[first, first] = np.inf
+        members[first] += members.pop(second)
+    return sorted(sorted(rows) for rows in members.values())
 
 
 def _distances(vectors: Vectors) -> npt.NDArray[np.float64]:
     """Squared distances, rounded so that ties are ties on any processor."""
     exact = vectors.astype(np.float64)
     squares = (exact**2).sum(axis=1)
-    found = np.round(np.maximum(squares[:, None] + squares - 2 * exact @ exact.T, 0), 6)
-    np.fill_diagonal(found, np.inf)
-    return np.asarray(found)
+    distances = np.round(np.maximum(squares[:, None] + squares - 2 * exact @ exact.T, 0), 6)
+    np.fill_diagonal(distances, np.inf)
+    return np.asarray(distances)
 
 
-def _joined(
-    distances: npt.NDArray[np.float64], sizes: npt.NDArray[np.float64], one: int, other: int
+def _merge_distances(
+    distances: npt.NDArray[np.float64], sizes: npt.NDArray[np.float64], first: int, second: int
 ) -> npt.NDArray[np.float64]:
     """How far the union of two groups is from each of the others (Lance and Williams, 1967)."""
-    total = sizes + sizes[one] + sizes[other]
+    total = sizes + sizes[first] + sizes[second]
     with np.errstate(invalid="ignore"):
-        found = (
-            (sizes + sizes[one]) * distances[one]
-            + (sizes + sizes[other]) * distances[other]
-            - sizes * distances[one, other]
+        merged = (
+            (sizes + sizes[first]) * distances[first]
+            + (sizes + sizes[second]) * distances[second]
+            - sizes * distances[first, second]
         ) / total
-    return np.where(np.isfinite(distances[one]) & np.isfinite(distances[other]), found, np.inf)
+    return np.where(np.isfinite(distances[first]) & np.isfinite(distances[second]), merged, np.inf)
 
 
 # --- phrases ----------------------------------------------------------------------------------------------------------
@@ -77,7 +77,7 @@ Key = tuple[str, ...]
 
 PAIR = 1.35
 """What a pair of words counts beside one word: "version history" names a thing where "history" does not."""
-TOGETHER = 0.6
+MIN_PAIR_SHARE = 0.6
 """The share of its rarer word's fragments that have a pair, from which it is a term."""
 RARE = 0.7
 """How much of what a word counts hangs on how rare it is in the vault."""
@@ -85,7 +85,7 @@ COMMON = 0.2
 """A word that more than this share of all fragments has sets nothing apart, nor does a pair with it."""
 SHORTEST = 3
 """Letters of a word that names something, unless it is in capitals."""
-MIN_TELLING = 0.55
+MIN_LANGUAGE_WEIGHT = 0.55
 """The least weight of a word in general language, if the model knows it (`Embedder.word_weights`)."""
 
 # Contractions, genitives, paths and addresses name no theme.
@@ -110,11 +110,11 @@ class Phrases:
     of: list[set[Key]]
     counts: Counter[Key]
     _spellings: Mapping[Key, Counter[str]] = field(repr=False)
-    _telling: dict[str, float] = field(repr=False)
+    _language_weights: dict[str, float] = field(repr=False)
     _reader: Terms = field(repr=False)
     _rarities: dict[str, float] = field(default_factory=dict, repr=False)
 
-    def spelled(self, key: Key) -> str:
+    def spelling(self, key: Key) -> str:
         """As it is written most often; of equals without capitals."""
         spellings = self._spellings[key]
         return min(spellings, key=lambda spelling: (-spellings[spelling], spelling.swapcase()))
@@ -124,12 +124,14 @@ class Phrases:
         rarities = [self._rarity(term) for term in key]
         if min(rarities) < self._rarity_of(COMMON):
             return 0.0
-        telling = fmean(self._telling[term] * (1 - RARE + RARE * one) for term, one in zip(key, rarities, strict=True))
-        return telling * (PAIR if self._is_term(key) else 1.0)
+        weight = fmean(
+            self._language_weights[term] * (1 - RARE + RARE * share) for term, share in zip(key, rarities, strict=True)
+        )
+        return weight * (PAIR if self._is_term(key) else 1.0)
 
     def _is_term(self, key: Key) -> bool:
         """Return whether a pair is a term of its own: one of its words rarely occurs without the other."""
-        return len(key) > 1 and self.counts[key] >= TOGETHER * min(
+        return len(key) > 1 and self.counts[key] >= MIN_PAIR_SHARE * min(
             self.counts[term,] for term in key if (term,) in self.counts
         )
 
@@ -148,8 +150,8 @@ class Phrases:
         Approximate, because deleted fragments count until segments are merged.
         """
         if term not in self._rarities:
-            having = min(map(self._reader.count, self._indexed(term)))
-            self._rarities[term] = self._rarity_of(having / max(self._reader.corpus_size, 1))
+            note_count = min(map(self._reader.count, self._indexed(term)))
+            self._rarities[term] = self._rarity_of(note_count / max(self._reader.corpus_size, 1))
         return self._rarities[term]
 
     def _rarity_of(self, share: float) -> float:
@@ -163,53 +165,53 @@ def phrases_of(topic: Topic, fragments: Sequence[Fragment], notes: Sequence[int]
 
     The topic's own words count only beside another, and words of little weight do not count.
     """
-    asked = frozenset(term for word in topic.asked for term in word.terms)
+    query_terms = frozenset(term for word in topic.query_words for term in word.terms)
     languages = topic.snapshot.table.languages
     vocabulary = _Vocabulary(topic)
     of: list[set[Key]] = []
     spellings: defaultdict[Key, Counter[str]] = defaultdict(Counter)
     for fragment, note in zip(fragments, notes, strict=True):
-        found: set[Key] = set()
+        keys: set[Key] = set()
         for line in prose_of(fragment.text).split("\n"):
-            _take(vocabulary.words(line, languages[note]), asked, found, spellings)
-        of.append(found)
-    counts = Counter(key for found in of for key in found)
-    return Phrases(of, counts, spellings, vocabulary.telling, topic.snapshot.lexical)
+            _collect_keys(vocabulary.words(line, languages[note]), query_terms, keys, spellings)
+        of.append(keys)
+    counts = Counter(key for keys in of for key in keys)
+    return Phrases(of, counts, spellings, vocabulary.language_weights, topic.snapshot.lexical)
 
 
 _Word = tuple[str, str] | None
 """Spelling and term; None for a word that cannot name a theme."""
 
 
-def _take(
-    words: Sequence[_Word], asked: frozenset[str], found: set[Key], spellings: defaultdict[Key, Counter[str]]
+def _collect_keys(
+    words: Sequence[_Word], query_terms: frozenset[str], keys: set[Key], spellings: defaultdict[Key, Counter[str]]
 ) -> None:
-    for one in words:
-        if one is not None and one[1] not in asked:
-            found.add((one[1],))
-            spellings[one[1],][one[0]] += 1
-    for one, other in pairwise(words):
-        if one is None or other is None or one[1] == other[1] or {one[1], other[1]} <= asked:
+    for word in words:
+        if word is not None and word[1] not in query_terms:
+            keys.add((word[1],))
+            spellings[word[1],][word[0]] += 1
+    for word, other in pairwise(words):
+        if word is None or other is None or word[1] == other[1] or {word[1], other[1]} <= query_terms:
             continue
-        if _SYMBOL.search(one[0]) or _SYMBOL.search(other[0]):
+        if _SYMBOL.search(word[0]) or _SYMBOL.search(other[0]):
             continue
-        found.add((one[1], other[1]))
-        spellings[one[1], other[1]][f"{one[0]} {other[0]}"] += 1
+        keys.add((word[1], other[1]))
+        spellings[word[1], other[1]][f"{word[0]} {other[0]}"] += 1
 
 
-def _wide_words(text: str, asked: Sequence[str]) -> Iterator[str]:
+def _wide_words(text: str, query_words: Sequence[str]) -> Iterator[str]:
     """Yield probable words of a text without spaces, without a dictionary.
 
     Words of a foreign script and whole Korean ones; of Chinese characters, two to four between particles and query
     words.
     """
-    for found in _SCRIPT.findall(text):
-        if not "\u3400" <= found[0] <= "\u9fff":
-            yield found
+    for run in _SCRIPT.findall(text):
+        if not "\u3400" <= run[0] <= "\u9fff":
+            yield run
             continue
-        for word in asked:
-            found = found.replace(word, "的")  # noqa: PLW2901
-        yield from (piece for piece in _BETWEEN.split(found) if 2 <= len(piece) <= _LONGEST_WORD)
+        for word in query_words:
+            run = run.replace(word, "的")  # noqa: PLW2901
+        yield from (piece for piece in _BETWEEN.split(run) if 2 <= len(piece) <= _LONGEST_WORD)
 
 
 class _Vocabulary:
@@ -217,30 +219,30 @@ class _Vocabulary:
 
     def __init__(self, topic: Topic) -> None:
         self._snapshot = topic.snapshot
-        self._asked = tuple(term for word in topic.asked for term in word.terms if _WIDE.match(term))
+        self._wide_terms = tuple(term for word in topic.query_words for term in word.terms if _WIDE.match(term))
         self._english = not topic.snapshot.languages or topic.snapshot.languages[0] == "en"
         self._known: dict[tuple[str, str], _Word] = {}
-        self.telling: dict[str, float] = {}
+        self.language_weights: dict[str, float] = {}
 
     def words(self, line: str, language: str) -> list[_Word]:
         """Return the words of a line in order."""
-        found: list[_Word] = []
+        words: list[_Word] = []
         for chunk, size in chunks_of(line):
             if size:
                 whole = unicodedata.normalize("NFKC", chunk)
-                for word in _wide_words(whole, self._asked):
-                    found += [self._word(word, language, wide=True), None]
+                for word in _wide_words(whole, self._wide_terms):
+                    words += [self._word(word, language, wide=True), None]
             else:
-                found.append(self._word(chunk, language))
-        return found
+                words.append(self._word(chunk, language))
+        return words
 
     def _word(self, chunk: str, language: str, *, wide: bool = False) -> _Word:
         key = (chunk, language)
         if key not in self._known:
-            self._known[key] = self._look(chunk, language, wide=wide)
+            self._known[key] = self._analyze_chunk(chunk, language, wide=wide)
         return self._known[key]
 
-    def _look(self, chunk: str, language: str, *, wide: bool) -> _Word:
+    def _analyze_chunk(self, chunk: str, language: str, *, wide: bool) -> _Word:
         if _NAMELESS.search(chunk) or not _LETTER.search(chunk):
             return None
         if len(chunk) < (2 if wide else SHORTEST) and not chunk.isupper():
@@ -251,10 +253,10 @@ class _Vocabulary:
         says = 1.0
         if self._english and folded.isascii() and folded.isalpha():
             says = float(self._snapshot.embedder.word_weights([folded])[0])
-        if says < MIN_TELLING:
+        if says < MIN_LANGUAGE_WEIGHT:
             return None
         term = chunk if wide else terms_of(chunk, language)[0][0]
-        self.telling[term] = max(self.telling.get(term, 0.0), says)
+        self.language_weights[term] = max(self.language_weights.get(term, 0.0), says)
         return chunk, term
 
 
@@ -277,7 +279,7 @@ WEIGHED = 60
 """Words and pairs of which it is looked up how rare they are in the vault."""
 PRIOR = 0.15
 """Fragments that the prior counts for, as a share of those that are grouped."""
-TELLING = 1.0
+MIN_Z = 1.0
 """The z-score from which a word sets a theme apart."""
 SPREAD, FEW = 0.15, 8
 """The least share of a theme's fragments that have a word that names it; they are three, in a theme of fewer than FEW
@@ -294,23 +296,23 @@ def themes(topic: Topic) -> tuple[Theme, ...]:
     if len(rows) < MIN_GROUPED:
         return ()
     vectors = _vectors(topic, rows)
-    wanted = min(max(round(sqrt(len(rows) / 2)), 2), THEMES + 2)
-    groups = [places for places in groups_of(vectors, wanted) if len(places) >= MIN]
-    groups.sort(key=lambda places: (-len(places), places))
+    group_count = min(max(round(sqrt(len(rows) / 2)), 2), THEMES + 2)
+    groups = [group for group in groups_of(vectors, group_count) if len(group) >= MIN]
+    groups.sort(key=lambda group: (-len(group), group))
     phrases = phrases_of(topic, topic.fragments(rows.tolist()), topic.best_notes[: len(rows)].tolist())
     notes = topic.best_notes
-    found = [
+    result = [
         Theme(
             words=words,
-            fragments=len(places),
-            notes=len({int(notes[place]) for place in places}),
-            share=len(places) / len(rows),
-            place=topic.place(int(rows[_centre(vectors, places)])),
+            fragments=len(group),
+            notes=len({int(notes[row]) for row in group}),
+            share=len(group) / len(rows),
+            place=topic.row_location(int(rows[_centre(vectors, group)])),
         )
-        for places in groups
-        if (words := _words(phrases, places, len(rows)))
+        for group in groups
+        if (words := _words(phrases, group, len(rows)))
     ]
-    return tuple(found[:THEMES])
+    return tuple(result[:THEMES])
 
 
 def _vectors(topic: Topic, rows: npt.NDArray[np.int32]) -> Floats:
@@ -323,26 +325,25 @@ def _vectors(topic: Topic, rows: npt.NDArray[np.int32]) -> Floats:
     return np.hstack([vectors, marks]).astype(np.float32)
 
 
-def _centre(vectors: Floats, places: Sequence[int]) -> int:
+def _centre(vectors: Floats, group: Sequence[int]) -> int:
     """Return the position of the vector nearest to the mean of its group, the highest-ranked among equals."""
-    mean = vectors[places].mean(axis=0)
-    return places[int(np.argmax(np.round(vectors[places] @ mean, 5)))]
+    mean = vectors[group].mean(axis=0)
+    return group[int(np.argmax(np.round(vectors[group] @ mean, 5)))]
 
 
 # --- words ------------------------------------------------------------------------------------------------------------
 
 
-def _words(phrases: Phrases, places: Sequence[int], total: int) -> tuple[str, ...]:
+def _words(phrases: Phrases, group: Sequence[int], total: int) -> tuple[str, ...]:
     """Return the words and phrases that distinguish a group, none within another."""
-    inside = Counter(key for place in places for key in phrases.of[place])
-    telling = [
+    inside = Counter(key for row in group for key in phrases.of[row])
+    distinctive = [
         (z, key)
         for key, count in inside.items()
-        if count >= max(2, SPREAD * len(places))
-        and (z := _z(count, len(places), phrases.counts[key], total)) >= TELLING
+        if count >= max(2, SPREAD * len(group)) and (z := _z(count, len(group), phrases.counts[key], total)) >= MIN_Z
     ]
-    phrases.learn(key for _, key in telling)
-    scored = [(z * phrases.weight(key), key) for z, key in telling]
+    phrases.learn(key for _, key in distinctive)
+    scored = [(z * phrases.weight(key), key) for z, key in distinctive]
     scored.sort(key=lambda pair: (-round(pair[0], 6), pair[1]))
     chosen: list[tuple[str, ...]] = []
     for _, key in scored:
@@ -350,7 +351,7 @@ def _words(phrases: Phrases, places: Sequence[int], total: int) -> tuple[str, ..
             chosen.append(key)
         if len(chosen) == WORDS:
             break
-    return tuple(phrases.spelled(key) for key in chosen)
+    return tuple(phrases.spelling(key) for key in chosen)
 
 
 def _z(inside: int, size: int, everywhere: int, total: int) -> float:

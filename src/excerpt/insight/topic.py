@@ -36,7 +36,7 @@ COUNTED_IN_STORE = 2_000
 among the best of them."""
 ANSWERS = 3
 """The number of first hits of a search that an overview always includes."""
-FEW = 3
+MIN_FRAGMENTS = 3
 """With fewer fragments that have most of the topic, those join them that the search finds likely enough."""
 HALVED = 0.5
 """The factor for each further fragment of a note or section: many middling passages do not make a better note."""
@@ -47,7 +47,7 @@ FOCUS, POINTED_AT = 0.25, 0.5
 The second is the additional weight if notes about the topic link to the note.
 """
 
-COUNTED = 200
+MAX_COUNTED = 200
 """Notes about the topic whose tags, properties and folders are counted, the best ones."""
 
 
@@ -64,7 +64,7 @@ class Topic:
     """Fragments about a topic, as rows of the snapshot's table.
 
     `rows` are all of them, ascending, with the `notes` they are of; `best` those that were ranked, best first (ties by
-    path and line), with their `scores` as shares of the first's. `confidences` belong to `best`, `asked` are the
+    path and line), with their `scores` as shares of the first's. `confidences` belong to `best`, `query_words` are the
     topic's words, and `matched` is what a search counts. `answers` are the first hits of a search for it, best first,
     each with its score as a share of the first's, whether they have most of the topic or not: to a question, what
     answers in other words is among them. There are none where nothing is about the topic, or only filters were asked.
@@ -75,7 +75,7 @@ class Topic:
     best: Rows
     scores: Floats
     confidences: tuple[Confidence | None, ...]
-    asked: tuple[TopicWord, ...]
+    query_words: tuple[TopicWord, ...]
     matched: int
     answers: Mapping[int, float]
     _read: dict[int, Fragment] = field(default_factory=dict, repr=False)
@@ -101,12 +101,12 @@ class Topic:
         A value combines the note's fragments, links from notes about the topic, and how much of the note is about it:
         an introduction that all link to says little by itself, and a reference mentions everything.
         """
-        said = combined_values(self.best_notes.tolist(), self.scores.tolist())
+        bases = combined_values(self.best_notes.tolist(), self.scores.tolist())
         pointed_at, focus = self._pointed_at(), self.counts / np.maximum(self.sizes, 1)
-        value = {note: one + (FOCUS + POINTED_AT * pointed_at[note]) * focus[note] for note, one in said.items()}
-        highest = max(value.values(), default=1.0)
+        value = {note: base + (FOCUS + POINTED_AT * pointed_at[note]) * focus[note] for note, base in bases.items()}
+        maximum = max(value.values(), default=1.0)
         ordered = sorted(value, key=lambda note: (-round(value[note], 6), note))
-        return {note: float(value[note] / highest) for note in ordered}
+        return {note: float(value[note] / maximum) for note in ordered}
 
     @cached_property
     def sizes(self) -> npt.NDArray[np.intp]:
@@ -119,9 +119,9 @@ class Topic:
         """Return, for each note, the logarithm of the number of topic notes that link to it, scaled to 1."""
         sources, targets = self.snapshot.facets.links
         from_here = targets[self.counts[sources] > 0]
-        found = np.log1p(np.bincount(from_here, minlength=len(self.counts)))
-        found[self.counts == 0] = 0
-        return np.asarray(found / max(float(found.max(initial=0.0)), 1e-9))
+        link_counts = np.log1p(np.bincount(from_here, minlength=len(self.counts)))
+        link_counts[self.counts == 0] = 0
+        return np.asarray(link_counts / max(float(link_counts.max(initial=0.0)), 1e-9))
 
     @cached_property
     def note_order(self) -> tuple[int, ...]:
@@ -134,20 +134,22 @@ class Topic:
     def best_row(self) -> dict[int, int]:
         """For each note about the topic, its best fragment: the one ranked highest, or else the first."""
         notes, first = np.unique(self.notes, return_index=True)
-        found = dict(zip(notes.tolist(), self.rows[first].tolist(), strict=True))
-        return found | dict(zip(self.best_notes[::-1].tolist(), self.best[::-1].tolist(), strict=True))
+        first_rows = dict(zip(notes.tolist(), self.rows[first].tolist(), strict=True))
+        return first_rows | dict(zip(self.best_notes[::-1].tolist(), self.best[::-1].tolist(), strict=True))
 
     @cached_property
     def labels(self) -> tuple[Label, ...]:
         """Tags and properties of the best notes about the topic, as many as COUNTED, by the order of notes."""
-        order = {note: place for place, note in enumerate(self.note_order[:COUNTED])}
-        found = self.snapshot.facets.labels_of(np.array(list(order), np.int32))
-        return tuple(sorted(found, key=lambda label: order[label.note]))
+        order = {note: position for position, note in enumerate(self.note_order[:MAX_COUNTED])}
+        labels = self.snapshot.facets.labels_of(np.array(list(order), np.int32))
+        return tuple(sorted(labels, key=lambda label: order[label.note]))
 
-    def said(self, terms: Collection[str]) -> float:
+    def covered_share(self, terms: Collection[str]) -> float:
         """Return the share of the topic, by rarity, that a text with these terms has, 0 to 1."""
-        whole = sum(word.rarity for word in self.asked)
-        return sum(word.rarity for word in self.asked if not word.terms.isdisjoint(terms)) / whole if whole else 0.0
+        whole = sum(word.rarity for word in self.query_words)
+        return (
+            sum(word.rarity for word in self.query_words if not word.terms.isdisjoint(terms)) / whole if whole else 0.0
+        )
 
     def fragments(self, rows: Sequence[int]) -> list[Fragment]:
         """Return the fragments in these rows; each is read once."""
@@ -157,13 +159,13 @@ class Topic:
             self._read.update(zip(missing, self.snapshot.fragments(keys), strict=True))
         return [self._read[row] for row in rows]
 
-    def place(self, row: int) -> SourceLocation:
+    def row_location(self, row: int) -> SourceLocation:
         """Return the location of the fragment in a row."""
         return location_of(self.fragments([row])[0])
 
     def note_location(self, note: int) -> SourceLocation:
         """Return the location of the best fragment of a note about the topic."""
-        return self.place(self.best_row[note])
+        return self.row_location(self.best_row[note])
 
 
 def location_of(fragment: Fragment) -> SourceLocation:
@@ -190,8 +192,8 @@ def combined_values(groups: Sequence[Group], scores: Sequence[float]) -> dict[Gr
         share = shares.get(group, 1.0)
         sums[group] = sums.get(group, 0.0) + share * score
         shares[group] = share * HALVED
-    highest = max(sums.values(), default=1.0) or 1.0
-    return {group: value / highest for group, value in sorted(sums.items(), key=lambda item: -item[1])}
+    maximum = max(sums.values(), default=1.0) or 1.0
+    return {group: value / maximum for group, value in sorted(sums.items(), key=lambda item: -item[1])}
 
 
 def find_topic(engine: Engine, text: str) -> Topic:
@@ -201,21 +203,21 @@ def find_topic(engine: Engine, text: str) -> Topic:
     answers = [engine.answer(query, queries[0].strategy or Strategy.AUTO, RANKED) for query in queries]
     ranking = engine.ranking(answers)
     rows = np.unique(np.concatenate([_about(engine, answer) for answer in answers]))
-    if len(rows) < FEW:
+    if len(rows) < MIN_FRAGMENTS:
         rows = np.union1d(rows, _likely(ranking)).astype(np.int32)
     chosen = np.flatnonzero(np.isin(ranking.rows, rows))
     table = engine.snapshot.table
-    found, scores = ranking.rows[chosen], ranking.scores[chosen]
+    best, scores = ranking.rows[chosen], ranking.scores[chosen]
     # Not in the order of the list, which holds back what is more than a few of one note.
-    order = np.lexsort((table.lines[found], table.notes[found], -scores))
-    highest = float(scores.max(initial=0.0)) or 1.0
+    order = np.lexsort((table.lines[best], table.notes[best], -scores))
+    max_score = float(scores.max(initial=0.0)) or 1.0
     return Topic(
         snapshot=engine.snapshot,
         rows=rows,
-        best=found[order],
-        scores=(scores[order] / np.float32(highest)).astype(np.float32),
+        best=best[order],
+        scores=(scores[order] / np.float32(max_score)).astype(np.float32),
         confidences=tuple(_confidence(ranking, int(at)) for at in chosen[order]),
-        asked=_asked(answers),
+        query_words=_query_words(answers),
         matched=count_matching(answers),
         answers=_first_hits(ranking) if len(rows) else {},
     )
@@ -224,9 +226,9 @@ def find_topic(engine: Engine, text: str) -> Topic:
 def _first_hits(ranking: Ranking) -> dict[int, float]:
     """Return the first hits with their shares of the first's score; none for filters alone."""
     first = ranking.rows[:ANSWERS].tolist()
-    judged = [_confidence(ranking, at) is not None for at in range(len(first))]
-    highest = float(ranking.scores.max(initial=0.0)) or 1.0
-    return {row: float(ranking.scores[at]) / highest for at, row in enumerate(first) if judged[at]}
+    is_judged = [_confidence(ranking, at) is not None for at in range(len(first))]
+    max_score = float(ranking.scores.max(initial=0.0)) or 1.0
+    return {row: float(ranking.scores[at]) / max_score for at, row in enumerate(first) if is_judged[at]}
 
 
 def _about(engine: Engine, answer: Answer) -> Rows:
@@ -239,8 +241,8 @@ def _about(engine: Engine, answer: Answer) -> Rows:
         return _no_rows()
     rows = np.flatnonzero(evidence.scores.all > 0).astype(np.int32)
     present = engine.index.presence(evidence.words, rows, None)
-    most: Rows = rows[(weights / weights.sum()) @ present >= MAX]
-    return most
+    matching: Rows = rows[(weights / weights.sum()) @ present >= MAX]
+    return matching
 
 
 def _likely(ranking: Ranking) -> Rows:
@@ -249,18 +251,18 @@ def _likely(ranking: Ranking) -> Rows:
     return ranking.rows[np.array(sure, np.bool_)] if sure else _no_rows()
 
 
-def _confidence(ranking: Ranking, at: int) -> Confidence | None:
-    judgement = ranking.answers[int(ranking.answer_indices[at])].judgement
-    return judgement.word(int(ranking.positions[at])) if judgement else None
+def _confidence(ranking: Ranking, index: int) -> Confidence | None:
+    judgement = ranking.answers[int(ranking.answer_indices[index])].judgement
+    return judgement.word(int(ranking.positions[index])) if judgement else None
 
 
-def _asked(answers: Sequence[Answer]) -> tuple[TopicWord, ...]:
-    found = {
+def _query_words(answers: Sequence[Answer]) -> tuple[TopicWord, ...]:
+    idf_by_terms = {
         frozenset(word.tiers[0].terms): match.idf
         for answer in answers
         for word, match in zip(answer.evidence.words, answer.evidence.matches, strict=True)
     }
-    return tuple(TopicWord(terms, rarity) for terms, rarity in found.items())
+    return tuple(TopicWord(terms, rarity) for terms, rarity in idf_by_terms.items())
 
 
 def _no_rows() -> Rows:

@@ -95,7 +95,7 @@ class NeedsToken:
 
     def __init__(self, app: ASGIApp, token: str) -> None:
         self._app = app
-        self._wanted = f"Bearer {token}".encode()
+        self._expected = f"Bearer {token}".encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and not self._is_right(scope["headers"]):
@@ -106,8 +106,8 @@ class NeedsToken:
         await self._app(scope, receive, send)
 
     def _is_right(self, headers: Sequence[tuple[bytes, bytes]]) -> bool:
-        given = next((value for name, value in headers if name.lower() == b"authorization"), b"")
-        return hmac.compare_digest(given, self._wanted)
+        authorization = next((value for name, value in headers if name.lower() == b"authorization"), b"")
+        return hmac.compare_digest(authorization, self._expected)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,10 +116,10 @@ class Listener:
 
     http_address: HttpAddress
     token: str
-    listener: socket.socket
+    socket: socket.socket
 
 
-def opened(http_address: HttpAddress) -> Listener:
+def open_listener(http_address: HttpAddress) -> Listener:
     """Read the token and start to listen.
 
     Raises SettingsError for an unusable token, ExcerptError for a port that is taken.
@@ -141,16 +141,16 @@ def _listening(http_address: HttpAddress) -> socket.socket:
         ) from error
 
 
-async def serve(server: MCPServer[Any], opened: Listener) -> None:
+async def serve(server: MCPServer[Any], listener: Listener) -> None:
     """Serve until the process is asked to end."""
     import uvicorn
     from mcp.server.transport_security import TransportSecuritySettings
 
     from excerpt.mcp.connections import TimedProtocol
 
-    http_address, port = opened.http_address, opened.listener.getsockname()[1]
-    told = f"[{http_address.host}]" if ":" in http_address.host else http_address.host
-    named = dict.fromkeys(("127.0.0.1", "localhost", "[::1]", told, *http_address.names))
+    http_address, port = listener.http_address, listener.socket.getsockname()[1]
+    host = f"[{http_address.host}]" if ":" in http_address.host else http_address.host
+    named = dict.fromkeys(("127.0.0.1", "localhost", "[::1]", host, *http_address.names))
     security = TransportSecuritySettings(
         allowed_hosts=[each for name in named for each in (name, f"{name}:{port}")],
         allowed_origins=[f"{scheme}://{name}:{port}" for name in named for scheme in ("http", "https")],
@@ -162,13 +162,13 @@ async def serve(server: MCPServer[Any], opened: Listener) -> None:
         max_sessions=_MAX_SESSIONS,
     )
     config = uvicorn.Config(
-        NeedsToken(app, opened.token),
+        NeedsToken(app, listener.token),
         http=TimedProtocol,
         backlog=_BACKLOG,
         log_level="error",
         access_log=False,
         timeout_graceful_shutdown=_SECONDS_TO_END,
     )
-    sys.stderr.write(f"excerpt: serving at http://{told}:{port}{PATH}; the token is in {http_address.token_file}\n")
+    sys.stderr.write(f"excerpt: serving at http://{host}:{port}{PATH}; the token is in {http_address.token_file}\n")
     sys.stderr.flush()
-    await uvicorn.Server(config).serve(sockets=[opened.listener])
+    await uvicorn.Server(config).serve(sockets=[listener.socket])

@@ -20,10 +20,10 @@ from typing import TypeVar
 import excerpt
 from excerpt.errors import ExcerptError, IndexBusyError, IndexUnusableError, NotFoundError, VaultError
 from excerpt.indexing_process import IndexingProcess
-from excerpt.known_vaults import names_apart
+from excerpt.known_vaults import unique_names
 from excerpt.settings import user_paths
 from excerpt.store.address import is_address, read_address
-from excerpt.text.display import counted, visible_line
+from excerpt.text.display import format_count, visible_line
 from excerpt.vault.watched import is_watched
 
 Answered = TypeVar("Answered")
@@ -35,7 +35,7 @@ _POLL_SECONDS = 0.1
 _RENEW_EVERY = 2.0  # seconds; while the first index is built, each batch is a generation
 _RESTART_SECONDS = 10.0  # between two starts of an indexing process that ends by itself
 _MAX_UNREAD_FILES = 20  # notes that a build may have to read without an answer being poorer for it
-_ASK_AGAIN = "Ask again in a few seconds."
+_RETRY_HINT = "Ask again in a few seconds."
 
 
 class NotYetError(ExcerptError):
@@ -63,7 +63,7 @@ class IndexingState:
         """Progress of the build in words; "" while none runs, or before it knows how much there is to read."""
         if self.files is None or not self.files[1]:
             return ""
-        return f"indexing, {self.files[0]:,} of {counted(self.files[1], 'file')}"
+        return f"indexing, {self.files[0]:,} of {format_count(self.files[1], 'file')}"
 
 
 class VaultIndexing:
@@ -93,7 +93,7 @@ class VaultIndexing:
 
     def _handle_line(self, line: bytes) -> None:
         with suppress(ValueError, KeyError, TypeError):
-            self.take(json.loads(line))
+            self.handle_event(json.loads(line))
 
     def _handle_exit(self, code: int | None, text: str) -> None:
         failed = self.state.failed or "The indexing process has ended."
@@ -101,7 +101,7 @@ class VaultIndexing:
             failed = f"The indexing process cannot be started: {text}."
         self.state = replace(self.state, files=None, failed=failed, has_looked=True)
 
-    def take(self, event: Mapping[str, object]) -> None:
+    def handle_event(self, event: Mapping[str, object]) -> None:
         """Update the state from an event that the process has reported."""
         match event["event"]:
             case "progress":
@@ -165,16 +165,16 @@ class ServedVault:
         Raises NotYetError if after ANSWER_SECONDS there is no index or the thread is still busy, and whatever the
         question raises. A question that `writes` is never asked twice.
         """
-        until = time.monotonic() + ANSWER_SECONDS
+        deadline = time.monotonic() + ANSWER_SECONDS
         self.watch()
         while True:
             answer = asyncio.wrap_future(self._thread.submit(self._answer, question, writes=writes))
             try:  # a timeout cancels a question that has not started
-                return await asyncio.wait_for(answer, max(until - time.monotonic(), 0.05))
+                return await asyncio.wait_for(answer, max(deadline - time.monotonic(), 0.05))
             except TimeoutError:
-                raise NotYetError(f"{self.name} is loading.", _ASK_AGAIN) from None
+                raise NotYetError(f"{self.name} is loading.", _RETRY_HINT) from None
             except IndexUnusableError as error:
-                if time.monotonic() > until or not self._is_mended(self.indexing.state):
+                if time.monotonic() > deadline or not self._is_mended(self.indexing.state):
                     raise self._not_yet(error) from None
             if report is not None and (files := self.indexing.state.files) is not None:
                 await report(*files, f"indexing {self.name}")
@@ -252,10 +252,12 @@ class ServedVault:
         state = self.indexing.state
         if state.files is not None:
             done, total = state.files
-            message = f"{self.name} is being indexed for the first time: {done:,} of {counted(total, 'file')} so far."
-            return NotYetError(message, _ASK_AGAIN)
+            message = (
+                f"{self.name} is being indexed for the first time: {done:,} of {format_count(total, 'file')} so far."
+            )
+            return NotYetError(message, _RETRY_HINT)
         if self._is_building(state):
-            return NotYetError(f"{self.name} is being scanned for the first time.", _ASK_AGAIN)
+            return NotYetError(f"{self.name} is being scanned for the first time.", _RETRY_HINT)
         return IndexUnusableError(state.failed or error.message, error.hint)
 
 
@@ -266,7 +268,7 @@ class ServedVaults:
         """Open the vaults; unless `watched`, they are served as last indexed. Raises VaultError, SettingsError."""
         addresses = {read_address(str(folder)).folder: folder for folder in folders if is_address(str(folder))}
         resolved = {folder.expanduser().resolve(): folder for folder in folders if not is_address(str(folder))}
-        names = names_apart([*resolved, *addresses])
+        names = unique_names([*resolved, *addresses])
         self.all = (
             *(ServedVault(folder, names[folder], watched=watched) for folder in resolved),
             *(ServedVault(address, names[at], watched=False) for at, address in addresses.items()),
@@ -289,15 +291,15 @@ class ServedVaults:
         for ender in enders:
             ender.join()
 
-    def named(self, name: str) -> tuple[ServedVault, ...]:
+    def vaults_named(self, name: str) -> tuple[ServedVault, ...]:
         """Return the vault of that name, the default one for "", all for "*".
 
         Raises VaultError that lists the existing names.
         """
         if name in ("", "*"):
             return self.all if name else self.all[:1]
-        found = tuple(each for each in self.all if name in (each.name, str(each.vault.folder)))
-        if not found:
-            there = ", ".join(each.name for each in self.all)
-            raise VaultError(f"There is no vault {name}.", f'Vaults: {there}; "*" means all.')
-        return found
+        matching = tuple(each for each in self.all if name in (each.name, str(each.vault.folder)))
+        if not matching:
+            names = ", ".join(each.name for each in self.all)
+            raise VaultError(f"There is no vault {name}.", f'Vaults: {names}; "*" means all.')
+        return matching

@@ -29,11 +29,11 @@ from pydantic import BaseModel, Field, ValidationError
 import excerpt
 from excerpt.errors import ExcerptError, NotFoundError
 from excerpt.mcp import answers
-from excerpt.mcp.answers import MIN, ToolAnswer, written
+from excerpt.mcp.answers import MIN, ToolAnswer, fit_answer
 from excerpt.mcp.http import Listener, serve
 from excerpt.mcp.served import NotYetError, Report, ServedSnapshot, ServedVault, ServedVaults
-from excerpt.mcp.stdio import answered_stdio
-from excerpt.text.display import counted, visible_line
+from excerpt.mcp.stdio import stdio_transport
+from excerpt.text.display import format_count, visible_line
 from mcp import MCPError
 
 INSTRUCTIONS = (
@@ -44,9 +44,9 @@ INSTRUCTIONS = (
 )
 
 SEARCH_CAP, READ_CAP, PACK_CAP, RELATED_CAP, OVERVIEW_CAP, RECALL_CAP = 4_000, 8_000, 8_000, 4_000, 2_000, 4_000
-_AROUND = 150  # most tokens around the text of a note, except for very long names
-_VAULTS_TOLD, _SKIPPED_TOLD = 4, 5  # listed by `status`, to keep its answer short
-_FOUND_BY_SEARCH = 50
+_HEADER_TOKENS = 150  # most tokens around the text of a note, except for very long names
+_MAX_VAULTS, _MAX_SKIPPED = 4, 5  # listed by `status`, to keep its answer short
+_SEARCH_LIMIT = 50
 _OF_A_NOTE = 6  # most hits of one note among fifty
 _DECISIONS = {"follow": ("moved",), "update": ("changed",), "keep": ("changed", "gone")}
 """The decisions about a memory, and the values of `SourceStatus` for which each is allowed."""
@@ -104,21 +104,22 @@ class Tools:
         vault: VaultName = "",
     ) -> str:
         """Return the passages that answer a question, whole, with sources, in a token budget. Use this first."""
-        _asked(query)
-        served = self.vaults.named(vault)
-        found: dict[ServedVault, excerpt.Result] = {}
+        _check_query(query)
+        served = self.vaults.vaults_named(vault)
+        results: dict[ServedVault, excerpt.Result] = {}
         shares = {served[0]: budget}
         if len(served) > 1:
-            found = await _each(served, lambda at: at.vault.search_for_pack(query), ctx)
-            shares = _shares(found, budget)
+            results = await _ask_each(served, lambda snapshot: snapshot.vault.search_for_pack(query), ctx)
+            shares = _shares(results, budget)
 
-        async def packed(one: ServedVault, share: int) -> str:
-            result = found.get(one)
-            return await one.ask(
-                lambda at: _packed(at, query, share, scope=scope, form=format, result=result), _report(ctx)
+        async def packed(target: ServedVault, share: int) -> str:
+            result = results.get(target)
+            return await target.ask(
+                lambda snapshot: _pack_text(snapshot, query, share, scope=scope, form=format, result=result),
+                _report(ctx),
             )
 
-        return "\n\n".join(await asyncio.gather(*(packed(one, share) for one, share in shares.items())))
+        return "\n\n".join(await asyncio.gather(*(packed(target, share) for target, share in shares.items())))
 
     async def search(
         self,
@@ -136,42 +137,42 @@ class Tools:
 
         Filters: tag:x path:x/ file:x "phrase" -word modified:7d. vault="*" asks all.
         """
-        _asked(query)
-        served = self.vaults.named(vault)
+        _check_query(query)
+        served = self.vaults.vaults_named(vault)
         if group == "folders":
-            (only,) = self.one(vault)
-            return await only.ask(lambda at: _folders(at, query, limit), _report(ctx))
-        most = (offset + limit) * (_OF_A_NOTE if group == "notes" else 1)
+            (only,) = self.single_vault(vault)
+            return await only.ask(lambda snapshot: _folders(snapshot, query, limit), _report(ctx))
+        hit_limit = (offset + limit) * (_OF_A_NOTE if group == "notes" else 1)
 
-        def ask(at: ServedSnapshot) -> tuple[ServedSnapshot, excerpt.Result, int]:
-            result = at.vault.search(query, strategy=strategy, limit=most)
-            return at, result, at.vault.map(query, most=1).notes if group == "notes" else result.matched
+        def respond(snapshot: ServedSnapshot) -> tuple[ServedSnapshot, excerpt.Result, int]:
+            result = snapshot.vault.search(query, strategy=strategy, limit=hit_limit)
+            return snapshot, result, snapshot.vault.map(query, limit=1).notes if group == "notes" else result.matched
 
-        searched = await _each(served, ask, ctx)
-        found = {one.name: result for one, (_, result, _) in searched.items()}
+        searched = await _ask_each(served, respond, ctx)
+        results = {served_vault.name: result for served_vault, (_, result, _) in searched.items()}
         matched = sum(count for *_, count in searched.values())
         several = len(served) > 1
-        fused = excerpt.fused(found, most)
+        fused = excerpt.fused(results, hit_limit)
         hits = (_best_of_notes(fused) if group == "notes" else fused)[offset : offset + limit]
         parts = tuple(
             answers.hit_part(number, each.hit, snippet, each.vault if several else "")
             for number, each in enumerate(hits, offset + 1)
         )
-        words = [result.confidence for result in found.values() if result.confidence is not None]
+        words = [result.confidence for result in results.values() if result.confidence is not None]
         sure = min(words, key=list(excerpt.Confidence).index) if words else None
         hint = "`read` a path:lines, or `pack` the question." if hits else "Try other words, or `overview`."
-        is_partial = len(searched) < len(served) or any(at.is_partial for at, *_ in searched.values())
+        is_partial = len(searched) < len(served) or any(snapshot.is_partial for snapshot, *_ in searched.values())
         answer = ToolAnswer(
-            facts=(sure or "", *dict.fromkeys(map(_took_over, found.values()))),
+            facts=(sure or "", *dict.fromkeys(map(_fallback_text, results.values()))),
             what=group,
             parts=parts,
             total=max(matched, offset + len(parts)),  # under filters, hits also include the nearest in meaning
             vault=vault if several else served[0].name,
-            freshness=_freshness(served, {one: at for one, (at, *_) in searched.items()}),
+            freshness=_freshness(served, {served_vault: snapshot for served_vault, (snapshot, *_) in searched.items()}),
             more=lambda shown: f"continue with offset={offset + shown}, or ask with a smaller snippet",
-            hint=_query_hints(found.values()) + hint + _not_all(sure, is_partial=is_partial),
+            hint=_query_hints(results.values()) + hint + _partial_hint(sure, is_partial=is_partial),
         )
-        return written(answer, SEARCH_CAP)
+        return fit_answer(answer, SEARCH_CAP)
 
     async def read(
         self,
@@ -187,9 +188,9 @@ class Tools:
 
         Of a long note, without query or full: its outline and main passages.
         """
-        (served,) = self.one(vault)
+        (served,) = self.single_vault(vault)
         limit = READ_CAP if full else budget
-        return await served.ask(lambda at: _read(at, source, query, limit, full=full), _report(ctx))
+        return await served.ask(lambda snapshot: _read(snapshot, source, query, limit, full=full), _report(ctx))
 
     async def related(
         self,
@@ -200,23 +201,23 @@ class Tools:
         vault: VaultName = "",
     ) -> str:
         """Find the notes nearest to a note or passage, and why."""
-        (served,) = self.one(vault)
+        (served,) = self.single_vault(vault)
 
-        def ask(at: ServedSnapshot) -> str:
-            near = at.vault.related(_named(at.vault, source), limit=limit)
+        def respond(snapshot: ServedSnapshot) -> str:
+            near = snapshot.vault.related(_resolve_source(snapshot.vault, source), limit=limit)
             answer = ToolAnswer(
                 facts=(f"near {visible_line(near.path)}",),
                 what="notes",
                 parts=tuple(map(answers.related_part, near.notes)),
                 total=len(near.notes),
-                vault=at.name,
-                freshness=at.freshness,
+                vault=snapshot.name,
+                freshness=snapshot.freshness,
                 more="ask with a smaller limit",
                 hint="`read` one of them.",
             )
-            return written(answer, RELATED_CAP)
+            return fit_answer(answer, RELATED_CAP)
 
-        return await served.ask(ask, _report(ctx))
+        return await served.ask(respond, _report(ctx))
 
     async def overview(
         self,
@@ -227,9 +228,9 @@ class Tools:
         vault: VaultName = "",
     ) -> str:
         """Summarize what the notes hold about a topic: main notes, sections, themes, related, when."""
-        _asked(topic)
-        (served,) = self.one(vault)
-        return await served.ask(lambda at: _overview(at, topic, budget), _report(ctx))
+        _check_query(topic)
+        (served,) = self.single_vault(vault)
+        return await served.ask(lambda snapshot: _overview(snapshot, topic, budget), _report(ctx))
 
     async def recall(
         self,
@@ -241,27 +242,27 @@ class Tools:
         vault: VaultName = "",
     ) -> str:
         """Find what was remembered, by words and tags; newest without a query. Stale ones are marked."""
-        (served,) = self.one(vault)
+        (served,) = self.single_vault(vault)
 
-        def ask(at: ServedSnapshot) -> str:
+        def respond(snapshot: ServedSnapshot) -> str:
             _refuse_untags(tags, "Ask with the query -tag:x for memories without a tag.")
-            every = at.vault.memories.recall(query, tags=tags, check_sources=True)
-            kept = every[:limit]
-            notices = "".join(f"{visible_line(notice)[:_LONGEST_HINT]} " for notice in at.notices[:_MAX_HINTS])
-            hint = "`read` the source of one before you rely on it; `remember` with id changes it." if kept else ""
+            every = snapshot.vault.memories.recall(query, tags=tags, check_sources=True)
+            shown = every[:limit]
+            notices = "".join(f"{visible_line(notice)[:_LONGEST_HINT]} " for notice in snapshot.notices[:_MAX_HINTS])
+            hint = "`read` the source of one before you rely on it; `remember` with id changes it." if shown else ""
             answer = ToolAnswer(
-                facts=() if not kept or kept[0].answers else ("no memory answers; these share a word",),
+                facts=() if not shown or shown[0].answers else ("no memory answers; these share a word",),
                 what="memories",
-                parts=tuple(map(answers.memory_part, kept)),
+                parts=tuple(map(answers.memory_part, shown)),
                 total=len(every),
-                vault=at.name,
-                freshness=at.freshness,
+                vault=snapshot.name,
+                freshness=snapshot.freshness,
                 more="ask by words or tags",
                 hint=notices + hint,
             )
-            return written(answer, RECALL_CAP)
+            return fit_answer(answer, RECALL_CAP)
 
-        return await served.ask(ask, _report(ctx))
+        return await served.ask(respond, _report(ctx))
 
     async def remember(
         self,
@@ -280,97 +281,99 @@ class Tools:
         vault: VaultName = "",
     ) -> str:
         """Keep a finding for later sessions. Never writes into the notes."""
-        (served,) = self.one(vault)
-        given = {"text": text, "tags": tags, "why": why, "source": source, "id": id, "stale": stale}
-        wanted = [name for name, value in given.items() if value]
+        (served,) = self.single_vault(vault)
+        arguments = {"text": text, "tags": tags, "why": why, "source": source, "id": id, "stale": stale}
+        given_names = [name for name, value in arguments.items() if value]
 
-        def ask(at: ServedSnapshot) -> str:
+        def respond(snapshot: ServedSnapshot) -> str:
             if forget:
-                _refuse(wanted, "forget takes only an id")
-                return f"Forgot {at.vault.memories.forget(forget).id}; it is in the trash folder."
+                _refuse(given_names, "forget takes only an id")
+                return f"Forgot {snapshot.vault.memories.forget(forget).id}; it is in the trash folder."
             if id:
-                return _changed(at.vault.memories, id, text=text, tags=tags, why=why, source=source, stale=stale)
-            return _remembered(at, text=text, tags=tags, why=why, source=source, stale=stale)
+                return _change(snapshot.vault.memories, id, text=text, tags=tags, why=why, source=source, stale=stale)
+            return _remember(snapshot, text=text, tags=tags, why=why, source=source, stale=stale)
 
-        return await served.ask(ask, _report(ctx), writes=True)
+        return await served.ask(respond, _report(ctx), writes=True)
 
     async def status(self) -> Statuses:
         """List vaults, how fresh each is, files skipped."""
-        told = list(await asyncio.gather(*map(self._status, self.vaults.all[:_VAULTS_TOLD])))
-        if len(self.vaults.all) > _VAULTS_TOLD:
-            others = ", ".join(visible_line(one.name) for one in self.vaults.all[_VAULTS_TOLD:])
-            told.append(VaultStatus(vault=others[:200], freshness="name one to ask it"))
-        return Statuses(vaults=told)
+        statuses = list(await asyncio.gather(*map(self._status, self.vaults.all[:_MAX_VAULTS])))
+        if len(self.vaults.all) > _MAX_VAULTS:
+            others = ", ".join(visible_line(each.name) for each in self.vaults.all[_MAX_VAULTS:])
+            statuses.append(VaultStatus(vault=others[:200], freshness="name one to ask it"))
+        return Statuses(vaults=statuses)
 
     async def _status(self, served: ServedVault) -> VaultStatus:
         name = visible_line(served.name)[:60]
         try:
-            found, freshness = await served.ask(lambda at: (at.vault.status(), at.freshness))
+            status, freshness = await served.ask(lambda snapshot: (snapshot.vault.status(), snapshot.freshness))
         except ExcerptError as error:
             return VaultStatus(vault=name, freshness=visible_line(str(error))[:200])
-        room = max(_SKIPPED_TOLD // len(self.vaults.all), 1)
-        skipped = [visible_line(each.path)[:80] for each in found.skipped[:room]]
-        if len(found.skipped) > room:
-            skipped.append(f"and {len(found.skipped) - room:,} more: excerpt status")
+        room = max(_MAX_SKIPPED // len(self.vaults.all), 1)
+        skipped = [visible_line(each.path)[:80] for each in status.skipped[:room]]
+        if len(status.skipped) > room:
+            skipped.append(f"and {len(status.skipped) - room:,} more: excerpt status")
         return VaultStatus(
             vault=name,
             freshness=freshness[:200],
-            notes=found.notes,
-            fragments=found.fragments,
+            notes=status.notes,
+            fragments=status.fragments,
             skipped=skipped,
         )
 
-    def one(self, name: str) -> tuple[ServedVault]:
+    def single_vault(self, name: str) -> tuple[ServedVault]:
         """Return the vault that a single-vault tool addresses, as a tuple of one.
 
         Raises ExcerptError for "*" if there are several.
         """
-        found = self.vaults.named(name)
-        if name == "*" and len(found) > 1:
+        vaults = self.vaults.vaults_named(name)
+        if name == "*" and len(vaults) > 1:
             raise ExcerptError("This tool needs one vault.", 'Name one of `status`; `search` and `pack` take "*".')
-        return (found[0],)
+        return (vaults[0],)
 
 
 # --- from a vault to an answer ----------------------------------------------------------------------------------------
 
 
-def _shares(found: Mapping[ServedVault, excerpt.Result], budget: int) -> dict[ServedVault, int]:
+def _shares(results: Mapping[ServedVault, excerpt.Result], budget: int) -> dict[ServedVault, int]:
     """Return how many tokens of `budget` each vault gets for its pack, by the scores of their best hits.
 
     A vault whose best score is not above half of the highest gets none, nor does one for which too few tokens are left.
     """
-    best = {one: result.hits[0].score if result.hits else 0.0 for one, result in found.items()}
-    least = max(best.values()) / 2
-    answering = sorted((one for one in best if best[one] > least), key=lambda one: -best[one])[: budget // MIN]
-    budget -= 2 * len(answering)  # for the separators between their packs
-    whole, shares = sum(best[one] for one in answering), {}
-    for one in reversed(answering):  # the best one gets the remainder after rounding and minimum shares
-        shares[one] = max(int(budget * best[one] / whole), MIN)
-    over = sum(shares.values()) - budget
-    if not answering:
+    best = {vault: result.hits[0].score if result.hits else 0.0 for vault, result in results.items()}
+    threshold = max(best.values()) / 2
+    chosen = sorted((vault for vault in best if best[vault] > threshold), key=lambda vault: -best[vault])[
+        : budget // MIN
+    ]
+    budget -= 2 * len(chosen)  # for the separators between their packs
+    whole, shares = sum(best[vault] for vault in chosen), {}
+    for vault in reversed(chosen):  # the best one gets the remainder after rounding and minimum shares
+        shares[vault] = max(int(budget * best[vault] / whole), MIN)
+    excess = sum(shares.values()) - budget
+    if not chosen:
         return {next(iter(best)): budget}
-    return {one: shares[one] - (over if one is answering[0] else 0) for one in answering}
+    return {vault: shares[vault] - (excess if vault is chosen[0] else 0) for vault in chosen}
 
 
-def _asked(query: str) -> None:
+def _check_query(query: str) -> None:
     if not query.strip():
         raise ExcerptError("The query is empty.", "Ask in a few words, as the notes would put it.")
 
 
-async def _each(
+async def _ask_each(
     served: Sequence[ServedVault], question: Callable[[ServedSnapshot], Answered], ctx: Context[Any, Any]
 ) -> dict[ServedVault, Answered]:
     """Return the answer of each vault, asked concurrently, without those that have no index yet.
 
     Raises the first error other than NotYetError, and NotYetError if no vault has an index.
     """
-    asked = (one.ask(question, _report(ctx)) for one in served)
-    told = dict(zip(served, await asyncio.gather(*asked, return_exceptions=True), strict=True))
-    errors = [each for each in told.values() if isinstance(each, BaseException)]
-    answered = {one: each for one, each in told.items() if not isinstance(each, BaseException)}
-    wrong = next((error for error in errors if not (answered and isinstance(error, NotYetError))), None)
-    if wrong is not None:
-        raise wrong
+    requests = (vault.ask(question, _report(ctx)) for vault in served)
+    results = dict(zip(served, await asyncio.gather(*requests, return_exceptions=True), strict=True))
+    errors = [each for each in results.values() if isinstance(each, BaseException)]
+    answered = {vault: each for vault, each in results.items() if not isinstance(each, BaseException)}
+    failure = next((error for error in errors if not (answered and isinstance(error, NotYetError))), None)
+    if failure is not None:
+        raise failure
     return answered
 
 
@@ -381,35 +384,37 @@ def _freshness(served: Sequence[ServedVault], answered: Mapping[ServedVault, Ser
     """
     if len(served) == 1:
         return answered[served[0]].freshness
-    told = {
-        one.name: answered[one].freshness if one in answered else one.indexing.state.progress or "not indexed yet"
-        for one in served
+    states = {
+        vault.name: answered[vault].freshness
+        if vault in answered
+        else vault.indexing.state.progress or "not indexed yet"
+        for vault in served
     }
-    late = (name for name, freshness in told.items() if freshness not in ("up to date", "as last indexed"))
-    return ", ".join(f"{visible_line(name)}: {told[name]}" for name in late)
+    late = (name for name, freshness in states.items() if freshness not in ("up to date", "as last indexed"))
+    return ", ".join(f"{visible_line(name)}: {states[name]}" for name in late)
 
 
-def _not_all(sure: excerpt.Confidence | None, *, is_partial: bool) -> str:
+def _partial_hint(sure: excerpt.Confidence | None, *, is_partial: bool) -> str:
     """Return a hint that indexing is incomplete if that may explain an answer of low confidence, else ""."""
     unsure = sure in (excerpt.Confidence.NOTHING, excerpt.Confidence.WEAK)
     return " Indexing is not finished: ask again later." if unsure and is_partial else ""
 
 
-def _took_over(result: excerpt.Result) -> str:
+def _fallback_text(result: excerpt.Result) -> str:
     """Return which strategy answered instead of the requested one; "" if that one did."""
-    if result.asked in (excerpt.Strategy.AUTO, result.strategy):
+    if result.requested_strategy in (excerpt.Strategy.AUTO, result.strategy):
         return ""
-    return f"by {result.strategy}, as {result.asked} found nothing"
+    return f"by {result.strategy}, as {result.requested_strategy} found nothing"
 
 
 def _query_hints(results: Iterable[excerpt.Result]) -> str:
     """Return the hints about the queries, as `excerpt search` prints them, each once, with a space after it."""
-    hints = dict.fromkeys(visible_line(hint.said)[:_LONGEST_HINT] for result in results for hint in result.hints)
+    hints = dict.fromkeys(visible_line(hint.message)[:_LONGEST_HINT] for result in results for hint in result.hints)
     return "".join(f"{hint} " for hint in [*hints][:_MAX_HINTS])
 
 
-def _packed(
-    at: ServedSnapshot,
+def _pack_text(
+    snapshot: ServedSnapshot,
     query: str,
     limit: int,
     *,
@@ -419,11 +424,11 @@ def _packed(
     fact: str = "",
     result: excerpt.Result | None = None,
 ) -> str:
-    if result is None or result.generation != at.vault.generation:
-        result = at.vault.search_for_pack(query)
+    if result is None or result.generation != snapshot.vault.generation:
+        result = snapshot.vault.search_for_pack(query)
 
     def pack(budget: int) -> excerpt.PackResult:
-        return at.vault.pack(
+        return snapshot.vault.pack(
             query,
             budget=budget,
             scope=scope,
@@ -435,15 +440,15 @@ def _packed(
 
     def answer(packed: excerpt.PackResult) -> ToolAnswer:
         left = [each for each in packed.left_out if each.line_start]
-        more = ", ".join(answers.place(each.path, each.line_start, each.line_end) for each in left[:2])
+        more = ", ".join(answers.source_reference(each.path, each.line_start, each.line_end) for each in left[:2])
         hint = f"{len(left):,} left out, first {more}: `read` them." if left else "`related` or `search` for more."
-        passages = f"{len(packed.packs):,} of {counted(len(packed.packs) + len(left), 'passage')}"
+        passages = f"{len(packed.packs):,} of {format_count(len(packed.packs) + len(left), 'passage')}"
         sure = result.confidence or ""
-        hint = _query_hints([result]) + hint + _not_all(result.confidence, is_partial=at.is_partial)
-        return ToolAnswer((fact or sure, passages), at.name, at.freshness, hint)
+        hint = _query_hints([result]) + hint + _partial_hint(result.confidence, is_partial=snapshot.is_partial)
+        return ToolAnswer((fact or sure, passages), snapshot.name, snapshot.freshness, hint)
 
-    text, packed = answers.packed_within(pack, answer, limit)
-    at.vault.count_saved(packed)
+    text, packed = answers.fit_pack(pack, answer, limit)
+    snapshot.vault.count_saved(packed)
     return text
 
 
@@ -465,22 +470,22 @@ def _refuse(names: Sequence[str], rule: str) -> None:
 
 
 def _refuse_untags(tags: Sequence[str], hint: str) -> None:
-    if off := [tag for tag in tags if _takes_off(tag)]:
+    if off := [tag for tag in tags if _is_removal(tag)]:
         raise ExcerptError(f"Nothing was done: {off[0]} removes a tag.", hint)
 
 
-def _remembered(at: ServedSnapshot, *, text: str, tags: Sequence[str], why: str, source: str, stale: str) -> str:
+def _remember(snapshot: ServedSnapshot, *, text: str, tags: Sequence[str], why: str, source: str, stale: str) -> str:
     _refuse(["stale"] if stale else [], "stale needs the id of an existing memory")
     _refuse_untags(tags, "Name the memory that has it by id.")
     if not text.strip() and (text or not source):
         raise ExcerptError("There is no text to remember.", "Give text, or a source such as path:10-40.")
-    kept = at.vault.memories.remember(text or None, tags=tags, why=why, source=source or None)
-    like = ", ".join(offer.memory.id for offer in kept.similar)
+    remembered = snapshot.vault.memories.remember(text or None, tags=tags, why=why, source=source or None)
+    like = ", ".join(offer.memory.id for offer in remembered.similar)
     hint = f" Similar memories: {like}. Recall them, then change one by id or forget one." if like else ""
-    return f"Remembered as {kept.memory.id} in vault {visible_line(at.name)}.{hint}"
+    return f"Remembered as {remembered.memory.id} in vault {visible_line(snapshot.name)}.{hint}"
 
 
-def _changed(
+def _change(
     memories: excerpt.Memories, memory_id: str, *, text: str, tags: Sequence[str], why: str, source: str, stale: str
 ) -> str:
     """Change a memory and return what was done. Raises ExcerptError, with nothing changed, for an invalid request."""
@@ -493,17 +498,20 @@ def _changed(
     before = memories.get(memory_id)
     if stale:
         _decide(memories, memory_id, stale)
-    off = [tag for tag in tags if _takes_off(tag)]
-    on = [tag for tag in tags if not _takes_off(tag)]
+    off = [tag for tag in tags if _is_removal(tag)]
+    on = [tag for tag in tags if not _is_removal(tag)]
     after = memories.edit(memory_id, text=text or None, tags=on, untags=off, why=why or None)
     if after == before:
         return f"Nothing changed: {after.id} is already like that."
-    place = answers.source_place(after.source) if stale and after.source else ""
-    facts = [f"tags: {visible_line(', '.join(after.tags))[:_LONGEST_HINT] or 'none'}", place and f"source: {place}"]
+    source_location = answers.memory_source_reference(after.source) if stale and after.source else ""
+    facts = [
+        f"tags: {visible_line(', '.join(after.tags))[:_LONGEST_HINT] or 'none'}",
+        source_location and f"source: {source_location}",
+    ]
     return f"Changed {after.id}; {'; '.join(filter(None, facts))}."
 
 
-def _takes_off(tag: str) -> bool:
+def _is_removal(tag: str) -> bool:
     return tag.lstrip(" #").startswith("-")
 
 
@@ -511,8 +519,8 @@ def _decide(memories: excerpt.Memories, memory_id: str, decision: str) -> None:
     """Follow, update or keep a memory. Raises ExcerptError if the status of its source does not allow that."""
     status = memories.check_source(memory_id).kind
     if status not in _DECISIONS[decision]:
-        fitting = [name for name, statuses in _DECISIONS.items() if status in statuses]
-        hint = f"It takes stale={' or '.join(fitting)}." if fitting else "Leave stale out."
+        allowed = [name for name, statuses in _DECISIONS.items() if status in statuses]
+        hint = f"It takes stale={' or '.join(allowed)}." if allowed else "Leave stale out."
         raise ExcerptError(f"Nothing was done: the source of {memory_id} {_SOURCES[status]}.", hint)
     {"follow": memories.follow, "update": memories.update, "keep": memories.keep}[decision](memory_id)
 
@@ -520,31 +528,32 @@ def _decide(memories: excerpt.Memories, memory_id: str, decision: str) -> None:
 # --- notes and topics -------------------------------------------------------------------------------------------------
 
 
-def _folders(at: ServedSnapshot, query: str, limit: int) -> str:
-    matches = at.vault.map(query, most=1)
-    shown = [branch for branch in matches.folders if branch.fragments][:limit]
+def _folders(snapshot: ServedSnapshot, query: str, limit: int) -> str:
+    matches = snapshot.vault.map(query, limit=1)
+    branches = [branch for branch in matches.folders if branch.fragments][:limit]
     parts = tuple(
-        f"{visible_line(branch.filter)} · {counted(branch.fragments, 'passage')} in {counted(branch.notes, 'note')}"
-        for branch in shown
+        f"{visible_line(branch.filter)} · "
+        f"{format_count(branch.fragments, 'passage')} in {format_count(branch.notes, 'note')}"
+        for branch in branches
     )
     answer = ToolAnswer(
         facts=(),
         what="folders",
         parts=parts,
         total=len(matches.folders),
-        vault=at.name,
-        freshness=at.freshness,
+        vault=snapshot.name,
+        freshness=snapshot.freshness,
         more="ask with a smaller limit",
         hint="`search` again with one of these filters in front of the query.",
     )
-    return written(answer, SEARCH_CAP)
+    return fit_answer(answer, SEARCH_CAP)
 
 
 _WITH_LINES = re.compile(r":\d+(-\d*)?$")
 _WIKILINK = re.compile(r"!?\[\[([^\]|]+)(?:\|[^\]]*)?\]\]")
 
 
-def _named(found: excerpt.Vault, source: str) -> str:
+def _resolve_source(vault: excerpt.Vault, source: str) -> str:
     """Return the note, lines or section that `source` names, in the form that `excerpt.Vault` takes.
 
     Raises ExcerptError if it is empty.
@@ -554,44 +563,47 @@ def _named(found: excerpt.Vault, source: str) -> str:
         raise ExcerptError("There is no source.", "Name a note: path, path:10-40, title or [[wikilink]].")
     if link := _WIKILINK.fullmatch(source):
         return link[1]
-    fragment = found.fragment(source)
+    fragment = vault.fragment(source)
     if fragment is not None:
         return f"{fragment.path}:{fragment.line_start}-{fragment.line_end}"
     return source
 
 
-def _read(at: ServedSnapshot, source: str, query: str, limit: int, *, full: bool) -> str:
-    found = at.vault
-    asked = _named(found, source)
-    note = found.read(asked)
-    whole = not (note.heading_path or _WITH_LINES.search(asked))
+def _read(snapshot: ServedSnapshot, source: str, query: str, limit: int, *, full: bool) -> str:
+    vault = snapshot.vault
+    requested = _resolve_source(vault, source)
+    note = vault.read(requested)
+    whole = not (note.heading_path or _WITH_LINES.search(requested))
     if query.strip():
-        return _answering(at, note, query, limit)
+        return _answer_from_note(snapshot, note, query, limit)
     if whole and not full and note.tokens > limit * 0.8:
-        return _router(at, note, limit)
-    parts = answers.note_parts(note, found.fragments(note.path), limit - _AROUND)
+        return _summarize_note(snapshot, note, limit)
+    parts = answers.note_parts(note, vault.fragments(note.path), limit - _HEADER_TOKENS)
 
-    def rest(shown: int) -> str:
-        return f"`read` {answers.place(note.path, parts[shown].first, note.line_end)}"
+    def continuation(shown: int) -> str:
+        return f"`read` {answers.source_reference(note.path, parts[shown].first, note.line_end)}"
 
-    cut = next((f"Line {part.first} continues: `read` it with a query. " for part in parts if part.is_cut), "")
+    cut_hint = next((f"Line {part.first} continues: `read` it with a query. " for part in parts if part.is_cut), "")
     answer = ToolAnswer(
-        facts=(answers.place(note.path, note.line_start, note.line_end, note.place), counted(note.lines, "line")),
+        facts=(
+            answers.source_reference(note.path, note.line_start, note.line_end, note.place),
+            format_count(note.lines, "line"),
+        ),
         what="passages",
         parts=tuple(part.shown for part in parts),
         total=len(parts),
-        vault=at.name,
-        freshness=at.freshness,
-        more=rest,
-        hint=f"{cut}`related` shows notes near it.",
+        vault=snapshot.name,
+        freshness=snapshot.freshness,
+        more=continuation,
+        hint=f"{cut_hint}`related` shows notes near it.",
     )
-    return written(answer, limit)
+    return fit_answer(answer, limit)
 
 
-def _answering(at: ServedSnapshot, note: excerpt.NoteLines, query: str, limit: int) -> str:
+def _answer_from_note(snapshot: ServedSnapshot, note: excerpt.NoteLines, query: str, limit: int) -> str:
     """Return the passages of a note, or of the given lines of it, that answer a query, best first."""
-    within = _within(note.path, query)
-    result = at.vault.search(within, limit=_FOUND_BY_SEARCH)
+    within = _restrict_to_note(note.path, query)
+    result = snapshot.vault.search(within, limit=_SEARCH_LIMIT)
     inside = [
         hit.fragment.id
         for hit in result.hits
@@ -603,61 +615,61 @@ def _answering(at: ServedSnapshot, note: excerpt.NoteLines, query: str, limit: i
         raise NotFoundError(f"No part of {note.path} answers {query}.", "Read it without a query.")
     fact = f"what {visible_line(note.path)} says"
     ids = inside if len(inside) < len(result.hits) else ()  # a pack of ids is not reduced to fit
-    return _packed(at, within, limit, scope="none", form="markdown", ids=ids, fact=fact, result=result)
+    return _pack_text(snapshot, within, limit, scope="none", form="markdown", ids=ids, fact=fact, result=result)
 
 
-def _router(at: ServedSnapshot, note: excerpt.NoteLines, limit: int) -> str:
+def _summarize_note(snapshot: ServedSnapshot, note: excerpt.NoteLines, limit: int) -> str:
     """Return a long note in brief: its outline, and the passages that answer its title as a query, the best first."""
-    found = at.vault
-    named = found.search(_within(note.path, note.title), limit=_FOUND_BY_SEARCH, spans=False)
-    main = [hit.fragment for hit in named.hits if hit.fragment.path == note.path] or found.fragments(note.path)
-    outline = answers.outline(found.peek(note.path, first_lines=1))
-    most = limit // 2
-    while answers.tokens_of(outline) > most and "\n" in outline:
+    vault = snapshot.vault
+    matches = vault.search(_restrict_to_note(note.path, note.title), limit=_SEARCH_LIMIT, spans=False)
+    main = [hit.fragment for hit in matches.hits if hit.fragment.path == note.path] or vault.fragments(note.path)
+    outline = answers.outline(vault.peek(note.path, first_lines=1))
+    max_tokens = limit // 2
+    while answers.tokens_of(outline) > max_tokens and "\n" in outline:
         rows = outline.split("\n")
         outline = "\n".join((*rows[: max(len(rows) * 3 // 4, 1)], "…")) if len(rows) > 2 else rows[0]
     answer = ToolAnswer(
-        facts=(f"a long note in brief, {counted(note.note_tokens, 'token')}",),
+        facts=(f"a long note in brief, {format_count(note.note_tokens, 'token')}",),
         what="passages",
         parts=tuple(answers.fragment_part(fragment, limit // 3) for fragment in main),
-        total=len(found.fragments(note.path)),
-        vault=at.name,
-        freshness=at.freshness,
+        total=len(vault.fragments(note.path)),
+        vault=snapshot.name,
+        freshness=snapshot.freshness,
         above=outline,
         hint="`read` lines of the outline as path:A-B, give a query, or full=true.",
     )
-    return written(answer, limit)
+    return fit_answer(answer, limit)
 
 
-def _within(path: str, query: str) -> str:
+def _restrict_to_note(path: str, query: str) -> str:
     """Return a query restricted to one note, in each of its alternatives."""
     quoted = path.replace('"', '""')
     return " | ".join(f'path:"=/{quoted}" {part}' for part in query.split(" | "))
 
 
-def _overview(at: ServedSnapshot, topic: str, limit: int) -> str:
-    found = at.vault
-    told = found.overview(topic, budget=limit - _AROUND)
+def _overview(snapshot: ServedSnapshot, topic: str, limit: int) -> str:
+    vault = snapshot.vault
+    summary = vault.overview(topic, budget=limit - _HEADER_TOKENS)
 
-    sure = None if told.found else excerpt.Confidence.NOTHING
-    hint = "`read` a note of it, or `pack` a question." if told.found else "Try other words, or `search`."
+    sure = None if summary.found else excerpt.Confidence.NOTHING
+    hint = "`read` a note of it, or `pack` a question." if summary.found else "Try other words, or `search`."
 
     def answer(text: str) -> ToolAnswer:
         return ToolAnswer(
-            facts=(f"{counted(told.notes, 'note')} about {visible_line(topic)[:80]}",),
-            vault=at.name,
-            freshness=at.freshness,
-            hint=hint + _not_all(sure, is_partial=at.is_partial),
+            facts=(f"{format_count(summary.notes, 'note')} about {visible_line(topic)[:80]}",),
+            vault=snapshot.name,
+            freshness=snapshot.freshness,
+            hint=hint + _partial_hint(sure, is_partial=snapshot.is_partial),
             above=text.strip("\n"),
         )
 
-    text = written(answer(found.as_markdown(told)), READ_CAP)
-    while told.found and (over := answers.tokens_of(text) - limit) > 0:  # its budget is in the vault's tokens
-        told = replace(told, budget=max(told.budget - over, 1))
-        text = written(answer(found.as_markdown(told)), READ_CAP)
-        if told.budget == 1:
+    text = fit_answer(answer(vault.as_markdown(summary)), READ_CAP)
+    while summary.found and (excess := answers.tokens_of(text) - limit) > 0:  # its budget is in the vault's tokens
+        summary = replace(summary, budget=max(summary.budget - excess, 1))
+        text = fit_answer(answer(vault.as_markdown(summary)), READ_CAP)
+        if summary.budget == 1:
             break
-    return written(answer(found.as_markdown(told)), limit)
+    return fit_answer(answer(vault.as_markdown(summary)), limit)
 
 
 def _report(ctx: Context[Any, Any]) -> Report:
@@ -689,18 +701,20 @@ class Server(MCPServer[None]):
             text = str(error)
             if isinstance(cause, ValidationError):
                 text = _argument_errors(name, cause, list((self._tool_input_schema(name) or {})["properties"]))
-            raise ToolError(_shortened(text)) from None
+            raise ToolError(_shorten(text)) from None
 
     async def read_resource(self, uri: Any, context: Context[None, Any] | None = None) -> Any:
         """Read a note by its URI. Raises MCPError if it is too long to be repeated in an error."""
         if len(str(uri)) > _LONGEST_URI:
-            raise MCPError(INVALID_PARAMS, f"The URI has {counted(len(str(uri)), 'character')}, more than any note's.")
+            raise MCPError(
+                INVALID_PARAMS, f"The URI has {format_count(len(str(uri)), 'character')}, more than any note's."
+            )
         return await super().read_resource(uri, context)
 
     async def run_stdio_async(self) -> None:
         """Serve one client over stdin and stdout."""
         server = self._lowlevel_server
-        async with answered_stdio() as (read, write):
+        async with stdio_transport() as (read, write):
             await server.run(read, write, server.create_initialization_options())
 
 
@@ -721,7 +735,7 @@ def _argument_errors(tool: str, error: ValidationError, parameters: Sequence[str
     return " ".join(sentences)
 
 
-def _shortened(text: str) -> str:
+def _shorten(text: str) -> str:
     """Return a message without its middle if it is too long, for example because it repeats an argument.
 
     The beginning says what is wrong, and the end what to do.
@@ -747,7 +761,7 @@ def _strict(tool: Tool) -> Tool:
     return tool
 
 
-def made(vaults: ServedVaults, crash: Crash, *, with_memory: bool = True) -> MCPServer[None]:
+def build_server(vaults: ServedVaults, crash: Crash, *, with_memory: bool = True) -> MCPServer[None]:
     """Return the server with its tools; without memory, only tools that do not write."""
 
     @asynccontextmanager
@@ -759,11 +773,13 @@ def made(vaults: ServedVaults, crash: Crash, *, with_memory: bool = True) -> MCP
     readers = (tools.pack, tools.search, tools.read, tools.related, tools.overview, tools.recall)
     offered = [
         *(
-            _strict(Tool.from_function(_telling(each, crash), annotations=_READS, structured_output=False))
+            _strict(Tool.from_function(_report_errors(each, crash), annotations=_READS, structured_output=False))
             for each in readers
         ),
-        _strict(Tool.from_function(_telling(tools.remember, crash), annotations=_WRITES, structured_output=False)),
-        _strict(Tool.from_function(_telling(tools.status, crash), annotations=_READS)),
+        _strict(
+            Tool.from_function(_report_errors(tools.remember, crash), annotations=_WRITES, structured_output=False)
+        ),
+        _strict(Tool.from_function(_report_errors(tools.status, crash), annotations=_READS)),
     ]
     server = Server(
         "excerpt",
@@ -778,21 +794,21 @@ def made(vaults: ServedVaults, crash: Crash, *, with_memory: bool = True) -> MCP
     async def note(vault: str, path: str) -> str:
         """Read a note of a vault, as far as 8,000 tokens go."""
         try:
-            (served,) = tools.one(vault)
-            return await served.ask(lambda at: _read(at, path, "", READ_CAP, full=True))
+            (served,) = tools.single_vault(vault)
+            return await served.ask(lambda snapshot: _read(snapshot, path, "", READ_CAP, full=True))
         except NotFoundError as error:
-            raise ResourceNotFoundError(_shortened(str(error))) from None
+            raise ResourceNotFoundError(_shorten(str(error))) from None
         except ExcerptError as error:
-            raise ResourceError(_shortened(str(error))) from None
+            raise ResourceError(_shorten(str(error))) from None
 
     return server
 
 
-def _telling(tool: ToolMethod, crash: Crash) -> ToolMethod:
+def _report_errors(tool: ToolMethod, crash: Crash) -> ToolMethod:
     """Return the tool wrapped so that every error becomes a sentence that the model can act on."""
 
     @wraps(tool)
-    async def told(*args: Any, **kwargs: Any) -> Any:
+    async def wrapper(*args: Any, **kwargs: Any) -> Any:
         try:
             return await tool(*args, **kwargs)
         except NotYetError as error:  # nothing went wrong
@@ -802,21 +818,21 @@ def _telling(tool: ToolMethod, crash: Crash) -> ToolMethod:
         except Exception as error:
             raise ToolError(crash(error)) from None
 
-    return told
+    return wrapper
 
 
 def serve_stdio(vaults: ServedVaults, crash: Crash, *, with_memory: bool) -> None:
     """Serve one client until it closes stdin. Does not return."""
-    _serve(vaults, crash, made(vaults, crash, with_memory=with_memory).run_stdio_async)
+    _serve(vaults, crash, build_server(vaults, crash, with_memory=with_memory).run_stdio_async)
 
 
 def serve_http(vaults: ServedVaults, opened: Listener, crash: Crash, *, with_memory: bool) -> None:
     """Serve all HTTP clients until the process is asked to end. Does not return."""
-    _serve(vaults, crash, partial(serve, made(vaults, crash, with_memory=with_memory), opened))
+    _serve(vaults, crash, partial(serve, build_server(vaults, crash, with_memory=with_memory), opened))
 
 
 def _serve(vaults: ServedVaults, crash: Crash, run: Callable[[], Awaitable[None]]) -> None:
-    leave = _leaving(vaults)
+    leave = _install_exit(vaults)
     try:
         anyio.run(run)
     except Exception as error:
@@ -834,7 +850,7 @@ def _is_gone(error: BaseException) -> bool:
     return isinstance(error, BrokenPipeError | ConnectionError)
 
 
-def _leaving(vaults: ServedVaults) -> Callable[..., None]:
+def _install_exit(vaults: ServedVaults) -> Callable[..., None]:
     """Return a function that ends the process and its children at once, and install it for SIGTERM and SIGINT.
 
     No running thread delays it.

@@ -24,7 +24,7 @@ _ID_IN_FRONT = re.compile(r'\s*\{\s*(?:"jsonrpc"\s*:\s*"2.0"\s*,\s*)?"id"\s*:\s*
 
 
 @asynccontextmanager
-async def answered_stdio() -> AsyncIterator[tuple[MemoryObjectReceiveStream[Item], Any]]:
+async def stdio_transport() -> AsyncIterator[tuple[MemoryObjectReceiveStream[Item], Any]]:
     """Open the SDK's message streams over stdin and stdout, with an answer to every invalid line."""
     async with stdio_server() as (read, write):
         send, receive = anyio.create_memory_object_stream[Item]()
@@ -42,14 +42,14 @@ async def _hand_on(
     with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
         async with send:
             async for item in read:
-                message = mended(item) if isinstance(item, ValidationError) else item
+                message = repair_message(item) if isinstance(item, ValidationError) else item
                 if isinstance(message, JSONRPCError):
                     await answer(SessionMessage(message))
                 elif message is not None:
                     await send.send(message)
 
 
-def mended(error: ValidationError) -> SessionMessage | JSONRPCError | None:
+def repair_message(error: ValidationError) -> SessionMessage | JSONRPCError | None:
     """Return the message of a line that could not be read, with U+FFFD for each unpaired surrogate.
 
     Otherwise return the error to answer with, or None for a line that expects no answer (blank, or without an id).
@@ -66,8 +66,8 @@ def mended(error: ValidationError) -> SessionMessage | JSONRPCError | None:
     except ValidationError as other:
         return _no_message(other)
     except (ValueError, RecursionError):
-        found = _ID_IN_FRONT.match(line)
-        return _error(json.loads(found[1]) if found else None, -32700, "Parse error: the line is not JSON.")
+        match = _ID_IN_FRONT.match(line)
+        return _error(json.loads(match[1]) if match else None, -32700, "Parse error: the line is not JSON.")
 
 
 def _no_message(error: ValidationError) -> JSONRPCError | None:

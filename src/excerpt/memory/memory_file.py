@@ -58,10 +58,10 @@ def normalise_tags(tags: Iterable[str]) -> tuple[str, ...]:
     A comma separates two tags, as people type them in one field.
     """
     parts = (part for tag in tags for part in storable(tag).split(","))
-    found = (
+    tag_names = (
         _TAG_GAP.sub("-", unicodedata.normalize("NFC", part).lower().strip(" \t\r\n#")).strip("-#") for part in parts
     )
-    return tuple(dict.fromkeys(unicodedata.normalize("NFC", tag) for tag in found if tag))
+    return tuple(dict.fromkeys(unicodedata.normalize("NFC", tag) for tag in tag_names if tag))
 
 
 def name_id(name: str) -> str:
@@ -76,8 +76,8 @@ def parse_memory(data: bytes, name: str, modified: float) -> tuple[Memory, dict[
     id, `created` and `updated`. Raises ReadError with the reason, in one sentence, if it cannot be read.
     """
     metadata, text = _split(_decode(data))
-    then = _utc(_EPOCH + timedelta(seconds=max(-LAST_SECOND, min(modified, LAST_SECOND))))
-    created = _time(metadata.get("created")) or then
+    default_time = _utc(_EPOCH + timedelta(seconds=max(-LAST_SECOND, min(modified, LAST_SECOND))))
+    created = _time(metadata.get("created")) or default_time
     memory = Memory(
         id=_line(metadata.get("id")) or name_id(name),
         text=text,
@@ -115,13 +115,13 @@ def render_memory(memory: Memory, before: tuple[Memory, Mapping[str, Any]] | Non
     return f"---\n{exported}---\n\n{memory.text}\n".encode()
 
 
-def stored(memory: Memory) -> Memory:
+def normalise_memory(memory: Memory) -> Memory:
     """`memory` as it will be read back: tags normalised, every string such that UTF-8 can hold it."""
     source = memory.source
     if source is not None:
         path, headings = storable(source.path), tuple(storable(heading) for heading in source.heading_path)
-        digest, place = storable(source.digest), storable(source.place)
-        source = replace(source, path=path, digest=digest, heading_path=headings, place=place)
+        digest, location = storable(source.digest), storable(source.place)
+        source = replace(source, path=path, digest=digest, heading_path=headings, place=location)
     return replace(
         memory,
         text=storable(memory.text),

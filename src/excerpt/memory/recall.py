@@ -18,7 +18,7 @@ from excerpt.errors import ExcerptError, MemoryUnusableError
 from excerpt.index.build import Updater
 from excerpt.index.queries import CatalogQueries
 from excerpt.index.snapshot import Snapshot
-from excerpt.json_forms import picked
+from excerpt.json_forms import select_fields
 from excerpt.kinds import Confidence
 from excerpt.memory.memory_file import normalise_tags
 from excerpt.memory.stale import SourceCheck, check_source
@@ -31,7 +31,7 @@ from excerpt.search.query import MEMORY_KINDS, KnownNames, Query, alternatives, 
 from excerpt.search.ranking import SIGNALS
 from excerpt.settings import BoostSettings, Settings, VaultSettings
 from excerpt.text.dates import period_of
-from excerpt.text.display import lines_named
+from excerpt.text.display import format_lines
 from excerpt.text.words import fold
 from excerpt.vault.scan import LAST_SECOND
 
@@ -74,8 +74,8 @@ class Badges:
         if path not in self._of_note:
             return ()
         if path not in self._placed:
-            found = [check_source(memory, self._snapshot, elsewhere=False) for memory in self._of_note[path]]
-            self._placed[path] = tuple((each.source, each.memory) for each in found)
+            checks = [check_source(memory, self._snapshot, elsewhere=False) for memory in self._of_note[path]]
+            self._placed[path] = tuple((each.source, each.memory) for each in checks)
         return tuple(memory for source, memory in self._placed[path] if _is_about(source, path, line_start, line_end))
 
 
@@ -88,10 +88,12 @@ NEAR_IN_MEANING = 0.45
 """The cosine from which a memory without the words that were asked for is recalled all the same
 (docs/design/memory.md)."""
 
-_PATIENCE = 1.0  # seconds to wait for another process that indexes the memories, before words alone are looked for
-_MAX_COMPARED = 20
+_BUILD_WAIT_SECONDS = (
+    1.0  # seconds to wait for another process that indexes the memories, before words alone are looked for
+)
+_MAX_COMPARED_ROWS = 20
 _EPOCH = date(1970, 1, 1).toordinal()
-_NEAREST = 5  # memories told of where none answers
+_MAX_NEAREST = 5  # memories told of where none answers
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +117,7 @@ class Recalled:
         return {
             **self.memory.to_dict(),
             "score": round(self.score, 6),
-            **picked(self, "confidence", "answers"),
+            **select_fields(self, "confidence", "answers"),
             **({} if self.source_check is None else {"source_check": self.source_check.to_dict()}),
         }
 
@@ -128,7 +130,7 @@ class _Index:
     snapshot: Snapshot
     files: Mapping[str, Any]
     notes: tuple[Memory | None, ...]
-    known: frozenset[str]
+    indexed_ids: frozenset[str]
 
 
 class Recaller:
@@ -165,27 +167,35 @@ class Recaller:
         """
         self.unranked, self.hints = "", ()
         contents = self.store.contents()
-        memories = contents.found.memories
+        memories = contents.loaded.memories
         if tags or source or since:
-            memories = tuple(filter(self._wanted(tags, source, since), memories))
+            memories = tuple(filter(self._memory_filter(tags, source, since), memories))
         if not query.strip():
-            return self._listed(contents)[:limit] if memories is contents.found.memories else _listed(memories[:limit])
+            return (
+                self._recall_all(contents)[:limit]
+                if memories is contents.loaded.memories
+                else _as_recalled(memories[:limit])
+            )
         if not memories:
             return []
         try:
-            index = self._caught_up(contents)
+            index = self._update_index(contents)
             facets = index.engine.snapshot.facets
             queries = self._read(query, facets.properties, facets.tags)
-            among = None if len(memories) == len(contents.found.memories) else {memory.id for memory in memories}
-            most = self._most(queries, limit)
-            found, known = _ranked(index, queries, self._settings, among, most), index.known
+            among = None if len(memories) == len(contents.loaded.memories) else {memory.id for memory in memories}
+            max_memories = self._limit_for(queries, limit)
+            ranked, indexed_ids = _rank(index, queries, self._settings, among, max_memories), index.indexed_ids
         except ExcerptError as error:
             self.unranked = str(error)
             queries = self._read(query)
-            found, known = [], frozenset()
-        unknown = [memory for memory in memories if memory.id not in known] if len(known) < len(contents.ids) else []
+            ranked, indexed_ids = [], frozenset()
+        unknown = (
+            [memory for memory in memories if memory.id not in indexed_ids]
+            if len(indexed_ids) < len(contents.ids)
+            else []
+        )
         by_words = _by_words(queries, unknown, contents, self._today()) if unknown else []
-        return (found + by_words)[: self._most(queries, limit)]
+        return (ranked + by_words)[: self._limit_for(queries, limit)]
 
     def _read(
         self, query: str, properties: Collection[str] = (), tags: Collection[str] | None = None
@@ -193,13 +203,13 @@ class Recaller:
         self.hints = hints(query, KnownNames(properties, tags, MEMORY_KINDS))
         return alternatives(query, properties, tags, MEMORY_KINDS)
 
-    def _most(self, queries: Sequence[Query], limit: int | None) -> int | None:
+    def _limit_for(self, queries: Sequence[Query], limit: int | None) -> int | None:
         if limit is None and not all(query.is_filter_only for query in queries):
             return self._settings.search.limit
         return limit
 
-    def near(self, text: str, least: float, most: int = 3) -> list[tuple[Memory, float]]:
-        """Return the memories nearest to `text` in meaning, with cosines of at least `least`.
+    def near(self, text: str, min_similarity: float, limit: int = 3) -> list[tuple[Memory, float]]:
+        """Return the memories nearest to `text` in meaning, with cosines of at least `min_similarity`.
 
         None are returned if the model cannot be used; `unranked` then says why.
         """
@@ -208,41 +218,41 @@ class Recaller:
         if not text.strip() or not contents.ids:
             return []
         try:
-            return _nearest(self._caught_up(contents), text, least)[:most]
+            return _nearest(self._update_index(contents), text, min_similarity)[:limit]
         except ExcerptError as error:
             self.unranked = str(error)
             return []
 
-    def _listed(self, contents: Contents) -> list[Recalled]:
+    def _recall_all(self, contents: Contents) -> list[Recalled]:
         """All memories; made once, as ten thousand new objects make Python look for garbage among all there are."""
         if self._all is None or self._all[0] is not contents:
-            self._all = contents, _listed(contents.found.memories)
+            self._all = contents, _as_recalled(contents.loaded.memories)
         return self._all[1]
 
-    def _wanted(self, tags: Sequence[str], source: str, since: str) -> Callable[[Memory], bool]:
-        asked, place = set(normalise_tags(tags)), fold(source.strip().removeprefix("./").rstrip("/"))
+    def _memory_filter(self, tags: Sequence[str], source: str, since: str) -> Callable[[Memory], bool]:
+        wanted_tags, folder = set(normalise_tags(tags)), fold(source.strip().removeprefix("./").rstrip("/"))
         begin = _first_day(since, self._today()) if since else date.min
         return lambda memory: (
-            asked <= set(memory.tags)
+            wanted_tags <= set(memory.tags)
             and (not since or _day(memory.created) >= begin)
-            and (not place or (memory.source is not None and is_from(fold(memory.source.path), place)))
+            and (not folder or (memory.source is not None and is_from(fold(memory.source.path), folder)))
         )
 
     # --- the index ----------------------------------------------------------------------------------------------------
 
-    def _caught_up(self, contents: Contents) -> _Index:
+    def _update_index(self, contents: Contents) -> _Index:
         """Return the index with all that the folder has. Raises ExcerptError if that fails."""
         index = self._index
         if index is not None and index.files is contents.files:
             return index
-        known = {} if index is None else index.files
-        changed = [name for name, kept in contents.files.items() if known.get(name) is not kept]
-        changed += [name for name in known if name not in contents.files]
-        self._updater.update(None if index is None else changed, accept_empty=True, wait=_PATIENCE)
-        self._index = index = self._opened(contents)
+        indexed_files = {} if index is None else index.files
+        changed = [name for name, loaded in contents.files.items() if indexed_files.get(name) is not loaded]
+        changed += [name for name in indexed_files if name not in contents.files]
+        self._updater.update(None if index is None else changed, accept_empty=True, wait=_BUILD_WAIT_SECONDS)
+        self._index = index = self._open_index(contents)
         return index
 
-    def _opened(self, contents: Contents) -> _Index:
+    def _open_index(self, contents: Contents) -> _Index:
         before = self._index
         if before is not None and Snapshot.current_generation(self._cache) == before.snapshot.generation:
             engine, snapshot = before.engine, before.snapshot
@@ -253,11 +263,11 @@ class Recaller:
                 before.snapshot.close()
             engine = Engine(snapshot, self._settings, today=self._today)
         table = snapshot.table
-        notes = tuple(map(contents.named.get, table.paths))
+        notes = tuple(map(contents.by_name.get, table.paths))
         has_text = (table.first_keys >= 0).tolist()
-        known = frozenset(memory.id for memory, has in zip(notes, has_text, strict=True) if memory and has)
-        _tell(snapshot.facets, notes)
-        return _Index(engine, snapshot, contents.files, notes, known)
+        indexed_ids = frozenset(memory.id for memory, has in zip(notes, has_text, strict=True) if memory and has)
+        _set_facets(snapshot.facets, notes)
+        return _Index(engine, snapshot, contents.files, notes, indexed_ids)
 
 
 def settings_for(settings: Settings) -> Settings:
@@ -275,36 +285,36 @@ def settings_for(settings: Settings) -> Settings:
 # --- what is found ----------------------------------------------------------------------------------------------------
 
 
-def _listed(memories: Sequence[Memory]) -> list[Recalled]:
+def _as_recalled(memories: Sequence[Memory]) -> list[Recalled]:
     return [Recalled(memory) for memory in memories]
 
 
-def _ranked(
+def _rank(
     index: _Index, queries: Sequence[Query], settings: Settings, among: Collection[str] | None, limit: int | None
 ) -> list[Recalled]:
     """Return the memories that answer, each by its best fragment; for filters alone, the newest first."""
     engine = index.engine
     table = engine.snapshot.table
-    wanted = queries[0].strategy or settings.search.strategy
+    strategy = queries[0].strategy or settings.search.strategy
     # What is ranked is cut to `among` afterwards, and what is listed is put in another order: then all is needed.
     pool = len(table.keys) if among is not None or limit is None else max(POOL, limit)
-    ranking = engine.ranking([engine.answer(one, wanted, pool) for one in queries])
+    ranking = engine.ranking([engine.answer(query, strategy, pool) for query in queries])
     chosen: list[int] = []
     memories: list[Memory] = []
     nearest: list[tuple[int, Memory]] = []
-    seen: set[int] = set()
+    seen_notes: set[int] = set()
     listed = all(answer.judgement is None for answer in ranking.answers)
     for at, note in enumerate(table.notes[ranking.rows].tolist()):
         memory = index.notes[note]
-        if note in seen or memory is None or (among is not None and memory.id not in among):
+        if note in seen_notes or memory is None or (among is not None and memory.id not in among):
             continue
-        seen.add(note)
+        seen_notes.add(note)
         if _answers(ranking, at):
             chosen.append(at)
             memories.append(memory)
             if len(chosen) == limit and not listed:
                 break
-        elif len(nearest) < _NEAREST and _has_a_word(ranking, at):
+        elif len(nearest) < _MAX_NEAREST and _has_a_word(ranking, at):
             nearest.append((at, memory))
     answered = bool(chosen)
     if not answered:
@@ -319,25 +329,29 @@ def _ranked(
     ]
 
 
-def _answers(ranking: Ranking, at: int) -> bool:
+def _answers(ranking: Ranking, index: int) -> bool:
     """Return whether a fragment answers the query by words or by meaning.
 
     The engine lists everything that is a little nearer than the rest.
     """
-    answer, place = ranking.answers[ranking.answer_indices[at]], int(ranking.positions[at])
-    if answer.judgement is None or answer.judgement.word(place) is not Confidence.NOTHING:
+    answer, row = ranking.answers[ranking.answer_indices[index]], int(ranking.positions[index])
+    if answer.judgement is None or answer.judgement.word(row) is not Confidence.NOTHING:
         return True
-    return float(answer.evidence.similarities.at(ranking.rows[at : at + 1])[0]) >= NEAR_IN_MEANING
+    return float(answer.evidence.similarities.at(ranking.rows[index : index + 1])[0]) >= NEAR_IN_MEANING
 
 
-def _has_a_word(ranking: Ranking, at: int) -> bool:
-    answer, place = ranking.answers[ranking.answer_indices[at]], int(ranking.positions[at])
-    return bool(answer.scored.values[place, SIGNALS.index("words")] > 0)
+def _has_a_word(ranking: Ranking, index: int) -> bool:
+    answer, row = ranking.answers[ranking.answer_indices[index]], int(ranking.positions[index])
+    return bool(answer.scored.values[row, SIGNALS.index("words")] > 0)
 
 
-def _part(ranking: Ranking, at: npt.NDArray[np.intp]) -> Ranking:
+def _part(ranking: Ranking, indices: npt.NDArray[np.intp]) -> Ranking:
     return Ranking(
-        ranking.answers, ranking.rows[at], ranking.scores[at], ranking.answer_indices[at], ranking.positions[at]
+        ranking.answers,
+        ranking.rows[indices],
+        ranking.scores[indices],
+        ranking.answer_indices[indices],
+        ranking.positions[indices],
     )
 
 
@@ -347,18 +361,18 @@ def _spans_in(text: str, hit: Hit) -> tuple[Span, ...]:
     return tuple(Span(span.start + begin, span.end + begin) for span in hit.spans) if begin >= 0 else ()
 
 
-def _nearest(index: _Index, text: str, least: float) -> list[tuple[Memory, float]]:
+def _nearest(index: _Index, text: str, min_similarity: float) -> list[tuple[Memory, float]]:
     snapshot = index.engine.snapshot
     embedder = snapshot.embedder
     similarities = snapshot.vectors.similarities(embedder.embed([text])[0])
     # The vectors of the index are of parts, under the name of a file: they say whom to compare, not how near.
-    best = np.argsort(-similarities, kind="stable")[:_MAX_COMPARED]
+    best = np.argsort(-similarities, kind="stable")[:_MAX_COMPARED_ROWS]
     notes = dict.fromkeys(snapshot.table.notes[best].tolist())
     memories = [memory for note in notes if (memory := index.notes[note]) is not None]
     vectors = embedder.embed([text, *(memory.text for memory in memories)])
     cosines = (vectors[1:] @ vectors[0]).tolist()
-    found = [(memory, cosine) for memory, cosine in zip(memories, cosines, strict=True) if cosine >= least]
-    return sorted(found, key=lambda pair: -pair[1])
+    similar = [(memory, cosine) for memory, cosine in zip(memories, cosines, strict=True) if cosine >= min_similarity]
+    return sorted(similar, key=lambda pair: -pair[1])
 
 
 # --- what is asked beside words ---------------------------------------------------------------------------------------
@@ -375,15 +389,15 @@ def _first_day(since: str, today: date) -> date:
 
 def _day(snapshot_time: str) -> date:
     """Return the local day of a memory's time; a time at midnight UTC was written as a mere day, and stays."""
-    then = datetime.fromisoformat(snapshot_time)
-    if then.time() == time.min:
-        return then.date()
+    saved_time = datetime.fromisoformat(snapshot_time)
+    if saved_time.time() == time.min:
+        return saved_time.date()
     with suppress(OverflowError, OSError, ValueError):  # what this system's clock does not know
-        return then.astimezone().date()
-    return then.date()
+        return saved_time.astimezone().date()
+    return saved_time.date()
 
 
-def _tell(facets: Facets, memories: Sequence[Memory | None]) -> None:
+def _set_facets(facets: Facets, memories: Sequence[Memory | None]) -> None:
     """Give the filters the data of memories: the path of the source, the day of saving, and the last change."""
     days = [UNKNOWN_DAY if memory is None else _day(memory.created).toordinal() - _EPOCH for memory in memories]
     changed = [0 if memory is None else _nanoseconds(memory.updated) for memory in memories]
@@ -411,30 +425,32 @@ def _by_words(queries: Sequence[Query], memories: Sequence[Memory], contents: Co
     """Those of `memories` that hold all words of a query and satisfy its filters, where there is no index to ask."""
     nothing = np.array([], np.int64)
     facets = Facets(CatalogQueries(_NoRows()), NumberedNotes((), nothing, nothing))
-    _tell(facets, memories)
+    _set_facets(facets, memories)
     tags: dict[str, list[int]] = {}
     for at, memory in enumerate(memories):
         for tag in map(fold, memory.tags):
             for end in (*(end for end, sign in enumerate(tag) if sign == "/"), len(tag)):
                 tags.setdefault(tag[:end], []).append(at)
     facets.tags = {tag: np.array(numbers, np.int32) for tag, numbers in tags.items()}
-    found: set[str] = set()
+    matched_ids: set[str] = set()
     for query in queries:
-        if any(one.kind in FIELDS for one in query.filters):
+        if any(condition.kind in FIELDS for condition in query.filters):
             continue
         flags = notes_allowed(query.filters, facets, len(memories), today).tolist()
         allowed = [memory for memory, is_allowed in zip(memories, flags, strict=True) if is_allowed]
         with_words = contents.with_words(query.words, allowed)
-        without = (contents.with_words(words, with_words) for words in (*query.excluded, *query.excluded_phrases))
-        excluded = {memory.id for each in without for memory in each}
-        found |= {memory.id for memory in with_words} - excluded
-    return _listed([memory for memory in memories if memory.id in found])
+        excluded_matches = (
+            contents.with_words(words, with_words) for words in (*query.excluded, *query.excluded_phrases)
+        )
+        excluded = {memory.id for each in excluded_matches for memory in each}
+        matched_ids |= {memory.id for memory in with_words} - excluded
+    return _as_recalled([memory for memory in memories if memory.id in matched_ids])
 
 
 # --- remembered already -----------------------------------------------------------------------------------------------
 # What is remembered already of the same thing, when one remembers again: to be merged, or both kept.
 
-ALIKE = 0.85
+MIN_SIMILARITY = 0.85
 """The cosine from which two texts count as saying the same (docs/design/memory.md)."""
 MAX = 3
 
@@ -454,7 +470,7 @@ class Offer:
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form of `excerpt remember`, with only the id and text of the memory."""
         return {
-            **picked(self.memory, "id", "text"),
+            **select_fields(self.memory, "id", "text"),
             "same_source": self.is_same_source,
             "likeness": round(self.likeness, 3),
         }
@@ -477,41 +493,43 @@ def offers(text: str, source: Source | None, recaller: Recaller, badges: Badges 
 
     With `badges`, a source that has moved in the vault still counts as the same.
     """
-    near = {memory.id: (memory, cosine) for memory, cosine in recaller.near(text, ALIKE, MAX)}
+    near = {memory.id: (memory, cosine) for memory, cosine in recaller.near(text, MIN_SIMILARITY, MAX)}
     same: Sequence[Memory] = ()
     if source is not None:
-        place = source.path, source.line_start, source.line_end
-        same = badges.at(*place) if badges is not None else remembered_at(recaller.store.all().memories, *place)
-    found = [Offer(memory, True, near[memory.id][1] if memory.id in near else 0.0) for memory in same]
-    taken = {offer.memory.id for offer in found}
-    found += [Offer(memory, False, cosine) for memory, cosine in near.values() if memory.id not in taken]
-    return found[:MAX]
+        location = source.path, source.line_start, source.line_end
+        same = badges.at(*location) if badges is not None else remembered_at(recaller.store.all().memories, *location)
+    offered = [Offer(memory, True, near[memory.id][1] if memory.id in near else 0.0) for memory in same]
+    offered_ids = {offer.memory.id for offer in offered}
+    offered += [Offer(memory, False, cosine) for memory, cosine in near.values() if memory.id not in offered_ids]
+    return offered[:MAX]
 
 
-def merged(memory: Memory, text: str, tags: Sequence[str] = (), why: str = "", source: Source | None = None) -> Memory:
+def merge_memory(
+    memory: Memory, text: str, tags: Sequence[str] = (), why: str = "", source: Source | None = None
+) -> Memory:
     """Return `memory` merged with another finding, for `MemoryStore.change`.
 
     The texts are joined unless one contains the other, tags are united and reasons joined. It keeps its own source;
     another source is named below its text.
     """
     if text.strip() in memory.text:
-        whole, where = memory.text, memory.source or source
+        merged_text, merged_source = memory.text, memory.source or source
     elif memory.text.strip() in text:
-        whole, where = text, source or memory.source
+        merged_text, merged_source = text, source or memory.source
     else:
-        whole, where = f"{memory.text.rstrip()}\n\n{text.strip()}", memory.source or source
-        if source is not None and memory.source is not None and not remembered_at([memory], *_place(source)):
-            lines = lines_named(source.line_start, source.line_end)
-            whole = f"{whole}\n\n({source.path}{f'#{source.place}' if source.place else f', {lines}'})"
+        merged_text, merged_source = f"{memory.text.rstrip()}\n\n{text.strip()}", memory.source or source
+        if source is not None and memory.source is not None and not remembered_at([memory], *_source_key(source)):
+            lines = format_lines(source.line_start, source.line_end)
+            merged_text = f"{merged_text}\n\n({source.path}{f'#{source.place}' if source.place else f', {lines}'})"
     reasons = dict.fromkeys(reason for reason in (memory.why, why) if reason.strip())
     return replace(
         memory,
-        text=whole,
+        text=merged_text,
         tags=normalise_tags((*memory.tags, *tags)),
         why="; ".join(reasons),
-        source=where,
+        source=merged_source,
     )
 
 
-def _place(source: Source) -> tuple[str, int, int]:
+def _source_key(source: Source) -> tuple[str, int, int]:
     return source.path, source.line_start, source.line_end

@@ -13,12 +13,12 @@ from rapidfuzz import fuzz, process
 
 from excerpt.corpus.interface import Corpus
 from excerpt.errors import MemoryUnusableError
-from excerpt.json_forms import picked
+from excerpt.json_forms import select_fields
 from excerpt.memory.store import MemoryStore
 from excerpt.model import Memory, Source, Span
-from excerpt.text.display import counted
+from excerpt.text.display import format_count
 from excerpt.text.fragments import digest_of_text, words_in
-from excerpt.text.relocate import in_place_of, place_of, same_lines
+from excerpt.text.relocate import find_lines, find_replacement, same_lines
 
 # --- difference -------------------------------------------------------------------------------------------------------
 # Two texts side by side, with what differs in each line: how a changed source is shown.
@@ -50,24 +50,24 @@ def side_by_side(before: str, after: str) -> tuple[DiffRow, ...]:
         if kind == "equal":
             rows += [DiffRow(line, line) for line in old[i:j]]
         else:
-            rows += _changed(old[i:j], new[k:m])
+            rows += _diff_rows(old[i:j], new[k:m])
     return tuple(rows)
 
 
-def _changed(old: Sequence[str], new: Sequence[str]) -> Iterator[DiffRow]:
+def _diff_rows(old: Sequence[str], new: Sequence[str]) -> Iterator[DiffRow]:
     common = min(len(old), len(new))
     for before, after in zip(old[:common], new[:common], strict=True):
         yield DiffRow(before, after, *_spans(before, after))
     for line in old[common:]:
-        yield DiffRow(line, None, _whole(line), ())
+        yield DiffRow(line, None, _whole_span(line), ())
     for line in new[common:]:
-        yield DiffRow(None, line, (), _whole(line))
+        yield DiffRow(None, line, (), _whole_span(line))
 
 
 def _spans(before: str, after: str) -> tuple[tuple[Span, ...], tuple[Span, ...]]:
     old, new = list(_WORDS.finditer(before)), list(_WORDS.finditer(after))
     if max(len(old), len(new)) > _MAX_WORDS:
-        return _whole(before), _whole(after)
+        return _whole_span(before), _whole_span(after)
     matcher = SequenceMatcher(None, [word[0] for word in old], [word[0] for word in new], autojunk=False)
     left, right = [], []
     for kind, i, j, k, m in matcher.get_opcodes():
@@ -77,7 +77,7 @@ def _spans(before: str, after: str) -> tuple[tuple[Span, ...], tuple[Span, ...]]
     return tuple(left), tuple(right)
 
 
-def _whole(line: str) -> tuple[Span, ...]:
+def _whole_span(line: str) -> tuple[Span, ...]:
     return (Span(0, len(line)),) if line else ()
 
 
@@ -125,13 +125,13 @@ class SourceCheck:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form of `excerpt recall --sources`, without the memory."""
-        return {"kind": self.kind, "stale": self.is_stale, **picked(self, "source", "now")}
+        return {"kind": self.kind, "stale": self.is_stale, **select_fields(self, "source", "now")}
 
 
 _MIN_MOVED = 3
 """Words of a text from which the same one in another note is taken for it."""
 _MAX_NOTES = 50
-_ALIKE = 50.0
+_MIN_RATIO = 50.0
 """The share of characters in common (percent, rapidfuzz's ratio) from which a line is the changed form of another. Two
 lines of one note that have nothing to do with each other have 25 to 40."""
 
@@ -146,59 +146,59 @@ def check_source(memory: Memory, snapshot: Corpus, *, elsewhere: bool = True) ->
     if source is None:
         return SourceCheck(SourceStatus.NONE, memory)
     path, note = _note_of(source.path, snapshot)
-    if path is not None and (found := _found_in(memory, source, path, note)):
-        return _at(memory, snapshot, path, note, found)
+    if path is not None and (new_span := _find_span(memory, source, path, note)):
+        return _at(memory, snapshot, path, note, new_span)
     if elsewhere and _is_verbatim(memory, source) and words_in(memory.text) >= _MIN_MOVED:
-        for other in _notes_with(memory.text, snapshot):
-            _, there = _note_of(other, snapshot)
-            if found := _found_in(memory, source, other, there):
-                return _at(memory, snapshot, other, there, found)
-    place = _in_its_place(memory, source, note) if path is not None else None
-    if path is None or place is None:
+        for path_with_text in _notes_with(memory.text, snapshot):
+            _, text = _note_of(path_with_text, snapshot)
+            if new_span := _find_span(memory, source, path_with_text, text):
+                return _at(memory, snapshot, path_with_text, text, new_span)
+    span = _find_replaced(memory, source, note) if path is not None else None
+    if path is None or span is None:
         return SourceCheck(SourceStatus.GONE, memory, is_seen=not source.digest)
-    return SourceCheck(SourceStatus.CHANGED, memory, _source_at(snapshot, path, note, place), _lines(note, place))
+    return SourceCheck(SourceStatus.CHANGED, memory, _source_at(snapshot, path, note, span), _lines(note, span))
 
 
 # --- what the user decides --------------------------------------------------------------------------------------------
 
 
-def follow(store: MemoryStore, found: SourceCheck) -> Memory:
+def follow(store: MemoryStore, check: SourceCheck) -> Memory:
     """Update the memory's link to where its source is now.
 
-    Raises MemoryUnusableError, as all of these functions do, if the memory is gone or has changed since `found`.
+    Raises MemoryUnusableError, as all of these functions do, if the memory is gone or has changed since `check`.
     """
-    if found.kind is not SourceStatus.MOVED:
-        return store.get(found.memory.id)
-    return _decide(store, found, lambda memory: replace(memory, source=found.source))
+    if check.kind is not SourceStatus.MOVED:
+        return store.get(check.memory.id)
+    return _decide(store, check, lambda memory: replace(memory, source=check.source))
 
 
-def update(store: MemoryStore, found: SourceCheck) -> Memory:
+def update(store: MemoryStore, check: SourceCheck) -> Memory:
     """Take the text that is there now for the memory's."""
-    if found.kind is not SourceStatus.CHANGED:
-        return store.get(found.memory.id)
-    return _decide(store, found, lambda memory: replace(memory, text=found.now, source=found.source))
+    if check.kind is not SourceStatus.CHANGED:
+        return store.get(check.memory.id)
+    return _decide(store, check, lambda memory: replace(memory, text=check.now, source=check.source))
 
 
-def keep(store: MemoryStore, found: SourceCheck) -> Memory:
+def keep(store: MemoryStore, check: SourceCheck) -> Memory:
     """Keep the memory's text and record the present state of its source, so it is stale again only after a change.
 
     For a source that is gone, the digest is dropped.
     """
-    if found.kind not in (SourceStatus.CHANGED, SourceStatus.GONE):
-        return store.get(found.memory.id)
-    return _decide(store, found, lambda memory: replace(memory, source=found.source or _unknown(memory.source)))
+    if check.kind not in (SourceStatus.CHANGED, SourceStatus.GONE):
+        return store.get(check.memory.id)
+    return _decide(store, check, lambda memory: replace(memory, source=check.source or _without_digest(memory.source)))
 
 
-def _decide(store: MemoryStore, found: SourceCheck, decision: Callable[[Memory], Memory]) -> Memory:
+def _decide(store: MemoryStore, check: SourceCheck, decision: Callable[[Memory], Memory]) -> Memory:
     def decided(memory: Memory) -> Memory:
-        if memory.source != found.memory.source or memory.text != found.memory.text:
+        if memory.source != check.memory.source or memory.text != check.memory.text:
             raise MemoryUnusableError(f"Memory {memory.id} was changed in the meantime.", "Check it again.")
         return decision(memory)
 
-    return store.change(found.memory.id, decided)
+    return store.change(check.memory.id, decided)
 
 
-def _unknown(source: Source | None) -> Source | None:
+def _without_digest(source: Source | None) -> Source | None:
     return source and replace(source, digest="")
 
 
@@ -220,19 +220,19 @@ def _is_verbatim(memory: Memory, source: Source) -> bool:
     return not source.digest or digest_of_text(memory.text) == source.digest
 
 
-def _found_in(memory: Memory, source: Source, path: str, note: Sequence[str]) -> tuple[int, int] | None:
+def _find_span(memory: Memory, source: Source, path: str, note: Sequence[str]) -> tuple[int, int] | None:
     """Return the lines of a note that are the source's, the nearest to where they were."""
     count = max(source.line_end - source.line_start + 1, 1)
     if _is_verbatim(memory, source):
         lines = memory.text.split("\n")
-        if at := place_of(lines, note, source.line_start):
+        if at := find_lines(lines, note, source.line_start):
             return at, at + len(lines) - 1
         # A source by hand says where, but not what: as long as there is such a note, nothing can be said against it.
         return None if source.digest or path != source.path else same_lines(count, note, source.line_start)
     starts = sorted(range(len(note) - count + 1), key=lambda at: abs(at + 1 - source.line_start))
     same = (at for at in starts if digest_of_text("\n".join(note[at : at + count])) == source.digest)
-    found = next(same, None)
-    return None if found is None else (found + 1, found + count)
+    span = next(same, None)
+    return None if span is None else (span + 1, span + count)
 
 
 def _notes_with(text: str, snapshot: Corpus) -> list[str]:
@@ -241,7 +241,7 @@ def _notes_with(text: str, snapshot: Corpus) -> list[str]:
     return sorted({fragment.path for fragment in snapshot.fragments(keys)})
 
 
-def _in_its_place(memory: Memory, source: Source, note: Sequence[str]) -> tuple[int, int] | None:
+def _find_replaced(memory: Memory, source: Source, note: Sequence[str]) -> tuple[int, int] | None:
     """Return the lines that replaced the source's; None if nothing of it is left.
 
     For a text that is the user's own nothing can be searched, so the same line numbers are returned.
@@ -249,37 +249,37 @@ def _in_its_place(memory: Memory, source: Source, note: Sequence[str]) -> tuple[
     if not _is_verbatim(memory, source):
         return same_lines(source.line_end - source.line_start + 1, note, source.line_start)
     lines = memory.text.split("\n")
-    if place := in_place_of(lines, note, source.line_start):
-        return place
+    if span := find_replacement(lines, note, source.line_start):
+        return span
     at = max(range(len(lines)), key=lambda number: len(lines[number]))
-    like = process.extractOne(lines[at], note, scorer=fuzz.ratio, score_cutoff=_ALIKE)
+    like = process.extractOne(lines[at], note, scorer=fuzz.ratio, score_cutoff=_MIN_RATIO)
     return same_lines(len(lines), note, like[2] + 1 - at) if like else None
 
 
-def _at(memory: Memory, snapshot: Corpus, path: str, note: Sequence[str], place: tuple[int, int]) -> SourceCheck:
+def _at(memory: Memory, snapshot: Corpus, path: str, note: Sequence[str], span: tuple[int, int]) -> SourceCheck:
     """Return the state of a memory whose text was found."""
     source = memory.source
     assert source is not None
-    is_there = (path, *place) == (source.path, source.line_start, source.line_end) or not source.line_start
+    is_there = (path, *span) == (source.path, source.line_start, source.line_end) or not source.line_start
     # A page is where it was, whatever lines were read from the pages before it.
-    if is_there or (path == source.path and source.place and snapshot.place(path, *place) == source.place):
-        return SourceCheck(SourceStatus.FRESH, memory, source, _lines(note, place))
-    return SourceCheck(SourceStatus.MOVED, memory, _source_at(snapshot, path, note, place), _lines(note, place))
+    if is_there or (path == source.path and source.place and snapshot.place(path, *span) == source.place):
+        return SourceCheck(SourceStatus.FRESH, memory, source, _lines(note, span))
+    return SourceCheck(SourceStatus.MOVED, memory, _source_at(snapshot, path, note, span), _lines(note, span))
 
 
-def _source_at(snapshot: Corpus, path: str, note: Sequence[str], place: tuple[int, int]) -> Source:
-    return source_at(snapshot, path, *place, _lines(note, place))
+def _source_at(snapshot: Corpus, path: str, note: Sequence[str], span: tuple[int, int]) -> Source:
+    return source_at(snapshot, path, *span, _lines(note, span))
 
 
-def _lines(note: Sequence[str], place: tuple[int, int]) -> str:
-    return "\n".join(note[place[0] - 1 : place[1]])
+def _lines(note: Sequence[str], span: tuple[int, int]) -> str:
+    return "\n".join(note[span[0] - 1 : span[1]])
 
 
 def source_at(snapshot: Corpus, path: str, line_start: int, line_end: int, text: str) -> Source:
     """Return a memory's source for lines of a note; `text` is theirs."""
     under = [section for section in snapshot.sections(path) if section.line_start <= line_start]
-    headings, place = under[-1].heading_path if under else (), snapshot.place(path, line_start, line_end)
-    return Source(path, line_start, line_end, digest_of_text(text), headings, place)
+    headings, location = under[-1].heading_path if under else (), snapshot.place(path, line_start, line_end)
+    return Source(path, line_start, line_end, digest_of_text(text), headings, location)
 
 
 # --- from the vault ---------------------------------------------------------------------------------------------------
@@ -290,34 +290,36 @@ _LINES = re.compile(r"(?P<note>.+):(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?", r
 
 def from_fragment(snapshot: Corpus, fragment_id: str) -> tuple[Source, str]:
     """Return the source and text of a fragment. Raises MemoryUnusableError if the id is unknown."""
-    found = snapshot.fragment(fragment_id)
-    if found is None:
+    fragment = snapshot.fragment(fragment_id)
+    if fragment is None:
         hint = "Take an id (fragment_id) from `excerpt search --json`. Changed text gets a new id."
         raise MemoryUnusableError(f"There is no fragment {fragment_id or repr(fragment_id)}.", hint)
-    source = Source(found.path, found.line_start, found.line_end, found.digest, found.heading_path, found.place)
-    return source, found.text
+    source = Source(
+        fragment.path, fragment.line_start, fragment.line_end, fragment.digest, fragment.heading_path, fragment.place
+    )
+    return source, fragment.text
 
 
-def from_lines(snapshot: Corpus, place: str) -> tuple[Source, str]:
+def from_lines(snapshot: Corpus, location: str) -> tuple[Source, str]:
     """Return the source and text of `NOTE:A-B` or `NOTE:A` (a path, title or alias; without lines, the whole note).
 
     The text is that of the index. Raises MemoryUnusableError if there is no such note or it has no such lines.
     """
-    path, first, last = _find_note(snapshot, place), 1, None
-    if path is None and (found := _LINES.fullmatch(place)):
+    path, first, last = _find_note(snapshot, location), 1, None
+    if path is None and (match := _LINES.fullmatch(location)):
         path, first, last = (
-            _find_note(snapshot, found["note"]),
-            int(found["first"]),
-            int(found["last"] or found["first"]),
+            _find_note(snapshot, match["note"]),
+            int(match["first"]),
+            int(match["last"] or match["first"]),
         )
     if path is None:
         raise MemoryUnusableError(
-            f"There is no note {place or repr(place)}.", "Name it by path, title or alias, as NOTE:12-18."
+            f"There is no note {location or repr(location)}.", "Name it by path, title or alias, as NOTE:12-18."
         )
     lines = snapshot.note_text(path).rstrip("\n").split("\n")
     last = len(lines) if last is None else min(last, len(lines))
     if not 1 <= first <= last:
-        raise MemoryUnusableError(f"{path} has {counted(len(lines), 'line')}; {place} is not among them.")
+        raise MemoryUnusableError(f"{path} has {format_count(len(lines), 'line')}; {location} is not among them.")
     text = "\n".join(lines[first - 1 : last])
     return source_at(snapshot, path, first, last, text), text
 

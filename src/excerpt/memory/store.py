@@ -21,8 +21,8 @@ from typing import Any
 from filelock import Timeout
 
 from excerpt.errors import MemoryUnusableError, ReadError
-from excerpt.memory.memory_file import name_id, now, parse_memory, render_memory, stored
-from excerpt.memory.words import Searched, searched, wanted_words
+from excerpt.memory.memory_file import name_id, normalise_memory, now, parse_memory, render_memory
+from excerpt.memory.words import SearchableMemory, searchable, word_matcher
 from excerpt.model import Memory, Skipped, Source
 from excerpt.state_files import file_lock, read_limited, replace_file, sync_folder, write_fresh
 
@@ -51,7 +51,7 @@ class LoadedMemories:
     """The content of the folder: `memories`, newest first, unreadable files, and which memories are copies."""
 
     memories: tuple[Memory, ...]
-    broken: tuple[Skipped, ...]
+    unreadable: tuple[Skipped, ...]
     copies: tuple[CopiedMemory, ...] = ()
 
 
@@ -97,28 +97,32 @@ class Contents:
     ids: Mapping[str, tuple[str, LoadedFile]]
 
     @cached_property
-    def found(self) -> LoadedMemories:
+    def loaded(self) -> LoadedMemories:
         """All memories, with the files that cannot be read and the copies."""
-        memories = tuple(kept.memory for _, kept in self.ids.values())
-        broken = sorted((name, kept.reason) for name, kept in self.files.items() if isinstance(kept, UnreadableFile))
-        stated = {name: kept.memory.id for name, kept in self.files.items() if isinstance(kept, LoadedFile)}
-        copies = (CopiedMemory(name, stated[name], own) for own, (name, _) in self.ids.items() if stated[name] != own)
-        return LoadedMemories(memories, tuple(Skipped(*each) for each in broken), tuple(copies))
+        memories = tuple(entry.memory for _, entry in self.ids.values())
+        unreadable = sorted(
+            (name, entry.reason) for name, entry in self.files.items() if isinstance(entry, UnreadableFile)
+        )
+        stated_ids = {name: entry.memory.id for name, entry in self.files.items() if isinstance(entry, LoadedFile)}
+        copies = (
+            CopiedMemory(name, stated_ids[name], own) for own, (name, _) in self.ids.items() if stated_ids[name] != own
+        )
+        return LoadedMemories(memories, tuple(Skipped(*each) for each in unreadable), tuple(copies))
 
     @cached_property
-    def named(self) -> Mapping[str, Memory]:
+    def by_name(self) -> Mapping[str, Memory]:
         """The memories by the names of their files."""
-        return {name: kept.memory for name, kept in self.ids.values()}
+        return {name: entry.memory for name, entry in self.ids.values()}
 
     def with_words(self, words: str, memories: Sequence[Memory]) -> list[Memory]:
         """Those of `memories` that hold all `words` (the last one may be the beginning of a word), in their order."""
-        read = [self._searched[memory.id] for memory in memories]
-        matches = wanted_words(words, [each.language for each in read])
+        read = [self._searchable[memory.id] for memory in memories]
+        matches = word_matcher(words, [each.language for each in read])
         return [memory for memory, each in zip(memories, read, strict=True) if matches(each)]
 
     @cached_property
-    def _searched(self) -> Mapping[str, Searched]:
-        return {memory_id: searched(kept.memory) for memory_id, (_, kept) in self.ids.items()}
+    def _searchable(self) -> Mapping[str, SearchableMemory]:
+        return {memory_id: searchable(entry.memory) for memory_id, (_, entry) in self.ids.items()}
 
 
 class MemoryStore:
@@ -143,14 +147,16 @@ class MemoryStore:
         with self._writing():
             while True:
                 identity = "m" + secrets.token_hex(5)
-                memory = stored(Memory(identity, text, tuple(tags), why, snapshot_time, snapshot_time, source, query))
+                memory = normalise_memory(
+                    Memory(identity, text, tuple(tags), why, snapshot_time, snapshot_time, source, query)
+                )
                 name = f"{snapshot_time[:10]}-{_slug(memory.text)}-{identity}.md"
                 if _write_new(self.folder / name, render_memory(memory)):
                     return memory
 
     def all(self) -> LoadedMemories:
         """Every memory, newest first, and every broken file with its reason."""
-        return self.contents().found
+        return self.contents().loaded
 
     def tags(self) -> tuple[tuple[str, int], ...]:
         """Tags in use with how many memories have them, most used first."""
@@ -172,24 +178,26 @@ class MemoryStore:
         """
         with self._writing():
             self._give_ids()
-            name, kept = self._find(memory_id)
-            memory = kept.memory
-            wanted = stored(replace(change(memory), id=memory.id, created=memory.created, updated=memory.updated))
-            if wanted == memory:
-                return wanted
-            wanted = replace(wanted, updated=now())
+            name, entry = self._find(memory_id)
+            memory = entry.memory
+            changed = normalise_memory(
+                replace(change(memory), id=memory.id, created=memory.created, updated=memory.updated)
+            )
+            if changed == memory:
+                return changed
+            changed = replace(changed, updated=now())
             file = self.folder / name
             _write_new(self._trash_name(name), file.read_bytes())
-            replace_file(file, render_memory(wanted, (memory, kept.metadata)), lasting=True)
-            return wanted
+            replace_file(file, render_memory(changed, (memory, entry.metadata)), lasting=True)
+            return changed
 
     def forget(self, memory_id: str) -> Memory:
         """Move a memory to the trash folder; gives the one forgotten. `restore` brings it back. Copies of it stay."""
         with self._writing():
             self._give_ids()
-            name, kept = self._find(memory_id)
+            name, entry = self._find(memory_id)
             _move(self.folder / name, self._trash_name(name))
-            return kept.memory
+            return entry.memory
 
     def restore(self, memory_id: str) -> Memory:
         """Bring back what was last forgotten under `memory_id`."""
@@ -197,7 +205,7 @@ class MemoryStore:
             self._give_ids()
             if memory_id in self.contents().ids:
                 raise MemoryUnusableError(f"Memory {memory_id} has not been forgotten.")
-            for file in self._trashed():
+            for file in self._trash_files():
                 name = _STAMP.sub("", file.relative_to(self.folder / TRASH).as_posix())
                 try:
                     memory, _ = parse_memory(file.read_bytes(), name, file.stat().st_mtime)
@@ -212,38 +220,36 @@ class MemoryStore:
         """Return the present content of the folder, reading only what changed."""
         before = self._contents.files
         try:
-            files = {
-                name: _read_again(self.folder, name, state, before.get(name)) for name, state in _files(self.folder)
-            }
+            files = {name: _reload(self.folder, name, state, before.get(name)) for name, state in _files(self.folder)}
         except OSError as error:
             raise MemoryUnusableError(f"{self.folder} cannot be read: {error.strerror}.") from error
-        if len(files) != len(before) or any(before.get(name) is not kept for name, kept in files.items()):
+        if len(files) != len(before) or any(before.get(name) is not loaded for name, loaded in files.items()):
             self._contents = Contents(files, _by_id(files))
         return self._contents
 
     def _give_ids(self) -> None:
         """Write into each copy the id that it is used under, before the shared one is forgotten or restored."""
-        for copied in self.contents().found.copies:
-            name, kept = self._find(copied.id)
+        for copied in self.contents().loaded.copies:
+            name, entry = self._find(copied.id)
             file = self.folder / name
             _write_new(self._trash_name(name), file.read_bytes())
             replace_file(
-                file, render_memory(kept.memory, (replace(kept.memory, id=copied.of), kept.metadata)), lasting=True
+                file, render_memory(entry.memory, (replace(entry.memory, id=copied.of), entry.metadata)), lasting=True
             )
 
     def _find(self, memory_id: str) -> tuple[str, LoadedFile]:
-        found = self.contents().ids.get(memory_id)
-        if found is None:
+        entry = self.contents().ids.get(memory_id)
+        if entry is None:
             raise MemoryUnusableError(
                 f"There is no memory {memory_id or repr(memory_id)}.", "List all memories: excerpt recall"
             )
-        return found
+        return entry
 
-    def _trashed(self) -> list[Path]:
+    def _trash_files(self) -> list[Path]:
         """Files of the trash, last trashed first."""
         trash = self.folder / TRASH
-        found = [trash / name for name, state in _files(trash) if stat.S_ISREG(state.st_mode)]
-        return sorted(found, key=lambda file: ((_STAMP.search(file.name) or [""])[0], file.name), reverse=True)
+        files = [trash / name for name, state in _files(trash) if stat.S_ISREG(state.st_mode)]
+        return sorted(files, key=lambda file: ((_STAMP.search(file.name) or [""])[0], file.name), reverse=True)
 
     def _trash_name(self, name: str) -> Path:
         """Return a free name in the trash with the time in microseconds, which sorts by it."""
@@ -282,7 +288,7 @@ def _files(folder: Path, below: str = "") -> Iterator[tuple[str, os.stat_result]
                 yield name, entry.stat(follow_symlinks=False)
 
 
-def _read_again(
+def _reload(
     folder: Path, name: str, state: os.stat_result, before: LoadedFile | UnreadableFile | None
 ) -> LoadedFile | UnreadableFile:
     """Return the file as it is now: `before` itself if its content is the same."""
@@ -291,11 +297,11 @@ def _read_again(
         return before
     is_sure = abs(time.time_ns() - stamp[0]) > _TICK_NS
     if stat.S_ISLNK(state.st_mode):
-        found: LoadedFile | UnreadableFile = UnreadableFile(stamp, is_sure, _link_reason(folder, name))
+        loaded: LoadedFile | UnreadableFile = UnreadableFile(stamp, is_sure, _link_reason(folder, name))
     else:
-        found = _read_file(folder, name, stamp, is_sure)
-    if before is None or is_sure or replace(found, stamp=before.stamp, is_sure=before.is_sure) != before:
-        return found
+        loaded = _read_file(folder, name, stamp, is_sure)
+    if before is None or is_sure or replace(loaded, stamp=before.stamp, is_sure=before.is_sure) != before:
+        return loaded
     return before
 
 
@@ -326,11 +332,11 @@ def _by_id(read: Mapping[str, LoadedFile | UnreadableFile]) -> dict[str, tuple[s
     Of two files with the same id (one is a copy), the one named after it keeps it, and the other gets an id made of its
     name.
     """
-    entries = sorted(((name, kept) for name, kept in read.items() if isinstance(kept, LoadedFile)), key=itemgetter(0))
-    found = {kept.memory.id: (name, kept) for name, kept in entries}
-    if len(found) < len(entries):
-        found = _split_files(entries)
-    newest = sorted(found.items(), key=lambda item: item[1][0])
+    entries = sorted(((name, file) for name, file in read.items() if isinstance(file, LoadedFile)), key=itemgetter(0))
+    by_id = {file.memory.id: (name, file) for name, file in entries}
+    if len(by_id) < len(entries):
+        by_id = _split_files(entries)
+    newest = sorted(by_id.items(), key=lambda item: item[1][0])
     newest.sort(key=lambda item: item[1][1].memory.created, reverse=True)
     return dict(newest)
 
@@ -341,19 +347,19 @@ def _split_files(entries: Sequence[tuple[str, LoadedFile]]) -> dict[str, tuple[s
         name, identity = entry[0], entry[1].memory.id
         return not name.endswith(f"{identity}.md"), identity not in name, len(name), name
 
-    found: dict[str, tuple[str, LoadedFile]] = {}
+    by_id: dict[str, tuple[str, LoadedFile]] = {}
     copies: list[tuple[str, LoadedFile]] = []
-    for name, kept in sorted(entries, key=rank):
-        if kept.memory.id in found:
-            copies.append((name, kept))
+    for name, file in sorted(entries, key=rank):
+        if file.memory.id in by_id:
+            copies.append((name, file))
         else:
-            found[kept.memory.id] = (name, kept)
-    for name, kept in copies:
+            by_id[file.memory.id] = (name, file)
+    for name, file in copies:
         identity = name_id(name)
-        while identity in found:
+        while identity in by_id:
             identity = name_id(identity)
-        found[identity] = (name, replace(kept, memory=replace(kept.memory, id=identity)))
-    return found
+        by_id[identity] = (name, replace(file, memory=replace(file.memory, id=identity)))
+    return by_id
 
 
 def _slug(text: str) -> str:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from excerpt.kinds import Scope
 from excerpt.model import Fragment, Hit, Pack, Part
-from excerpt.pack.expand import Candidate, HitSpan, LineSpan, draft, inner_stretches, pack_of, parts_of_block, spanning
+from excerpt.pack.expand import Candidate, HitSpan, LineSpan, draft, inner_spans, pack_of, parts_of_block, spanning
 from excerpt.pack.formats.pack_format import Renderer
 from excerpt.pack.source import OpenNote
 from excerpt.text.tokens import Tokenizer
@@ -39,7 +39,7 @@ than one."""
 _MIN_GRAINS = 4
 _MIN = 1e-6
 """Worth of a hit without a positive score, before discounts: where there is room it goes in."""
-_WORDS_REMEMBERED = 4096
+_CACHED_WORDS = 4096
 
 
 def hit_values(hits: Sequence[Hit]) -> list[float]:
@@ -51,17 +51,17 @@ def hit_values(hits: Sequence[Hit]) -> list[float]:
     """
     best = max((hit.score for hit in hits if hit.score > 0), default=1.0)
     words = [frozenset(map(_word, {hit.fragment.text[span.start : span.end] for span in hit.spans})) for hit in hits]
-    asked = len(frozenset().union(*words)) or 1
-    said: set[str] = set()
+    word_count = len(frozenset().union(*words)) or 1
+    seen_words: set[str] = set()
     of_note: Counter[str] = Counter()
-    found = []
+    values = []
     for rank, (hit, has) in enumerate(zip(hits, words, strict=True), start=1):
         of_note[hit.fragment.path] += 1
-        gain = 1 + _NEW_WORDS * len(has - said) / asked
-        said |= has
+        gain = 1 + _NEW_WORDS * len(has - seen_words) / word_count
+        seen_words |= has
         likely = max(hit.score / best, _MIN) ** _BY_SCORE
-        found.append(likely * gain / rank**_BY_RANK / of_note[hit.fragment.path] ** _BY_NOTE)
-    return found
+        values.append(likely * gain / rank**_BY_RANK / of_note[hit.fragment.path] ** _BY_NOTE)
+    return values
 
 
 def primary_value(value: float) -> float:
@@ -69,13 +69,13 @@ def primary_value(value: float) -> float:
     return max(int(value / GRAIN), _MIN_GRAINS) * GRAIN
 
 
-@lru_cache(maxsize=_WORDS_REMEMBERED)
+@lru_cache(maxsize=_CACHED_WORDS)
 def _word(matched: str) -> str:
     """Return what the variants of a word have in common."""
     return stem(matched, "")
 
 
-_COUNTS_REMEMBERED = 8192
+_CACHED_COUNTS = 8192
 
 
 # --- cost -------------------------------------------------------------------------------------------------------------
@@ -99,7 +99,7 @@ class Costs:
         self.tokenizer = tokenizer
         self.renderer = renderer
         self._counted = indexed_by == tokenizer.name
-        self._verbatim = renderer.written(_SAMPLE) == _SAMPLE
+        self._verbatim = renderer.escape(_SAMPLE) == _SAMPLE
 
     def count(self, text: str) -> int:
         return _tokens(self.tokenizer, text)
@@ -127,18 +127,18 @@ class Costs:
         first = note.parts(line_span.first, line_span.first)[0]
         return self._headings(first, 1) if line_span.line_start < first.line_start else 0
 
-    def written(self, text: str) -> int:
+    def source_tokens(self, text: str) -> int:
         """Tokens of a text as a source's."""
-        return self.count(text) if self._verbatim else _written_tokens(self.tokenizer, self.renderer, text)
+        return self.count(text) if self._verbatim else _escaped_tokens(self.tokenizer, self.renderer, text)
 
     def lines(self, line_start: int, line_end: int, note: OpenNote) -> int:
         """Tokens of lines that are read."""
-        return self.written(note.text(line_start, line_end) + "\n")
+        return self.source_tokens(note.text(line_start, line_end) + "\n")
 
     def _part(self, part: Part, note: OpenNote) -> int:
         if self._counted and self._verbatim:
             return part.tokens
-        return self.written(note.text(part.line_start, part.line_end))
+        return self.source_tokens(note.text(part.line_start, part.line_end))
 
     def _between(self, before: Part, after: Part) -> int:
         return 1 + self._headings(after, after.section - before.section)
@@ -150,14 +150,14 @@ class Costs:
         return sections * self.count(f"{'#' * part.level} {part.heading}\n\n")
 
 
-@lru_cache(maxsize=_COUNTS_REMEMBERED)
+@lru_cache(maxsize=_CACHED_COUNTS)
 def _tokens(tokenizer: Tokenizer, text: str) -> int:
     return tokenizer.count(text)
 
 
-@lru_cache(maxsize=_COUNTS_REMEMBERED)
-def _written_tokens(tokenizer: Tokenizer, renderer: Renderer, text: str) -> int:
-    return tokenizer.count(renderer.written(text))
+@lru_cache(maxsize=_CACHED_COUNTS)
+def _escaped_tokens(tokenizer: Tokenizer, renderer: Renderer, text: str) -> int:
+    return tokenizer.count(renderer.escape(text))
 
 
 # --- choice -----------------------------------------------------------------------------------------------------------
@@ -173,13 +173,13 @@ class Unit:
     """A unit of a note.
 
     `opening` is its cost in tokens if a pack begins with it, frame included; `following` if the previous unit is in the
-    pack too. `value` is what it adds, never negative; `asked` if a hit is in it.
+    pack too. `value` is what it adds, never negative; `has_hit` if a hit is in it.
     """
 
     opening: int
     following: int
     value: float
-    asked: bool
+    has_hit: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,19 +226,19 @@ def selections(chains: Sequence[UnitChain], budget: int) -> Iterator[Selection]:
     best = np.zeros(1)
     steps = []
     for chain in chains:
-        step = _Step(chain, _longer(best, min(budget, len(best) - 1 + _most(chain)) + 1))
+        step = _Step(chain, _longer(best, min(budget, len(best) - 1 + _max_cost(chain)) + 1))
         best = step.after
         steps.append(step)
     for cost in np.argsort(-best, kind="stable"):
         if best[cost] > -np.inf:
-            yield _traced(steps, int(cost))
+            yield _trace(steps, int(cost))
 
 
 def _whole_cost(chain: UnitChain) -> int:
     return chain.units[0].opening + sum(unit.following for unit in chain.units[1:])
 
 
-def _most(chain: UnitChain) -> int:
+def _max_cost(chain: UnitChain) -> int:
     """Return an upper bound of a chain's cost."""
     units = sum(max(unit.opening, unit.following) for unit in chain.units)
     return max((units, *(option.cost for option in chain.options)))
@@ -250,16 +250,16 @@ def _longer(values: _Values, length: int) -> _Values:
 
 
 @dataclass(frozen=True, slots=True)
-class _Marked:
+class _Transitions:
     """For each cost, after one unit, how its best value was reached.
 
     That is whether the unit's pack (without, with a hit) continues from the previous unit; for a hit, whether that was
     without one; and, if the unit is in no pack, whether the previous one was in one.
     """
 
-    lacking_continues: _Marks
-    having_continues: _Marks
-    had_lacked: _Marks
+    without_hit_continues: _Marks
+    with_hit_continues: _Marks
+    had_no_hit: _Marks
     closed: _Marks
 
 
@@ -268,52 +268,52 @@ class _Step:
 
     def __init__(self, chain: UnitChain, before: _Values) -> None:
         self.chain = chain
-        self.marks: list[_Marked] = []
+        self.marks: list[_Transitions] = []
         none = np.full_like(before, -np.inf)
-        out, lacking, having = before, none, none
-        any_lacking = any_having = False
+        out, without_hit, with_hit = before, none, none
+        any_without_hit = any_with_hit = False
         nothing = np.zeros(len(before), bool)
         for unit in chain.units:
-            opened = _shifted(out, unit.opening, unit.value)
-            closed = having > out if any_having else nothing
-            after_out = np.maximum(having, out) if any_having else out
-            had_lacked = lacking_continues = having_continues = nothing
-            if unit.asked:
+            opened = _shift(out, unit.opening, unit.value)
+            closed = with_hit > out if any_with_hit else nothing
+            after_out = np.maximum(with_hit, out) if any_with_hit else out
+            had_no_hit = without_hit_continues = with_hit_continues = nothing
+            if unit.has_hit:
                 entered = opened
-                if any_lacking:
-                    going = _shifted(lacking, unit.following, unit.value)
-                    had_lacked = going > entered
-                    entered = np.maximum(going, entered)
-                if any_having:
-                    going = _shifted(having, unit.following, unit.value)
-                    having_continues = going >= entered
-                    entered = np.maximum(going, entered)
-                lacking, having = none, entered
-                any_lacking, any_having = False, True
+                if any_without_hit:
+                    continued = _shift(without_hit, unit.following, unit.value)
+                    had_no_hit = continued > entered
+                    entered = np.maximum(continued, entered)
+                if any_with_hit:
+                    continued = _shift(with_hit, unit.following, unit.value)
+                    with_hit_continues = continued >= entered
+                    entered = np.maximum(continued, entered)
+                without_hit, with_hit = none, entered
+                any_without_hit, any_with_hit = False, True
             else:
-                if any_lacking:
-                    going = _shifted(lacking, unit.following, unit.value)
-                    lacking_continues = going > opened
-                    opened = np.maximum(going, opened)
-                lacking, any_lacking = opened, True
-                if any_having:
-                    having = _shifted(having, unit.following, unit.value)
-                    having_continues = ~nothing
+                if any_without_hit:
+                    continued = _shift(without_hit, unit.following, unit.value)
+                    without_hit_continues = continued > opened
+                    opened = np.maximum(continued, opened)
+                without_hit, any_without_hit = opened, True
+                if any_with_hit:
+                    with_hit = _shift(with_hit, unit.following, unit.value)
+                    with_hit_continues = ~nothing
             out = after_out
-            self.marks.append(_Marked(lacking_continues, having_continues, had_lacked, closed))
-        self.closed = having > out
-        after = np.maximum(having, out)
-        self.taken = np.full(len(before), -1, np.int16)
+            self.marks.append(_Transitions(without_hit_continues, with_hit_continues, had_no_hit, closed))
+        self.closed = with_hit > out
+        after = np.maximum(with_hit, out)
+        self.option_by_cost = np.full(len(before), -1, np.int16)
         for number, option in enumerate(chain.options):
-            instead = _shifted(before, option.cost, option.value)
+            instead = _shift(before, option.cost, option.value)
             better = instead > after
             after = np.maximum(instead, after)
-            self.taken[better] = number
+            self.option_by_cost[better] = number
         self.after = after
 
-    def traced(self, cost: int) -> tuple[ChosenUnits, int]:
+    def trace(self, cost: int) -> tuple[ChosenUnits, int]:
         """Return what the best selection of a cost takes of this chain, and the cost that is left for others."""
-        if (option := int(self.taken[cost])) >= 0:
+        if (option := int(self.option_by_cost[cost])) >= 0:
             return ChosenUnits(option=option), cost - self.chain.options[option].cost
         runs: list[tuple[int, int]] = []
         state = "having" if self.closed[cost] else "out"
@@ -324,10 +324,10 @@ class _Step:
                 if mark.closed[cost]:
                     state, last = "having", number - 1
                 continue
-            continues = (mark.having_continues if state == "having" else mark.lacking_continues)[cost]
-            lacked = state == "having" and not continues and mark.had_lacked[cost]
-            if continues or lacked:
-                state = "lacking" if lacked else state
+            continues = (mark.with_hit_continues if state == "having" else mark.without_hit_continues)[cost]
+            gains_hit = state == "having" and not continues and mark.had_no_hit[cost]
+            if continues or gains_hit:
+                state = "lacking" if gains_hit else state
                 cost -= unit.following
             else:
                 runs.append((number, last))
@@ -336,7 +336,7 @@ class _Step:
         return ChosenUnits(tuple(reversed(runs))), cost
 
 
-def _shifted(values: _Values, cost: int, value: float) -> _Values:
+def _shift(values: _Values, cost: int, value: float) -> _Values:
     """Return the table after adding something of this cost and value."""
     moved = np.empty_like(values)
     below = min(cost, len(values))
@@ -345,12 +345,12 @@ def _shifted(values: _Values, cost: int, value: float) -> _Values:
     return moved
 
 
-def _traced(steps: Sequence[_Step], cost: int) -> Selection:
-    found = []
+def _trace(steps: Sequence[_Step], cost: int) -> Selection:
+    selection = []
     for step in reversed(steps):
-        taken, cost = step.traced(cost)
-        found.append(taken)
-    return tuple(reversed(found))
+        units, cost = step.trace(cost)
+        selection.append(units)
+    return tuple(reversed(selection))
 
 
 # --- candidates as units ----------------------------------------------------------------------------------------------
@@ -361,7 +361,7 @@ _CONTEXT = {Scope.NONE: 0.0, Scope.NEIGHBORS: 0.27, Scope.SECTION: 1.0, Scope.NO
 square of its distance: as little as has half of what could be widened at 4,000 tokens be so, many hits by a little
 rather than the best by a lot (see docs/design/packs.md)."""
 _MAX_WIDENED = 0.01
-_MAX_BESIDE = 32.0
+_MAX_CONTEXT = 32.0
 """More than a hit and all of its context are worth."""
 _CUT = 0.1
 """Share of a hit's worth that is lost where its own fragment is cut: more than context elsewhere can bring, less than
@@ -393,43 +393,43 @@ class Choices:
     pieces: tuple[_Ordinals, ...]
     chain: UnitChain
     inner: tuple[LineSpan, ...]
-    _made: dict[_Ordinals, DraftPack] = field(default_factory=dict)
+    _drafts: dict[_Ordinals, DraftPack] = field(default_factory=dict)
 
-    def value(self, taken: ChosenUnits, before: float) -> float:
+    def value(self, chosen: ChosenUnits, before: float) -> float:
         """`before` and what is taken added up, in the order in which the choice adds it."""
-        if taken.option is not None:
-            return before + self.chain.options[taken.option].value
-        for first, last in taken.runs:
+        if chosen.option is not None:
+            return before + self.chain.options[chosen.option].value
+        for first, last in chosen.runs:
             for unit in self.chain.units[first : last + 1]:
                 before += unit.value
         return before
 
-    def packs(self, taken: ChosenUnits) -> list[DraftPack]:
+    def packs(self, chosen: ChosenUnits) -> list[DraftPack]:
         """Return the packs that are taken."""
-        if taken.option is not None:
-            return [self._pack(self.inner[taken.option], self.candidate.wanted[:1])]
-        return [self._run(self.pieces[first][0], self.pieces[last][1]) for first, last in taken.runs]
+        if chosen.option is not None:
+            return [self._pack(self.inner[chosen.option], self.candidate.hit_spans[:1])]
+        return [self._run(self.pieces[first][0], self.pieces[last][1]) for first, last in chosen.runs]
 
     def _run(self, first: int, last: int) -> DraftPack:
-        made = self._made.get((first, last))
-        if made is None:
+        pack = self._drafts.get((first, last))
+        if pack is None:
             line_span = self._line_span(first, last)
-            made = self._pack(line_span, [each for each in self.candidate.wanted if each.within(line_span)])
-            self._made[first, last] = made
-        return made
+            pack = self._pack(line_span, [each for each in self.candidate.hit_spans if each.within(line_span)])
+            self._drafts[first, last] = pack
+        return pack
 
     def parts(self, room: int) -> Iterator[tuple[LineSpan, float, DraftPack]]:
         """Parts of the best hit's fragment that cost no more than `room`, smallest first, with their shares of it."""
         for line_span, share in parts_of_block(self.candidate.best):
-            made = self._pack(line_span, self.candidate.wanted[:1])
-            if made.cost > room:
+            pack = self._pack(line_span, self.candidate.hit_spans[:1])
+            if pack.cost > room:
                 break
-            yield line_span, share, made
+            yield line_span, share, pack
 
-    def _pack(self, line_span: LineSpan, wanted: Sequence[HitSpan]) -> DraftPack:
-        pack = pack_of(line_span, wanted, self.note)
-        cost = self.costs.frame(2, pack) + self.costs.written(pack.text)
-        return DraftPack(pack, tuple(each.hit for each in wanted), cost)
+    def _pack(self, line_span: LineSpan, hit_spans: Sequence[HitSpan]) -> DraftPack:
+        pack = pack_of(line_span, hit_spans, self.note)
+        cost = self.costs.frame(2, pack) + self.costs.source_tokens(pack.text)
+        return DraftPack(pack, tuple(each.hit for each in hit_spans), cost)
 
     def best_alone(self, budget: int) -> Iterator[ChosenUnits]:
         """Yield the best hit's fragment, whole or cut at blocks, if its cost is within `budget`."""
@@ -446,43 +446,43 @@ class Choices:
 
     def fits(self, budget: int) -> bool:
         """Whether anything of it fits the budget if nothing else goes in."""
-        asked = [unit.opening for unit in self.chain.units if unit.asked]
-        return min(asked + [option.cost for option in self.chain.options]) <= budget
+        openings = [unit.opening for unit in self.chain.units if unit.has_hit]
+        return min(openings + [option.cost for option in self.chain.options]) <= budget
 
     def _line_span(self, first: int, last: int) -> LineSpan:
         """Return the requested range if it has just these fragments; else the fragments and the lines between them."""
-        for line_span in (self.candidate.line_span, *(each.line_span for each in self.candidate.wanted)):
+        for line_span in (self.candidate.line_span, *(each.line_span for each in self.candidate.hit_spans)):
             if (line_span.first, line_span.last) == (first, last):
                 return line_span
         return spanning(self.note, first, last, Scope.NEIGHBORS if first < last else Scope.NONE)
 
 
 def choices(
-    candidate: Candidate, note: OpenNote, costs: Costs, *, said: Collection[str], hits: int, cuts_fragment: bool
+    candidate: Candidate, note: OpenNote, costs: Costs, *, digests: Collection[str], hits: int, cuts_fragment: bool
 ) -> Choices:
-    """Return what may be taken of a candidate, one of those of `hits` hits with the digests `said`.
+    """Return what may be taken of a candidate, one of those of `hits` hits with the digests `digests`.
 
     With `cuts_fragment` parts of the best hit's own fragment are included, for a budget below its size.
     """
     frame = costs.frame(2, draft(candidate, note))
     pieces = tuple(_pieces(candidate))
-    values = _values(candidate, note, said, GRAIN / _MAX_BESIDE / hits)
-    asked = {each.hit.fragment.ordinal for each in candidate.wanted}
+    values = _values(candidate, note, digests, GRAIN / _MAX_CONTEXT / hits)
+    hit_ordinals = {each.hit.fragment.ordinal for each in candidate.hit_spans}
     inside = [costs.fragments(*ordinals, note) for ordinals in pieces]
     headings = [0, *(costs.between(before[1], after[0], note) for before, after in pairwise(pieces))]
-    stretches = [candidate.line_span, *(each.line_span for each in candidate.wanted)]
-    above = {each.first: costs.above(each, note) for each in stretches}
+    line_spans = [candidate.line_span, *(each.line_span for each in candidate.hit_spans)]
+    above = {each.first: costs.above(each, note) for each in line_spans}
     units = tuple(
         Unit(
             opening=frame + above.get(ordinals[0], 0) + tokens + 1,
             following=between + tokens,
             value=sum(values[ordinal] for ordinal in range(ordinals[0], ordinals[1] + 1)),
-            asked=ordinals[0] in asked,
+            has_hit=ordinals[0] in hit_ordinals,
         )
         for ordinals, tokens, between in zip(pieces, inside, headings, strict=True)
     )
-    inner = tuple(inner_stretches(candidate.best)) if cuts_fragment else ()
-    value = primary_value(candidate.wanted[0].value * (1 - _CUT))
+    inner = tuple(inner_spans(candidate.best)) if cuts_fragment else ()
+    value = primary_value(candidate.hit_spans[0].value * (1 - _CUT))
     options = tuple(Option(frame + costs.lines(each.line_start, each.line_end, note), value) for each in inner)
     return Choices(candidate, note, costs, pieces, UnitChain(units, options), inner)
 
@@ -495,38 +495,38 @@ def shrunk(offered: Sequence[Choices], room: int) -> list[Choices]:
     share of the fragment, and others by their value.
     """
     first = offered[0]
-    value = first.candidate.wanted[0].value
+    value = first.candidate.hit_spans[0].value
     scale = 0.5 * _CUT * value / sum(unit.value for each in offered for unit in each.chain.units)
-    stretches: list[LineSpan] = []
+    line_spans: list[LineSpan] = []
     options: list[Option] = []
-    for line_span, share, made in first.parts(room):
-        stretches.append(line_span)
-        cost = max([made.cost, *(option.cost for option in options[-1:])])
+    for line_span, share, part in first.parts(room):
+        line_spans.append(line_span)
+        cost = max([part.cost, *(option.cost for option in options[-1:])])
         options.append(Option(cost, value * (1 - 2 * _CUT + scale * share)))
     scaled = [
         replace(each, chain=UnitChain(tuple(replace(unit, value=unit.value * scale) for unit in each.chain.units)))
         for each in offered
     ]
     parts = UnitChain(scaled[0].chain.units, tuple(options))
-    return [replace(scaled[0], chain=parts, inner=tuple(stretches)), *scaled[1:]]
+    return [replace(scaled[0], chain=parts, inner=tuple(line_spans)), *scaled[1:]]
 
 
-def _values(candidate: Candidate, note: OpenNote, said: Collection[str], beside: float) -> dict[int, float]:
+def _values(candidate: Candidate, note: OpenNote, digests: Collection[str], context_factor: float) -> dict[int, float]:
     """Return the value of each fragment of a candidate, by ordinal.
 
-    Context and weaker hits are multiplied by `beside`; the text of another hit adds nothing as context.
+    Context and weaker hits are multiplied by `context_factor`; the text of another hit adds nothing as context.
     """
     line_span = candidate.line_span
     parts = note.parts(line_span.first, line_span.last)
     values = dict.fromkeys((part.ordinal for part in parts), 0.0)
-    context = [part.ordinal for part in parts if part.digest not in said]
-    for each in candidate.wanted:
+    context = [part.ordinal for part in parts if part.digest not in digests]
+    for each in candidate.hit_spans:
         own = each.hit.fragment.ordinal
         for ordinal in context:
             if each.line_span.first <= ordinal <= each.line_span.last:
                 share = _CONTEXT[each.line_span.scope] / (ordinal - own) ** 2
-                values[ordinal] += beside * share * min(each.value, _MAX_WIDENED)
-        values[own] += each.value if each.is_primary else beside * each.value
+                values[ordinal] += context_factor * share * min(each.value, _MAX_WIDENED)
+        values[own] += each.value if each.is_primary else context_factor * each.value
     return values
 
 
@@ -535,20 +535,20 @@ def _pieces(candidate: Candidate) -> Iterator[_Ordinals]:
 
     So there are few pieces even in a long note.
     """
-    at = candidate.line_span.first
-    hits = sorted({each.hit.fragment.ordinal for each in candidate.wanted})
+    ordinal = candidate.line_span.first
+    hits = sorted({each.hit.fragment.ordinal for each in candidate.hit_spans})
     for hit in hits:
-        between = hit - at
-        before = 0 if at == candidate.line_span.first else between - between // 2
+        between = hit - ordinal
+        before = 0 if ordinal == candidate.line_span.first else between - between // 2
         sizes = [*_doubling(before), *reversed(list(_doubling(between - before)))]
         for size in sizes:
-            yield at, at + size - 1
-            at += size
+            yield ordinal, ordinal + size - 1
+            ordinal += size
         yield hit, hit
-        at = hit + 1
-    for size in _doubling(candidate.line_span.last + 1 - at):
-        yield at, at + size - 1
-        at += size
+        ordinal = hit + 1
+    for size in _doubling(candidate.line_span.last + 1 - ordinal):
+        yield ordinal, ordinal + size - 1
+        ordinal += size
 
 
 def _doubling(count: int) -> Iterator[int]:

@@ -60,7 +60,7 @@ class Gathering:
     settings: PackSettings
     overrides: Overrides
     costs: Costs
-    wanted: list[HitSpan] = field(default_factory=list)
+    hit_spans: list[HitSpan] = field(default_factory=list)
     left_out: list[LeftOut] = field(default_factory=list)
     is_limited: bool = False
     """Whether there are hits behind those that were looked at."""
@@ -68,10 +68,10 @@ class Gathering:
 
     def add_hits(self, hits: Sequence[Hit], duplicate: DuplicateRule) -> None:
         """Add the first hits of a ranking up to the limit; copies and dropped ones do not count."""
-        asking = self._without_dropped(hits[: self.settings.limit * HITS_PER_PACKED])
-        values = hit_values(asking)
-        least = min(nlargest(MAX_PRIMARY_HITS, values), default=0.0)
-        self._add(asking, values, least, self.settings.limit, duplicate)
+        candidates = self._without_dropped(hits[: self.settings.limit * HITS_PER_PACKED])
+        values = hit_values(candidates)
+        min_primary = min(nlargest(MAX_PRIMARY_HITS, values), default=0.0)
+        self._add(candidates, values, min_primary, self.settings.limit, duplicate)
 
     def add_marks(self, marked: Sequence[str], hits: Sequence[Hit]) -> None:
         """Add all marked fragments, with the query's spans if it found them. A marked near copy goes in.
@@ -79,25 +79,27 @@ class Gathering:
         What the index no longer has is left out.
         """
         spans = {hit.fragment.id: hit.spans for hit in hits}
-        asking = []
+        candidates = []
         for fragment_id in marked:
             fragment = self.notes.source.fragment(fragment_id)
             if fragment:
-                asking.append(Hit(fragment, MARK_SCORE, spans=spans.get(fragment_id, ())))
+                candidates.append(Hit(fragment, MARK_SCORE, spans=spans.get(fragment_id, ())))
             else:
                 self.left_out.append(LeftOut(fragment_id, 0, 0, 0, GONE))
-        asking = self._without_dropped(asking)
-        self._add(asking, [MARK_SCORE] * len(asking), MARK_SCORE, len(asking), lambda _fragment, _held: None)
+        candidates = self._without_dropped(candidates)
+        self._add(
+            candidates, [MARK_SCORE] * len(candidates), MARK_SCORE, len(candidates), lambda _fragment, _held: None
+        )
 
     def _without_dropped(self, hits: Sequence[Hit]) -> list[Hit]:
-        kept = [hit for hit in hits if hit.fragment.id not in self.overrides.dropped]
+        remaining = [hit for hit in hits if hit.fragment.id not in self.overrides.dropped]
         for hit in hits:
             if hit.fragment.id in self.overrides.dropped:
                 self._leave_out(hit.fragment, DROPPED)
-        return kept
+        return remaining
 
     def _add(
-        self, hits: Sequence[Hit], values: Sequence[float], least: float, limit: int, duplicate: DuplicateRule
+        self, hits: Sequence[Hit], values: Sequence[float], min_primary: float, limit: int, duplicate: DuplicateRule
     ) -> None:
         self.notes.read(
             reading(hit.fragment, self._scope(hit.fragment), self.settings.neighbors) for hit in hits[:limit]
@@ -107,7 +109,7 @@ class Gathering:
                 self.is_limited = True
                 break
             note = self.notes[hit.fragment.path]
-            fragment = note.now(hit.fragment)
+            fragment = note.refresh(hit.fragment)
             if fragment is None:
                 self._leave_out(hit.fragment, GONE)
                 continue
@@ -118,11 +120,11 @@ class Gathering:
                 continue
             self._by_digest[fragment.digest] = fragment
             line_span = expand(fragment, note, self._scope(fragment), self.settings.neighbors, self.overrides.dropped)
-            found = replace(hit, fragment=fragment)
-            if value >= least:
-                self.wanted.append(HitSpan(found, line_span, primary_value(value), is_primary=True))
+            current_hit = replace(hit, fragment=fragment)
+            if value >= min_primary:
+                self.hit_spans.append(HitSpan(current_hit, line_span, primary_value(value), is_primary=True))
             else:
-                self.wanted.append(HitSpan(found, line_span, value, is_primary=False))
+                self.hit_spans.append(HitSpan(current_hit, line_span, value, is_primary=False))
             limit -= 1
 
     def _scope(self, fragment: Fragment) -> Scope:
@@ -183,17 +185,17 @@ def build_pack(
         gathered.add_marks(marked, hits)
     else:
         gathered.add_hits(hits, duplicate)
-    in_order = partial(_in_order, wanted=gathered.wanted, overrides=overrides, ranked=ranked)
-    offered, choice = _offered(gathered.wanted, notes, costs), _NOTHING
+    in_order = partial(_in_order, hit_spans=gathered.hit_spans, overrides=overrides, ranked=ranked)
+    choices, choice = _choices_of(gathered.hit_spans, notes, costs), _NOTHING
     if settings.budget > 0:  # a caller asks for 0 to learn what surrounds a pack
-        offered, choice = _choose(offered, settings.budget, costs, in_order)
-        alone = [each.alone(notes[each.line_span.path]) for each in gathered.wanted]
-        if any(each.line_span != hit.line_span for each, hit in zip(gathered.wanted, alone, strict=True)):
+        choices, choice = _choose(choices, settings.budget, costs, in_order)
+        alone = [each.alone(notes[each.line_span.path]) for each in gathered.hit_spans]
+        if any(each.line_span != hit.line_span for each, hit in zip(gathered.hit_spans, alone, strict=True)):
             # Token counts do not add up exactly: the hits alone are tried too, so that context never displaces a hit.
-            by_hits = _choose(_offered(alone, notes, costs), settings.budget, costs, in_order)
-            offered, choice = max((offered, choice), by_hits, key=lambda tried: tried[1].value)
+            by_hits = _choose(_choices_of(alone, notes, costs), settings.budget, costs, in_order)
+            choices, choice = max((choices, choice), by_hits, key=lambda tried: tried[1].value)
     packs = tuple(replace(pack, tokens=costs.count(pack.text)) for pack in choice.packs)
-    unchosen = list(_unchosen(offered, choice))
+    unchosen = list(_unchosen(choices, choice))
     notes.forget()
     return PackResult(
         query=query,
@@ -221,7 +223,7 @@ class _Choice:
     """The chosen packs in order, their text with its tokens, and their value."""
 
     packs: Sequence[Pack]
-    made: Sequence[DraftPack]
+    drafts: Sequence[DraftPack]
     text: str
     tokens: int
     value: float
@@ -230,12 +232,12 @@ class _Choice:
 _NOTHING = _Choice((), (), "", 0, 0.0)
 
 
-def _offered(wanted: Sequence[HitSpan], notes: SourceNotes, costs: Costs) -> list[Choices]:
+def _choices_of(hit_spans: Sequence[HitSpan], notes: SourceNotes, costs: Costs) -> list[Choices]:
     """Return what may be taken of each candidate, best first."""
-    said = {each.hit.fragment.digest for each in wanted}
+    digests = {each.hit.fragment.digest for each in hit_spans}
     return [
-        choices(each, notes[each.line_span.path], costs, said=said, hits=len(wanted), cuts_fragment=place == 0)
-        for place, each in enumerate(merge(wanted))
+        choices(each, notes[each.line_span.path], costs, digests=digests, hits=len(hit_spans), cuts_fragment=rank == 0)
+        for rank, each in enumerate(merge(hit_spans))
     ]
 
 
@@ -249,7 +251,7 @@ def _choose(offered: list[Choices], budget: int, costs: Costs, in_order: _Orderi
     room = budget - _shared_cost(offered, costs)
     first_within = partial(_first_within, budget=budget, room=room, costs=costs, in_order=in_order)
     others = (ChosenUnits(),) * (len(offered) - 1)
-    best = first_within(((taken, *others) for taken in offered[0].best_alone(room)), offered)
+    best = first_within(((units, *others) for units in offered[0].best_alone(room)), offered)
     if best is None:
         offered = shrunk(offered, room)
     chosen = first_within(selections([each.chain for each in offered], room), offered)
@@ -267,14 +269,14 @@ def _with_part(
 
     It adds no value, because a budget with room for the whole hit may have a better use for that.
     """
-    left = room - sum(made.cost for made in choice.made)
-    for _, _, part in reversed(list(large.parts(left))):
-        made = [*choice.made, part]
-        packs = in_order(made)
+    remaining = room - sum(drafts.cost for drafts in choice.drafts)
+    for _, _, part in reversed(list(large.parts(remaining))):
+        drafts = [*choice.drafts, part]
+        packs = in_order(drafts)
         text = costs.renderer.render(packs)
         tokens = costs.tokenizer.count(text)
         if tokens <= budget:
-            return _Choice(packs, made, text, tokens, choice.value)
+            return _Choice(packs, drafts, text, tokens, choice.value)
     return choice
 
 
@@ -292,18 +294,18 @@ def _first_within(
     `room` is the budget without what is rendered once.
     """
     for selection in selected:
-        made = [made for each, taken in zip(offered, selection, strict=True) for made in each.packs(taken)]
+        drafts = [drafts for each, units in zip(offered, selection, strict=True) for drafts in each.packs(units)]
         # Counted source by source first: cheap, since the selections of like costs have most of them in common.
-        if sum(one.cost for one in made) > room:
+        if sum(draft.cost for draft in drafts) > room:
             continue
-        packs = in_order(made)
+        packs = in_order(drafts)
         text = costs.renderer.render(packs)
         tokens = costs.tokenizer.count(text) if text else 0
         if tokens <= budget:
             value = 0.0
-            for each, taken in zip(offered, selection, strict=True):
-                value = each.value(taken, value)
-            return _Choice(packs, made, text, tokens, value)
+            for each, units in zip(offered, selection, strict=True):
+                value = each.value(units, value)
+            return _Choice(packs, drafts, text, tokens, value)
     return None
 
 
@@ -319,36 +321,38 @@ def _costs(choice: _Choice) -> tuple[int, ...]:
     The first gets the difference to the whole: it includes what is rendered once, and tokens of parts do not add up
     exactly.
     """
-    by_id = {made.pack.id: made.cost for made in choice.made}
+    by_id = {draft.pack.id: draft.cost for draft in choice.drafts}
     others = tuple(by_id[pack.id] for pack in choice.packs[1:])
     return (choice.tokens - sum(others), *others) if choice.packs else ()
 
 
 def _in_order(
-    made: Sequence[DraftPack], *, wanted: Sequence[HitSpan], overrides: Overrides, ranked: bool
+    drafts: Sequence[DraftPack], *, hit_spans: Sequence[HitSpan], overrides: Overrides, ranked: bool
 ) -> list[Pack]:
     """Return the packs in order: by their best hits, or as the user or the vault has them."""
-    packs = [one.pack for one in made]
+    packs = [draft.pack for draft in drafts]
     if not ranked:
         unscored = [replace(pack, entry=replace(pack.entry, score=0.0)) for pack in packs]
         return sorted(unscored, key=lambda pack: (pack.path, pack.line_start))
-    places = {each.hit.fragment.id: place for place, each in enumerate(wanted)}
-    by_hand = {fragment_id: place for place, fragment_id in enumerate(overrides.order)}
+    ranks = {each.hit.fragment.id: rank for rank, each in enumerate(hit_spans)}
+    manual_ranks = {fragment_id: rank for rank, fragment_id in enumerate(overrides.order)}
 
-    def place(pack: Pack) -> tuple[int, int]:
-        wished = min((by_hand[each] for each in pack.fragment_ids if each in by_hand), default=len(by_hand))
-        return wished, places[pack.entry.fragment_id]
+    def rank(pack: Pack) -> tuple[int, int]:
+        position = min(
+            (manual_ranks[each] for each in pack.fragment_ids if each in manual_ranks), default=len(manual_ranks)
+        )
+        return position, ranks[pack.entry.fragment_id]
 
-    return sorted(packs, key=place)
+    return sorted(packs, key=rank)
 
 
 def _unchosen(offered: Sequence[Choices], choice: _Choice) -> Iterator[tuple[Choices, Hit]]:
     """Yield the hits that are in no pack."""
-    inside = {hit.fragment.id for made in choice.made for hit in made.hits}
+    inside = {hit.fragment.id for draft in choice.drafts for hit in draft.hits}
     for each in offered:
-        for one in each.candidate.wanted:
-            if one.hit.fragment.id not in inside:
-                yield each, one.hit
+        for hit_span in each.candidate.hit_spans:
+            if hit_span.hit.fragment.id not in inside:
+                yield each, hit_span.hit
 
 
 def _left_out(unchosen: Iterable[tuple[Choices, Hit]], budget: int, costs: Costs) -> Iterator[LeftOut]:
@@ -373,33 +377,33 @@ class PackCache(Generic[Options]):
     """
 
     def __init__(
-        self, build: Callable[Concatenate[NoteSource, Sequence[Hit], Options], PackResult], most: int = MAX
+        self, build: Callable[Concatenate[NoteSource, Sequence[Hit], Options], PackResult], size: int = MAX
     ) -> None:
         self._build = build
-        self._most = most
+        self._size = size
         self._source: Callable[[], NoteSource | None] = lambda: None
-        self._kept: OrderedDict[Hashable, PackResult] = OrderedDict()
+        self._results: OrderedDict[Hashable, PackResult] = OrderedDict()
 
     def __call__(
         self, source: NoteSource, hits: Sequence[Hit], *args: Options.args, **kwargs: Options.kwargs
     ) -> PackResult:
         """Return the pack built earlier from the same source, hits and options, or build it."""
         if self._source() is not source:
-            self._kept.clear()
+            self._results.clear()
             self._source = weakref.ref(source)
-        found = tuple((hit.fragment.id, hit.fragment.ordinal, hit.score, hit.spans) for hit in hits)
-        named = tuple((name, _hashable(value)) for name, value in sorted(kwargs.items()))
-        key = (found, tuple(map(_hashable, args)), named)
-        result = self._kept.pop(key, None)
+        hit_keys = tuple((hit.fragment.id, hit.fragment.ordinal, hit.score, hit.spans) for hit in hits)
+        option_keys = tuple((name, _hashable(value)) for name, value in sorted(kwargs.items()))
+        key = (hit_keys, tuple(map(_hashable, args)), option_keys)
+        result = self._results.pop(key, None)
         if result is None:
             result = self._build(source, hits, *args, **kwargs)
-        self._kept[key] = result
-        if len(self._kept) > self._most:
-            self._kept.popitem(last=False)
+        self._results[key] = result
+        if len(self._results) > self._size:
+            self._results.popitem(last=False)
         return result
 
     def __len__(self) -> int:
-        return len(self._kept)
+        return len(self._results)
 
 
 def _hashable(value: object) -> Hashable:
@@ -418,14 +422,14 @@ def search_all(engine: Engine, queries: Sequence[str], strategy: Strategy, limit
     """
     if len(queries) == 1:
         return engine.search(queries[0], strategy, limit)
-    begun = time.perf_counter()
+    started = time.perf_counter()
     answers = []
     for query in queries:
         alternatives = engine.parse(query)
-        wanted = alternatives[0].strategy or strategy
-        answers += [engine.answer(one, wanted, max(POOL, limit)) for one in alternatives]
+        used = alternatives[0].strategy or strategy
+        answers += [engine.answer(alternative, used, max(POOL, limit)) for alternative in alternatives]
     hits = engine.hits(engine.ranking(answers), 0, limit)
     matched = count_matching(answers)
-    elapsed = (time.perf_counter() - begun) * 1e3
+    elapsed = (time.perf_counter() - started) * 1e3
     query = " | ".join(queries)
     return Result(query, strategy, answers[0].strategy, hits, matched, elapsed, engine.snapshot.generation)

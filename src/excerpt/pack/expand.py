@@ -56,7 +56,7 @@ def expand(fragment: Fragment, note: OpenNote, scope: Scope, neighbors: int, dro
     or the whole note below its frontmatter. A note without headings gives neighbours instead of a section. The range
     ends before a fragment that is `dropped`.
     """
-    line_span = _expanded(fragment, note, scope, neighbors)
+    line_span = _expand_scope(fragment, note, scope, neighbors)
     if not dropped:
         return line_span
     first = last = fragment.ordinal
@@ -70,7 +70,7 @@ def expand(fragment: Fragment, note: OpenNote, scope: Scope, neighbors: int, dro
     return spanning(note, first, last, Scope.NEIGHBORS if first < last else Scope.NONE)
 
 
-def _expanded(fragment: Fragment, note: OpenNote, scope: Scope, neighbors: int) -> LineSpan:
+def _expand_scope(fragment: Fragment, note: OpenNote, scope: Scope, neighbors: int) -> LineSpan:
     if scope is Scope.SECTION and not any(section.level for section in note.sections):
         scope = Scope.NEIGHBORS
     if scope is Scope.NOTE:
@@ -125,46 +125,44 @@ class Candidate:
     """A range that may become a pack, and the hits that asked for it, best first."""
 
     line_span: LineSpan
-    wanted: tuple[HitSpan, ...]
+    hit_spans: tuple[HitSpan, ...]
 
     @property
     def best(self) -> Hit:
-        return self.wanted[0].hit
+        return self.hit_spans[0].hit
 
 
-def merge(wanted: Sequence[HitSpan]) -> list[Candidate]:
+def merge(hit_spans: Sequence[HitSpan]) -> list[Candidate]:
     """Merge ranges of a note that share a fragment or are adjacent into one candidate each.
 
-    `wanted` is best first, and so is the result, by each candidate's best hit. No fragment is in two candidates.
+    `hit_spans` is best first, and so is the result, by each candidate's best hit. No fragment is in two candidates.
     """
-    folder_closeness = sorted(
-        enumerate(wanted), key=lambda item: (item[1].line_span.path, item[1].line_span.first, item[0])
-    )
+    by_start = sorted(enumerate(hit_spans), key=lambda item: (item[1].line_span.path, item[1].line_span.first, item[0]))
     groups: list[tuple[LineSpan, list[int]]] = []
-    for rank, each in folder_closeness:
+    for rank, each in by_start:
         if groups and _meet(groups[-1][0], each.line_span):
             whole, ranks = groups.pop()
             groups.append((_union(whole, each.line_span), [*ranks, rank]))
         else:
             groups.append((each.line_span, [rank]))
     groups.sort(key=lambda group: min(group[1]))
-    return [Candidate(line_span, tuple(wanted[rank] for rank in sorted(ranks))) for line_span, ranks in groups]
+    return [Candidate(line_span, tuple(hit_spans[rank] for rank in sorted(ranks))) for line_span, ranks in groups]
 
 
 def _meet(before: LineSpan, after: LineSpan) -> bool:
     return before.path == after.path and after.first <= before.last + 1
 
 
-def _union(one: LineSpan, other: LineSpan) -> LineSpan:
+def _union(first: LineSpan, second: LineSpan) -> LineSpan:
     """Both and what is between; still a section if one of them is and holds the other."""
-    lines = min(one.line_start, other.line_start), max(one.line_end, other.line_end)
-    for outer in (one, other):
+    lines = min(first.line_start, second.line_start), max(first.line_end, second.line_end)
+    for outer in (first, second):
         if (outer.line_start, outer.line_end) == lines:
             return outer
     return replace(
-        one,
-        first=min(one.first, other.first),
-        last=max(one.last, other.last),
+        first,
+        first=min(first.first, second.first),
+        last=max(first.last, second.last),
         line_start=lines[0],
         line_end=lines[1],
         section=None,
@@ -180,19 +178,19 @@ _SOME_DAY = "2000-01-01"  # as long as any
 def draft(candidate: Candidate, note: OpenNote) -> Pack:
     """Return the pack of a whole candidate with the text of the best hit alone, to measure its frame."""
     fragment = candidate.best.fragment
-    cut = candidate.line_span.scope in _WHOLE
+    is_cut = candidate.line_span.scope in _WHOLE
     return _pack(
         candidate.line_span,
-        candidate.wanted,
+        candidate.hit_spans,
         note,
         text=fragment.text,
         digest=fragment.digest,
         modified=_SOME_DAY,
-        cut=(cut, cut),
+        cut=(is_cut, is_cut),
     )
 
 
-def pack_of(line_span: LineSpan, wanted: Sequence[HitSpan], note: OpenNote) -> Pack:
+def pack_of(line_span: LineSpan, hit_spans: Sequence[HitSpan], note: OpenNote) -> Pack:
     """Return the pack of a range, without blank lines at its ends, with the hits in it, best first.
 
     Its tokens are not counted yet.
@@ -208,32 +206,32 @@ def pack_of(line_span: LineSpan, wanted: Sequence[HitSpan], note: OpenNote) -> P
         last -= 1
     text = "\n".join(lines)
     trimmed = replace(line_span, line_start=first, line_end=last)
-    cut = _cut_above(trimmed, wanted, note), _cut_below(trimmed, wanted, note)
-    return _pack(trimmed, wanted, note, text=text, digest=digest_of_text(text), modified=note.modified, cut=cut)
+    cut = _cut_above(trimmed, hit_spans, note), _cut_below(trimmed, hit_spans, note)
+    return _pack(trimmed, hit_spans, note, text=text, digest=digest_of_text(text), modified=note.modified, cut=cut)
 
 
 _WHOLE = (Scope.SECTION, Scope.NOTE)
 
 
-def _cut_above(line_span: LineSpan, wanted: Sequence[HitSpan], note: OpenNote) -> bool:
+def _cut_above(line_span: LineSpan, hit_spans: Sequence[HitSpan], note: OpenNote) -> bool:
     """Return whether the fragment, section or note continues above but did not fit.
 
     Fewer neighbours are no cut: they are as many as fitted.
     """
-    missing = any(each.line_span.first < line_span.first for each in wanted if each.line_span.scope in _WHOLE)
+    missing = any(each.line_span.first < line_span.first for each in hit_spans if each.line_span.scope in _WHOLE)
     own = note.parts(line_span.first, line_span.first)[0]
     return missing or line_span.line_start > own.line_start or line_span.skipped[0] > 0
 
 
-def _cut_below(line_span: LineSpan, wanted: Sequence[HitSpan], note: OpenNote) -> bool:
-    missing = any(each.line_span.last > line_span.last for each in wanted if each.line_span.scope in _WHOLE)
+def _cut_below(line_span: LineSpan, hit_spans: Sequence[HitSpan], note: OpenNote) -> bool:
+    missing = any(each.line_span.last > line_span.last for each in hit_spans if each.line_span.scope in _WHOLE)
     own = note.parts(line_span.last, line_span.last)[0]
     return missing or line_span.line_end < own.line_end or line_span.skipped[1] > 0
 
 
 def _pack(
     line_span: LineSpan,
-    wanted: Sequence[HitSpan],
+    hit_spans: Sequence[HitSpan],
     note: OpenNote,
     *,
     text: str,
@@ -241,7 +239,7 @@ def _pack(
     modified: str,
     cut: tuple[bool, bool],
 ) -> Pack:
-    hit = wanted[0].hit
+    hit = hit_spans[0].hit
     fragment = hit.fragment
     heading_path = fragment.heading_path
     if line_span.scope is Scope.NOTE:
@@ -270,14 +268,14 @@ def _pack(
     )
 
 
-_BLOCKS_REMEMBERED = 64  # fragments: the best hits of the last queries
+_CACHED_BLOCKS = 64  # fragments: the best hits of the last queries
 
 
 # --- shrink -----------------------------------------------------------------------------------------------------------
 # What a hit's fragment may be cut down to: at the borders of blocks, and within a block of sentences, lines, words.
 
 _FEWEST_WORDS = 4  # on each side of the match: less says nothing
-_LOOKED_AT = 100_000  # characters on each side of the match, of a block without end
+_MAX_READ = 100_000  # characters on each side of the match, of a block without end
 
 _WITHOUT_SENTENCES = (BlockKind.CODE, BlockKind.TABLE)
 _LINE = re.compile(r"[^\n]*\S[^\n]*")
@@ -287,7 +285,7 @@ _Piece = tuple[int, int]
 """Characters of a text, from the first to behind the last."""
 
 
-def inner_stretches(hit: Hit) -> list[LineSpan]:
+def inner_spans(hit: Hit) -> list[LineSpan]:
     """Return parts of the hit's fragment: the block with most of its match, then more and more blocks around it.
 
     A fragment of a single block has none.
@@ -316,7 +314,7 @@ def parts_of_block(hit: Hit) -> Iterator[tuple[LineSpan, float]]:
     They are words around the match, then lines, then sentences, with more and more of them on both sides.
     """
     text = hit.fragment.text
-    within, sentences = _most_matched(hit)
+    within, sentences = _densest_block(hit)
     levels = []
     for pieces, reach in ((sentences, 0), (_LINE, 0), (_WORD, _FEWEST_WORDS)):
         inside = _pieces(pieces, text, within)
@@ -329,7 +327,7 @@ def parts_of_block(hit: Hit) -> Iterator[tuple[LineSpan, float]]:
         yield _line_span(hit.fragment, start, end), (end - start) / len(text)
 
 
-@lru_cache(maxsize=_BLOCKS_REMEMBERED)
+@lru_cache(maxsize=_CACHED_BLOCKS)
 def _blocks(path: str, text: str) -> tuple[Block, ...]:
     from excerpt.text.markdown import parse_note  # not imported where every hit fits whole: it takes .05 s
 
@@ -340,8 +338,8 @@ def _blocks(path: str, text: str) -> tuple[Block, ...]:
 def _best(blocks: Sequence[Block], hit: Hit) -> int:
     """Return the number of the block with most of the match."""
     matched = [hit.fragment.text.count("\n", 0, span.start) + 2 for span in hit.spans]
-    holds = [sum(block.line_start <= line <= block.line_end for line in matched) for block in blocks]
-    return holds.index(max(holds))
+    match_counts = [sum(block.line_start <= line <= block.line_end for line in matched) for block in blocks]
+    return match_counts.index(max(match_counts))
 
 
 def _growing(centre: int, count: int, reach: int = 0) -> Iterator[tuple[int, int]]:
@@ -354,20 +352,20 @@ def _growing(centre: int, count: int, reach: int = 0) -> Iterator[tuple[int, int
 # --- within a block ---------------------------------------------------------------------------------------------------
 
 
-def _most_matched(hit: Hit) -> tuple[_Piece, Sequence[_Piece]]:
+def _densest_block(hit: Hit) -> tuple[_Piece, Sequence[_Piece]]:
     """Return the block with most of the match, and its sentences, including items of lists and quotes."""
     text = hit.fragment.text
     blocks = _blocks(hit.fragment.path, text)
     if not blocks:
         return (0, len(text)), [(0, len(text))]
     block = blocks[_best(blocks, hit)]
-    lines = [0, *(found.end() for found in re.finditer("\n", text)), len(text) + 1]
+    lines = [0, *(match.end() for match in re.finditer("\n", text)), len(text) + 1]
     start, end = lines[block.line_start - 2], lines[block.line_end - 1] - 1
     middle = next((span.start for span in hit.spans if start <= span.start < end), start)
-    if middle - start > _LOOKED_AT:
-        start = _behind_space(text, middle - _LOOKED_AT, middle)
-    if end - middle > _LOOKED_AT:
-        end = _behind_space(text, middle + _LOOKED_AT, end)
+    if middle - start > _MAX_READ:
+        start = _after_space(text, middle - _MAX_READ, middle)
+    if end - middle > _MAX_READ:
+        end = _after_space(text, middle + _MAX_READ, end)
     if block.kind in _WITHOUT_SENTENCES:
         return (start, end), [(start, end)]
     from excerpt.text.paragraphs import Paragraph
@@ -378,21 +376,21 @@ def _most_matched(hit: Hit) -> tuple[_Piece, Sequence[_Piece]]:
     return (start, end), list(pairwise(borders))
 
 
-def _behind_space(text: str, at: int, otherwise: int) -> int:
-    found = re.compile(r"\s").search(text, at, otherwise)
-    return found.end() if found else at
+def _after_space(text: str, offset: int, limit: int) -> int:
+    match = re.compile(r"\s").search(text, offset, limit)
+    return match.end() if match else offset
 
 
 def _pieces(pieces: re.Pattern[str] | Sequence[_Piece], text: str, within: _Piece) -> Sequence[_Piece]:
-    return [found.span() for found in pieces.finditer(text, *within)] if isinstance(pieces, re.Pattern) else pieces
+    return [match.span() for match in pieces.finditer(text, *within)] if isinstance(pieces, re.Pattern) else pieces
 
 
 def _centre(pieces: Sequence[_Piece], spans: Sequence[Span]) -> int:
     """Return the piece with most of the match; the middle one among several, the first without a match."""
     inside = [span.start for span in spans if pieces[0][0] <= span.start < pieces[-1][1]]
-    held = Counter(bisect_right(pieces, span, key=_start) - 1 for span in inside)
-    most = sorted(number for number in held if held[number] == max(held.values()))
-    return most[(len(most) - 1) // 2] if most else 0
+    counts = Counter(bisect_right(pieces, span, key=_start) - 1 for span in inside)
+    fullest = sorted(number for number in counts if counts[number] == max(counts.values()))
+    return fullest[(len(fullest) - 1) // 2] if fullest else 0
 
 
 def _start(piece: _Piece) -> int:
@@ -410,7 +408,7 @@ def _line_span(fragment: Fragment, start: int, end: int) -> LineSpan:
     end -= end - start - len(text[start:end].rstrip())
     begin = text.rfind("\n", 0, start) + 1
     stop = text.find("\n", end)
-    before, behind = text[begin:start], text[end : stop if stop >= 0 else len(text)]
+    before, after = text[begin:start], text[end : stop if stop >= 0 else len(text)]
     line_start = fragment.line_start + text.count("\n", 0, start)
     return LineSpan(
         path=fragment.path,
@@ -420,7 +418,7 @@ def _line_span(fragment: Fragment, start: int, end: int) -> LineSpan:
         line_end=line_start + text.count("\n", start, end),
         scope=Scope.NONE,
         # An indent is no text that is left out.
-        skipped=(len(before) if before.strip() else 0, len(behind) if behind.strip() else 0),
+        skipped=(len(before) if before.strip() else 0, len(after) if after.strip() else 0),
     )
 
 
@@ -438,22 +436,22 @@ _MIN_WORDS = 20
 _PIECES = re.compile(r"\w+|[^\w\s]")
 _LONG = 6
 """Letters of a word that few other texts have."""
-_REMEMBERED = 4096
+_CACHED_TEXTS = 4096
 
 Run = tuple[str, ...]
 
 
-def near_copy(fragment: Fragment, held: Iterable[Fragment]) -> Fragment | None:
-    """Return the first of `held` that has every run of words and signs of `fragment`, None if there is none.
+def near_copy(fragment: Fragment, fragments: Iterable[Fragment]) -> Fragment | None:
+    """Return the first of `fragments` that has every run of words and signs of `fragment`, None if there is none.
 
     It is the same text except for case and white space, or contains it. Texts that share nine tenths of their runs are
     often reference pages that differ in a name, a number or an operator (figures in docs/design/packs.md).
     """
     own = _read(fragment.text)
-    if not own.telling:
+    if not own.rare_words:
         return None
-    longest = own.telling[0]
-    for other in held:
+    longest = own.rare_words[0]
+    for other in fragments:
         text = _read(other.text)
         if longest in text.folded and _has_all(text, own):
             return other
@@ -468,29 +466,29 @@ class _Text:
     """
 
     folded: str
-    telling: tuple[str, ...]
+    rare_words: tuple[str, ...]
 
 
-@lru_cache(maxsize=_REMEMBERED)
+@lru_cache(maxsize=_CACHED_TEXTS)
 def _read(text: str) -> _Text:
     """Prepare a text for comparison; one that is too short has no such words."""
     folded = fold(text)
     words = folded.split()
     if len(words) < _MIN_WORDS:
         return _Text(folded, ())
-    telling = {word for word in words if len(word) >= _LONG and word.isalnum()} or _PIECES.findall(folded)
-    return _Text(folded, tuple(sorted(telling, key=len, reverse=True)))
+    rare_words = {word for word in words if len(word) >= _LONG and word.isalnum()} or _PIECES.findall(folded)
+    return _Text(folded, tuple(sorted(rare_words, key=len, reverse=True)))
 
 
 def _has_all(other: _Text, own: _Text) -> bool:
     """Whether the other text, if it can be compared, has every run of `own`."""
-    if not other.telling or not all(word in other.folded for word in own.telling):
+    if not other.rare_words or not all(word in other.folded for word in own.rare_words):
         return False
     runs = _runs(own.folded)
     return bool(runs) and runs <= _runs(other.folded)
 
 
-@lru_cache(maxsize=_REMEMBERED)
+@lru_cache(maxsize=_CACHED_TEXTS)
 def _runs(folded: str) -> frozenset[Run]:
     pieces = _PIECES.findall(folded)
     return frozenset(zip(*(pieces[start:] for start in range(_RUN)), strict=False))

@@ -59,8 +59,8 @@ class MarkMoves:
 
 def mark_moves(marks: Sequence[Mark], source: Moving) -> MarkMoves:
     """Where the fragments went of notes with marks that `source` has no more."""
-    gone = {mark.path for mark in marks if mark.path and source.fragment(mark.fragment) is None}
-    paths = {path: now for path in sorted(gone) if (now := source.current_path(path)) is not None}
+    lost_paths = {mark.path for mark in marks if mark.path and source.fragment(mark.fragment) is None}
+    paths = {path: now for path in sorted(lost_paths) if (now := source.current_path(path)) is not None}
     ids: dict[str, str] = {}
     ranges = [(now, 0, None) for now in paths.values()]
     for path, parts in zip(paths, source.parts(ranges) if ranges else (), strict=True):
@@ -71,11 +71,13 @@ def mark_moves(marks: Sequence[Mark], source: Moving) -> MarkMoves:
     return MarkMoves(ids, paths)
 
 
-def followed(kept: SavedMarks, source: Moving) -> SavedMarks:
+def follow_moves(saved: SavedMarks, source: Moving) -> SavedMarks:
     """Return the kept state with its marks on the present ids of their fragments."""
-    moves = mark_moves(kept.marks, source)
+    moves = mark_moves(saved.marks, source)
     return (
-        replace(kept, marks=moves.of_marks(kept.marks), overrides=moves.of_overrides(kept.overrides)) if moves else kept
+        replace(saved, marks=moves.of_marks(saved.marks), overrides=moves.of_overrides(saved.overrides))
+        if moves
+        else saved
     )
 
 
@@ -98,10 +100,10 @@ class WithMemories:
     def add(self, memories: Iterable[Memory]) -> bool:
         """Add memories; return False if one of them is already here with another text."""
         for memory in memories:
-            known = self._memories.get(name_of(memory.id))
-            if known is not None and known[0] != memory:
+            entry = self._memories.get(name_of(memory.id))
+            if entry is not None and entry[0] != memory:
                 return False
-            if known is None:
+            if entry is None:
                 self._memories[name_of(memory.id)] = memory, as_fragment(memory, self._count(memory.text.strip("\n")))
         return True
 
@@ -110,38 +112,38 @@ class WithMemories:
         return self._source.tokenizer
 
     def fragment(self, fragment_id: str, /) -> Fragment | None:
-        known = self._memories.get(fragment_id)
-        return known[1] if known else None if memory_id_of(fragment_id) else self._source.fragment(fragment_id)
+        entry = self._memories.get(fragment_id)
+        return entry[1] if entry else None if memory_id_of(fragment_id) else self._source.fragment(fragment_id)
 
     def parts(self, ranges: Sequence[Range], /) -> Sequence[Sequence[Part]]:
-        asked = [each for each in ranges if memory_id_of(each[0]) is None]
-        found = iter(self._source.parts(asked) if asked else ())
-        return [next(found) if memory_id_of(each[0]) is None else self._part(*each) for each in ranges]
+        source_ranges = [each for each in ranges if memory_id_of(each[0]) is None]
+        source_parts = iter(self._source.parts(source_ranges) if source_ranges else ())
+        return [next(source_parts) if memory_id_of(each[0]) is None else self._part(*each) for each in ranges]
 
     def sections(self, path: str, /) -> Sequence[Section]:
-        known = self._memories.get(path)
-        if known is None:
+        entry = self._memories.get(path)
+        if entry is None:
             return () if memory_id_of(path) else self._source.sections(path)
-        return (Section(0, 0, "", (), 1, known[1].line_end, ()),)
+        return (Section(0, 0, "", (), 1, entry[1].line_end, ()),)
 
     def note_text(self, path: str, /) -> str:
-        known = self._memories.get(path)
-        return known[1].text if known else self._source.note_text(path)
+        entry = self._memories.get(path)
+        return entry[1].text if entry else self._source.note_text(path)
 
     def note_tokens(self, path: str, /) -> int:
-        known = self._memories.get(path)
-        return known[1].tokens if known else self._source.note_tokens(path)
+        entry = self._memories.get(path)
+        return entry[1].tokens if entry else self._source.note_tokens(path)
 
     def note_modified(self, path: str, /) -> str:
-        known = self._memories.get(path)
-        return known[0].updated[:10] if known else self._source.note_modified(path)
+        entry = self._memories.get(path)
+        return entry[0].updated[:10] if entry else self._source.note_modified(path)
 
     def current_path(self, path: str, /) -> str | None:
         return None if memory_id_of(path) else self._source.current_path(path)
 
     def _part(self, path: str, first: int, last: int | None) -> Sequence[Part]:
-        known = self._memories.get(path)
-        if known is None or first > 0 or (last is not None and last < 0):
+        entry = self._memories.get(path)
+        if entry is None or first > 0 or (last is not None and last < 0):
             return ()
-        one = known[1]
-        return (Part(0, one.id, 0, 0, 0, "", 1, one.line_end, one.tokens, one.digest),)
+        fragment = entry[1]
+        return (Part(0, fragment.id, 0, 0, 0, "", 1, fragment.line_end, fragment.tokens, fragment.digest),)

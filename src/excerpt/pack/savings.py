@@ -13,7 +13,7 @@ from typing import Annotated
 import msgspec
 
 from excerpt.model import PackResult
-from excerpt.state_files import alone, read_value, write_value
+from excerpt.state_files import exclusive_lock, read_value, write_value
 from excerpt.text.fragments import digest_of_text
 
 _Count = Annotated[int, msgspec.Meta(ge=0)]
@@ -57,7 +57,7 @@ class SavingsFile:
         if not result.packs:
             return
         digest = digest_of_text(result.text)
-        with alone(self.file):
+        with exclusive_lock(self.file):
             before = self.read() or Savings(today.isoformat())
             if before.last == digest:
                 return
@@ -72,7 +72,7 @@ class SavingsFile:
 
     def clear(self) -> Savings | None:
         """Begin the count again; returns the total until now."""
-        with alone(self.file):
+        with exclusive_lock(self.file):
             before = self.read()
             self.file.unlink(missing_ok=True)
         return before

@@ -112,14 +112,15 @@ def read_marks(file: Path) -> SavedMarks:
     return SavedMarks(read.query, marks, overrides)
 
 
-def write_marks(file: Path, kept: SavedMarks) -> None:
+def write_marks(file: Path, saved: SavedMarks) -> None:
     """Keep this in place of what was kept before: all of it or nothing. Raises OSError."""
-    if kept == NO_MARKS:
+    if saved == NO_MARKS:
         file.unlink(missing_ok=True)
         return
     marks = tuple(
-        _FileMark(mark.fragment, mark.path, tuple((span.start, span.end) for span in mark.spans)) for mark in kept.marks
+        _FileMark(mark.fragment, mark.path, tuple((span.start, span.end) for span in mark.spans))
+        for mark in saved.marks
     )
-    overrides = kept.overrides
-    shape = _MarksFile(kept.query, marks, tuple(sorted(overrides.dropped)), dict(overrides.scopes), overrides.order)
+    overrides = saved.overrides
+    shape = _MarksFile(saved.query, marks, tuple(sorted(overrides.dropped)), dict(overrides.scopes), overrides.order)
     write_value(file, shape)

@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary, proxy
 
 from excerpt.model import Fragment, Part, Section
 
-_KEPT = 256  # notes that stay read from one pack to the next
+_MAX_CACHED = 256  # notes that stay read from one pack to the next
 _NO_END = 1 << 62
 
 Range = tuple[str, int, int | None]
@@ -101,10 +101,12 @@ class OpenNote:
         """Of all fragments, once they are read."""
         return [self._parts[ordinal].line_start for ordinal in range(self._beyond)]
 
-    def now(self, fragment: Fragment) -> Fragment | None:
+    def refresh(self, fragment: Fragment) -> Fragment | None:
         """Return `fragment` as it is in this note: a search may have found it before the note was read again."""
-        here = self.parts(fragment.ordinal, fragment.ordinal)
-        current = fragment if here and _same(here[0], fragment) else self._source.fragment(fragment.id)
+        current_parts = self.parts(fragment.ordinal, fragment.ordinal)
+        current = (
+            fragment if current_parts and _same(current_parts[0], fragment) else self._source.fragment(fragment.id)
+        )
         if current:
             self._texts[current.line_start, current.line_end] = current.text
         return current
@@ -115,8 +117,8 @@ class OpenNote:
             return True
         if last is None and self._beyond == _NO_END:
             return False
-        until = self._beyond if last is None else min(last + 1, self._beyond)
-        return all(ordinal in self._parts for ordinal in range(first, until))
+        end = self._beyond if last is None else min(last + 1, self._beyond)
+        return all(ordinal in self._parts for ordinal in range(first, end))
 
     def keep(self, first: int, last: int | None, parts: Sequence[Part]) -> None:
         """Keep what the source has of these ordinals. A note's fragments are numbered without gaps."""
@@ -156,7 +158,7 @@ class SourceNotes:
 
     def forget(self) -> None:
         """Give up the notes not used for longest, but for the last ones."""
-        for path in list(self._open)[:-_KEPT]:
+        for path in list(self._open)[:-_MAX_CACHED]:
             del self._open[path]
 
 

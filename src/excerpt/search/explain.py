@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from excerpt.corpus.tables import TermPostings
-from excerpt.json_forms import picked
+from excerpt.json_forms import select_fields
 from excerpt.model import Hit, Result
 from excerpt.search.engine import Engine
 from excerpt.search.evidence import POOL, Evidence
@@ -108,7 +108,7 @@ class Explanation:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields that `excerpt search --explain --json` adds to the hit."""
-        return picked(self, "rank", "share", "words")
+        return select_fields(self, "rank", "share", "words")
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,9 @@ def explain_hits(engine: Engine, result: Result, first: int = 0, last: int | Non
 def _readers(engine: Engine, result: Result) -> dict[str, WordReader]:
     """For each hit, under its fragment's id, who reads the words of the alternative that gives it most."""
     pool = max(POOL, len(result.hits))
-    ranking = engine.ranking([engine.answer(query, result.asked, pool) for query in engine.parse(result.query)])
+    ranking = engine.ranking(
+        [engine.answer(query, result.requested_strategy, pool) for query in engine.parse(result.query)]
+    )
     readers = [WordReader(engine, answer.evidence) for answer in ranking.answers]
     answer_by_row = dict(zip(ranking.rows.tolist(), ranking.answer_indices.tolist(), strict=True))
     rows = np.searchsorted(engine.snapshot.table.keys, [hit.fragment.key for hit in result.hits]).tolist()

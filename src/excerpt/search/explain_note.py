@@ -17,7 +17,7 @@ import numpy as np
 from rapidfuzz import process
 
 from excerpt.corpus.interface import Corpus
-from excerpt.json_forms import picked
+from excerpt.json_forms import select_fields
 from excerpt.kinds import Strategy
 from excerpt.model import Fragment, Hit, Signal
 from excerpt.search.candidates import Candidates
@@ -106,7 +106,7 @@ class NoteExplanation:
         return {
             "query": self.query,
             "strategy": self.asked,
-            **picked(self, "note", "path", "absence", "from_limit", "ranks", "compared", "gaps"),
+            **select_fields(self, "note", "path", "absence", "from_limit", "ranks", "compared", "gaps"),
             "missing": [] if explanation is None else [word.word for word in explanation.missing_words],
             "hit": None if explanation is None else {**explanation.hit.to_dict(), "explanation": explanation.to_dict()},
         }

@@ -106,7 +106,7 @@ def _word_warnings(snapshot: Corpus, text: str, query_conditions: tuple[Conditio
         elif key in snapshot.facets.properties:
             yield QueryWarning(*match.span(), f"{match[1]}: needs a value")
     for hint in hints(text, KnownNames(snapshot.facets.properties, snapshot.facets.tags, KINDS)):
-        yield QueryWarning(hint.start, hint.end, hint.said)
+        yield QueryWarning(hint.start, hint.end, hint.message)
 
 
 def _is_quoted(text: str, at: int) -> bool:

@@ -23,7 +23,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from excerpt.state_files import alone, append_lines, line_of, read_lines, replace_file
+from excerpt.state_files import append_lines, exclusive_lock, line_of, read_lines, replace_file
 
 Floats = npt.NDArray[np.float32]
 
@@ -91,13 +91,13 @@ class UseLog:
         events = [Event(now, kind, path, fragments[path], round(1 / len(paths), 4)) for path in paths]
         if not events:
             return
-        with alone(self.file):
+        with exclusive_lock(self.file):
             if append_lines(self.file, map(_line, events)) > COMPACT_BYTES:
                 self._compact(now)
 
     def clear(self) -> int:
         """Forget everything; returns how many events that were."""
-        with alone(self.file):
+        with exclusive_lock(self.file):
             count = len(self.events())
             self.file.unlink(missing_ok=True)
         return count

@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from excerpt.errors import ExcerptError
-from excerpt.text.display import counted, visible_line
+from excerpt.text.display import format_count, visible_line
 
 GONE = ""
 """The digest of a note that does not exist."""
@@ -147,7 +147,7 @@ def check_plan(
     removed = _removed(plan, own_digests, stored_digests)
     if not rules.removals and len(removed) > max(_MAX_REMOVED, _MAX_REMOVED_SHARE * len(stored_digests)):
         reasons.append(
-            f"{len(removed):,} of {counted(len(stored_digests), 'note')} would be removed: {_format_paths(removed)}."
+            f"{len(removed):,} of {format_count(len(stored_digests), 'note')} would be removed: {_format_paths(removed)}."
         )
         options.append("--accept-removals removes them, if this is the right folder")
     if reasons:
@@ -190,7 +190,7 @@ def _removed(plan: PushPlan, own_digests: Mapping[str, str], stored_digests: Map
 def _count_notes(paths: Sequence[str], verb: str = "were") -> str:
     """Return "1 note was" or "2 notes were"."""
     singular = {"were": "was", "are": "is"}
-    return f"{counted(len(paths), 'note')} {singular[verb] if len(paths) == 1 else verb}"
+    return f"{format_count(len(paths), 'note')} {singular[verb] if len(paths) == 1 else verb}"
 
 
 def _format_paths(paths: Sequence[str]) -> str:

@@ -53,7 +53,7 @@ from excerpt.store.rights import (
 )
 from excerpt.store.schema import ORDINALS
 from excerpt.store.words import FragmentTerms, TermCount, count_tokens, terms_of_documents, token_fields
-from excerpt.text.display import counted, visible_line
+from excerpt.text.display import format_count, visible_line
 from excerpt.vault.readers.registry import suffixes_of
 
 OnNotes = Callable[[int, int], None]
@@ -392,9 +392,9 @@ class _Push:
         )
         if model and (model, tokenizer) != (self._meta["model_id"], self._meta["tokenizer"]):
             raise PushRefusedError(
-                f"The push was refused: nothing was written. {counted(len(others), 'note')} would stay unchanged in the"
-                f" store, such as {visible_line(others[0])}, made with another embedding model or tokenizer, or by an"
-                " older excerpt.",
+                f"The push was refused: nothing was written. {format_count(len(others), 'note')} would stay unchanged "
+                f"in the store, such as {visible_line(others[0])}, made with another embedding model or tokenizer, "
+                "or by an older excerpt.",
                 "Set embedding.model and pack.tokenizer to those of the other pushers, or push from a copy that has"
                 " these notes; --merge pushes anyway, and search finds these notes less well until then.",
             )

@@ -9,7 +9,7 @@ GAIN, LOSS = "█", "░"
 """Characters of bars: for what adds to a score, and for what subtracts from it."""
 
 
-def wrapped(text: str, width: int) -> Iterator[tuple[int, int]]:
+def wrap(text: str, width: int) -> Iterator[tuple[int, int]]:
     """Yield the lines of `text` at most `width` columns wide, as (start, end), broken at spaces where possible."""
     start = 0
     while start < len(text):
@@ -37,7 +37,7 @@ def _columns_of_char(char: str) -> int:
     return 2 if unicodedata.east_asian_width(char) in "WF" else 1
 
 
-def cut(text: str, columns: int) -> str:
+def truncate(text: str, columns: int) -> str:
     """Return `text`, truncated to `columns` with an ellipsis if it is longer."""
     if columns_of(text) <= columns:
         return text

@@ -66,21 +66,21 @@ def day_of(text: str) -> date | None:
             return _date(int(bare), 1, 1)
     for pattern in (*_NUMERIC, *_SPELLED, _MONTH) if any(map(str.isdecimal, bare)) else ():
         for match in pattern.finditer(bare):
-            found = _matched(match)
-            if found:
-                return found
+            day = _date_of_match(match)
+            if day:
+                return day
     return None
 
 
-def _matched(match: re.Match[str]) -> date | None:
+def _date_of_match(match: re.Match[str]) -> date | None:
     parts = match.groupdict()
     year, day = int(parts["y"]), int(parts.get("d") or 1)
     if "name" in parts:
         return _date(year, _MONTHS.get(parts["name"].lower(), 0), day)
     month = int(parts["m"])
-    found = _date(year, month, day)
+    parsed = _date(year, month, day)
     # Day and month may be in either order if the year is last, but not if it is first.
-    return _date(year, day, month) if found is None and match.start("y") > match.start("m") else found
+    return _date(year, day, month) if parsed is None and match.start("y") > match.start("m") else parsed
 
 
 def _date(year: int, month: int, day: int) -> date | None:
@@ -107,11 +107,11 @@ def period_of(text: str, today: date) -> Period | None:
     """
     value = text.strip().lower()
     if compared := _COMPARED.fullmatch(value):
-        return _compared(compared[1], compared[2].strip(), today)
+        return _period_of_comparison(compared[1], compared[2].strip(), today)
     if ".." in value:
         begin, _, end = value.partition("..")
         return _between(begin.strip(), end.strip(), today)
-    return _one(value, today)
+    return _parse_period(value, today)
 
 
 def is_period(text: str) -> bool:
@@ -119,40 +119,40 @@ def is_period(text: str) -> bool:
     return period_of(text, date(2000, 1, 1)) is not None
 
 
-def _compared(sign: str, value: str, today: date) -> Period | None:
-    found = _bound(value, today)
-    if found is None:
+def _period_of_comparison(sign: str, value: str, today: date) -> Period | None:
+    period = _period_bound(value, today)
+    if period is None:
         return None
-    first, last = found
+    first, last = period
     if sign == ">":
         return (last + _DAY, date.max) if last < date.max else None
     if sign == "<":
         return (date.min, first - _DAY) if first > date.min else None
-    return {">=": (first, date.max), "<=": (date.min, last)}.get(sign, found)
+    return {">=": (first, date.max), "<=": (date.min, last)}.get(sign, period)
 
 
 def _between(begin: str, end: str, today: date) -> Period | None:
-    first = _bound(begin, today) if begin else (date.min, date.min)
-    last = _bound(end, today) if end else (date.max, date.max)
+    first = _period_bound(begin, today) if begin else (date.min, date.min)
+    last = _period_bound(end, today) if end else (date.max, date.max)
     if first is None or last is None or not (begin or end):
         return None
     return min(first[0], last[0]), max(first[1], last[1])
 
 
-def _bound(value: str, today: date) -> Period | None:
-    """Return the period of `_one`, except that a number of days (weeks, …) ago is a single day."""
-    found = _one(value, today)
-    return (found[0], found[0]) if found and _AGO.fullmatch(value) else found
+def _period_bound(value: str, today: date) -> Period | None:
+    """Return the period of `_parse_period`, except that a number of days (weeks, …) ago is a single day."""
+    period = _parse_period(value, today)
+    return (period[0], period[0]) if period and _AGO.fullmatch(value) else period
 
 
-def _one(value: str, today: date) -> Period | None:
+def _parse_period(value: str, today: date) -> Period | None:
     if match := _ISO.fullmatch(value):
         # While it is being typed, "2025-0" is still the year.
         return _calendar(int(match[1]), int(match[3] or 0), int(match[4] or 0))
     if match := _AGO.fullmatch(value):
         return _ago(int(match[1]), match[2], today), today
     if match := _NAMED.fullmatch(value):
-        return _named(match[1] == "last", match[2], today)
+        return _period_by_name(match[1] == "last", match[2], today)
     if value in ("today", "yesterday"):
         day = today if value == "today" else today - _DAY
         return day, day
@@ -184,7 +184,7 @@ def _ago(count: int, unit: str, today: date) -> date:
     return first.replace(day=min(today.day, _month_end(first).day))
 
 
-def _named(last: bool, unit: str, today: date) -> Period:
+def _period_by_name(last: bool, unit: str, today: date) -> Period:
     if unit == "week":
         monday = today - timedelta(today.weekday() + (7 if last else 0))
         return monday, monday + timedelta(6)

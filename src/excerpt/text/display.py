@@ -40,20 +40,20 @@ def visible_line(text: str) -> str:
     return text if text.isascii() and text.isprintable() else text.translate(_LINE)
 
 
-def obeyed() -> str:
+def escape_characters() -> str:
     """Return the characters from DEL on that `visible_line` replaces, as a regular expression's set."""
     return "\x7f" + "".join(f"{chr(codes[0])}-{chr(codes[-1])}" for codes in _runs())
 
 
 def visible_json(text: str) -> str:
     """Return JSON equal to `text`, with every such character written as an escape."""
-    return _in_json().sub(_escaped, text)
+    return _in_json().sub(_escape_character, text)
 
 
 @cache
 def _in_json() -> re.Pattern[str]:
     """Return the pattern for characters to escape; those below a space are escaped in any JSON."""
-    return re.compile(f"[{obeyed()}]")
+    return re.compile(f"[{escape_characters()}]")
 
 
 def _runs() -> Iterator[Sequence[int]]:
@@ -61,8 +61,8 @@ def _runs() -> Iterator[Sequence[int]]:
         yield from [codes] if isinstance(codes, range) else ([code] for code in codes)
 
 
-def _escaped(found: re.Match[str]) -> str:
-    units = found[0].encode("utf-16-be", "surrogatepass").hex()
+def _escape_character(match: re.Match[str]) -> str:
+    units = match[0].encode("utf-16-be", "surrogatepass").hex()
     return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
 
 
@@ -70,16 +70,16 @@ def _escaped(found: re.Match[str]) -> str:
 # Numbers of things, and shares, in words.
 
 
-def longer(border: str, text: str) -> str:
+def extend_border(border: str, text: str) -> str:
     """Return `border`, repeated until it is longer than any run of its sign in `text`."""
     if border not in text:
         return border
     return border[0] * max(len(run) + 1 for run in re.findall(f"{border}+", text))
 
 
-def counted(number: int, one: str, many: str = "") -> str:
+def format_count(number: int, singular: str, plural: str = "") -> str:
     """Return a number with its noun: `1 note`, `2,000 notes`."""
-    return f"{number:,} {one if number == 1 else many or f'{one}s'}"
+    return f"{number:,} {singular if number == 1 else plural or f'{singular}s'}"
 
 
 def percent(share: float, between: str = " ") -> str:
@@ -97,14 +97,14 @@ def line_range(first: int, last: int, dash: str = "-") -> str:
     return str(first) if first == last else f"{first}{dash}{last}"
 
 
-def lines_named(first: int, last: int, dash: str = "-") -> str:
+def format_lines(first: int, last: int, dash: str = "-") -> str:
     """Return a range of lines for a sentence: `lines 8-12`, or `line 8`."""
     return f"line{'' if first == last else 's'} {line_range(first, last, dash)}"
 
 
-def location(path: str, first: int, last: int, place: str = "") -> str:
+def location(path: str, first: int, last: int, inner: str = "") -> str:
     """Return a location on one line: `path:first-last`, or `path#place` in a file with places instead of lines."""
-    return visible_line(f"{path}#{place}" if place else f"{path}:{line_range(first, last)}")
+    return visible_line(f"{path}#{inner}" if inner else f"{path}:{line_range(first, last)}")
 
 
 # --- times ------------------------------------------------------------------------------------------------------------
@@ -114,12 +114,12 @@ def location(path: str, first: int, last: int, place: str = "") -> str:
 def local_time(stamp: str) -> str:
     """Return an ISO 8601 time as `2026-03-01 14:05` in local time; text that cannot be parsed is returned as it is."""
     try:
-        then = datetime.fromisoformat(stamp)
+        local = datetime.fromisoformat(stamp)
     except ValueError:
         return stamp
     with suppress(OverflowError, OSError, ValueError):  # a year outside the range of this system
-        then = then.astimezone()
-    return then.replace(tzinfo=None).isoformat(" ", "minutes")
+        local = local.astimezone()
+    return local.replace(tzinfo=None).isoformat(" ", "minutes")
 
 
 def local_day(stamp: str) -> str:
@@ -127,12 +127,12 @@ def local_day(stamp: str) -> str:
     return local_time(stamp)[:10]
 
 
-def age(then: float, now: float) -> str:
+def format_age(timestamp: float, now: float) -> str:
     """Return an age in at most four cells: `now` within an hour, then `7h`, `9d`, `6w`, `14mo`, `3y`.
 
     Both times are in seconds since 1970.
     """
-    hours = max(0, int(now - then)) // 3600
+    hours = max(0, int(now - timestamp)) // 3600
     days = hours // 24
     if hours < 1:
         return "now"

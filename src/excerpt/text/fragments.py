@@ -31,13 +31,13 @@ def version_of_cut(language: str) -> str:
 class FragmentLimits:
     """Sizes of fragments in words, as `words_in` counts them.
 
-    `target`: a fragment with so many is closed. `maximum`: no block is added that would exceed it. `least`: a last
+    `target`: a fragment with so many is closed. `maximum`: no block is added that would exceed it. `min_last`: a last
     fragment of a section with fewer is joined to the one before, if both together stay within the maximum.
     """
 
     target: int = 120
     maximum: int = 250
-    least: int = 30
+    min_last: int = 30
 
 
 LIMITS = FragmentLimits()
@@ -79,14 +79,14 @@ def fragments_of(
     cut = [(section, *lines_of) for section in note.sections for lines_of in _ranges(section, lines, limits)]
     if not cut and len(note.sections) > 1:
         cut = [(note.sections[0], note.sections[1].line_start, note.sections[-1].line_end)]
-    seen: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     fragments: list[Fragment] = []
     for section, first, last in cut:
         text = "\n".join(lines[first - 1 : last])
         digest = digest_of_text(text)
         fragments.append(
             Fragment(
-                id=fragment_id(note.path, digest, seen[digest]),
+                id=fragment_id(note.path, digest, counts[digest]),
                 path=note.path,
                 title=note.title,
                 heading_path=section.heading_path,
@@ -99,7 +99,7 @@ def fragments_of(
                 digest=digest,
             )
         )
-        seen[digest] += 1
+        counts[digest] += 1
     return tuple(fragments)
 
 
@@ -137,7 +137,7 @@ def _ranges(section: Section, lines: Sequence[str], limits: FragmentLimits) -> l
             sizes.append(open_size)
         if open_size >= limits.target:
             open_size = 0
-    if len(ranges) > 1 and sizes[-1] < limits.least and sizes[-2] + sizes[-1] <= limits.maximum:
+    if len(ranges) > 1 and sizes[-1] < limits.min_last and sizes[-2] + sizes[-1] <= limits.maximum:
         _, last = ranges.pop()
         ranges[-1] = (ranges[-1][0], last)
     return ranges
@@ -155,14 +155,14 @@ def _pieces(block: Block, lines: Sequence[str], limits: FragmentLimits) -> Itera
             last += 1
             size += sizes[last - block.line_start]
         if last < block.line_end:
-            last = _cut(first, last, lines, best)
+            last = _best_cut(first, last, lines, best)
         start, end = _without_blank_edges(first, last, lines)
         if start <= end:
             yield start, end, sum(sizes[start - block.line_start : end + 1 - block.line_start])
         first = last + 1
 
 
-def _cut(first: int, last: int, lines: Sequence[str], best: set[int]) -> int:
+def _best_cut(first: int, last: int, lines: Sequence[str], best: set[int]) -> int:
     """Return the last line of a piece within `first`..`last`: before one of the block's cuts, or at a blank line."""
     for number in range(last, first - 1, -1):
         if number + 1 in best:

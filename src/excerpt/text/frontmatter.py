@@ -106,7 +106,7 @@ def _tree(block: str) -> _Node:
     stack: list[tuple[_Node, list[str]]] = []  # open collections, each with the key without a value yet, if any
     anchors: dict[str, _Node] = {}
 
-    def place(node: _Node) -> None:
+    def attach(node: _Node) -> None:
         nonlocal root
         if not stack:
             root = node
@@ -130,12 +130,12 @@ def _tree(block: str) -> _Node:
         elif isinstance(event, yaml.AliasEvent):
             # Notes hardly use anchors: `title: *Draft` is taken literally.
             line = event.start_mark.line if event.start_mark else 0
-            place(anchors.get(event.anchor or "", _Scalar(f"*{event.anchor}", line)))
+            attach(anchors.get(event.anchor or "", _Scalar(f"*{event.anchor}", line)))
         elif isinstance(event, yaml.CollectionEndEvent):
             stack.pop()
         elif isinstance(event, yaml.NodeEvent):
             node = _node(event)
-            place(node)
+            attach(node)
             if event.anchor:
                 anchors[event.anchor] = node
             if not isinstance(node, _Scalar):
@@ -199,7 +199,7 @@ def _collect(tree: dict[str, _Node], lines: int) -> Frontmatter:
         title=named["title"][0] if named["title"] else "",
         aliases=tuple(dict.fromkeys(named["aliases"])),
         tags=tuple(dict.fromkeys(tag for tag in tags if tag)),
-        properties={key: tuple(found) for key, found in properties.items()},
+        properties={key: tuple(items) for key, items in properties.items()},
         values=tuple(values),
         warnings=tuple(warnings),
     )

@@ -164,15 +164,15 @@ def _spans(tokens: list[Token], text: str, offset: int) -> Iterator[InlineSpan]:
     """Yield the spans of the tokens of `text`, which begins at `offset` in the parsed text."""
     marks: list[tuple[int, Token]] = []
     for token in tokens:
-        place = token.meta.get("place")
-        if place is None:
+        position = token.meta.get("place")
+        if position is None:
             continue
         if token.tag in _PAIRS:
-            marks.append((place[0], token))
-        elif (span := _read(token, text, *place)) is not None:
-            yield _moved(span, offset) if offset else span
+            marks.append((position[0], token))
+        elif (span := _read(token, text, *position)) is not None:
+            yield _shift(span, offset) if offset else span
             if token.children:
-                yield from _spans(token.children, token.content, offset + place[0] + 2)
+                yield from _spans(token.children, token.content, offset + position[0] + 2)
     # By position, because markdown-it swaps the last of five closing tildes with those before it.
     marks.sort(key=lambda mark: mark[0])
     open_at: list[int] = []
@@ -185,7 +185,7 @@ def _spans(tokens: list[Token], text: str, offset: int) -> Iterator[InlineSpan]:
         yield InlineSpan(kind, start - before, end + closing, start + opening, end)
 
 
-def _moved(span: InlineSpan, by: int) -> InlineSpan:
+def _shift(span: InlineSpan, by: int) -> InlineSpan:
     return InlineSpan(
         span.kind,
         span.start + by,
@@ -246,10 +246,10 @@ def _read_link(token: Token, text: str, start: int, end: int) -> InlineSpan:
     kind, begin = (SpanKind.IMAGE, start + 2) if token.type == "image" else (SpanKind.LINK, start + 1)
     value = str(token.attrs.get("href") or token.attrs.get("src") or "")
     label_end: int = token.meta["label_end"]
-    written = _ADDRESS.match(text, label_end + 1, end - 1)
-    if written is None:
+    destination = _ADDRESS.match(text, label_end + 1, end - 1)
+    if destination is None:
         return InlineSpan(kind, start, end, begin, label_end, value, label_end + 1, label_end + 1)
-    address = written.span(1 if written[1] is not None else 2)
+    address = destination.span(1 if destination[1] is not None else 2)
     return InlineSpan(kind, start, end, begin, label_end, value, *address)
 
 
@@ -269,7 +269,7 @@ class _Parser(MarkdownIt):
 @cache
 def link_parser() -> MarkdownIt:
     """Return the parser for links and tags, with only the rules that find or hide them."""
-    parser = _with_own_rules([], [], placed=("wikilink", "link", "image", "autolink"))
+    parser = _with_own_rules([], [], positioned_rules=("wikilink", "link", "image", "autolink"))
     # The text rule skips, in one step, characters that no enabled rule begins or ends with.
     parser.inline.terminator_re = re.compile(r"[\n!#$<\[\\\]`]")
     return parser
@@ -284,7 +284,9 @@ def text_parser() -> MarkdownIt:
 @cache
 def _span_parser() -> MarkdownIt:
     parser = _with_own_rules(
-        [*_MARKS, "entity", "url", "comment", "block_id"], ["balance_pairs", *_MARKS], placed=_BEGIN_WITH
+        [*_MARKS, "entity", "url", "comment", "block_id"],
+        ["balance_pairs", *_MARKS],
+        positioned_rules=_FIRST_CHARACTERS,
     )
     parser.inline.terminator_re = re.compile(r"[\n!#$%&*:<=\[\\\]^_`~]")
     return parser
@@ -306,7 +308,7 @@ _RULES = (
 )
 
 
-def _with_own_rules(rules: list[str], pairs: list[str], placed: Container[str] = ()) -> MarkdownIt:
+def _with_own_rules(rules: list[str], pairs: list[str], positioned_rules: Container[str] = ()) -> MarkdownIt:
     parser = _Parser("commonmark").use(dollarmath_plugin, allow_space=False, allow_digits=False)
     inline = parser.inline
     for name, rule in _OWN_RULES.items():
@@ -316,11 +318,11 @@ def _with_own_rules(rules: list[str], pairs: list[str], placed: Container[str] =
     inline.ruler2.after("balance_pairs", "highlight", _pair_highlights)
     inline.ruler.enableOnly([*_RULES, *rules])
     inline.ruler2.enableOnly(pairs)
-    inline.ruler = _InlineByFirstCharacter(inline.ruler, placed)
+    inline.ruler = _InlineByFirstCharacter(inline.ruler, positioned_rules)
     return parser
 
 
-_BEGIN_WITH = {
+_FIRST_CHARACTERS = {
     "newline": "\n",
     "math_inline": "$",
     "escape": "\\",
@@ -348,23 +350,23 @@ Plain text begins with none of them.
 class _InlineByFirstCharacter(Ruler[RuleFuncInlineType]):
     """The enabled rules of another ruler as one rule that runs only those that can begin with the current character."""
 
-    def __init__(self, ruler: Ruler[RuleFuncInlineType], placed: Container[str]) -> None:
+    def __init__(self, ruler: Ruler[RuleFuncInlineType], positioned_rules: Container[str]) -> None:
         super().__init__()
         self.__rules__ = ruler.__rules__
         rules = [
-            (rule.name, _placing(rule.name, rule.fn) if rule.name in placed else rule.fn)
+            (rule.name, _placing(rule.name, rule.fn) if rule.name in positioned_rules else rule.fn)
             for rule in self.__rules__
             if rule.enabled
         ]
-        plain = tuple(fn for name, fn in rules if name not in _BEGIN_WITH)
+        plain = tuple(fn for name, fn in rules if name not in _FIRST_CHARACTERS)
         by_character = {
-            character: tuple(fn for name, fn in rules if character in _BEGIN_WITH.get(name, ""))
-            for character in "".join(_BEGIN_WITH.values())
+            character: tuple(fn for name, fn in rules if character in _FIRST_CHARACTERS.get(name, ""))
+            for character in "".join(_FIRST_CHARACTERS.values())
         }
 
         def rule(state: StateInline, silent: bool) -> bool:
-            for one in by_character.get(state.src[state.pos], plain):  # noqa: SIM110 - a generator costs more
-                if one(state, silent):
+            for candidate in by_character.get(state.src[state.pos], plain):  # noqa: SIM110 - a generator costs more
+                if candidate(state, silent):
                     return True
             return False
 
@@ -385,26 +387,26 @@ _TAG = re.compile(
 def _wikilink_rule(state: StateInline, silent: bool) -> bool:
     if state.src[state.pos] not in "![":
         return False
-    found = _WIKILINK.match(state.src, state.pos, state.posMax)
-    if not found:
+    match = _WIKILINK.match(state.src, state.pos, state.posMax)
+    if not match:
         return False
     if not silent:
         token = state.push("wikilink", "", 0)
-        token.markup = found[1]
-        token.content = found[2].replace("\\|", "|")
-    state.pos = found.end()
+        token.markup = match[1]
+        token.content = match[2].replace("\\|", "|")
+    state.pos = match.end()
     return True
 
 
 def _tag_rule(state: StateInline, silent: bool) -> bool:
     if state.src[state.pos] != "#" or (state.pos and not state.src[state.pos - 1].isspace()):
         return False
-    found = _TAG.match(state.src, state.pos, state.posMax)
-    if not found or not (name := found[1].strip("/")) or all(c.isdigit() for c in name):
+    match = _TAG.match(state.src, state.pos, state.posMax)
+    if not match or not (name := match[1].strip("/")) or all(c.isdigit() for c in name):
         return False
     if not silent:
         state.push("tag", "", 0).content = name
-    state.pos = found.end()
+    state.pos = match.end()
     return True
 
 
@@ -416,21 +418,21 @@ _PLAIN_LINK = re.compile(
 
 def _link_rule(state: StateInline, silent: bool) -> bool:
     """Parse a link by the library's rule, with a fast path for nearly all links."""
-    found = _PLAIN_LINK.match(state.src, state.pos, state.posMax)
-    if not found:
+    match = _PLAIN_LINK.match(state.src, state.pos, state.posMax)
+    if not match:
         return _library_link(state, silent)
     if not silent:
         end = state.posMax
         opener = state.push("link_open", "a", 1)
-        opener.attrs = {"href": found[2]}
-        opener.meta["label_end"] = found.end(1)
-        state.pos, state.posMax = found.span(1)
+        opener.attrs = {"href": match[2]}
+        opener.meta["label_end"] = match.end(1)
+        state.pos, state.posMax = match.span(1)
         state.linkLevel += 1
         state.md.inline.tokenize(state)
         state.linkLevel -= 1
         state.push("link_close", "a", -1)
         state.posMax = end
-    state.pos = found.end()
+    state.pos = match.end()
     return True
 
 
@@ -493,14 +495,14 @@ def _url_rule(state: StateInline, silent: bool) -> bool:
     """Parse a bare address, whose scheme the `text` rule has already taken as text."""
     if silent or state.linkLevel > 0 or not state.src.startswith("://", state.pos):
         return False
-    scheme = next((one for one in ("https", "http") if state.pending.endswith(one)), "")
-    found = _URL.match(state.src, state.pos, state.posMax) if scheme else None
+    scheme = next((name for name in ("https", "http") if state.pending.endswith(name)), "")
+    match = _URL.match(state.src, state.pos, state.posMax) if scheme else None
     before = state.pending[: len(state.pending) - len(scheme)]
-    if not found or before[-1:].isalnum():
+    if not match or before[-1:].isalnum():
         return False
     state.pending = before
-    state.push("url", "", 0).content = scheme + found[0]
-    state.pos = found.end()
+    state.push("url", "", 0).content = scheme + match[0]
+    state.pos = match.end()
     return True
 
 
@@ -509,12 +511,12 @@ _COMMENT = re.compile(r"%%.*?%%|<!--(?:.*?-->|[^\n]*)", re.DOTALL)
 
 def _comment_rule(state: StateInline, silent: bool) -> bool:
     """Parse a comment of Obsidian or HTML; the latter may end on another line."""
-    found = _COMMENT.match(state.src, state.pos, state.posMax)
-    if not found:
+    match = _COMMENT.match(state.src, state.pos, state.posMax)
+    if not match:
         return False
     if not silent:
-        state.push("comment", "", 0).content = found[0]
-    state.pos = found.end()
+        state.push("comment", "", 0).content = match[0]
+    state.pos = match.end()
     return True
 
 
@@ -524,19 +526,19 @@ _BLOCK_ID = re.compile(r"\^([A-Za-z0-9-]+)[ \t]*(?=\n|\Z)")
 def _block_id_rule(state: StateInline, silent: bool) -> bool:
     if state.src[state.pos] != "^" or (state.pos and not state.src[state.pos - 1].isspace()):
         return False
-    found = _BLOCK_ID.match(state.src, state.pos)
-    if not found:
+    match = _BLOCK_ID.match(state.src, state.pos)
+    if not match:
         return False
     if not silent:
-        state.push("block_id", "", 0).content = found[1]
-    state.pos = found.end()
+        state.push("block_id", "", 0).content = match[1]
+    state.pos = match.end()
     return True
 
 
 def _placing(name: str, rule: RuleFuncInlineType) -> RuleFuncInlineType:
     """Return `rule`, extended to record its range in the token that it creates or opens with."""
 
-    def placing(state: StateInline, silent: bool) -> bool:
+    def with_position(state: StateInline, silent: bool) -> bool:
         at, first = state.pos, len(state.tokens)
         if not rule(state, silent):
             return False
@@ -554,7 +556,7 @@ def _placing(name: str, rule: RuleFuncInlineType) -> RuleFuncInlineType:
                 token.meta["place"] = (state.pos - len(token.content) if name == "url" else at, state.pos)
         return True
 
-    return placing
+    return with_position
 
 
 def _opener(tokens: list[Token], first: int) -> Token:

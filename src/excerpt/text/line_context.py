@@ -43,13 +43,13 @@ _FENCE = re.compile(r"^(?:[ \t]|[-*+>]|\d+[.)])*(`{3,}|~{3,})[ \t]*\{?\.?([\w+#.
 
 def contexts_of(lines: Sequence[str]) -> list[LineContext]:
     """Return the context of each line of a note; `lines` begin with the note's first."""
-    found: list[LineContext] = []
+    contexts: list[LineContext] = []
     fence: LineContext | None = None
     mark = callout = ""
     properties = bool(lines) and lines[0].rstrip() == "---"
     for row, line in enumerate(lines):
         if properties:
-            found.append(LineContext(Context.PROPERTIES, block=0))
+            contexts.append(LineContext(Context.PROPERTIES, block=0))
             properties = row == 0 or line.rstrip() not in ("---", "...")
             continue
         callout = _callout(line, callout)
@@ -58,16 +58,16 @@ def contexts_of(lines: Sequence[str]) -> list[LineContext]:
         opens = _FENCE.match(line)
         if fence is not None:
             closes = opens is not None and opens[1].startswith(mark) and not line[opens.end(1) :].strip()
-            found.append(fence._replace(context=Context.CODE_EDGE) if closes else fence)
+            contexts.append(fence._replace(context=Context.CODE_EDGE) if closes else fence)
             fence = None if closes else fence
         elif opens:
             quoted = ">" in line[: opens.start(1)]
             mark = opens[1]
             fence = LineContext(Context.QUOTED_CODE if quoted else Context.CODE, callout, opens[2].lower(), row)
-            found.append(fence._replace(context=Context.CODE_EDGE))
+            contexts.append(fence._replace(context=Context.CODE_EDGE))
         else:
-            found.append(PROSE if not callout else LineContext(Context.PROSE, callout))
-    return found
+            contexts.append(PROSE if not callout else LineContext(Context.PROSE, callout))
+    return contexts
 
 
 def _callout(line: str, before: str) -> str:

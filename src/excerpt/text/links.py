@@ -37,8 +37,8 @@ class Inline:
 
 def block_id(text: str) -> str | None:
     """Return Obsidian's `^id` at the end of a block's text, without the caret; None without one."""
-    found = _BLOCK_ID.search(text) if "^" in text else None
-    return found[1] if found else None
+    match = _BLOCK_ID.search(text) if "^" in text else None
+    return match[1] if match else None
 
 
 def may_hold_links(text: str) -> bool:
@@ -63,9 +63,9 @@ def read_inline(text: str, line: int, env: EnvType) -> Inline:
         elif token.type == "wikilink":
             links.append(_wikilink(token, line + text.count("\n", 0, token.meta["place"][0])))
         elif token.type in ("link_open", "image"):
-            found = _markdown_link(token, _label(tokens, i), line + text.count("\n", 0, token.meta["place"][0]))
-            if found:
-                links.append(found)
+            link = _markdown_link(token, _label(tokens, i), line + text.count("\n", 0, token.meta["place"][0]))
+            if link:
+                links.append(link)
             if token.children:
                 links += [_wikilink(t, line) for t in token.children if t.type == "wikilink"]
     return Inline(tuple(links), tuple(tags))
@@ -84,8 +84,8 @@ def plain_text(text: str, env: EnvType) -> str:
 def _visible(tokens: list[Token]) -> Iterator[str]:
     for token in tokens:
         if token.type == "wikilink":
-            target, _, shown = token.content.partition("|")
-            yield shown or target.replace("#", " > ").strip(" >")
+            target, _, label = token.content.partition("|")
+            yield label or target.replace("#", " > ").strip(" >")
         elif token.type == "tag":
             yield "#" + token.content
         elif token.type in ("softbreak", "hardbreak"):
@@ -96,36 +96,36 @@ def _visible(tokens: list[Token]) -> Iterator[str]:
             yield token.content
 
 
-def _label(tokens: list[Token], at: int) -> str:
-    """Return the text shown for the link or image that opens at `at`."""
-    if tokens[at].type == "image":
-        return "".join(_visible(tokens[at].children or []))
-    end = next((i for i in range(at, len(tokens)) if tokens[i].type == "link_close"), len(tokens))
-    return "".join(_visible(tokens[at + 1 : end]))
+def _label(tokens: list[Token], index: int) -> str:
+    """Return the text shown for the link or image that opens at `index`."""
+    if tokens[index].type == "image":
+        return "".join(_visible(tokens[index].children or []))
+    end = next((i for i in range(index, len(tokens)) if tokens[i].type == "link_close"), len(tokens))
+    return "".join(_visible(tokens[index + 1 : end]))
 
 
 def _wikilink(token: Token, line: int) -> Link:
-    target, _, shown = token.content.partition("|")
+    target, _, label = token.content.partition("|")
     kind = LinkKind.EMBED if token.markup == "!" else LinkKind.WIKILINK
-    return _link(kind, target, line, shown.strip() or None)
+    return _link(kind, target, line, label.strip() or None)
 
 
-def _markdown_link(token: Token, shown: str, line: int) -> Link | None:
+def _markdown_link(token: Token, label: str, line: int) -> Link | None:
     address = str(token.attrs.get("href") or token.attrs.get("src") or "")
     if not address or _SCHEME.match(address):
         return None
     kind = LinkKind.EMBED if token.type == "image" else LinkKind.MARKDOWN
-    return _link(kind, address, line, " ".join(shown.split()) or None, encoded=True)
+    return _link(kind, address, line, " ".join(label.split()) or None, encoded=True)
 
 
-def _link(kind: LinkKind, address: str, line: int, shown: str | None, encoded: bool = False) -> Link:
+def _link(kind: LinkKind, address: str, line: int, label: str | None, encoded: bool = False) -> Link:
     target, _, anchor = address.partition("#")
     if encoded:
         target, anchor = unquote(target), unquote(anchor)
     target, anchor = target.strip(), anchor.strip()
     if anchor.startswith("^"):
-        return Link(kind, target, line, block_id=anchor[1:], text=shown)
-    return Link(kind, target, line, heading=anchor or None, text=shown)
+        return Link(kind, target, line, block_id=anchor[1:], text=label)
+    return Link(kind, target, line, heading=anchor or None, text=label)
 
 
 def read_address(kind: LinkKind, address: str) -> Link | None:

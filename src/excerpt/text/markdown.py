@@ -35,7 +35,7 @@ def parse_blocks(source: str, env: EnvType) -> list[Token]:
 
     Raises TangledError.
     """
-    env["looks"] = _LOOKS + _LOOKS_PER_LINE * (source.count("\n") + 1)
+    env["visits"] = _BASE_VISITS + _VISITS_PER_LINE * (source.count("\n") + 1)
     return _parser().parse(source, env)
 
 
@@ -55,7 +55,7 @@ def _parser() -> MarkdownIt:
 
 # --- which rules are asked --------------------------------------------------------------------------------------------
 
-_BEGIN_WITH = {
+_FIRST_CHARACTERS = {
     "fence": "`~",
     "blockquote": ">",
     "hr": "*-_",
@@ -79,25 +79,25 @@ class _BlocksByFirstCharacter(Ruler[RuleFuncBlockType]):
         self.__rules__ = ruler.__rules__
         enabled = [rule for rule in self.__rules__ if rule.enabled]
         chains = {chain for rule in enabled for chain in rule.alt}
-        self._chains = {chain: [_asked_in_turn([r for r in enabled if chain in r.alt])] for chain in chains}
-        self._chains[""] = [_asked_in_turn(enabled)]
+        self._chains = {chain: [_first_matching_rule([r for r in enabled if chain in r.alt])] for chain in chains}
+        self._chains[""] = [_first_matching_rule(enabled)]
 
     def getRules(self, chainName: str = "") -> list[RuleFuncBlockType]:  # noqa: N802, N803 - the library's names
         return self._chains[chainName]
 
 
-def _asked_in_turn(rules: Sequence[Rule[RuleFuncBlockType]]) -> RuleFuncBlockType:
+def _first_matching_rule(rules: Sequence[Rule[RuleFuncBlockType]]) -> RuleFuncBlockType:
     """Return one rule that tries several in their order."""
     by_name = {rule.name: rule.fn for rule in rules}
     table, code = by_name.pop("table", _never), by_name.pop("code", _never)
-    others = tuple(fn for name, fn in by_name.items() if name not in _BEGIN_WITH)
+    others = tuple(fn for name, fn in by_name.items() if name not in _FIRST_CHARACTERS)
     by_character = {
-        character: tuple(fn for name, fn in by_name.items() if character in _BEGIN_WITH.get(name, character))
-        for character in "".join(_BEGIN_WITH.values())
+        character: tuple(fn for name, fn in by_name.items() if character in _FIRST_CHARACTERS.get(name, character))
+        for character in "".join(_FIRST_CHARACTERS.values())
     }
 
     def rule(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-        _count_look(state.env)
+        _count_visit(state.env)
         if state.sCount[start] - state.blkIndent >= 4:
             return code(state, start, end, silent)
         source = state.src
@@ -105,8 +105,8 @@ def _asked_in_turn(rules: Sequence[Rule[RuleFuncBlockType]]) -> RuleFuncBlockTyp
         if source[below : below + 1] in _UNDER_TABLE_HEAD and table(state, start, end, silent):
             return True
         at = state.bMarks[start] + state.tShift[start]
-        for one in by_character.get(source[at : at + 1], others):  # noqa: SIM110 - a generator costs more
-            if one(state, start, end, silent):
+        for candidate in by_character.get(source[at : at + 1], others):  # noqa: SIM110 - a generator costs more
+            if candidate(state, start, end, silent):
                 return True
         return False
 
@@ -118,7 +118,7 @@ def _never(_state: StateBlock, _start: int, _end: int, _silent: bool) -> bool:
 
 
 _UNDERLINES = "-="
-_NEAR = 50
+_MAX_HEADING_LINES = 50
 
 
 def _underlined_heading(state: StateBlock, start: int, end: int, silent: bool) -> bool:
@@ -129,7 +129,7 @@ def _underlined_heading(state: StateBlock, start: int, end: int, silent: bool) -
     line = start + 1
     while line < end and not state.isEmpty(line):
         # Not further: other blocks may end the paragraph, and each one after it would scan the same lines again.
-        if line - start > _NEAR or state.src[state.bMarks[line] + state.tShift[line]] in _UNDERLINES:
+        if line - start > _MAX_HEADING_LINES or state.src[state.bMarks[line] + state.tShift[line]] in _UNDERLINES:
             return lheading(state, start, end, silent)
         line += 1
     state.parentType = "paragraph"  # as the library's rule does
@@ -145,13 +145,13 @@ class TangledError(Exception):
 
 # Budget of visits of lines. Of 14,000 real notes none took more than 4 per line; twenty nested quotes take some 40.
 # Unclosed fences in quotes with lazy lines take a number quadratic in the length of the note.
-_LOOKS_PER_LINE = 60
-_LOOKS = 10_000
+_VISITS_PER_LINE = 60
+_BASE_VISITS = 10_000
 
 
-def _count_look(env: EnvType) -> None:
-    env["looks"] -= 1
-    if env["looks"] < 0:
+def _count_visit(env: EnvType) -> None:
+    env["visits"] -= 1
+    if env["visits"] < 0:
         raise TangledError
 
 
@@ -184,7 +184,7 @@ def _delimited_rule(marker: str) -> RuleFuncBlockType:
 def _closing_line(state: StateBlock, marker: str, start: int, end: int) -> int:
     """Return the first line after `start` that ends with `marker`; -1 if none in this container is before `end`."""
     for line in range(start + 1, end):
-        state.env["looks"] -= 1
+        state.env["visits"] -= 1
         if state.sCount[line] < state.blkIndent and not state.isEmpty(line):
             break
         if state.src[state.bMarks[line] : state.eMarks[line]].rstrip().endswith(marker):
@@ -344,7 +344,7 @@ def _read_body(lines: Sequence[str], skipped: int, warnings: list[str]) -> _Body
 
 def _take_blocks(tokens: list[Token], skipped: int, env: EnvType, body: _Body) -> None:
     outer = [i for i, token in enumerate(tokens) if not token.level]
-    for place, i in enumerate(outer):
+    for position, i in enumerate(outer):
         token = tokens[i]
         if token.nesting < 0 or not token.map:
             continue
@@ -355,19 +355,21 @@ def _take_blocks(tokens: list[Token], skipped: int, env: EnvType, body: _Body) -
             continue
         kind = _KINDS.get(token.type, BlockKind.OTHER)
         # An opening token of the outermost level is followed, on that level, by its closing token.
-        inner = tokens[i + 1 : outer[place + 1]] if token.nesting else []
-        if kind is BlockKind.PARAGRAPH and (found := block_id(inner[0].content)):
-            alone = inner[0].content.strip() == f"^{found}"
+        inner = tokens[i + 1 : outer[position + 1]] if token.nesting else []
+        if kind is BlockKind.PARAGRAPH and (identifier := block_id(inner[0].content)):
+            alone = inner[0].content.strip() == f"^{identifier}"
             previous = body.parts[-1] if body.parts else None
             if alone and isinstance(previous, Block) and not previous.block_id:
                 # An id on a line of its own names the list, table or quote above it.
-                body.parts[-1] = replace(previous, line_end=last, block_id=found)
+                body.parts[-1] = replace(previous, line_end=last, block_id=identifier)
                 continue
-            body.parts.append(Block(kind, first, last, found))
+            body.parts.append(Block(kind, first, last, identifier))
             continue
         if kind is BlockKind.QUOTE and inner and _CALLOUT.match(next((t.content for t in inner if t.content), "")):
             kind = BlockKind.CALLOUT
-        ids = (found for t in inner if "^" in t.content and t.type == "inline" and (found := block_id(t.content)))
+        ids = (
+            identifier for t in inner if "^" in t.content and t.type == "inline" and (identifier := block_id(t.content))
+        )
         cuts: tuple[int, ...] = ()
         if kind in _DIVISIBLE:
             cuts = tuple(t.map[0] + 1 + skipped for t in inner if t.level == 1 and t.nesting >= 0 and t.map)[1:]
@@ -383,9 +385,9 @@ def _take_inline(tokens: list[Token], skipped: int, env: EnvType, body: _Body, w
         if budget < 0:
             warnings.append("The note is too large: links and tags near its end were not read.")
             return
-        found = read_inline(token.content, token.map[0] + 1 + skipped, env)
-        body.links += found.links
-        body.tags += found.tags
+        inline = read_inline(token.content, token.map[0] + 1 + skipped, env)
+        body.links += inline.links
+        body.tags += inline.tags
 
 
 def _without_gaps(parts: list[_Heading | Block], lines: Sequence[str], skipped: int) -> Iterator[_Heading | Block]:

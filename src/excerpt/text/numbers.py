@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from excerpt.text.words import LONGEST_KEPT, ascii_chunks_of, chunks_of, take_apart
+from excerpt.text.words import MAX_CACHED_CHUNK, ascii_chunks_of, chunks_of, split_chunk
 
 Ints = NDArray[np.int32]
 
@@ -68,8 +68,8 @@ class _Chunks(dict[str, int]):
         return self.learn(chunk, 0)
 
     def learn(self, chunk: str, size: int) -> int:
-        code = self._numbers.code(*take_apart(chunk, size, self._language))
-        if len(chunk) <= LONGEST_KEPT:
+        code = self._numbers.code(*split_chunk(chunk, size, self._language))
+        if len(chunk) <= MAX_CACHED_CHUNK:
             self[chunk] = code
         return code
 
@@ -120,19 +120,19 @@ class TermNumbers:
         chunks = self._chunks.get(language)
         if chunks is None:
             chunks = self._chunks[language] = _Chunks(self, language)
-        found = array("i")
+        codes = array("i")
         if text.isascii():
-            found.extend(map(chunks.__getitem__, ascii_chunks_of(text)))
-            return found
+            codes.extend(map(chunks.__getitem__, ascii_chunks_of(text)))
+            return codes
         for chunk, size in chunks_of(text):
             if not size:
-                found.append(chunks[chunk])
+                codes.append(chunks[chunk])
             elif unicodedata.is_normalized("NFKC", chunk):
-                found.extend(self._codes_of_run(chunk, size))
+                codes.extend(self._codes_of_run(chunk, size))
             else:
-                known = chunks.get(chunk)
-                found.append(chunks.learn(chunk, size) if known is None else known)
-        return found
+                numbers = chunks.get(chunk)
+                codes.append(chunks.learn(chunk, size) if numbers is None else numbers)
+        return codes
 
     def _codes_of_run(self, run: str, size: int) -> list[int]:
         """Return the codes of a run's n-grams of `size` characters and of one less, one position per character."""
@@ -168,7 +168,9 @@ class TermNumbers:
     def occurrences(self, documents: Sequence[array[int]]) -> Occurrences:
         """Return the terms of texts given as `codes`, equal to `terms_of` for each."""
         sizes = np.fromiter(map(len, documents), np.int64, len(documents))
-        codes = np.concatenate([np.zeros(0, np.int32), *(np.frombuffer(one, np.int32) for one in documents if one)])
+        codes = np.concatenate(
+            [np.zeros(0, np.int32), *(np.frombuffer(document, np.int32) for document in documents if document)]
+        )
         of = {
             name: np.frombuffer(values, np.int32) if values else np.zeros(0, np.int32)
             for name, values in (("terms", self._terms), ("positions", self._positions))
@@ -197,10 +199,10 @@ _kept = threading.local()
 
 def term_numbers() -> TermNumbers:
     """Return the numbers of this thread, which keep earlier notes' chunks up to `_MAX_CHUNKS`."""
-    kept: TermNumbers | None = getattr(_kept, "numbers", None)
-    if kept is None or len(kept) > _MAX_CHUNKS:
-        kept = _kept.numbers = TermNumbers()
-    return kept
+    cached: TermNumbers | None = getattr(_kept, "numbers", None)
+    if cached is None or len(cached) > _MAX_CHUNKS:
+        cached = _kept.numbers = TermNumbers()
+    return cached
 
 
 def forget_term_numbers() -> None:

@@ -70,16 +70,16 @@ def _ranges(listed: str) -> tuple[range, ...]:
 
     Sources are numbered from 1, so a list with a 0 is an index or an interval.
     """
-    found: list[range] = []
+    ranges: list[range] = []
     for part in _NUMBERS.findall(listed):
         first, *rest = (int(number) for number in re.findall(r"\d+", part))
         last = rest[0] if rest else first
         if not 1 <= first <= last:
             return ()
-        found.append(range(first, last + 1))
-    if len(found) < 2:
-        return tuple(found)
-    return tuple(range(number, number + 1) for number in numbers_in(found))
+        ranges.append(range(first, last + 1))
+    if len(ranges) < 2:
+        return tuple(ranges)
+    return tuple(range(number, number + 1) for number in numbers_in(ranges))
 
 
 def _cited_in(text: str, own: Container[str]) -> Iterator[Cited]:
@@ -174,17 +174,17 @@ class Marked:
 
 
 def _marks(text: str) -> Iterator[QuoteSign]:
-    for found in _MARK.finditer(text):
-        written = found[0]
+    for match in _MARK.finditer(text):
+        written = match[0]
         if written[0] == "<":
-            yield QuoteSign(found.start(), found.end(), f"<{found[1]}q>", opens=not found[1], closes=bool(found[1]))
+            yield QuoteSign(match.start(), match.end(), f"<{match[1]}q>", opens=not match[1], closes=bool(match[1]))
             continue
         sign = unescape(written) if written[0] == "&" else written.removeprefix("\\")
-        if _MARK.fullmatch(sign) and (mark := _placed(text, found.start(), found.end(), sign)):
+        if _MARK.fullmatch(sign) and (mark := _quote_sign(text, match.start(), match.end(), sign)):
             yield mark
 
 
-def _placed(text: str, start: int, end: int, sign: str) -> QuoteSign | None:
+def _quote_sign(text: str, start: int, end: int, sign: str) -> QuoteSign | None:
     """Return the mark as its neighbours determine it; None if it is within a word or isolated."""
     before, after = text[start - 1 : start] or " ", text[end : end + 1] or " "
     if sign in _ONLY_OPEN:
@@ -210,9 +210,9 @@ def _placed(text: str, start: int, end: int, sign: str) -> QuoteSign | None:
     return QuoteSign(start, end, sign, opens, closes, weak)
 
 
-def _is_shortened(text: str, at: int) -> bool:
-    """Return whether an apostrophe at `at` may mark the end of a word, or feet."""
-    return bool(_SHORTENED.search(text, max(at - _LONGEST_SHORTENED, 0), at))
+def _is_shortened(text: str, offset: int) -> bool:
+    """Return whether an apostrophe at `offset` may mark the end of a word, or feet."""
+    return bool(_SHORTENED.search(text, max(offset - _LONGEST_SHORTENED, 0), offset))
 
 
 def _is_measure(text: str, mark: QuoteSign) -> bool:
@@ -222,10 +222,10 @@ def _is_measure(text: str, mark: QuoteSign) -> bool:
     return mark.sign == '"' and text[mark.start - 1 : mark.start].isdigit()
 
 
-def _marked(text: str) -> Marked:
+def _pair_signs(text: str) -> Marked:
     marks = list(_marks(text))
     later = _closed_later(text, marks)
-    found: list[Quoted] = []
+    pairs: list[Quoted] = []
     lost: list[QuoteSign] = []
     closed: list[QuoteSign] = []
     stack: list[QuoteSign] = []
@@ -237,19 +237,19 @@ def _marked(text: str) -> Marked:
             opened = stack[depth]
             del stack[depth:]
             if opened.end < mark.start:
-                found.append(Quoted(opened.start, mark.end, opened.end, mark.start))
+                pairs.append(Quoted(opened.start, mark.end, opened.end, mark.start))
         elif mark.opens:
             stack.append(mark)
             if len(stack) > _MAX_NESTED:
                 lost.append(stack.pop(0))
         elif text[max(mark.start - 1, 0) : mark.start].strip() and not _is_measure(text, mark):
             closed.append(mark)
-    quoted = _outermost(found)
+    quoted = _outermost(pairs)
     opened_alone = sorted((m for m in [*lost, *stack] if not m.weak and m.sign != "’"), key=_start)
     return Marked(
         quoted,
-        [mark for mark in opened_alone if around(quoted, mark.start) is None],
-        [mark for mark in closed if around(quoted, mark.start) is None],
+        [mark for mark in opened_alone if enclosing_index(quoted, mark.start) is None],
+        [mark for mark in closed if enclosing_index(quoted, mark.start) is None],
     )
 
 
@@ -275,9 +275,9 @@ def _closed_later(text: str, marks: Sequence[QuoteSign]) -> list[bool]:
     return later[::-1]
 
 
-def _outermost(found: Iterable[Quoted]) -> list[Quoted]:
+def _outermost(pairs: Iterable[Quoted]) -> list[Quoted]:
     outermost: list[Quoted] = []
-    for quoted in sorted(found, key=lambda quoted: (quoted.start, -quoted.end)):
+    for quoted in sorted(pairs, key=lambda quoted: (quoted.start, -quoted.end)):
         if not outermost or quoted.start >= outermost[-1].end:
             outermost.append(quoted)
     return outermost
@@ -296,10 +296,10 @@ def within(spans: Sequence[_Span], start: int, end: int) -> tuple[int, int]:
     return first, max(bisect_left(spans, end, key=_start), first)
 
 
-def around(spans: Sequence[_Span], at: int) -> int | None:
-    """Return the index of the one of sorted, disjoint spans that holds the character at `at`; None without one."""
-    before = bisect_right(spans, at, key=_start) - 1
-    return before if before >= 0 and at < spans[before].end else None
+def enclosing_index(spans: Sequence[_Span], offset: int) -> int | None:
+    """Return the index of the one of sorted, disjoint spans that holds the character at `offset`; None without one."""
+    before = bisect_right(spans, offset, key=_start) - 1
+    return before if before >= 0 and offset < spans[before].end else None
 
 
 def _start(span: _Span) -> int:
@@ -323,7 +323,7 @@ _ABBREVIATED = frozenset(
 
 def without_code(text: str) -> str:
     """Return `text` with its code spans blanked."""
-    return _blotted(text, [match.span() for match in _CODE.finditer(text)])
+    return _blank_out(text, [match.span() for match in _CODE.finditer(text)])
 
 
 class Paragraph:
@@ -335,17 +335,17 @@ class Paragraph:
             Quoted(match.start(), match.end(), match.start(2), match.end(2), code=True)
             for match in _CODE.finditer(text)
         ]
-        blotted = _blotted(text, [(code.start, code.end) for code in self._codes])
-        self._prose = _blotted(blotted, [match.span() for match in _NO_PROSE.finditer(blotted)])
+        blotted = _blank_out(text, [(code.start, code.end) for code in self._codes])
+        self._prose = _blank_out(blotted, [match.span() for match in _NO_PROSE.finditer(blotted)])
         self.cited = list(_cited_in(self._prose, own))
 
     @cached_property
     def marked(self) -> Marked:
-        return _marked(self._prose)
+        return _pair_signs(self._prose)
 
-    def begins(self, at: int) -> bool:
-        """Return whether only Markdown markers are before `at`."""
-        return not self._prose[:at].strip(" \t\n*_~>-")
+    def begins(self, offset: int) -> bool:
+        """Return whether only Markdown markers are before `offset`."""
+        return not self._prose[:offset].strip(" \t\n*_~>-")
 
     def has(self, written: str, each: Quoted | QuoteSign) -> bool:
         """Return whether `each` begins with a mark that is written as `written`."""
@@ -367,7 +367,7 @@ class Paragraph:
     def quoted(self) -> list[Quoted]:
         """Passages in quotation marks, and the code spans outside of them."""
         marked = self.marked.quoted
-        codes = [code for code in self._codes if around(marked, code.start) is None]
+        codes = [code for code in self._codes if enclosing_index(marked, code.start) is None]
         return sorted([*marked, *codes], key=_start)
 
     def cited_from(self, start: int, end: int) -> list[Cited]:
@@ -376,11 +376,11 @@ class Paragraph:
 
     def without_citations(self, start: int, end: int) -> str:
         """Return the text from `start` to `end` without the citations in it."""
-        kept, at = [], start
+        pieces, at = [], start
         for cited in self.cited_from(start, end):
-            kept.append(self.text[at : cited.start].rstrip(" \t"))
+            pieces.append(self.text[at : cited.start].rstrip(" \t"))
             at = cited.end
-        return "".join((*kept, self.text[at:end])).strip()
+        return "".join((*pieces, self.text[at:end])).strip()
 
     def following(self, end: int) -> tuple[int, ...]:
         """Return the numbers of the citations directly after `end`."""
@@ -398,15 +398,15 @@ class Paragraph:
         """Return the range of each sentence. A citation after the full stop belongs to the sentence before it."""
         spans, start = [], 0
         for end in sorted({*self._items(), *map(self._end, _STOP.finditer(self._prose)), len(self.text)}):
-            said = self.text[start:end]
-            if said.strip():
-                spans.append((start + len(said) - len(said.lstrip()), end))
+            sentence = self.text[start:end]
+            if sentence.strip():
+                spans.append((start + len(sentence) - len(sentence.lstrip()), end))
                 start = end
         return spans
 
     def _items(self) -> list[int]:
         """Return where lines begin in a list of sources without bullets: two or more that begin with a citation."""
-        lines = {found.end() for found in _LINE_BEGINS.finditer(self._prose)}
+        lines = {match.end() for match in _LINE_BEGINS.finditer(self._prose)}
         begins = [cited.start for cited in self.cited if cited.start in lines]
         return begins if len(begins) > 1 else []
 
@@ -414,11 +414,11 @@ class Paragraph:
         """Return where the sentence with this stop ends; 0 if it continues."""
         wide = stop[0][0] in "。！？"
         at = stop.end()
-        holding = around(self.quoted, stop.start())
-        if holding is not None:
-            if self._prose[at : self.quoted[holding].inner_end].strip():
+        enclosing = enclosing_index(self.quoted, stop.start())
+        if enclosing is not None:
+            if self._prose[at : self.quoted[enclosing].inner_end].strip():
                 return 0
-            at = self.quoted[holding].end
+            at = self.quoted[enclosing].end
         at = self._match(_AFTER_STOP, at)
         before = at
         at = self._after_citations(at)
@@ -433,20 +433,20 @@ class Paragraph:
         short = word and (len(word[1]) == 1 or word[1].lower() in _ABBREVIATED)
         return 0 if short and stop[0] == "." and at == before else at
 
-    def _after_citations(self, at: int) -> int:
-        for number in range(within(self.cited, at, at)[0], len(self.cited)):
+    def _after_citations(self, offset: int) -> int:
+        for number in range(within(self.cited, offset, offset)[0], len(self.cited)):
             cited = self.cited[number]
-            if self._prose[at : cited.start].strip(" \t"):
+            if self._prose[offset : cited.start].strip(" \t"):
                 break
-            at = self._match(_ONE_STOP, cited.end)
-        return at
+            offset = self._match(_ONE_STOP, cited.end)
+        return offset
 
-    def _match(self, pattern: re.Pattern[str], at: int) -> int:
-        found = pattern.match(self._prose, at)
-        return found.end() if found else at
+    def _match(self, pattern: re.Pattern[str], offset: int) -> int:
+        match = pattern.match(self._prose, offset)
+        return match.end() if match else offset
 
 
-def _blotted(text: str, spans: Sequence[tuple[int, int]]) -> str:
+def _blank_out(text: str, spans: Sequence[tuple[int, int]]) -> str:
     parts, at = [], 0
     for start, end in spans:
         parts += [text[at:start], _BLOT * (end - start)]

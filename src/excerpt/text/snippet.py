@@ -33,7 +33,7 @@ _FENCES = ("```", "~~~")
 
 _BEFORE = 200
 """Characters of the line examined before a row's start, so that a link or emphasis begun there is recognised."""
-_BEHIND = 600
+_MARKUP_ROOM = 600
 """Characters examined after those that fit into the row: an address is not shown and may be long."""
 
 
@@ -47,12 +47,12 @@ def snippet(text: str, spans: Sequence[Span], width: int) -> tuple[str, list[tup
     row = _SnippetRow(text, _best_start(text, spans, _characters_in(width, text)))
     row.fill(width)
     ordered = sorted(spans, key=lambda s: (s.start, s.end))
-    found = [(row.place(span.start), row.place(span.end)) for span in ordered if span.end > row.start]
+    ranges = [(row.column_of(span.start), row.column_of(span.end)) for span in ordered if span.end > row.start]
     shown = visible_line("".join(row.shown).rstrip())
-    found = [(a, min(b, len(shown))) for a, b in found]
+    ranges = [(a, min(b, len(shown))) for a, b in ranges]
     if row.has_more and columns_of(shown) <= width:
         shown += " …"
-    return shown, [(a, b) for a, b in found if a < b]
+    return shown, [(a, b) for a, b in ranges if a < b]
 
 
 class _SnippetRow:
@@ -62,19 +62,19 @@ class _SnippetRow:
         self.shown: list[str] = []
         self.start = self._at = start
         self._text = text
-        self._places: list[int] = []
+        self._columns: list[int] = []
         self._is_plain = text.isascii()
 
     @property
     def has_more(self) -> bool:
         return not self._text[self._at :].isspace() and self._at < len(self._text)
 
-    def place(self, at: int) -> int:
-        """Return where the character at `at` of the text is shown, or the nearest shown character if it is hidden."""
-        at -= self.start
-        if at < 0:
+    def column_of(self, offset: int) -> int:
+        """Return where the character at `offset` is shown, or the nearest shown character if it is hidden."""
+        offset -= self.start
+        if offset < 0:
             return 0
-        return self._places[at] if at < len(self._places) else len(self.shown)
+        return self._columns[offset] if offset < len(self._columns) else len(self.shown)
 
     def fill(self, width: int) -> None:
         """Add lines until there is more than `width` cells hold."""
@@ -87,26 +87,26 @@ class _SnippetRow:
             base = max(line_start, self._at - _BEFORE)
             stop = min(end, self._at + 2 * width)
             if INLINE_MARKS.search(text, base, stop):
-                stop = min(end, stop + _BEHIND)
+                stop = min(end, stop + _MARKUP_ROOM)
             context = next(contexts, Context.PROSE)
-            drawn = list(text[base:stop]) if context in _CODE else visible_characters(text[base:stop])
-            self._take(drawn, base, base == line_start, context, width)
+            characters = list(text[base:stop]) if context in _CODE else visible_characters(text[base:stop])
+            self._add_characters(characters, base, base == line_start, context, width)
             if self._at < end:
                 return
             self._at = line_start = end + 1
-            self._places.append(len(self.shown))
+            self._columns.append(len(self.shown))
             self._space()
 
     def _contexts(self, line_start: int) -> Iterator[Context]:
         """Return the contexts of the lines from the first one on."""
         if not any(fence in self._text for fence in _FENCES):
             return iter(())
-        return (around.context for around in _contexts(self._text)[self._text.count("\n", 0, line_start) :])
+        return (line_context.context for line_context in _contexts(self._text)[self._text.count("\n", 0, line_start) :])
 
-    def _take(self, drawn: list[str], base: int, is_whole: bool, context: Context, width: int) -> None:
+    def _add_characters(self, characters: list[str], base: int, is_whole: bool, context: Context, width: int) -> None:
         """Add a line's characters until `width` cells are full; `base` is their start in the text."""
-        line = self._text[base : base + len(drawn)]
-        sign, hidden = "", len(drawn)
+        line = self._text[base : base + len(characters)]
+        sign, hidden = "", len(characters)
         if context is Context.CODE:
             hidden = 0
         elif context is not Context.CODE_EDGE and not ("-" in line and TABLE_RULE.match(line)):
@@ -115,17 +115,17 @@ class _SnippetRow:
             if mark and context is Context.PROSE:
                 sign = _sign(mark)
                 if line[mark.start("block") :].startswith("|") and (end := _ROW_END.search(line, hidden)):
-                    drawn[end.start() :] = [""] * (len(line) - end.start())
-        drawn[:hidden] = [""] * hidden
+                    characters[end.start() :] = [""] * (len(line) - end.start())
+        characters[:hidden] = [""] * hidden
         if sign and self.shown:
             self.shown.extend(sign)
-        shown, places, full = self.shown, self._places, width
-        for character in drawn[self._at - base :]:
+        shown, offsets, full = self.shown, self._columns, width
+        for character in characters[self._at - base :]:
             if len(shown) > full:
                 if self._cells() > width:
                     break
                 full = len(shown)
-            places.append(len(shown))
+            offsets.append(len(shown))
             self._at += 1
             if not character.isspace():
                 shown.extend(character)
@@ -182,12 +182,12 @@ def _best_start(text: str, spans: Sequence[Span], width: int) -> int:
     for span in ordered:
         of_sentence.setdefault(starts[bisect_right(starts, span.start) - 1], []).append(span)
 
-    def held(start: int) -> tuple[int, int, int]:
+    def score(start: int) -> tuple[int, int, int]:
         of = of_sentence[start]
-        seen = [text[span.start : span.end].casefold() for span in of if span.end <= start + width]
-        return len(set(seen)), len(seen), len(of)
+        words = [text[span.start : span.end].casefold() for span in of if span.end <= start + width]
+        return len(set(words)), len(words), len(of)
 
-    return max(of_sentence, key=held)
+    return max(of_sentence, key=score)
 
 
 def _code_lines(text: str, body: int) -> Iterator[int]:
@@ -195,7 +195,7 @@ def _code_lines(text: str, body: int) -> Iterator[int]:
     if not any(fence in text for fence in _FENCES):
         return
     at = 0
-    for line, around in zip(text.split("\n"), _contexts(text), strict=True):
-        if around.context in _CODE and at >= body:
+    for line, context in zip(text.split("\n"), _contexts(text), strict=True):
+        if context.context in _CODE and at >= body:
             yield at
         at += len(line) + 1

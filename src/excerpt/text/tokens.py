@@ -66,9 +66,9 @@ def _open_file(name: str) -> Tokenizer:
 
         near = difflib.get_close_matches(name, TOKENIZERS, n=1)
         guess = f"Did you mean {near[0]}? " if near else ""
-        known = ", ".join(TOKENIZERS)
+        names = ", ".join(TOKENIZERS)
         raise SettingsError(
-            f"There is no tokenizer {name!r}.", f"{guess}Known: {known}, or a path to a tokenizer.json."
+            f"There is no tokenizer {name!r}.", f"{guess}Known: {names}, or a path to a tokenizer.json."
         )
     from splintr import from_json
 

@@ -51,7 +51,7 @@ _MARKS = re.compile(
     "\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20f0]"
 )
 # Letters with a stroke or ligature that Unicode does not decompose; dotless i; similar Arabic and Persian letters.
-_ALIKE = str.maketrans(
+_LETTER_VARIANTS = str.maketrans(
     {"ø": "o", "ł": "l", "đ": "d", "ð": "d", "ħ": "h", "ŧ": "t", "æ": "ae", "œ": "oe", "þ": "th", "ı": "i", "ĸ": "k"}
     | {"ى": "ي", "ی": "ي", "ة": "ه", "ک": "ك", "ٱ": "ا"}
 )
@@ -88,7 +88,7 @@ def _lower(text: str) -> str:
 
 def _strip(lowered: str) -> str:
     bare = _MARKS.sub("", unicodedata.normalize("NFD", lowered))
-    return unicodedata.normalize("NFC", bare).translate(_ALIKE)
+    return unicodedata.normalize("NFC", bare).translate(_LETTER_VARIANTS)
 
 
 def _script(letter: str) -> str:
@@ -182,14 +182,14 @@ def is_function_word(word: str, languages: Iterable[str]) -> bool:
     return not set(_BY_WORD.get(word, ())).isdisjoint(languages)
 
 
-_ASKING = frozenset(("a", "how", "what", "why", "where", "who", "do", "does", "did", "i", "my", "we", "our"))
+_QUESTION_WORDS = frozenset(("a", "how", "what", "why", "where", "who", "do", "does", "did", "i", "my", "we", "our"))
 """English words without a subject: question words, and "a", which the list for all languages lacks."""
 
 
 def stop_words_among(words: Collection[str], languages: Iterable[str]) -> frozenset[str]:
     """Return the stop words among the folded words; none if there are no other words."""
     languages = tuple(languages)
-    stop_words = {word for word in words if word in _ASKING or is_function_word(word, languages)}
+    stop_words = {word for word in words if word in _QUESTION_WORDS or is_function_word(word, languages)}
     return frozenset(stop_words) if len(stop_words) < len(set(words)) else frozenset()
 
 
@@ -286,15 +286,15 @@ def _listed_words(text: str, languages: Collection[str], listed: Mapping[str, st
         entry for language, words in listed.items() if language in languages or not languages for entry in words.split()
     ]
     whole = frozenset(entry for entry in entries if entry[-1] != "*")
-    begun = tuple(entry[:-1] for entry in entries if entry[-1] == "*")
-    found = [
+    prefixes = tuple(entry[:-1] for entry in entries if entry[-1] == "*")
+    patterns = [
         word[0]
         for word in _LISTED_WORD.finditer(unicodedata.normalize("NFC", text))
         if (plain := word[0].casefold()) in whole
-        or (begun and plain.startswith(begun))
+        or (prefixes and plain.startswith(prefixes))
         or (listed is _NEGATIONS and _CONTRACTED.search(plain))
     ]
-    return [*found, *wide.findall(text)]
+    return [*patterns, *wide.findall(text)]
 
 
 _WORD = re.compile(r"[^\W\d_]+")
@@ -334,8 +334,8 @@ def detect_language(text: str) -> str:
     """Return the ISO 639-1 code of the language of most of `text`, or "" if unknown."""
     sample = text[:SAMPLE_CHARACTERS]
     words = Counter((_ASCII_WORD if sample.isascii() else _WORD).findall(sample.casefold()))
-    if not sample.isascii() and (found := _by_script(sample, words)):
-        return found
+    if not sample.isascii() and (by_script := _by_script(sample, words)):
+        return by_script
     votes: Counter[str] = Counter()
     for word in words.keys() & _BY_WORD.keys():
         for language in _BY_WORD[word]:
@@ -544,18 +544,18 @@ def _split(text: str, start: int, position: int, level: int) -> tuple[list[_Piec
 
 
 def _split_camel(word: str, start: int, position: int) -> list[_Piece]:
-    one = _Piece(word, position, start, start + len(word), True)
+    whole_word = _Piece(word, position, start, start + len(word), True)
     if word.islower() or word[1:].islower() or word.isupper() or not word.isascii() or len(word) > _MAX_CAMEL:
-        return [one]
+        return [whole_word]
     if _PLURAL_ACRONYM.fullmatch(word):
-        return [one]
+        return [whole_word]
     parts = [
         _Piece(part[0], position, start + part.start(), start + part.end(), True)
         for part in _CAMEL.finditer(word)
         if part.end() - part.start() > 1
     ]
     whole = _Piece(word, position, start, start + len(word), True, True)
-    return [whole, *parts] if parts and parts[0].text != word else [one]
+    return [whole, *parts] if parts and parts[0].text != word else [whole_word]
 
 
 def _term(piece: _Piece, language: str) -> str:
@@ -569,15 +569,15 @@ def _characters(run: str) -> list[tuple[str, int, int]]:
     """Return the characters of a run with offsets; half-width and decomposed ones are composed."""
     if unicodedata.is_normalized("NFKC", run):
         return [(character, i, i + 1) for i, character in enumerate(run)]
-    found: list[tuple[str, int, int]] = []
+    pieces: list[tuple[str, int, int]] = []
     for i, character in enumerate(run):
-        if found:
-            joined = unicodedata.normalize("NFKC", run[found[-1][1] : i + 1])
-            if len(joined) == 1:
-                found[-1] = (joined, found[-1][1], i + 1)
+        if pieces:
+            composed = unicodedata.normalize("NFKC", run[pieces[-1][1] : i + 1])
+            if len(composed) == 1:
+                pieces[-1] = (composed, pieces[-1][1], i + 1)
                 continue
-        found.append((unicodedata.normalize("NFKC", character), i, i + 1))
-    return found
+        pieces.append((unicodedata.normalize("NFKC", character), i, i + 1))
+    return pieces
 
 
 def _grams(run: str, size: int) -> tuple[list[_Piece], int]:
@@ -604,7 +604,7 @@ def _indexed_grams(run: str, size: int) -> tuple[list[_Piece], int]:
 # --- the three ways in ------------------------------------------------------------------------------------------------
 
 _MEMO_SIZE = 100_000
-LONGEST_KEPT = 128
+MAX_CACHED_CHUNK = 128
 """Maximum characters of a chunk that is cached."""
 # The analysis of a chunk: its only term, or terms, positions and number of positions.
 _Known = str | tuple[tuple[str, ...], tuple[int, ...], int]
@@ -619,26 +619,26 @@ def terms_of(text: str, language: str = "") -> tuple[list[str], list[int]]:
     memo = _memos.setdefault(language, {})
     for chunk, size in chunks_of(text):
         if size and unicodedata.is_normalized("NFKC", chunk):
-            grams, places = _quick_grams(chunk, size, position)
+            grams, gram_positions = _quick_grams(chunk, size, position)
             terms += grams
-            positions += places
+            positions += gram_positions
             position += len(chunk)
             continue
-        known = memo.get(chunk)
-        if known is None:
-            known = _know(chunk, size, language)
-            if len(chunk) <= LONGEST_KEPT:
+        analyzed = memo.get(chunk)
+        if analyzed is None:
+            analyzed = _analyze_chunk(chunk, size, language)
+            if len(chunk) <= MAX_CACHED_CHUNK:
                 if len(memo) >= _MEMO_SIZE:
                     memo.clear()
-                memo[chunk] = known
-        if isinstance(known, str):
-            terms.append(known)
+                memo[chunk] = analyzed
+        if isinstance(analyzed, str):
+            terms.append(analyzed)
             positions.append(position)
             position += 1
         else:
-            terms += known[0]
-            positions += [position + p for p in known[1]]
-            position += known[2]
+            terms += analyzed[0]
+            positions += [position + p for p in analyzed[1]]
+            position += analyzed[2]
     return terms, positions
 
 
@@ -662,13 +662,13 @@ def _quick_grams(run: str, size: int, position: int) -> tuple[list[str], list[in
     grams = [""] * (2 * count + 1)
     grams[::2] = [run[i : i + size - 1] for i in range(count + 1)]
     grams[1::2] = [run[i : i + size] for i in range(count)]
-    places = [0] * (2 * count + 1)
-    places[::2] = range(position, position + count + 1)
-    places[1::2] = range(position, position + count)
-    return grams, places
+    positions = [0] * (2 * count + 1)
+    positions[::2] = range(position, position + count + 1)
+    positions[1::2] = range(position, position + count)
+    return grams, positions
 
 
-def _know(chunk: str, size: int, language: str) -> _Known:
+def _analyze_chunk(chunk: str, size: int, language: str) -> _Known:
     if chunk.isascii() and chunk.isalpha() and (chunk.islower() or chunk[1:].islower()):
         return stem(chunk, language)  # the same result as below, for a plain word
     pieces, width = _indexed_grams(chunk, size) if size else _pieces(chunk)
@@ -677,10 +677,10 @@ def _know(chunk: str, size: int, language: str) -> _Known:
     return tuple(_term(p, language) for p in pieces), tuple(p.position for p in pieces), width
 
 
-def take_apart(chunk: str, size: int, language: str) -> tuple[tuple[str, ...], tuple[int, ...], int]:
+def split_chunk(chunk: str, size: int, language: str) -> tuple[tuple[str, ...], tuple[int, ...], int]:
     """Return the terms of a chunk of `chunks_of`, their positions, and the number of positions it takes."""
-    known = _know(chunk, size, language)
-    return ((known,), (0,), 1) if isinstance(known, str) else known
+    analyzed = _analyze_chunk(chunk, size, language)
+    return ((analyzed,), (0,), 1) if isinstance(analyzed, str) else analyzed
 
 
 def analyze(text: str, language: str = "") -> Analysis:
@@ -688,13 +688,13 @@ def analyze(text: str, language: str = "") -> Analysis:
 
     `language` is an ISO 639-1 code, or "" if unknown.
     """
-    found = Analysis([], [], [], [])
-    for piece, position, start in _walk(text, _indexed_grams):
-        found.terms.append(_term(piece, language))
-        found.positions.append(position)
-        found.starts.append(start + piece.start)
-        found.ends.append(start + piece.end)
-    return found
+    analysis = Analysis([], [], [], [])
+    for piece, position, start in _join_pieces(text, _indexed_grams):
+        analysis.terms.append(_term(piece, language))
+        analysis.positions.append(position)
+        analysis.starts.append(start + piece.start)
+        analysis.ends.append(start + piece.end)
+    return analysis
 
 
 def query_terms(text: str, languages: Sequence[str]) -> list[QueryWord]:
@@ -706,7 +706,7 @@ def query_terms(text: str, languages: Sequence[str]) -> list[QueryWord]:
     tongues = list(dict.fromkeys((*languages, "")))
     words: list[QueryWord] = []
     indivisible = -1
-    for piece, position, start in _walk(text, _grams):
+    for piece, position, start in _join_pieces(text, _grams):
         if piece.whole and (piece.text[-1] in "+#" or not any(c.isalpha() for c in piece.text[1:])):
             indivisible = start
         elif start == indivisible and len(piece.text) < 3:
@@ -717,15 +717,15 @@ def query_terms(text: str, languages: Sequence[str]) -> list[QueryWord]:
     return words
 
 
-def _walk(text: str, cut: Callable[[str, int], tuple[list[_Piece], int]]) -> Iterator[tuple[_Piece, int, int]]:
+def _join_pieces(text: str, split: Callable[[str, int], tuple[list[_Piece], int]]) -> Iterator[tuple[_Piece, int, int]]:
     """Yield every piece of `text` with its position and the offset of its chunk.
 
-    `cut` splits runs of scripts without spaces.
+    `split` splits runs of scripts without spaces.
     """
     position = 0
     for match in _chunk_pattern(text).finditer(text):
         size = _GRAM_SIZES.get(match.lastgroup or "", 0)
-        pieces, width = cut(match.group(), size) if size else _pieces(match.group())
+        pieces, width = split(match.group(), size) if size else _pieces(match.group())
         for piece in pieces:
             yield piece, position + piece.position, match.start()
         position += width

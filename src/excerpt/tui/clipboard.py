@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from excerpt.kinds import Format
 from excerpt.processes import find_program, program_command
-from excerpt.text.display import counted
+from excerpt.text.display import format_count
 
 if TYPE_CHECKING:
     from excerpt.model import PackResult
@@ -229,7 +229,7 @@ def file_toast(file: Path | None, size: int, what: str, tokens: int | None) -> s
 
 
 def _size(what: str, tokens: int | None, size: int) -> str:
-    return f"{what}: {counted(tokens, 'token')}" if tokens is not None else f"{what}: {counted(size, 'byte')}"
+    return f"{what}: {format_count(tokens, 'token')}" if tokens is not None else f"{what}: {format_count(size, 'byte')}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from excerpt.known_vaults import DEMO
 from excerpt.pack.selection import read_marks, write_marks
 from excerpt.settings import Paths, Settings
 from excerpt.store.address import Address
-from excerpt.text.display import counted, visible_line
+from excerpt.text.display import format_count, visible_line
 from excerpt.tui.bindings import OpensDialogs, bindings
 from excerpt.tui.common.bars import TABS, KeyBar, TabBar
 from excerpt.tui.common.split import Split
@@ -384,7 +384,7 @@ class MainScreen(PromptScreen):
             # Without letter keys, because the user may be typing a query.
             self._emptied = Confirm(
                 "The vault has no notes",
-                _EMPTIED.format(counted(self.index.state.emptied, "note"), visible_line(str(self.vault))),
+                _EMPTIED.format(format_count(self.index.state.emptied, "note"), visible_line(str(self.vault))),
                 "Index it as empty",
                 "Keep the index",
                 letters=False,

@@ -119,9 +119,9 @@ class AskCorrection:
     query: str
 
     def answer(self, engine: Engine) -> str:
-        from excerpt.insight.suggest import corrected
+        from excerpt.insight.suggest import correct
 
-        return corrected(engine, self.query)
+        return correct(engine, self.query)
 
 
 @dataclass(frozen=True, slots=True)

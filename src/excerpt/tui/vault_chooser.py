@@ -25,16 +25,16 @@ from excerpt.errors import ExcerptError
 from excerpt.known_vaults import (
     DEMO,
     Recent,
+    detect_move,
     forget_vault,
-    names_apart,
     obsidian_vaults,
     recent_vaults,
-    recognise,
     too_broad,
+    unique_names,
 )
 from excerpt.settings import Paths, Settings, check_not_in_vault, open_vault, settings_of
 from excerpt.store.address import Address, is_address, read_address
-from excerpt.text.display import age, visible, visible_line
+from excerpt.text.display import format_age, visible, visible_line
 from excerpt.tui.bindings import bindings
 from excerpt.tui.common.dialog import Box, Confirm, Dialog
 from excerpt.tui.common.field import Field
@@ -92,10 +92,10 @@ def known_rows(
     `now` is in seconds since the epoch, `current` the vault that is open.
     """
     opened = [Path(one.path) for one in recent]
-    names = names_apart([*opened, *obsidian, *([] if current is None else [current])])
+    names = unique_names([*opened, *obsidian, *([] if current is None else [current])])
     names.update((path, read_address(str(path)).folder.name) for path in names if is_address(str(path)))
     rows = [
-        VaultRow(VaultKind.RECENT, path, names[path], age(one.opened, now))
+        VaultRow(VaultKind.RECENT, path, names[path], format_age(one.opened, now))
         for path, one in zip(opened, recent, strict=True)
     ]
     rows += [VaultRow(VaultKind.OBSIDIAN, path, names[path]) for path in obsidian]
@@ -328,7 +328,7 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
                 return Opening(store.folder, settings, session, store=store), ""
             vault = open_vault(expanded(str(path), self._home))
             check_not_in_vault(vault, self._user_paths, self._home)
-            said = " ".join(recognise(self._user_paths, vault))
+            said = " ".join(detect_move(self._user_paths, vault))
             settings = settings_of(vault, self._user_paths)
             opening = Opening(vault, settings, session_of(vault, settings, self._user_paths), said)
         except ExcerptError as error:

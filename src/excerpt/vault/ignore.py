@@ -178,13 +178,13 @@ def _segment(parts: list[_Part]) -> bytes:
 
 
 def _split(parts: Iterable[_Part], sign: _Sign) -> list[list[_Part]]:
-    found: list[list[_Part]] = [[]]
+    parts_split: list[list[_Part]] = [[]]
     for part in parts:
         if part is sign:
-            found.append([])
+            parts_split.append([])
         else:
-            found[-1].append(part)
-    return found
+            parts_split[-1].append(part)
+    return parts_split
 
 
 class _NeverMatchesError(Exception):
@@ -226,27 +226,27 @@ def _parts(text: bytes, *, of_names: bool, strict: bool) -> Iterator[_Part]:
             yield _Sign.SLASH if byte == b"/" else re.escape(byte)
 
 
-def _members(text: bytes, at: int, *, strict: bool) -> tuple[set[int], int]:
+def _members(text: bytes, offset: int, *, strict: bool) -> tuple[set[int], int]:
     """Parse a set of bytes from behind its bracket; returns them and where it ends. Raises _NeverMatchesError."""
-    is_negated = text[at : at + 1] in (b"!", b"^")
-    at += is_negated
+    is_negated = text[offset : offset + 1] in (b"!", b"^")
+    offset += is_negated
     members: set[int] = set()
     before = 0  # where a range could begin
     first = True
-    while first or text[at : at + 1] != b"]":
+    while first or text[offset : offset + 1] != b"]":
         first = False
-        if text[at : at + 1] == b"-" and before and text[at + 1 : at + 2] not in (b"", b"]"):
-            last, at = _byte(text, at + 1)
+        if text[offset : offset + 1] == b"-" and before and text[offset + 1 : offset + 2] not in (b"", b"]"):
+            last, offset = _byte(text, offset + 1)
             if strict and last < before:
                 raise _NeverMatchesError
             members.update(_in_any_case(bytes(range(before, last + 1))))
             before = 0
-        elif text[at : at + 2] == b"[:" and (named := _named(text, at + 2)) is not None:
+        elif text[offset : offset + 2] == b"[:" and (named := _class_name(text, offset + 2)) is not None:
             members.update(_in_any_case(named.encode()))
-            at = text.index(b"]", at + 2) + 1
+            offset = text.index(b"]", offset + 2) + 1
             before = 0
         else:
-            before, at = _byte(text, at)
+            before, offset = _byte(text, offset)
             members.add(before)
     if is_negated:
         members = set(range(256)) - members
@@ -255,7 +255,7 @@ def _members(text: bytes, at: int, *, strict: bool) -> tuple[set[int], int]:
         members -= set(string.ascii_uppercase.encode())  # the regular expression takes letters of either case for small
     if not members:
         raise _NeverMatchesError
-    return members, at + 1
+    return members, offset + 1
 
 
 def _in_any_case(members: bytes) -> bytes:
@@ -266,26 +266,26 @@ def _in_any_case(members: bytes) -> bytes:
     return members + members.lower() if _ANY_CASE else members
 
 
-def _byte(text: bytes, at: int) -> tuple[int, int]:
+def _byte(text: bytes, offset: int) -> tuple[int, int]:
     """Return the byte at a place of a set, without the backslash before it, and where the next one is."""
-    if text[at : at + 1] == b"\\":
-        at += 1
-    if at >= len(text):
+    if text[offset : offset + 1] == b"\\":
+        offset += 1
+    if offset >= len(text):
         raise _NeverMatchesError
-    return text[at], at + 1
+    return text[offset], offset + 1
 
 
-def _named(text: bytes, at: int) -> str | None:
-    """Return the characters of a class such as `[:digit:]` whose name begins at `at`.
+def _class_name(text: bytes, offset: int) -> str | None:
+    """Return the characters of a class such as `[:digit:]` whose name begins at `offset`.
 
     Returns None for a set that merely holds a bracket. Raises _NeverMatchesError for an unknown name.
     """
-    end = text.find(b"]", at)
+    end = text.find(b"]", offset)
     if end < 0:
         raise _NeverMatchesError
-    if text[end - 1 : end] != b":" or end == at:
+    if text[end - 1 : end] != b":" or end == offset:
         return None
-    characters = _CLASSES.get(text[at : end - 1].decode("ascii", "replace"))
+    characters = _CLASSES.get(text[offset : end - 1].decode("ascii", "replace"))
     if characters is None:
         raise _NeverMatchesError
     return characters

@@ -26,7 +26,7 @@ _MOUNTINFO = Path("/proc/self/mountinfo")
 class Mount:
     """A file system and the folder that it is at."""
 
-    at: Path
+    path: Path
     kind: str
 
     @property
@@ -43,29 +43,29 @@ def is_silent(folder: Path) -> bool:
 
 def mounts_of(folder: Path, mounts: Iterable[Mount]) -> list[Mount]:
     """Those that hold a part of `folder`: the one it lies in, and those below it."""
-    found = list(mounts)
-    above = [mount for mount in found if mount.at == folder or mount.at in folder.parents]
-    below = [mount for mount in found if folder in mount.at.parents]
+    all_mounts = list(mounts)
+    above = [mount for mount in all_mounts if mount.path == folder or mount.path in folder.parents]
+    below = [mount for mount in all_mounts if folder in mount.path.parents]
     # Of two at the same place, the later hides the earlier.
-    return below + sorted(above, key=lambda mount: len(mount.at.parts))[-1:]
+    return below + sorted(above, key=lambda mount: len(mount.path.parts))[-1:]
 
 
 def mounts_from_linux(mountinfo: str) -> list[Mount]:
     """Lines of /proc/self/mountinfo, see proc(5): the fifth field is the place, the kind follows a lone dash."""
-    found = []
+    mounts = []
     for line in mountinfo.splitlines():
         before, _, after = line.partition(" - ")
         fields, kind = before.split(" "), after.split(" ")[0]
         if len(fields) > 4 and kind:
-            place = re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), fields[4])
-            found.append(Mount(Path(place), kind))
-    return found
+            path = re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), fields[4])
+            mounts.append(Mount(Path(path), kind))
+    return mounts
 
 
 def mounts_from_bsd(listed: str) -> list[Mount]:
     """Parse the output of `mount` on macOS and the BSDs: `//me@host/share on /Volumes/share (smbfs, nodev)`."""
     lines = re.findall(r"^.* on (/.*) \((\w+)[,)]", listed, re.MULTILINE)
-    return [Mount(Path(place), kind) for place, kind in lines]
+    return [Mount(Path(path), kind) for path, kind in lines]
 
 
 def _mounts() -> list[Mount]:

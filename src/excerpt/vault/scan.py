@@ -94,7 +94,7 @@ def scan(root: Path, settings: VaultSettings, only: Collection[str] | None = Non
 
     Raises VaultError if `root` cannot be listed, SettingsError for an invalid pattern in the settings.
     """
-    walk = _Walk(root.resolve(), settings, only)
+    walk = _Scanner(root.resolve(), settings, only)
     walk.run()
     return Scan(
         tuple(sorted(walk.files, key=lambda file: file.path)),
@@ -104,7 +104,7 @@ def scan(root: Path, settings: VaultSettings, only: Collection[str] | None = Non
     )
 
 
-class _Walk:
+class _Scanner:
     """A scan under way: what was found so far, and the folders that are still to be listed."""
 
     def __init__(self, vault: Path, settings: VaultSettings, only: Collection[str] | None) -> None:
@@ -129,25 +129,25 @@ class _Walk:
             try:
                 # Open until its entries were looked at: they are looked up in it, whatever is in its place by then.
                 with open_folder(self._vault, folder.path.removesuffix("/")) as opened:
-                    self._look_into(opened, folder)
+                    self._visit_folder(opened, folder)
             except OSError as error:
                 if not folder.path:
                     reason = f"{self._vault} cannot be read: {error.strerror}."
                     raise VaultError(reason, "Check its permissions.") from error
                 self.skipped.append(_skip(folder.path, f"The folder cannot be listed: {error.strerror}."))
 
-    def _look_into(self, opened: OpenFolder, folder: _Folder) -> None:
-        entries = [one for one in opened.entries() if not one.name.startswith(".") or one.name in IGNORE_FILES]
+    def _visit_folder(self, opened: OpenFolder, folder: _Folder) -> None:
+        entries = [each for each in opened.entries() if not each.name.startswith(".") or each.name in IGNORE_FILES]
         self.folders.append(folder.path)
         room = min(self._patterns_left, _MAX_IN_FOLDER - folder.patterns)
-        own, taken, remarks = _rules_of(opened, folder.path, entries, room)
-        self._patterns_left -= taken
+        own, pattern_count, remarks = _rules_of(opened, folder.path, entries, room)
+        self._patterns_left -= pattern_count
         self.skipped += remarks
-        inside = replace(folder, rules=(*own, *folder.rules), patterns=folder.patterns + taken)
+        inside = replace(folder, rules=(*own, *folder.rules), patterns=folder.patterns + pattern_count)
         for entry in entries:
-            self._look_at(entry, inside)
+            self._visit_entry(entry, inside)
 
-    def _look_at(self, entry: os.DirEntry[str], folder: _Folder) -> None:
+    def _visit_entry(self, entry: os.DirEntry[str], folder: _Folder) -> None:
         path = folder.path + entry.name
         whole = folder.whole or path in self._only
         if not whole and path not in self._above:
@@ -182,13 +182,13 @@ def _state(entry: os.DirEntry[str], path: str) -> FileState | str:
     except UnicodeEncodeError:
         return "Its name is not valid UTF-8."
     try:
-        found = entry.stat(follow_symlinks=False)
+        status = entry.stat(follow_symlinks=False)
     except OSError as error:
         return f"Its type cannot be read: {error.strerror}."
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         return "It is not a file but a device, pipe or socket."
-    changed = _within_bounds(found.st_ctime_ns) if _TELLS_CHANGES else 0
-    return FileState(path, found.st_size, _within_bounds(found.st_mtime_ns), changed)
+    changed = _within_bounds(status.st_ctime_ns) if _TELLS_CHANGES else 0
+    return FileState(path, status.st_size, _within_bounds(status.st_mtime_ns), changed)
 
 
 def _within_bounds(time_ns: int) -> int:
@@ -233,12 +233,12 @@ def _rules_of(
 
     At most `room` patterns are read; remarks name what was left out.
     """
-    found = {entry.name: entry for entry in entries if entry.name in IGNORE_FILES}
+    files = {entry.name: entry for entry in entries if entry.name in IGNORE_FILES}
     rules: list[_Rules] = []
-    taken = 0
+    count = 0
     remarks: list[Skipped] = []
     for name in reversed(IGNORE_FILES):
-        entry = found.get(name)
+        entry = files.get(name)
         if entry and entry.is_file(follow_symlinks=False):
             try:
                 with opened.open(name) as file:
@@ -247,20 +247,20 @@ def _rules_of(
                 continue  # what cannot be read rules nothing out, as for git
             patterns = lines_of(data[:_MAX_IGNORE_BYTES])
             short = [line for line in patterns if len(line) <= _LONGEST_PATTERN]
-            kept = short[: room - taken]
-            taken += len(kept)
-            rules.append(_Rules(base, Patterns.read(kept)))
+            accepted = short[: room - count]
+            count += len(accepted)
+            rules.append(_Rules(base, Patterns.read(accepted)))
             if len(data) > _MAX_IGNORE_BYTES:
                 remarks.append(_skip(base + name, f"Only its first {_MAX_IGNORE_BYTES // 1024 // 1024} MB is read."))
             if len(short) < len(patterns):
-                over = len(patterns) - len(short)
-                reason = f"It has patterns of more than {_LONGEST_PATTERN} letters; ignored: {over:,}."
+                ignored = len(patterns) - len(short)
+                reason = f"It has patterns of more than {_LONGEST_PATTERN} letters; ignored: {ignored:,}."
                 remarks.append(_skip(base + name, reason))
-            if len(kept) < len(short):
-                most = f"{_MAX_IN_FOLDER:,} for a folder and {_MAX_IN_VAULT:,} for a vault"
-                reason = f"Only the first {len(kept):,} of its {len(short):,} patterns are used; the limits are {most}."
+            if len(accepted) < len(short):
+                used = f"Only the first {len(accepted):,} of its {len(short):,} patterns are used"
+                reason = f"{used}; the limits are {_MAX_IN_FOLDER:,} for a folder and {_MAX_IN_VAULT:,} for a vault."
                 remarks.append(_skip(base + name, reason))
-    return rules, taken, remarks
+    return rules, count, remarks
 
 
 def patterns_of(settings: VaultSettings) -> tuple[Patterns, Patterns]:

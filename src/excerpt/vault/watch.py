@@ -38,7 +38,7 @@ _POLL_SECONDS = 2.0
 # Of one core's time, polling takes this share at most.
 _POLL_SHARE = 0.05
 # Events can be lost (the system's queue is finite), so now and then the whole vault is looked at all the same.
-_LOOK_SECONDS = 600.0
+_RESCAN_SECONDS = 600.0
 
 _BY_FOLDER = sys.platform not in ("darwin", "win32")
 
@@ -60,7 +60,7 @@ class VaultWatch:
         self._poll, self._poll_seconds = poll, poll_seconds
         self.polling = False
         self._source: _SystemEvents | _Scans
-        self._begin()
+        self._start()
 
     def batches(self) -> Iterator[Batch]:
         """Yield changes until `stop` is set; None if anything may have changed, as when the vault is gone or back."""
@@ -69,7 +69,7 @@ class VaultWatch:
                 batch = self._next()
             except (VaultError, OSError, WatchfilesRustInternalError):
                 yield None
-                if self._begin_again():
+                if self._restart():
                     yield None
             else:
                 if batch is None or batch:
@@ -84,24 +84,24 @@ class VaultWatch:
             raise VaultError("The vault is gone, or another folder is in its place.")
         return self._source.next(self._stop)
 
-    def _begin(self) -> None:
+    def _start(self) -> None:
         self._identity = _identity(self._vault)
-        found = scan(self._vault, self._settings)
+        scan_result = scan(self._vault, self._settings)
         self.polling = self._poll or is_silent(self._vault)
         if not self.polling:
             try:
-                self._source = _SystemEvents(self._vault, self._settings, found.folders)
+                self._source = _SystemEvents(self._vault, self._settings, scan_result.folders)
             except (OSError, WatchfilesRustInternalError):
                 self.polling = True  # more folders or watchers than the system allows
         if self.polling:
-            self._source = _Scans(self._vault, self._settings, found, self._poll_seconds)
+            self._source = _Scans(self._vault, self._settings, scan_result, self._poll_seconds)
 
-    def _begin_again(self) -> bool:
+    def _restart(self) -> bool:
         """Wait for the vault and watch it again; return False if stopped meanwhile."""
         self._source.close()
         while not self._stop.is_set():
             try:
-                self._begin()
+                self._start()
             except VaultError:
                 self._stop.wait(min(1.0, self._poll_seconds))
             else:
@@ -117,7 +117,7 @@ class _SystemEvents:
         self._vault, self._settings = vault, settings
         self._suffixes = suffixes_of(settings).read
         self._folders = set(folders)
-        self._looked = time.monotonic()
+        self._last_scan = time.monotonic()
         self._left: set[str] = set()
         self._notify = self._watcher()
         if _BY_FOLDER:
@@ -134,23 +134,23 @@ class _SystemEvents:
             self._follow(scan(self._vault, self._settings).folders)
         elif folders:
             self._follow_changed(folders)
-        if everything or time.monotonic() - self._looked > _LOOK_SECONDS:
-            self._looked = time.monotonic()
+        if everything or time.monotonic() - self._last_scan > _RESCAN_SECONDS:
+            self._last_scan = time.monotonic()
             return None
         return frozenset(paths)
 
     def _gather(self, stop: threading.Event) -> set[str]:
-        began = time.monotonic()
-        found, self._left = self._left, set()
+        started = time.monotonic()
+        changed_folders, self._left = self._left, set()
         while True:
             raw = self._notify.watch(_LONGEST_MS, _QUIET_MS, _LONG_QUIET_MS, stop)
             if raw == "signal":
                 raise KeyboardInterrupt
             if isinstance(raw, str):
-                return found
-            found |= {path for _, path in raw}
-            if len(found) < _BURST or time.monotonic() - began > _LONGEST_BURST:
-                return found
+                return changed_folders
+            changed_folders |= {path for _, path in raw}
+            if len(changed_folders) < _BURST or time.monotonic() - started > _LONGEST_BURST:
+                return changed_folders
 
     def _relevant(self, raw: Iterable[str]) -> tuple[set[str], set[str], bool]:
         """Return the changed paths that may matter, those that are folders, and whether an ignore file changed."""
@@ -178,10 +178,10 @@ class _SystemEvents:
     def _follow_changed(self, changed: Collection[str]) -> None:
         """Watch the folders that are there now at and below those that changed."""
         self._folders = {folder for folder in self._folders if not _is_at_or_below(folder, changed)}
-        found: set[str] = set()
-        while new := set(scan(self._vault, self._settings, changed).folders) - found:
+        changed_folders: set[str] = set()
+        while new := set(scan(self._vault, self._settings, changed).folders) - changed_folders:
             self._follow(new)
-            found |= new
+            changed_folders |= new
 
     def _follow(self, folders: Iterable[str]) -> None:
         new = set(folders) - self._folders
@@ -208,9 +208,9 @@ class _SystemEvents:
 class _Scans:
     """Changes as two scans of the whole vault differ."""
 
-    def __init__(self, vault: Path, settings: VaultSettings, found: Scan, seconds: float) -> None:
+    def __init__(self, vault: Path, settings: VaultSettings, scan_result: Scan, seconds: float) -> None:
         self._vault, self._settings, self._seconds = vault, settings, seconds
-        self._last = found
+        self._last = scan_result
         self._took = 0.0
 
     def close(self) -> None:
@@ -220,9 +220,9 @@ class _Scans:
         """Return the next batch; an empty one if nothing has changed. Raises VaultError."""
         if stop.wait(max(self._seconds, self._took / _POLL_SHARE)):
             return frozenset()
-        began = time.monotonic()
+        started = time.monotonic()
         before, self._last = self._last, scan(self._vault, self._settings)
-        self._took = time.monotonic() - began
+        self._took = time.monotonic() - started
         if before.skipped != self._last.skipped:
             return None
         changed: set[FileState] = set(before.files) ^ set(self._last.files)
@@ -237,7 +237,7 @@ def _is_at_or_below(folder: str, paths: Collection[str]) -> bool:
 def _identity(vault: Path) -> tuple[int, int] | None:
     """Return the identity of the folder at a path, which changes when a disk is mounted or removed."""
     try:
-        found = vault.stat()
+        status = vault.stat()
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino

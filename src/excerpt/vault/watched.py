@@ -13,7 +13,7 @@ from excerpt.state_files import file_lock
 
 
 @contextmanager
-def marked_as_watched(folder: Path) -> Iterator[None]:
+def mark_watched(folder: Path) -> Iterator[None]:
     """Mark a vault as watched for a block, by a file in `folder`; does nothing if that is not writable."""
     file = folder / f"{os.getpid()}.lock"
     lock = file_lock(file, 0)

@@ -103,7 +103,7 @@ async def test_a_strategy_that_the_query_forces_is_said_to_stand_there(scripted:
         await show_results(pilot)
         pane = pane_of(scripted)
         assert pane.result is not None
-        pane.result = replace(pane.result, query="!s sync conflict", asked=Strategy.SEMANTIC)
+        pane.result = replace(pane.result, query="!s sync conflict", requested_strategy=Strategy.SEMANTIC)
         await open_comparison(pilot)
         await pilot.press("enter")
         await until(pilot, lambda: any("take the !" in toast.message for toast in scripted._notifications), "the toast")

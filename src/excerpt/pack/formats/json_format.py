@@ -19,8 +19,8 @@ from excerpt.pack.formats.source_label import Links
 
 def as_json(result: PackResult, links: Links | None = None) -> str:
     """Return the packs as JSON; `tokens` are those of the text in Markdown, `value` is what the choice maximised."""
-    told = result if links is None else links.added(result)
-    return json.dumps(told.to_dict(), ensure_ascii=False, indent=2) + "\n"
+    rendered = result if links is None else links.with_link(result)
+    return json.dumps(rendered.to_dict(), ensure_ascii=False, indent=2) + "\n"
 
 
 # --- read -------------------------------------------------------------------------------------------------------------

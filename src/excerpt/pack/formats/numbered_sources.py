@@ -13,8 +13,8 @@ from typing import ClassVar
 
 from excerpt.model import Pack
 from excerpt.pack.formats.pack_format import PackFile, PackSource, PackUnreadableError
-from excerpt.pack.formats.source_label import digest_of, headings_of, on_one_line, where_of
-from excerpt.text.display import longer
+from excerpt.pack.formats.source_label import digest_of, headings_of, location_of_pack, on_one_line
+from excerpt.text.display import extend_border
 
 _CUT = "[…]"
 """Stands where lines were left out to fit the budget."""
@@ -37,42 +37,42 @@ class NumberedSources:
     def render(self, packs: Sequence[Pack]) -> str:
         sources = []
         for number, pack in enumerate(packs, start=1):
-            above, below = self._around(number, pack)
+            above, below = self._enclosing_text(number, pack)
             sources.append(f"{above}{pack.text}\n{below}")
-        return "\n".join(sources) + self._asked() if packs else ""
+        return "\n".join(sources) + self._questions_text() if packs else ""
 
     def frame(self, number: int, pack: Pack) -> Sequence[str]:
-        return (*self._around(number, pack), self._asked() if number == 1 else "")
+        return (*self._enclosing_text(number, pack), self._questions_text() if number == 1 else "")
 
-    def written(self, text: str) -> str:
+    def escape(self, text: str) -> str:
         return text
 
-    def _around(self, number: int, pack: Pack) -> tuple[str, str]:
-        border, gap = longer(self.border, pack.text), self.gap
-        above = f"{self.mark}[{number}] {headings_of(pack)}\n{_place(pack)}\n{gap}"
+    def _enclosing_text(self, number: int, pack: Pack) -> tuple[str, str]:
+        border, gap = extend_border(self.border, pack.text), self.gap
+        above = f"{self.mark}[{number}] {headings_of(pack)}\n{_location_line(pack)}\n{gap}"
         cut_above = f"{_CUT}\n{gap}" if pack.cut_above else ""
         cut_below = f"{gap}{_CUT}\n" if pack.cut_below else ""
         return f"{above}{cut_above}{border}\n", f"{border}\n{cut_below}"
 
-    def _asked(self) -> str:
+    def _questions_text(self) -> str:
         """Return the questions below the sources, where models attend most; each on its line after a fixed word."""
         return "".join(f"\n{_QUESTION}{on_one_line(question)}\n" for question in self.questions)
 
 
-def _place(pack: Pack) -> str:
+def _location_line(pack: Pack) -> str:
     """Return the location of the text, on a line that a path cannot turn into a heading, a fence or HTML.
 
     What follows the path is fixed, so the line can be parsed from its end.
     """
     modified = f", modified {pack.modified}" if pack.modified else ""
-    return f"From {where_of(pack)}{modified}, digest {digest_of(pack)}"
+    return f"From {location_of_pack(pack)}{modified}, digest {digest_of(pack)}"
 
 
 # --- read -------------------------------------------------------------------------------------------------------------
 
 _HEAD = re.compile(r"(?:## )?\[(\d{1,6})\] (.*)")
 # A path may look like any of this; what follows it does not, so the longest path that leaves the rest is the one.
-_PLACE = re.compile(
+_LOCATION = re.compile(
     r"From (?P<path>.*)(?::(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?|#(?P<place>[^#]+))"
     r"(?(place) \([^()]*\)|(?: \([^()]*\))?)(?:, modified [\d-]{1,10})?, digest (?P<digest>[0-9a-f]{1,16})"
 )
@@ -92,17 +92,17 @@ def read(text: str) -> PackFile:
     while at < len(lines):
         line = lines[at]
         head = _HEAD.fullmatch(line)
-        place = _PLACE.fullmatch(lines[at + 1]) if head and at + 1 < len(lines) else None
+        location = _LOCATION.fullmatch(lines[at + 1]) if head and at + 1 < len(lines) else None
         at += 1
-        if head and place:
+        if head and location:
             number, heading = int(head[1]), head[2]
             above = at + 1
             first, last, at = _text_lines(lines, above, number)
-            begin = int(place["first"] or 0)
-            end = int(place["last"] or begin)
+            begin = int(location["first"] or 0)
+            end = int(location["last"] or begin)
             inner = "\n".join(lines[first:last])
             cut = _CUT in lines[above:first], _CUT in lines[at : at + 2]
-            path, digest, at_place = place["path"], place["digest"], place["place"] or ""
+            path, digest, at_place = location["path"], location["digest"], location["place"] or ""
             sources.append(PackSource(number, path, heading, begin, end, inner, digest, *cut, at_place))
         elif line.startswith(_QUESTION):
             questions.append(line.removeprefix(_QUESTION))

@@ -31,7 +31,7 @@ class Renderer(Protocol):
         """
         ...
 
-    def written(self, text: str) -> str:
+    def escape(self, text: str) -> str:
         """Lines of a note as they are rendered, such as with escapes."""
         ...
 

@@ -25,9 +25,9 @@ FORMATS: Sequence[Format] = tuple(form for form in Format if form is not Format.
 
 def format_named(form: Format) -> PackFormat:
     """One of FORMATS, imported when it is first asked for."""
-    found = import_module(f"excerpt.pack.formats.{form}_format").FORMAT
-    assert isinstance(found, PackFormat)
-    return found
+    pack_format = import_module(f"excerpt.pack.formats.{form}_format").FORMAT
+    assert isinstance(pack_format, PackFormat)
+    return pack_format
 
 
 def renderer_for(settings: PackSettings, questions: Sequence[str], links: Links, folder: Path) -> Renderer:
@@ -36,7 +36,7 @@ def renderer_for(settings: PackSettings, questions: Sequence[str], links: Links,
     `folder` is the base of a relative template path. A template always gets the questions. Raises SettingsError if the
     template cannot be read.
     """
-    asked = tuple(question for question in questions if question.strip())
+    texts = tuple(question for question in questions if question.strip())
     if settings.format is Format.TEMPLATE:
         from excerpt.pack.formats.template_format import TemplateRenderer, read_template
 
@@ -45,8 +45,8 @@ def renderer_for(settings: PackSettings, questions: Sequence[str], links: Links,
                 "The format template needs a file.", "Name it with --template FILE, or as pack.template."
             )
         file = folder / Path(settings.template).expanduser()
-        return TemplateRenderer(str(file), read_template(file), links, asked)
-    return format_named(settings.format).renderer(asked if settings.question else ())
+        return TemplateRenderer(str(file), read_template(file), links, texts)
+    return format_named(settings.format).renderer(texts if settings.question else ())
 
 
 def as_output(result: PackResult, links: Links) -> str:
@@ -60,8 +60,10 @@ def read_pack(text: str) -> PackFile:
     from excerpt.text.markdown import normalise_newlines
 
     text = normalise_newlines(text.removeprefix("\ufeff"))
-    begun = (each for each in map(format_named, FORMATS) if each.beginning and text.lstrip().startswith(each.beginning))
-    pack = next(begun, format_named(Format.MARKDOWN)).read(text)
+    matching = (
+        each for each in map(format_named, FORMATS) if each.beginning and text.lstrip().startswith(each.beginning)
+    )
+    pack = next(matching, format_named(Format.MARKDOWN)).read(text)
     if not pack.sources:
         raise PackUnreadableError("The pack has no source that can be checked.")
     twice = [number for number, count in Counter(source.number for source in pack.sources).items() if count > 1]

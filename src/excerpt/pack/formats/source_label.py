@@ -14,7 +14,7 @@ from excerpt.model import Pack, PackResult
 from excerpt.pack.memory_fragment import memory_id_of
 from excerpt.text.display import line_range, location, title_and_headings, visible_line
 
-_DIGEST_SHOWN = 6  # of 16 characters: enough for a reader's check
+_DIGEST_CHARACTERS = 6  # of 16 characters: enough for a reader's check
 
 
 def headings_of(pack: Pack) -> str:
@@ -27,14 +27,14 @@ def lines_of(pack: Pack) -> str:
     return line_range(pack.line_start, pack.line_end)
 
 
-def where_of(pack: Pack) -> str:
+def location_of_pack(pack: Pack) -> str:
     """Return the path with lines, or for an attachment its location and kind: `paper.pdf#page=12 (PDF, page 12)`."""
-    where = location(pack.path, pack.line_start, pack.line_end, pack.place)
-    return f"{where} ({format_kind(pack.kind, pack.place)})" if pack.kind else where
+    location_text = location(pack.path, pack.line_start, pack.line_end, pack.place)
+    return f"{location_text} ({format_kind(pack.kind, pack.place)})" if pack.kind else location_text
 
 
 def digest_of(pack: Pack) -> str:
-    return pack.digest[:_DIGEST_SHOWN]
+    return pack.digest[:_DIGEST_CHARACTERS]
 
 
 def on_one_line(question: str) -> str:
@@ -51,10 +51,10 @@ class Links:
         """Return the address that opens the note in Obsidian, by the name of the vault's folder; "" for a memory."""
         if memory_id_of(pack.path) is not None:
             return ""
-        at = _encoded(f"#{pack.place}") if pack.place else ""
-        return f"obsidian://open?vault={_encoded(self.folder.name)}&file={_encoded(pack.path)}{at}"
+        at = _encode(f"#{pack.place}") if pack.place else ""
+        return f"obsidian://open?vault={_encode(self.folder.name)}&file={_encode(pack.path)}{at}"
 
-    def added(self, result: PackResult) -> PackResult:
+    def with_link(self, result: PackResult) -> PackResult:
         """Return the result with each pack's address in Obsidian."""
         return replace(result, packs=tuple(replace(pack, link=self.obsidian(pack)) for pack in result.packs))
 
@@ -67,5 +67,5 @@ class Links:
         return f"{self.folder / pack.path}:{pack.line_start}"
 
 
-def _encoded(text: str) -> str:
+def _encode(text: str) -> str:
     return quote(text.encode("utf-8", "surrogateescape"), safe="")

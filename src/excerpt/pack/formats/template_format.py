@@ -125,15 +125,19 @@ class TemplateRenderer:
 
     def render(self, packs: Sequence[Pack]) -> str:
         sources = [source_of(number, pack, self.links) for number, pack in enumerate(packs, start=1)]
-        return self._of(sources) if sources else ""
+        return self._render_sources(sources) if sources else ""
 
     def frame(self, number: int, pack: Pack) -> Sequence[str]:
         """Return what the source adds to a text that has one before it; the first adds everything around it."""
         source = replace(source_of(number, pack, self.links), text="")
-        return (self._of([source]) if number == 1 else _added(self._first, self._of([self._probe, source])),)
+        return (
+            self._render_sources([source])
+            if number == 1
+            else _insertion(self._first, self._render_sources([self._probe, source])),
+        )
 
-    def written(self, text: str) -> str:
-        return _added(self._first, self._of([replace(self._probe, text=text)]))
+    def escape(self, text: str) -> str:
+        return _insertion(self._first, self._render_sources([replace(self._probe, text=text)]))
 
     @cached_property
     def _probe(self) -> TemplateSource:
@@ -143,12 +147,12 @@ class TemplateRenderer:
     @cached_property
     def _first(self) -> str:
         """What it makes alone."""
-        return self._of([self._probe])
+        return self._render_sources([self._probe])
 
-    def _of(self, sources: Sequence[TemplateSource]) -> str:
+    def _render_sources(self, sources: Sequence[TemplateSource]) -> str:
         questions = [on_one_line(question) for question in self.questions]
-        asked = {"template": self.template, "sources": [*map(asdict, sources)], "questions": questions}
-        answer = _PROCESS.answer(self.name, asked, self._allowance)
+        request = {"template": self.template, "sources": [*map(asdict, sources)], "questions": questions}
+        answer = _PROCESS.answer(self.name, request, self._allowance)
         if "mistake" in answer:
             line = f", line {answer['line']}" if answer["line"] else ""
             raise SettingsError(f"{self.name}{line}: {answer['mistake']}.", _HINT)
@@ -188,32 +192,32 @@ class _Process:
         self._lock = Lock()
         self._running: subprocess.Popen[bytes] | None = None
 
-    def answer(self, name: str, asked: dict[str, Any], left: Allowance) -> dict[str, Any]:
+    def answer(self, name: str, request: dict[str, Any], left: Allowance) -> dict[str, Any]:
         """Return what the sandbox answers, and take the time from `left`.
 
         Raises TemplateStoppedError, which calls the template `name`.
         """
         with self._lock:
-            process = self._started()
+            process = self._start()
             assert process.stdin is not None
             assert process.stdout is not None
-            begun = time.monotonic()
+            started = time.monotonic()
             overdue = Timer(left.clock, process.kill)
             overdue.daemon = True
             overdue.start()
-            said = b""
+            reply = b""
             try:
                 with suppress(OSError):  # it was killed while it was asked
-                    process.stdin.write(json.dumps({**asked, "seconds": left.work}).encode() + b"\n")
+                    process.stdin.write(json.dumps({**request, "seconds": left.work}).encode() + b"\n")
                     process.stdin.flush()
-                    said = process.stdout.readline(_LONGEST_ANSWER)
+                    reply = process.stdout.readline(_LONGEST_ANSWER)
             finally:
                 overdue.cancel()
-            left.clock -= time.monotonic() - begun
-            if not said.endswith(b"\n"):
+            left.clock -= time.monotonic() - started
+            if not reply.endswith(b"\n"):
                 code = self._end()
-                raise TemplateStoppedError(name, _why_ended(said, code, left))
-            answer: dict[str, Any] = json.loads(said)
+                raise TemplateStoppedError(name, _exit_reason(reply, code, left))
+            answer: dict[str, Any] = json.loads(reply)
             left.work -= answer["seconds"]
             if "limit" in answer:
                 self._end()
@@ -227,7 +231,7 @@ class _Process:
         with self._lock:
             self._end()
 
-    def _started(self) -> subprocess.Popen[bytes]:
+    def _start(self) -> subprocess.Popen[bytes]:
         if self._running is None or self._running.poll() is not None:
             self._end()
             self._running = subprocess.Popen(
@@ -263,8 +267,8 @@ _TOO_LONG = f"it takes longer than {MAX_WAIT:.0f} s for one pack"
 _TOO_MUCH_WORK = f"it takes more than {MAX_SECONDS:.0f} s of processor time for one pack"
 
 
-def _why_ended(said: bytes, code: int, left: Allowance) -> str:
-    if said:
+def _exit_reason(output: bytes, code: int, left: Allowance) -> str:
+    if output:
         return f"it renders more than {MAX_CHARACTERS:,} characters"
     if left.clock <= 0:
         return _TOO_LONG
@@ -273,9 +277,9 @@ def _why_ended(said: bytes, code: int, left: Allowance) -> str:
     return f"its process ended with code {code}"
 
 
-def _added(before: str, after: str) -> str:
+def _insertion(before: str, after: str) -> str:
     """Return what `after` adds to `before`, which it extends at one position."""
     alike = zip(before, after, strict=False)
-    same = next((at for at, (one, other) in enumerate(alike) if one != other), min(len(before), len(after)))
+    same = next((at for at, (old, new) in enumerate(alike) if old != new), min(len(before), len(after)))
     end = len(before) - same
     return after[same : len(after) - end] if after.endswith(before[same:]) else after[same:]

@@ -33,9 +33,9 @@ def main() -> None:
     """Answer requests until stdin ends."""
     _limit_memory()
     for request in sys.stdin.buffer:
-        begun = time.process_time()
+        started = time.process_time()
         answer = _answer(json.loads(request))
-        answer["seconds"] = time.process_time() - begun
+        answer["seconds"] = time.process_time() - started
         sys.stdout.buffer.write(json.dumps(answer).encode() + b"\n")
         sys.stdout.buffer.flush()
 
@@ -63,7 +63,7 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
     size = 0
     _limit_seconds(request["seconds"])
     try:
-        template = _compiled(request["template"])
+        template = _compile(request["template"])
         for part in template.generate(sources=sources, questions=questions, question=" | ".join(questions)):
             parts.append(part)
             size += len(part)
@@ -99,8 +99,8 @@ class _Sandbox(ImmutableSandboxedEnvironment):
         if operator == "**" and abs(right) > _MAX_EXPONENT:
             raise SecurityError(f"{left} ** {right} is too large")
         if operator == "*":
-            for one, times in ((left, right), (right, left)):
-                if isinstance(one, str | list | tuple) and len(one) * times > MAX_CHARACTERS:
+            for value, times in ((left, right), (right, left)):
+                if isinstance(value, str | list | tuple) and len(value) * times > MAX_CHARACTERS:
                     raise SecurityError(f"it renders more than {MAX_CHARACTERS:,} characters")
         return super().call_binop(context, operator, left, right)
 
@@ -114,7 +114,7 @@ _ENVIRONMENT = _Sandbox()
 
 
 @lru_cache(maxsize=8)
-def _compiled(template: str) -> Template:
+def _compile(template: str) -> Template:
     return _ENVIRONMENT.from_string(template)
 
 
@@ -127,5 +127,5 @@ def _line_of(error: Exception) -> int:
 
 
 def _reason(error: Exception) -> str:
-    said = (error.message if isinstance(error, TemplateError) else str(error)) or type(error).__name__
-    return said.strip().rstrip(".").replace("\n", " ")
+    message = (error.message if isinstance(error, TemplateError) else str(error)) or type(error).__name__
+    return message.strip().rstrip(".").replace("\n", " ")

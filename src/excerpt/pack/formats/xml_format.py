@@ -32,31 +32,33 @@ class XmlRenderer:
     def render(self, packs: Sequence[Pack]) -> str:
         sources = []
         for number, pack in enumerate(packs, start=1):
-            above, below = _around(number, pack)
+            above, below = _document_tags(number, pack)
             sources.append(f"{above}{xml_text(pack.text)}{below}")
-        above, below = self._around_all()
+        above, below = self._root_tags()
         return f"{above}{''.join(sources)}{below}" if packs else ""
 
     def frame(self, number: int, pack: Pack) -> Sequence[str]:
-        return (*_around(number, pack), *(self._around_all() if number == 1 else ()))
+        return (*_document_tags(number, pack), *(self._root_tags() if number == 1 else ()))
 
-    def written(self, text: str) -> str:
+    def escape(self, text: str) -> str:
         return xml_text(text)
 
-    def _around_all(self) -> tuple[str, str]:
-        asked = "".join(f"<question>{xml_text(on_one_line(question))}</question>\n" for question in self.questions)
-        return "<documents>\n", f"{asked}</documents>\n"
+    def _root_tags(self) -> tuple[str, str]:
+        questions = "".join(f"<question>{xml_text(on_one_line(question))}</question>\n" for question in self.questions)
+        return "<documents>\n", f"{questions}</documents>\n"
 
 
-def _around(number: int, pack: Pack) -> tuple[str, str]:
+def _document_tags(number: int, pack: Pack) -> tuple[str, str]:
     modified = f"<modified>{pack.modified}</modified>\n" if pack.modified else ""
-    place = f'<place at="{_attribute(pack.place)}">{format_kind(pack.kind, pack.place)}</place>\n' if pack.kind else ""
+    location = (
+        f'<place at="{_attribute(pack.place)}">{format_kind(pack.kind, pack.place)}</place>\n' if pack.kind else ""
+    )
     cut = " ".join(side for side, is_cut in (("above", pack.cut_above), ("below", pack.cut_below)) if is_cut)
     above = (
         f'<document index="{number}">\n'
         f"<source>{xml_text(visible_line(pack.path))}</source>\n"
         f"<heading_path>{xml_text(headings_of(pack))}</heading_path>\n"
-        f"<lines>{lines_of(pack)}</lines>\n{place}{modified}<digest>{digest_of(pack)}</digest>\n"
+        f"<lines>{lines_of(pack)}</lines>\n{location}{modified}<digest>{digest_of(pack)}</digest>\n"
     )
     opening = f'<document_content cut="{cut}">' if cut else "<document_content>"
     return f"{above}{opening}", "</document_content>\n</document>\n"
@@ -74,7 +76,7 @@ _NOT_XML = re.compile("[^\t\n -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 def xml_text(text: str) -> str:
     """`text` as the content of an element, from which a parser gets it back to the letter."""
     escaped = text.replace("&", "&amp;").replace("<", "&lt;").replace("]]>", "]]&gt;").replace("\r", "&#13;")
-    return _NOT_XML.sub(lambda found: f'<char code="{ord(found[0]):x}"/>', escaped)
+    return _NOT_XML.sub(lambda match: f'<char code="{ord(match[0]):x}"/>', escaped)
 
 
 # --- read -------------------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from functools import cache, lru_cache
 from rich.cells import cell_len
 
 from excerpt.kinds import LinkKind
-from excerpt.text.display import counted, visible
+from excerpt.text.display import format_count, visible
 from excerpt.text.inline import INLINE_MARKS, InlineSpan, SpanKind, inline_spans, replacements
 from excerpt.text.line_context import CALLOUT, PROSE, QUOTE_MARKS, TABLE_RULE, Context, LineContext
 
@@ -371,7 +371,7 @@ def apply_highlights(line: StyledLine, matches: Iterable[Columns], near: Iterabl
 
 def with_rest(runs: tuple[StyledRun, ...], cut: int) -> tuple[StyledRun, ...]:
     """Return `runs`, with the number of characters of their line that are not drawn, if any."""
-    return (*runs, StyledRun(f" … {counted(cut, 'more character')}", TextStyle.FAINT)) if cut > 0 else runs
+    return (*runs, StyledRun(f" … {format_count(cut, 'more character')}", TextStyle.FAINT)) if cut > 0 else runs
 
 
 def style_line(line: StyledLine, around: LineContext, code: Sequence[tuple[int, int, TextStyle]] = ()) -> int:

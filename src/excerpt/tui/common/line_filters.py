@@ -18,10 +18,10 @@ from rich.style import Style
 from textual.color import Color
 from textual.filter import LineFilter
 
-from excerpt.text.display import obeyed, visible_line
+from excerpt.text.display import escape_characters, visible_line
 from excerpt.tui.keymap import spell_keys
 
-_SUSPECT = re.compile(f"[\\x00-\\x1f{obeyed()}]")
+_SUSPECT = re.compile(f"[\\x00-\\x1f{escape_characters()}]")
 # With joiners before such a character: they are measured with it, and alone would join what follows.
 _WITH_JOINERS = re.compile(f"\u200d*{_SUSPECT.pattern}")
 

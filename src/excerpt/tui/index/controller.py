@@ -20,7 +20,7 @@ from excerpt.indexing_process import Command
 from excerpt.kinds import Strategy
 from excerpt.settings import Paths, Settings
 from excerpt.store.address import Address
-from excerpt.text.display import counted
+from excerpt.text.display import format_count
 from excerpt.tui.common.notice import EmptyState
 from excerpt.tui.engine_worker import EngineWorker
 from excerpt.tui.index.process import posting_process
@@ -434,7 +434,7 @@ def bar_state(index: IndexState) -> str:
     skipped = [f"{len(index.status.skipped):,} skipped"] if index.status.skipped else []
     watch = "paused" if index.paused else _WATCHES[index.watch]
     beside = [f"{count:,} attached"] if (count := sum(index.status.attachments.values())) else []
-    return " · ".join([counted(index.status.notes, "note"), *beside, *skipped, watch])
+    return " · ".join([format_count(index.status.notes, "note"), *beside, *skipped, watch])
 
 
 def progress_words(index: IndexState) -> str:
@@ -443,7 +443,7 @@ def progress_words(index: IndexState) -> str:
     if progress is None:
         return ""
     paused = ", paused" if index.paused else ""
-    return f"{progress.notes_done:,} of {counted(progress.notes_total, 'file')}{paused}"
+    return f"{progress.notes_done:,} of {format_count(progress.notes_total, 'file')}{paused}"
 
 
 def share_done(progress: Progress) -> float:

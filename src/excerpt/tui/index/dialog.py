@@ -16,7 +16,7 @@ from textual.widgets.option_list import Option
 from excerpt.indexing_process import Command
 from excerpt.model import Progress, Skipped, Status
 from excerpt.store.address import Address
-from excerpt.text.display import counted, local_time, visible_line
+from excerpt.text.display import format_count, local_time, visible_line
 from excerpt.tui.common.dialog import Box, Dialog
 from excerpt.tui.index.controller import IndexState, Watch, rate_words, share_done
 from excerpt.tui.keymap import key_sign, shown_key
@@ -160,7 +160,7 @@ class IndexDialog(Dialog[None]):
         if len(marks) > _MAX_FILES:
             told += f" · the first {_MAX_FILES} are listed; `excerpt status` has all"
         rest = [
-            (("not read ", "$text-soft"), f"{counted(one.files, 'file')}, {visible_line(one.what)}", one.action)
+            (("not read ", "$text-soft"), f"{format_count(one.files, 'file')}, {visible_line(one.what)}", one.action)
             for one in unread
         ]
         named = [
@@ -206,8 +206,8 @@ def status_facts(index: IndexState) -> list[tuple[str, str]]:
     status = index.status
     if status is None:
         return now
-    beside = f" and {counted(sum(status.attachments.values()), 'attachment')}" if status.attachments else ""
-    fragments = counted(status.fragments, "fragment")
+    beside = f" and {format_count(sum(status.attachments.values()), 'attachment')}" if status.attachments else ""
+    fragments = format_count(status.fragments, "fragment")
     return [
         ("notes", f"{status.notes:,}{beside} in {fragments}, as of {local_time(status.updated)}"),
         *now,
@@ -217,7 +217,7 @@ def status_facts(index: IndexState) -> list[tuple[str, str]]:
 
 def build_facts(index: IndexState, progress: Progress) -> list[tuple[str, str]]:
     """Return facts about the progress of a build, including the time spent on a slow file, as label and value."""
-    done = f"{progress.notes_done:,} of {counted(progress.notes_total, 'file')}"
+    done = f"{progress.notes_done:,} of {format_count(progress.notes_total, 'file')}"
     if progress.bytes_total:
         done += f" · {progress.bytes_done / 1e6:,.1f} of {progress.bytes_total / 1e6:,.1f} MB"
     facts = [("paused" if index.paused else progress.phase, done)]

@@ -11,7 +11,7 @@ from textual.binding import BindingType
 from textual.reactive import reactive
 from textual.strip import Strip
 
-from excerpt.text.display import counted, visible_line
+from excerpt.text.display import format_count, visible_line
 from excerpt.tui.bindings import bindings
 from excerpt.tui.common.row_list import RowList
 from excerpt.tui.common.strips import Part, fit, line, share_bar, sparkline
@@ -137,7 +137,7 @@ class MapPanel(RowList):
         if shown is None:
             return "map"
         query = visible_line(shown.query.strip()) or "the whole vault"
-        counts = f"{counted(shown.fragments, 'fragment')} in {counted(shown.notes, 'note')}"
+        counts = f"{format_count(shown.fragments, 'fragment')} in {format_count(shown.notes, 'note')}"
         room = max(8, self.size.width - len(counts) - 13)
         return f"map of {fit(query, room)} · {counts}".replace("[", r"\[")
 
@@ -175,7 +175,7 @@ class MapPanel(RowList):
             (f" {row.branch.fragments:>6,} ", self.style_of("map--count")),
         ]
         if width >= _NOTES_FROM:
-            right.append((f"{counted(row.branch.notes, 'note'):>11} ", self.style_of("row--faint")))
+            right.append((f"{format_count(row.branch.notes, 'note'):>11} ", self.style_of("row--faint")))
         if width >= _FILTER_FROM:
             room = width // 3
             right.append((f" {fit(visible_line(row.branch.filter), room):<{room}}", self.style_of("map--soft")))

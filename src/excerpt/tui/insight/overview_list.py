@@ -29,7 +29,7 @@ from excerpt.insight.overview_parts import (
     Theme,
     Timeline,
 )
-from excerpt.text.display import counted, percent, visible_line
+from excerpt.text.display import format_count, percent, visible_line
 from excerpt.tui.bindings import bindings
 from excerpt.tui.common.row_list import RowList
 from excerpt.tui.common.strips import Part, fit, line, share_bar, sparkline
@@ -128,7 +128,8 @@ def _parts(overview: Overview) -> tuple[_ListPart, ...]:
 
 def headline(overview: Overview) -> str:
     """Return how much of the vault is about the topic."""
-    return f"{counted(overview.fragments, 'fragment')} in {overview.notes:,} of {counted(overview.vault_notes, 'note')}"
+    notes = f"{overview.notes:,} of {format_count(overview.vault_notes, 'note')}"
+    return f"{format_count(overview.fragments, 'fragment')} in {notes}"
 
 
 def below_title(place: SourceLocation) -> str:
@@ -380,7 +381,7 @@ class OverviewList(RowList):
         for number, word in enumerate(theme.words):
             words += [self._faint(" · ")] if number else []
             words.append((visible_line(word), self.style_of("overview--label")))
-        told = f"{theme.fragments:,} in {counted(theme.notes, 'note')}" if wide else f"{theme.fragments:,}"
+        told = f"{theme.fragments:,} in {format_count(theme.notes, 'note')}" if wide else f"{theme.fragments:,}"
         return words, self._share(row.of_highest, theme.share, told, 16 if wide else 8)
 
     def _standout(self, one: Standout, wide: bool) -> Cells:
@@ -403,7 +404,7 @@ class OverviewList(RowList):
         left: list[Part] = [(visible_line(name.name), Style.null())]
         if name.path is None:
             left.append(self._faint(" no note yet"))
-        told = f"in {counted(name.notes, 'note')}"
+        told = f"in {format_count(name.notes, 'note')}"
         return left, [self._faint(f"{told} here · {name.overall:,} in all" if wide else told)]
 
     def _timeline(self, dates: Timeline, room: int) -> Cells:
@@ -415,7 +416,9 @@ class OverviewList(RowList):
         return [(bars, self.style_of("overview--bar")), self._soft(span)], [self._faint(told)]
 
     def _month(self, row: OverviewRow, month: Month) -> Cells:
-        return [self._soft(f"{month.month} "), self._bar(row.of_highest)], [self._faint(counted(month.notes, "note"))]
+        return [self._soft(f"{month.month} "), self._bar(row.of_highest)], [
+            self._faint(format_count(month.notes, "note"))
+        ]
 
     def _share(self, of_highest: float, share: float, told: str, room: int) -> list[Part]:
         return [self._bar(of_highest), self._soft(f"{percent(share):>6}"), self._faint(f"{told:>{room}}")]

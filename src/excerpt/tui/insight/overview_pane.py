@@ -17,7 +17,7 @@ from textual.widgets import Input, Static
 
 from excerpt.insight.overview_parts import Overview, SourceLocation
 from excerpt.model import Fragment, Hit
-from excerpt.text.display import counted
+from excerpt.text.display import format_count
 from excerpt.tui.bindings import bindings
 from excerpt.tui.common.notice import EmptyState, Notice
 from excerpt.tui.common.pause import Pause
@@ -224,7 +224,7 @@ class OverviewPane(Vertical):
     def _show_title(self, event: OverviewList.Laid) -> None:
         event.stop()
         shown, hidden = self._lines.row_count, self._lines.hidden
-        title = f"overview · {shown:,} of {counted(shown + hidden, 'line')}" if hidden else "overview"
+        title = f"overview · {shown:,} of {format_count(shown + hidden, 'line')}" if hidden else "overview"
         found = self.query_one("#overview-found")
         if found.border_title != title:
             found.border_title = title
@@ -383,7 +383,7 @@ class OverviewPane(Vertical):
 def _nothing_about(overview: Overview) -> EmptyState:
     return EmptyState(
         f"No note is about {overview.topic}",
-        f"None of {counted(overview.vault_fragments, 'fragment')} has most of its words, and none is likely to "
+        f"None of {format_count(overview.vault_fragments, 'fragment')} has most of its words, and none is likely to "
         "answer it.",
         f"Try fewer or other words; the Search tab ({key_sign('show-search')}) shows the nearest fragments.",
     )

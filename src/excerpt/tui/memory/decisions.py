@@ -54,11 +54,11 @@ def remembering(kept: MemoryDraft, source: Source | None, query: str) -> Decisio
 
 def _merging(kept: MemoryDraft, source: Source | None) -> Decision:
     def decide(store: MemoryStore) -> Done:
-        from excerpt.memory.recall import merged
+        from excerpt.memory.recall import merge_memory
 
         before = store.get(kept.into)
         found = kept.text, kept.tags, kept.why, source
-        memory = store.change(kept.into, lambda memory: merged(memory, *found))
+        memory = store.change(kept.into, lambda memory: merge_memory(memory, *found))
         return Done(memory, f"Merged into an existing memory{_tagged(memory)}.", _back_to(before, memory))
 
     return decide

@@ -157,14 +157,14 @@ class MemoryWorker:
         store = self._opened()
         everything = store.all()
         tags = self._tags()
-        total, broken = len(everything.memories), everything.broken
+        total, broken = len(everything.memories), everything.unreadable
         if not query and self._recaller is None:
             from excerpt.memory.recall import Recalled
 
             return Listed(tuple(map(Recalled, everything.memories)), total, broken, tags)
         recaller = self._recalling()
         found = tuple(recaller.recall(query))
-        return Listed(found, total, broken, tags, recaller.unranked, tuple(hint.said for hint in recaller.hints))
+        return Listed(found, total, broken, tags, recaller.unranked, tuple(hint.message for hint in recaller.hints))
 
     def _find(self, query: str) -> FoundMemories:
         if not self._folder.is_dir() or not (memories := self._opened().all().memories):

@@ -11,7 +11,7 @@ from textual.widget import Widget
 
 from excerpt.kinds import Format, Stopped
 from excerpt.settings import PackSettings
-from excerpt.text.display import counted
+from excerpt.text.display import format_count
 
 if TYPE_CHECKING:
     from excerpt.model import PackResult
@@ -69,7 +69,7 @@ class PackBar(Widget):
         text = Text(no_wrap=True, overflow="ellipsis")
         text.append("pack: " if brevity < _MAX_BREVITY else "")
         text.append(f"{passages:,}", strong).append(f" passage{'' if passages == 1 else 's'} · ")
-        text.append(f"{tokens:,}", strong).append(f" of {counted(self.pack_settings.budget, 'token')}")
+        text.append(f"{tokens:,}", strong).append(f" of {format_count(self.pack_settings.budget, 'token')}")
         text.append(" of its Markdown" if self.pack_settings.format is Format.JSON and brevity < _MAX_BREVITY else "")
         if gauge := (GAUGE_CELLS, GAUGE_CELLS, GAUGE_CELLS, GAUGE_CELLS // 2)[brevity] if brevity < 4 else 0:
             filled, added = self._cells(tokens, gauge)
@@ -92,7 +92,7 @@ class PackBar(Widget):
         if self.marked:
             return f"{self.marked:,} marked"
         limit = self.pack_settings.limit
-        best = "the best hit" if limit == 1 else f"the best {counted(limit, 'hit')}"
+        best = "the best hit" if limit == 1 else f"the best {format_count(limit, 'hit')}"
         return best if pack.stopped is Stopped.LIMIT else "no other useful hits"
 
     def _option_labels(self, brevity: int) -> list[str]:

@@ -12,7 +12,7 @@ from excerpt.kinds import Format, Scope, Strategy, next_of
 from excerpt.pack.memory_fragment import memory_id_of
 from excerpt.pack.selection import AS_RANKED, NO_MARKS, Mark, Overrides, SavedMarks
 from excerpt.settings import PackSettings
-from excerpt.text.display import counted
+from excerpt.text.display import format_count
 from excerpt.tui.common.pause import After, Pause
 from excerpt.tui.engine_worker import Asks
 from excerpt.tui.messages import CopyRequested, Failure
@@ -505,7 +505,7 @@ class PackController:
         packs = packed.result.packs
         return CopyRequested(
             text=packed.text,
-            what=f"Pack of {counted(len(packs), 'passage')}",
+            what=f"Pack of {format_count(len(packs), 'passage')}",
             tokens=packed.tokens,
             notes=tuple((pack.path, pack.entry.fragment_id) for pack in packs),
             pack=packed.result,

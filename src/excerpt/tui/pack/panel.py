@@ -19,7 +19,7 @@ from textual.widgets import Static
 from excerpt.locations import format_location
 from excerpt.model import Pack
 from excerpt.pack.memory_fragment import memory_id_of
-from excerpt.text.display import counted, line_range, visible_line
+from excerpt.text.display import format_count, line_range, visible_line
 from excerpt.tui.bindings import bindings
 from excerpt.tui.common.dialog import Box, Dialog
 from excerpt.tui.common.field import Field
@@ -158,10 +158,10 @@ class PackPanel(RowList):
         if contents is None or not contents.rows:
             return "pack · empty"
         result, count = contents.packed.result, len(contents.packed.left_out)
-        tokens = f" · {counted(result.tokens, 'token')} with sources" if result.packs else ""
+        tokens = f" · {format_count(result.tokens, 'token')} with sources" if result.packs else ""
         omitted = f" · {count} left out" if count else ""
         order = f" · {contents.order}" if contents.order else ""
-        return f"pack · {counted(len(result.packs), 'passage')}{tokens}{omitted}{order}"
+        return f"pack · {format_count(len(result.packs), 'passage')}{tokens}{omitted}{order}"
 
     def render_line(self, y: int) -> Strip:
         if self.row_count:
@@ -222,7 +222,7 @@ class PackPanel(RowList):
         assert self.contents is not None
         marks = len(self.contents.marked.intersection(pack.fragment_ids))
         if marks:
-            return "marked" if marks == 1 else counted(marks, "mark")
+            return "marked" if marks == 1 else format_count(marks, "mark")
         ranks = sorted(self.contents.ranks[each] for each in pack.fragment_ids if each in self.contents.ranks)
         if not ranks:
             return ""

@@ -16,7 +16,7 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.strip import Strip
 
-from excerpt.text.display import age, visible_line
+from excerpt.text.display import format_age, visible_line
 from excerpt.tui.bindings import bindings
 from excerpt.tui.common.row_list import BETWEEN, RowList, elided, name_parts, names_of
 from excerpt.tui.common.strips import Part, cells_of, height_bar, line, parts_with_matches
@@ -385,7 +385,7 @@ class HitList(RowList):
         figures: list[Part] = [(f" {height_bar(share)}", self.style_of("hit--score"))]
         figures.append((f" {hit.fragment.tokens:>4,}t", faint))
         if width >= _MIN_CELLS_FOR_AGES:
-            figures.append((f" {age(hit.modified, time.time()) if hit.modified else '':>4} ", faint))
+            figures.append((f" {format_age(hit.modified, time.time()) if hit.modified else '':>4} ", faint))
         return figures
 
     def _highlighted(self, text: str, spans: Sequence[Span]) -> list[Span]:

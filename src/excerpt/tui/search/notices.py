@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from textual.markup import escape
 
 from excerpt.kinds import Confidence, Strategy
-from excerpt.text.display import counted, visible_line
+from excerpt.text.display import format_count, visible_line
 from excerpt.tui.common.notice import EmptyState
 from excerpt.tui.index.controller import IndexState, Watch, rate_words, share_done
 from excerpt.tui.keymap import key_sign
@@ -28,7 +28,7 @@ def search_notice(index: IndexState, vault: Path, *, first: bool = False) -> Emp
     `first` adds instructions for a user who has not opened a vault of their own before.
     """
     if index.status is not None and index.status.notes:
-        title = f"Search {counted(index.status.notes, 'note')}"
+        title = f"Search {format_count(index.status.notes, 'note')}"
         keys = f"{key_sign('help')} lists the keys, {key_sign('palette')} finds any command by name."
         if first:
             return EmptyState(
@@ -60,7 +60,7 @@ def _reading(index: IndexState) -> EmptyState:
     assert progress is not None
     filled = round(share_done(progress) * _GAUGE)
     gauge = "█" * filled + "░" * (_GAUGE - filled)
-    files = f"{progress.notes_done:,} of {counted(progress.notes_total, 'file')}"
+    files = f"{progress.notes_done:,} of {format_count(progress.notes_total, 'file')}"
     if index.paused:
         continues = f"“The index” among the commands ({key_sign('palette')}) continues it."
         return EmptyState("Reading the vault is paused", f"{gauge}\n{files}", continues)
@@ -90,8 +90,8 @@ def list_title(result: Result | None, correction: str, *, is_lower_bound: bool =
     count = len(result.hits)
     more = "+" if is_lower_bound else ""
     title = f"hits · {count} of {result.matched:,}{more}" if result.matched > count else "hits"
-    is_fallback = result.asked not in (Strategy.AUTO, result.strategy)
-    return f"{title} · {result.asked} found nothing" if is_fallback else title
+    is_fallback = result.requested_strategy not in (Strategy.AUTO, result.strategy)
+    return f"{title} · {result.requested_strategy} found nothing" if is_fallback else title
 
 
 def no_hits_notice(result: Result, building: str, correction: str) -> EmptyState:

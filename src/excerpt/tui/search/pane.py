@@ -16,7 +16,7 @@ from textual.widgets import Input, Static
 from excerpt.kinds import Format, Scope, Strategy, next_of
 from excerpt.pack.selection import SavedMarks
 from excerpt.settings import Settings
-from excerpt.text.display import lines_named
+from excerpt.text.display import format_lines
 from excerpt.tui.bindings import bindings
 from excerpt.tui.common.notice import EmptyState, Notice
 from excerpt.tui.common.pause import Pause
@@ -817,7 +817,7 @@ class SearchPane(Vertical):
         hit = self._target_hit
         lines = self.side.pop_picked_lines() if self.side.has_focus_within else None
         if lines is not None and hit is not None:
-            label = lines_named(lines.line_start, lines.line_end, "–").capitalize()
+            label = format_lines(lines.line_start, lines.line_end, "–").capitalize()
             self.post_message(CopyRequested(lines.text, label, None, ((lines.path, hit.fragment.id),)))
         elif hit is not None:
             fragment = hit.fragment
@@ -890,15 +890,15 @@ class SearchPane(Vertical):
         result, hit = self.result, self.selected
         if result is not None:
             fragment = hit.fragment.id if hit is not None else ""
-            screen = StrategiesScreen(result.query, result.asked, fragment, self._engine.ask)
+            screen = StrategiesScreen(result.query, result.requested_strategy, fragment, self._engine.ask)
             self.app.push_screen(screen, self._use_strategy)
 
     def _use_strategy(self, choice: Choice | None) -> None:
         result = self.result
         if choice is None:
             return
-        if result is not None and result.asked is not self.strategy:
-            self.notify(f"The query sets the strategy {result.asked}: remove its ! to choose another.")
+        if result is not None and result.requested_strategy is not self.strategy:
+            self.notify(f"The query sets the strategy {result.requested_strategy}: remove its ! to choose another.")
         elif choice.strategy is self.strategy:
             self._hits.select_fragment(choice.fragment)
         else:

@@ -19,7 +19,7 @@ from textual.strip import Strip
 from excerpt.locations import format_location
 from excerpt.model import Section
 from excerpt.pack.memory_fragment import memory_id_of
-from excerpt.text.display import counted, lines_named, visible_line
+from excerpt.text.display import format_count, format_lines, visible_line
 from excerpt.tui.bindings import bindings
 from excerpt.tui.common.line_drawing import TEXT_STYLE_CSS, TEXT_STYLES, DrawnLine, LinkTo, StyledRun, TextStyle, wrap
 from excerpt.tui.common.line_view import LineView
@@ -192,9 +192,9 @@ class Preview(LineView):
         lines = format_location(fragment.place, fragment.line_start, fragment.line_end, "–")
         lines = visible_line(lines) if fragment.place else f"{lines} of {window.line_count:,}"
         if picked_lines is not None:
-            lines = f"{lines_named(picked_lines.first, picked_lines.last, '–')} picked"
+            lines = f"{format_lines(picked_lines.first, picked_lines.last, '–')} picked"
         elif window.whole:
-            lines = f"whole note, {counted(window.line_count, 'line')}"
+            lines = f"whole note, {format_count(window.line_count, 'line')}"
         if self.is_linked_passage and picked_lines is None:
             lines += f" · {key_sign('context-return')} back"
         if memory_id_of(fragment.id) is not None and picked_lines is None:
@@ -379,9 +379,9 @@ class Preview(LineView):
         if window is None or row < -1 or row > len(self._rows):
             return Strip.blank(width, self.base_style)
         if row == -1:
-            return self._draw_rest(f"⋯ {counted(window.above, 'line')} above", width)
+            return self._draw_rest(f"⋯ {format_count(window.above, 'line')} above", width)
         if row == len(self._rows):
-            return self._draw_rest(f"⋯ {counted(window.below, 'line')} below" if window.below else "", width)
+            return self._draw_rest(f"⋯ {format_count(window.below, 'line')} below" if window.below else "", width)
         strip = self._strips.get(row)
         if strip is None or strip.cell_length != width:
             strip = self._strips[row] = self._draw(window, row, width)

@@ -26,7 +26,7 @@ from textual.widgets.input import Selection
 
 from excerpt.errors import ExcerptError
 from excerpt.kinds import Confidence, Strategy
-from excerpt.text.display import counted, visible_line
+from excerpt.text.display import format_count, visible_line
 from excerpt.tui.bindings import bindings
 from excerpt.tui.common.field import Field
 from excerpt.tui.common.row_list import RowList
@@ -252,7 +252,7 @@ class QueryStatus(Widget):
         elif answer is not None:
             if answer.confidence is not None and answer.matched:
                 parts.append(self._confidence_label(answer.confidence))
-            hits = counted(answer.matched, "hit")
+            hits = format_count(answer.matched, "hit")
             parts.append(Text(hits.replace(" ", "+ ", 1) if answer.is_lower_bound and answer.matched else hits))
         return self._fit_parts(parts)
 
@@ -542,7 +542,7 @@ class QueryBar(Horizontal):
             MenuChoice(
                 completion.label,
                 *apply_completion(self.text, cursor_token, completion.text),
-                detail=counted(completion.count, completion.unit) if completion.count else "",
+                detail=format_count(completion.count, completion.unit) if completion.count else "",
                 typed=cursor_token.value,
             )
             for completion in completions
@@ -569,7 +569,8 @@ class QueryBar(Horizontal):
         if not self.field.has_focus:
             return
         choices = [
-            MenuChoice(each.label, each.query, detail=counted(each.hits, "hit"), kind=each.way) for each in suggestions
+            MenuChoice(each.label, each.query, detail=format_count(each.hits, "hit"), kind=each.way)
+            for each in suggestions
         ]
         if not choices:
             self.notify("No narrower or wider queries.", markup=False)

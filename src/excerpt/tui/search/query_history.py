@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from excerpt.state_files import alone, append_lines, line_of, read_lines, replace_file
+from excerpt.state_files import append_lines, exclusive_lock, line_of, read_lines, replace_file
 from excerpt.tui.search.saved_queries import SavedQueries, change_saved
 
 MAX_QUERIES = 500
@@ -96,14 +96,14 @@ def add_query(file: Path, query: str) -> None:
     """
     if not query.strip() or len(query) > _MAX_CHARACTERS:
         return
-    with alone(file):
+    with exclusive_lock(file):
         if append_lines(file, [_QueryLine(query)]) > _COMPACT_BYTES:
             _write(file, read_history(file).queries)
 
 
 def forget_query(file: Path, query: str) -> None:
     """Remove a query from the file. Raises OSError if the file cannot be written."""
-    with alone(file):
+    with exclusive_lock(file):
         if file.exists():
             _write(file, read_history(file).without(query).queries)
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from excerpt.errors import ExcerptError
-from excerpt.state_files import alone, load_value, write_value
+from excerpt.state_files import exclusive_lock, load_value, write_value
 
 
 class SavedQueriesError(ExcerptError):
@@ -67,7 +67,7 @@ def read_saved(file: Path) -> SavedQueries:
 def change_saved(file: Path, change: Callable[[SavedQueries], SavedQueries]) -> SavedQueries:
     """Apply `change` to the current content of the file, write the result and return it. Raises SavedQueriesError."""
     try:
-        with alone(file):
+        with exclusive_lock(file):
             saved = change(read_saved(file))
             write_value(file, saved, lasting=True)
             return saved

@@ -165,7 +165,7 @@ class StrategiesScreen(Dialog[Choice]):
         if not self.is_attached:
             return
         rows = compare_ranks(results)
-        self._strategies = [result.asked for result in results]
+        self._strategies = [result.requested_strategy for result in results]
         self.rows = [row for row in rows if row.difference]
         self.query_one("#alike", Static).update(Content(describe_equal_ranks(rows)))
         self._fill()

@@ -25,7 +25,7 @@ from excerpt.locations import format_location
 from excerpt.model import Hit, Result, Signal
 from excerpt.search.verdict import ordinal
 from excerpt.text.columns import GAIN, LOSS
-from excerpt.text.display import counted, percent, visible, visible_line
+from excerpt.text.display import format_count, percent, visible, visible_line
 from excerpt.tui.common.dialog import Box, Dialog
 from excerpt.tui.common.field import Field
 from excerpt.tui.common.notice import EmptyState
@@ -122,7 +122,7 @@ class WhyView(VerticalScroll):
             self._show(
                 lambda colours: Group(heading, *render_hit(about, about.score / top if top > 0 else 0.0, colours))
             )
-        self._ask(AskWhy(result.query, result.asked, about), self._handle_answer)
+        self._ask(AskWhy(result.query, result.requested_strategy, about), self._handle_answer)
 
     def _handle_answer(self, answer: NoteExplanation) -> None:
         if self.is_attached and self._about:
@@ -184,7 +184,7 @@ def _word_table(words: Sequence[WordPart], colours: Colours) -> Table:
     for word in words:
         where = Text(", ".join(word.where), soft if word.is_missing else "")
         if word.fragments:
-            rarity = f"in {counted(word.fragments, 'fragment')}, rarity {word.idf * word.telling:.2f}"
+            rarity = f"in {format_count(word.fragments, 'fragment')}, rarity {word.idf * word.telling:.2f}"
             where.append("".join(f"\n{visible_line(remark)}" for remark in (rarity, *word.remarks)), soft)
         table.add_row(Text(visible_line(word.word), no_wrap=True, overflow="ellipsis"), f"{word.part:.3f}", where)
     return table

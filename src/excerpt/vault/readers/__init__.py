@@ -108,10 +108,10 @@ def paged_note(
         heading = part.headings[-1] if part.headings else ""
         blocks = tuple(_blocks(lines, first, last))
         level = len(part.headings)
-        place = part.place.replace("#", "%23").replace("\n", " ")
-        sections.append(Section(len(sections), level, heading, part.headings, first, last, blocks, place))
+        location = part.place.replace("#", "%23").replace("\n", " ")
+        sections.append(Section(len(sections), level, heading, part.headings, first, last, blocks, location))
     text = "\n".join(lines[:-1])
-    placed = tuple(replace(link, line=min(starts[link.line - 1], max(len(lines) - 1, 1))) for link in links)
+    shifted = tuple(replace(link, line=min(starts[link.line - 1], max(len(lines) - 1, 1))) for link in links)
     return Note(
         path=path,
         title=_clean(title).replace("\n", " ") or PurePosixPath(path).stem,
@@ -119,7 +119,7 @@ def paged_note(
         tags=tuple(tags),
         language=options.language or detect_language(text[:_LANGUAGE_LETTERS]),
         sections=tuple(sections),
-        links=placed,
+        links=shifted,
         warnings=tuple(warnings),
         unread=unread,
     )
@@ -165,14 +165,16 @@ def library(files: str) -> Iterator[None]:
 
 
 @contextmanager
-def damaged(what: str) -> Iterator[None]:
+def report_damage(format_name: str) -> Iterator[None]:
     """Turn whatever a library raises over a file into ReadError."""
     try:
         yield
     except (ReadError, MemoryError):
         raise
     except Exception as error:
-        raise ReadError(f"It is damaged: it cannot be read as {what}.", "Restore it from another copy.") from error
+        raise ReadError(
+            f"It is damaged: it cannot be read as {format_name}.", "Restore it from another copy."
+        ) from error
 
 
 def safe_zip(data: bytes) -> ZipFile:

@@ -24,9 +24,9 @@ class ImageReader:
         size_of(data)
         if options.ocr is Ocr.OFF:
             return paged_note(path, (), options, unread=1)
-        found = recognise(data, options.ocr, options.language)
-        parts = (PagedText("", (HEADING,), found.text),) if found.text else ()
-        warnings = ocr_warning(found)
+        recognised = recognise(data, options.ocr, options.language)
+        parts = (PagedText("", (HEADING,), recognised.text),) if recognised.text else ()
+        warnings = ocr_warning(recognised)
         if (pages := pages_of(data)) > 1:
             warnings += (f"Only the first of its {pages:,} pages is read. Save it as a PDF to read all pages.",)
         return paged_note(path, parts, options, warnings=warnings)

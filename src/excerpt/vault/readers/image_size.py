@@ -21,7 +21,7 @@ def size_of(data: bytes) -> Size:
 
     Raises ReadError for an unknown format, and for an image too small or too large to be read.
     """
-    size = next((measure for begins, measure in _FORMATS.items() if data.startswith(begins)), None)
+    size = next((measure for magic, measure in _FORMATS.items() if data.startswith(magic)), None)
     try:
         width, height = size(data) if size else (0, 0)
     except (struct.error, ValueError, IndexError):
@@ -103,13 +103,13 @@ def _tiff(data: bytes) -> Size:
     order = "<" if data.startswith(b"II") else ">"
     (directory,) = struct.unpack_from(f"{order}I", data, 4)
     (entries,) = struct.unpack_from(f"{order}H", data, directory)
-    found = {256: 0, 257: 0}
+    sizes = {256: 0, 257: 0}
     for number in range(entries):
         at = directory + 2 + 12 * number
         tag, kind = struct.unpack_from(f"{order}HH", data, at)
-        if tag in found:
-            (found[tag],) = struct.unpack_from(f"{order}{'H' if kind == 3 else 'I'}", data, at + 8)
-    return found[256], found[257]
+        if tag in sizes:
+            (sizes[tag],) = struct.unpack_from(f"{order}{'H' if kind == 3 else 'I'}", data, at + 8)
+    return sizes[256], sizes[257]
 
 
 def _pnm(data: bytes) -> Size:

@@ -81,9 +81,9 @@ def _decode_utf16(data: bytes) -> str:
 
 def _decode_other(data: bytes) -> tuple[str, str]:
     text = data.decode("utf-8", "replace")
-    broken = text.count("\ufffd")
-    if broken <= max(1, _DAMAGE_SHARE * sum(1 for character in text if character > "\x7f")):
-        return text, f"It is UTF-8 with {broken} broken character{'s' if broken > 1 else ''}."
+    replacements = text.count("\ufffd")
+    if replacements <= max(1, _DAMAGE_SHARE * sum(1 for character in text if character > "\x7f")):
+        return text, f"It is UTF-8 with {replacements} broken character{'s' if replacements > 1 else ''}."
     if len(data.translate(None, _ASCII)) < _FEW_BYTES * len(data):
         return data.decode("utf-8", _CP1252), "Parts of it are not UTF-8; they were read as Windows-1252."
     best = charset_normalizer.from_bytes(data[:_SAMPLE_BYTES], cp_isolation=_ENCODINGS).best()

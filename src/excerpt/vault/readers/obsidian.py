@@ -14,7 +14,7 @@ from typing import Any
 from excerpt.errors import ReadError
 from excerpt.kinds import LinkKind
 from excerpt.model import Link, Note
-from excerpt.vault.readers import PagedText, ReadOptions, damaged, paged_note
+from excerpt.vault.readers import PagedText, ReadOptions, paged_note, report_damage
 from excerpt.vault.readers.markdown import decode
 
 _LONGEST_HEADING = 80
@@ -22,15 +22,15 @@ _MAX_OUTPUT = 2_000
 """Characters of a cell's output: more is data."""
 
 
-def _read_json(data: bytes, what: str) -> Any:
+def _read_json(data: bytes, format_name: str) -> Any:
     text, _ = decode(data)
     if not text.strip():
         return {}  # as Obsidian makes a new canvas
-    with damaged(what):
-        found = json.loads(text)
-        if not isinstance(found, dict):
-            raise ReadError(f"It is not a valid {what}, despite its name.")
-    return found
+    with report_damage(format_name):
+        content = json.loads(text)
+        if not isinstance(content, dict):
+            raise ReadError(f"It is not a valid {format_name}, despite its name.")
+    return content
 
 
 def _dicts(value: object) -> list[Mapping[str, Any]]:
@@ -81,7 +81,7 @@ class CanvasReader:
                 links.append(Link(LinkKind.EMBED, _text(node.get("file")), at, heading))
             links += _links_in(text, at)
             if text.strip() or (links and links[-1].line == at):
-                above = (_text(group["label"]).strip() for group in groups if _holds(group, node))
+                above = (_text(group["label"]).strip() for group in groups if _contains(group, node))
                 headings = (*above, _heading(_card(node)))
                 parts.append(PagedText(f"node={own}" if own else "", tuple(filter(None, headings)), text))
         return paged_note(path, parts, options, links=links)
@@ -95,15 +95,15 @@ def _card(node: Mapping[str, Any]) -> str:
 
 def _arrows(edges: Iterable[Mapping[str, Any]], names: Mapping[str, str]) -> dict[str, list[str]]:
     """Return the labels of arrows with their targets, by the card that they leave."""
-    found: dict[str, list[str]] = {}
+    targets: dict[str, list[str]] = {}
     for edge in edges:
         if label := _text(edge.get("label")).strip():
             to = names.get(_text(edge.get("toNode")), "")
-            found.setdefault(_text(edge.get("fromNode")), []).append(f"{label} → {to}" if to else label)
-    return found
+            targets.setdefault(_text(edge.get("fromNode")), []).append(f"{label} → {to}" if to else label)
+    return targets
 
 
-def _holds(group: Mapping[str, Any], node: Mapping[str, Any]) -> bool:
+def _contains(group: Mapping[str, Any], node: Mapping[str, Any]) -> bool:
     if group is node:
         return False
     try:
@@ -170,15 +170,15 @@ class NotebookReader:
         ]
         parts: list[PagedText] = []
         links: list[Link] = []
-        under: list[tuple[int, str]] = []
+        open_headings: list[tuple[int, str]] = []
         for number, cell in enumerate(cells, start=1):
             source = _text(cell.get("source") or cell.get("input"))
             text = "\n\n".join(filter(None, (source.strip("\n"), *_outputs(_dicts(cell.get("outputs"))))))
             if cell.get("cell_type") in ("markdown", "heading"):
                 for level, heading in _headings(source):
-                    under = [one for one in under if one[0] < level] + [(level, heading)]
+                    open_headings = [item for item in open_headings if item[0] < level] + [(level, heading)]
                 links += _links_in(source, len(parts) + 1)
-            headings = (*(heading for _, heading in under), f"Cell {number}")
+            headings = (*(heading for _, heading in open_headings), f"Cell {number}")
             parts.append(PagedText(f"cell={number}", headings, text))
         return paged_note(path, parts, options, links=links)
 

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 SECONDS = 20
 """The processor time that one image may take."""
 # On the clock, as the machine may be busy: as much more as a worker's file may take.
-_PATIENCE = 5
-SURE = 60.0
+_TIMEOUT_FACTOR = 5
+MIN_CONFIDENCE = 60.0
 """What is recognised with less confidence than this may be wrong as a whole."""
 
 
@@ -80,7 +80,7 @@ _INSTALL = {
 }
 
 
-def switch_on(vault: Path, where: Paths, keys: Mapping[str, tuple[str, str]]) -> Path | None:
+def switch_on(vault: Path, paths: Paths, keys: Mapping[str, tuple[str, str]]) -> Path | None:
     """Enable OCR in a vault's own settings; return the file that was written, None if it was enabled.
 
     `keys` are listed in a new file. Raises ExcerptError, with nothing changed, if no OCR program is installed or
@@ -88,7 +88,7 @@ def switch_on(vault: Path, where: Paths, keys: Mapping[str, tuple[str, str]]) ->
     """
     from excerpt.settings_file import begin_with, change_setting
 
-    attachments = settings_of(vault, where).vault.attachments
+    attachments = settings_of(vault, paths).vault.attachments
     if not attachments.read:
         raise SettingsError(
             "Images are not read: vault.attachments.read is false.", "Change it: `excerpt config --vault V --edit`."
@@ -97,8 +97,8 @@ def switch_on(vault: Path, where: Paths, keys: Mapping[str, tuple[str, str]]) ->
         engine(attachments.ocr)
         return None
     engine(Ocr.AUTO)
-    file = where.vault_settings_file(vault)
-    change_setting(file, "vault.attachments.ocr", Ocr.AUTO.value, begin_with(where, vault, keys))
+    file = paths.vault_settings_file(vault)
+    change_setting(file, "vault.attachments.ocr", Ocr.AUTO.value, begin_with(paths, vault, keys))
     return file
 
 
@@ -110,11 +110,11 @@ def recognise(image: bytes, ocr: Ocr, language: str) -> Recognised:
     return read(image, language)
 
 
-def ocr_warning(found: Recognised) -> tuple[str, ...]:
+def ocr_warning(recognised: Recognised) -> tuple[str, ...]:
     """Return a warning for the note if the recognised text may be wrong."""
-    if not found.text or found.confidence >= SURE:
+    if not recognised.text or recognised.confidence >= MIN_CONFIDENCE:
         return ()
-    return (f"OCR is {found.confidence:.0f} % sure of its text, which may be wrong.",)
+    return (f"OCR is {recognised.confidence:.0f} % sure of its text, which may be wrong.",)
 
 
 # --- lines and paragraphs ---------------------------------------------------------------------------------------------
@@ -132,7 +132,7 @@ class Line:
 
     @property
     def text(self) -> str:
-        return _spaced(self.words)
+        return _join_words(self.words)
 
 
 _ITEM = re.compile(r"[•·*+–—-]|\d{1,3}[.)]")
@@ -177,7 +177,7 @@ def _paragraph(lines: Sequence[Line]) -> str:
         elif _ITEM.fullmatch(word) or line.right + _width_of_first(following) <= edge:
             text += f"\n{following.text}"
         else:
-            text = _spaced((text, following.text))
+            text = _join_words((text, following.text))
     return text
 
 
@@ -187,7 +187,7 @@ def _width_of_first(line: Line) -> float:
     return (line.right - line.left) * (len(line.words[0]) + 1) / letters
 
 
-def _spaced(words: Sequence[str]) -> str:
+def _join_words(words: Sequence[str]) -> str:
     """Words side by side; Chinese and Japanese ones have no space between them."""
     text = words[0]
     for word in words[1:]:
@@ -218,15 +218,15 @@ _MAX_LANGUAGES = 4
 
 def languages_for(language: str, installed: Sequence[str]) -> tuple[str, ...]:
     """Return the installed languages of tesseract to use: the vault's and English; all, if few and none is set."""
-    known = [name for name in installed if name not in _NO_LANGUAGES]
-    if language or len(known) > _MAX_LANGUAGES:
-        wanted = (*_TESSERACT_NAMES.get(language, ()), "eng")
-        return tuple(name for name in dict.fromkeys(wanted) if name in known)
-    return tuple(sorted(known, key=lambda name: name != "eng"))
+    supported = [name for name in installed if name not in _NO_LANGUAGES]
+    if language or len(supported) > _MAX_LANGUAGES:
+        names = (*_TESSERACT_NAMES.get(language, ()), "eng")
+        return tuple(name for name in dict.fromkeys(names) if name in supported)
+    return tuple(sorted(supported, key=lambda name: name != "eng"))
 
 
 def _by_tesseract(program: str, image: bytes, language: str) -> Recognised:
-    languages = languages_for(language, _installed(program))
+    languages = languages_for(language, _installed_languages(program))
     if not languages:
         raise ReadError(
             "tesseract has no data for the language of this vault, nor for English.", "Install its language data."
@@ -236,7 +236,7 @@ def _by_tesseract(program: str, image: bytes, language: str) -> Recognised:
 
 
 @cache
-def _installed(program: str) -> tuple[str, ...]:
+def _installed_languages(program: str) -> tuple[str, ...]:
     """Return the languages that tesseract has data for. Raises ReadError."""
     # The first line says where they are; older versions write to stderr.
     listed = _run([program, "--list-langs"], b"", stderr=subprocess.STDOUT).decode("utf-8", "replace")
@@ -253,7 +253,7 @@ def _run(argv: Sequence[str], data: bytes, stderr: int = subprocess.PIPE) -> byt
     with process:
         try:
             _bound_time(process.pid)
-            told, complaint = process.communicate(data, timeout=SECONDS * _PATIENCE)
+            output, complaint = process.communicate(data, timeout=SECONDS * _TIMEOUT_FACTOR)
         except subprocess.TimeoutExpired:
             raise _too_long() from None
         finally:
@@ -261,10 +261,10 @@ def _run(argv: Sequence[str], data: bytes, stderr: int = subprocess.PIPE) -> byt
     if process.returncode == _OVER_TIME:
         raise _too_long()
     if process.returncode:
-        said = (complaint or b"").decode("utf-8", "replace").strip().splitlines()
-        reason = f": {said[-1]}" if said else ""
+        errors = (complaint or b"").decode("utf-8", "replace").strip().splitlines()
+        reason = f": {errors[-1]}" if errors else ""
         raise ReadError(f"OCR cannot read it (tesseract ended with {process.returncode}{reason}).")
-    return told
+    return output
 
 
 def _too_long() -> ReadError:
@@ -322,17 +322,17 @@ def _line(rows: Sequence[Sequence[str]]) -> Line:
 def _by_rapidocr(image: bytes, _language: str) -> Recognised:
     """Its models read Chinese and English, and what is written in the same letters."""
     try:
-        found = _loaded()(image)
+        result = _loaded()(image)
     except Exception as error:  # of OpenCV and onnxruntime, which have no one base
         raise ReadError(f"OCR cannot read it ({type(error).__name__}: {error}).") from error
-    if found.boxes is None or not found.txts:
+    if result.boxes is None or not result.txts:
         return Recognised("", 0.0)
     lines = [
         Line(tuple(text.split()), *_bounds(box))
-        for box, text in zip(found.boxes.tolist(), found.txts, strict=True)
+        for box, text in zip(result.boxes.tolist(), result.txts, strict=True)
         if text.strip()
     ]
-    sure = [100 * float(score) for score in found.scores]
+    sure = [100 * float(score) for score in result.scores]
     return Recognised(prose(blocks_of(lines)), sum(sure) / len(sure))
 
 
@@ -371,5 +371,8 @@ def _loaded() -> RapidOCR:
     from rapidocr import RapidOCR
 
     # Files are read side by side as it is: more threads take more of the processor and end little sooner.
-    one = {"EngineConfig.onnxruntime.intra_op_num_threads": 1, "EngineConfig.onnxruntime.inter_op_num_threads": 1}
-    return RapidOCR(params={"Global.log_level": "critical", "Global.use_cls": False, **one})
+    single_thread = {
+        "EngineConfig.onnxruntime.intra_op_num_threads": 1,
+        "EngineConfig.onnxruntime.inter_op_num_threads": 1,
+    }
+    return RapidOCR(params={"Global.log_level": "critical", "Global.use_cls": False, **single_thread})

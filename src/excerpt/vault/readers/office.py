@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from excerpt.errors import ReadError
 from excerpt.model import Note
-from excerpt.vault.readers import PagedText, ReadOptions, damaged, library, paged_note, safe_zip
+from excerpt.vault.readers import PagedText, ReadOptions, library, paged_note, report_damage, safe_zip
 
 if TYPE_CHECKING:
     from docx.document import Document
@@ -46,7 +46,7 @@ class SlidesReader:
         _open_format(data, path, ".pptx", "ppt/")
         with library("Slides"):
             import pptx
-        with damaged("slides"):
+        with report_damage("slides"):
             presentation = pptx.Presentation(BytesIO(data))
             parts = [_slide(number, slide) for number, slide in _slides(presentation, options.most_pages)]
             left = len(presentation.slides) - len(parts)
@@ -68,7 +68,7 @@ class DocumentReader:
         _open_format(data, path, ".docx", "word/")
         with library("Documents"):
             import docx
-        with damaged("a document"):
+        with report_damage("a document"):
             document = docx.Document(BytesIO(data))
             parts = _chapters(document)
             title = _title(document.core_properties.title) or _printed_title(document)
@@ -98,9 +98,9 @@ def _title(title: str) -> str:
 # --- slides -----------------------------------------------------------------------------------------------------------
 
 
-def _slides(presentation: Presentation, most: int) -> Iterator[tuple[int, Slide]]:
+def _slides(presentation: Presentation, limit: int) -> Iterator[tuple[int, Slide]]:
     for number, slide in enumerate(presentation.slides, start=1):
-        if number > most:
+        if number > limit:
             return
         yield number, slide
 
@@ -111,7 +111,7 @@ def _slide(number: int, slide: Slide) -> PagedText:
     pieces = [name]
     for shape in _shapes(slide.shapes):
         if heading is None or shape.shape_id != heading.shape_id:
-            pieces += _said(shape)
+            pieces += _shape_texts(shape)
     pieces += _diagrams(slide)
     if slide.has_notes_slide and (frame := slide.notes_slide.notes_text_frame) is not None:
         pieces += [f"Notes: {notes}" for notes in ["\n".join(_lines(frame.text))] if notes]
@@ -132,7 +132,7 @@ def _shapes(shapes: Iterable[Any]) -> Iterator[Any]:
             yield shape
 
 
-def _said(shape: Any) -> Iterator[str]:
+def _shape_texts(shape: Any) -> Iterator[str]:
     """Yield the text of a shape: its text, table or the description of its picture."""
     if shape.has_text_frame:
         yield "\n".join(_lines(shape.text_frame.text))
@@ -154,9 +154,11 @@ def _diagrams(slide: Slide) -> Iterator[str]:
     for relation in slide.part.rels.values():
         if relation.reltype.endswith("/diagramData") and not relation.is_external:
             safe = etree.XMLParser(resolve_entities=False, no_network=True)
-            drawn = etree.fromstring(relation.target_part.blob, safe)
-            said = ("".join(node.text or "" for node in each.iter(f"{_DRAWN}t")) for each in drawn.iter(f"{_DRAWN}p"))
-            yield "\n".join(filter(None, said))
+            diagram = etree.fromstring(relation.target_part.blob, safe)
+            texts = (
+                "".join(node.text or "" for node in each.iter(f"{_DRAWN}t")) for each in diagram.iter(f"{_DRAWN}p")
+            )
+            yield "\n".join(filter(None, texts))
 
 
 def _lines(text: str) -> Iterator[str]:
@@ -180,7 +182,7 @@ def _chapters(document: Document) -> list[PagedText]:
     pieces: list[tuple[bool, str]] = []
 
     def finish(next_level: int) -> None:
-        text = _put_together(pieces)
+        text = _join_paragraphs(pieces)
         if not text and stack and stack[-1][0] >= next_level:
             text = stack[-1][1]
         if text:
@@ -193,17 +195,17 @@ def _chapters(document: Document) -> list[PagedText]:
             pieces.append((False, "\n".join(" | ".join(row) for row in rows if row)))
             continue
         style = node.pPr.pStyle.val if node.pPr is not None and node.pPr.pStyle is not None else ""
-        said = _paragraph(node)
-        if not said or _CONTENTS.fullmatch(names.get(style, "")):
+        paragraph = _paragraph(node)
+        if not paragraph or _CONTENTS.fullmatch(names.get(style, "")):
             continue
         if level := levels.get(style, 0):
             finish(level)
             while stack and stack[-1][0] >= level:
                 stack.pop()
-            stack.append((level, said))
+            stack.append((level, paragraph))
         else:
             in_list = names.get(style, "").startswith("List") or (node.pPr is not None and node.pPr.numPr is not None)
-            pieces.append((in_list, f"- {said}" if in_list else said))
+            pieces.append((in_list, f"- {paragraph}" if in_list else paragraph))
     finish(0)
     return parts
 
@@ -214,11 +216,11 @@ def _printed_title(document: Document) -> str:
     return _title(first.text) if first is not None else ""
 
 
-def _put_together(pieces: Iterable[tuple[bool, str]]) -> str:
+def _join_paragraphs(pieces: Iterable[tuple[bool, str]]) -> str:
     """Join paragraphs with blank lines between them; items of a list are on consecutive lines."""
     text, before = "", False
-    for in_list, said in pieces:
-        text = f"{text}\n{said}" if in_list and before else f"{text}\n\n{said}"
+    for in_list, paragraph in pieces:
+        text = f"{text}\n{paragraph}" if in_list and before else f"{text}\n\n{paragraph}"
         before = in_list
     return text.strip()
 
@@ -230,17 +232,17 @@ def _styles(document: Document) -> tuple[Mapping[str, str], Mapping[str, int]]:
     bases: dict[str, str] = {}
     for style in document.styles:
         names[style.style_id] = style.name or ""
-        if found := _HEADING.fullmatch(style.name or ""):
-            levels[style.style_id] = int(found[1])
+        if match := _HEADING.fullmatch(style.name or ""):
+            levels[style.style_id] = int(match[1])
         elif (style.name or "").lower() == "title":
             levels[style.style_id] = 1
         based = style.element.find(f"{_WORDS}basedOn")
         if based is not None:
             bases[style.style_id] = based.get(f"{_WORDS}val", "")
     for style_id in names:
-        base, seen = bases.get(style_id, ""), {style_id}
-        while style_id not in levels and base and base not in seen:
-            seen.add(base)
+        base, visited = bases.get(style_id, ""), {style_id}
+        while style_id not in levels and base and base not in visited:
+            visited.add(base)
             if base in levels:
                 levels[style_id] = levels[base]
             base = bases.get(base, "")
@@ -285,4 +287,4 @@ def _paragraph(node: Any) -> str:
 
 
 def _cells(row: Any) -> list[str]:
-    return [said for said in map(_paragraph, _content(row, _CELL)) if said]
+    return [text for text in map(_paragraph, _content(row, _CELL)) if text]

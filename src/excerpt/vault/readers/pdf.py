@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from excerpt.errors import OcrMissingError, ReadError
 from excerpt.model import Note
 from excerpt.settings import Ocr
-from excerpt.vault.readers import PagedText, ReadOptions, damaged, library, paged_note
+from excerpt.vault.readers import PagedText, ReadOptions, library, paged_note, report_damage
 
 if TYPE_CHECKING:
     from pypdfium2 import PdfDocument, PdfPage, PdfTextPage
@@ -51,7 +51,7 @@ _LIGATURES = {0xFB00: "ff", 0xFB01: "fi", 0xFB02: "fl", 0xFB03: "ffi", 0xFB04: "
 _DIGITS = re.compile(r"\d+|\b[ivxlc]+\b")
 _BULLET = re.compile(r"(?:[•‣▪●○◦*–-]|\(?[\da-z]{1,3}[.)])\s")
 _SENTENCE_END = re.compile(r"(?<=[.!?:;])[\"'”’)]*\s+")
-_BROKEN = re.compile("(\\w*)[\ufffe\x02](\\w*)|(\\w+)\u00ad(\\w*)")
+_HYPHENATED = re.compile("(\\w*)[\ufffe\x02](\\w*)|(\\w+)\u00ad(\\w*)")
 _HYPHENED = re.compile(r"(\w+)-$")
 
 
@@ -67,7 +67,7 @@ class PdfReader:
             import pypdfium2
         if b"%PDF-" not in data[:1024]:
             raise ReadError("It is not a PDF, despite its name.")
-        with damaged("PDF"):
+        with report_damage("PDF"):
             try:
                 document = pypdfium2.PdfDocument(data)
             except pypdfium2.PdfiumError as error:
@@ -83,11 +83,11 @@ def _note(document: PdfDocument, path: str, options: ReadOptions) -> Note:
     pages, scanned, left = _pages(document, options)
     unread = scanned if options.ocr is Ocr.OFF else 0
     bodies = _without_heads(pages)
-    known = Counter(word for lines in bodies for line in lines for word in re.findall(r"\w+(?:-\w+)*", line.text))
+    word_counts = Counter(word for lines in bodies for line in lines for word in re.findall(r"\w+(?:-\w+)*", line.text))
     above = _outline(document)
     parts = []
     for page, lines in zip(pages, bodies, strict=True):
-        text = page.recognised or "\n\n".join(_paragraphs(lines, known))
+        text = page.recognised or "\n\n".join(_paragraphs(lines, word_counts))
         headings = (*above.get(page.number, ()), f"{page.label}{' (OCR)' if page.recognised else ''}")
         parts.append(PagedText(f"page={page.number}", headings, text))
     if not unread and not any(part.text.strip() for part in parts):
@@ -123,7 +123,7 @@ def _pages(document: PdfDocument, options: ReadOptions) -> tuple[list[_PdfPage],
     pages: list[_PdfPage] = []
     warnings: list[str] = []
     scanned = size = 0
-    found: list[Recognised] = []
+    ocr_pages: list[Recognised] = []
     failed = ""
     for index in range(min(len(document), options.most_pages)):
         page = document[index]
@@ -135,8 +135,8 @@ def _pages(document: PdfDocument, options: ReadOptions) -> tuple[list[_PdfPage],
                 scanned += 1
                 if options.ocr is not Ocr.OFF:
                     try:
-                        found.append(_recognised(page, options))
-                        recognised = found[-1].text
+                        ocr_pages.append(_recognised(page, options))
+                        recognised = ocr_pages[-1].text
                     except OcrMissingError:
                         raise
                     except ReadError as error:
@@ -150,10 +150,10 @@ def _pages(document: PdfDocument, options: ReadOptions) -> tuple[list[_PdfPage],
             break
     if left := len(document) - len(pages):
         warnings.append(f"Only the first {len(pages):,} of {len(pages) + left:,} pages are read.")
-    if found:
+    if ocr_pages:
         from excerpt.vault.readers.ocr import ocr_warning
 
-        warnings += ocr_warning(min(found, key=lambda one: one.confidence if one.text else 100.0))
+        warnings += ocr_warning(min(ocr_pages, key=lambda each: each.confidence if each.text else 100.0))
     return pages, scanned, [*warnings, *([failed] if failed else [])]
 
 
@@ -192,14 +192,14 @@ _RTL = re.compile(r"[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]+")
 _RTL_RUN = re.compile(rf"{_RTL.pattern}(?:[ \u200c\u200d]{_RTL.pattern})*")
 
 
-def _in_order(page: PdfTextPage, text: str, at: int) -> str:
+def _in_order(page: PdfTextPage, text: str, offset: int) -> str:
     """Return a line with its right-to-left words in reading order.
 
     Some files have letters and words of such scripts in the order of the page.
     """
 
     def is_visual(first: int, last: int) -> bool:
-        left, right = (page.get_charbox(at + each, loose=True)[0] for each in (first, last))
+        left, right = (page.get_charbox(offset + each, loose=True)[0] for each in (first, last))
         return bool(left < right)
 
     def ordered(run: re.Match[str]) -> str:
@@ -236,7 +236,7 @@ def _recognised(page: PdfPage, options: ReadOptions) -> Recognised:
 
 def _outline(document: PdfDocument) -> dict[int, tuple[str, ...]]:
     """Return the outline's titles for each page."""
-    begins: dict[int, tuple[str, ...]] = {}
+    chapters: dict[int, tuple[str, ...]] = {}
     path: list[str] = []
     for entry in document.get_toc(max_depth=6):
         del path[entry.level :]
@@ -244,13 +244,13 @@ def _outline(document: PdfDocument) -> dict[int, tuple[str, ...]]:
         target = entry.get_dest()
         index = target.get_index() if target is not None else None
         if index is not None:
-            begins.setdefault(index + 1, tuple(filter(None, path)))
-    found: dict[int, tuple[str, ...]] = {}
-    under: tuple[str, ...] = ()
-    for number in range(1, len(document) + 1 if begins else 1):
-        under = begins.get(number, under)
-        found[number] = under
-    return found
+            chapters.setdefault(index + 1, tuple(filter(None, path)))
+    outline: dict[int, tuple[str, ...]] = {}
+    headings: tuple[str, ...] = ()
+    for number in range(1, len(document) + 1 if chapters else 1):
+        headings = chapters.get(number, headings)
+        outline[number] = headings
+    return outline
 
 
 def _title(document: PdfDocument) -> str:
@@ -267,47 +267,47 @@ def _without_heads(pages: Sequence[_PdfPage]) -> list[Sequence[_TextLine]]:
     if len(pages) < _MIN_PAGES:
         return [page.lines for page in pages]
     edges = [{_head(line) for line in (*page.lines[:_HEADS], *page.lines[-_HEADS:])} for page in pages]
-    seen = Counter(key for keys in edges for key in keys)
-    often = {key for key, count in seen.items() if count > _MAX_PAGES_SHARE * len(pages)}
+    counts = Counter(key for keys in edges for key in keys)
+    often = {key for key, count in counts.items() if count > _MAX_PAGES_SHARE * len(pages)}
 
     def is_head(page: _PdfPage, at: int) -> bool:
         line = page.lines[at]
         is_outside = not _EDGE * page.height < line.bottom < (1 - _EDGE) * page.height
         return is_outside and _head(line) in often
 
-    kept = []
+    bodies = []
     for page in pages:
         first, last = 0, len(page.lines)
         while first < min(_HEADS, last) and is_head(page, first):
             first += 1
         while last > max(len(page.lines) - _HEADS, first) and is_head(page, last - 1):
             last -= 1
-        kept.append(page.lines[first:last])
-    return kept
+        bodies.append(page.lines[first:last])
+    return bodies
 
 
 def _head(line: _TextLine) -> str:
     return _DIGITS.sub("#", line.text.casefold())
 
 
-def _paragraphs(lines: Sequence[_TextLine], known: Counter[str]) -> Iterator[str]:
+def _paragraphs(lines: Sequence[_TextLine], word_counts: Counter[str]) -> Iterator[str]:
     """Yield the paragraphs of a page, each on one line, or on several if it is long."""
-    leads = [above.bottom - below.bottom for above, below in pairwise(lines)]
+    line_gaps = [above.bottom - below.bottom for above, below in pairwise(lines)]
     # Of short paragraphs half of the leads are those between them.
-    ascending = sorted(each for each in leads if each > 0) or [0.0]
-    lead = ascending[len(ascending) // 4]
+    ascending = sorted(each for each in line_gaps if each > 0) or [0.0]
+    usual_gap = ascending[len(ascending) // 4]
     right = max((line.right for line in lines), default=0.0)
     gathered: list[_TextLine] = []
     for line in lines:
-        if gathered and _begins(gathered, line, lead, right):
-            yield from _written(gathered, known)
+        if gathered and _begins(gathered, line, usual_gap, right):
+            yield from _join_lines(gathered, word_counts)
             gathered = []
         gathered.append(line)
     if gathered:
-        yield from _written(gathered, known)
+        yield from _join_lines(gathered, word_counts)
 
 
-def _begins(above: Sequence[_TextLine], line: _TextLine, lead: float, right: float) -> bool:
+def _begins(above: Sequence[_TextLine], line: _TextLine, usual_gap: float, right: float) -> bool:
     """Whether a paragraph begins with this line."""
     before = above[-1]
     if not line.height or not before.height:
@@ -318,32 +318,34 @@ def _begins(above: Sequence[_TextLine], line: _TextLine, lead: float, right: flo
     ends = before.text[-1:] in ".!?:"
     if gap < 0:  # a column ends
         return ends
-    if gap > _GAP * lead > 0:
+    if gap > _GAP * usual_gap > 0:
         return True
     indent = line.left - above[0].left if len(above) == 1 else line.left - before.left
     is_short = before.right < right - 8 * line.height
     return ends and (is_short or indent > _INDENT * line.height)
 
 
-def _written(lines: Iterable[_TextLine], known: Counter[str]) -> Iterator[str]:
+def _join_lines(lines: Iterable[_TextLine], word_counts: Counter[str]) -> Iterator[str]:
     text = ""
     for line in lines:
-        broken = _HYPHENED.search(text)
-        if broken and line.text[:1].islower():
+        hyphened = _HYPHENED.search(text)
+        if hyphened and line.text[:1].islower():
             rest = re.match(r"\w*", line.text)
-            word = _whole(broken[1], rest[0] if rest else "", known)
-            text = f"{text[: broken.start()]}{word}{line.text[rest.end() if rest else 0 :]}"
+            word = _whole(hyphened[1], rest[0] if rest else "", word_counts)
+            text = f"{text[: hyphened.start()]}{word}{line.text[rest.end() if rest else 0 :]}"
         else:
             text = f"{text} {line.text}" if text else line.text
-    text = _BROKEN.sub(lambda found: _whole(found[1] or found[3] or "", found[2] or found[4] or "", known), text)
+    text = _HYPHENATED.sub(
+        lambda match: _whole(match[1] or match[3] or "", match[2] or match[4] or "", word_counts), text
+    )
     words = len(text.split())
     yield "\n".join(_of_sentences(text)) if words > _LONG else text
 
 
-def _whole(first: str, rest: str, known: Counter[str]) -> str:
+def _whole(first: str, second: str, word_counts: Counter[str]) -> str:
     """Join a word broken at a line end, with its hyphen if the file elsewhere writes it so."""
-    joined, hyphened = first + rest, f"{first}-{rest}"
-    return hyphened if known[hyphened] > known[joined] or first.isdigit() or rest[:1].isupper() else joined
+    plain, hyphened = first + second, f"{first}-{second}"
+    return hyphened if word_counts[hyphened] > word_counts[plain] or first.isdigit() or second[:1].isupper() else plain
 
 
 def _of_sentences(text: str) -> Iterator[str]:

@@ -19,7 +19,7 @@ from pathlib import Path, PurePosixPath
 from excerpt.errors import ReadError
 from excerpt.model import Unread
 from excerpt.settings import Ocr, VaultSettings
-from excerpt.text.display import counted
+from excerpt.text.display import format_count
 from excerpt.vault.readers import EXTRA, Reader
 
 GROUP = "excerpt.readers"
@@ -32,7 +32,7 @@ class Shipped:
     """A reader of excerpt's own: the word of its kind, where it is, and the library without which it reads nothing."""
 
     kind: str
-    where: str
+    class_path: str
     library: str = ""
 
     @property
@@ -76,10 +76,10 @@ def suffixes_of(settings: VaultSettings) -> Suffixes:
     notes = tuple(extension.lower() for extension in settings.extensions)
     if not settings.attachments.read:
         return Suffixes(notes, notes, ())
-    wanted = {suffix: shipped for suffix, shipped in _BY_SUFFIX.items() if suffix not in notes}
-    there = {shipped: _is_on(shipped, settings) for shipped in set(wanted.values())}
-    read = [suffix for suffix, shipped in wanted.items() if there[shipped]]
-    unread = [suffix for suffix, shipped in wanted.items() if not there[shipped]]
+    candidates = {suffix: shipped for suffix, shipped in _BY_SUFFIX.items() if suffix not in notes}
+    enabled = {shipped: _is_on(shipped, settings) for shipped in set(candidates.values())}
+    read = [suffix for suffix, shipped in candidates.items() if enabled[shipped]]
+    unread = [suffix for suffix, shipped in candidates.items() if not enabled[shipped]]
     others = [suffix for suffix in _others() if suffix not in notes]
     return Suffixes(notes, (*notes, *read, *others), tuple(suffix for suffix in unread if suffix not in others))
 
@@ -108,7 +108,7 @@ def reader_for(path: str, settings: VaultSettings) -> Reader:
     elif suffix in _others():
         return _others()[suffix].reader
     elif suffix in _BY_SUFFIX:
-        return _shipped(_BY_SUFFIX[suffix].where)
+        return _shipped(_BY_SUFFIX[suffix].class_path)
     raise ReadError("No reader knows this kind of file.")
 
 
@@ -143,8 +143,8 @@ def _suffix(path: str, settings: VaultSettings) -> str:
 
 
 @cache
-def _shipped(where: str) -> Reader:
-    module, _, name = where.partition(":")
+def _shipped(class_path: str) -> Reader:
+    module, _, name = class_path.partition(":")
     reader: Reader = getattr(import_module(f"excerpt.vault.readers.{module}"), name)()
     return reader
 
@@ -158,21 +158,21 @@ def unread_of(suffixes: Iterable[tuple[str, int]], scanned: tuple[int, int]) -> 
     for suffix, count in suffixes:
         by_kind[_BY_SUFFIX[suffix].kind if suffix in _BY_SUFFIX else suffix] += count
     images = by_kind.pop(IMAGE, 0)
-    found = []
+    unread = []
     if by_kind:
         listed = ", ".join(f"{count:,} {kind}" for kind, count in sorted(by_kind.items()))
-        found.append(Unread(by_kind.total(), listed, f"pip install '{EXTRA}'"))
+        unread.append(Unread(by_kind.total(), listed, f"pip install '{EXTRA}'"))
     if images:
-        found.append(Unread(images, "images: OCR is off", WITH_OCR))
+        unread.append(Unread(images, "images: OCR is off", WITH_OCR))
     if scanned[0]:
-        found.append(
+        unread.append(
             Unread(
                 scanned[0],
-                f"with {counted(scanned[1], 'scanned page or image', 'scanned pages or images')}: OCR is off",
+                f"with {format_count(scanned[1], 'scanned page or image', 'scanned pages or images')}: OCR is off",
                 WITH_OCR,
             )
         )
-    return tuple(found)
+    return tuple(unread)
 
 
 # --- readers that others wrote ----------------------------------------------------------------------------------------
@@ -201,8 +201,8 @@ def _others() -> Mapping[str, _Other]:
         return {}
     from importlib.metadata import entry_points
 
-    found = (_Other(f".{entry.name.lower().lstrip('.')}", entry.value) for entry in entry_points(group=GROUP))
-    return {one.suffix: one for one in found}
+    others = (_Other(f".{entry.name.lower().lstrip('.')}", entry.value) for entry in entry_points(group=GROUP))
+    return {reader.suffix: reader for reader in others}
 
 
 def _names_group(folder: str) -> bool:

@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 
 from excerpt.errors import ReadError
 from excerpt.model import Note
-from excerpt.vault.readers import PagedText, ReadOptions, damaged, library, paged_note, safe_zip
+from excerpt.vault.readers import PagedText, ReadOptions, library, paged_note, report_damage, safe_zip
 from excerpt.vault.readers.markdown import decode
 
 MAX_ROWS, MAX_COLUMNS, MAX_TEXT = 5_000, 50, 200_000
@@ -45,7 +45,7 @@ class SheetReader:
             raise ReadError("It is not a spreadsheet, despite its name.")
         with library("Spreadsheets"):
             import python_calamine
-        with damaged("a spreadsheet"):
+        with report_damage("a spreadsheet"):
             try:
                 workbook = python_calamine.CalamineWorkbook.from_filelike(BytesIO(data))
                 return _workbook_note(workbook, path, options)
@@ -65,12 +65,12 @@ class CsvReader:
         """See Reader.read. Rows are counted as RFC 7111 does."""
         text, warning = decode(data)
         delimiter = "\t" if PurePosixPath(path).suffix.lower() == ".tsv" else _delimiter(text)
-        found = _SheetRows()
+        sheet_rows = _SheetRows()
         rows = [(number, [" ".join(value.split()) for value in row]) for number, row in _records(text, delimiter)]
         header = _header(rows, is_text=lambda value: not _is_number(value))
         data_rows = rows[1:] if header and len(rows) > 1 else rows
-        found.add(data_rows, rows[0][1] if header and len(rows) > 1 else [], _row_place)
-        note = found.note(path, options)
+        sheet_rows.add(data_rows, rows[0][1] if header and len(rows) > 1 else [], _row_location)
+        note = sheet_rows.note(path, options)
         return replace(note, warnings=(warning, *note.warnings)) if warning else note
 
 
@@ -91,26 +91,26 @@ class _SheetRows:
     ) -> None:
         """Take rows; `name` gives place and heading of those from one to another and between two columns."""
         used = sorted({column for _, values in (*rows, (0, header)) for column, value in enumerate(values) if value})
-        kept = used[:MAX_COLUMNS]
-        self.columns_left = max(self.columns_left, len(used) - len(kept))
+        columns = used[:MAX_COLUMNS]
+        self.columns_left = max(self.columns_left, len(used) - len(columns))
         for start in range(0, len(rows), _ROWS):
-            taken = rows[start : start + min(_ROWS, MAX_ROWS - self.rows)]
-            if not taken or self.size >= MAX_TEXT:
+            chunk = rows[start : start + min(_ROWS, MAX_ROWS - self.rows)]
+            if not chunk or self.size >= MAX_TEXT:
                 self.rows_left += len(rows) - start
                 return
-            lines = [_line(values, kept) for _, values in taken]
-            if header and taken[0][1] != list(header):
-                lines.insert(0, _line(header, kept))
+            lines = [_line(values, columns) for _, values in chunk]
+            if header and chunk[0][1] != list(header):
+                lines.insert(0, _line(header, columns))
             lines = list(filter(None, lines))
             whole = "\n".join(lines)
             text = whole[: MAX_TEXT - self.size]
             self.is_cut = len(text) < len(whole)
-            place, heading = name(taken[0], taken[-1], kept[0], kept[-1])
-            self.parts.append(PagedText(place, (heading,), text))
-            self.rows += len(taken)
+            location, heading = name(chunk[0], chunk[-1], columns[0], columns[-1])
+            self.parts.append(PagedText(location, (heading,), text))
+            self.rows += len(chunk)
             self.size += len(text)
-            if len(taken) < len(rows[start : start + _ROWS]):
-                self.rows_left += len(rows) - start - len(taken)
+            if len(chunk) < len(rows[start : start + _ROWS]):
+                self.rows_left += len(rows) - start - len(chunk)
                 return
 
     def note(self, path: str, options: ReadOptions) -> Note:
@@ -151,7 +151,7 @@ def _workbook_note(workbook: object, path: str, options: ReadOptions) -> Note:
     from python_calamine import CalamineWorkbook, SheetTypeEnum
 
     assert isinstance(workbook, CalamineWorkbook)
-    found = _SheetRows()
+    sheet_rows = _SheetRows()
     for sheet in workbook.sheets_metadata:
         if sheet.typ != SheetTypeEnum.WorkSheet:
             continue
@@ -167,10 +167,10 @@ def _workbook_note(workbook: object, path: str, options: ReadOptions) -> Note:
                 is_named = is_named or (not rows and all(isinstance(value, str) for value in values[:_WIDEST]))
                 rows.append((number, shown))
         header = _header(rows, bool) if is_named else []
-        found.add(rows, header, _cell_place(sheet.name, first_column))
-        found.rows_left += max(0, cells.height - MAX_ROWS - 1)
-        found.columns_left += max(0, cells.width - _WIDEST)
-    return found.note(path, options)
+        sheet_rows.add(rows, header, _cell_location(sheet.name, first_column))
+        sheet_rows.rows_left += max(0, cells.height - MAX_ROWS - 1)
+        sheet_rows.columns_left += max(0, cells.width - _WIDEST)
+    return sheet_rows.note(path, options)
 
 
 def _shown(value: int | float | str | bool | time | date | datetime | timedelta) -> str:
@@ -188,7 +188,7 @@ def _shown(value: int | float | str | bool | time | date | datetime | timedelta)
             return str(value)
 
 
-def _cell_place(sheet: str, first_column: int) -> Callable[[Row, Row, int, int], Sequence[str]]:
+def _cell_location(sheet: str, first_column: int) -> Callable[[Row, Row, int, int], Sequence[str]]:
     def named(first: Row, last: Row, left: int, right: int) -> Sequence[str]:
         cells = f"{_letters(first_column + left)}{first[0]}:{_letters(first_column + right)}{last[0]}"
         return f"{sheet}!{cells}", f"{sheet} {cells}"
@@ -209,7 +209,7 @@ def _letters(column: int) -> str:
 # --- tables in text ---------------------------------------------------------------------------------------------------
 
 
-def _row_place(first: Row, last: Row, left: int, right: int) -> Sequence[str]:  # noqa: ARG001 - columns have no place
+def _row_location(first: Row, last: Row, left: int, right: int) -> Sequence[str]:  # noqa: ARG001 - columns have no place
     if first[0] == last[0]:
         return f"row={first[0]}", f"Row {first[0]}"
     return f"row={first[0]}-{last[0]}", f"Rows {first[0]}-{last[0]}"

@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 from excerpt.errors import ReadError
 from excerpt.kinds import LinkKind
 from excerpt.model import Link, Note
-from excerpt.vault.readers import PagedText, ReadOptions, damaged, library, paged_note, safe_zip
+from excerpt.vault.readers import PagedText, ReadOptions, library, paged_note, report_damage, safe_zip
 from excerpt.vault.readers.markdown import decode
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class HtmlReader:
         text, warning = _decoded(data)
         if not _TAG.search(text):
             raise ReadError("It is not HTML, despite its name.")
-        with library("Web pages"), damaged("HTML"):
+        with library("Web pages"), report_damage("HTML"):
             page = _read_page(_as_html(text) if _is_xml(text, path) else text)
         parts = [PagedText(part.anchor, part.headings, part.text) for part in page.parts]
         if not parts:
@@ -68,7 +68,7 @@ class EpubReader:
 
     def read(self, data: bytes, path: str, options: ReadOptions) -> Note:
         """See Reader.read. Chapters are the files of the book in the order in which it is read, counted from 1."""
-        with safe_zip(data) as archive, library("Books"), damaged("EPUB"):
+        with safe_zip(data) as archive, library("Books"), report_damage("EPUB"):
             if "META-INF/container.xml" not in archive.namelist():
                 raise ReadError("It is not an EPUB, despite its name.")
             book = _opened(archive)
@@ -273,8 +273,8 @@ class _PageWalk:
         self._in_cell = 0
         self._break()
         text, before = "", ""
-        for tag, said in self._pieces:
-            text = f"{text}\n{said}" if tag == before and tag in ("li", "tr") else f"{text}\n\n{said}"
+        for tag, piece in self._pieces:
+            text = f"{text}\n{piece}" if tag == before and tag in ("li", "tr") else f"{text}\n\n{piece}"
             before = tag
         self._pieces.clear()
         if not text and self._stack and self._stack[-1][0] >= next_level:
@@ -316,12 +316,12 @@ def _opened(archive: ZipFile) -> _Book:
     title = next((node.text or "" for node in package.iter() if _name(node) == "title"), "")
     names: dict[str, str] = {}
     for node in items.values():
-        where = _within(folder, node.get("href", ""))
+        member = _within(folder, node.get("href", ""))
         with suppress(KeyError, ElementTree.ParseError):
             if "nav" in node.get("properties", "").split():
-                names = {**names, **_contents(archive, where)}
+                names = {**names, **_contents(archive, member)}
             elif node.get("media-type") == "application/x-dtbncx+xml":
-                names = {**_old_contents(archive, where), **names}
+                names = {**_old_contents(archive, member), **names}
     return _Book(" ".join(title.split())[:200], chapters, names)
 
 
@@ -333,14 +333,14 @@ def _is_chapter(item: ElementTree.Element) -> bool:
 def _chapters(archive: ZipFile, book: _Book) -> tuple[list[PagedText], bool]:
     parts: list[PagedText] = []
     size = 0
-    for number, where in enumerate(book.chapters, start=1):
+    for number, member in enumerate(book.chapters, start=1):
         try:
-            data = archive.read(where)
+            data = archive.read(member)
         except KeyError:
             continue
         page = _read_page(_as_html(_decoded(data)[0]))
         first = next((part.headings[0] for part in page.parts if part.headings), "")
-        name = book.names.get(where, "")
+        name = book.names.get(member, "")
         if not name or first.endswith(name):  # with its number before it
             name = first or f"Chapter {number}"
         for part in page.parts:
@@ -352,25 +352,25 @@ def _chapters(archive: ZipFile, book: _Book) -> tuple[list[PagedText], bool]:
     return parts, False
 
 
-def _contents(archive: ZipFile, where: str) -> dict[str, str]:
+def _contents(archive: ZipFile, member: str) -> dict[str, str]:
     """Return the names of files in the table of contents of EPUB 3."""
     from selectolax.lexbor import LexborHTMLParser
 
     names: dict[str, str] = {}
-    for link in LexborHTMLParser(_decoded(archive.read(where))[0]).css("nav a"):
+    for link in LexborHTMLParser(_decoded(archive.read(member))[0]).css("nav a"):
         if address := link.attributes.get("href"):
-            names.setdefault(_within(posixpath.dirname(where), address), " ".join(link.text().split()))
+            names.setdefault(_within(posixpath.dirname(member), address), " ".join(link.text().split()))
     return {file: name for file, name in names.items() if name}
 
 
-def _old_contents(archive: ZipFile, where: str) -> dict[str, str]:
+def _old_contents(archive: ZipFile, member: str) -> dict[str, str]:
     """Return the names of files in the table of contents of EPUB 2."""
     names: dict[str, str] = {}
-    for point in _xml(archive, where).iter():
+    for point in _xml(archive, member).iter():
         if _name(point) == "navPoint":
             label = next((node.text or "" for node in point.iter() if _name(node) == "text"), "")
             target = next((node.get("src", "") for node in point.iter() if _name(node) == "content"), "")
-            names.setdefault(_within(posixpath.dirname(where), target), " ".join(label.split()))
+            names.setdefault(_within(posixpath.dirname(member), target), " ".join(label.split()))
     return {file: name for file, name in names.items() if name}
 
 
@@ -378,13 +378,13 @@ def _is_protected(archive: ZipFile, book: _Book) -> bool:
     """Whether more is encrypted than fonts."""
     if "META-INF/encryption.xml" not in archive.namelist():
         return False
-    told = (unquote(node.get("URI", "")) for node in _xml(archive, "META-INF/encryption.xml").iter())
-    return not set(told).isdisjoint(book.chapters)
+    uris = (unquote(node.get("URI", "")) for node in _xml(archive, "META-INF/encryption.xml").iter())
+    return not set(uris).isdisjoint(book.chapters)
 
 
-def _xml(archive: ZipFile, where: str) -> ElementTree.Element:
+def _xml(archive: ZipFile, member: str) -> ElementTree.Element:
     """Parse an XML part of a book. Own entities, which may grow without end, are refused."""
-    data = archive.read(where)
+    data = archive.read(member)
     if b"<!ENTITY" in data:
         raise ReadError("It is damaged: it cannot be read as EPUB.", "Restore it from another copy.")
     return ElementTree.fromstring(data)
