@@ -61,7 +61,7 @@ from excerpt.tui.questions import (
     AskSpans,
     AskSuggestions,
 )
-from excerpt.tui.request_thread import Answer, EventLoop, Numbered, Question, Request, RequestThread
+from excerpt.tui.request_thread import Answer, EventLoop, Question, QueuedRequest, Request, RequestThread
 from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.pane import SearchPane
 from excerpt.tui.search.preview import Preview
@@ -271,10 +271,10 @@ def places_under(home: Path) -> Paths:
 class SynchronousRequests(RequestThread):
     """A request thread that answers each request at once, without a thread."""
 
-    def _put(self, asked: Numbered) -> None:
+    def _put(self, asked: QueuedRequest) -> None:
         self._do(asked)
 
-    def _let_draw(self, asked: Numbered) -> None:
+    def _wait_until_drawn(self, asked: QueuedRequest) -> None:
         """Do nothing: no request waits."""
 
 

@@ -69,7 +69,7 @@ class Bench:
             begun.set()
             release.wait(TIMEOUT_SECONDS)
 
-        self.thread.ask_for_itself("busy", Priority.INDEX, wait)
+        self.thread.queue_task("busy", Priority.INDEX, wait)
         assert begun.wait(TIMEOUT_SECONDS)
         return release
 

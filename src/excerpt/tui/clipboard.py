@@ -32,10 +32,10 @@ OSC_LIMIT = 74_994
 
 OSC_ROUTE = "the terminal (OSC 52)"
 
-KEPT_COPIES = 50
+MAX_COPIES = 50
 """Number of files kept in the copies folder; older ones are deleted."""
 
-_SCREEN_PIECE = 760
+_SCREEN_CHUNK = 760
 """Characters of a sequence that GNU screen passes on at once; its buffer holds 768."""
 
 _TOOL_SECONDS = 3.0
@@ -118,7 +118,7 @@ def osc_sequence(text: str, osc: str) -> str:
     """
     sequence = f"\x1b]52;c;{base64.b64encode(bytes_of(text)).decode()}\a"
     if osc == "screen":
-        pieces = (sequence[at : at + _SCREEN_PIECE] for at in range(0, len(sequence), _SCREEN_PIECE))
+        pieces = (sequence[at : at + _SCREEN_CHUNK] for at in range(0, len(sequence), _SCREEN_CHUNK))
         return "".join(f"\x1bP{piece}\x1b\\" for piece in pieces)
     wrapped = "\x1bPtmux;" + sequence.replace("\x1b", "\x1b\x1b") + "\x1b\\"
     return sequence + wrapped if osc == "tmux" else sequence
@@ -134,11 +134,11 @@ def copy(text: str, chosen: Plan, folder: Path, now: datetime, suffix: str = ".m
 
     OSC 52 is only listed as a route: the caller sends it.
     """
-    routes = [_route(tool) for tool in chosen.tools if _ran(tool, text)]
+    routes = [_route(tool) for tool in chosen.tools if _run(tool, text)]
     if chosen.osc:
         routes.append(OSC_ROUTE)
-    file = write_file(text, folder, f"copy-{stamp(now)}{suffix}")
-    for old in sorted(folder.glob("copy-*"))[:-KEPT_COPIES] if file else ():
+    file = write_file(text, folder, f"copy-{timestamp(now)}{suffix}")
+    for old in sorted(folder.glob("copy-*"))[:-MAX_COPIES] if file else ():
         with suppress(OSError):
             old.unlink()
     return CopyOutcome(tuple(routes), file, len(bytes_of(text)), chosen.too_long)
@@ -164,7 +164,7 @@ def _route(tool: Tool) -> str:
     return "tmux, its own buffer only" if features and "clipboard" not in features.split(",") else tool.name
 
 
-def _ran(tool: Tool, text: str) -> bool:
+def _run(tool: Tool, text: str) -> bool:
     """Run a tool and return whether it took the text.
 
     Its output is discarded, because xclip stays in the background and would keep a pipe open.
@@ -183,7 +183,7 @@ def _ran(tool: Tool, text: str) -> bool:
     return done.returncode == 0
 
 
-def stamp(now: datetime) -> str:
+def timestamp(now: datetime) -> str:
     """Return a time as part of a file name that sorts by time."""
     return f"{now:%Y%m%d-%H%M%S-%f}"
 
@@ -258,7 +258,7 @@ class Copier:
         """Copy to the clipboard and a file, or only to a file of the user's own."""
         size, now = len(bytes_of(wanted.text)), datetime.now()
         if wanted.to_file:
-            name = f"pack-{stamp(now)}{wanted.suffix}"
+            name = f"pack-{timestamp(now)}{wanted.suffix}"
             file = await asyncio.to_thread(write_file, wanted.text, self._folder, name)
             done = CopyReport(file_toast(file, size, wanted.what, wanted.tokens), file is not None)
         else:
@@ -268,11 +268,11 @@ class Copier:
                 self._send(osc_sequence(wanted.text, planned.osc))
             done = CopyReport(copy_toast(copied, wanted.what, wanted.tokens), bool(copied.routes))
         if wanted.pack is not None and wanted.pack.format is not Format.JSON:
-            await asyncio.to_thread(_count, self._savings_file, wanted.pack)
+            await asyncio.to_thread(_add_to_savings, self._savings_file, wanted.pack)
         return done
 
 
-def _count(file: Path, pack: PackResult) -> None:
+def _add_to_savings(file: Path, pack: PackResult) -> None:
     """Add a pack to the running total, as `excerpt pack` does. Ignores write errors, which do not affect the copy."""
     from excerpt.pack.savings import SavingsFile
 

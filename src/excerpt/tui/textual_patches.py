@@ -60,7 +60,7 @@ class SparingCompositor(Compositor):
     def _render_chops(self, crop: Region, is_rendered_line: Callable[[int], bool]) -> Sequence[Mapping[int, Strip]]:
         cuts = self.cuts
         chops: list[dict[int, Strip | None]] = [dict.fromkeys(line[:-1]) for line in cuts]
-        missing = {y: self._wanted(y) for y in crop.line_range if is_rendered_line(y)}
+        missing = {y: self._missing_columns(y) for y in crop.line_range if is_rendered_line(y)}
         for widget, (region, clip) in self.visible_widgets.items():
             if not missing:
                 break
@@ -71,7 +71,7 @@ class SparingCompositor(Compositor):
                 lines = Region(left - region.x, first - region.y, seen.width, last - first + 1)
                 for y, strip in enumerate(widget.render_lines(lines), first):
                     inside = [x for x in cuts[y] if left <= x <= right]
-                    for x, part in zip(inside, _divided(strip, [x - left for x in inside[1:]]), strict=False):
+                    for x, part in zip(inside, _divide(strip, [x - left for x in inside[1:]]), strict=False):
                         if x in missing[y]:
                             chops[y][x] = part
                             missing[y].discard(x)
@@ -79,7 +79,7 @@ class SparingCompositor(Compositor):
                         del missing[y]
         return cast("Sequence[Mapping[int, Strip]]", chops)
 
-    def _wanted(self, y: int) -> set[int]:
+    def _missing_columns(self, y: int) -> set[int]:
         """Return the columns where the redrawn parts of a line begin."""
         cuts = self.cuts[y]
         if self._dirty is None:
@@ -88,7 +88,7 @@ class SparingCompositor(Compositor):
         return {x for x, end in pairwise(cuts) if any(x < to and end > start for start, to in spans)}
 
 
-def _divided(strip: Strip, cuts: Sequence[int]) -> Sequence[Strip]:
+def _divide(strip: Strip, cuts: Sequence[int]) -> Sequence[Strip]:
     """Return the strip in parts that end at `cuts`.
 
     A strip of one part is not divided: Textual's strip would keep itself in its own cache, where only the collector
@@ -174,7 +174,7 @@ class ChangedCells(CompositorUpdate):
         for y, x, part in self._parts():
             before = self._sent.put(y, x, part)
             if before is not None and isinstance(self._frame, ChopsUpdate):
-                skipped, segments = _changed(before, part)
+                skipped, segments = _changed_segments(before, part)
             else:
                 skipped, segments = 0, list(part)
             if segments:
@@ -182,9 +182,9 @@ class ChangedCells(CompositorUpdate):
             for segment in segments:
                 before_it, style = style, segment.style or _PLAIN
                 if style is not before_it:
-                    written.append(_turn(before_it, style, colours))
+                    written.append(_style_change(before_it, style, colours))
                 written.append(segment.text)
-        return "".join((*written, _turn(style, _PLAIN, colours)))
+        return "".join((*written, _style_change(style, _PLAIN, colours)))
 
     def _parts(self) -> Iterator[tuple[int, int, Strip]]:
         """Yield line, first column and content of each part of the frame."""
@@ -202,7 +202,7 @@ class ChangedCells(CompositorUpdate):
                     x += part.cell_length
 
 
-def _changed(before: Strip, now: Strip) -> tuple[int, Sequence[Segment]]:
+def _changed_segments(before: Strip, now: Strip) -> tuple[int, Sequence[Segment]]:
     """Return how many leading cells of a part are unchanged, and its segments up to the last that changed.
 
     A part with characters wider or narrower than one cell is sent whole, because terminals disagree on them.
@@ -214,18 +214,18 @@ def _changed(before: Strip, now: Strip) -> tuple[int, Sequence[Segment]]:
         return 0, ()
     if any(len(part.text) != part.cell_length for part in (before, now)):
         return 0, new
-    first = _same(old, new)
-    behind = _same(old[first:][::-1], new[first:][::-1])
+    first = _count_equal(old, new)
+    behind = _count_equal(old[first:][::-1], new[first:][::-1])
     return sum(len(segment.text) for segment in new[:first]), new[first : len(new) - behind]
 
 
-def _same(before: Sequence[Segment], now: Sequence[Segment]) -> int:
+def _count_equal(before: Sequence[Segment], now: Sequence[Segment]) -> int:
     """Return the number of equal leading segments."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, now, strict=False)))
 
 
 @lru_cache(maxsize=16384)
-def _turn(before: Style, now: Style, colours: ColorSystem) -> str:
+def _style_change(before: Style, now: Style, colours: ColorSystem) -> str:
     """Return the escape sequence that changes the terminal's style: the colours that differ, else the whole style.
 
     It is empty if the styles look the same, as those that differ only in their meta.
@@ -242,16 +242,16 @@ def _turn(before: Style, now: Style, colours: ColorSystem) -> str:
 
 
 _ESCAPE = "\x1b"
-_MORE = frozenset("[O]P_^X\x1b")
+_SEQUENCE_STARTS = frozenset("[O]P_^X\x1b")
 """Characters that begin a longer sequence after an escape."""
 
-_read = XTermParser._sequence_to_key_events
+_textual_key_events = XTermParser._sequence_to_key_events
 
 
-def _keys_of(parser: XTermParser, sequence: str, alt: bool = False) -> Iterable[events.Key]:
-    found = list(_read(parser, sequence, alt))
-    if not found and len(sequence) == 2 and sequence[0] == _ESCAPE and sequence[1] not in _MORE:
-        alt, found = True, list(_read(parser, sequence[1], True))
+def _read_keys(parser: XTermParser, sequence: str, alt: bool = False) -> Iterable[events.Key]:
+    found = list(_textual_key_events(parser, sequence, alt))
+    if not found and len(sequence) == 2 and sequence[0] == _ESCAPE and sequence[1] not in _SEQUENCE_STARTS:
+        alt, found = True, list(_textual_key_events(parser, sequence[1], True))
     for key in found:
         if alt and key.is_printable:
             key.character = None
@@ -265,4 +265,4 @@ def keep_alt_keys() -> None:
     Textual waits a tenth of a second for more to follow; if another escape follows, as of an arrow key, it types the
     two as `^c`. It also types a character that has no binding with alt as if it came alone.
     """
-    setattr(XTermParser, "_sequence_to_key_events", _keys_of)  # noqa: B010 - mypy holds a method to be fixed
+    setattr(XTermParser, "_sequence_to_key_events", _read_keys)  # noqa: B010 - mypy holds a method to be fixed

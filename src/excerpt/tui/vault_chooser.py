@@ -266,7 +266,7 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
         self._environment = dict(environment)
         self._home = Path(self._environment.get("HOME") or Path.home())
         self._current = current
-        self._said = said
+        self._message = said
         self._known: tuple[VaultRow, ...] = ()
         self._wanted: Path | None = None
         self._listed = ""
@@ -282,8 +282,8 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
                 f"{key_sign('vault-pane')} to the list, where {key_sign('vault-forget')} removes",
                 f"{key_sign('vault-leave')} {'close' if self._current is not None else 'quit'}",
             )
-            if self._said:
-                yield Static(Content(visible(self._said)), id="said")
+            if self._message:
+                yield Static(Content(visible(self._message)), id="said")
             elif self._current is None:
                 yield Static(Content(f"{_WELCOME} {_ASKED}"), id="welcome")
             with Horizontal(id="field"):

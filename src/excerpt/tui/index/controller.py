@@ -294,7 +294,7 @@ class IndexController:
     async def open_newer(self) -> None:
         """Open what another process has committed or pushed."""
         if self._is_stored:
-            self.engine.look()
+            self.engine.check_for_changes()
             return
         self._open_generation(await asyncio.to_thread(newest_generation, self._folder))
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from excerpt.tui.common.pause import After, Pause
-from excerpt.tui.engine_worker import Asks
+from excerpt.tui.common.pause import Debouncer, Schedule
+from excerpt.tui.engine_worker import QuestionQueue
 from excerpt.tui.memory.controller import is_memory
 from excerpt.tui.messages import Failure, Location
 
@@ -30,8 +30,8 @@ class InsightController:
 
     def __init__(
         self,
-        engine: Asks,
-        after: After,
+        engine: QuestionQueue,
+        after: Schedule,
         *,
         query: Callable[[], str],
         put: Callable[[str], object],
@@ -44,7 +44,7 @@ class InsightController:
         self._followed: list[Location] = []
         self._of_note = False
         self._filters: list[str] = []
-        self._settling = Pause(after)
+        self._settling = Debouncer(after)
 
     @property
     def is_answered(self) -> bool:

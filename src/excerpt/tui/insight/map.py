@@ -94,7 +94,7 @@ class MapPanel(RowList):
             elif row.parent:
                 self.cursor = next(at for at, each in enumerate(self._rows) if each.key == row.parent)
 
-    def disabled_reason(self, action: str, parameters: tuple[object, ...]) -> str:  # noqa: ARG002 - `Reasoned`'s name
+    def disabled_reason(self, action: str, parameters: tuple[object, ...]) -> str:  # noqa: ARG002 - `HasDisabledReason`'s name
         """Return why an action is disabled; "" if it is enabled."""
         if action == "take_filter" and not self._insight.has_filtered:
             return "No filter of the map is in the query."

@@ -20,7 +20,7 @@ from excerpt.model import Fragment, Hit
 from excerpt.text.display import counted
 from excerpt.tui.bindings import bindings
 from excerpt.tui.common.notice import EmptyState, Notice
-from excerpt.tui.common.pause import Pause
+from excerpt.tui.common.pause import Debouncer
 from excerpt.tui.common.row_list import RowList
 from excerpt.tui.common.split import Split
 from excerpt.tui.engine_worker import EngineWorker
@@ -106,7 +106,7 @@ class OverviewPane(Vertical):
         self._scene = (False, False, False)
         self._copy_waits = False
         self._waits_for_passage: Callable[[Fragment], object] | None = None
-        self._patience = Pause(self.set_timer)
+        self._patience = Debouncer(self.set_timer)
 
     def compose(self) -> ComposeResult:
         with Horizontal(id="topic-bar"):
@@ -271,14 +271,14 @@ class OverviewPane(Vertical):
     def action_passage(self) -> None:
         """Show the passage below the lines, or in a wide window hide it beside them."""
         split = self.query_one(Split)
-        split.asked = not split.asked
+        split.prefers_context = not split.prefers_context
 
     def action_scroll_passage(self, pages: int) -> None:
         self.query_one(Preview).scroll_pages(pages)
 
     # --- actions ------------------------------------------------------------------------------------------------------
 
-    def disabled_reason(self, action: str, parameters: tuple[object, ...]) -> str:  # noqa: ARG002 - `Reasoned`'s name
+    def disabled_reason(self, action: str, parameters: tuple[object, ...]) -> str:  # noqa: ARG002 - `HasDisabledReason`'s name
         shown = self.overview is not None and self.overview.found
         return in_overview(action, topic=bool(self.topic), shown=shown, waits=not self.answered)
 
@@ -373,9 +373,9 @@ class OverviewPane(Vertical):
     def action_back(self) -> None:
         """Close the passage if it was opened below the lines, else focus the lines."""
         split = self.query_one(Split)
-        opened = split.asked and not split.shown.beside
+        opened = split.prefers_context and not split.arrangement.is_side_by_side
         if opened and not self.query_one(Preview).has_focus:
-            split.asked = False
+            split.prefers_context = False
         elif self._lines.display:
             self.screen.set_focus(self._lines)
 

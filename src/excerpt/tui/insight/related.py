@@ -214,7 +214,7 @@ class RelatedPanel(Vertical):
 
     # --- actions ------------------------------------------------------------------------------------------------------
 
-    def disabled_reason(self, action: str, parameters: tuple[object, ...]) -> str:  # noqa: ARG002 - `Reasoned`'s name
+    def disabled_reason(self, action: str, parameters: tuple[object, ...]) -> str:  # noqa: ARG002 - `HasDisabledReason`'s name
         """Return why an action is disabled; "" if it is enabled."""
         if action in ("follow", "reason") and self.reason is None:
             return "No related note is listed."

@@ -16,7 +16,7 @@ from excerpt.kinds import Confidence, next_of
 from excerpt.pack.memory_fragment import as_fragment, memory_id_of
 from excerpt.pack.selection import Mark
 from excerpt.settings import MemorySettings, Paths, Settings
-from excerpt.tui.engine_worker import Asks
+from excerpt.tui.engine_worker import QuestionQueue
 from excerpt.tui.memory.worker import MemoryWorker
 from excerpt.tui.messages import RememberRequested
 from excerpt.tui.request_thread import EventLoop, Priority
@@ -165,7 +165,7 @@ class RecallController:
 
     def __init__(
         self,
-        engine: Asks,
+        engine: QuestionQueue,
         memories: Recalls,
         settings: MemorySettings,
         *,

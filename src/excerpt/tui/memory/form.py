@@ -24,7 +24,7 @@ from excerpt.text.snippet import snippet
 from excerpt.tui.bindings import bindings
 from excerpt.tui.common.dialog import Dialog
 from excerpt.tui.common.field import Field
-from excerpt.tui.common.pause import Pause
+from excerpt.tui.common.pause import Debouncer
 from excerpt.tui.common.row_list import RowList
 from excerpt.tui.common.strips import Part, line
 from excerpt.tui.keymap import key_sign, shown_key
@@ -176,7 +176,7 @@ class Remember(Dialog[MemoryDraft]):
         self._why = why
         self._ask = ask
         self._offering = offering
-        self._settling = Pause(self.set_timer)
+        self._settling = Debouncer(self.set_timer)
         self._suggester = TagSuggester()
 
     def compose(self) -> ComposeResult:

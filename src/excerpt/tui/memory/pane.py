@@ -382,7 +382,7 @@ class MemoryPane(Vertical):
 
     # --- actions ------------------------------------------------------------------------------------------------------
 
-    def disabled_reason(self, action: str, parameters: tuple[object, ...]) -> str:  # noqa: ARG002 - `Reasoned`'s name
+    def disabled_reason(self, action: str, parameters: tuple[object, ...]) -> str:  # noqa: ARG002 - `HasDisabledReason`'s name
         rows, found = self._list, self._selected_source_check()
         memory = rows.selected
         scene = MemoryViewState(

@@ -98,7 +98,7 @@ class MemoryWorker:
 
     def use(self, settings: Settings) -> None:
         """Use other settings for recall and token counts from now on."""
-        self._requests.ask_for_itself("settings", Priority.INDEX, partial(self._use, settings))
+        self._requests.queue_task("settings", Priority.INDEX, partial(self._use, settings))
 
     def _use(self, settings: Settings) -> None:
         self._close_recaller()

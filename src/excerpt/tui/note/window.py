@@ -14,7 +14,7 @@ from excerpt.locations import number_of
 from excerpt.model import Fragment, Section, Span
 from excerpt.text.line_context import PLAIN, TABLE_RULE, Context, LineContext, contexts_of
 from excerpt.tui.common.line_drawing import (
-    LONGEST,
+    MAX_LINE_CHARS,
     Columns,
     DrawnLine,
     StyledLine,
@@ -197,9 +197,9 @@ def _properties(shown: _ShownLines) -> list[DrawnLine]:
     if shown.first > end:
         return []
     drawn: list[DrawnLine] = []
-    for row, (line, hanging_indent) in enumerate(property_lines([text[:LONGEST] for text in shown.lines[:end]])):
+    for row, (line, hanging_indent) in enumerate(property_lines([text[:MAX_LINE_CHARS] for text in shown.lines[:end]])):
         shown.apply_highlights(line, row + 1)
-        drawn.append(DrawnLine(row + 1, with_rest(line.runs(), len(shown.lines[row]) - LONGEST), hanging_indent))
+        drawn.append(DrawnLine(row + 1, with_rest(line.runs(), len(shown.lines[row]) - MAX_LINE_CHARS), hanging_indent))
     return drawn[shown.first - 1 :]
 
 
@@ -216,7 +216,7 @@ def _code(shown: _ShownLines) -> dict[int, list[StyledRange]]:
         end = block + 1
         while end < len(contexts) and contexts[end] == contexts[block]._replace(context=Context.CODE):
             end += 1
-        texts = [line[:LONGEST] for line in shown.lines[block + 1 : end]]
+        texts = [line[:MAX_LINE_CHARS] for line in shown.lines[block + 1 : end]]
         left -= sum(map(len, texts)) + len(texts)
         if left < 0:
             break
@@ -234,7 +234,7 @@ def _aligned(shown: _ShownLines) -> Iterator[tuple[int, StyledLine]]:
         begin = row
         while row < len(shown.contexts) and _is_table(shown, row):
             row += 1
-        table = [StyledLine(shown.lines[at][:LONGEST]) for at in range(begin, row)]
+        table = [StyledLine(shown.lines[at][:MAX_LINE_CHARS]) for at in range(begin, row)]
         for at, line in enumerate(table, begin):
             style_line(line, shown.contexts[at])
             shown.apply_highlights(line, at + 1)

@@ -13,8 +13,8 @@ from excerpt.pack.memory_fragment import memory_id_of
 from excerpt.pack.selection import AS_RANKED, NO_MARKS, Mark, Overrides, SavedMarks
 from excerpt.settings import PackSettings
 from excerpt.text.display import counted
-from excerpt.tui.common.pause import After, Pause
-from excerpt.tui.engine_worker import Asks
+from excerpt.tui.common.pause import Debouncer, Schedule
+from excerpt.tui.engine_worker import QuestionQueue
 from excerpt.tui.messages import CopyRequested, Failure
 
 if TYPE_CHECKING:
@@ -194,9 +194,9 @@ class PackController:
 
     def __init__(
         self,
-        engine: Asks,
+        engine: QuestionQueue,
         open_packer: Callable[[], Packer],
-        after: After,
+        after: Schedule,
         settings: PackSettings,
         *,
         selected: Callable[[], Hit | None],
@@ -226,7 +226,7 @@ class PackController:
         self._history = History()
         self._request: PackRequest | None = None
         self._is_delayed = False
-        self._settling = Pause(after)
+        self._settling = Debouncer(after)
         self._told_gone: frozenset[str] = frozenset()
         self._listed: frozenset[str] = frozenset()
         self._is_of_marks = False

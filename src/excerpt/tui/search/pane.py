@@ -19,7 +19,7 @@ from excerpt.settings import Settings
 from excerpt.text.display import lines_named
 from excerpt.tui.bindings import bindings
 from excerpt.tui.common.notice import EmptyState, Notice
-from excerpt.tui.common.pause import Pause
+from excerpt.tui.common.pause import Debouncer
 from excerpt.tui.common.row_list import RowList
 from excerpt.tui.common.split import SHARE, Split
 from excerpt.tui.engine_worker import EngineWorker
@@ -153,7 +153,7 @@ class SearchPane(Vertical):
         self._limit = settings.search.limit
         self._early: list[Callable[[], Awaitable[object]]] = []
         self._failed: EmptyState | None = None
-        self._busy = Pause(self.set_timer)
+        self._busy = Debouncer(self.set_timer)
         self._to_select = ""
         self._meant = ""
         self._copy_waits: bool | None = None
@@ -366,7 +366,7 @@ class SearchPane(Vertical):
     def _is_answering(self) -> bool:
         return self._engine.waits("search")
 
-    def is_early(self, action: str) -> bool:
+    def must_wait(self, action: str) -> bool:
         """Return whether the action has to wait for hits that are not there yet."""
         walks = action == "move" and (self.query_one("#aside").has_focus_within or self._bar.queries.walks)
         # While one action waits, later ones wait too, so that they run in order.
@@ -378,7 +378,7 @@ class SearchPane(Vertical):
         """Return whether actions wait for an answer, or the query menu for its rows."""
         return bool(self._early) or self._engine.waits("suggest")
 
-    def wait_with(self, act: Callable[[], Awaitable[object]]) -> None:
+    def defer(self, act: Callable[[], Awaitable[object]]) -> None:
         """Call `act` when the newest query is answered."""
         self._early.append(act)
 
@@ -756,7 +756,7 @@ class SearchPane(Vertical):
         self._split.context = True
         if not self.side.display:
             self._close_pack()
-            self._split.asked = True
+            self._split.prefers_context = True
         if self.side.view in (PanelView.RELATED, PanelView.MAP):
             self.screen.set_focus(self.side.to_focus)
 
@@ -776,17 +776,17 @@ class SearchPane(Vertical):
 
     def _bring_up_side(self) -> None:
         """Show and focus the side panel."""
-        self._split.asked = True
+        self._split.prefers_context = True
         self.screen.set_focus(self.side.to_focus)
 
     @property
     def _in_place(self) -> bool:
         """Whether the side panel is shown in place of the list."""
-        return self._split.shown.context and not self._split.shown.first
+        return self._split.arrangement.context and not self._split.arrangement.first
 
     def _leave_side(self) -> None:
         """Focus the list, and show it again if the side panel took its place."""
-        self._split.asked = False
+        self._split.prefers_context = False
         self._focus_list()
 
     def _focus_list(self) -> None:
@@ -798,7 +798,7 @@ class SearchPane(Vertical):
     def on_side_panel_passed(self) -> None:
         """Adapt the layout and the keys to the passage or view that the side panel shows now."""
         # Why, related notes and map need more room below the list than a passage.
-        self._split.least = 0.0 if self.side.view == "passage" else _MIN
+        self._split.min_second_share = 0.0 if self.side.view == "passage" else _MIN
         self._refresh_keys()
 
     # --- one fragment or memory ---------------------------------------------------------------------------------------
@@ -941,7 +941,7 @@ class SearchPane(Vertical):
             (self.pack_panel if self.pack_panel.has_focus else self._hits).move(rows)
 
     def action_focus_query(self) -> None:
-        self._split.asked = False
+        self._split.prefers_context = False
         self._bar.field.focus()
 
     def action_pane(self) -> None:

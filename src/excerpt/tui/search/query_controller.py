@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from excerpt.tui.common.pause import After, Pause
-from excerpt.tui.engine_worker import Asks
+from excerpt.tui.common.pause import Debouncer, Schedule
+from excerpt.tui.engine_worker import QuestionQueue
 from excerpt.tui.search.query_history import HistoryCursor, QueryHistory, QueryStore
 from excerpt.tui.search.query_word import CursorToken, is_typed, token_at
 
@@ -28,7 +28,7 @@ class QueryController:
     `query` returns the current query; answers about an earlier query are dropped.
     """
 
-    def __init__(self, engine: Asks, after: After, query: Callable[[], str]) -> None:
+    def __init__(self, engine: QuestionQueue, after: Schedule, query: Callable[[], str]) -> None:
         self.history = QueryHistory()
         self.keeper: QueryStore | None = None
         """Stores asked and saved queries; None until their location is known."""
@@ -41,8 +41,8 @@ class QueryController:
         self._before = ""
         self._walk: HistoryCursor | None = None
         self._left_at = -1
-        self._warning_timer = Pause(after)
-        self._standing = Pause(after)
+        self._warning_timer = Debouncer(after)
+        self._standing = Debouncer(after)
 
     # --- interpretation -----------------------------------------------------------------------------------------------
 

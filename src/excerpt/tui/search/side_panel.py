@@ -23,7 +23,7 @@ from excerpt.tui.bindings import working_keys
 from excerpt.tui.common.notice import EmptyState
 from excerpt.tui.common.row_list import RowList
 from excerpt.tui.common.strips import fit, line
-from excerpt.tui.engine_worker import Asks
+from excerpt.tui.engine_worker import QuestionQueue
 from excerpt.tui.insight.controller import InsightController
 from excerpt.tui.insight.map import MapPanel
 from excerpt.tui.insight.related import RelatedPanel
@@ -131,7 +131,7 @@ class SidePanel(Vertical):
 
     def __init__(
         self,
-        engine: Asks,
+        engine: QuestionQueue,
         *,
         query: Callable[[], str],
         put: Callable[[str], object],

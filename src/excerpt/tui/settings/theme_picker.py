@@ -16,7 +16,7 @@ from textual.strip import Strip
 from excerpt.text.display import visible_line
 from excerpt.tui.bindings import bindings
 from excerpt.tui.common.dialog import Dialog
-from excerpt.tui.common.pause import Pause
+from excerpt.tui.common.pause import Debouncer
 from excerpt.tui.common.row_list import RowList
 from excerpt.tui.common.strips import line
 from excerpt.tui.keymap import key_sign
@@ -70,7 +70,7 @@ class ThemePicker(Dialog[str]):
         self._names = tuple(names)
         self._own = own
         self._before = ""
-        self._resting = Pause(self.set_timer)
+        self._resting = Debouncer(self.set_timer)
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="box") as box:
