@@ -122,7 +122,7 @@ async def _measure(vault: Path, queries: Sequence[str]) -> None:
     async with app.run_test(size=SIZE) as pilot:
         screen = app.screen
         assert isinstance(screen, MainScreen)
-        while screen.index.state.at_work:
+        while screen.index.state.is_working:
             await asyncio.sleep(0.05)
         living = _Living(vault, app, screen.query_one(SearchPane))
         await living.typist.settle("warm up")

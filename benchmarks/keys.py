@@ -113,7 +113,7 @@ async def _measure(vault: Path, queries: list[str], long: list[str]) -> tuple[Sp
     async with app.run_test(size=SIZE) as pilot:
         screen = app.screen
         assert isinstance(screen, MainScreen)
-        while screen.index.state.at_work:
+        while screen.index.state.is_working:
             await asyncio.sleep(0.05)
         typist = Typist(app, screen.query_one(SearchPane))
         await typist.settle("warm up")

@@ -40,7 +40,7 @@ from excerpt.tui.app import ExcerptApp
 from excerpt.tui.engine_worker import EngineWorker
 from excerpt.tui.main_screen import MainScreen
 from excerpt.tui.memory.controller import AskBadges
-from excerpt.tui.memory.pane import AskStandings, MemoryPane
+from excerpt.tui.memory.pane import AskSourceChecks, MemoryPane
 from excerpt.tui.memory.worker import MemoryWorker
 from excerpt.tui.messages import Failure, IndexOpened, Location
 from excerpt.tui.note.requests import AskLink, AskWindow, LinkFound
@@ -339,7 +339,7 @@ class ScriptedEngine(EngineWorker):
                 return f"{condition} {query}"
             case AskBadges(memories=memories, fragments=fragments):
                 return badges_of(memories, fragments)
-            case AskStandings(memories=memories):
+            case AskSourceChecks(memories=memories):
                 return check_sources(memories, self.notes)
             case AskOverview(topic=topic):
                 self.topic = topic

@@ -258,7 +258,7 @@ async def test_text_behind_a_key_that_opens_nothing_is_kept_in_its_order(scripte
 async def test_keys_are_let_go_of_when_what_was_asked_for_does_not_come(
     scripted: ScriptedApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("excerpt.tui.app._MAX_HELD", 0.1)
+    monkeypatch.setattr("excerpt.tui.app._MAX_HOLD_SECONDS", 0.1)
     monkeypatch.setattr(SearchPane, "is_opening", True)
     async with scripted.run_test(size=(80, 24)) as pilot:
         await until_tabs(pilot)

@@ -150,7 +150,7 @@ def test_without_an_index_opening_tells_the_trouble_and_a_search_is_not_answered
     answer = worker.next()
     worker.close()
     assert isinstance(answer, Failure)
-    assert answer.asked == "open"
+    assert answer.operation == "open"
     assert worker.waits("search")
 
 

@@ -95,7 +95,7 @@ def test_a_request_of_any_kind_is_answered_fails_is_forgotten_and_is_superseded(
 
     bench.ask(kind, lambda: 1 // 0, priority)
     assert bench.loop.next() == bench.failures[0]
-    assert (bench.failures[0].asked, bench.thread.waits(kind)) == (kind, False)
+    assert (bench.failures[0].operation, bench.thread.waits(kind)) == (kind, False)
 
     release = bench.hold()
     bench.ask(kind, lambda: "forgotten", priority)
@@ -154,7 +154,7 @@ def test_the_most_urgent_is_answered_first_and_of_equals_the_oldest(bench: Bench
 
 
 def test_hits_are_drawn_before_the_next_request_is_begun(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("excerpt.tui.request_thread._TO_DRAW", TIMEOUT_SECONDS)
+    monkeypatch.setattr("excerpt.tui.request_thread._DRAW_SECONDS", TIMEOUT_SECONDS)
     order: list[str] = []
     release = bench.hold()
     bench.ask("search", lambda: order.append("search"), Priority.HITS)
@@ -186,7 +186,7 @@ def test_a_failure_is_told_in_its_own_words_and_posted(bench: Bench) -> None:
     posted = bench.loop.next()
     assert bench.failures == [posted]
     assert isinstance(posted, Failure)
-    assert (posted.asked, posted.message, posted.hint) == ("map", "The disk is gone.", "Mount it.")
+    assert (posted.operation, posted.message, posted.hint) == ("map", "The disk is gone.", "Mount it.")
 
 
 def test_steps_are_done_in_their_order_before_any_request_and_also_at_the_end(bench: Bench) -> None:

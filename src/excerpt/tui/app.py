@@ -50,7 +50,7 @@ from excerpt.tui.keymap import use_keys, validate_keymap
 from excerpt.tui.keys import OPENING_IDS
 from excerpt.tui.main_screen import MainScreen
 from excerpt.tui.session import NEW_SESSION, session_of
-from excerpt.tui.settings.themes import CSS_OF_TEXTUAL, DARK_DEFAULTS, LIGHT_DEFAULTS, ThemeController, keep_theme
+from excerpt.tui.settings.themes import DARK_DEFAULTS, LIGHT_DEFAULTS, TEXTUAL_CSS, ThemeController, keep_theme
 from excerpt.tui.textual_patches import ChangedCells, SentParts, keep_alt_keys
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ class ExcerptApp(App[None], inherit_bindings=False):
     HORIZONTAL_BREAKPOINTS = _WIDTHS
     VERTICAL_BREAKPOINTS = _HEIGHTS
 
-    CSS = CSS_OF_TEXTUAL
+    CSS = TEXTUAL_CSS
     COMMANDS = {_key_commands}  # noqa: RUF012 - Textual types it
     DEFAULT_CSS = """
     VerticalScroll { scrollbar-size-vertical: 1; }
@@ -115,14 +115,15 @@ class ExcerptApp(App[None], inherit_bindings=False):
         settings: Settings,
         user_paths: Paths,
         environment: Mapping[str, str] | None = None,
-        said: str = "",
+        message: str = "",
         *,
         store: Address | None = None,
     ) -> None:
         """Prepare the app; without a vault it asks for one.
 
-        `said` is the reason why a vault is asked for, or a message about the vault. A vault in a `store` has no folder
-        at its path. `environment` is the environment of editors and clipboard tools; by default that of this process.
+        `message` is the reason why a vault is asked for, or a message about the vault. A vault in a `store` has no
+        folder at its path. `environment` is the environment of editors and clipboard tools; by default that of this
+        process.
         """
         # Copied before `super().__init__`, where Textual removes NO_COLOR from the environment.
         shell = dict(os.environ if environment is None else environment)
@@ -132,7 +133,7 @@ class ExcerptApp(App[None], inherit_bindings=False):
         self._settings = settings
         self._user_paths = user_paths
         self._shell = shell
-        self._message = said
+        self._message = message
         self._opened_count = 0
         self._session = NEW_SESSION if vault is None else session_of(vault, settings, user_paths)
         keymap, self._problems = validate_keymap(settings.screen.keys)
@@ -204,7 +205,7 @@ class ExcerptApp(App[None], inherit_bindings=False):
 
         if isinstance(self.screen, VaultChooser):
             return
-        chooser = VaultChooser(self._user_paths, self._shell, current=self._listed_path, said=self._message)
+        chooser = VaultChooser(self._user_paths, self._shell, current=self._listed_path, message=self._message)
         self.push_screen(chooser, self._open_choice)
 
     @property
@@ -229,7 +230,7 @@ class ExcerptApp(App[None], inherit_bindings=False):
         # Plain mode, once on, stays on in other vaults.
         screen = replace(opening.settings.screen, plain=opening.settings.screen.plain or self._settings.screen.plain)
         settings = replace(opening.settings, screen=screen)
-        self._vault, self._message, self._session = opening.vault, opening.said, opening.session
+        self._vault, self._message, self._session = opening.vault, opening.message, opening.session
         self._store = opening.store
         self.use_settings(settings)
         mode = self.current_mode
@@ -294,7 +295,7 @@ class ExcerptApp(App[None], inherit_bindings=False):
         from excerpt.tui.settings.theme_picker import ThemePicker
 
         if not isinstance(self.screen, ThemePicker):
-            names, own = self._themes.to_choose(self.available_themes, self.theme)
+            names, own = self._themes.list_choices(self.available_themes, self.theme)
             self.push_screen(ThemePicker(names, own), self._theme_chosen)
 
     def _theme_chosen(self, name: str | None) -> None:
@@ -351,20 +352,20 @@ class ExcerptApp(App[None], inherit_bindings=False):
 
     def use_settings(self, settings: Settings) -> None:
         """Apply other settings: theme, keys, plain mode and motion."""
-        before, now = self._settings.screen, settings.screen
+        old, new = self._settings.screen, settings.screen
         self._settings = settings
-        if before.keys != now.keys:
-            keymap, problems = validate_keymap(now.keys)
+        if old.keys != new.keys:
+            keymap, problems = validate_keymap(new.keys)
             self.set_keymap(textual_keymap(keymap))
             use_keys(keymap)
             self._problems += problems
             self._show_problems()
-        if before.theme != now.theme and now.theme in self.available_themes:
-            self.theme = now.theme
-        elif before.theme != now.theme:
-            self.notify(f"There is no theme called {now.theme}.", title="Settings", severity="warning", markup=False)
-        self.plain = now.plain
-        if before.motion != now.motion:
+        if old.theme != new.theme and new.theme in self.available_themes:
+            self.theme = new.theme
+        elif old.theme != new.theme:
+            self.notify(f"There is no theme called {new.theme}.", title="Settings", severity="warning", markup=False)
+        self.plain = new.plain
+        if old.motion != new.motion:
             self.watch_plain()
 
     async def run_action(
@@ -393,8 +394,8 @@ class ExcerptApp(App[None], inherit_bindings=False):
         reason = disabled_reason(default_namespace or self, action) if isinstance(action, str) else ""
         if not reason:
             return await super().run_action(action, default_namespace, namespaces)
-        said, until = self._last_reason
-        if said != reason or monotonic() > until:
+        last_reason, until = self._last_reason
+        if last_reason != reason or monotonic() > until:
             self._last_reason = reason, monotonic() + _REASON_SECONDS
             self.notify(reason, timeout=_REASON_SECONDS, markup=False)
         return True
@@ -439,22 +440,26 @@ class ExcerptApp(App[None], inherit_bindings=False):
         is_typed = focused is not None and focused.check_consume_key(event.key, event.character)
         if isinstance(screen, OverlayScreen) and (event.key == "enter" or isinstance(focused, Button)):
             return True
-        found = (one for _, each in screen._binding_chain for one in each.key_to_bindings.get(event.key, ()))
-        return any(row_id(one) in OPENING_IDS and (one.priority or not is_typed) for one in found)
+        key_bindings = (
+            binding
+            for _, bindings_map in screen._binding_chain
+            for binding in bindings_map.key_to_bindings.get(event.key, ())
+        )
+        return any(row_id(binding) in OPENING_IDS and (binding.priority or not is_typed) for binding in key_bindings)
 
     async def _release_held(self) -> None:
         """Wait until the dialog has the focus or none is expected, then replay the held keys."""
         with suppress(TimeoutError):
             async with asyncio.timeout(_MAX_HOLD_SECONDS):
-                settled = 0
-                while settled < _SETTLED_ROUNDS:
+                settled_rounds = 0
+                while settled_rounds < _SETTLED_ROUNDS:
                     before = (*self.screen_stack, self.focused)
                     await self._empty_queues()
                     if self._is_opening:
                         await asyncio.sleep(_RETRY_SECONDS)
-                        settled = 0
+                        settled_rounds = 0
                     else:
-                        settled = settled + 1 if before == (*self.screen_stack, self.focused) else 0
+                        settled_rounds = settled_rounds + 1 if before == (*self.screen_stack, self.focused) else 0
         self.call_later(self._replay_held)
 
     @property
@@ -513,17 +518,21 @@ class ExcerptApp(App[None], inherit_bindings=False):
         from excerpt.tui.common.dialog import OverlayScreen
 
         screen, focused = self.screen, self.focused
-        around = [node for node in (focused or screen).ancestors_with_self if not isinstance(node, App)]
+        ancestors = [node for node in (focused or screen).ancestors_with_self if not isinstance(node, App)]
         if not isinstance(screen, MainScreen):
-            return around if isinstance(screen, OverlayScreen) else ()
+            return ancestors if isinstance(screen, OverlayScreen) else ()
         if focused is None:
             return ()
-        first = any(one.priority for _, each in screen._binding_chain for one in each.key_to_bindings.get(key, ()))
-        if not first:
+        has_priority = any(
+            binding.priority
+            for _, bindings_map in screen._binding_chain
+            for binding in bindings_map.key_to_bindings.get(key, ())
+        )
+        if not has_priority:
             # A field reads letters in their order; in a list an earlier key may move the focus.
             return () if isinstance(focused, Input) else (focused,)
         # The focused node comes twice: a field that reads a letter first posts a message to itself.
-        return (focused, *(around if screen.is_populated else around[:-1]))
+        return (focused, *(ancestors if screen.is_populated else ancestors[:-1]))
 
     def _display(self, screen: Screen[object], renderable: RenderableType | None) -> None:
         if isinstance(renderable, ChopsUpdate | LayoutUpdate):
@@ -570,15 +579,15 @@ def check_terminal(environment: Mapping[str, str]) -> None:
 
 
 def run_app(
-    vault: Path | None, settings: Settings, user_paths: Paths, said: str = "", store: Address | None = None
+    vault: Path | None, settings: Settings, user_paths: Paths, message: str = "", store: Address | None = None
 ) -> None:
     """Run the app on a vault until the user leaves; without a vault it asks for one.
 
-    The vault may be in a `store`. `said` is the reason for asking, or a message about the vault. Raises ExcerptError if
-    the terminal cannot show the app, and any unexpected exception that ended it.
+    The vault may be in a `store`. `message` is the reason for asking, or a message about the vault. Raises ExcerptError
+    if the terminal cannot show the app, and any unexpected exception that ended it.
     """
     check_terminal(os.environ)
-    app = ExcerptApp(vault, settings, user_paths, said=said, store=store)
+    app = ExcerptApp(vault, settings, user_paths, message=message, store=store)
     app.run()
     if app.defect is not None:
         raise app.defect

@@ -281,7 +281,7 @@ class MainScreen(PromptScreen):
         first = self.index.state.status is None
         for memories in self._memory_panes():
             memories.vault_changed()
-        if self.index.opened(message):
+        if self.index.handle_opened(message):
             self._search.index_changed()
             for overview in self._overview_panes():
                 overview.index_changed()
@@ -315,7 +315,7 @@ class MainScreen(PromptScreen):
 
     @on(MemoryChanged)
     def _memory_changed(self, message: MemoryChanged) -> None:
-        self.notify(message.told, markup=False)
+        self.notify(message.message, markup=False)
         for pane in self._memory_panes():
             pane.reload(message.memory_id)
         self._search.recall()
@@ -345,7 +345,7 @@ class MainScreen(PromptScreen):
                 self._user_paths.index_folder(self.vault),
                 self.index.state,
                 ask=self._run_index_command,
-                edit=lambda path: self.post_message(EditRequested(path, 1, telling=False)),
+                edit=lambda path: self.post_message(EditRequested(path, 1, counts_as_use=False)),
                 read_images=lambda: self.run_worker(self._read_images(), group="settings"),
                 store=self.store,
             )
@@ -372,11 +372,11 @@ class MainScreen(PromptScreen):
 
         question = "excerpt rebuilds the index from the vault. Your notes and memories do not change."
 
-        def answered(yes: bool | None) -> None:
+        def on_answer(yes: bool | None) -> None:
             if yes:
                 self.index.ask("rebuild")
 
-        self.app.push_screen(Confirm("Rebuild the index?", question, "Rebuild"), answered)
+        self.app.push_screen(Confirm("Rebuild the index?", question, "Rebuild"), on_answer)
 
     def _ask_about_emptied(self) -> None:
         if self._emptied_question is None:
@@ -518,7 +518,7 @@ class MainScreen(PromptScreen):
 
     @on(MarksChanged)
     def _marks_changed(self, message: MarksChanged) -> None:
-        self._marks.keep(message.kept)
+        self._marks.keep(message.marks)
 
     # --- settings -----------------------------------------------------------------------------------------------------
 
@@ -596,7 +596,7 @@ class MainScreen(PromptScreen):
     @on(EditRequested)
     def _edit_requested(self, message: EditRequested) -> None:
         file = self._file_of(message.path)
-        if file is not None and self._open(file, message) and message.telling:
+        if file is not None and self._open(file, message) and message.counts_as_use:
             self.run_worker(self._record_opened(message.path, message.fragment), group="use")
 
     def _file_of(self, path: str) -> Path | None:
@@ -649,8 +649,8 @@ class MainScreen(PromptScreen):
         from excerpt.tui.clipboard import Copier
 
         copier = Copier(self.vault, self._user_paths, self._environment, self._send_escape)
-        done = await copier.copy(message)
-        self.notify(done.told, severity="information" if done.taken else "warning", markup=False)
+        report = await copier.copy(message)
+        self.notify(report.message, severity="information" if report.is_copied else "warning", markup=False)
         await self._use.record("pack", message.notes)
 
     def _send_escape(self, sequence: str) -> None:

@@ -112,12 +112,12 @@ class Programs:
 
         try:
             with self._suspend():
-                done = subprocess.run(program_command(argv), env=self._environment, check=False, umask=users_umask())
+                result = subprocess.run(program_command(argv), env=self._environment, check=False, umask=users_umask())
         except SuspendNotSupported:
             self._notify("An editor cannot run in this terminal.", severity="error")
             return False
-        if done.returncode:
-            self._notify(f"The editor ended with code {done.returncode}.", severity="warning")
+        if result.returncode:
+            self._notify(f"The editor ended with code {result.returncode}.", severity="warning")
         return True
 
     def view(self, setting: str, kind: str, file: Path, place: str) -> str | None:
@@ -287,15 +287,15 @@ _JOINING_PROGRAMS = "cmd powershell pwsh ssh"
 
 def _executes_names(words: Sequence[str]) -> bool:
     """Return whether a file name would become part of a command line, where it could be executed."""
-    for at, word in enumerate(words):
-        name, behind = _name(word), words[at + 1 :]
-        if name in _JOINING_PROGRAMS.split() and not any(option.lower().startswith("-fi") for option in behind):
+    for index, word in enumerate(words):
+        name, rest = _name(word), words[index + 1 :]
+        if name in _JOINING_PROGRAMS.split() and not any(option.lower().startswith("-fi") for option in rest):
             return True  # even without {file}, as the file is appended
         if name in _SHELLS.split():
             script = next(
-                (number for number, option in enumerate(behind, 1) if re.fullmatch(r"-\w*c\w*|--command", option)), None
+                (number for number, option in enumerate(rest, 1) if re.fullmatch(r"-\w*c\w*|--command", option)), None
             )
-            if script is not None and _NAME_PLACEHOLDER.search("".join(behind[script : script + 1])):
+            if script is not None and _NAME_PLACEHOLDER.search("".join(rest[script : script + 1])):
                 return True
         if _NAME_PLACEHOLDER.search(word) and _SHELL_SYNTAX.search(_NAME_PLACEHOLDER.sub("", word)):
             return True
@@ -304,7 +304,7 @@ def _executes_names(words: Sequence[str]) -> bool:
 
 def _fill(word: str, values: Mapping[str, str]) -> str:
     """Return a word of a command with its placeholders replaced once; inserted text is not scanned again."""
-    return re.sub(r"\{(?:file|page|place)\}", lambda found: values[found[0]], word)
+    return re.sub(r"\{(?:file|page|place)\}", lambda match: values[match[0]], word)
 
 
 def obsidian_vault(vault: Path) -> Path:
@@ -322,9 +322,9 @@ def note_link(root: Path, note: Path, headings: Sequence[str]) -> str:
     file = note.relative_to(root).as_posix()
     if file.lower().endswith(".md"):
         file = file[:-3]
-    named = (" ".join(_HEADING_SEPARATORS.sub(" ", heading).split()) for heading in headings)
-    place = "".join(f"#{heading}" for heading in named if heading)
-    return f"obsidian://open?vault={_encode(root.name)}&file={_encode(file + place)}"
+    escaped = (" ".join(_HEADING_SEPARATORS.sub(" ", heading).split()) for heading in headings)
+    anchor = "".join(f"#{heading}" for heading in escaped if heading)
+    return f"obsidian://open?vault={_encode(root.name)}&file={_encode(file + anchor)}"
 
 
 def _encode(text: str) -> str:
@@ -360,7 +360,7 @@ def link_opener(
 def open_link(argv: Sequence[str], environment: Mapping[str, str]) -> bool:
     """Open a link and return whether the program accepted it, as far as is known after `_OPEN_SECONDS`. Blocks."""
     try:
-        opened = subprocess.Popen(
+        process = subprocess.Popen(
             program_command(argv),
             env=dict(environment),
             stdin=subprocess.DEVNULL,
@@ -372,5 +372,5 @@ def open_link(argv: Sequence[str], environment: Mapping[str, str]) -> bool:
     except OSError:
         return False
     with suppress(subprocess.TimeoutExpired):
-        return opened.wait(_OPEN_SECONDS) == 0
+        return process.wait(_OPEN_SECONDS) == 0
     return True

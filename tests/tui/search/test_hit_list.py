@@ -17,7 +17,7 @@ from excerpt.kinds import Confidence, Strategy
 from excerpt.model import Fragment, Hit, Result, Span
 from excerpt.pack.memory_fragment import name_of
 from excerpt.tui.questions import AskSearch
-from excerpt.tui.search.hit_list import HitList, HitRow, folders_of, followed, rows_of, stop_words_of
+from excerpt.tui.search.hit_list import HitList, HitRow, folders_of, rows_of, stop_words_of, trail_end
 from tests.tui.driver import ScriptedApp, drawn_lines, hit_list_of, pane_of
 
 
@@ -113,16 +113,16 @@ def test_stop_words_are_those_of_the_notes_language_too() -> None:
 def test_the_same_fragment_stays_selected_wherever_it_ranks_now() -> None:
     was = hit("a.md", 3, "old")
     now = hit("a.md", 3, "old")
-    assert followed(was, [hit("new.md", 1, "x"), now]) is now
+    assert trail_end(was, [hit("new.md", 1, "x"), now]) is now
 
 
 def test_an_edited_fragment_is_followed_to_the_nearest_one_of_its_note() -> None:
     near = hit("a.md", 4, "edited")
-    assert followed(hit("a.md", 3, "old"), [hit("a.md", 90, "far"), hit("b.md", 3, "x"), near]) is near
+    assert trail_end(hit("a.md", 3, "old"), [hit("a.md", 90, "far"), hit("b.md", 3, "x"), near]) is near
 
 
 def test_where_its_note_is_gone_nothing_is_followed() -> None:
-    assert followed(hit("a.md", 3, "old"), [hit("b.md", 1, "x")]) is None
+    assert trail_end(hit("a.md", 3, "old"), [hit("b.md", 1, "x")]) is None
 
 
 # --- the list on the screen -------------------------------------------------------------------------------------------

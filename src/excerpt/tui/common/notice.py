@@ -45,10 +45,10 @@ class Notice(Widget):
     }
     """
 
-    said: reactive[EmptyState] = reactive(EmptyState(""), layout=True)
+    empty_state: reactive[EmptyState] = reactive(EmptyState(""), layout=True)
 
     def render(self) -> Text:
-        state = self.said
+        state = self.empty_state
         title = "notice--error" if state.serious else "notice--title"
         text = Text().append(visible(state.title), self.get_component_rich_style(title, partial=True))
         if state.sentence:

@@ -107,7 +107,7 @@ def stop_words_of(hits: Sequence[Hit]) -> frozenset[str]:
     return stop_words_among(matched, languages)
 
 
-def followed(selected: Hit, hits: Sequence[Hit]) -> Hit | None:
+def trail_end(selected: Hit, hits: Sequence[Hit]) -> Hit | None:
     """Return the hit of the fragment that was selected, else the nearest one of its note, else None.
 
     An edited fragment has another id, so it is found by its line.
@@ -202,7 +202,7 @@ class HitList(RowList):
         self.hits, self._stop_words = hits, stop_words_of(hits)
         selected = self.selected
         if selected is not None and self._chosen:
-            hit = followed(selected, hits)
+            hit = trail_end(selected, hits)
             if hit is not None:
                 self._list(hit.fragment.id)
             else:

@@ -25,7 +25,7 @@ from excerpt.tui.common.split import SHARE, Split
 from excerpt.tui.engine_worker import EngineWorker
 from excerpt.tui.keymap import key_sign
 from excerpt.tui.keys import ABOUT_HIT
-from excerpt.tui.memory.controller import RecallController, Showing, is_memory, window_of_memory
+from excerpt.tui.memory.controller import MemoryPlacement, RecallController, is_memory, window_of_memory
 from excerpt.tui.messages import (
     CopyRequested,
     EditRequested,
@@ -133,8 +133,8 @@ class SearchPane(Vertical):
             engine,
             memories,
             settings.memory,
-            found=self._memories_found,
-            changed=self._show_badges,
+            on_found=self._memories_found,
+            on_change=self._show_badges,
         )
         self.pack = PackController(
             engine,
@@ -142,7 +142,7 @@ class SearchPane(Vertical):
             self.set_timer,
             settings.pack,
             selected=lambda: self.selected,
-            memories=self.memories.marked,
+            memories=self.memories.marked_memories,
             changed=self._show_pack,
             built=self._pack_built,
             failed=self._pack_failed,
@@ -442,14 +442,14 @@ class SearchPane(Vertical):
         bar.answered = result.query if result is not None and result.hits else ""
         if result is None:
             bar.status.answer = None
-            notice.said = self._failed or self.said
+            notice.empty_state = self._failed or self.said
             return
         primary = None if result.confidence is None else result.strategy
         bar.status.answer = AnswerStatus(
             primary, max(result.matched, len(result.hits)), result.confidence, is_least=not self._has_files
         )
         if not result.hits:
-            notice.said = nothing_found(result, self.progress, self._meant)
+            notice.empty_state = nothing_found(result, self.progress, self._meant)
 
     def _show_side(self) -> None:
         """Show the side panel if it has content; a map needs no query."""
@@ -499,8 +499,8 @@ class SearchPane(Vertical):
 
     def _memories_found(self, found: FoundMemories) -> None:
         listed = self.result is not None
-        changes = listed and bool(found.hits or self.memories.lists_any)
-        self.memories.take(found, listed=listed)
+        changes = listed and bool(found.hits or self.memories.has_memories)
+        self.memories.store_answer(found, has_list=listed)
         if changes:
             selected = self.selected
             self._show_rows(again=True)
@@ -864,10 +864,10 @@ class SearchPane(Vertical):
 
     def action_memories(self) -> None:
         """Switch between memories among the hits, before them, or not shown."""
-        self.memories.next_showing()
-        showing = self.memories.showing
-        off = showing is Showing.OFF
-        self.notify("Memories are not shown in the search." if off else f"Memories are shown {showing}.")
+        self.memories.next_placement()
+        placement = self.memories.placement
+        off = placement is MemoryPlacement.OFF
+        self.notify("Memories are not shown in the search." if off else f"Memories are shown {placement}.")
         self._showing_changed()
 
     # --- why, and other strategies ------------------------------------------------------------------------------------

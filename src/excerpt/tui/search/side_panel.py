@@ -141,7 +141,7 @@ class SidePanel(Vertical):
         self.reading = ReadingController(
             engine, line_at_top=lambda: self.preview.line_at_top, changed=self._show_window
         )
-        self.insight = InsightController(engine, self.set_timer, query=query, put=put, turned=self._turned)
+        self.insight = InsightController(engine, self.set_timer, query=query, set_query=put, on_change=self._turned)
         self.preview = Preview(id="preview", classes="view")
         self.related = RelatedPanel(self.insight, id="related", classes="view")
         self.map = MapPanel(self.insight, id="map", classes="view")
@@ -249,7 +249,7 @@ class SidePanel(Vertical):
         """Mark all views but the passage as outdated; request the visible one when selection and query have settled."""
         self._outdated = {PanelView.WHY, PanelView.RELATED, PanelView.MAP}
         if self.view in self._outdated and self.display:
-            self.insight.when_settled(self._ask)
+            self.insight.call_when_settled(self._ask)
 
     def _ask(self) -> None:
         """Request the content of the view shown, unless it is up to date."""
@@ -264,13 +264,13 @@ class SidePanel(Vertical):
             self.insight.ask_map(query, self._map_loaded, self._map_failed)
         elif self.view is PanelView.RELATED:
             if not self.insight.ask_related(self._hit, self._related_loaded, self._related_failed):
-                self.related.say(_NOTHING_SELECTED if self._hit is None else _MEMORY_SELECTED)
+                self.related.show_message(_NOTHING_SELECTED if self._hit is None else _MEMORY_SELECTED)
             elif self.related.related is None:
-                self.related.say(_LOOKING)
+                self.related.show_message(_LOOKING)
 
     def _related_loaded(self, related: Related | None) -> None:
         if related is None:
-            self.related.say(_GONE)
+            self.related.show_message(_GONE)
         else:
             self.related.related = related
 
@@ -278,10 +278,10 @@ class SidePanel(Vertical):
         self.map.vault_map = vault_map
 
     def _related_failed(self, failure: Failure) -> None:
-        self.related.say(EmptyState.of_failure(failure))
+        self.related.show_message(EmptyState.of_failure(failure))
 
     def _map_failed(self, failure: Failure) -> None:
-        self.map.said = failure.message
+        self.map.message = failure.message
         self.map.vault_map = None
 
     def _explain(self) -> None:
@@ -293,7 +293,7 @@ class SidePanel(Vertical):
 
     def _turned(self) -> None:
         """Request related notes for another fragment, and show that fragment in the passage view."""
-        there = self.insight.followed
+        there = self.insight.trail_end
         if there is not None:
             self.reading.go_to(there)
         elif self.reading.is_away and self._hit is not None:
