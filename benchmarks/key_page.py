@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from excerpt.tui.keymap import is_typed, keys_of, shown_keys
+from excerpt.tui.keymap import format_keys, is_typed, keys_of
 from excerpt.tui.keys import CONTEXTS, FIELD, Key
 
 PAGE = Path(__file__).parents[1] / "src/excerpt/demo/Keys.md"
@@ -62,7 +62,7 @@ def _of_lists() -> Iterator[tuple[str, str]]:
 
 
 def _written(keys: str) -> str:
-    return " ".join(f"`{shown}`" for shown in shown_keys(keys.split(",")).split(" "))
+    return " ".join(f"`{shown}`" for shown in format_keys(keys.split(",")).split(" "))
 
 
 def _begun_small(what: str) -> str:

@@ -517,7 +517,7 @@ class ManualEngine:
         self.questions.pop(kind, None)
         self._on_answer.pop(kind, None)
 
-    def waits(self, kind: str) -> bool:
+    def is_waiting(self, kind: str) -> bool:
         return kind in self._on_answer
 
     def answer(self, kind: str, answer: object) -> None:

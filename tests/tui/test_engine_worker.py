@@ -151,7 +151,7 @@ def test_without_an_index_opening_tells_the_trouble_and_a_search_is_not_answered
     worker.close()
     assert isinstance(answer, Failure)
     assert answer.operation == "open"
-    assert worker.waits("search")
+    assert worker.is_waiting("search")
 
 
 def test_a_pack_asked_for_before_the_index_is_open_is_no_trouble(worker: Worker, packer: Packer) -> None:

@@ -29,11 +29,11 @@ from excerpt.tui.keymap import (
     UNSAFE,
     find_clashes,
     find_unreliable_keys,
+    format_key,
     is_typed,
     key_sign,
     keys_of,
     parent_contexts,
-    shown_key,
     spell_keys,
     use_keys,
     validate_keymap,
@@ -256,7 +256,7 @@ def test_the_keys_as_they_come_are_sent_by_all_terminals() -> None:
 
 
 def test_keys_are_shown_as_a_person_writes_them() -> None:
-    assert [shown_key(key) for key in ("ctrl+y", "tab", "f1", "ctrl+backslash", "alt+y", "ctrl+up", "G")] == [
+    assert [format_key(key) for key in ("ctrl+y", "tab", "f1", "ctrl+backslash", "alt+y", "ctrl+up", "G")] == [
         "^y",
         "⇥",
         "F1",

@@ -51,7 +51,7 @@ from excerpt.tui.keys import OPENING_IDS
 from excerpt.tui.main_screen import MainScreen
 from excerpt.tui.session import NEW_SESSION, session_of
 from excerpt.tui.settings.themes import DARK_DEFAULTS, LIGHT_DEFAULTS, TEXTUAL_CSS, ThemeController, keep_theme
-from excerpt.tui.textual_patches import ChangedCells, SentParts, keep_alt_keys
+from excerpt.tui.textual_patches import ChangedCells, SentParts, patch_alt_keys
 
 if TYPE_CHECKING:
     from excerpt.tui.vault_chooser import Opening
@@ -141,7 +141,7 @@ class ExcerptApp(App[None], inherit_bindings=False):
         use_keys(keymap)
         self._themes = ThemeController(user_paths.config / "themes")
         self._show_first_theme(settings.screen.theme)
-        keep_alt_keys()
+        patch_alt_keys()
         self._sent = SentParts()
         self._ascii_filter = AsciiFilter()
         self._control_filter = ControlCharacterFilter()
@@ -178,7 +178,7 @@ class ExcerptApp(App[None], inherit_bindings=False):
         Problems in the settings are shown after that, in one toast.
         """
         self._show_start_messages()
-        self.run_worker(self._load_other_themes(), group="themes")
+        self.run_worker(self._load_themes(), group="themes")
 
     # --- the vault ----------------------------------------------------------------------------------------------------
 
@@ -266,7 +266,7 @@ class ExcerptApp(App[None], inherit_bindings=False):
         self.update_classes(classes, update=False)
         self.stylesheet.set_variables(self.get_css_variables())
 
-    async def _load_other_themes(self) -> None:
+    async def _load_themes(self) -> None:
         """Load the other themes after the first frame, and show all problems in one toast."""
         themes, problems = await asyncio.to_thread(self._themes.others, frozenset(self.available_themes))
         for theme in themes:

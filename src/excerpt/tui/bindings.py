@@ -14,7 +14,7 @@ from textual.binding import ActiveBinding, Binding, BindingType
 from textual.dom import DOMNode
 from textual.screen import Screen
 
-from excerpt.tui.keymap import current_keys, has_typed_key, is_typed, shown_keys, typed_character
+from excerpt.tui.keymap import current_keys, format_keys, has_typed_key, is_typed, typed_character
 from excerpt.tui.keys import CONTEXTS, FIELD, PARTS, Key
 
 
@@ -97,11 +97,11 @@ def _keys_by_id(key: Key, keys: str) -> dict[str, str]:
     # Textual has no binding without a key. No terminal sends these names, and a keymap may replace them.
     if not (key.first and has_typed_key(key)):
         return {key.id: keys or f"unbound-{key.id}"}
-    every = keys.split(",")
-    typed = ",".join(each for each in every if is_typed(each)) or f"untyped-{key.id}"
+    all_keys = keys.split(",")
+    typed = ",".join(each for each in all_keys if is_typed(each)) or f"untyped-{key.id}"
     return {
         f"{key.id}{_TYPED}": typed,
-        key.id: ",".join(each for each in every if not is_typed(each)) or f"unbound-{key.id}",
+        key.id: ",".join(each for each in all_keys if not is_typed(each)) or f"unbound-{key.id}",
     }
 
 
@@ -118,8 +118,19 @@ def working_bindings(screen: Screen[object]) -> list[ActiveBinding]:
     the table, then by the order of the binding's keys.
     """
     depth = {node: at for at, (node, _) in enumerate(screen._modal_binding_chain)}
-    ours = [each for each in screen.active_bindings.values() if each.enabled and _is_usable(each.binding, screen)]
-    ours.sort(key=lambda each: (depth[each.node], each.binding.priority, _RANK[row_id(each.binding)], _key_index(each)))
+    ours = [
+        binding
+        for binding in screen.active_bindings.values()
+        if binding.enabled and _is_usable(binding.binding, screen)
+    ]
+    ours.sort(
+        key=lambda binding: (
+            depth[binding.node],
+            binding.binding.priority,
+            _RANK[row_id(binding.binding)],
+            _key_index(binding),
+        )
+    )
     return ours
 
 
@@ -133,8 +144,8 @@ def _is_usable(binding: Binding, screen: Screen[object]) -> bool:
     if not (binding.id or "").endswith(_TYPED):
         return True
     focused = screen.focused
-    taken = focused is not None and focused.check_consume_key(binding.key, typed_character(binding.key))
-    return not taken and not binding.key.startswith("untyped-")
+    is_typed_key = focused is not None and focused.check_consume_key(binding.key, typed_character(binding.key))
+    return not is_typed_key and not binding.key.startswith("untyped-")
 
 
 def _key_index(each: ActiveBinding) -> int:
@@ -147,21 +158,23 @@ def working_keys(screen: Screen[object]) -> dict[str, tuple[str, ...]]:
 
     A row whose action works but none of whose keys do has an empty tuple.
     """
-    found: dict[str, list[str]] = {}
+    keys_by_id: dict[str, list[str]] = {}
     for each in working_bindings(screen):
         id_ = row_id(each.binding)
-        found.setdefault(id_, []).extend([each.binding.key] if each.binding.key in current_keys(id_) else [])
-    return {id_: tuple(keys) for id_, keys in found.items()}
+        keys_by_id.setdefault(id_, []).extend([each.binding.key] if each.binding.key in current_keys(id_) else [])
+    return {id_: tuple(keys) for id_, keys in keys_by_id.items()}
 
 
 def disabled_reasons(screen: Screen[object]) -> dict[str, str]:
     """Return why bindings that belong to the current focus cannot be run now, by row id."""
-    found = {row_id(each.binding): disabled_reason(each.node, each.binding.action) for each in working_bindings(screen)}
-    if any(key.id in found for key in FIELD):
-        found = {**{key.id: "Its key does something else here." for key in FIELD}, **found}
+    reasons = {
+        row_id(each.binding): disabled_reason(each.node, each.binding.action) for each in working_bindings(screen)
+    }
+    if any(key.id in reasons for key in FIELD):
+        reasons = {**{key.id: "Its key does something else here." for key in FIELD}, **reasons}
         typed = (id_ for id_, keys in working_keys(screen).items() if not keys and current_keys(id_))
-        found |= {id_: "The field types its key as a character." for id_ in typed if not found[id_]}
-    return {id_: reason for id_, reason in found.items() if reason}
+        reasons |= {id_: "The field types its key as a character." for id_ in typed if not reasons[id_]}
+    return {id_: reason for id_, reason in reasons.items() if reason}
 
 
 def active_contexts(screen: Screen[object]) -> list[str]:
@@ -194,17 +207,17 @@ def groups(contexts: Sequence[str], reasons: Mapping[str, str]) -> tuple[Group, 
 
     `reasons` maps the id of a binding to the reason why it cannot be run now.
     """
-    found: list[Group] = []
+    grouped: list[Group] = []
     for context in (*contexts, *(context for context in CONTEXTS if context not in contexts)):
         for title, keys in PARTS.get(context, {context: CONTEXTS[context]}).items():
             if keys:
                 rows = tuple(_row(key, reasons if context in contexts else {}) for key in keys)
-                found.append(Group(title, context in contexts, rows))
-    return tuple(found)
+                grouped.append(Group(title, context in contexts, rows))
+    return tuple(grouped)
 
 
 def _row(binding: Key, reasons: Mapping[str, str]) -> KeyRow:
-    return KeyRow(binding.id, shown_keys(current_keys(binding.id)), binding.what, reasons.get(binding.id, ""))
+    return KeyRow(binding.id, format_keys(current_keys(binding.id)), binding.what, reasons.get(binding.id, ""))
 
 
 def matching(every: Sequence[Group], typed: str) -> tuple[Group, ...]:

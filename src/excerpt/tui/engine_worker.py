@@ -54,7 +54,7 @@ class QuestionQueue(Protocol):
 
     def forget(self, kind: str) -> None: ...
 
-    def waits(self, kind: str) -> bool: ...
+    def is_waiting(self, kind: str) -> bool: ...
 
 
 class EngineWorker:
@@ -148,18 +148,18 @@ class EngineWorker:
         """Cancel the questions of a kind: they are not answered any more."""
         self._requests.forget(kind)
 
-    def waits(self, kind: str) -> bool:
+    def is_waiting(self, kind: str) -> bool:
         """Return whether the newest question of a kind is neither answered nor failed."""
-        return self._requests.waits(kind)
+        return self._requests.is_waiting(kind)
 
     @property
-    def delivered(self) -> int:
-        """Number of the answer that was delivered last, for `drawn`."""
-        return self._requests.delivered
+    def last_delivered(self) -> int:
+        """Number of the answer that was delivered last, for `mark_drawn`."""
+        return self._requests.last_delivered
 
-    def drawn(self, number: int) -> None:
+    def mark_drawn(self, number: int) -> None:
         """Report that an answer is on the screen: the thread continues with requests of lower priority."""
-        self._requests.drawn(number)
+        self._requests.mark_drawn(number)
 
     def _with_engine(self, run: Callable[[Engine], Answer]) -> Answer:
         """Return the result of `run` on the engine, computed in one read transaction."""

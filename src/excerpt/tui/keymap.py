@@ -36,14 +36,16 @@ def validate_keymap(keymap: Mapping[str, str]) -> tuple[dict[str, str], list[str
     problems: list[str] = []
     for id_, keys in keymap.items():
         if id_ not in known:
-            near = difflib.get_close_matches(id_, known, n=1, cutoff=0.5)
-            problems.append(f"There is no key called {id_}." + (f" Did you mean {near[0]}?" if near else ""))
+            suggestions = difflib.get_close_matches(id_, known, n=1, cutoff=0.5)
+            problems.append(
+                f"There is no key called {id_}." + (f" Did you mean {suggestions[0]}?" if suggestions else "")
+            )
         elif not keys.strip(" ,"):
             problems.append(f"{id_} has no key.")
         elif unsafe := sorted(UNSAFE.intersection(k.strip() for k in keys.split(","))):
             problems.append(f"{unsafe[0]} cannot be used for {id_}: terminals send another key for it.")
         elif typed := [key for key in map(_named, keys.split(",")) if _is_before_typing(known[id_]) and is_typed(key)]:
-            problems.append(f"{shown_key(typed[0])} cannot be used for {id_}: you could not type it any more.")
+            problems.append(f"{format_key(typed[0])} cannot be used for {id_}: you could not type it any more.")
         else:
             good[id_] = ",".join(_named(key) for key in keys.split(",") if key.strip())
     return good, problems + find_clashes(good)
@@ -83,30 +85,30 @@ def find_clashes(keymap: Mapping[str, str]) -> list[str]:
     The binding that the keymap changes is named last. A key that the table itself gives to a context and to the one
     around it is no clash.
     """
-    found: dict[str, None] = {}
+    sentences: dict[str, None] = {}
     for context in CONTEXTS:
-        taken: dict[str, Key] = {}
-        for around in (*reversed(list(parent_contexts(context))), context):
-            for binding in CONTEXTS[around]:
+        bindings_by_key: dict[str, Key] = {}
+        for scope in (*reversed(list(parent_contexts(context))), context):
+            for binding in CONTEXTS[scope]:
                 for key in keys_of(binding, keymap):
-                    first = taken.setdefault(key, binding)
+                    first = bindings_by_key.setdefault(key, binding)
                     if first.id != binding.id and not _is_overridden(key, first, binding):
-                        one, other = sorted((first.id, binding.id), key=lambda id_: id_ in keymap)
-                        found[f"{key} is used for both {one} and {other}."] = None
-    return list(found)
+                        first_id, second_id = sorted((first.id, binding.id), key=lambda id_: id_ in keymap)
+                        sentences[f"{key} is used for both {first_id} and {second_id}."] = None
+    return list(sentences)
 
 
-def _is_overridden(key: str, around: Key, inner: Key) -> bool:
+def _is_overridden(key: str, outer: Key, inner: Key) -> bool:
     """Return whether the table binds a key in an inner context too, where the inner binding takes precedence."""
-    in_both = key in keys_of(around, {}) and key in keys_of(inner, {})
-    return in_both and not _is_before_typing(around)
+    is_in_both = key in keys_of(outer, {}) and key in keys_of(inner, {})
+    return is_in_both and not _is_before_typing(outer)
 
 
 def parent_contexts(context: str) -> Iterator[str]:
     """Yield the contexts around a context, whose keys work there too, the nearest first."""
-    while (around := PARENT_CONTEXTS.get(context)) is not None:
-        yield around
-        context = around
+    while (parent := PARENT_CONTEXTS.get(context)) is not None:
+        yield parent
+        context = parent
 
 
 def find_unreliable_keys(keymap: Mapping[str, str]) -> list[str]:
@@ -185,12 +187,12 @@ _NAMES = {
 }
 
 
-def shown_keys(keys: Sequence[str]) -> str:
+def format_keys(keys: Sequence[str]) -> str:
     """Return keys as written on the screen.
 
     ctrl+@ is left out beside ctrl+space: most terminals send it for that key.
     """
-    return " ".join(shown_key(key) for key in keys if key != "ctrl+@" or "ctrl+space" not in keys)
+    return " ".join(format_key(key) for key in keys if key != "ctrl+@" or "ctrl+space" not in keys)
 
 
 _SPELLED_NAMES = {
@@ -238,15 +240,15 @@ def key_sign(*ids: str) -> str:
     For each binding the first key that works in a field too, else its first key. A binding without a key is named as
     the palette lists it.
     """
-    signs = [shown_key(min(keys, key=is_typed)) if (keys := current_keys(id_)) else _in_palette(id_) for id_ in ids]
+    signs = [format_key(min(keys, key=is_typed)) if (keys := current_keys(id_)) else _in_palette(id_) for id_ in ids]
     return ("" if all(len(sign) == 1 for sign in signs) else " ").join(signs)
 
 
 def _in_palette(id_: str) -> str:
-    return f"{shown_key(current_keys('palette')[0])} “{_ROWS[id_].label}”"
+    return f"{format_key(current_keys('palette')[0])} “{_ROWS[id_].label}”"
 
 
-def shown_key(key: str) -> str:
+def format_key(key: str) -> str:
     """Return a key as written on the screen: `^y` for ctrl+y, `⇥` for tab."""
     names = {**_NAMES, **_SPELLED_NAMES} if _is_spelled else _NAMES
     if key in names:

@@ -151,7 +151,7 @@ class MainScreen(PromptScreen):
         self._use = UseRecorder(
             user_paths.use_file(vault),
             self._failure_notice("Your use of notes cannot be saved"),
-            on=settings.search.boosts.use,
+            is_enabled=settings.search.boosts.use,
         )
         self._marks = StateKeeper(
             user_paths.marks_file(vault),
@@ -217,7 +217,7 @@ class MainScreen(PromptScreen):
         await self.query_one(ContentSwitcher).mount(overview, memory)
         self._is_started = True
         if not self._show_first_steps:
-            self._show_first_steps = await asyncio.to_thread(_is_first_time, self._user_paths.hint_shown_file)
+            self._show_first_steps = await asyncio.to_thread(_create_hint_file, self._user_paths.hint_shown_file)
         for split in self.query(Split):
             split.share = self._search.share
         self.show_index()
@@ -305,7 +305,7 @@ class MainScreen(PromptScreen):
             self._emptied_question.dismiss(False)
 
     @on(IndexEmptied)
-    def _index_emptied(self, message: IndexEmptied) -> None:
+    def _handle_emptied(self, message: IndexEmptied) -> None:
         self.index.handle(message)
         self._ask_about_emptied()
 
@@ -395,15 +395,15 @@ class MainScreen(PromptScreen):
     def _ask_when_idle(self, typed: str | None = None) -> None:
         """Ask about the emptied vault once the user neither types nor answers another question."""
         field = self.focused
-        now = field.value if isinstance(field, Input) else ""
+        text = field.value if isinstance(field, Input) else ""
         if self._emptied_question is None or not self.index.state.emptied:
             self._emptied_question = None
-        elif typed != now or self.app.screen not in (self, self._index_dialog):
-            self.set_timer(_IDLE_SECONDS, partial(self._ask_when_idle, now))
+        elif typed != text or self.app.screen not in (self, self._index_dialog):
+            self.set_timer(_IDLE_SECONDS, partial(self._ask_when_idle, text))
         else:
-            self.app.push_screen(self._emptied_question, self._emptied_answered)
+            self.app.push_screen(self._emptied_question, self._handle_emptied_answer)
 
-    def _emptied_answered(self, empty: bool | None) -> None:
+    def _handle_emptied_answer(self, empty: bool | None) -> None:
         self._emptied_question = None
         if empty:
             self.index.process.send("agree")
@@ -469,7 +469,7 @@ class MainScreen(PromptScreen):
 
     def _resume_session(self) -> None:
         """Restore panes, pack options and query before the first frame, so that typed text replaces the query."""
-        session, pane = self._session.before, self._search
+        session, pane = self._session.previous, self._search
         pane.strategy = session.strategy or pane.strategy
         pane.scope = session.scope or pane.scope
         pane.budget = session.budget or pane.budget
@@ -495,9 +495,9 @@ class MainScreen(PromptScreen):
 
     def _resume_tab(self) -> None:
         """Restore the tab when all tabs exist, unless the user has typed or changed the tab meanwhile."""
-        session = self._session.before
-        another = session.tab in TABS and session.tab != self.query_one(TabBar).active == "search"
-        if another and self._search.query_text == session.query:
+        session = self._session.previous
+        has_other_tab = session.tab in TABS and session.tab != self.query_one(TabBar).active == "search"
+        if has_other_tab and self._search.query_text == session.query:
             self.action_show_tab(session.tab)
         if self.settings.screen.restore:
             self._session.begin()
@@ -509,12 +509,12 @@ class MainScreen(PromptScreen):
             self._session.keep(user_overrides(self._current_session(), self.settings))
 
     def _current_session(self) -> Session:
-        pane, place = self._search, self._session.position_to_restore
+        pane, position = self._search, self._session.position_to_restore
         hit = pane.selected
-        if place is None and hit is not None:
-            place = SelectedPosition(hit.fragment.id, hit.fragment.path, hit.fragment.line_start)
+        if position is None and hit is not None:
+            position = SelectedPosition(hit.fragment.id, hit.fragment.path, hit.fragment.line_start)
         tab = self.query_one(TabBar).active
-        return Session(tab, pane.query_text, place, pane.strategy, pane.scope, pane.budget, pane.form, pane.share)
+        return Session(tab, pane.query_text, position, pane.strategy, pane.scope, pane.budget, pane.form, pane.share)
 
     @on(MarksChanged)
     def _marks_changed(self, message: MarksChanged) -> None:
@@ -613,17 +613,21 @@ class MainScreen(PromptScreen):
         kind = kind_of(message.path, self.settings.vault)
         if kind in ("", *TEXT_KINDS):
             return self._edit(file, message.line if not kind else 1)
-        said = self._programs.view(self.settings.screen.viewers.get(kind, ""), kind, file, message.place)
-        if said is not None:
+        reason = self._programs.view(self.settings.screen.viewers.get(kind, ""), kind, file, message.place)
+        if reason is not None:
             link = visible_line(f"{file}#{message.place}" if message.place else str(file))
-            self.notify(f"{said}\nAddress: {link}", title="No program can open it", severity="warning", markup=False)
-        return said is None
+            self.notify(f"{reason}\nAddress: {link}", title="No program can open it", severity="warning", markup=False)
+        return reason is None
 
     def _edit(self, file: Path, line: int) -> bool:
-        by_itself = self.index.state.detects_changes
-        seen = "excerpt indexes your changes when you save." if by_itself else "After saving, run “Update the index”."
+        detects_changes = self.index.state.detects_changes
+        save_hint = (
+            "excerpt indexes your changes when you save."
+            if detects_changes
+            else "After saving, run “Update the index”."
+        )
         editor = self.settings.screen.editor
-        return self._programs.edit(editor, file, line, seen=seen, edited=self.index.update_after_edit)
+        return self._programs.edit(editor, file, line, save_hint=save_hint, on_exit=self.index.update_after_edit)
 
     @on(ObsidianRequested)
     def _obsidian_requested(self, message: ObsidianRequested) -> None:
@@ -667,7 +671,7 @@ class MainScreen(PromptScreen):
         return lambda reason: self.notify(f"{what}: {reason}.", markup=False)
 
 
-def _is_first_time(file: Path) -> bool:
+def _create_hint_file(file: Path) -> bool:
     """Create `file` and return whether it did not exist."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -18,7 +18,7 @@ from textual.worker import WorkerCancelled, WorkerFailed
 
 from excerpt.tui.bindings import action_target, disabled_reason, row_id, working_bindings, working_keys
 from excerpt.tui.common.dialog import OverlayScreen
-from excerpt.tui.keymap import current_keys, shown_keys
+from excerpt.tui.keymap import current_keys, format_keys
 from excerpt.tui.keys import CONTEXTS, FIELD, Key
 from excerpt.tui.main_screen import MainScreen
 
@@ -59,7 +59,7 @@ def commands(screen: Screen[object]) -> list[Command]:
     """
     rows = {binding.id: binding for keys in CONTEXTS.values() for binding in keys}
     moves = frozenset(id_ for id_, row in rows.items() if row.moves)
-    found: dict[object, Command] = {}
+    available: dict[object, Command] = {}
     disabled: dict[object, Command] = {}
     movements: dict[object, Command] = {}
     keys = working_keys(screen)
@@ -69,17 +69,17 @@ def commands(screen: Screen[object]) -> list[Command]:
             continue
         run = partial(screen.app.run_action, binding.action, each.node)
         reason = disabled_reason(each.node, binding.action)
-        where = f"not now: {reason}" if reason else " · ".join(filter(None, ("here", shown_keys(keys[binding.id]))))
-        into = movements if binding.id in moves else disabled if reason else found
+        where = f"not now: {reason}" if reason else " · ".join(filter(None, ("here", format_keys(keys[binding.id]))))
+        into = movements if binding.id in moves else disabled if reason else available
         into.setdefault(action_target(each.node, binding.action), Command(binding.what, where, True, run))
-    descriptions = {command.what for command in (*found.values(), *disabled.values(), *movements.values())}
-    found |= disabled
+    descriptions = {command.what for command in (*available.values(), *disabled.values(), *movements.values())}
+    available |= disabled
     if isinstance(screen, MainScreen):
         for id_, command in _other_commands(screen):
             if command.what not in descriptions and id_ != "palette":
                 descriptions.add(command.what)
-                (movements if id_ in moves else found)[id_] = command
-    ordered = [*found.values(), *movements.values()]
+                (movements if id_ in moves else available)[id_] = command
+    ordered = [*available.values(), *movements.values()]
     return sorted(ordered, key=lambda command: command.what != _FIRST_COMMAND)
 
 
@@ -87,7 +87,7 @@ def _other_commands(screen: MainScreen) -> Iterator[tuple[str, Command]]:
     for context, keys in CONTEXTS.items():
         tab = _TABS.get(context.partition(", with")[0])
         for binding in keys:
-            where = " · ".join(filter(None, (context, shown_keys(current_keys(binding.id)))))
+            where = " · ".join(filter(None, (context, format_keys(current_keys(binding.id)))))
             if context in ("Always", "Everywhere") or context in _TABS:
                 run = screen.command_callback(tab, binding.action)
                 yield binding.id, Command(binding.what, where, False, run)

@@ -75,19 +75,19 @@ class Programs:
         self._notify(f"{path} is not in the vault.", title="Cannot be opened", severity="error", markup=False)
         return None
 
-    def edit(self, setting: str, file: Path, line: int, *, seen: str, edited: Callable[[], object]) -> bool:
+    def edit(self, setting: str, file: Path, line: int, *, save_hint: str, on_exit: Callable[[], object]) -> bool:
         """Open a file in the editor `setting`, and return whether it could be started.
 
-        `seen` is the sentence on what happens to changes saved in a window of the editor's own. `edited` is called when
-        an editor in the terminal has ended.
+        `save_hint` is the sentence on what happens to changes saved in a window of the editor's own. `on_exit` is
+        called when an editor in the terminal has ended.
         """
         try:
             command = editor_command(setting, self._environment, find_program, file, line)
             if command.windowed:
                 self._start(command.argv)
-                self._notify(f"Opened with {Path(command.argv[0]).name}. {seen}", markup=False)
+                self._notify(f"Opened with {Path(command.argv[0]).name}. {save_hint}", markup=False)
             elif self._run_in_terminal(command.argv):
-                edited()
+                on_exit()
         except ExcerptError as error:
             self._notify(str(error), title=error.title, severity="error", markup=False)
             return False

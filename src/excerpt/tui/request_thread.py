@@ -142,7 +142,7 @@ class RequestThread:
         self._newest: dict[str, int] = {}
         self._cancelled_up_to: dict[str, int] = {}
         self._waiting: set[str] = set()
-        self.delivered = 0
+        self.last_delivered = 0
         """Number of the request whose answer was delivered last."""
 
     # --- on the event loop --------------------------------------------------------------------------------------------
@@ -162,35 +162,35 @@ class RequestThread:
         with self._condition:
             self._slots.pop(kind, None)
 
-    def waits(self, kind: str) -> bool:
+    def is_waiting(self, kind: str) -> bool:
         """Return whether the newest request of a kind is neither answered nor failed."""
         return kind in self._waiting
 
-    def drawn(self, number: int) -> None:
+    def mark_drawn(self, number: int) -> None:
         """Report that the answer to a request is on the screen or will not be shown."""
         with self._condition:
             self._drawn_number = max(self._drawn_number, number)
             self._condition.notify_all()
 
-    def _deliver(self, asked: QueuedRequest, answer: object) -> None:
-        request = asked.request
-        if self._finish_if_newest(asked) or (
-            request.is_interim and asked.number > self._cancelled_up_to.get(request.kind, 0)
+    def _deliver(self, queued: QueuedRequest, answer: object) -> None:
+        request = queued.request
+        if self._finish_if_newest(queued) or (
+            request.is_interim and queued.number > self._cancelled_up_to.get(request.kind, 0)
         ):
-            self.delivered = asked.number
+            self.last_delivered = queued.number
             request.on_answer(answer)
         elif request.priority is Priority.HITS:
-            self.drawn(asked.number)
+            self.mark_drawn(queued.number)
 
-    def _fail(self, asked: QueuedRequest, failure: Failure) -> None:
-        if self._finish_if_newest(asked) and asked.request.on_failure is not None:
-            asked.request.on_failure(failure)
+    def _fail(self, queued: QueuedRequest, failure: Failure) -> None:
+        if self._finish_if_newest(queued) and queued.request.on_failure is not None:
+            queued.request.on_failure(failure)
         self._loop.post_from_thread(failure)
 
-    def _finish_if_newest(self, asked: QueuedRequest) -> bool:
+    def _finish_if_newest(self, queued: QueuedRequest) -> bool:
         """Return whether a request is the newest of its kind, and stop waiting for that kind if so."""
-        kind = asked.request.kind
-        is_newest = self._newest.get(kind) == asked.number
+        kind = queued.request.kind
+        is_newest = self._newest.get(kind) == queued.number
         if is_newest:
             self._waiting.discard(kind)
         return is_newest
@@ -208,7 +208,7 @@ class RequestThread:
         if waiting is not None:
             self.queue_task(kind, waiting.request.priority, run)
 
-    def do(self, step: Callable[[], object]) -> None:
+    def queue_step(self, step: Callable[[], object]) -> None:
         """Queue a step that is never dropped, after earlier steps and before any request."""
         with self._condition:
             self._steps.append(step)
@@ -233,12 +233,12 @@ class RequestThread:
     def is_alive(self) -> bool:
         return self._thread is not None and self._thread.is_alive()
 
-    def _put(self, asked: QueuedRequest) -> None:
+    def _put(self, queued: QueuedRequest) -> None:
         with self._condition:
             if not self._is_closed:
                 # Removed first, so that it waits after the others of its priority.
-                self._slots.pop(asked.request.kind, None)
-                self._slots[asked.request.kind] = asked
+                self._slots.pop(queued.request.kind, None)
+                self._slots[queued.request.kind] = queued
                 self._wake()
 
     def _wake(self) -> None:
@@ -252,9 +252,9 @@ class RequestThread:
     def _run(self) -> None:
         rest = QueuedRequest(0, Request("rest", Priority.UPKEEP, self._on_idle, ignore))
         answered = 0
-        while (asked := self._next(rest if answered else None)) is not None:
-            self._do(asked)
-            answered = 0 if asked is rest else answered + 1
+        while (queued := self._next(rest if answered else None)) is not None:
+            self._do(queued)
+            answered = 0 if queued is rest else answered + 1
             if answered == _MAX_ANSWERS:
                 self._do(rest)
                 answered = 0
@@ -274,32 +274,32 @@ class RequestThread:
                     if not self._condition.wait(_IDLE_SECONDS if rest is not None else None):
                         return rest
                     continue
-                asked = min(self._slots.values(), key=lambda each: each.request.priority)
+                queued = min(self._slots.values(), key=lambda each: each.request.priority)
                 pause = self._last_search + _PAUSE_SECONDS - time.monotonic()
-                if asked.request.priority < Priority.PACK or pause <= 0:
-                    return self._slots.pop(asked.request.kind)
+                if queued.request.priority < Priority.PACK or pause <= 0:
+                    return self._slots.pop(queued.request.kind)
                 self._condition.wait(pause)
 
-    def _do(self, asked: QueuedRequest) -> None:
-        request = asked.request
+    def _do(self, queued: QueuedRequest) -> None:
+        request = queued.request
         try:
             answer = request.run()
         except NotReadyError:
             return
         except Exception as error:  # an uncaught error would end the thread silently
             failure = failure_of(request.kind, error)
-            self._loop.call_from_thread(lambda: self._fail(asked, failure))
+            self._loop.call_from_thread(lambda: self._fail(queued, failure))
             return
-        if asked.number:
-            self._loop.call_from_thread(lambda: self._deliver(asked, answer))
+        if queued.number:
+            self._loop.call_from_thread(lambda: self._deliver(queued, answer))
         if request.priority is Priority.HITS:
-            self._wait_until_drawn(asked)
+            self._wait_until_drawn(queued)
 
-    def _wait_until_drawn(self, asked: QueuedRequest) -> None:
-        kind = asked.request.kind
+    def _wait_until_drawn(self, queued: QueuedRequest) -> None:
+        kind = queued.request.kind
         with self._condition:
             self._condition.wait_for(
-                lambda: self._drawn_number >= asked.number or kind in self._slots or self._is_closed, _DRAW_SECONDS
+                lambda: self._drawn_number >= queued.number or kind in self._slots or self._is_closed, _DRAW_SECONDS
             )
             self._last_search = time.monotonic()
 

@@ -501,7 +501,7 @@ async def test_escape_goes_to_the_lines_and_leaves_the_topic_as_it_is(app: Excer
 
 def test_it_says_what_is_missing() -> None:
     assert (
-        overview_disabled_reason("copy", topic=False, shown=False, waits=False)
+        overview_disabled_reason("copy", topic=False, shown=False, is_waiting=False)
         == "No overview is shown yet: type a topic first."
     )
-    assert overview_disabled_reason("copy", topic=True, shown=False, waits=True) == ""
+    assert overview_disabled_reason("copy", topic=True, shown=False, is_waiting=True) == ""

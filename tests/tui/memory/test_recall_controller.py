@@ -32,7 +32,7 @@ class HeldMemories:
         self.asked.append(query)
         self.is_answered = False
 
-    def waits(self, kind: str) -> bool:
+    def is_waiting(self, kind: str) -> bool:
         return not self.is_answered
 
 

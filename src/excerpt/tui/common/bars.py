@@ -19,7 +19,7 @@ from textual.widget import Widget
 from excerpt.text.display import visible_line
 from excerpt.tui.bindings import action_target, disabled_reason, row_id, working_bindings
 from excerpt.tui.common.strips import fit, line
-from excerpt.tui.keymap import current_keys, shown_key
+from excerpt.tui.keymap import current_keys, format_key
 from excerpt.tui.keys import CONTEXTS
 
 TABS = ("search", "overview", "memory")
@@ -67,8 +67,8 @@ class TabBar(Widget):
         room = self.size.width - sum(len(tab) + 2 for tab in TABS) - 2
         state = fit(self.state, room)
         name = visible_line(self.vault)
-        left_over = room - cell_len(state) - 3
-        vault = fit(name, left_over) if left_over >= min(cell_len(name), _MIN_NAME) else ""
+        name_cells = room - cell_len(state) - 3
+        vault = fit(name, name_cells) if name_cells >= min(cell_len(name), _MIN_NAME) else ""
         return " · ".join(part for part in (vault, state) if part)
 
     def _style_of(self, tab: str) -> Style:
@@ -105,7 +105,7 @@ class KeyOffer:
     @property
     def width(self) -> int:
         """Width in cells, with the space before the next key."""
-        return cell_len(shown_key(self.key)) + cell_len(self.label) + 3
+        return cell_len(format_key(self.key)) + cell_len(self.label) + 3
 
 
 def offers(screen: Screen[object]) -> tuple[KeyOffer, ...]:
@@ -114,7 +114,7 @@ def offers(screen: Screen[object]) -> tuple[KeyOffer, ...]:
     Those that their contexts show come first, from the focus outward, then the rest in the table's order. Of two keys
     with the same action the one nearer to the focus is returned.
     """
-    found: dict[object, tuple[bool, int, KeyOffer]] = {}
+    ranked: dict[object, tuple[bool, int, KeyOffer]] = {}
     for active in working_bindings(screen):
         binding = active.binding
         id_ = row_id(binding)
@@ -122,9 +122,9 @@ def offers(screen: Screen[object]) -> tuple[KeyOffer, ...]:
             continue
         target = action_target(active.node, binding.action)
         new = KeyOffer(id_, binding.key, binding.description)
-        shown, rank, offer = found.get(target, (False, len(found), new))
-        found[target] = (shown or binding.show, rank, offer)
-    every = sorted(found.values(), key=lambda active: (not active[0], active[1]))
+        shown, rank, offer = ranked.get(target, (False, len(ranked), new))
+        ranked[target] = (shown or binding.show, rank, offer)
+    every = sorted(ranked.values(), key=lambda active: (not active[0], active[1]))
     return tuple(offer for _, _, offer in every)
 
 
@@ -170,7 +170,7 @@ class KeyBar(Widget):
         text = Text(no_wrap=True, overflow="ellipsis")
         style = self.get_component_rich_style("key-bar--key", partial=True)
         for offer in self._visible_offers():
-            text.append(shown_key(offer.key), style).append(f" {offer.label}  ")
+            text.append(format_key(offer.key), style).append(f" {offer.label}  ")
         return text
 
     def _visible_offers(self) -> list[KeyOffer]:

@@ -177,8 +177,8 @@ def names_of(hit: Hit) -> list[Name]:
     fragment = hit.fragment
     headings = headings_below(fragment.title, fragment.heading_path)
     spans = hit.named or ((),) * (1 + len(fragment.heading_path))
-    shown = (fragment.title, *headings), (spans[0], *spans[len(spans) - len(headings) :])
-    return [(visible_line(text), matched) for text, matched in zip(*shown, strict=True)]
+    texts = (fragment.title, *headings), (spans[0], *spans[len(spans) - len(headings) :])
+    return [(visible_line(text), matched) for text, matched in zip(*texts, strict=True)]
 
 
 def path_below(title: str, heading_path: Sequence[str]) -> str:
@@ -192,17 +192,17 @@ def shorten_names(names: Sequence[Name], cells: int) -> list[Name]:
     Headings between the first and the last are dropped first, because the last says most about a fragment's place. Then
     title and last heading share the room, and each loses its middle.
     """
-    shown = list(names)
+    kept = list(names)
     left_out = 0
-    while _width(shown) > cells and len(names) - left_out > 2:
+    while _width(kept) > cells and len(names) - left_out > 2:
         left_out += 1
-        shown = [names[0], _LEFT_OUT, *names[1 + left_out :]]
-    if len(shown) == 1:
-        return [elide_middle(shown[0], cells)]
-    if shown and _width(shown) > cells:
-        shown[0] = elide_middle(shown[0], max(cells // 2, cells - _width(shown[1:]) - len(BETWEEN)))
-        shown[-1] = elide_middle(shown[-1], cells - _width(shown[:-1]) - len(BETWEEN))
-    return shown
+        kept = [names[0], _LEFT_OUT, *names[1 + left_out :]]
+    if len(kept) == 1:
+        return [elide_middle(kept[0], cells)]
+    if kept and _width(kept) > cells:
+        kept[0] = elide_middle(kept[0], max(cells // 2, cells - _width(kept[1:]) - len(BETWEEN)))
+        kept[-1] = elide_middle(kept[-1], cells - _width(kept[:-1]) - len(BETWEEN))
+    return kept
 
 
 def elide_middle(name: Name, cells: int) -> Name:

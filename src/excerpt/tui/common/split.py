@@ -166,18 +166,18 @@ class Split(Container):
 
     def arrange_panes(self) -> None:
         """Compute the visible parts, and lay out the screen if they have changed."""
-        shown = self.arrangement_for(self.size)
-        if not self.size or shown == self._arrangement:
+        arrangement = self.arrangement_for(self.size)
+        if not self.size or arrangement == self._arrangement:
             return
-        self._arrangement = shown
+        self._arrangement = arrangement
         first, second = self._panes
-        first.display = shown.first > 0
-        second.display = shown.context or shown.panel
+        first.display = arrangement.first > 0
+        second.display = arrangement.context or arrangement.panel
         splitter = self.query_one(Splitter)
-        splitter.display = shown.is_side_by_side and shown.is_divided
-        self.set_class(shown.is_side_by_side, "-beside")
+        splitter.display = arrangement.is_side_by_side and arrangement.is_divided
+        self.set_class(arrangement.is_side_by_side, "-beside")
         self.show_context()
-        self.set_class(not shown.panel, "-no-panel")
+        self.set_class(not arrangement.panel, "-no-panel")
         # Requested by a child, because a request by this widget would not move its children.
         splitter.refresh(layout=True)
         self._move_hidden_focus(first if first.display else second)
@@ -197,16 +197,16 @@ class Split(Container):
 
     def _move_hidden_focus(self, target: Widget) -> None:
         """Move the focus to `target` if the pane that has it is hidden, since keys would have no effect."""
-        shown = self._arrangement
-        passage = shown.context or (self._by_key and shown.panel)
+        arrangement = self._arrangement
+        passage = arrangement.context or (self._by_key and arrangement.panel)
         focused, second = self.screen.focused, self._panes[1]
         if focused is None or self not in focused.ancestors:
             return
         if second not in focused.ancestors_with_self:
-            is_visible = shown.first > 0
+            is_visible = arrangement.first > 0
         else:
             in_panel = any(widget.has_class("panel") for widget in focused.ancestors_with_self)
-            is_visible = shown.panel if in_panel else passage
+            is_visible = arrangement.panel if in_panel else passage
         if not is_visible:
             self.screen.set_focus(next((one for one in (target, *target.query("*")) if one.focusable), None))
 
@@ -271,23 +271,23 @@ class _SplitLayout(Layout):
         assert isinstance(parent, Split)
         panes = [child for child in children if not isinstance(child, Splitter)]
         # The first frame is drawn before the first resize event.
-        shown = parent.arrangement_for(size) if parent.arrangement is _NO_ARRANGEMENT else parent.arrangement
-        regions = _regions(shown, size, len(panes))
+        arrangement = parent.arrangement_for(size) if parent.arrangement is _NO_ARRANGEMENT else parent.arrangement
+        regions = _regions(arrangement, size, len(panes))
         placements = [_place_widget(widget, region) for widget, region in zip(panes, regions, strict=True)]
-        if len(panes) > 1 and shown.is_side_by_side:
-            column = Region(shown.first, 0, 1, size.height)
+        if len(panes) > 1 and arrangement.is_side_by_side:
+            column = Region(arrangement.first, 0, 1, size.height)
             placements += [_place_widget(child, column) for child in children if isinstance(child, Splitter)]
         return placements
 
 
-def _regions(shown: Arrangement, size: Size, panes: int) -> list[Region]:
+def _regions(arrangement: Arrangement, size: Size, panes: int) -> list[Region]:
     whole = size.region
     if panes < 2:
         return [whole] * panes
-    if shown.is_side_by_side:
-        left, right = whole.split_vertical(shown.first)
+    if arrangement.is_side_by_side:
+        left, right = whole.split_vertical(arrangement.first)
         return [left, Region(right.x + 1, 0, max(0, right.width - 1), right.height)]
-    return list(whole.split_horizontal(shown.first))
+    return list(whole.split_horizontal(arrangement.first))
 
 
 def _place_widget(widget: Widget, region: Region) -> WidgetPlacement:

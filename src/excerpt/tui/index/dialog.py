@@ -19,7 +19,7 @@ from excerpt.store.address import Address
 from excerpt.text.display import counted, local_time, visible_line
 from excerpt.tui.common.dialog import Box, Dialog
 from excerpt.tui.index.controller import IndexState, Watch, rate_words, share_done
-from excerpt.tui.keymap import key_sign, shown_key
+from excerpt.tui.keymap import format_key, key_sign
 from excerpt.vault.readers.registry import WITH_OCR
 
 _MAX_FILES = 200
@@ -126,15 +126,17 @@ class IndexDialog(Dialog[None]):
 
     def _show(self) -> None:
         state, progress = self.state, self.state.progress
-        said = state.failure
+        failure_state = state.failure
         widget = self.query_one("#trouble", Static)
-        widget.display = said is not None
-        if said is not None:
-            title = (visible_line(said.title), "bold $error")
-            widget.update(Content.assemble(title, f"\n{visible_line(said.sentence)} {visible_line(said.hint)}"))
+        widget.display = failure_state is not None
+        if failure_state is not None:
+            title = (visible_line(failure_state.title), "bold $error")
+            widget.update(
+                Content.assemble(title, f"\n{visible_line(failure_state.sentence)} {visible_line(failure_state.hint)}")
+            )
         # In a low window facts that hardly change make room for the progress.
         facts = build_facts(state, progress) if progress is not None else []
-        if not (facts or said) or not self.has_class("-short"):
+        if not (facts or failure_state) or not self.has_class("-short"):
             where = ("folder", str(self.folder)) if self._store is None else ("store", self._store.shown)
             facts += [*status_facts(state), where]
         lines = (Content.assemble((f"{label:<11}", "$text-soft"), visible_line(value)) for label, value in facts)
@@ -174,7 +176,7 @@ class IndexDialog(Dialog[None]):
         )
         files.display = bool(marks or unread)
         self.set_class(not marks and not unread, "-clean")
-        open_hint = [f"{shown_key('enter')} open the file"] if marks else []
+        open_hint = [f"{format_key('enter')} open the file"] if marks else []
         self.query_one(Box).hint(*open_hint, f"{key_sign('dialog-next')} next", f"{key_sign('dialog-leave')} close")
 
     @on(OptionList.OptionSelected)

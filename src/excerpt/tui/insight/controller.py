@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from excerpt.tui.common.pause import Debouncer, Schedule
+from excerpt.tui.common.debouncer import Debouncer, Schedule
 from excerpt.tui.engine_worker import QuestionQueue
 from excerpt.tui.memory.controller import is_memory
 from excerpt.tui.messages import Failure, Location
@@ -49,11 +49,11 @@ class InsightController:
     @property
     def is_answered(self) -> bool:
         """Whether the open panel shows the answer to the newest request."""
-        return not (self._debouncer.waits or self._engine.waits("related") or self._engine.waits("map"))
+        return not (self._debouncer.is_pending or self._engine.is_waiting("related") or self._engine.is_waiting("map"))
 
     def call_when_settled(self, ask: Callable[[], object]) -> None:
         """Call `ask` once selection and query have stopped changing."""
-        self._debouncer.begin(_SETTLE_SECONDS, ask)
+        self._debouncer.schedule(_SETTLE_SECONDS, ask)
 
     def stop_waiting(self) -> None:
         """Cancel the call that `call_when_settled` has scheduled."""

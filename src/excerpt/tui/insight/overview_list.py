@@ -83,7 +83,7 @@ def rows_of(overview: Overview, room: int | None = None, unfolded: Collection[st
 
 def _fill(shown: list[int], limits: Sequence[int], room: int) -> None:
     """Add 1 to each count in turn, up to `limits` for each and `room` for their sum."""
-    while sum(shown) < room and any(count < other for count, other in zip(shown, limits, strict=True)):
+    while sum(shown) < room and any(count < maximum for count, maximum in zip(shown, limits, strict=True)):
         for number, limit in enumerate(limits):
             if shown[number] < limit and sum(shown) < room:
                 shown[number] += 1
@@ -445,9 +445,11 @@ def _row_of(selected: OverviewRow | None, cursor: int, rows: Sequence[OverviewRo
     """
     if selected is None:
         return 0
-    same = [at for at, row in enumerate(rows) if row.item == selected.item]
-    near = [at for at, row in enumerate(rows) if (row.part, row.place.path) == (selected.part, selected.place.path)]
-    return next(iter((*same, *near)), cursor)
+    same_item = [at for at, row in enumerate(rows) if row.item == selected.item]
+    same_note = [
+        at for at, row in enumerate(rows) if (row.part, row.place.path) == (selected.part, selected.place.path)
+    ]
+    return next(iter((*same_item, *same_note)), cursor)
 
 
 def _percent(count: int, of: int) -> str:

@@ -19,8 +19,8 @@ from excerpt.insight.overview_parts import Overview, SourceLocation
 from excerpt.model import Fragment, Hit
 from excerpt.text.display import counted
 from excerpt.tui.bindings import bindings
+from excerpt.tui.common.debouncer import Debouncer
 from excerpt.tui.common.notice import EmptyState, Notice
-from excerpt.tui.common.pause import Debouncer
 from excerpt.tui.common.row_list import RowList
 from excerpt.tui.common.split import Split
 from excerpt.tui.engine_worker import EngineWorker
@@ -129,7 +129,7 @@ class OverviewPane(Vertical):
     @property
     def answered(self) -> bool:
         """Whether overview and passage are the answers to the newest requests."""
-        return not (self._engine.waits("overview") or self._engine.waits("passage"))
+        return not (self._engine.is_waiting("overview") or self._engine.is_waiting("passage"))
 
     @property
     def _lines(self) -> OverviewList:
@@ -168,8 +168,8 @@ class OverviewPane(Vertical):
             self.overview = None
         else:
             self._engine.ask(AskOverview(self.topic), self._overview_found, self._overview_failed)
-            if not self._busy_debouncer.waits:
-                self._busy_debouncer.begin(_BUSY_AFTER_SECONDS, self._show_busy)
+            if not self._busy_debouncer.is_pending:
+                self._busy_debouncer.schedule(_BUSY_AFTER_SECONDS, self._show_busy)
         self._show()
 
     def _show_busy(self) -> None:
@@ -282,7 +282,7 @@ class OverviewPane(Vertical):
 
     def disabled_reason(self, action: str, parameters: tuple[object, ...]) -> str:  # noqa: ARG002 - `HasDisabledReason`'s name
         shown = self.overview is not None and self.overview.found
-        return overview_disabled_reason(action, topic=bool(self.topic), shown=shown, waits=not self.answered)
+        return overview_disabled_reason(action, topic=bool(self.topic), shown=shown, is_waiting=not self.answered)
 
     def action_move(self, rows: int) -> None:
         preview = self.query_one(Preview)
@@ -318,7 +318,7 @@ class OverviewPane(Vertical):
 
     def action_copy(self) -> None:
         """Copy the overview of the current topic; if it is still being made, once it is there."""
-        self._is_copy_pending = self._engine.waits("overview")
+        self._is_copy_pending = self._engine.is_waiting("overview")
         if self._is_copy_pending:
             return
         if self.overview is None or not self.overview.found:
@@ -396,13 +396,13 @@ _LINE_ACTIONS = frozenset(
 )
 
 
-def overview_disabled_reason(action: str, *, topic: bool, shown: bool, waits: bool) -> str:
+def overview_disabled_reason(action: str, *, topic: bool, shown: bool, is_waiting: bool) -> str:
     """Return why an action of the Overview tab is disabled; "" if it is enabled.
 
-    `waits` says that an overview is on its way, for which copying and remembering wait.
+    `is_waiting` says that an overview is on its way, for which copying and remembering wait.
     """
     if shown or action not in _LINE_ACTIONS:
         return ""
     if not topic:
         return "No overview is shown yet: type a topic first."
-    return "" if waits and action in ("copy", "copy_passage", "remember") else "Nothing is shown of this topic."
+    return "" if is_waiting and action in ("copy", "copy_passage", "remember") else "Nothing is shown of this topic."

@@ -253,8 +253,8 @@ class RelatedPanel(Vertical):
 
     def watch_related(self, old: Related | None, new: Related | None) -> None:
         """Show other related notes. If they are of the same note and line, keep the cursor on its note."""
-        same = old is not None and new is not None and (old.path, old.line) == (new.path, new.line)
-        before = self.selected.path if same and self.selected is not None else ""
+        is_same_place = old is not None and new is not None and (old.path, old.line) == (new.path, new.line)
+        before = self.selected.path if is_same_place and self.selected is not None else ""
         self.rows.notes = new.notes if new is not None else ()
         paths = [note.path for note in self.rows.notes]
         self.rows.cursor = paths.index(before) if before in paths else 0

@@ -121,7 +121,7 @@ class MemoryFinder(Protocol):
 
     def find(self, query: str, on_found: Callable[[FoundMemories], object]) -> None: ...
 
-    def waits(self, kind: str) -> bool: ...
+    def is_waiting(self, kind: str) -> bool: ...
 
 
 class BadgeStore:
@@ -191,7 +191,7 @@ class RecallController:
     @property
     def is_answered(self) -> bool:
         """Whether no request for memories is pending."""
-        return not self._memories.waits("find")
+        return not self._memories.is_waiting("find")
 
     def use(self, settings: MemorySettings) -> bool:
         """Use other settings from now on. Return whether memories are shown in another place."""
@@ -284,8 +284,8 @@ def window_of_memory(hit: Hit | None) -> NoteWindow | None:
 
 
 def _ids(marks: Sequence[Mark]) -> list[str]:
-    found = (memory_id_of(mark.fragment) for mark in marks)
-    return [each for each in found if each is not None]
+    memory_ids = (memory_id_of(mark.fragment) for mark in marks)
+    return [each for each in memory_ids if each is not None]
 
 
 # --- the order of memories and hits --------------------------------------------------------------------------------

@@ -145,23 +145,23 @@ def keep_decision(check: SourceCheck) -> Decision:
     return decide
 
 
-def _revert_decision(before: Memory, after: Memory) -> Decision:
-    """Return the decision to restore `before`.
+def _revert_decision(old: Memory, new: Memory) -> Decision:
+    """Return the decision to restore `old`.
 
-    It raises MemoryUnusableError if the memory was changed elsewhere and is no longer `after`.
+    It raises MemoryUnusableError if the memory was changed elsewhere and is no longer `new`.
     """
 
     def decide(store: MemoryStore) -> DecisionResult:
         from excerpt.errors import MemoryUnusableError
 
         # Undoing a later decision restores all but `updated`, which is the time of the undo.
-        if replace(store.get(after.id), updated=after.updated) != after:
+        if replace(store.get(new.id), updated=new.updated) != new:
             raise MemoryUnusableError(
                 "The memory was changed elsewhere in the meantime.",
                 "Its former version is in the trash folder beside the memories.",
             )
-        memory = store.update(before)
-        return DecisionResult(memory, "The memory is as before.", _revert_decision(after, memory))
+        memory = store.update(old)
+        return DecisionResult(memory, "The memory is as before.", _revert_decision(new, memory))
 
     return decide
 

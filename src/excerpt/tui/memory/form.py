@@ -22,12 +22,12 @@ from excerpt.model import Memory
 from excerpt.text.display import local_day, percent, visible, visible_line
 from excerpt.text.snippet import snippet
 from excerpt.tui.bindings import bindings
+from excerpt.tui.common.debouncer import Debouncer
 from excerpt.tui.common.dialog import Dialog
 from excerpt.tui.common.field import Field
-from excerpt.tui.common.pause import Debouncer
 from excerpt.tui.common.row_list import RowList
 from excerpt.tui.common.strips import Part, line
-from excerpt.tui.keymap import key_sign, shown_key
+from excerpt.tui.keymap import format_key, key_sign
 from excerpt.tui.memory.decisions import MemoryDraft
 
 if TYPE_CHECKING:
@@ -183,7 +183,7 @@ class Remember(Dialog[MemoryDraft]):
         with Vertical(classes="box") as box:
             box.border_title = self._title
             box.border_subtitle = Content(
-                f"{shown_key('enter')} or {key_sign('remember-keep')} keep · {key_sign('dialog-next')} next field · "
+                f"{format_key('enter')} or {key_sign('remember-keep')} keep · {key_sign('dialog-next')} next field · "
                 f"{key_sign('dialog-leave')} leave"
             )
             if self._source:
@@ -203,7 +203,7 @@ class Remember(Dialog[MemoryDraft]):
             yield Label("Text")
             yield MemoryText(visible(self._text), id="text", show_line_numbers=False, tab_behavior="focus")
             yield Label(
-                f"Remembered already? {key_sign('dialog-next')} to it, {shown_key('enter')} merges; "
+                f"Remembered already? {key_sign('dialog-next')} to it, {format_key('enter')} merges; "
                 f"{key_sign('remember-keep')} keeps both",
                 id="offered",
                 markup=False,
@@ -218,7 +218,7 @@ class Remember(Dialog[MemoryDraft]):
     @on(TextArea.Changed)
     def _text_changed(self) -> None:
         if self._offering:
-            self._debouncer.begin(_SETTLE_SECONDS, self._request_offers)
+            self._debouncer.schedule(_SETTLE_SECONDS, self._request_offers)
 
     def _request_offers(self) -> None:
         if self._ask is not None:

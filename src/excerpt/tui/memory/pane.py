@@ -272,7 +272,7 @@ class MemoryPane(Vertical):
     @property
     def is_complete(self) -> bool:
         """Whether the pane shows the complete answer to the current filter, with the states of the sources."""
-        return not (self._worker.waits("list") or self._unchecked)
+        return not (self._worker.is_waiting("list") or self._unchecked)
 
     # --- the list -----------------------------------------------------------------------------------------------------
 

@@ -116,13 +116,13 @@ class MemoryWorker:
         """Request the memories similar to a text, and the tags in use."""
         self._ask("offers", Priority.TAB, partial(self._offer, text, source), on_offers)
 
-    def waits(self, kind: str) -> bool:
+    def is_waiting(self, kind: str) -> bool:
         """Return whether the newest request of a kind is neither answered nor failed."""
-        return self._requests.waits(kind)
+        return self._requests.is_waiting(kind)
 
     def decide(self, decision: Decision) -> None:
         """Carry out a decision after the pending ones. It clears the redo history."""
-        self._requests.do(partial(self._decide, decision))
+        self._requests.queue_step(partial(self._decide, decision))
 
     @property
     def can_undo(self) -> bool:
@@ -136,11 +136,11 @@ class MemoryWorker:
 
     def undo(self) -> None:
         """Undo the last decision of this session that was not undone."""
-        self._requests.do(lambda: self._step(self._done, self._undone, "Undone.", "Nothing to undo."))
+        self._requests.queue_step(lambda: self._step(self._done, self._undone, "Undone.", "Nothing to undo."))
 
     def redo(self) -> None:
         """Redo the decision that was undone last."""
-        self._requests.do(lambda: self._step(self._undone, self._done, "Redone.", "Nothing to redo."))
+        self._requests.queue_step(lambda: self._step(self._undone, self._done, "Redone.", "Nothing to redo."))
 
     def _ask(
         self, kind: str, priority: Priority, run: Callable[[], Answer], on_answer: Callable[[Answer], object]
@@ -179,8 +179,8 @@ class MemoryWorker:
             return Offers((), ())
         from excerpt.memory.recall import offers
 
-        found = offers(text, source, self._open_recaller()) if text.strip() else []
-        return Offers(tuple(found), self._tags())
+        offered = offers(text, source, self._open_recaller()) if text.strip() else []
+        return Offers(tuple(offered), self._tags())
 
     def _tags(self) -> tuple[str, ...]:
         return tuple(tag for tag, _ in self._open_store().tags())

@@ -13,7 +13,7 @@ from excerpt.pack.memory_fragment import memory_id_of
 from excerpt.pack.selection import AS_RANKED, NO_MARKS, Mark, Overrides, SavedMarks
 from excerpt.settings import PackSettings
 from excerpt.text.display import counted
-from excerpt.tui.common.pause import Debouncer, Schedule
+from excerpt.tui.common.debouncer import Debouncer, Schedule
 from excerpt.tui.engine_worker import QuestionQueue
 from excerpt.tui.messages import CopyRequested, Failure
 
@@ -383,12 +383,12 @@ class PackController:
     @property
     def is_answered(self) -> bool:
         """Whether the pack is the answer to the newest request."""
-        return not self._is_delayed and not self._engine.waits("pack")
+        return not self._is_delayed and not self._engine.is_waiting("pack")
 
     @property
     def cost_is_known(self) -> bool:
         """Whether no request for the cost of the selected fragment is pending."""
-        return not self._settling.waits and not self._engine.waits("cost")
+        return not self._settling.is_pending and not self._engine.is_waiting("cost")
 
     @property
     def is_empty(self) -> bool:
@@ -472,7 +472,7 @@ class PackController:
         alone = not self.choices.marks
         inside = not alone and any(hit.fragment.id in pack.fragment_ids for pack in packed.result.packs)
         self.cost = Cost(hit.fragment.id, 0 if inside else hit.fragment.tokens, alone)
-        self._settling.begin(_SETTLED, self._ask_cost)
+        self._settling.schedule(_SETTLED, self._ask_cost)
 
     def _ask_cost(self) -> None:
         hit = self._selected()

@@ -18,8 +18,8 @@ from excerpt.pack.selection import SavedMarks
 from excerpt.settings import Settings
 from excerpt.text.display import lines_named
 from excerpt.tui.bindings import bindings
+from excerpt.tui.common.debouncer import Debouncer
 from excerpt.tui.common.notice import EmptyState, Notice
-from excerpt.tui.common.pause import Debouncer
 from excerpt.tui.common.row_list import RowList
 from excerpt.tui.common.split import SHARE, Split
 from excerpt.tui.engine_worker import EngineWorker
@@ -327,8 +327,8 @@ class SearchPane(Vertical):
 
         question = AskSearch(query, self.strategy, self._limit, in_sight)
         self._engine.ask(question, partial(self._search_done, in_sight), self._search_failed, is_interim=True)
-        if not self._busy.waits and not self._bar.status.busy:
-            self._busy.begin(_BUSY_AFTER_SECONDS, self._show_busy)
+        if not self._busy.is_pending and not self._bar.status.busy:
+            self._busy.schedule(_BUSY_AFTER_SECONDS, self._show_busy)
 
     def _show_busy(self) -> None:
         self._bar.status.busy = "searching…"
@@ -348,7 +348,7 @@ class SearchPane(Vertical):
             self._stop_waiting()
         self._failed = None
         self.result = result
-        self.call_after_refresh(self._engine.drawn, self._engine.delivered)
+        self.call_after_refresh(self._engine.mark_drawn, self._engine.last_delivered)
         if len(result.hits) > in_sight:
             from excerpt.tui.questions import AskSpans
 
@@ -364,7 +364,7 @@ class SearchPane(Vertical):
 
     @property
     def _is_answering(self) -> bool:
-        return self._engine.waits("search")
+        return self._engine.is_waiting("search")
 
     def must_wait(self, action: str) -> bool:
         """Return whether the action has to wait for hits that are not there yet."""
@@ -376,7 +376,7 @@ class SearchPane(Vertical):
     @property
     def is_opening(self) -> bool:
         """Return whether actions wait for an answer, or the query menu for its rows."""
-        return bool(self._early) or self._engine.waits("suggest")
+        return bool(self._early) or self._engine.is_waiting("suggest")
 
     def defer(self, act: Callable[[], Awaitable[object]]) -> None:
         """Call `act` when the newest query is answered."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from excerpt.tui.common.pause import Debouncer, Schedule
+from excerpt.tui.common.debouncer import Debouncer, Schedule
 from excerpt.tui.engine_worker import QuestionQueue
 from excerpt.tui.search.query_history import HistoryCursor, QueryHistory, QueryStore
 from excerpt.tui.search.query_word import CursorToken, is_typed, token_at
@@ -67,12 +67,12 @@ class QueryController:
 
         def warning() -> None:
             if is_shown():
-                self._warning_timer.begin(_TYPED, warning)
+                self._warning_timer.schedule(_TYPED, warning)
             else:
                 self._ask_reading(on_read, thoroughly=True)
 
-        self._warning_timer.begin(_TYPED, warning)
-        self._standing.begin(_ASKED, on_stood)
+        self._warning_timer.schedule(_TYPED, warning)
+        self._standing.schedule(_ASKED, on_stood)
 
     def _ask_reading(self, on_read: Callable[[QueryReading], object], *, thoroughly: bool) -> None:
         from excerpt.tui.questions import AskReading

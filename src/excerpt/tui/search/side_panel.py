@@ -27,7 +27,7 @@ from excerpt.tui.engine_worker import QuestionQueue
 from excerpt.tui.insight.controller import InsightController
 from excerpt.tui.insight.map import MapPanel
 from excerpt.tui.insight.related import RelatedPanel
-from excerpt.tui.keymap import shown_key
+from excerpt.tui.keymap import format_key
 from excerpt.tui.messages import CopyRequested, EditRequested, Failure, Location
 from excerpt.tui.note.requests import LinkFound
 from excerpt.tui.note.window import NoteWindow
@@ -88,7 +88,7 @@ class ViewTabs(Widget):
 
     def _name_key(self) -> None:
         keys = working_keys(self.screen).get("view", ())
-        self.next_key = shown_key(keys[0]) if keys else ""
+        self.next_key = format_key(keys[0]) if keys else ""
 
     def render_line(self, y: int) -> Strip:  # noqa: ARG002 - Textual's name
         shown = self.get_component_rich_style("views--shown", partial=True)
@@ -201,7 +201,7 @@ class SidePanel(Vertical):
     @property
     def is_answered(self) -> bool:
         """Whether no answer for the view shown is pending."""
-        return self.insight.is_answered and not self._engine.waits("explain")
+        return self.insight.is_answered and not self._engine.is_waiting("explain")
 
     @property
     def _answered_query(self) -> str:

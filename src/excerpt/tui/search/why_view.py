@@ -29,7 +29,7 @@ from excerpt.text.display import counted, percent, visible, visible_line
 from excerpt.tui.common.dialog import Box, Dialog
 from excerpt.tui.common.field import Field
 from excerpt.tui.common.notice import EmptyState
-from excerpt.tui.keymap import key_sign, shown_key
+from excerpt.tui.keymap import format_key, key_sign
 from excerpt.tui.request_thread import Priority
 
 if TYPE_CHECKING:
@@ -308,7 +308,7 @@ class WhyNot(Dialog[None]):
         if not self.query_one(Field).has_focus:
             hints: tuple[str, ...] = ("↑↓ scroll", f"{key_sign('dialog-next')} another note")
         else:
-            asks = f"{shown_key('enter')} {f'asks for {visible_line(self._near)}' if self._near else 'asks'}"
+            asks = f"{format_key('enter')} {f'asks for {visible_line(self._near)}' if self._near else 'asks'}"
             hints = (asks, f"{key_sign('dialog-next')} to the answer")
         self.query_one(Box).hint(*hints, f"{key_sign('dialog-leave')} close")
 

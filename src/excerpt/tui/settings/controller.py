@@ -78,14 +78,14 @@ def _stamp(file: Path) -> tuple[int, int] | None:
     return status.st_mtime_ns, status.st_size
 
 
-def _merge_changes(now: Part, before: Part, after: Part) -> Part:
-    """Return `now` with the new value of every setting that differs between `before` and `after`.
+def _merge_changes(current_settings: Part, before: Part, after: Part) -> Part:
+    """Return `current_settings` with the new value of every setting that differs between `before` and `after`.
 
     A temporary choice, on the command line or by a key, stays if the files did not change that setting.
     """
     changes: dict[str, Any] = {}
-    for setting in fields(now):
-        old, new, current = (getattr(each, setting.name) for each in (before, after, now))
+    for setting in fields(current_settings):
+        old, new, value = (getattr(each, setting.name) for each in (before, after, current_settings))
         if old != new:
-            changes[setting.name] = _merge_changes(current, old, new) if is_dataclass(current) else new
-    return replace(now, **changes)
+            changes[setting.name] = _merge_changes(value, old, new) if is_dataclass(value) else new
+    return replace(current_settings, **changes)

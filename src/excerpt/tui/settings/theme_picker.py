@@ -15,8 +15,8 @@ from textual.strip import Strip
 
 from excerpt.text.display import visible_line
 from excerpt.tui.bindings import bindings
+from excerpt.tui.common.debouncer import Debouncer
 from excerpt.tui.common.dialog import Dialog
-from excerpt.tui.common.pause import Debouncer
 from excerpt.tui.common.row_list import RowList
 from excerpt.tui.common.strips import line
 from excerpt.tui.keymap import key_sign
@@ -93,7 +93,7 @@ class ThemePicker(Dialog[str]):
 
     def on_row_list_moved(self, event: RowList.Moved) -> None:
         event.stop()
-        self._debouncer.begin(_SHOW_DELAY_SECONDS, partial(self._show, self._names[event.row]))
+        self._debouncer.schedule(_SHOW_DELAY_SECONDS, partial(self._show, self._names[event.row]))
 
     def _show(self, name: str) -> None:
         if self.is_current:

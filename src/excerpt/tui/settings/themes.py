@@ -190,17 +190,17 @@ class ThemeController:
         if file is None or file.parent != self._own:
             return None
         try:
-            now = name, file.stat().st_mtime_ns
+            stamp = name, file.stat().st_mtime_ns
         except OSError:
             return None
-        before, self._last_stamp = self._last_stamp, now
-        return load_theme(file) if before[0] == name and before != now else None
+        last_stamp, self._last_stamp = self._last_stamp, stamp
+        return load_theme(file) if last_stamp[0] == name and last_stamp != stamp else None
 
-    def list_choices(self, known: Collection[str], now: str) -> tuple[list[str], frozenset[str]]:
+    def list_choices(self, known: Collection[str], current: str) -> tuple[list[str], frozenset[str]]:
         """Return the names to choose from, including the current one, and which of them are the user's own."""
         names = [name for name in self._files if name in known]
         own = frozenset(name for name, file in self._files.items() if file.parent == self._own)
-        return names if now in names else [*names, now], own
+        return names if current in names else [*names, current], own
 
 
 def keep_theme(user_paths: Paths, vault: Path | None, name: str) -> Path:

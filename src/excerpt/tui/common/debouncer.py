@@ -24,11 +24,11 @@ class Debouncer:
         self._timer: Stoppable | None = None
 
     @property
-    def waits(self) -> bool:
+    def is_pending(self) -> bool:
         """Whether a call is still to be made."""
         return self._timer is not None
 
-    def begin(self, seconds: float, call: Callable[[], object]) -> None:
+    def schedule(self, seconds: float, call: Callable[[], object]) -> None:
         """Make a call after `seconds`, unless another call or `stop` comes before."""
 
         def run() -> None:
