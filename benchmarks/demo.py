@@ -55,7 +55,9 @@ async def frames(vault: Path) -> list[Frame]:
         await until(
             pilot,
             lambda: (
-                (known := screen.index.state).status is not None and known.status.notes == every and not known.at_work
+                (known := screen.index.state).status is not None
+                and known.status.notes == every
+                and not known.is_working
             ),
         )
         for keys, seconds, shown, words in STORY:

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from excerpt.tui.keymap import is_typed, keys_of, shown_keys
-from excerpt.tui.keys import FIELD, PLACES, Key
+from excerpt.tui.keymap import format_keys, is_typed, keys_of
+from excerpt.tui.keys import CONTEXTS, FIELD, Key
 
 PAGE = Path(__file__).parents[1] / "src/excerpt/demo/Keys.md"
 
@@ -39,7 +39,7 @@ def _of_each(keys: Sequence[Key]) -> Iterator[tuple[str, str]]:
 
 
 def _of_typing() -> Iterator[tuple[str, str]]:
-    for key in (key for place in _TYPING for key in PLACES[place] if key.first):
+    for key in (key for place in _TYPING for key in CONTEXTS[place] if key.first):
         if keys := _keys(key, characters=False):
             yield _written(keys), _begun_small(key.what)
 
@@ -52,7 +52,7 @@ def _keys(key: Key, *, characters: bool) -> str:
 def _of_lists() -> Iterator[tuple[str, str]]:
     """Yield each key of a list once with its action, by list if it is not the same in all."""
     told: dict[str, dict[str, str]] = {}
-    for place, rows in PLACES.items():
+    for place, rows in CONTEXTS.items():
         if place.startswith(_TABS):
             for key in rows:
                 if keys := _keys(key, characters=True) if place in _TABS else key.keys:
@@ -62,7 +62,7 @@ def _of_lists() -> Iterator[tuple[str, str]]:
 
 
 def _written(keys: str) -> str:
-    return " ".join(f"`{shown}`" for shown in shown_keys(keys.split(",")).split(" "))
+    return " ".join(f"`{shown}`" for shown in format_keys(keys.split(",")).split(" "))
 
 
 def _begun_small(what: str) -> str:

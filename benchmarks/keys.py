@@ -30,12 +30,12 @@ from excerpt.tui.main_screen import MainScreen
 from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.pane import SearchPane
 from excerpt.tui.search.preview import Preview
-from excerpt.tui.startup import prefer_the_screen
+from excerpt.tui.startup import configure_interpreter
 from excerpt.tui.textual_patches import ChangedCells, SentParts
 
 SETS = (("obsidian-help/en", "obsidian-help-en.dev"), ("cpp-docs", "cpp-docs.dev"))
 QUERIES = 12
-LONGEST = 30
+MAX_LINE_CHARS = 30
 BURST = 60
 """Letters of a query typed at the second pace."""
 PACE = 0.02
@@ -65,7 +65,7 @@ class Spent:
 def measure(data: Data) -> None:
     print("\n## Key press to updated list\n")
     os.environ["EXCERPT_HOME"] = environment()["EXCERPT_HOME"]
-    prefer_the_screen()
+    configure_interpreter()
     rows: list[Sequence[str]] = []
     for name, queries in SETS:
         vault = data.vault(name)
@@ -74,7 +74,7 @@ def measure(data: Data) -> None:
             asked = [query.strip() for query in data.queries(queries)]
             typed = asked[:: max(1, len(asked) // QUERIES)][:QUERIES]
             long = [" ".join(asked[at:])[:BURST].strip() for at in range(0, len(typed) * 7, 7)]
-            key, burst, walk = asyncio.run(_measure(vault.resolve(), [query[:LONGEST] for query in typed], long))
+            key, burst, walk = asyncio.run(_measure(vault.resolve(), [query[:MAX_LINE_CHARS] for query in typed], long))
             rows += [
                 _row(f"{name}: each key", key, KEY_GOAL),
                 _row(f"{name}: after {BURST} letters at 20 ms", burst, None),
@@ -113,7 +113,7 @@ async def _measure(vault: Path, queries: list[str], long: list[str]) -> tuple[Sp
     async with app.run_test(size=SIZE) as pilot:
         screen = app.screen
         assert isinstance(screen, MainScreen)
-        while screen.index.state.at_work:
+        while screen.index.state.is_working:
             await asyncio.sleep(0.05)
         typist = Typist(app, screen.query_one(SearchPane))
         await typist.settle("warm up")

@@ -78,7 +78,7 @@ async def _measured(vault: Path, queries: Sequence[str], rest: float) -> list[tu
     async with app.run_test(size=SIZE) as pilot:
         screen = app.screen
         assert isinstance(screen, MainScreen)
-        while screen.index.state.status is None or screen.index.state.at_work:
+        while screen.index.state.status is None or screen.index.state.is_working:
             await pilot.pause(0.1)
         await pilot.pause(rest)
         found = [("open, at rest", memory())]

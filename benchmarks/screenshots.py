@@ -67,7 +67,7 @@ async def until(pilot: Pilot[None], reached: Callable[[], bool]) -> None:
 
 async def search(pilot: Pilot[None], query: str = "pack hits within a token budget") -> None:
     screen = screen_of(pilot)
-    await until(pilot, lambda: screen.index.state.status is not None and not screen.index.state.at_work)
+    await until(pilot, lambda: screen.index.state.status is not None and not screen.index.state.is_working)
     await pilot.press(*("space" if character == " " else character for character in query))
     await settled(pilot)
 

@@ -19,7 +19,7 @@ from excerpt.settings import Paths
 from excerpt.state_files import append_lines, load_value, read_lines, read_value, replace_file, write_value
 from excerpt.tui.search.query_history import read_history
 from excerpt.tui.search.saved_queries import SavedQueries, read_saved
-from excerpt.tui.session import NEW, SelectedPosition, Session, read_session
+from excerpt.tui.session import NEW_SESSION, SelectedPosition, Session, read_session
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ def test_the_session_of_before_is_read(file: Path) -> None:
         b'{"tab": "search", "query": "", "place": null, "strategy": null, "scope": null, "budget": null, "form": null, '
         b'"share": null}\n'
     )
-    assert read_session(file) == NEW
+    assert read_session(file) == NEW_SESSION
 
 
 def test_the_log_of_use_of_before_is_read(file: Path) -> None:

@@ -23,8 +23,8 @@ from excerpt.settings import Settings
 from excerpt.settings_file import all_settings
 from excerpt.text.markdown import parse_note
 from excerpt.text.tokens import TOKENIZERS
-from excerpt.tui.keymap import usable
-from excerpt.tui.keys import PLACES
+from excerpt.tui.keymap import validate_keymap
+from excerpt.tui.keys import CONTEXTS
 
 NOTES = sorted(path.relative_to(DEMO).as_posix() for path in DEMO.rglob("*.md"))
 
@@ -109,7 +109,7 @@ def test_the_keys_are_those_of_the_app() -> None:
 def test_every_key_that_a_note_names_does_something(path: str) -> None:
     text = (DEMO / path).read_text(encoding="utf-8")
     named = set(re.findall(r"`((?:ctrl|alt|shift)\+[^`\s]+|[fF]\d+)`", text))
-    keys = {key for place in PLACES.values() for binding in place for key in binding.keys.split(",")}
+    keys = {key for place in CONTEXTS.values() for binding in place for key in binding.keys.split(",")}
     assert {key.lower() for key in named} <= keys
 
 
@@ -128,7 +128,7 @@ def test_every_toml_example_is_a_settings_file() -> None:
     for path in NOTES:
         for example in re.findall(r"^```toml\n(.*?)^```", (DEMO / path).read_text(encoding="utf-8"), re.M | re.S):
             settings = msgspec.convert(tomllib.loads(example), Settings)
-            assert usable(settings.screen.keys)[1] == []
+            assert validate_keymap(settings.screen.keys)[1] == []
 
 
 def test_every_json_example_is_json() -> None:
@@ -167,7 +167,7 @@ def _code(text: str) -> Iterator[str]:
 def test_the_readme_names_keys_commands_and_files_that_there_are() -> None:
     root = Path(__file__).parents[2]
     text = (root / "README.md").read_text(encoding="utf-8")
-    keys = {key for place in PLACES.values() for binding in place for key in binding.keys.split(",")}
+    keys = {key for place in CONTEXTS.values() for binding in place for key in binding.keys.split(",")}
     written = re.findall(r"^\| (`[^|]+`) \|", text.partition("## Keys that matter")[2].partition("![")[0], re.M)
     assert {key.lower() for cell in written for key in re.findall(r"`([^`]+)`", cell)} <= keys
     assert set(re.findall(r"`excerpt ([a-z]+)\b", text)) <= set(COMMANDS)

@@ -40,7 +40,7 @@ from excerpt.tui.app import ExcerptApp
 from excerpt.tui.engine_worker import EngineWorker
 from excerpt.tui.main_screen import MainScreen
 from excerpt.tui.memory.controller import AskBadges
-from excerpt.tui.memory.pane import AskStandings, MemoryPane
+from excerpt.tui.memory.pane import AskSourceChecks, MemoryPane
 from excerpt.tui.memory.worker import MemoryWorker
 from excerpt.tui.messages import Failure, IndexOpened, Location
 from excerpt.tui.note.requests import AskLink, AskWindow, LinkTarget
@@ -61,7 +61,7 @@ from excerpt.tui.questions import (
     AskSpans,
     AskSuggestions,
 )
-from excerpt.tui.request_thread import Answer, EventLoop, Numbered, Question, Request, RequestThread
+from excerpt.tui.request_thread import Answer, EventLoop, Question, QueuedRequest, Request, RequestThread
 from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.pane import SearchPane
 from excerpt.tui.search.preview import Preview
@@ -271,10 +271,10 @@ def places_under(home: Path) -> Paths:
 class SynchronousRequests(RequestThread):
     """A request thread that answers each request at once, without a thread."""
 
-    def _put(self, asked: Numbered) -> None:
+    def _put(self, asked: QueuedRequest) -> None:
         self._do(asked)
 
-    def _let_draw(self, asked: Numbered) -> None:
+    def _wait_until_drawn(self, asked: QueuedRequest) -> None:
         """Do nothing: no request waits."""
 
 
@@ -339,7 +339,7 @@ class ScriptedEngine(EngineWorker):
                 return f"{condition} {query}"
             case AskBadges(memories=memories, fragments=fragments):
                 return badges_of(memories, fragments)
-            case AskStandings(memories=memories):
+            case AskSourceChecks(memories=memories):
                 return check_sources(memories, self.notes)
             case AskOverview(topic=topic):
                 self.topic = topic
@@ -517,7 +517,7 @@ class ManualEngine:
         self.questions.pop(kind, None)
         self._on_answer.pop(kind, None)
 
-    def waits(self, kind: str) -> bool:
+    def is_waiting(self, kind: str) -> bool:
         return kind in self._on_answer
 
     def answer(self, kind: str, answer: object) -> None:

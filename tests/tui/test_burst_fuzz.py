@@ -21,11 +21,11 @@ from excerpt.memory.store import MemoryStore
 from excerpt.settings import Paths, ScreenSettings, Settings
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.bars import TabBar
-from excerpt.tui.common.dialog import Confirm, Dialog, Leaving
+from excerpt.tui.common.dialog import Confirm, Dialog, OverlayScreen
 from excerpt.tui.common.help import Help
 from excerpt.tui.index.dialog import IndexDialog
 from excerpt.tui.keymap import keys_of
-from excerpt.tui.keys import PLACES
+from excerpt.tui.keys import CONTEXTS
 from excerpt.tui.memory.form import Remember
 from excerpt.tui.pack.panel import BudgetDialog
 from excerpt.tui.palette import Palette
@@ -41,9 +41,9 @@ LONG = 10_000
 """A number of keys that is enough to open every dialog."""
 SEEDS = (1, 2, 3) if "EXCERPT_FUZZ" in os.environ else (1,)
 
-PRESSED = sorted({key for rows in PLACES.values() for row in rows for key in keys_of(row, {})} | {*"abcz 1:#é"})
+PRESSED = sorted({key for rows in CONTEXTS.values() for row in rows for key in keys_of(row, {})} | {*"abcz 1:#é"})
 PRESSED += ["ctrl+end", "shift+left", "alt+b", "f6"]
-PRESSED += [f"unbound-{row.id}" for rows in PLACES.values() for row in rows if not row.keys]
+PRESSED += [f"unbound-{row.id}" for rows in CONTEXTS.values() for row in rows if not row.keys]
 OPENINGS = (
     *("f1", "ctrl+g", "ctrl+r", "ctrl+t", "ctrl+o"),
     *(f"unbound-{command}" for command in ("compare", "history", "saved", "suggest")),
@@ -179,7 +179,7 @@ def open_view(app: ScriptedApp) -> str:
 
 def test_every_dialog_there_is_is_among_those_that_are_opened() -> None:
     found: set[type[object]] = set()
-    left: set[type[object]] = {Leaving}
+    left: set[type[object]] = {OverlayScreen}
     while left:
         left = {below for one in left for below in one.__subclasses__()}
         found |= {one for one in left if one.__module__.startswith("excerpt.")}

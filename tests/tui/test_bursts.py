@@ -20,7 +20,7 @@ from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.bars import TabBar
 from excerpt.tui.engine_worker import EngineWorker
 from excerpt.tui.index.controller import IndexController
-from excerpt.tui.keys import FIELD, PLACES
+from excerpt.tui.keys import CONTEXTS, FIELD
 from excerpt.tui.main_screen import MainScreen
 from excerpt.tui.memory.form import OfferList, Remember
 from excerpt.tui.memory.pane import MemoryList
@@ -258,7 +258,7 @@ async def test_text_behind_a_key_that_opens_nothing_is_kept_in_its_order(scripte
 async def test_keys_are_let_go_of_when_what_was_asked_for_does_not_come(
     scripted: ScriptedApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("excerpt.tui.app._MAX_HELD", 0.1)
+    monkeypatch.setattr("excerpt.tui.app._MAX_HOLD_SECONDS", 0.1)
     monkeypatch.setattr(SearchPane, "is_opening", True)
     async with scripted.run_test(size=(80, 24)) as pilot:
         await until_tabs(pilot)
@@ -377,7 +377,7 @@ def test_what_a_field_does_with_a_key_is_not_done_to_anything_outside_it() -> No
     edits = {key for binding in FIELD if "delete" in binding.action for key in binding.keys.split(",")} | {"ctrl+d"}
     assert edits >= {"ctrl+u", "ctrl+k", "ctrl+w"}
     for place in ("Search", "Overview", "Memory", "Opening a vault", "Remember", "Everywhere", "Always"):
-        taken = {key: binding.id for binding in PLACES[place] if binding.first for key in binding.keys.split(",")}
+        taken = {key: binding.id for binding in CONTEXTS[place] if binding.first for key in binding.keys.split(",")}
         assert not edits & taken.keys(), place
 
 

@@ -57,7 +57,7 @@ class Worker(EngineWorker):
             started.set()
             release.wait(TIMEOUT_SECONDS)
 
-        self._requests.ask_for_itself("busy", Priority.INDEX, busy)
+        self._requests.queue_task("busy", Priority.INDEX, busy)
         started.wait(TIMEOUT_SECONDS)
         return release
 
@@ -150,8 +150,8 @@ def test_without_an_index_opening_tells_the_trouble_and_a_search_is_not_answered
     answer = worker.next()
     worker.close()
     assert isinstance(answer, Failure)
-    assert answer.asked == "open"
-    assert worker.waits("search")
+    assert answer.operation == "open"
+    assert worker.is_waiting("search")
 
 
 def test_a_pack_asked_for_before_the_index_is_open_is_no_trouble(worker: Worker, packer: Packer) -> None:
@@ -251,7 +251,7 @@ def test_an_engine_that_is_replaced_while_it_warms_is_warmed_no_further(
     def until_there_is_another() -> None:
         commit(indexed_alone, "zucchini")
         worker.open()
-        while worker._next is None:
+        while worker._next_engine is None:
             time.sleep(0.001)
 
     def on_what_is_closed() -> None:

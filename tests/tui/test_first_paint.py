@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from excerpt.tui.startup import LATER, NEXT
+from excerpt.tui.startup import FIRST_QUERY_MODULES, OTHER_MODULES
 from tests.tui.examples import write_notes
 
 HEAVY = {
@@ -34,8 +34,8 @@ VALUES = {
 """Packages of the engine that import nothing else of it."""
 
 AFTER = {
-    *NEXT,
-    *LATER,
+    *FIRST_QUERY_MODULES,
+    *OTHER_MODULES,
     "excerpt.model",
     "excerpt.tui.common.line_drawing",
     "excerpt.tui.search.note_window",

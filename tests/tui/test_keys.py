@@ -27,18 +27,18 @@ from excerpt.tui.common.bars import KeyBar
 from excerpt.tui.common.help import Help
 from excerpt.tui.keymap import (
     UNSAFE,
-    clashes,
-    doubtful,
+    find_clashes,
+    find_unreliable_keys,
+    format_key,
     is_typed,
     key_sign,
     keys_of,
-    places_around,
-    shown_key,
+    parent_contexts,
     spell_keys,
-    usable,
     use_keys,
+    validate_keymap,
 )
-from excerpt.tui.keys import PLACES
+from excerpt.tui.keys import CONTEXTS
 from excerpt.tui.keys import Key as Row
 from tests.tui.driver import (
     ScriptedApp,
@@ -62,7 +62,7 @@ MODIFIERS = {"shift": 1, "alt": 2, "ctrl": 4}
 CHARACTERS = {_character_to_key(chr(code)): chr(code) for code in range(32, 127)}
 SCREEN = Path(tui.__file__).parent
 A_KEY = re.compile(r"(?:^|[\s(])(?:\^[a-z]|F\d{1,2}\b|alt\+\w[ ,.)]|esc |[Ee]nter [a-z]|tab (?!is|has|to)[a-z]|[⏎⇥⌫])")
-EVERY = [binding for place in PLACES.values() for binding in place]
+EVERY = [binding for place in CONTEXTS.values() for binding in place]
 
 
 def test_every_binding_has_an_id_of_its_own_and_says_what_it_does() -> None:
@@ -84,7 +84,9 @@ TABS = ("Search", "Overview", "Memory")
 
 
 def test_at_most_twenty_actions_have_keys_while_typing() -> None:
-    typing = [row for place in TYPING for row in PLACES[place] if row.first and set(keys_of(row, {})) - characters(row)]
+    typing = [
+        row for place in TYPING for row in CONTEXTS[place] if row.first and set(keys_of(row, {})) - characters(row)
+    ]
     assert len({row.action.partition("(")[0] for row in typing}) <= 20
 
 
@@ -94,9 +96,9 @@ def characters(row: Row) -> set[str]:
 
 
 def test_at_most_thirty_more_keys_act_in_lists() -> None:
-    typing = {key for place in TYPING for row in PLACES[place] for key in set(keys_of(row, {})) - characters(row)}
-    lists = [rows for place, rows in PLACES.items() if ", with " in place]
-    panes = [rows for place, rows in PLACES.items() if place in TABS]
+    typing = {key for place in TYPING for row in CONTEXTS[place] for key in set(keys_of(row, {})) - characters(row)}
+    lists = [rows for place, rows in CONTEXTS.items() if ", with " in place]
+    panes = [rows for place, rows in CONTEXTS.items() if place in TABS]
     letters = {key for rows in panes for row in rows for key in characters(row)}
     letters |= {key for rows in lists for row in rows for key in keys_of(row, {})} - typing
     assert len(letters - {"home", "end"}) <= 30, sorted(letters)
@@ -124,7 +126,7 @@ SAID_OTHERWISE: dict[str, set[str]] = {
 
 def test_a_key_has_one_meaning_in_every_list() -> None:
     labels: dict[str, set[str]] = {}
-    for place, rows in PLACES.items():
+    for place, rows in CONTEXTS.items():
         if place.partition(", with ")[0] in TABS:
             for row in rows:
                 for key in characters(row) if place in TABS else keys_of(row, {}):
@@ -133,7 +135,7 @@ def test_a_key_has_one_meaning_in_every_list() -> None:
 
 
 def test_the_default_keys_do_not_clash() -> None:
-    assert clashes({}) == []
+    assert find_clashes({}) == []
 
 
 OVERRIDDEN = {
@@ -148,8 +150,8 @@ OVERRIDDEN = {
 
 def test_the_keys_of_a_place_around_are_bound_again_only_where_they_do_something_else() -> None:
     found = set()
-    for place, rows in PLACES.items():
-        for around in (row for each in places_around(place) for row in PLACES[each]):
+    for place, rows in CONTEXTS.items():
+        for around in (row for each in parent_contexts(place) for row in CONTEXTS[each]):
             for row in rows:
                 shared = set(keys_of(row, {})) & set(keys_of(around, {}))
                 found |= {(key, around.id, row.id) for key in shared}
@@ -161,34 +163,34 @@ HELP_TWICE = {"app.help"}
 
 
 def test_the_table_has_one_row_for_each_action_in_places_that_work_together() -> None:
-    for place in PLACES:
-        actions = [row.action for each in (place, *places_around(place)) for row in PLACES[each] if not row.moves]
+    for place in CONTEXTS:
+        actions = [row.action for each in (place, *parent_contexts(place)) for row in CONTEXTS[each] if not row.moves]
         assert {action for action in actions if actions.count(action) > 1} <= HELP_TWICE, place
 
 
 def test_a_key_taken_by_two_bindings_that_work_together_is_named_with_both() -> None:
-    assert clashes({"strategy": "ctrl+y"}) == ["ctrl+y is used for both copy-pack and strategy."]
-    assert clashes({"strategy": "f1"}) == ["f1 is used for both help and strategy."]
+    assert find_clashes({"strategy": "ctrl+y"}) == ["ctrl+y is used for both copy-pack and strategy."]
+    assert find_clashes({"strategy": "f1"}) == ["f1 is used for both help and strategy."]
 
 
 def test_a_key_may_mean_one_thing_in_the_search_and_another_among_memories() -> None:
-    assert clashes({"memory-forget": "ctrl+s"}) == []
+    assert find_clashes({"memory-forget": "ctrl+s"}) == []
 
 
 def test_an_unknown_id_is_reported_with_the_nearest_known_one() -> None:
-    keymap, problems = usable({"copy-pakc": "ctrl+g"})
+    keymap, problems = validate_keymap({"copy-pakc": "ctrl+g"})
     assert keymap == {}
     assert problems == ["There is no key called copy-pakc. Did you mean copy-pack?"]
 
 
 def test_a_key_that_terminals_cannot_tell_apart_is_refused() -> None:
-    keymap, problems = usable({"copy-pack": "ctrl+m"})
+    keymap, problems = validate_keymap({"copy-pack": "ctrl+m"})
     assert keymap == {}
     assert problems == ["ctrl+m cannot be used for copy-pack: terminals send another key for it."]
 
 
 def test_a_key_that_is_typed_into_a_field_is_refused_where_it_would_go_before_the_field() -> None:
-    assert usable({"strategy": "s", "field-word": "w", "scope": "?"}) == (
+    assert validate_keymap({"strategy": "s", "field-word": "w", "scope": "?"}) == (
         {"scope": "question_mark"},
         [
             "s cannot be used for strategy: you could not type it any more.",
@@ -200,7 +202,7 @@ def test_a_key_that_is_typed_into_a_field_is_refused_where_it_would_go_before_th
 
 def test_the_signs_of_a_keymap_are_called_what_textual_calls_them() -> None:
     signs = [chr(code) for code in range(0x21, 0x7F) if not chr(code).isalnum() and chr(code) != ","]
-    keymaps = [usable({"scope": sign})[0]["scope"] for sign in signs]
+    keymaps = [validate_keymap({"scope": sign})[0]["scope"] for sign in signs]
     assert keymaps == [_character_to_key(sign) for sign in signs]
 
 
@@ -243,16 +245,18 @@ async def test_a_keymap_changes_the_keys_of_dialogs_too_and_two_keys_may_be_exch
 def test_keys_that_few_terminals_send_are_named_and_all_others_are_not() -> None:
     few = ["ctrl+enter", "ctrl+1", "ctrl+shift+k", "super+c", "shift+enter", "ctrl+comma", "alt+1", "alt+comma"]
     all_send = ["ctrl+k", "alt+k", "alt+shift+up", "ctrl+left", "shift+f3", "f12", "shift+tab", "ctrl+space", "K"]
-    assert doubtful({"why": ",".join(few)}) == [f"{key} (for why) is not sent by most terminals." for key in few]
-    assert doubtful({"why": ", ".join(all_send)}) == []
+    assert find_unreliable_keys({"why": ",".join(few)}) == [
+        f"{key} (for why) is not sent by most terminals." for key in few
+    ]
+    assert find_unreliable_keys({"why": ", ".join(all_send)}) == []
 
 
 def test_the_keys_as_they_come_are_sent_by_all_terminals() -> None:
-    assert doubtful({binding.id: binding.keys for binding in EVERY}) == []
+    assert find_unreliable_keys({binding.id: binding.keys for binding in EVERY}) == []
 
 
 def test_keys_are_shown_as_a_person_writes_them() -> None:
-    assert [shown_key(key) for key in ("ctrl+y", "tab", "f1", "ctrl+backslash", "alt+y", "ctrl+up", "G")] == [
+    assert [format_key(key) for key in ("ctrl+y", "tab", "f1", "ctrl+backslash", "alt+y", "ctrl+up", "G")] == [
         "^y",
         "⇥",
         "F1",
@@ -309,7 +313,11 @@ def test_the_help_lists_every_binding_under_the_users_keymap_those_that_work_her
     finally:
         use_keys({})
     assert {row.id for group in listed for row in group.rows} == {binding.id for binding in EVERY}
-    assert [group.title for group in listed if group.here] == ["Memory", "Always"] == [one.title for one in listed[:2]]
+    assert (
+        [group.title for group in listed if group.is_active]
+        == ["Memory", "Always"]
+        == [one.title for one in listed[:2]]
+    )
     assert [row.disabled_reason for row in listed[0].rows if row.disabled_reason] == ["No memory is selected."]
     assert "^g" in {row.keys for group in listed for row in group.rows if row.what == "Copy the pack"}
 
@@ -333,7 +341,7 @@ def fields_keys(app: ScriptedApp) -> dict[str, str]:
     """Return the deleting keys of a field that the help lists, each with its disabled reason."""
     help_shown = top_screen(app)
     assert isinstance(help_shown, Help)
-    (group,) = [each for each in help_shown._groups if each.title == "Any field" and each.here]
+    (group,) = [each for each in help_shown._groups if each.title == "Any field" and each.is_active]
     return {row.id: row.disabled_reason for row in group.rows if row.id in ("field-word", "field-clear", "field-rest")}
 
 

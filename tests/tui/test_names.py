@@ -17,7 +17,7 @@ from textual.message import Message
 from textual.message_pump import MessagePump
 
 import excerpt.tui
-from excerpt.tui.keys import PLACES
+from excerpt.tui.keys import CONTEXTS
 
 EXTENSION_POINTS = frozenset(
     [
@@ -134,7 +134,7 @@ def _written_in_the_screen() -> str:
 
 
 SOURCE = _written_in_the_screen()
-KEY_ACTIONS = {name for keys in PLACES.values() for key in keys for name in re.findall(r"[a-z_]+", key.action)}
+KEY_ACTIONS = {name for keys in CONTEXTS.values() for key in keys for name in re.findall(r"[a-z_]+", key.action)}
 
 
 def _is_called(action: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from textual.widgets import OptionList
 
-from excerpt.tui.keys import PLACES
+from excerpt.tui.keys import CONTEXTS
 from excerpt.tui.palette import commands
 from tests.tui.driver import ScriptedApp, screen_of, until, until_tabs
 
@@ -15,18 +15,18 @@ async def test_every_action_of_the_tabs_is_there_once_and_what_cannot_be_done_sa
         found = commands(scripted.screen)
         names = [command.what for command in found]
         assert len(set(names)) == len(names)
-        tabs = [place for place in PLACES if place.partition(",")[0] in ("Search", "Overview", "Memory")]
-        assert {key.what for place in tabs for key in PLACES[place]} <= set(names)
+        tabs = [place for place in CONTEXTS if place.partition(",")[0] in ("Search", "Overview", "Memory")]
+        assert {key.what for place in tabs for key in CONTEXTS[place]} <= set(names)
         assert found[0].what == "List the keys that work here", "F1 is the terminal's own in some"
-        here = [command.here for command in found if not command.what.startswith(("Next", "Previous", "Scroll"))]
+        here = [command.is_active for command in found if not command.what.startswith(("Next", "Previous", "Scroll"))]
         assert here == sorted(here, reverse=True)
         assert next(each for each in found if each.what == "Copy the pack").where.startswith("not now: Nothing to copy")
 
 
 async def test_what_can_be_done_now_comes_before_what_cannot(scripted: ScriptedApp) -> None:
-    moves = {key.what for place in PLACES.values() for key in place if key.moves}
+    moves = {key.what for place in CONTEXTS.values() for key in place if key.moves}
     async with scripted.run_test(size=(80, 24)):
-        found = [each for each in commands(scripted.screen) if each.here and each.what not in moves]
+        found = [each for each in commands(scripted.screen) if each.is_active and each.what not in moves]
         refused = [each.where.startswith("not now") for each in found]
         assert True in refused and False in refused
         assert refused == sorted(refused)

@@ -44,7 +44,9 @@ class Case:
 
     def edit(self, setting: str) -> bool:
         edited = self.done.append
-        return self.programs.edit(setting, self.note, 3, seen="It is found at once.", edited=lambda: edited("edited"))
+        return self.programs.edit(
+            setting, self.note, 3, save_hint="It is found at once.", on_exit=lambda: edited("edited")
+        )
 
 
 @pytest.fixture

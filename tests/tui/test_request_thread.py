@@ -69,7 +69,7 @@ class Bench:
             begun.set()
             release.wait(TIMEOUT_SECONDS)
 
-        self.thread.ask_for_itself("busy", Priority.INDEX, wait)
+        self.thread.queue_task("busy", Priority.INDEX, wait)
         assert begun.wait(TIMEOUT_SECONDS)
         return release
 
@@ -89,23 +89,23 @@ def test_the_questions_of_the_screen_are_known() -> None:
 def test_a_request_of_any_kind_is_answered_fails_is_forgotten_and_is_superseded(bench: Bench, kind: str) -> None:
     priority = KINDS[kind]
     bench.ask(kind, lambda: "answer", priority)
-    assert bench.thread.waits(kind)
+    assert bench.thread.is_waiting(kind)
     bench.loop.step()
-    assert (bench.answers, bench.thread.waits(kind)) == (["answer"], False)
+    assert (bench.answers, bench.thread.is_waiting(kind)) == (["answer"], False)
 
     bench.ask(kind, lambda: 1 // 0, priority)
     assert bench.loop.next() == bench.failures[0]
-    assert (bench.failures[0].asked, bench.thread.waits(kind)) == (kind, False)
+    assert (bench.failures[0].operation, bench.thread.is_waiting(kind)) == (kind, False)
 
     release = bench.hold()
     bench.ask(kind, lambda: "forgotten", priority)
     bench.thread.forget(kind)
-    assert not bench.thread.waits(kind)
+    assert not bench.thread.is_waiting(kind)
     bench.ask(kind, lambda: "older", priority)
     bench.ask(kind, lambda: "newer", priority)
     release.set()
     bench.loop.step()
-    assert (bench.answers, bench.thread.waits(kind)) == (["answer", "newer"], False)
+    assert (bench.answers, bench.thread.is_waiting(kind)) == (["answer", "newer"], False)
 
 
 def test_an_answer_is_handed_over_on_the_event_loop_alone(bench: Bench) -> None:
@@ -121,7 +121,7 @@ def test_the_answer_to_what_was_asked_before_is_dropped(bench: Bench) -> None:
     bench.ask("map", lambda: "new")
     release.set()
     bench.loop.step()
-    assert (bench.answers, bench.thread.waits("map")) == ([], True)
+    assert (bench.answers, bench.thread.is_waiting("map")) == ([], True)
     bench.loop.step()
     assert bench.answers == ["new"]
 
@@ -154,7 +154,7 @@ def test_the_most_urgent_is_answered_first_and_of_equals_the_oldest(bench: Bench
 
 
 def test_hits_are_drawn_before_the_next_request_is_begun(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("excerpt.tui.request_thread._TO_DRAW", TIMEOUT_SECONDS)
+    monkeypatch.setattr("excerpt.tui.request_thread._DRAW_SECONDS", TIMEOUT_SECONDS)
     order: list[str] = []
     release = bench.hold()
     bench.ask("search", lambda: order.append("search"), Priority.HITS)
@@ -162,7 +162,7 @@ def test_hits_are_drawn_before_the_next_request_is_begun(bench: Bench, monkeypat
     release.set()
     bench.loop.step()
     order.append("drawn")
-    bench.thread.drawn(bench.thread.delivered)
+    bench.thread.mark_drawn(bench.thread.last_delivered)
     bench.loop.step()
     assert order == ["search", "drawn", "pack"]
 
@@ -175,7 +175,7 @@ def test_what_cannot_be_answered_yet_goes_on_waiting_without_a_word(bench: Bench
     bench.ask("window", lambda: "answer")
     bench.loop.step()
     assert (bench.answers, bench.failures) == (["answer"], [])
-    assert bench.thread.waits("map")
+    assert bench.thread.is_waiting("map")
 
 
 def test_a_failure_is_told_in_its_own_words_and_posted(bench: Bench) -> None:
@@ -186,21 +186,21 @@ def test_a_failure_is_told_in_its_own_words_and_posted(bench: Bench) -> None:
     posted = bench.loop.next()
     assert bench.failures == [posted]
     assert isinstance(posted, Failure)
-    assert (posted.asked, posted.message, posted.hint) == ("map", "The disk is gone.", "Mount it.")
+    assert (posted.operation, posted.message, posted.hint) == ("map", "The disk is gone.", "Mount it.")
 
 
 def test_steps_are_done_in_their_order_before_any_request_and_also_at_the_end(bench: Bench) -> None:
     done: list[str] = []
     release = bench.hold()
     bench.ask("map", lambda: done.append("request"))
-    bench.thread.do(lambda: done.append("first"))
-    bench.thread.do(lambda: done.append("second"))
+    bench.thread.queue_step(lambda: done.append("first"))
+    bench.thread.queue_step(lambda: done.append("second"))
     assert bench.thread.has_steps
     release.set()
     bench.loop.step()
     assert (done, bench.thread.has_steps) == (["first", "second", "request"], False)
     release = bench.hold()
-    bench.thread.do(lambda: done.append("last"))
+    bench.thread.queue_step(lambda: done.append("last"))
     release.set()
     bench.thread.close(TIMEOUT_SECONDS)
     assert done[-1] == "last"

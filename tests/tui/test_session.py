@@ -15,7 +15,7 @@ from excerpt.tui.common.split import SHARE
 from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.pane import SearchPane
 from excerpt.tui.session import (
-    NEW,
+    NEW_SESSION,
     SelectedPosition,
     Session,
     SessionController,
@@ -53,12 +53,12 @@ def test_a_session_is_read_as_it_was_written(tmp_path: Path) -> None:
 def test_a_file_that_makes_no_sense_is_a_new_session(tmp_path: Path, damage: str) -> None:
     file = tmp_path / "session.json"
     file.write_text(damage)
-    assert read_session(file) == NEW
+    assert read_session(file) == NEW_SESSION
 
 
 def test_a_query_longer_than_anyone_wants_back_is_a_new_session(tmp_path: Path) -> None:
     write_session(tmp_path / "session.json", replace(KEPT, query="x" * 10_001))
-    assert read_session(tmp_path / "session.json") == NEW
+    assert read_session(tmp_path / "session.json") == NEW_SESSION
 
 
 def test_what_was_selected_is_found_by_its_id_else_nearby_in_its_note() -> None:
@@ -88,7 +88,7 @@ def test_what_is_as_the_settings_say_is_no_change_by_hand() -> None:
 
 
 async def test_nothing_is_written_before_it_is_known_what_the_file_holds(tmp_path: Path) -> None:
-    session = SessionController(tmp_path / "session.json", NEW, print)
+    session = SessionController(tmp_path / "session.json", NEW_SESSION, print)
     session.keep(KEPT)
     await session.end()
     assert not (tmp_path / "session.json").exists()

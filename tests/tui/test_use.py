@@ -75,7 +75,7 @@ async def test_copying_a_memory_teaches_nothing(
 
 async def test_opening_a_file_to_mend_it_teaches_nothing(editor_arguments: Path, app: ExcerptApp, log: UseLog) -> None:
     async with app.run_test() as pilot:
-        screen_of(app).post_message(EditRequested("Sync.md", 1, telling=False))
+        screen_of(app).post_message(EditRequested("Sync.md", 1, counts_as_use=False))
         await until(pilot, editor_arguments.exists, "the editor")
     assert log.events() == ()
 

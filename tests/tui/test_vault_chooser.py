@@ -206,10 +206,10 @@ async def test_a_home_folder_is_opened_only_after_a_yes(user: Path, user_paths: 
 
 
 async def test_why_a_vault_is_asked_for_is_said(user: Path, user_paths: Paths) -> None:
-    app = ExcerptApp(None, Settings(), user_paths, {"HOME": str(user)}, said="There is no folder at [/red].")
+    app = ExcerptApp(None, Settings(), user_paths, {"HOME": str(user)}, message="There is no folder at [/red].")
     async with app.run_test() as pilot:
         chooser = await open_chooser(pilot)
-        assert str(chooser.query_one("#said", Static).content) == "There is no folder at [/red]."
+        assert str(chooser.query_one("#message", Static).content) == "There is no folder at [/red]."
 
 
 @pytest.mark.parametrize("width", [40, 60, 100])

@@ -16,7 +16,7 @@ def listed(*recent: str, obsidian: tuple[str, ...] = (), current: str | None = N
     opened = [Recent(path, NOW - hours * 3600) for hours, path in enumerate(recent, start=2)]
     now = Path(current) if current is not None else None
     rows = known_rows(opened, [Path(path) for path in obsidian], NOW, now)
-    return [(row.kind, row.path.as_posix(), row.told) for row in rows if row.path != DEMO]
+    return [(row.kind, row.path.as_posix(), row.detail) for row in rows if row.path != DEMO]
 
 
 def test_each_vault_is_listed_once_those_opened_lately_before_obsidians() -> None:
@@ -78,8 +78,8 @@ def test_a_path_as_it_is_typed_lists_the_folders_it_may_become(home: Path) -> No
 
 def test_the_folder_that_is_typed_stands_first_and_a_vault_of_obsidian_is_said_to_be_one(home: Path) -> None:
     first, second, *_ = folder_rows("~/notes", home, home)
-    assert (first.kind, first.path, first.told) == (VaultKind.TYPED, home / "notes", "Obsidian vault")
-    assert (second.kind, second.name, second.told) == (VaultKind.FOLDER, "notes-old", "")
+    assert (first.kind, first.path, first.detail) == (VaultKind.TYPED, home / "notes", "Obsidian vault")
+    assert (second.kind, second.name, second.detail) == (VaultKind.FOLDER, "notes-old", "")
 
 
 @pytest.mark.parametrize("typed", ["/nowhere/at/all", "~nobody-of-that-name/x", "a/\x00", "notes.md/x"])

@@ -15,7 +15,7 @@ from excerpt.errors import VaultError
 from excerpt.known_vaults import DEMO, check_breadth, detect_move, recent_vaults, remember_vault
 from excerpt.settings import check_not_in_vault, load_settings, open_vault, settings_of, user_paths
 from excerpt.store.address import is_address, read_address
-from excerpt.tui.startup import prefer_the_screen
+from excerpt.tui.startup import configure_interpreter
 
 # --- app --------------------------------------------------------------------------------------------------------------
 
@@ -27,7 +27,7 @@ from excerpt.tui.startup import prefer_the_screen
 @click.pass_obj
 def open_vault_in_app(is_plain: bool, vault: Path, plain: bool, accept_all: bool) -> None:
     """Open a vault in the app."""
-    prefer_the_screen()
+    configure_interpreter()
     start_app(vault, plain=is_plain or plain, accept_all=accept_all)
 
 
@@ -98,5 +98,5 @@ def demo_command(plain: bool, path: bool) -> None:
     if path:
         print_line(str(DEMO))
     else:
-        prefer_the_screen()
+        configure_interpreter()
         start_app(DEMO, keep_as_last=False, plain=plain)

@@ -21,7 +21,7 @@ from excerpt.settings import Settings, load_settings, user_paths
 from excerpt.settings_file import begin_with, schema_text
 from excerpt.state_files import users_umask
 from excerpt.text.display import visible_line
-from excerpt.tui.keymap import bindable, usable
+from excerpt.tui.keymap import bindable, validate_keymap
 
 _BARE = re.compile("[A-Za-z0-9_-]+")  # TOML's keys that need no quotation marks
 
@@ -85,7 +85,7 @@ def _check_patterns(settings: Settings, file: Path) -> None:
 
 def _check_keys(settings: Settings, file: Path) -> None:
     """Raise SettingsError for invalid keys, which the app only warns about while it keeps the default keys."""
-    _, problems = usable(settings.screen.keys)
+    _, problems = validate_keymap(settings.screen.keys)
     if problems:
         raise SettingsError(
             f"{file}: screen.keys is not valid: {' '.join(problems)}", "F1 in the app lists every name."

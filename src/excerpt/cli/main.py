@@ -24,7 +24,7 @@ from excerpt.cli.printing import narrate, output_error, write_stderr
 from excerpt.errors import ExcerptError
 from excerpt.state_files import close_if_open, keep_to_owner
 from excerpt.text.display import visible
-from excerpt.tui.startup import prefer_the_screen
+from excerpt.tui.startup import configure_interpreter
 
 SUCCESS, NOTHING_FOUND, USAGE, FAILURE, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 3, 130, 141
 
@@ -118,7 +118,7 @@ def program(ctx: click.Context, plain: bool) -> None:
         with suppress(RuntimeError):  # no home folder; commands that need one report it
             close_if_open(user_paths().folders)
     if ctx.invoked_subcommand is None:
-        prefer_the_screen()
+        configure_interpreter()
         from excerpt.cli.app import start_last
 
         start_last(plain)

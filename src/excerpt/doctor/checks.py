@@ -26,7 +26,7 @@ from excerpt.settings import Paths, ScreenSettings, Settings, load_settings, ope
 from excerpt.state_files import open_to_others
 from excerpt.text.display import format_count
 from excerpt.tui.clipboard import OSC_LIMIT, plan
-from excerpt.tui.keymap import doubtful, usable
+from excerpt.tui.keymap import find_unreliable_keys, validate_keymap
 from excerpt.tui.programs import editor_command
 from excerpt.vault.mounts import is_silent
 from excerpt.vault.scan import IGNORE_FILES, Scan, scan
@@ -545,11 +545,11 @@ def clipboard(environment: Mapping[str, str], find: FindProgram, platform: str, 
 
 def keys(screen: ScreenSettings) -> Iterator[Finding]:
     """Check the key bindings of the settings."""
-    keymap, problems = usable(screen.keys)
+    keymap, problems = validate_keymap(screen.keys)
     todo = "Change it under [screen.keys] in the settings; `excerpt config --path` prints their path."
     for sentence in problems:
         yield problem(sentence, todo)
-    for sentence in doubtful(keymap):
+    for sentence in find_unreliable_keys(keymap):
         yield warning(sentence, todo)
     if not problems:
         changed = f"{len(keymap)} changed by the settings" if keymap else "all defaults"

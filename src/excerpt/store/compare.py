@@ -147,7 +147,8 @@ def check_plan(
     removed = _removed(plan, own_digests, stored_digests)
     if not rules.removals and len(removed) > max(_MAX_REMOVED, _MAX_REMOVED_SHARE * len(stored_digests)):
         reasons.append(
-            f"{len(removed):,} of {format_count(len(stored_digests), 'note')} would be removed: {_format_paths(removed)}."
+            f"{len(removed):,} of {format_count(len(stored_digests), 'note')} would be removed: "
+            f"{_format_paths(removed)}."
         )
         options.append("--accept-removals removes them, if this is the right folder")
     if reasons:

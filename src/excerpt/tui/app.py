@@ -34,10 +34,10 @@ from excerpt.known_vaults import DEMO, name_among_recent, remember_vault
 from excerpt.settings import Paths, Settings
 from excerpt.store.address import Address
 from excerpt.tui.bindings import (
+    DefersActions,
     OpensDialogs,
-    Waiting,
     action_target,
-    active_places,
+    active_contexts,
     bindings,
     disabled_reason,
     disabled_reasons,
@@ -45,26 +45,26 @@ from excerpt.tui.bindings import (
     textual_keymap,
 )
 from excerpt.tui.common.bars import TabBar
-from excerpt.tui.common.line_filters import Harmless, Plain
-from excerpt.tui.keymap import usable, use_keys
-from excerpt.tui.keys import OPENING
+from excerpt.tui.common.line_filters import AsciiFilter, ControlCharacterFilter
+from excerpt.tui.keymap import use_keys, validate_keymap
+from excerpt.tui.keys import OPENING_IDS
 from excerpt.tui.main_screen import MainScreen
-from excerpt.tui.session import NEW, session_of
-from excerpt.tui.settings.themes import CSS_OF_TEXTUAL, DARK_DEFAULTS, LIGHT_DEFAULTS, ThemeController, keep_theme
-from excerpt.tui.textual_patches import ChangedCells, SentParts, keep_alt_keys
+from excerpt.tui.session import NEW_SESSION, session_of
+from excerpt.tui.settings.themes import DARK_DEFAULTS, LIGHT_DEFAULTS, TEXTUAL_CSS, ThemeController, keep_theme
+from excerpt.tui.textual_patches import ChangedCells, SentParts, patch_alt_keys
 
 if TYPE_CHECKING:
     from excerpt.tui.vault_chooser import Opening
 
 _WIDTHS: list[tuple[int, str]] | None = [(0, "-narrow"), (100, "-wide")]
 _HEIGHTS: list[tuple[int, str]] | None = [(0, "-short"), (16, "-tall")]
-_SOON = 0.02
+_RETRY_SECONDS = 0.02
 """Seconds between retries of an action that came too early."""
-_CATCHING_UP = 0.5
+_KEY_WAIT_SECONDS = 0.5
 """Maximum seconds that a key waits for the keys before it."""
-_MAX_HELD = 3.0
+_MAX_HOLD_SECONDS = 3.0
 """Maximum seconds that keys are held after a key that opens a dialog."""
-_SETTLED = 3
+_SETTLED_ROUNDS = 3
 """Number of rounds with the same screen and focus after which no dialog is expected any more.
 
 A round empties all message queues. The first round bubbles the key up to its binding, the second delivers the message
@@ -72,7 +72,7 @@ of that action to the screen, and the third runs what the message calls.
 """
 _REASON_SECONDS = 3.0
 """Seconds for which the reason for a disabled action is shown, and not repeated."""
-_LOOK_AT_THEME = 1.0
+_THEME_POLL_SECONDS = 1.0
 """Seconds between checks whether the file of the current theme has changed."""
 
 
@@ -99,7 +99,7 @@ class ExcerptApp(App[None], inherit_bindings=False):
     HORIZONTAL_BREAKPOINTS = _WIDTHS
     VERTICAL_BREAKPOINTS = _HEIGHTS
 
-    CSS = CSS_OF_TEXTUAL
+    CSS = TEXTUAL_CSS
     COMMANDS = {_key_commands}  # noqa: RUF012 - Textual types it
     DEFAULT_CSS = """
     VerticalScroll { scrollbar-size-vertical: 1; }
@@ -115,14 +115,15 @@ class ExcerptApp(App[None], inherit_bindings=False):
         settings: Settings,
         user_paths: Paths,
         environment: Mapping[str, str] | None = None,
-        said: str = "",
+        message: str = "",
         *,
         store: Address | None = None,
     ) -> None:
         """Prepare the app; without a vault it asks for one.
 
-        `said` is the reason why a vault is asked for, or a message about the vault. A vault in a `store` has no folder
-        at its path. `environment` is the environment of editors and clipboard tools; by default that of this process.
+        `message` is the reason why a vault is asked for, or a message about the vault. A vault in a `store` has no
+        folder at its path. `environment` is the environment of editors and clipboard tools; by default that of this
+        process.
         """
         # Copied before `super().__init__`, where Textual removes NO_COLOR from the environment.
         shell = dict(os.environ if environment is None else environment)
@@ -132,24 +133,24 @@ class ExcerptApp(App[None], inherit_bindings=False):
         self._settings = settings
         self._user_paths = user_paths
         self._shell = shell
-        self._said = said
-        self._opened = 0
-        self._session = NEW if vault is None else session_of(vault, settings, user_paths)
-        keymap, self._problems = usable(settings.screen.keys)
+        self._message = message
+        self._opened_count = 0
+        self._session = NEW_SESSION if vault is None else session_of(vault, settings, user_paths)
+        keymap, self._problems = validate_keymap(settings.screen.keys)
         self.set_keymap(textual_keymap(keymap))
         use_keys(keymap)
         self._themes = ThemeController(user_paths.config / "themes")
         self._show_first_theme(settings.screen.theme)
-        keep_alt_keys()
+        patch_alt_keys()
         self._sent = SentParts()
-        self._plain = Plain()
-        self._harmless = Harmless()
-        self._reason_said = ("", 0.0)
-        self._held: deque[events.Key | events.Paste] = deque()
+        self._ascii_filter = AsciiFilter()
+        self._control_filter = ControlCharacterFilter()
+        self._last_reason = ("", 0.0)
+        self._held_keys: deque[events.Key | events.Paste] = deque()
         self._is_holding = False
-        self._late_actions = 0
-        self._opens_vault = False
-        self._animates = self.animation_level
+        self._late_action_count = 0
+        self._is_opening_vault = False
+        self._default_animation_level = self.animation_level
         self.set_reactive(ExcerptApp.plain, settings.screen.plain)
         self.watch_plain()
 
@@ -176,22 +177,22 @@ class ExcerptApp(App[None], inherit_bindings=False):
 
         Problems in the settings are shown after that, in one toast.
         """
-        self._begin()
-        self.run_worker(self._load_other_themes(), group="themes")
+        self._show_start_messages()
+        self.run_worker(self._load_themes(), group="themes")
 
     # --- the vault ----------------------------------------------------------------------------------------------------
 
-    def _begin(self) -> None:
+    def _show_start_messages(self) -> None:
         """Ask for a vault if none is open; else show the message about it and disambiguate its name."""
         if self._vault is None:
             self.action_switch_vault()
             return
-        if self._said:
-            self.notify(self._said, title="Vault", timeout=20, markup=False)
+        if self._message:
+            self.notify(self._message, title="Vault", timeout=20, markup=False)
         if self._store is None:
-            self.run_worker(self._name_apart(self._vault), group="name")
+            self.run_worker(self._disambiguate_name(self._vault), group="name")
 
-    async def _name_apart(self, vault: Path) -> None:
+    async def _disambiguate_name(self, vault: Path) -> None:
         """Set the vault's name in the tab bar so that it differs from recent vaults of the same name."""
         name = await asyncio.to_thread(name_among_recent, self._user_paths, vault)
         for screen in self.screen_stack:
@@ -204,18 +205,18 @@ class ExcerptApp(App[None], inherit_bindings=False):
 
         if isinstance(self.screen, VaultChooser):
             return
-        chooser = VaultChooser(self._user_paths, self._shell, current=self._listed, said=self._said)
-        self.push_screen(chooser, self._chosen)
+        chooser = VaultChooser(self._user_paths, self._shell, current=self._listed_path, message=self._message)
+        self.push_screen(chooser, self._open_choice)
 
     @property
-    def _listed(self) -> Path | None:
+    def _listed_path(self) -> Path | None:
         """Path under which the open vault appears in the list of vaults."""
         return self._vault if self._store is None else Path(self._store.text)
 
-    def _chosen(self, opening: Opening | None) -> None:
+    def _open_choice(self, opening: Opening | None) -> None:
         # A worker of the app, because the screen that asked is removed meanwhile, and awaits its own workers.
         if opening is not None:
-            self._opens_vault = True
+            self._is_opening_vault = True
             self.run_worker(self._open(opening), group="vault", exclusive=True)
 
     async def _open(self, opening: Opening) -> None:
@@ -229,16 +230,16 @@ class ExcerptApp(App[None], inherit_bindings=False):
         # Plain mode, once on, stays on in other vaults.
         screen = replace(opening.settings.screen, plain=opening.settings.screen.plain or self._settings.screen.plain)
         settings = replace(opening.settings, screen=screen)
-        self._vault, self._said, self._session = opening.vault, opening.said, opening.session
+        self._vault, self._message, self._session = opening.vault, opening.message, opening.session
         self._store = opening.store
         self.use_settings(settings)
         mode = self.current_mode
-        self._opened += 1
-        self.add_mode(f"vault-{self._opened}", self.get_default_screen)
-        await self.switch_mode(f"vault-{self._opened}")
+        self._opened_count += 1
+        self.add_mode(f"vault-{self._opened_count}", self.get_default_screen)
+        await self.switch_mode(f"vault-{self._opened_count}")
         await self.remove_mode(mode)
-        self._opens_vault = False
-        self._begin()
+        self._is_opening_vault = False
+        self._show_start_messages()
         # Unfreeze the objects of the first engine; the next one freezes its own (`EngineWorker`).
         gc.unfreeze()
 
@@ -265,21 +266,21 @@ class ExcerptApp(App[None], inherit_bindings=False):
         self.update_classes(classes, update=False)
         self.stylesheet.set_variables(self.get_css_variables())
 
-    async def _load_other_themes(self) -> None:
+    async def _load_themes(self) -> None:
         """Load the other themes after the first frame, and show all problems in one toast."""
         themes, problems = await asyncio.to_thread(self._themes.others, frozenset(self.available_themes))
         for theme in themes:
             self.register_theme(theme)
         self._problems += [problem for problem in problems if problem not in self._problems]
         self._show_problems()
-        self.set_interval(_LOOK_AT_THEME, self.look_at_theme)
+        self.set_interval(_THEME_POLL_SECONDS, self.reload_changed_theme)
 
     def _show_problems(self) -> None:
         if self._problems:
             self.notify("\n".join(self._problems), title="Settings", severity="warning", timeout=12, markup=False)
         self._problems = []
 
-    def look_at_theme(self) -> None:
+    def reload_changed_theme(self) -> None:
         """Show the user's own theme again if its file has changed, so that its author sees each saved change."""
         try:
             theme = self._themes.changed(self.theme)
@@ -294,7 +295,7 @@ class ExcerptApp(App[None], inherit_bindings=False):
         from excerpt.tui.settings.theme_picker import ThemePicker
 
         if not isinstance(self.screen, ThemePicker):
-            names, own = self._themes.to_choose(self.available_themes, self.theme)
+            names, own = self._themes.list_choices(self.available_themes, self.theme)
             self.push_screen(ThemePicker(names, own), self._theme_chosen)
 
     def _theme_chosen(self, name: str | None) -> None:
@@ -312,8 +313,8 @@ class ExcerptApp(App[None], inherit_bindings=False):
     # --- plain and still ----------------------------------------------------------------------------------------------
 
     def watch_plain(self) -> None:
-        self.animation_level = "none" if self.is_still else self._animates
-        self._plain.switch(on=self.plain)
+        self.animation_level = "none" if self.is_still else self._default_animation_level
+        self._ascii_filter.switch(on=self.plain)
         if self.is_running:
             self.refresh_css(animate=False)
 
@@ -323,8 +324,8 @@ class ExcerptApp(App[None], inherit_bindings=False):
         return self.plain or not self._settings.screen.motion
 
     def get_line_filters(self) -> Sequence[LineFilter]:
-        filters = [*super().get_line_filters(), self._harmless]
-        return [*filters, self._plain] if self.plain else filters
+        filters = [*super().get_line_filters(), self._control_filter]
+        return [*filters, self._ascii_filter] if self.plain else filters
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
         if not self.is_still:
@@ -351,20 +352,20 @@ class ExcerptApp(App[None], inherit_bindings=False):
 
     def use_settings(self, settings: Settings) -> None:
         """Apply other settings: theme, keys, plain mode and motion."""
-        before, now = self._settings.screen, settings.screen
+        old, new = self._settings.screen, settings.screen
         self._settings = settings
-        if before.keys != now.keys:
-            keymap, problems = usable(now.keys)
+        if old.keys != new.keys:
+            keymap, problems = validate_keymap(new.keys)
             self.set_keymap(textual_keymap(keymap))
             use_keys(keymap)
             self._problems += problems
             self._show_problems()
-        if before.theme != now.theme and now.theme in self.available_themes:
-            self.theme = now.theme
-        elif before.theme != now.theme:
-            self.notify(f"There is no theme called {now.theme}.", title="Settings", severity="warning", markup=False)
-        self.plain = now.plain
-        if before.motion != now.motion:
+        if old.theme != new.theme and new.theme in self.available_themes:
+            self.theme = new.theme
+        elif old.theme != new.theme:
+            self.notify(f"There is no theme called {new.theme}.", title="Settings", severity="warning", markup=False)
+        self.plain = new.plain
+        if old.motion != new.motion:
             self.watch_plain()
 
     async def run_action(
@@ -382,20 +383,20 @@ class ExcerptApp(App[None], inherit_bindings=False):
             return True
         early = isinstance(self.screen, MainScreen) and not self.screen.is_populated
         if early and not isinstance(default_namespace, Input):  # editing must keep its order among typed letters
-            self._late_actions += 1
-            self.set_timer(_SOON, partial(self._run_late, action, default_namespace, namespaces))
+            self._late_action_count += 1
+            self.set_timer(_RETRY_SECONDS, partial(self._run_late, action, default_namespace, namespaces))
             return True
         if isinstance(action, str):
             target, name, parameters = action_target(default_namespace or self, action)
-            if isinstance(target, Waiting) and target.check_action(name, parameters) and target.has_to_wait(name):
+            if isinstance(target, DefersActions) and target.check_action(name, parameters) and target.has_to_wait(name):
                 target.run_when_answered(partial(self.run_action, action, default_namespace, namespaces))
                 return True
         reason = disabled_reason(default_namespace or self, action) if isinstance(action, str) else ""
         if not reason:
             return await super().run_action(action, default_namespace, namespaces)
-        said, until = self._reason_said
-        if said != reason or monotonic() > until:
-            self._reason_said = reason, monotonic() + _REASON_SECONDS
+        last_reason, until = self._last_reason
+        if last_reason != reason or monotonic() > until:
+            self._last_reason = reason, monotonic() + _REASON_SECONDS
             self.notify(reason, timeout=_REASON_SECONDS, markup=False)
         return True
 
@@ -405,7 +406,7 @@ class ExcerptApp(App[None], inherit_bindings=False):
         default_namespace: DOMNode | None,
         namespaces: Mapping[str, DOMNode] | None,
     ) -> None:
-        self._late_actions -= 1
+        self._late_action_count -= 1
         await self.run_action(action, default_namespace, namespaces)
 
     def _is_open(self, node: DOMNode | None) -> bool:
@@ -420,12 +421,12 @@ class ExcerptApp(App[None], inherit_bindings=False):
         """Handle an event as Textual does, but hold keys after one that opens a dialog until that has the focus."""
         if isinstance(event, events.Key | events.Paste) and not event.is_forwarded:
             if self._is_holding:
-                self._held.append(event)
+                self._held_keys.append(event)
                 return
             if isinstance(event, events.Paste):
-                await self._catch_up()
+                await self._wait_for_earlier_keys()
             elif self._opens_dialog(event):
-                await self._catch_up(event.key)
+                await self._wait_for_earlier_keys(event.key)
                 if self._opens_dialog(event):
                     self._is_holding = True
                     self.run_worker(self._release_held(), group="held")
@@ -433,34 +434,42 @@ class ExcerptApp(App[None], inherit_bindings=False):
 
     def _opens_dialog(self, event: events.Key) -> bool:
         """Return whether a key may open a dialog where the focus is now."""
-        from excerpt.tui.common.dialog import Leaving
+        from excerpt.tui.common.dialog import OverlayScreen
 
         screen, focused = self.screen, self.focused
         is_typed = focused is not None and focused.check_consume_key(event.key, event.character)
-        if isinstance(screen, Leaving) and (event.key == "enter" or isinstance(focused, Button)):
+        if isinstance(screen, OverlayScreen) and (event.key == "enter" or isinstance(focused, Button)):
             return True
-        found = (one for _, each in screen._binding_chain for one in each.key_to_bindings.get(event.key, ()))
-        return any(row_id(one) in OPENING and (one.priority or not is_typed) for one in found)
+        key_bindings = (
+            binding
+            for _, bindings_map in screen._binding_chain
+            for binding in bindings_map.key_to_bindings.get(event.key, ())
+        )
+        return any(row_id(binding) in OPENING_IDS and (binding.priority or not is_typed) for binding in key_bindings)
 
     async def _release_held(self) -> None:
         """Wait until the dialog has the focus or none is expected, then replay the held keys."""
         with suppress(TimeoutError):
-            async with asyncio.timeout(_MAX_HELD):
-                settled = 0
-                while settled < _SETTLED:
+            async with asyncio.timeout(_MAX_HOLD_SECONDS):
+                settled_rounds = 0
+                while settled_rounds < _SETTLED_ROUNDS:
                     before = (*self.screen_stack, self.focused)
                     await self._empty_queues()
                     if self._is_opening:
-                        await asyncio.sleep(_SOON)
-                        settled = 0
+                        await asyncio.sleep(_RETRY_SECONDS)
+                        settled_rounds = 0
                     else:
-                        settled = settled + 1 if before == (*self.screen_stack, self.focused) else 0
+                        settled_rounds = settled_rounds + 1 if before == (*self.screen_stack, self.focused) else 0
         self.call_later(self._replay_held)
 
     @property
     def _is_opening(self) -> bool:
         screen = self.screen
-        return self._late_actions > 0 or self._opens_vault or (isinstance(screen, OpensDialogs) and screen.is_opening)
+        return (
+            self._late_action_count > 0
+            or self._is_opening_vault
+            or (isinstance(screen, OpensDialogs) and screen.is_opening)
+        )
 
     async def _empty_queues(self) -> None:
         """Wait until the focused node, its ancestors and the app have read all messages in their queues."""
@@ -471,55 +480,59 @@ class ExcerptApp(App[None], inherit_bindings=False):
                 continue
             while not done.is_set() and node.is_running and node.is_attached:
                 with suppress(TimeoutError):
-                    async with asyncio.timeout(_SOON):
+                    async with asyncio.timeout(_RETRY_SECONDS):
                         await done.wait()
 
     async def _replay_held(self) -> None:
         """Handle the held keys in order; after one that opens another dialog the rest is held again."""
         self._is_holding = False
-        while self._held and not self._is_holding:
-            await self.on_event(self._held.popleft())
+        while self._held_keys and not self._is_holding:
+            await self.on_event(self._held_keys.popleft())
 
     async def _check_bindings(self, key: str, priority: bool = False) -> bool:
         if priority:
-            await self._catch_up(key)
+            await self._wait_for_earlier_keys(key)
         return await super()._check_bindings(key, priority)
 
-    async def _catch_up(self, key: str = "") -> None:
+    async def _wait_for_earlier_keys(self, key: str = "") -> None:
         with suppress(TimeoutError):
-            async with asyncio.timeout(_CATCHING_UP):
-                while not await self._has_caught_up(key):
+            async with asyncio.timeout(_KEY_WAIT_SECONDS):
+                while not await self._empty_key_queues(key):
                     pass
 
-    async def _has_caught_up(self, key: str) -> bool:
+    async def _empty_key_queues(self, key: str) -> bool:
         """Wait until the keys before this one are handled, and return whether the same screen is in front.
 
         Textual passes a key to the focused widget and looks up the next key's binding and target before that widget has
         read the first.
         """
         screen = self.screen
-        for node in self._read_before(key):
+        for node in self._nodes_to_wait_for(key):
             done = asyncio.Event()
             if node.call_later(done.set):
                 await done.wait()
         return self.screen is screen
 
-    def _read_before(self, key: str) -> Sequence[DOMNode]:
+    def _nodes_to_wait_for(self, key: str) -> Sequence[DOMNode]:
         """Return the nodes that may still read earlier keys and must be done with them before this key is handled."""
-        from excerpt.tui.common.dialog import Leaving
+        from excerpt.tui.common.dialog import OverlayScreen
 
         screen, focused = self.screen, self.focused
-        around = [node for node in (focused or screen).ancestors_with_self if not isinstance(node, App)]
+        ancestors = [node for node in (focused or screen).ancestors_with_self if not isinstance(node, App)]
         if not isinstance(screen, MainScreen):
-            return around if isinstance(screen, Leaving) else ()
+            return ancestors if isinstance(screen, OverlayScreen) else ()
         if focused is None:
             return ()
-        first = any(one.priority for _, each in screen._binding_chain for one in each.key_to_bindings.get(key, ()))
-        if not first:
+        has_priority = any(
+            binding.priority
+            for _, bindings_map in screen._binding_chain
+            for binding in bindings_map.key_to_bindings.get(key, ())
+        )
+        if not has_priority:
             # A field reads letters in their order; in a list an earlier key may move the focus.
             return () if isinstance(focused, Input) else (focused,)
         # The focused node comes twice: a field that reads a letter first posts a message to itself.
-        return (focused, *(around if screen.is_populated else around[:-1]))
+        return (focused, *(ancestors if screen.is_populated else ancestors[:-1]))
 
     def _display(self, screen: Screen[object], renderable: RenderableType | None) -> None:
         if isinstance(renderable, ChopsUpdate | LayoutUpdate):
@@ -549,7 +562,7 @@ class ExcerptApp(App[None], inherit_bindings=False):
             self.screen.dismiss()
         else:
             screen = self.screen
-            self.push_screen(Help(active_places(screen), disabled_reasons(screen)))
+            self.push_screen(Help(active_contexts(screen), disabled_reasons(screen)))
 
 
 def check_terminal(environment: Mapping[str, str]) -> None:
@@ -566,15 +579,15 @@ def check_terminal(environment: Mapping[str, str]) -> None:
 
 
 def run_app(
-    vault: Path | None, settings: Settings, user_paths: Paths, said: str = "", store: Address | None = None
+    vault: Path | None, settings: Settings, user_paths: Paths, message: str = "", store: Address | None = None
 ) -> None:
     """Run the app on a vault until the user leaves; without a vault it asks for one.
 
-    The vault may be in a `store`. `said` is the reason for asking, or a message about the vault. Raises ExcerptError if
-    the terminal cannot show the app, and any unexpected exception that ended it.
+    The vault may be in a `store`. `message` is the reason for asking, or a message about the vault. Raises ExcerptError
+    if the terminal cannot show the app, and any unexpected exception that ended it.
     """
     check_terminal(os.environ)
-    app = ExcerptApp(vault, settings, user_paths, said=said, store=store)
+    app = ExcerptApp(vault, settings, user_paths, message=message, store=store)
     app.run()
     if app.defect is not None:
         raise app.defect

@@ -14,12 +14,12 @@ from textual.binding import ActiveBinding, Binding, BindingType
 from textual.dom import DOMNode
 from textual.screen import Screen
 
-from excerpt.tui.keymap import has_typed_key, is_typed, keys_now, shown_keys, typed_character
-from excerpt.tui.keys import FIELD, PARTS, PLACES, Key
+from excerpt.tui.keymap import current_keys, format_keys, has_typed_key, is_typed, typed_character
+from excerpt.tui.keys import CONTEXTS, FIELD, PARTS, Key
 
 
 @runtime_checkable
-class Reasoned(Protocol):
+class HasDisabledReason(Protocol):
     """A widget that knows why it would not run an action."""
 
     def disabled_reason(self, action: str, parameters: tuple[object, ...]) -> str:
@@ -27,7 +27,7 @@ class Reasoned(Protocol):
 
 
 @runtime_checkable
-class Waiting(Protocol):
+class DefersActions(Protocol):
     """A widget whose actions may come before their target exists."""
 
     def has_to_wait(self, action: str) -> bool:
@@ -62,22 +62,22 @@ def disabled_reason(node: DOMNode, action: str) -> str:
     It is "" if the action can be run, and if `check_action` rejects it, since its keys then belong to another binding.
     """
     target, name, parameters = action_target(node, action)
-    if not isinstance(target, Reasoned) or not target.check_action(name, parameters):
+    if not isinstance(target, HasDisabledReason) or not target.check_action(name, parameters):
         return ""
     return target.disabled_reason(name, parameters)
 
 
-_PLACE_OF_ID = {binding.id: place for place, keys in PLACES.items() for binding in keys}
-_RANK = {id_: rank for rank, id_ in enumerate(_PLACE_OF_ID)}
+_CONTEXT_OF_ID = {binding.id: context for context, keys in CONTEXTS.items() for binding in keys}
+_RANK = {id_: rank for rank, id_ in enumerate(_CONTEXT_OF_ID)}
 
 
 _TYPED = ":typed"
 """Suffix of the id of a row's second binding: for its keys that are characters, to which a field has precedence."""
 
 
-def bindings(place: str, *, moves: bool | None = None) -> list[BindingType]:
-    """Return the bindings of a place of `PLACES`; if `moves` is given, only those that move or those that do not."""
-    rows = (key for key in PLACES[place] if moves is None or key.moves is moves)
+def bindings(context: str, *, moves: bool | None = None) -> list[BindingType]:
+    """Return the bindings of a context; if `moves` is given, only those that move or those that do not."""
+    rows = (key for key in CONTEXTS[context] if moves is None or key.moves is moves)
     return [binding for key in rows for binding in _bindings_of(key)]
 
 
@@ -89,7 +89,7 @@ def _bindings_of(key: Key) -> Iterator[Binding]:
 
 def textual_keymap(keymap: Mapping[str, str]) -> dict[str, str]:
     """Return the user's keymap by the ids of Textual's bindings."""
-    rows = {key.id: key for place in PLACES.values() for key in place}
+    rows = {key.id: key for keys in CONTEXTS.values() for key in keys}
     return {id_: keys for of, wanted in keymap.items() for id_, keys in _keys_by_id(rows[of], wanted).items()}
 
 
@@ -97,11 +97,11 @@ def _keys_by_id(key: Key, keys: str) -> dict[str, str]:
     # Textual has no binding without a key. No terminal sends these names, and a keymap may replace them.
     if not (key.first and has_typed_key(key)):
         return {key.id: keys or f"unbound-{key.id}"}
-    every = keys.split(",")
-    typed = ",".join(each for each in every if is_typed(each)) or f"untyped-{key.id}"
+    all_keys = keys.split(",")
+    typed = ",".join(each for each in all_keys if is_typed(each)) or f"untyped-{key.id}"
     return {
         f"{key.id}{_TYPED}": typed,
-        key.id: ",".join(each for each in every if not is_typed(each)) or f"unbound-{key.id}",
+        key.id: ",".join(each for each in all_keys if not is_typed(each)) or f"unbound-{key.id}",
     }
 
 
@@ -111,15 +111,26 @@ def row_id(binding: Binding) -> str:
     return id_ if id_ in _RANK else ""
 
 
-def active(screen: Screen[object]) -> list[ActiveBinding]:
+def working_bindings(screen: Screen[object]) -> list[ActiveBinding]:
     """Return the table's bindings that work on a screen now, one entry per key.
 
     Sorted by distance from the focus outward; within a node bindings without priority come first, then by the order of
     the table, then by the order of the binding's keys.
     """
     depth = {node: at for at, (node, _) in enumerate(screen._modal_binding_chain)}
-    ours = [each for each in screen.active_bindings.values() if each.enabled and _is_usable(each.binding, screen)]
-    ours.sort(key=lambda each: (depth[each.node], each.binding.priority, _RANK[row_id(each.binding)], _turn(each)))
+    ours = [
+        binding
+        for binding in screen.active_bindings.values()
+        if binding.enabled and _is_usable(binding.binding, screen)
+    ]
+    ours.sort(
+        key=lambda binding: (
+            depth[binding.node],
+            binding.binding.priority,
+            _RANK[row_id(binding.binding)],
+            _key_index(binding),
+        )
+    )
     return ours
 
 
@@ -133,41 +144,43 @@ def _is_usable(binding: Binding, screen: Screen[object]) -> bool:
     if not (binding.id or "").endswith(_TYPED):
         return True
     focused = screen.focused
-    taken = focused is not None and focused.check_consume_key(binding.key, typed_character(binding.key))
-    return not taken and not binding.key.startswith("untyped-")
+    is_typed_key = focused is not None and focused.check_consume_key(binding.key, typed_character(binding.key))
+    return not is_typed_key and not binding.key.startswith("untyped-")
 
 
-def _turn(each: ActiveBinding) -> int:
-    keys = keys_now(row_id(each.binding))
+def _key_index(each: ActiveBinding) -> int:
+    keys = current_keys(row_id(each.binding))
     return keys.index(each.binding.key) if each.binding.key in keys else len(keys)
 
 
 def working_keys(screen: Screen[object]) -> dict[str, tuple[str, ...]]:
-    """Return the keys that work on a screen now, by row id, in the order of `active`.
+    """Return the keys that work on a screen now, by row id, in the order of `working_bindings`.
 
     A row whose action works but none of whose keys do has an empty tuple.
     """
-    found: dict[str, list[str]] = {}
-    for each in active(screen):
+    keys_by_id: dict[str, list[str]] = {}
+    for each in working_bindings(screen):
         id_ = row_id(each.binding)
-        found.setdefault(id_, []).extend([each.binding.key] if each.binding.key in keys_now(id_) else [])
-    return {id_: tuple(keys) for id_, keys in found.items()}
+        keys_by_id.setdefault(id_, []).extend([each.binding.key] if each.binding.key in current_keys(id_) else [])
+    return {id_: tuple(keys) for id_, keys in keys_by_id.items()}
 
 
 def disabled_reasons(screen: Screen[object]) -> dict[str, str]:
     """Return why bindings that belong to the current focus cannot be run now, by row id."""
-    found = {row_id(each.binding): disabled_reason(each.node, each.binding.action) for each in active(screen)}
-    if any(key.id in found for key in FIELD):
-        found = {**{key.id: "Its key does something else here." for key in FIELD}, **found}
-        typed = (id_ for id_, keys in working_keys(screen).items() if not keys and keys_now(id_))
-        found |= {id_: "The field types its key as a character." for id_ in typed if not found[id_]}
-    return {id_: reason for id_, reason in found.items() if reason}
+    reasons = {
+        row_id(each.binding): disabled_reason(each.node, each.binding.action) for each in working_bindings(screen)
+    }
+    if any(key.id in reasons for key in FIELD):
+        reasons = {**{key.id: "Its key does something else here." for key in FIELD}, **reasons}
+        typed = (id_ for id_, keys in working_keys(screen).items() if not keys and current_keys(id_))
+        reasons |= {id_: "The field types its key as a character." for id_ in typed if not reasons[id_]}
+    return {id_: reason for id_, reason in reasons.items() if reason}
 
 
-def active_places(screen: Screen[object]) -> list[str]:
-    """Return the places whose keys work now, from the focus outward; those of a field come last."""
-    places = dict.fromkeys((*(_PLACE_OF_ID[row_id(each.binding)] for each in active(screen)), "Always"))
-    return sorted(places, key=lambda place: PLACES[place] is FIELD)
+def active_contexts(screen: Screen[object]) -> list[str]:
+    """Return the contexts whose keys work now, from the focus outward; those of a field come last."""
+    contexts = dict.fromkeys((*(_CONTEXT_OF_ID[row_id(each.binding)] for each in working_bindings(screen)), "Always"))
+    return sorted(contexts, key=lambda context: CONTEXTS[context] is FIELD)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,33 +195,33 @@ class KeyRow:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The keys of a place or of a part of one. `here`: they work where the focus is."""
+    """The keys of a context or of a part of one. `is_active`: they work where the focus is."""
 
     title: str
-    here: bool
+    is_active: bool
     rows: tuple[KeyRow, ...]
 
 
-def groups(here: Sequence[str], reasons: Mapping[str, str]) -> tuple[Group, ...]:
-    """Return the groups of every place: those in `here`, in that order, then the rest in the table's order.
+def groups(contexts: Sequence[str], reasons: Mapping[str, str]) -> tuple[Group, ...]:
+    """Return the groups of every context: those in `contexts`, in that order, then the rest in the table's order.
 
     `reasons` maps the id of a binding to the reason why it cannot be run now.
     """
-    found: list[Group] = []
-    for place in (*here, *(place for place in PLACES if place not in here)):
-        for title, keys in PARTS.get(place, {place: PLACES[place]}).items():
+    grouped: list[Group] = []
+    for context in (*contexts, *(context for context in CONTEXTS if context not in contexts)):
+        for title, keys in PARTS.get(context, {context: CONTEXTS[context]}).items():
             if keys:
-                rows = tuple(_row(key, reasons if place in here else {}) for key in keys)
-                found.append(Group(title, place in here, rows))
-    return tuple(found)
+                rows = tuple(_row(key, reasons if context in contexts else {}) for key in keys)
+                grouped.append(Group(title, context in contexts, rows))
+    return tuple(grouped)
 
 
 def _row(binding: Key, reasons: Mapping[str, str]) -> KeyRow:
-    return KeyRow(binding.id, shown_keys(keys_now(binding.id)), binding.what, reasons.get(binding.id, ""))
+    return KeyRow(binding.id, format_keys(current_keys(binding.id)), binding.what, reasons.get(binding.id, ""))
 
 
 def matching(every: Sequence[Group], typed: str) -> tuple[Group, ...]:
-    """Return the groups reduced to rows that contain all typed words, in keys, description, id or place.
+    """Return the groups reduced to rows that contain all typed words, in keys, description, id or context.
 
     A row without a key is returned only if a word is typed.
     """

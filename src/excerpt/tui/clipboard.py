@@ -32,10 +32,10 @@ OSC_LIMIT = 74_994
 
 OSC_ROUTE = "the terminal (OSC 52)"
 
-KEPT_COPIES = 50
+MAX_COPIES = 50
 """Number of files kept in the copies folder; older ones are deleted."""
 
-_SCREEN_PIECE = 760
+_SCREEN_CHUNK = 760
 """Characters of a sequence that GNU screen passes on at once; its buffer holds 768."""
 
 _TOOL_SECONDS = 3.0
@@ -90,8 +90,8 @@ def plan(environment: Mapping[str, str], which: FindProgram, platform: str, size
     too_long = not tools and size > OSC_LIMIT
     if in_tmux and which("tmux"):
         tools.append(Tool("tmux", ("tmux", "load-buffer", "-w", "-")))
-    around = "tmux" if in_tmux else "screen" if environment.get("STY") else "plain"
-    return Plan(tuple(tools), "" if tools or too_long else around, too_long)
+    osc = "tmux" if in_tmux else "screen" if environment.get("STY") else "plain"
+    return Plan(tuple(tools), "" if tools or too_long else osc, too_long)
 
 
 def _system_tool(environment: Mapping[str, str], which: FindProgram, platform: str) -> Tool | None:
@@ -118,7 +118,7 @@ def osc_sequence(text: str, osc: str) -> str:
     """
     sequence = f"\x1b]52;c;{base64.b64encode(bytes_of(text)).decode()}\a"
     if osc == "screen":
-        pieces = (sequence[at : at + _SCREEN_PIECE] for at in range(0, len(sequence), _SCREEN_PIECE))
+        pieces = (sequence[at : at + _SCREEN_CHUNK] for at in range(0, len(sequence), _SCREEN_CHUNK))
         return "".join(f"\x1bP{piece}\x1b\\" for piece in pieces)
     wrapped = "\x1bPtmux;" + sequence.replace("\x1b", "\x1b\x1b") + "\x1b\\"
     return sequence + wrapped if osc == "tmux" else sequence
@@ -134,11 +134,11 @@ def copy(text: str, chosen: Plan, folder: Path, now: datetime, suffix: str = ".m
 
     OSC 52 is only listed as a route: the caller sends it.
     """
-    routes = [_route(tool) for tool in chosen.tools if _ran(tool, text)]
+    routes = [_route(tool) for tool in chosen.tools if _run(tool, text)]
     if chosen.osc:
         routes.append(OSC_ROUTE)
-    file = write_file(text, folder, f"copy-{stamp(now)}{suffix}")
-    for old in sorted(folder.glob("copy-*"))[:-KEPT_COPIES] if file else ():
+    file = write_file(text, folder, f"copy-{timestamp(now)}{suffix}")
+    for old in sorted(folder.glob("copy-*"))[:-MAX_COPIES] if file else ():
         with suppress(OSError):
             old.unlink()
     return CopyOutcome(tuple(routes), file, len(bytes_of(text)), chosen.too_long)
@@ -152,7 +152,7 @@ def _route(tool: Tool) -> str:
     if tool.name != "tmux":
         return tool.name
     try:
-        asked = subprocess.run(
+        result = subprocess.run(
             program_command(("tmux", "display-message", "-p", "#{client_termfeatures}")),
             capture_output=True,
             timeout=_TOOL_SECONDS,
@@ -160,17 +160,17 @@ def _route(tool: Tool) -> str:
         )
     except (OSError, subprocess.TimeoutExpired):
         return tool.name
-    features = asked.stdout.decode(errors="replace").strip()
+    features = result.stdout.decode(errors="replace").strip()
     return "tmux, its own buffer only" if features and "clipboard" not in features.split(",") else tool.name
 
 
-def _ran(tool: Tool, text: str) -> bool:
+def _run(tool: Tool, text: str) -> bool:
     """Run a tool and return whether it took the text.
 
     Its output is discarded, because xclip stays in the background and would keep a pipe open.
     """
     try:
-        done = subprocess.run(
+        result = subprocess.run(
             program_command(tool.argv),
             input=bytes_of(text) if tool.encoding == "utf-8" else text.encode(tool.encoding, "replace"),
             stdout=subprocess.DEVNULL,
@@ -180,10 +180,10 @@ def _ran(tool: Tool, text: str) -> bool:
         )
     except (OSError, subprocess.TimeoutExpired):
         return False
-    return done.returncode == 0
+    return result.returncode == 0
 
 
-def stamp(now: datetime) -> str:
+def timestamp(now: datetime) -> str:
     """Return a time as part of a file name that sorts by time."""
     return f"{now:%Y%m%d-%H%M%S-%f}"
 
@@ -193,27 +193,27 @@ def write_file(text: str, folder: Path, name: str) -> Path | None:
     file = folder / name
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as opened:
-            opened.write(bytes_of(text))
+        with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as output:
+            output.write(bytes_of(text))
     except OSError:
         return None
     return file
 
 
-def copy_toast(copied: CopyOutcome, what: str, tokens: int | None) -> str:
+def copy_toast(outcome: CopyOutcome, what: str, tokens: int | None) -> str:
     """Return the toast of a copy: what was copied by which routes, and the file.
 
     Two short lines, because the toast covers what is read. The size is in tokens, or in bytes if `tokens` is None.
     """
-    size = _size(what, tokens, copied.size)
-    if copied.routes:
-        kept = f"\nSaved as {_short(copied.file)}" if copied.file else ""
-        if copied.routes == (OSC_ROUTE,):
-            return f"{size}, sent to {OSC_ROUTE}, unconfirmed{kept}"
-        doubt = ", more than many terminals accept" if copied.too_long else ""
-        return f"{size}, copied by {' and '.join(copied.routes)}{doubt}{kept}"
-    reason = "too long for the terminal's clipboard" if copied.too_long else "no clipboard accepted it"
-    where = f"It is in {_short(copied.file)}" if copied.file else "No file could be written either"
+    size = _size(what, tokens, outcome.size)
+    if outcome.routes:
+        saved = f"\nSaved as {_short(outcome.file)}" if outcome.file else ""
+        if outcome.routes == (OSC_ROUTE,):
+            return f"{size}, sent to {OSC_ROUTE}, unconfirmed{saved}"
+        caveat = ", more than many terminals accept" if outcome.too_long else ""
+        return f"{size}, copied by {' and '.join(outcome.routes)}{caveat}{saved}"
+    reason = "too long for the terminal's clipboard" if outcome.too_long else "no clipboard accepted it"
+    where = f"It is in {_short(outcome.file)}" if outcome.file else "No file could be written either"
     return f"{size}, {reason}\n{where}"
 
 
@@ -236,8 +236,8 @@ def _size(what: str, tokens: int | None, size: int) -> str:
 class CopyReport:
     """The message about a copy, and whether any route took it."""
 
-    told: str
-    taken: bool
+    message: str
+    is_copied: bool
 
 
 class Copier:
@@ -254,25 +254,25 @@ class Copier:
         self._environment = environment
         self._send = send
 
-    async def copy(self, wanted: CopyRequested) -> CopyReport:
+    async def copy(self, request: CopyRequested) -> CopyReport:
         """Copy to the clipboard and a file, or only to a file of the user's own."""
-        size, now = len(bytes_of(wanted.text)), datetime.now()
-        if wanted.to_file:
-            name = f"pack-{stamp(now)}{wanted.suffix}"
-            file = await asyncio.to_thread(write_file, wanted.text, self._folder, name)
-            done = CopyReport(file_toast(file, size, wanted.what, wanted.tokens), file is not None)
+        size, now = len(bytes_of(request.text)), datetime.now()
+        if request.to_file:
+            name = f"pack-{timestamp(now)}{request.suffix}"
+            file = await asyncio.to_thread(write_file, request.text, self._folder, name)
+            report = CopyReport(file_toast(file, size, request.what, request.tokens), file is not None)
         else:
-            planned = plan(self._environment, find_program, sys.platform, size)
-            copied = await asyncio.to_thread(copy, wanted.text, planned, self._folder, now, wanted.suffix)
-            if planned.osc:
-                self._send(osc_sequence(wanted.text, planned.osc))
-            done = CopyReport(copy_toast(copied, wanted.what, wanted.tokens), bool(copied.routes))
-        if wanted.pack is not None and wanted.pack.format is not Format.JSON:
-            await asyncio.to_thread(_count, self._savings_file, wanted.pack)
-        return done
+            chosen = plan(self._environment, find_program, sys.platform, size)
+            outcome = await asyncio.to_thread(copy, request.text, chosen, self._folder, now, request.suffix)
+            if chosen.osc:
+                self._send(osc_sequence(request.text, chosen.osc))
+            report = CopyReport(copy_toast(outcome, request.what, request.tokens), bool(outcome.routes))
+        if request.pack is not None and request.pack.format is not Format.JSON:
+            await asyncio.to_thread(_add_to_savings, self._savings_file, request.pack)
+        return report
 
 
-def _count(file: Path, pack: PackResult) -> None:
+def _add_to_savings(file: Path, pack: PackResult) -> None:
     """Add a pack to the running total, as `excerpt pack` does. Ignores write errors, which do not affect the copy."""
     from excerpt.pack.savings import SavingsFile
 

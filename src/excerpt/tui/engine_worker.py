@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from excerpt.search.usage import UseLog
 
 
-class Asks(Protocol):
+class QuestionQueue(Protocol):
     """What a controller needs of the engine: the newest question of each kind is answered on the event loop."""
 
     @property
@@ -54,7 +54,7 @@ class Asks(Protocol):
 
     def forget(self, kind: str) -> None: ...
 
-    def waits(self, kind: str) -> bool: ...
+    def is_waiting(self, kind: str) -> bool: ...
 
 
 class EngineWorker:
@@ -79,17 +79,17 @@ class EngineWorker:
         self._folder = user_paths.index_folder(vault)
         self._settings = settings
         self._loop = loop
-        self._requests = RequestThread("engine", loop, on_rest=_trim_memory, on_end=self._close_snapshots)
+        self._requests = RequestThread("engine", loop, on_idle=_trim_memory, on_end=self._close_snapshots)
         self._opener = threading.Thread(target=self._open_generations, name="generations", daemon=True)
-        self._changed = threading.Condition()
-        self._closed = False
-        self._to_open = False
-        self._other_settings = False
-        self._next: Engine | None = None
+        self._condition = threading.Condition()
+        self._is_closed = False
+        self._has_open_request = False
+        self._has_new_settings = False
+        self._next_engine: Engine | None = None
         self._generation = 0
-        self._lost = False
+        self._is_store_lost = False
         self._engine: Engine | None = None
-        self._use: UseLog | None = None
+        self._use_log: UseLog | None = None
 
     @property
     def is_open(self) -> bool:
@@ -101,9 +101,9 @@ class EngineWorker:
 
     def close(self, wait: float = 2.0) -> None:
         """End the threads, waiting at most `wait` seconds for what they are doing."""
-        with self._changed:
-            self._closed = True
-            self._changed.notify_all()
+        with self._condition:
+            self._is_closed = True
+            self._condition.notify_all()
         until = time.monotonic() + wait
         if self._opener.is_alive():
             self._opener.join(wait)
@@ -111,21 +111,21 @@ class EngineWorker:
 
     def use(self, settings: Settings) -> None:
         """Answer with other settings as soon as an engine with them is ready."""
-        with self._changed:
+        with self._condition:
             self._settings = settings
-            self._other_settings = True
+            self._has_new_settings = True
         self.open()
 
     def open(self) -> None:
         """Open the newest generation unless it is in use, and post the status of the index."""
-        with self._changed:
-            self._to_open = True
-            self._changed.notify_all()
+        with self._condition:
+            self._has_open_request = True
+            self._condition.notify_all()
 
-    def look(self) -> None:
+    def check_for_changes(self) -> None:
         """Check for changes pushed to the store since the last check; if it could not be opened, try again."""
         if self._engine is not None:
-            self._requests.ask_for_itself("renew", Priority.UPKEEP, partial(self._with_engine, self._renew))
+            self._requests.queue_task("renew", Priority.UPKEEP, partial(self._with_engine, self._renew))
         else:
             self.open()
 
@@ -148,18 +148,18 @@ class EngineWorker:
         """Cancel the questions of a kind: they are not answered any more."""
         self._requests.forget(kind)
 
-    def waits(self, kind: str) -> bool:
+    def is_waiting(self, kind: str) -> bool:
         """Return whether the newest question of a kind is neither answered nor failed."""
-        return self._requests.waits(kind)
+        return self._requests.is_waiting(kind)
 
     @property
-    def delivered(self) -> int:
-        """Number of the answer that was delivered last, for `drawn`."""
-        return self._requests.delivered
+    def last_delivered(self) -> int:
+        """Number of the answer that was delivered last, for `mark_drawn`."""
+        return self._requests.last_delivered
 
-    def drawn(self, number: int) -> None:
+    def mark_drawn(self, number: int) -> None:
         """Report that an answer is on the screen: the thread continues with requests of lower priority."""
-        self._requests.drawn(number)
+        self._requests.mark_drawn(number)
 
     def _with_engine(self, run: Callable[[Engine], Answer]) -> Answer:
         """Return the result of `run` on the engine, computed in one read transaction."""
@@ -169,7 +169,7 @@ class EngineWorker:
         try:
             return engine.snapshot.read_transaction(lambda: run(engine))
         except StoreUnusableError:
-            self._lost = True
+            self._is_store_lost = True
             raise
 
     # --- generations --------------------------------------------------------------------------------------------------
@@ -177,22 +177,22 @@ class EngineWorker:
     def _open_generations(self) -> None:
         """Open requested generations, one at a time: the next only when the last is in use."""
         while True:
-            with self._changed:
-                while not self._closed and (self._next is not None or not self._to_open):
-                    self._changed.wait()
-                if self._closed:
+            with self._condition:
+                while not self._is_closed and (self._next_engine is not None or not self._has_open_request):
+                    self._condition.wait()
+                if self._is_closed:
                     return
-                self._to_open = False
+                self._has_open_request = False
                 engine = self._engine
             if engine is not None:
                 engine.snapshot.shrink_log()
             try:
                 self._open()
             except Exception as error:  # an uncaught error would end the thread silently
-                self._lost = self._lost or isinstance(error, StoreUnusableError)
+                self._is_store_lost = self._is_store_lost or isinstance(error, StoreUnusableError)
                 self._loop.post_from_thread(failure_of("open", error))
 
-    def _opened(self, before: Corpus | None) -> Corpus:
+    def _open_snapshot(self, before: Corpus | None) -> Corpus:
         if self._store is not None:
             from excerpt.store.snapshot import StoreSnapshot
 
@@ -204,8 +204,8 @@ class EngineWorker:
     def _renew(self, engine: Engine) -> None:
         """Post the status if changes were pushed since the last post, or a lost store is back."""
         snapshot = engine.renew()
-        if snapshot.generation != self._generation or self._lost:
-            self._lost = False
+        if snapshot.generation != self._generation or self._is_store_lost:
+            self._is_store_lost = False
             self._generation = snapshot.generation
             self._loop.post_from_thread(IndexOpened(snapshot.status()))
 
@@ -213,39 +213,39 @@ class EngineWorker:
         from excerpt.search.engine import Engine
         from excerpt.search.usage import UseLog
 
-        if self._use is None:
-            self._use = UseLog(self._user_paths.use_file(self._vault))
+        if self._use_log is None:
+            self._use_log = UseLog(self._user_paths.use_file(self._vault))
         old = self._engine.snapshot if self._engine is not None else None
-        with self._changed:
-            is_repeat, self._other_settings = self._other_settings, False
-        snapshot = self._opened(old)
+        with self._condition:
+            is_repeat, self._has_new_settings = self._has_new_settings, False
+        snapshot = self._open_snapshot(old)
         try:
             # A build may note skipped files without a new generation.
             status = snapshot.status()
             like = old is not None and snapshot.edition == old.edition and not is_repeat
-            engine = None if like else Engine(snapshot, self._settings, self._use)
+            engine = None if like else Engine(snapshot, self._settings, self._use_log)
             if engine is not None and old is not None:
                 engine.prepare()
         except BaseException:
             snapshot.close()
             raise
-        with self._changed:
-            is_next = engine is not None and not self._closed
+        with self._condition:
+            is_next = engine is not None and not self._is_closed
             if is_next:
-                self._next = engine
+                self._next_engine = engine
         if is_next:
-            self._requests.ask_for_itself("exchange", Priority.INDEX, lambda: self._exchange(status, is_repeat))
+            self._requests.queue_task("exchange", Priority.INDEX, lambda: self._exchange(status, is_repeat))
             return
         snapshot.close()
         self._loop.post_from_thread(IndexOpened(status))
 
     def _exchange(self, status: Status, is_repeat: bool) -> None:
-        with self._changed:
-            old, self._engine, self._next = self._engine, self._next, None
-            self._changed.notify_all()
+        with self._condition:
+            old, self._engine, self._next_engine = self._engine, self._next_engine, None
+            self._condition.notify_all()
         # The next engine is prepared already.
         self._requests.replace("warm", lambda: self._warm(()))
-        self._generation, self._lost = status.generation, False
+        self._generation, self._is_store_lost = status.generation, False
         self._loop.post_from_thread(IndexOpened(status, is_repeat))
         if old is not None:
             old.snapshot.close()
@@ -259,7 +259,7 @@ class EngineWorker:
         """
         if steps:
             steps[0]()
-            self._requests.ask_for_itself("warm", Priority.UPKEEP, lambda: self._warm(steps[1:]))
+            self._requests.queue_task("warm", Priority.UPKEEP, lambda: self._warm(steps[1:]))
             return
         # Exclude long-lived objects from collection: a full one takes up to 0.3 s here and stops the screen, whichever
         # thread it runs on. Only once: later there may be garbage, which would be frozen for good.
@@ -276,7 +276,7 @@ class EngineWorker:
             open_tokenizer(self._settings.pack.tokenizer).count("naïve")
 
     def _close_snapshots(self) -> None:
-        for engine in (self._engine, self._next):
+        for engine in (self._engine, self._next_engine):
             if engine is not None:
                 engine.snapshot.close()
 

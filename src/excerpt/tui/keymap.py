@@ -9,7 +9,7 @@ import difflib
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 
-from excerpt.tui.keys import AROUND, FIELD, PLACES, Key
+from excerpt.tui.keys import CONTEXTS, FIELD, PARENT_CONTEXTS, Key
 
 UNSAFE = frozenset({"ctrl+h", "ctrl+i", "ctrl+j", "ctrl+m", "alt+b", "alt+f"})
 """Keys that a terminal cannot tell apart from others.
@@ -26,27 +26,29 @@ def keys_of(binding: Key, keymap: Mapping[str, str]) -> tuple[str, ...]:
 
 def bindable() -> dict[str, tuple[str, str]]:
     """Return every action that a keymap may name, with its description and default keys, by id."""
-    return {binding.id: (binding.what, binding.keys) for place in PLACES.values() for binding in place}
+    return {binding.id: (binding.what, binding.keys) for keys in CONTEXTS.values() for binding in keys}
 
 
-def usable(keymap: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
+def validate_keymap(keymap: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
     """Return the valid part of a keymap, and one sentence for each entry that is invalid or clashes."""
-    known = {binding.id: binding for place in PLACES.values() for binding in place}
+    known = {binding.id: binding for keys in CONTEXTS.values() for binding in keys}
     good: dict[str, str] = {}
     problems: list[str] = []
     for id_, keys in keymap.items():
         if id_ not in known:
-            near = difflib.get_close_matches(id_, known, n=1, cutoff=0.5)
-            problems.append(f"There is no key called {id_}." + (f" Did you mean {near[0]}?" if near else ""))
+            suggestions = difflib.get_close_matches(id_, known, n=1, cutoff=0.5)
+            problems.append(
+                f"There is no key called {id_}." + (f" Did you mean {suggestions[0]}?" if suggestions else "")
+            )
         elif not keys.strip(" ,"):
             problems.append(f"{id_} has no key.")
         elif unsafe := sorted(UNSAFE.intersection(k.strip() for k in keys.split(","))):
             problems.append(f"{unsafe[0]} cannot be used for {id_}: terminals send another key for it.")
         elif typed := [key for key in map(_named, keys.split(",")) if _is_before_typing(known[id_]) and is_typed(key)]:
-            problems.append(f"{shown_key(typed[0])} cannot be used for {id_}: you could not type it any more.")
+            problems.append(f"{format_key(typed[0])} cannot be used for {id_}: you could not type it any more.")
         else:
             good[id_] = ",".join(_named(key) for key in keys.split(",") if key.strip())
-    return good, problems + clashes(good)
+    return good, problems + find_clashes(good)
 
 
 def _named(key: str) -> str:
@@ -77,39 +79,39 @@ def has_typed_key(binding: Key) -> bool:
     return any(is_typed(key) for key in keys_of(binding, {}))
 
 
-def clashes(keymap: Mapping[str, str]) -> list[str]:
-    """Return one sentence for each key that two bindings share in places that work together.
+def find_clashes(keymap: Mapping[str, str]) -> list[str]:
+    """Return one sentence for each key that two bindings share in contexts that work together.
 
-    The binding that the keymap changes is named last. A key that the table itself gives to a place and to the one
+    The binding that the keymap changes is named last. A key that the table itself gives to a context and to the one
     around it is no clash.
     """
-    found: dict[str, None] = {}
-    for place in PLACES:
-        taken: dict[str, Key] = {}
-        for around in (*reversed(list(places_around(place))), place):
-            for binding in PLACES[around]:
+    sentences: dict[str, None] = {}
+    for context in CONTEXTS:
+        bindings_by_key: dict[str, Key] = {}
+        for scope in (*reversed(list(parent_contexts(context))), context):
+            for binding in CONTEXTS[scope]:
                 for key in keys_of(binding, keymap):
-                    first = taken.setdefault(key, binding)
+                    first = bindings_by_key.setdefault(key, binding)
                     if first.id != binding.id and not _is_overridden(key, first, binding):
-                        one, other = sorted((first.id, binding.id), key=lambda id_: id_ in keymap)
-                        found[f"{key} is used for both {one} and {other}."] = None
-    return list(found)
+                        first_id, second_id = sorted((first.id, binding.id), key=lambda id_: id_ in keymap)
+                        sentences[f"{key} is used for both {first_id} and {second_id}."] = None
+    return list(sentences)
 
 
-def _is_overridden(key: str, around: Key, inner: Key) -> bool:
-    """Return whether the table binds a key in an inner place too, where the inner binding takes precedence."""
-    in_both = key in keys_of(around, {}) and key in keys_of(inner, {})
-    return in_both and not _is_before_typing(around)
+def _is_overridden(key: str, outer: Key, inner: Key) -> bool:
+    """Return whether the table binds a key in an inner context too, where the inner binding takes precedence."""
+    is_in_both = key in keys_of(outer, {}) and key in keys_of(inner, {})
+    return is_in_both and not _is_before_typing(outer)
 
 
-def places_around(place: str) -> Iterator[str]:
-    """Yield the places around a place, whose keys work there too, the nearest first."""
-    while (around := AROUND.get(place)) is not None:
-        yield around
-        place = around
+def parent_contexts(context: str) -> Iterator[str]:
+    """Yield the contexts around a context, whose keys work there too, the nearest first."""
+    while (parent := PARENT_CONTEXTS.get(context)) is not None:
+        yield parent
+        context = parent
 
 
-def doubtful(keymap: Mapping[str, str]) -> list[str]:
+def find_unreliable_keys(keymap: Mapping[str, str]) -> list[str]:
     """Return one sentence for each key that only some terminals can send.
 
     Such keys have super or hyper; or ctrl with shift, a digit, enter, tab or a sign without a control character; or alt
@@ -119,11 +121,11 @@ def doubtful(keymap: Mapping[str, str]) -> list[str]:
         f"{key} (for {id_}) is not sent by most terminals."
         for id_, keys in keymap.items()
         for key in (key.strip() for key in keys.split(","))
-        if _is_doubtful(key)
+        if _is_unreliable(key)
     ]
 
 
-def _is_doubtful(key: str) -> bool:
+def _is_unreliable(key: str) -> bool:
     *modifiers, last = key.split("+")
     if {"super", "hyper", "meta"}.intersection(modifiers):
         return True
@@ -136,7 +138,7 @@ def _is_doubtful(key: str) -> bool:
     return "shift" in modifiers and last != "tab"
 
 
-_CALLED = {
+_TEXTUAL_NAMES = {
     "solidus": "slash",
     "reverse_solidus": "backslash",
     "commercial_at": "at",
@@ -145,7 +147,7 @@ _CALLED = {
     "low_line": "underscore",
 }
 _SIGNS = {
-    sign: _CALLED.get(name, name)
+    sign: _TEXTUAL_NAMES.get(name, name)
     for sign in map(chr, range(0x20, 0x7F))
     if not sign.isalnum() and (name := unicodedata.name(sign).lower().replace(" ", "_").replace("-", "_"))
 }
@@ -185,15 +187,15 @@ _NAMES = {
 }
 
 
-def shown_keys(keys: Sequence[str]) -> str:
+def format_keys(keys: Sequence[str]) -> str:
     """Return keys as written on the screen.
 
     ctrl+@ is left out beside ctrl+space: most terminals send it for that key.
     """
-    return " ".join(shown_key(key) for key in keys if key != "ctrl+@" or "ctrl+space" not in keys)
+    return " ".join(format_key(key) for key in keys if key != "ctrl+@" or "ctrl+space" not in keys)
 
 
-_SPELLED = {
+_SPELLED_NAMES = {
     "enter": "enter",
     "backspace": "backspace",
     "left": "left",
@@ -205,7 +207,7 @@ _SPELLED = {
 }
 """Names of keys in plain mode, which has no signs for them."""
 
-_spells = False
+_is_spelled = False
 
 
 def spell_keys(*, spelled: bool) -> None:
@@ -213,11 +215,11 @@ def spell_keys(*, spelled: bool) -> None:
 
     A setting of the process, since keys are written in many places and a process runs one app.
     """
-    global _spells  # noqa: PLW0603 - see above
-    _spells = spelled
+    global _is_spelled  # noqa: PLW0603 - see above
+    _is_spelled = spelled
 
 
-_ROWS = {binding.id: binding for place in PLACES.values() for binding in place}
+_ROWS = {binding.id: binding for keys in CONTEXTS.values() for binding in keys}
 _keymap: Mapping[str, str] = {}
 
 
@@ -227,7 +229,7 @@ def use_keys(keymap: Mapping[str, str]) -> None:
     _keymap = keymap
 
 
-def keys_now(id_: str) -> tuple[str, ...]:
+def current_keys(id_: str) -> tuple[str, ...]:
     """Return the current keys of a binding."""
     return keys_of(_ROWS[id_], _keymap)
 
@@ -238,20 +240,20 @@ def key_sign(*ids: str) -> str:
     For each binding the first key that works in a field too, else its first key. A binding without a key is named as
     the palette lists it.
     """
-    signs = [shown_key(min(keys, key=is_typed)) if (keys := keys_now(id_)) else _in_palette(id_) for id_ in ids]
+    signs = [format_key(min(keys, key=is_typed)) if (keys := current_keys(id_)) else _in_palette(id_) for id_ in ids]
     return ("" if all(len(sign) == 1 for sign in signs) else " ").join(signs)
 
 
 def _in_palette(id_: str) -> str:
-    return f"{shown_key(keys_now('palette')[0])} “{_ROWS[id_].label}”"
+    return f"{format_key(current_keys('palette')[0])} “{_ROWS[id_].label}”"
 
 
-def shown_key(key: str) -> str:
+def format_key(key: str) -> str:
     """Return a key as written on the screen: `^y` for ctrl+y, `⇥` for tab."""
-    names = {**_NAMES, **_SPELLED} if _spells else _NAMES
+    names = {**_NAMES, **_SPELLED_NAMES} if _is_spelled else _NAMES
     if key in names:
         return names[key]
     *modifiers, last = key.split("+")
     name = names.get(last, last.upper() if last[:1] == "f" and last[1:].isdigit() else last)
-    shift = "shift+" if _spells else "⇧"
+    shift = "shift+" if _is_spelled else "⇧"
     return "".join({"ctrl": "^", "alt": "alt+", "shift": shift}.get(m, f"{m}+") for m in modifiers) + name

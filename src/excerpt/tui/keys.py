@@ -1,7 +1,7 @@
 """The table of all keys of the app, used for bindings, help, palette and the user's keymap.
 
 Does not import Textual. The id of a binding is its name in `[screen.keys]` of the settings; `keymap.py` applies a
-user's keys over these. A binding without a key is only in the palette. A place is what has the focus, or something
+user's keys over these. A binding without a key is only in the palette. A context is what has the focus, or something
 around that; its keys work together with those around it. ctrl+h, ctrl+i, ctrl+j and ctrl+m are never used: a terminal
 sends them as backspace, tab and enter. No key has alt: terminals and Textual garble it.
 """
@@ -34,15 +34,15 @@ class Key:
     opens: bool = False
 
 
-def while_typing(*rows: Key) -> Sequence[Key]:
-    """Return the keys of a place with a field, with priority over the field for those that type no character."""
+def with_priority(*rows: Key) -> Sequence[Key]:
+    """Return the keys of a context with a field, with priority over the field for those that type no character."""
     return tuple(replace(row, first=True) for row in rows)
 
 
-def moving(prefix: str, noun: str, *, arrows: bool = False) -> Sequence[Key]:
+def list_keys(prefix: str, noun: str, *, arrows: bool = False) -> Sequence[Key]:
     """Return the keys that move in a focused list, as in vi; `arrows` adds the arrow keys.
 
-    The arrows are for lists where no place around the list uses them.
+    The arrows are for lists where no context around the list uses them.
     """
     down, up = ("down,j", "up,k") if arrows else ("j", "k")
     return (
@@ -53,13 +53,13 @@ def moving(prefix: str, noun: str, *, arrows: bool = False) -> Sequence[Key]:
     )
 
 
-DIALOG: Sequence[Key] = while_typing(
+DIALOG: Sequence[Key] = with_priority(
     Key("dialog-leave", "escape", "leave", "close", "Close without changes", shown=True),
     Key("dialog-next", "tab", "app.focus_next", "next field", "To the next field", moves=True),
     Key("dialog-previous", "shift+tab", "app.focus_previous", "previous field", "To the previous field", moves=True),
 )
 
-HELP: Sequence[Key] = while_typing(
+HELP: Sequence[Key] = with_priority(
     Key("help-down", "down,ctrl+n", "scroll(0.1)", "scroll", "A line down", moves=True),
     Key("help-up", "up,ctrl+p", "scroll(-0.1)", "scroll", "A line up", moves=True),
     Key("help-page-down", "pagedown", "scroll(1)", "scroll", "A page down", moves=True),
@@ -71,7 +71,7 @@ QUESTION: Sequence[Key] = (
     Key("confirm-no", "n", "answer(False)", "no", "No", shown=True),
 )
 
-REMEMBER: Sequence[Key] = while_typing(
+REMEMBER: Sequence[Key] = with_priority(
     Key("remember-keep", "ctrl+s", "keep", "keep", "Keep it", shown=True),
     Key("remember-merge", "", "merge", "merge", "Merge it into the memory selected below", shown=True),
 )
@@ -91,7 +91,7 @@ OFFERS: Sequence[Key] = (
 )
 
 CHOOSING: Sequence[Key] = (
-    *while_typing(
+    *with_priority(
         Key("vault-open", "enter", "open", "open", "Open the selected vault", shown=True),
         Key("vault-complete", "tab", "complete", "complete", "Put the selected folder into the field", shown=True),
         Key("vault-pane", "shift+tab", "pane", "list", "Between the field and the list"),
@@ -105,15 +105,15 @@ CHOOSING: Sequence[Key] = (
 
 THEMES: Sequence[Key] = (
     Key("themes-keep", "enter", "screen.choose", "keep", "Use the theme", shown=True),
-    *moving("themes", "theme", arrows=True),
+    *list_keys("themes", "theme", arrows=True),
 )
 
-BUDGET: Sequence[Key] = while_typing(
+BUDGET: Sequence[Key] = with_priority(
     Key("budget-take", "enter", "take(False)", "take", "Set the budget", shown=True),
     Key("budget-copy", "ctrl+y", "take(True)", "copy pack", "Set the budget and copy the pack", shown=True),
 )
 
-STRATEGIES: Sequence[Key] = while_typing(
+STRATEGIES: Sequence[Key] = with_priority(
     Key("strategies-use", "enter", "choose", "use", "Use the strategy that ranks it highest", shown=True),
     Key("strategies-down", "down,j", "move(1)", "next", "Next fragment", moves=True),
     Key("strategies-up", "up,k", "move(-1)", "previous", "Previous fragment", moves=True),
@@ -140,7 +140,7 @@ EVERYWHERE: Sequence[Key] = (
     Key("switch-vault", "", "app.switch_vault", "vault", "Open another vault", first=True, opens=True),
 )
 
-FINDING: Sequence[Key] = while_typing(
+FINDING: Sequence[Key] = with_priority(
     Key("mark", "space,tab", "mark", "mark", "Mark the fragment, and move on", shown=True, about_hit=True),
     Key("copy-pack", "ctrl+y", "copy_pack", "copy pack", "Copy the pack", shown=True),
     Key("down", "down,ctrl+n", "move(1)", "next", "Next fragment", moves=True),
@@ -165,7 +165,7 @@ FINDING: Sequence[Key] = while_typing(
     Key("memories", "", "memories", "memories", "Memories: among the hits, before them, or hidden"),
 )
 
-ASKING: Sequence[Key] = while_typing(
+ASKING: Sequence[Key] = with_priority(
     Key("complete", "ctrl+space,ctrl+@", "complete", "complete", "Complete the word"),
     Key("suggest", "", "suggest", "narrower", "Narrower and wider queries, with what they find", opens=True),
     Key("saved", "", "saved", "saved", "Saved queries: run or delete one", opens=True),
@@ -173,7 +173,7 @@ ASKING: Sequence[Key] = while_typing(
     Key("history", "", "history", "history", "History: earlier queries", opens=True),
 )
 
-MENU: Sequence[Key] = while_typing(
+MENU: Sequence[Key] = with_priority(
     Key("menu-take", "tab,enter", "menu_take", "take", "Use the selected row", shown=True),
     Key(
         "menu-forget",
@@ -188,7 +188,7 @@ MENU: Sequence[Key] = while_typing(
     Key("menu-up", "up,ctrl+p", "menu_move(-1)", "previous", "Previous row", moves=True),
 )
 
-PACKING: Sequence[Key] = while_typing(
+PACKING: Sequence[Key] = with_priority(
     Key("scope", "s", "scope", "scope", "Next scope: how far passages grow", shown=True),
     Key("format", "f", "format", "format", "Next format of the pack"),
     Key("budget", "b", "type_budget", "budget", "Type the token budget", opens=True),
@@ -205,7 +205,7 @@ PACKING: Sequence[Key] = while_typing(
     Key("save-pack", "", "save_pack", "to a file", "Write the pack to a file"),
 )
 
-PANES: Sequence[Key] = while_typing(
+PANES: Sequence[Key] = with_priority(
     Key("related", "", "show_view('related')", "related", "Related notes of the fragment"),
     Key("map", "", "show_view('map')", "map", "The map: where the matches are"),
     Key("preview-down", "pagedown", "scroll_view(1)", "scroll", "Scroll the panel down", moves=True),
@@ -223,7 +223,7 @@ ABOUT_HIT = frozenset(key.action for key in SEARCH if key.about_hit)
 LIST: Sequence[Key] = (
     Key("list-unfold", "right", "unfold", "unfold", "Unfold the note's fragments"),
     Key("list-fold", "left", "fold", "fold", "Fold the note's fragments"),
-    *moving("list", "fragment"),
+    *list_keys("list", "fragment"),
 )
 
 PASSAGE: Sequence[Key] = (
@@ -247,7 +247,7 @@ PACK: Sequence[Key] = (
     Key("pack-later", "shift+down", "shift(1)", "later", "Move the passage down", shown=True),
     Key("pack-earlier", "shift+up", "shift(-1)", "earlier", "Move the passage up", shown=True),
     Key("pack-scope", "s", "own_scope", "its scope", "Next scope for this passage only", shown=True),
-    *moving("pack", "line"),
+    *list_keys("pack", "line"),
 )
 
 RELATED: Sequence[Key] = (
@@ -256,7 +256,7 @@ RELATED: Sequence[Key] = (
     Key("related-next", "right", "reason(1)", "next reason", "Next reason", shown=True),
     Key("related-previous", "left", "reason(-1)", "previous reason", "Previous reason"),
     Key("related-note", "", "whole_note", "whole note", "Whole note: related to all of it, or not"),
-    *moving("related", "note"),
+    *list_keys("related", "note"),
 )
 
 MAP: Sequence[Key] = (
@@ -264,10 +264,10 @@ MAP: Sequence[Key] = (
     Key("map-unfilter", "backspace", "take_filter", "filter off", "Remove the last filter", shown=True),
     Key("map-open", "right", "open_branch", "unfold", "Unfold the branch, then enter it", shown=True),
     Key("map-shut", "left", "close_branch", "fold", "Fold the branch, then leave it", shown=True),
-    *moving("map", "line"),
+    *list_keys("map", "line"),
 )
 
-OVERVIEW: Sequence[Key] = while_typing(
+OVERVIEW: Sequence[Key] = with_priority(
     Key("overview-down", "down,ctrl+n", "move(1)", "next", "Next line", moves=True),
     Key("overview-up", "up,ctrl+p", "move(-1)", "previous", "Previous line", moves=True),
     Key("overview-part", "tab", "part", "next part", "To the next part", shown=True),
@@ -288,10 +288,10 @@ OVERVIEW: Sequence[Key] = while_typing(
 OVERVIEW_LINES: Sequence[Key] = (
     Key("overview-line-unfold", "right", "unfold", "unfold", "All lines of the part"),
     Key("overview-line-fold", "left", "fold", "fold", "As many lines of the part as fit"),
-    *moving("overview-line", "line"),
+    *list_keys("overview-line", "line"),
 )
 
-MEMORY: Sequence[Key] = while_typing(
+MEMORY: Sequence[Key] = with_priority(
     Key("memory-down", "down,ctrl+n", "move(1)", "next", "Next memory", moves=True),
     Key("memory-up", "up,ctrl+p", "move(-1)", "previous", "Previous memory", moves=True),
     Key("memory-follow", "l", "follow", "follow", "Update the link to a source that has moved", shown=True),
@@ -312,7 +312,7 @@ MEMORY: Sequence[Key] = while_typing(
     Key("memory-back", "escape", "back", "back", "Go to the list"),
 )
 
-MEMORY_LIST: Sequence[Key] = moving("memory-list", "memory")
+MEMORY_LIST: Sequence[Key] = list_keys("memory-list", "memory")
 
 FIELD: Sequence[Key] = (
     Key(
@@ -343,10 +343,10 @@ FIELD: Sequence[Key] = (
 )
 """Keys of a one-line field, a selection of Textual's.
 
-Any surrounding place may override them, so `AROUND` has no entry for a field.
+Any surrounding context may override them, so `PARENT_CONTEXTS` has no entry for a field.
 """
 
-PLACES: Mapping[str, Sequence[Key]] = {
+CONTEXTS: Mapping[str, Sequence[Key]] = {
     "Always": ALWAYS,
     "Everywhere": EVERYWHERE,
     "Search": SEARCH,
@@ -374,7 +374,7 @@ PLACES: Mapping[str, Sequence[Key]] = {
     "Opening a vault": CHOOSING,
 }
 
-OPENING = frozenset(key.id for keys in PLACES.values() for key in keys if key.opens)
+OPENING_IDS = frozenset(key.id for keys in CONTEXTS.values() for key in keys if key.opens)
 """Ids of the bindings that open a dialog or the query's menu."""
 
 PARTS: Mapping[str, Mapping[str, Sequence[Key]]] = {
@@ -385,9 +385,9 @@ PARTS: Mapping[str, Mapping[str, Sequence[Key]]] = {
         "Search: panes": PANES,
     },
 }
-"""Groups in which the keys of a place with too many for one list are listed."""
+"""Groups in which the keys of a context with too many for one list are listed."""
 
-AROUND: Mapping[str, str] = {
+PARENT_CONTEXTS: Mapping[str, str] = {
     "Everywhere": "Always",
     "Search": "Everywhere",
     "Overview": "Everywhere",
@@ -400,6 +400,6 @@ AROUND: Mapping[str, str] = {
         ("A question", "The keys", "Remember", "The budget", "Strategies", "Themes"),
         "Any dialog",
     ),
-    **{place: place.partition(", with")[0] for place in PLACES if ", with" in place},
+    **{context: context.partition(", with")[0] for context in CONTEXTS if ", with" in context},
 }
-"""The surrounding place of each place; its keys work there too, unless the inner place binds them."""
+"""The surrounding context of each context; its keys work there too, unless the inner context binds them."""

@@ -48,14 +48,14 @@ from excerpt.tui.messages import (
     RememberRequested,
     SearchRequested,
 )
-from excerpt.tui.programs import AS_TEXT, Programs
+from excerpt.tui.programs import TEXT_KINDS, Programs
 from excerpt.tui.search.disabled import NO_FILES
 from excerpt.tui.search.hit_list import HitList
 from excerpt.tui.search.notices import search_notice
 from excerpt.tui.search.pane import SearchPane
 from excerpt.tui.search.query_history import QueryStore
 from excerpt.tui.session import (
-    NEW,
+    NEW_SESSION,
     SelectedPosition,
     Session,
     SessionController,
@@ -64,7 +64,7 @@ from excerpt.tui.session import (
     user_overrides,
 )
 from excerpt.tui.settings.controller import SettingsController
-from excerpt.tui.startup import LATER, NEXT, import_all
+from excerpt.tui.startup import FIRST_QUERY_MODULES, OTHER_MODULES, import_all
 from excerpt.tui.textual_patches import FRAME, PromptScreen
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ if TYPE_CHECKING:
 
 _FIRST_FOCUS = {"search": "#query", "overview": "#topic", "memory": "#filter"}
 
-_LOADING = 0.5
+_START_DELAY_SECONDS = 0.5
 """Seconds between the first opened index and the start of the indexing process.
 
 Meanwhile the modules that a query needs are loaded. Both at once would make the first query take half as long again.
@@ -88,10 +88,10 @@ _POLL_SECONDS = 2.0
 They save the session, of which a crash or a closed terminal loses at most this much, and look for changed settings
 files and for commits of other processes.
 """
-_IDLE = 1.0
+_IDLE_SECONDS = 1.0
 """Seconds without typing before a question may open."""
 
-_EMPTIED = (
+_EMPTIED_TEXT = (
     "The index holds {} of {}, but the folder has none now.\n\n"
     "Its disk may not be mounted, or the folder is being moved or synchronised. Then keep the index: you can search "
     "it, and it updates itself when the notes are back.\n\n"
@@ -122,7 +122,7 @@ class MainScreen(PromptScreen):
         settings: Settings,
         user_paths: Paths,
         environment: Mapping[str, str],
-        session: Session = NEW,
+        session: Session = NEW_SESSION,
         *,
         use_settings: Callable[[Settings], object],
         store: Address | None = None,
@@ -138,7 +138,7 @@ class MainScreen(PromptScreen):
         self.store = store
         self._user_paths = user_paths
         self._environment = dict(environment)
-        self._settings_used = use_settings
+        self._on_settings = use_settings
         self.index = IndexController(
             vault, settings, user_paths, loop=self, notify=self.notify, show=self.show_index, store=store
         )
@@ -151,7 +151,7 @@ class MainScreen(PromptScreen):
         self._use = UseRecorder(
             user_paths.use_file(vault),
             self._failure_notice("Your use of notes cannot be saved"),
-            on=settings.search.boosts.use,
+            is_enabled=settings.search.boosts.use,
         )
         self._marks = StateKeeper(
             user_paths.marks_file(vault),
@@ -164,10 +164,10 @@ class MainScreen(PromptScreen):
             user_paths.saved_queries_file(vault),
             self._failure_notice("Your queries cannot be saved"),
         )
-        self._emptied: Screen[bool] | None = None
+        self._emptied_question: Screen[bool] | None = None
         self._index_dialog: IndexDialog | None = None
-        self._begun = False
-        self._is_first = vault == DEMO
+        self._is_started = False
+        self._show_first_steps = vault == DEMO
         """Whether first steps are explained: in the demo, and once in a vault of the user's own."""
         self.is_populated = False
         """Whether the first tab is complete; parts that the first frame does not show are mounted right after it."""
@@ -203,10 +203,10 @@ class MainScreen(PromptScreen):
 
     async def _start(self) -> None:
         """Do everything that takes time after the first frame: the other tabs, the engine, the index."""
-        await asyncio.to_thread(import_all, NEXT)
+        await asyncio.to_thread(import_all, FIRST_QUERY_MODULES)
         await self._search.mount_panels()
         self.is_populated = True
-        await asyncio.to_thread(import_all, LATER)
+        await asyncio.to_thread(import_all, OTHER_MODULES)
         from excerpt.tui.insight.overview_pane import OverviewPane
         from excerpt.tui.memory.pane import MemoryPane
 
@@ -215,8 +215,9 @@ class MainScreen(PromptScreen):
         memory = MemoryPane(self._user_paths.memory_folder(self.vault), self.memories.worker, engine, id="memory")
         overview.display = memory.display = False
         await self.query_one(ContentSwitcher).mount(overview, memory)
-        self._begun = True
-        self._is_first = self._is_first or await asyncio.to_thread(_is_first_time, self._user_paths.hint_shown_file)
+        self._is_started = True
+        if not self._show_first_steps:
+            self._show_first_steps = await asyncio.to_thread(_create_hint_file, self._user_paths.hint_shown_file)
         for split in self.query(Split):
             split.share = self._search.share
         self.show_index()
@@ -226,7 +227,7 @@ class MainScreen(PromptScreen):
         self._resume_tab()
         self._search.restore(await self._marks.read())
         await self._settings.begin()
-        self.set_interval(_POLL_SECONDS, self._look_at_settings)
+        self.set_interval(_POLL_SECONDS, self._poll_settings)
 
     async def keep_all(self) -> None:
         """Save everything that is restored when this vault is opened again."""
@@ -280,14 +281,14 @@ class MainScreen(PromptScreen):
         first = self.index.state.status is None
         for memories in self._memory_panes():
             memories.vault_changed()
-        if self.index.opened(message):
+        if self.index.handle_opened(message):
             self._search.index_changed()
             for overview in self._overview_panes():
                 overview.index_changed()
         else:
             self._search.refresh_missing_marks()
         if first:
-            self.set_timer(_LOADING, self.index.start_unless_ended)
+            self.set_timer(_START_DELAY_SECONDS, self.index.start_unless_ended)
 
     @on(IndexProgressed)
     @on(IndexWatched)
@@ -300,11 +301,11 @@ class MainScreen(PromptScreen):
     @on(IndexBuilt)
     def _index_built(self, message: IndexBuilt) -> None:
         self.index.handle(message)
-        if self._emptied is not None:
-            self._emptied.dismiss(False)
+        if self._emptied_question is not None:
+            self._emptied_question.dismiss(False)
 
     @on(IndexEmptied)
-    def _index_emptied(self, message: IndexEmptied) -> None:
+    def _handle_emptied(self, message: IndexEmptied) -> None:
         self.index.handle(message)
         self._ask_about_emptied()
 
@@ -314,7 +315,7 @@ class MainScreen(PromptScreen):
 
     @on(MemoryChanged)
     def _memory_changed(self, message: MemoryChanged) -> None:
-        self.notify(message.told, markup=False)
+        self.notify(message.message, markup=False)
         for pane in self._memory_panes():
             pane.reload(message.memory_id)
         self._search.recall()
@@ -325,7 +326,7 @@ class MainScreen(PromptScreen):
         """Show the state of the index on the screen."""
         state, tabs = self.index.state, self.query_one(TabBar)
         tabs.state = bar_state(state)
-        self._search.placeholder = search_notice(state, self.vault, first=self._is_first)
+        self._search.placeholder = search_notice(state, self.vault, first=self._show_first_steps)
         self._search.progress = progress_words(state)
         if self._index_dialog is not None:
             self._index_dialog.state = state
@@ -343,8 +344,8 @@ class MainScreen(PromptScreen):
                 self.vault,
                 self._user_paths.index_folder(self.vault),
                 self.index.state,
-                ask=self._ask_of_index,
-                edit=lambda path: self.post_message(EditRequested(path, 1, telling=False)),
+                ask=self._run_index_command,
+                edit=lambda path: self.post_message(EditRequested(path, 1, counts_as_use=False)),
                 read_images=lambda: self.run_worker(self._read_images(), group="settings"),
                 store=self.store,
             )
@@ -353,7 +354,7 @@ class MainScreen(PromptScreen):
     def _index_closed(self, _: None) -> None:
         self._index_dialog = None
 
-    def _ask_of_index(self, command: Command) -> None:
+    def _run_index_command(self, command: Command) -> None:
         if command == "update":
             self.action_update_index()
         elif command == "rebuild":
@@ -371,20 +372,20 @@ class MainScreen(PromptScreen):
 
         question = "excerpt rebuilds the index from the vault. Your notes and memories do not change."
 
-        def answered(yes: bool | None) -> None:
+        def on_answer(yes: bool | None) -> None:
             if yes:
                 self.index.ask("rebuild")
 
-        self.app.push_screen(Confirm("Rebuild the index?", question, "Rebuild"), answered)
+        self.app.push_screen(Confirm("Rebuild the index?", question, "Rebuild"), on_answer)
 
     def _ask_about_emptied(self) -> None:
-        if self._emptied is None:
+        if self._emptied_question is None:
             from excerpt.tui.common.dialog import Confirm
 
             # Without letter keys, because the user may be typing a query.
-            self._emptied = Confirm(
+            self._emptied_question = Confirm(
                 "The vault has no notes",
-                _EMPTIED.format(format_count(self.index.state.emptied, "note"), visible_line(str(self.vault))),
+                _EMPTIED_TEXT.format(format_count(self.index.state.emptied, "note"), visible_line(str(self.vault))),
                 "Index it as empty",
                 "Keep the index",
                 letters=False,
@@ -394,16 +395,16 @@ class MainScreen(PromptScreen):
     def _ask_when_idle(self, typed: str | None = None) -> None:
         """Ask about the emptied vault once the user neither types nor answers another question."""
         field = self.focused
-        now = field.value if isinstance(field, Input) else ""
-        if self._emptied is None or not self.index.state.emptied:
-            self._emptied = None
-        elif typed != now or self.app.screen not in (self, self._index_dialog):
-            self.set_timer(_IDLE, partial(self._ask_when_idle, now))
+        text = field.value if isinstance(field, Input) else ""
+        if self._emptied_question is None or not self.index.state.emptied:
+            self._emptied_question = None
+        elif typed != text or self.app.screen not in (self, self._index_dialog):
+            self.set_timer(_IDLE_SECONDS, partial(self._ask_when_idle, text))
         else:
-            self.app.push_screen(self._emptied, self._emptied_answered)
+            self.app.push_screen(self._emptied_question, self._handle_emptied_answer)
 
-    def _emptied_answered(self, empty: bool | None) -> None:
-        self._emptied = None
+    def _handle_emptied_answer(self, empty: bool | None) -> None:
+        self._emptied_question = None
         if empty:
             self.index.process.send("agree")
 
@@ -416,7 +417,7 @@ class MainScreen(PromptScreen):
     # --- tabs ---------------------------------------------------------------------------------------------------------
 
     def action_show_tab(self, tab: str) -> None:
-        if not self._begun:
+        if not self._is_started:
             self.set_timer(0.02, partial(self.action_show_tab, tab))
             return
         self.query_one(ContentSwitcher).current = tab
@@ -468,7 +469,7 @@ class MainScreen(PromptScreen):
 
     def _resume_session(self) -> None:
         """Restore panes, pack options and query before the first frame, so that typed text replaces the query."""
-        session, pane = self._session.before, self._search
+        session, pane = self._session.previous, self._search
         pane.strategy = session.strategy or pane.strategy
         pane.scope = session.scope or pane.scope
         pane.budget = session.budget or pane.budget
@@ -476,7 +477,7 @@ class MainScreen(PromptScreen):
         pane.share = session.share or pane.share
         if session.query:
             self.propose(session.query)
-            self.watch(pane, "result", self._select_again, init=False)
+            self.watch(pane, "result", self._restore_selection, init=False)
 
     def propose(self, query: str) -> None:
         """Put a query into an empty query field, selected, so that typed text replaces it."""
@@ -485,8 +486,8 @@ class MainScreen(PromptScreen):
             field.value = query
             field.selection = Selection(0, len(query))
 
-    def _select_again(self, result: Result | None) -> None:
-        if result is not None and self._session.awaited is not None:
+    def _restore_selection(self, result: Result | None) -> None:
+        if result is not None and self._session.position_to_restore is not None:
             rows = self.query_one(HitList)
             row = self._session.row_to_select(result.query, rows.hits)
             if row is not None:
@@ -494,9 +495,9 @@ class MainScreen(PromptScreen):
 
     def _resume_tab(self) -> None:
         """Restore the tab when all tabs exist, unless the user has typed or changed the tab meanwhile."""
-        session = self._session.before
-        another = session.tab in TABS and session.tab != self.query_one(TabBar).active == "search"
-        if another and self._search.query_text == session.query:
+        session = self._session.previous
+        has_other_tab = session.tab in TABS and session.tab != self.query_one(TabBar).active == "search"
+        if has_other_tab and self._search.query_text == session.query:
             self.action_show_tab(session.tab)
         if self.settings.screen.restore:
             self._session.begin()
@@ -505,21 +506,21 @@ class MainScreen(PromptScreen):
     def keep_session(self) -> None:
         """Save the session soon. Called while all widgets exist."""
         if self._session.is_kept:
-            self._session.keep(user_overrides(self._session_now(), self.settings))
+            self._session.keep(user_overrides(self._current_session(), self.settings))
 
-    def _session_now(self) -> Session:
-        pane, place = self._search, self._session.awaited
+    def _current_session(self) -> Session:
+        pane, position = self._search, self._session.position_to_restore
         hit = pane.selected
-        if place is None and hit is not None:
-            place = SelectedPosition(hit.fragment.id, hit.fragment.path, hit.fragment.line_start)
+        if position is None and hit is not None:
+            position = SelectedPosition(hit.fragment.id, hit.fragment.path, hit.fragment.line_start)
         tab = self.query_one(TabBar).active
         return Session(
-            tab, pane.query_text, place, pane.strategy, pane.scope, pane.budget, pane.pack_format, pane.share
+            tab, pane.query_text, position, pane.strategy, pane.scope, pane.budget, pane.pack_format, pane.share
         )
 
     @on(MarksChanged)
     def _marks_changed(self, message: MarksChanged) -> None:
-        self._marks.keep(message.kept)
+        self._marks.keep(message.marks)
 
     # --- settings -----------------------------------------------------------------------------------------------------
 
@@ -528,11 +529,11 @@ class MainScreen(PromptScreen):
         """Settings in effect."""
         return self._settings.in_effect
 
-    def _look_at_settings(self) -> None:
+    def _poll_settings(self) -> None:
         # In a worker, so that no key waits for a slow disk.
-        self.run_worker(self._look_for_changes(), group="settings")
+        self.run_worker(self._reread_if_changed(), group="settings")
 
-    async def _look_for_changes(self) -> None:
+    async def _reread_if_changed(self) -> None:
         if await self._settings.have_files_changed():
             await self.reread()
 
@@ -554,7 +555,7 @@ class MainScreen(PromptScreen):
         if self.index.use(before, settings):
             self.run_worker(self.index.restart(), group="indexing")
         self._search.use_settings(settings)
-        self._settings_used(settings)
+        self._on_settings(settings)
 
     async def _read_images(self) -> None:
         """Turn the reading of images on, in the settings of the vault."""
@@ -597,7 +598,7 @@ class MainScreen(PromptScreen):
     @on(EditRequested)
     def _edit_requested(self, message: EditRequested) -> None:
         file = self._file_of(message.path)
-        if file is not None and self._open(file, message) and message.telling:
+        if file is not None and self._open(file, message) and message.counts_as_use:
             self.run_worker(self._record_opened(message.path, message.fragment), group="use")
 
     def _file_of(self, path: str) -> Path | None:
@@ -612,19 +613,23 @@ class MainScreen(PromptScreen):
         from excerpt.vault.readers.registry import kind_of
 
         kind = kind_of(message.path, self.settings.vault)
-        if kind in ("", *AS_TEXT):
+        if kind in ("", *TEXT_KINDS):
             return self._edit(file, message.line if not kind else 1)
-        said = self._programs.view(self.settings.screen.viewers.get(kind, ""), kind, file, message.place)
-        if said is not None:
+        reason = self._programs.view(self.settings.screen.viewers.get(kind, ""), kind, file, message.place)
+        if reason is not None:
             link = visible_line(f"{file}#{message.place}" if message.place else str(file))
-            self.notify(f"{said}\nAddress: {link}", title="No program can open it", severity="warning", markup=False)
-        return said is None
+            self.notify(f"{reason}\nAddress: {link}", title="No program can open it", severity="warning", markup=False)
+        return reason is None
 
     def _edit(self, file: Path, line: int) -> bool:
-        by_itself = self.index.state.detects_changes
-        seen = "excerpt indexes your changes when you save." if by_itself else "After saving, run “Update the index”."
+        detects_changes = self.index.state.detects_changes
+        save_hint = (
+            "excerpt indexes your changes when you save."
+            if detects_changes
+            else "After saving, run “Update the index”."
+        )
         editor = self.settings.screen.editor
-        return self._programs.edit(editor, file, line, seen=seen, edited=self.index.update_after_edit)
+        return self._programs.edit(editor, file, line, save_hint=save_hint, on_exit=self.index.update_after_edit)
 
     @on(ObsidianRequested)
     def _obsidian_requested(self, message: ObsidianRequested) -> None:
@@ -650,8 +655,8 @@ class MainScreen(PromptScreen):
         from excerpt.tui.clipboard import Copier
 
         copier = Copier(self.vault, self._user_paths, self._environment, self._send_escape)
-        done = await copier.copy(message)
-        self.notify(done.told, severity="information" if done.taken else "warning", markup=False)
+        report = await copier.copy(message)
+        self.notify(report.message, severity="information" if report.is_copied else "warning", markup=False)
         await self._use.record("pack", message.notes)
 
     def _send_escape(self, sequence: str) -> None:
@@ -668,7 +673,7 @@ class MainScreen(PromptScreen):
         return lambda reason: self.notify(f"{what}: {reason}.", markup=False)
 
 
-def _is_first_time(file: Path) -> bool:
+def _create_hint_file(file: Path) -> bool:
     """Create `file` and return whether it did not exist."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -48,9 +48,9 @@ class IndexOpened(Message):
 
 @dataclass
 class Failure(Message):
-    """Something failed behind the screen. `asked` is what was being done: a kind of request, open or index."""
+    """Something failed behind the screen. `operation` is what failed: a kind of request, open or index."""
 
-    asked: str
+    operation: str
     title: str
     message: str
     hint: str = ""
@@ -114,14 +114,14 @@ class PaneLeft(Message):
 class EditRequested(Message):
     """Open a note in the user's editor, or an attachment at a place in its viewer.
 
-    `fragment` is the id of the hit it was opened at. `telling`: opening it counts as use of the note (not so for a file
-    opened to be repaired).
+    `fragment` is the id of the hit it was opened at. `counts_as_use`: opening it counts as use of the note (not so for
+    a file opened to be repaired).
     """
 
     path: str
     line: int
     fragment: str = ""
-    telling: bool = True
+    counts_as_use: bool = True
     place: str = ""
 
 
@@ -156,7 +156,7 @@ class CopyRequested(Message):
 class MarksChanged(Message):
     """The marks or the decisions about their pack have changed and must be saved."""
 
-    kept: SavedMarks
+    marks: SavedMarks
 
 
 @dataclass

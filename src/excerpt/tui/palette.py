@@ -16,10 +16,10 @@ from textual.widget import Widget
 from textual.widgets import Input
 from textual.worker import WorkerCancelled, WorkerFailed
 
-from excerpt.tui.bindings import action_target, active, disabled_reason, row_id, working_keys
-from excerpt.tui.common.dialog import Leaving
-from excerpt.tui.keymap import keys_now, shown_keys
-from excerpt.tui.keys import FIELD, PLACES, Key
+from excerpt.tui.bindings import action_target, disabled_reason, row_id, working_bindings, working_keys
+from excerpt.tui.common.dialog import OverlayScreen
+from excerpt.tui.keymap import current_keys, format_keys
+from excerpt.tui.keys import CONTEXTS, FIELD, Key
 from excerpt.tui.main_screen import MainScreen
 
 _TABS = {"Search": "search", "Overview": "overview", "Memory": "memory"}
@@ -33,21 +33,21 @@ _WIDGETS = {
     "Overview, with the lines focused": "#overview-lines",
     "Memory, with the list focused": "#memories",
 }
-"""Selectors of the focused widget in these places."""
+"""Selectors of the focused widget in these contexts."""
 
-_FIRST = next(row.what for row in PLACES["Always"] if row.id == "help")
+_FIRST_COMMAND = next(row.what for row in CONTEXTS["Always"] if row.id == "help")
 """Description of the first row: help, because some terminals take F1 for themselves."""
-_ELSEWHERE = 0.8
+_INACTIVE_FACTOR = 0.8
 """Factor for the score of a command that does not work where the focus is."""
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A line of the palette. `where` is its place with its keys, or why it cannot be run now."""
+    """A line of the palette. `where` is its context with its keys, or why it cannot be run now."""
 
     what: str
     where: str
-    here: bool
+    is_active: bool
     run: Callable[[], object]
 
 
@@ -57,55 +57,55 @@ def commands(screen: Screen[object]) -> list[Command]:
     In this order: help, what can be run here, what is disabled now, what works elsewhere, then movement. Editing of a
     field is left out.
     """
-    rows = {binding.id: binding for place in PLACES.values() for binding in place}
+    rows = {binding.id: binding for keys in CONTEXTS.values() for binding in keys}
     moves = frozenset(id_ for id_, row in rows.items() if row.moves)
-    found: dict[object, Command] = {}
-    not_now: dict[object, Command] = {}
-    late: dict[object, Command] = {}
+    available: dict[object, Command] = {}
+    disabled: dict[object, Command] = {}
+    movements: dict[object, Command] = {}
     keys = working_keys(screen)
-    for each in active(screen):
+    for each in working_bindings(screen):
         binding = rows[row_id(each.binding)]
         if binding in FIELD:
             continue
         run = partial(screen.app.run_action, binding.action, each.node)
         reason = disabled_reason(each.node, binding.action)
-        where = f"not now: {reason}" if reason else " · ".join(filter(None, ("here", shown_keys(keys[binding.id]))))
-        into = late if binding.id in moves else not_now if reason else found
+        where = f"not now: {reason}" if reason else " · ".join(filter(None, ("here", format_keys(keys[binding.id]))))
+        into = movements if binding.id in moves else disabled if reason else available
         into.setdefault(action_target(each.node, binding.action), Command(binding.what, where, True, run))
-    said = {command.what for command in (*found.values(), *not_now.values(), *late.values())}
-    found |= not_now
+    descriptions = {command.what for command in (*available.values(), *disabled.values(), *movements.values())}
+    available |= disabled
     if isinstance(screen, MainScreen):
-        for id_, command in _elsewhere(screen):
-            if command.what not in said and id_ != "palette":
-                said.add(command.what)
-                (late if id_ in moves else found)[id_] = command
-    every = [*found.values(), *late.values()]
-    return sorted(every, key=lambda command: command.what != _FIRST)
+        for id_, command in _other_commands(screen):
+            if command.what not in descriptions and id_ != "palette":
+                descriptions.add(command.what)
+                (movements if id_ in moves else available)[id_] = command
+    ordered = [*available.values(), *movements.values()]
+    return sorted(ordered, key=lambda command: command.what != _FIRST_COMMAND)
 
 
-def _elsewhere(screen: MainScreen) -> Iterator[tuple[str, Command]]:
-    for place, keys in PLACES.items():
-        tab = _TABS.get(place.partition(", with")[0])
+def _other_commands(screen: MainScreen) -> Iterator[tuple[str, Command]]:
+    for context, keys in CONTEXTS.items():
+        tab = _TABS.get(context.partition(", with")[0])
         for binding in keys:
-            where = " · ".join(filter(None, (place, shown_keys(keys_now(binding.id)))))
-            if place in ("Always", "Everywhere") or place in _TABS:
+            where = " · ".join(filter(None, (context, format_keys(current_keys(binding.id)))))
+            if context in ("Always", "Everywhere") or context in _TABS:
                 run = screen.command_callback(tab, binding.action)
                 yield binding.id, Command(binding.what, where, False, run)
-            elif place in _WIDGETS:
-                yield binding.id, Command(binding.what, where, False, partial(_run_in, screen, place, binding))
+            elif context in _WIDGETS:
+                yield binding.id, Command(binding.what, where, False, partial(_run_in, screen, context, binding))
 
 
-async def _run_in(screen: MainScreen, place: str, binding: Key) -> None:
-    """Run the action of a binding in the widget of a place, if the widget is visible."""
-    widget = screen.query_one(_WIDGETS[place], Widget)
+async def _run_in(screen: MainScreen, context: str, binding: Key) -> None:
+    """Run the action of a binding in the widget of a context, if the widget is visible."""
+    widget = screen.query_one(_WIDGETS[context], Widget)
     if not widget.region:
-        screen.notify(f"That works only in the {place[:1].lower()}{place[1:]}.", markup=False)
+        screen.notify(f"That works only in the {context[:1].lower()}{context[1:]}.", markup=False)
     else:
         widget.focus()
         await screen.app.run_action(binding.action, widget)
 
 
-class Palette(CommandPalette, Leaving[None]):
+class Palette(CommandPalette, OverlayScreen[None]):
     """Textual's palette, which closes once however many keys ask for it, and tolerates keys that come too early."""
 
     _is_choosing = False
@@ -146,5 +146,5 @@ class KeyCommands(Provider):
         matcher = self.matcher(query)
         for command in commands(self.screen):
             if score := matcher.match(command.what):
-                worth = score * (1.0 if command.here else _ELSEWHERE)
-                yield Hit(worth, matcher.highlight(command.what), command.run, help=escape(command.where))
+                weighted = score * (1.0 if command.is_active else _INACTIVE_FACTOR)
+                yield Hit(weighted, matcher.highlight(command.what), command.run, help=escape(command.where))

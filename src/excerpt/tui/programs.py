@@ -22,28 +22,29 @@ from excerpt.locations import number_of
 from excerpt.processes import find_program, program_command
 from excerpt.state_files import users_umask
 
-_PLUS = (
+_PLUS_EDITORS = (
     "vi vim nvim vis vile elvis view ex nano pico emacs emacsclient micro kak joe ne mg jove mcedit dte "
     "gvim mvim gedit xed pluma bbedit"
 )
 """Editors that take +12 before the file."""
-_COLON = "hx helix subl sublime_text zed zeditor zedit atom pulsar"
+_COLON_EDITORS = "hx helix subl sublime_text zed zeditor zedit atom pulsar"
 """Editors that take file:line; of several colons (a Windows drive) they use the last one."""
-_GOTO = "code code-insiders code-oss codium vscodium cursor windsurf positron kiro trae"
+_GOTO_EDITORS = "code code-insiders code-oss codium vscodium cursor windsurf positron kiro trae"
 """VS Code and its derivatives, which take --goto file:line."""
 _JETBRAINS = "idea pycharm charm phpstorm webstorm rubymine goland clion rustrover rider datagrip appcode studio"
-_DASH_LINE = f"kate kwrite mate rmate geany {_JETBRAINS}"
+_LINE_OPTION_EDITORS = f"kate kwrite mate rmate geany {_JETBRAINS}"
 """Editors that take --line 12 before the file."""
-_WINDOWED = (
-    f"gvim mvim gedit xed pluma bbedit subl sublime_text zed zeditor zedit atom pulsar notepad++ {_GOTO} {_DASH_LINE}"
+_WINDOWED_EDITORS = (
+    "gvim mvim gedit xed pluma bbedit subl sublime_text zed zeditor zedit atom pulsar notepad++ "
+    f"{_GOTO_EDITORS} {_LINE_OPTION_EDITORS}"
 )
-_FALLBACKS = ("nano", "vim", "vi", "micro", "emacs")
+_FALLBACK_EDITORS = ("nano", "vim", "vi", "micro", "emacs")
 
 
-_PATIENCE = 3.0
+_OPEN_SECONDS = 3.0
 """Seconds within which a failure to open a link is noticed; some programs run as long as what they opened."""
 
-_NOT_IN_A_HEADING = re.compile(r"[#^|:%\[\]\\]+")
+_HEADING_SEPARATORS = re.compile(r"[#^|:%\[\]\\]+")
 """Characters that Obsidian replaces by a space in a link to a heading."""
 
 
@@ -74,19 +75,19 @@ class Programs:
         self._notify(f"{path} is not in the vault.", title="Cannot be opened", severity="error", markup=False)
         return None
 
-    def edit(self, setting: str, file: Path, line: int, *, seen: str, edited: Callable[[], object]) -> bool:
+    def edit(self, setting: str, file: Path, line: int, *, save_hint: str, on_exit: Callable[[], object]) -> bool:
         """Open a file in the editor `setting`, and return whether it could be started.
 
-        `seen` is the sentence on what happens to changes saved in a window of the editor's own. `edited` is called when
-        an editor in the terminal has ended.
+        `save_hint` is the sentence on what happens to changes saved in a window of the editor's own. `on_exit` is
+        called when an editor in the terminal has ended.
         """
         try:
             command = editor_command(setting, self._environment, find_program, file, line)
             if command.windowed:
                 self._start(command.argv)
-                self._notify(f"Opened with {Path(command.argv[0]).name}. {seen}", markup=False)
-            elif self._run_here(command.argv):
-                edited()
+                self._notify(f"Opened with {Path(command.argv[0]).name}. {save_hint}", markup=False)
+            elif self._run_in_terminal(command.argv):
+                on_exit()
         except ExcerptError as error:
             self._notify(str(error), title=error.title, severity="error", markup=False)
             return False
@@ -105,18 +106,18 @@ class Programs:
             umask=users_umask(),
         )
 
-    def _run_here(self, argv: Sequence[str]) -> bool:
+    def _run_in_terminal(self, argv: Sequence[str]) -> bool:
         """Run an editor in the terminal, and return whether the terminal could be given to it."""
         from textual.app import SuspendNotSupported  # here, because commands use this module without Textual
 
         try:
             with self._suspend():
-                done = subprocess.run(program_command(argv), env=self._environment, check=False, umask=users_umask())
+                result = subprocess.run(program_command(argv), env=self._environment, check=False, umask=users_umask())
         except SuspendNotSupported:
             self._notify("An editor cannot run in this terminal.", severity="error")
             return False
-        if done.returncode:
-            self._notify(f"The editor ended with code {done.returncode}.", severity="warning")
+        if result.returncode:
+            self._notify(f"The editor ended with code {result.returncode}.", severity="warning")
         return True
 
     def view(self, setting: str, kind: str, file: Path, place: str) -> str | None:
@@ -171,9 +172,11 @@ def editor_command(
 
     Raises SettingsError for a command line that cannot be parsed, ExcerptError if there is no editor.
     """
-    words = _chosen(setting, environment, which, platform)
+    words = _editor_words(setting, environment, which, platform)
     name = _name(words[0])
-    return EditorCommand((*words, *_place(name, str(file), line, platform)), name in _WINDOWED.split())
+    return EditorCommand(
+        (*words, *_location_arguments(name, str(file), line, platform)), name in _WINDOWED_EDITORS.split()
+    )
 
 
 def _name(program: str) -> str:
@@ -182,7 +185,7 @@ def _name(program: str) -> str:
     return name.removesuffix("64") if name.removesuffix("64") in _JETBRAINS.split() else name
 
 
-def _chosen(
+def _editor_words(
     setting: str, environment: Mapping[str, str], which: Callable[[str], str | None], platform: str
 ) -> list[str]:
     command = setting or environment.get("VISUAL", "") or environment.get("EDITOR", "")
@@ -191,7 +194,7 @@ def _chosen(
         if which(words[0]) is None:
             raise ExcerptError(f"The editor {words[0]} is not installed.", "Set $EDITOR, or screen.editor.")
         return words
-    for fallback in _FALLBACKS:
+    for fallback in _FALLBACK_EDITORS:
         if which(fallback):
             return [fallback]
     raise ExcerptError("No editor is set.", "Set $EDITOR, or screen.editor in the settings.")
@@ -207,24 +210,24 @@ def _words(command: str, platform: str) -> list[str]:
         raise SettingsError(f"The editor command {command!r} cannot be read: {error}.") from error
 
 
-def _place(name: str, file: str, line: int, platform: str) -> tuple[str, ...]:
+def _location_arguments(name: str, file: str, line: int, platform: str) -> tuple[str, ...]:
     """Return the arguments for file and line; an unknown editor gets only the file."""
     if name == "xed" and platform == "darwin":
         return ("--line", str(line), file)  # Xcode's xed, unrelated to the editor on Linux
-    if name in _PLUS.split():
+    if name in _PLUS_EDITORS.split():
         return (f"+{line}", file)
-    if name in _COLON.split():
+    if name in _COLON_EDITORS.split():
         return (f"{file}:{line}",)
-    if name in _GOTO.split():
+    if name in _GOTO_EDITORS.split():
         return ("--goto", f"{file}:{line}")
-    if name in _DASH_LINE.split():
+    if name in _LINE_OPTION_EDITORS.split():
         return ("--line", str(line), file)
     return {"jed": (file, "-g", str(line)), "notepad++": (f"-n{line}", file)}.get(name, (file,))
 
 
-AS_TEXT = ("text", "canvas", "drawing", "notebook")
+TEXT_KINDS = ("text", "canvas", "drawing", "notebook")
 """Kinds of attachments that an editor shows."""
-_AT_PAGE = {
+_PAGE_ARGUMENTS = {
     "zathura": ("-P", "{page}", "{file}"),
     "okular": ("-p", "{page}", "{file}"),
     "evince": ("-i", "{page}", "{file}"),
@@ -255,7 +258,7 @@ def viewer_command(
     values = {"{file}": str(file), "{page}": str(number_of(place) or 1), "{place}": place}
     words = tuple(_words(setting, platform))
     if words:
-        if _runs_names(words):
+        if _executes_names(words):
             raise SettingsError(
                 f"screen.viewers.{kind} puts a file name into a shell command, which could run a part of it.",
                 "Write {file} as a separate word. For a shell: sh -c 'zathura \"$1\"' sh {file}",
@@ -264,44 +267,44 @@ def viewer_command(
             raise ExcerptError(
                 f"There is no program {words[0]}.", f"Set screen.viewers.{kind} to an installed program."
             )
-        return tuple(_filled(word, values) for word in words) + (() if "{file}" in setting else (str(file),))
+        return tuple(_fill(word, values) for word in words) + (() if "{file}" in setting else (str(file),))
     opener = link_opener(environment, which, platform)
     if opener is None:
         return None
-    for name, arguments in _AT_PAGE.items() if kind == "pdf" and platform != "win32" else ():
+    for name, arguments in _PAGE_ARGUMENTS.items() if kind == "pdf" and platform != "win32" else ():
         if which(name):
-            return (name, *(_filled(word, values) for word in arguments))
+            return (name, *(_fill(word, values) for word in arguments))
     return (*opener, str(file))
 
 
-_OF_NAMES = re.compile(r"\{(?:file|place)\}")
-_OF_A_COMMAND_LINE = re.compile(r"[\s;&|<>$`()\"']")
+_NAME_PLACEHOLDER = re.compile(r"\{(?:file|place)\}")
+_SHELL_SYNTAX = re.compile(r"[\s;&|<>$`()\"']")
 """Characters that only occur in a word that is a command line itself, for a shell or another program."""
 _SHELLS = "sh bash dash ash zsh ksh mksh fish csh tcsh elvish nu xonsh su"
-_JOINING = "cmd powershell pwsh ssh"
+_JOINING_PROGRAMS = "cmd powershell pwsh ssh"
 """Programs that join all their arguments into a command line for a shell."""
 
 
-def _runs_names(words: Sequence[str]) -> bool:
+def _executes_names(words: Sequence[str]) -> bool:
     """Return whether a file name would become part of a command line, where it could be executed."""
-    for at, word in enumerate(words):
-        name, behind = _name(word), words[at + 1 :]
-        if name in _JOINING.split() and not any(option.lower().startswith("-fi") for option in behind):
+    for index, word in enumerate(words):
+        name, rest = _name(word), words[index + 1 :]
+        if name in _JOINING_PROGRAMS.split() and not any(option.lower().startswith("-fi") for option in rest):
             return True  # even without {file}, as the file is appended
         if name in _SHELLS.split():
             script = next(
-                (number for number, option in enumerate(behind, 1) if re.fullmatch(r"-\w*c\w*|--command", option)), None
+                (number for number, option in enumerate(rest, 1) if re.fullmatch(r"-\w*c\w*|--command", option)), None
             )
-            if script is not None and _OF_NAMES.search("".join(behind[script : script + 1])):
+            if script is not None and _NAME_PLACEHOLDER.search("".join(rest[script : script + 1])):
                 return True
-        if _OF_NAMES.search(word) and _OF_A_COMMAND_LINE.search(_OF_NAMES.sub("", word)):
+        if _NAME_PLACEHOLDER.search(word) and _SHELL_SYNTAX.search(_NAME_PLACEHOLDER.sub("", word)):
             return True
     return False
 
 
-def _filled(word: str, values: Mapping[str, str]) -> str:
+def _fill(word: str, values: Mapping[str, str]) -> str:
     """Return a word of a command with its placeholders replaced once; inserted text is not scanned again."""
-    return re.sub(r"\{(?:file|page|place)\}", lambda found: values[found[0]], word)
+    return re.sub(r"\{(?:file|page|place)\}", lambda match: values[match[0]], word)
 
 
 def obsidian_vault(vault: Path) -> Path:
@@ -319,12 +322,12 @@ def note_link(root: Path, note: Path, headings: Sequence[str]) -> str:
     file = note.relative_to(root).as_posix()
     if file.lower().endswith(".md"):
         file = file[:-3]
-    named = (" ".join(_NOT_IN_A_HEADING.sub(" ", heading).split()) for heading in headings)
-    place = "".join(f"#{heading}" for heading in named if heading)
-    return f"obsidian://open?vault={_encoded(root.name)}&file={_encoded(file + place)}"
+    escaped = (" ".join(_HEADING_SEPARATORS.sub(" ", heading).split()) for heading in headings)
+    anchor = "".join(f"#{heading}" for heading in escaped if heading)
+    return f"obsidian://open?vault={_encode(root.name)}&file={_encode(file + anchor)}"
 
 
-def _encoded(text: str) -> str:
+def _encode(text: str) -> str:
     """Percent-encode all reserved characters: a slash is %2F, a space %20. Invalid UTF-8 is encoded as its bytes."""
     return quote(os.fsencode(text) if not _is_utf8(text) else text, safe="")
 
@@ -355,9 +358,9 @@ def link_opener(
 
 
 def open_link(argv: Sequence[str], environment: Mapping[str, str]) -> bool:
-    """Open a link and return whether the program accepted it, as far as is known after `_PATIENCE` seconds. Blocks."""
+    """Open a link and return whether the program accepted it, as far as is known after `_OPEN_SECONDS`. Blocks."""
     try:
-        opened = subprocess.Popen(
+        process = subprocess.Popen(
             program_command(argv),
             env=dict(environment),
             stdin=subprocess.DEVNULL,
@@ -369,5 +372,5 @@ def open_link(argv: Sequence[str], environment: Mapping[str, str]) -> bool:
     except OSError:
         return False
     with suppress(subprocess.TimeoutExpired):
-        return opened.wait(_PATIENCE) == 0
+        return process.wait(_OPEN_SECONDS) == 0
     return True

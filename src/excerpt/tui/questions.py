@@ -153,8 +153,8 @@ class AskMap:
     def answer(self, engine: Engine) -> VaultMap:
         from excerpt.insight.facet_map import EVERYTHING, matches_map
 
-        found = matches_map(engine, self.query if self.query.strip() else EVERYTHING)
-        return replace(found, query=self.query)
+        vault_map = matches_map(engine, self.query if self.query.strip() else EVERYTHING)
+        return replace(vault_map, query=self.query)
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,8 +237,8 @@ class AskDrill:
 
     def answer(self, engine: Engine) -> str:
         narrowed = self.query
-        for each in self.filters:
-            narrowed = engine.narrowed(narrowed, each)
+        for condition in self.filters:
+            narrowed = engine.narrowed(narrowed, condition)
         return narrowed
 
 
@@ -247,9 +247,9 @@ def lines_as_fragment(snapshot: Corpus, place: SourceLocation) -> Fragment:
     from excerpt.text.fragments import digest_of_text
     from excerpt.text.tokens import open_tokenizer
 
-    found = snapshot.fragment(place.fragment_id) if place.fragment_id else None
-    if found is not None and (found.line_start, found.line_end) == (place.line_start, place.line_end):
-        return found
+    fragment = snapshot.fragment(place.fragment_id) if place.fragment_id else None
+    if fragment is not None and (fragment.line_start, fragment.line_end) == (place.line_start, place.line_end):
+        return fragment
     lines = snapshot.note_text(place.path).split("\n")[place.line_start - 1 : place.line_end]
     text = "\n".join(lines)
     return Fragment(

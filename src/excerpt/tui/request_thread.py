@@ -22,27 +22,27 @@ Answer = TypeVar("Answer")
 Answer_co = TypeVar("Answer_co", covariant=True)
 Source_contra = TypeVar("Source_contra", contravariant=True)
 
-_PAUSE = 0.1
+_PAUSE_SECONDS = 0.1
 """Seconds after a search before low-priority requests are started.
 
 The next letter may be typed within this time and should not find the thread busy with a pack that it makes obsolete.
 """
-_TO_DRAW = 0.05
+_DRAW_SECONDS = 0.05
 """Maximum seconds to wait until hits are drawn before the next request is started.
 
 Python threads share one interpreter: a pack built meanwhile would double the time to draw the list, and would not be
 ready sooner.
 """
-_REST = 0.5
-"""Seconds without a request after which `on_rest` is called."""
+_IDLE_SECONDS = 0.5
+"""Seconds without a request after which `on_idle` is called."""
 _MAX_ANSWERS = 16
-"""Number of answers without a rest after which `on_rest` is called."""
+"""Number of answers without a rest after which `on_idle` is called."""
 
 
 class Priority(IntEnum):
     """Priorities of waiting requests, the most urgent first: what the user looks at first.
 
-    Within a priority the oldest request is first. `PACK` and `UPKEEP` wait until `_PAUSE` seconds after a search.
+    Within a priority the oldest request is first. `PACK` and `UPKEEP` wait until `_PAUSE_SECONDS` after a search.
     """
 
     INDEX = 0
@@ -99,7 +99,7 @@ class Request(Generic[Answer]):
 
 
 @dataclass(frozen=True, slots=True)
-class Numbered:
+class QueuedRequest:
     """A request and its number; 0 if nobody waits for it."""
 
     number: int
@@ -121,109 +121,111 @@ class RequestThread:
         name: str,
         loop: EventLoop,
         *,
-        on_rest: Callable[[], object] = lambda: None,
+        on_idle: Callable[[], object] = lambda: None,
         on_end: Callable[[], object] = lambda: None,
     ) -> None:
-        """Prepare the thread, which calls `on_rest` when no request has come for a while, and `on_end` when it ends."""
+        """Prepare the thread, which calls `on_idle` when no request has come for a while, and `on_end` when it ends."""
         self._name = name
         self._loop = loop
-        self._on_rest = on_rest
+        self._on_idle = on_idle
         self._on_end = on_end
-        self._changed = threading.Condition()
-        self._slots: dict[str, Numbered] = {}
+        self._condition = threading.Condition()
+        self._slots: dict[str, QueuedRequest] = {}
         self._steps: deque[Callable[[], object]] = deque()
-        self._in_step = False
-        self._closed = False
+        self._is_in_step = False
+        self._is_closed = False
         self._thread: threading.Thread | None = None
-        self._searched = 0.0
-        self._drawn = 0
+        self._last_search = 0.0
+        self._drawn_number = 0
         # Used only on the event loop.
-        self._asked = 0
+        self._last_number = 0
         self._newest: dict[str, int] = {}
-        self._forgotten: dict[str, int] = {}
+        self._cancelled_up_to: dict[str, int] = {}
         self._waiting: set[str] = set()
-        self.delivered = 0
+        self.last_delivered = 0
         """Number of the request whose answer was delivered last."""
 
     # --- on the event loop --------------------------------------------------------------------------------------------
 
     def ask(self, request: Request[Any]) -> None:
         """Queue a request; an earlier one of its kind that is not answered yet is dropped."""
-        self._asked += 1
-        self._newest[request.kind] = self._asked
+        self._last_number += 1
+        self._newest[request.kind] = self._last_number
         self._waiting.add(request.kind)
-        self._put(Numbered(self._asked, request))
+        self._put(QueuedRequest(self._last_number, request))
 
     def forget(self, kind: str) -> None:
         """Cancel the requests of a kind: their answers are not delivered any more."""
         self._newest.pop(kind, None)
-        self._forgotten[kind] = self._asked
+        self._cancelled_up_to[kind] = self._last_number
         self._waiting.discard(kind)
-        with self._changed:
+        with self._condition:
             self._slots.pop(kind, None)
 
-    def waits(self, kind: str) -> bool:
+    def is_waiting(self, kind: str) -> bool:
         """Return whether the newest request of a kind is neither answered nor failed."""
         return kind in self._waiting
 
-    def drawn(self, number: int) -> None:
+    def mark_drawn(self, number: int) -> None:
         """Report that the answer to a request is on the screen or will not be shown."""
-        with self._changed:
-            self._drawn = max(self._drawn, number)
-            self._changed.notify_all()
+        with self._condition:
+            self._drawn_number = max(self._drawn_number, number)
+            self._condition.notify_all()
 
-    def _hand_over(self, asked: Numbered, answer: object) -> None:
-        request = asked.request
-        if self._ends(asked) or (request.is_interim and asked.number > self._forgotten.get(request.kind, 0)):
-            self.delivered = asked.number
+    def _deliver(self, queued: QueuedRequest, answer: object) -> None:
+        request = queued.request
+        if self._finish_if_newest(queued) or (
+            request.is_interim and queued.number > self._cancelled_up_to.get(request.kind, 0)
+        ):
+            self.last_delivered = queued.number
             request.on_answer(answer)
         elif request.priority is Priority.HITS:
-            self.drawn(asked.number)
+            self.mark_drawn(queued.number)
 
-    def _fail(self, asked: Numbered, failure: Failure) -> None:
-        if self._ends(asked) and asked.request.on_failure is not None:
-            asked.request.on_failure(failure)
+    def _fail(self, queued: QueuedRequest, failure: Failure) -> None:
+        if self._finish_if_newest(queued) and queued.request.on_failure is not None:
+            queued.request.on_failure(failure)
         self._loop.post_from_thread(failure)
 
-    def _ends(self, asked: Numbered) -> bool:
+    def _finish_if_newest(self, queued: QueuedRequest) -> bool:
         """Return whether a request is the newest of its kind, and stop waiting for that kind if so."""
-        kind = asked.request.kind
-        is_newest = self._newest.get(kind) == asked.number
+        kind = queued.request.kind
+        is_newest = self._newest.get(kind) == queued.number
         if is_newest:
             self._waiting.discard(kind)
         return is_newest
 
     # --- from any thread ----------------------------------------------------------------------------------------------
 
-    def ask_for_itself(self, kind: str, priority: Priority, run: Callable[[], object]) -> None:
+    def queue_task(self, kind: str, priority: Priority, run: Callable[[], object]) -> None:
         """Queue a request whose answer nobody needs; a waiting one of its kind is replaced."""
-        self._put(Numbered(0, Request(kind, priority, run, ignore)))
+        self._put(QueuedRequest(0, Request(kind, priority, run, ignore)))
 
     def replace(self, kind: str, run: Callable[[], object]) -> None:
         """Replace the waiting request of a kind, if there is one."""
-        with self._changed:
+        with self._condition:
             waiting = self._slots.get(kind)
         if waiting is not None:
-            self.ask_for_itself(kind, waiting.request.priority, run)
+            self.queue_task(kind, waiting.request.priority, run)
 
-    def do(self, step: Callable[[], object]) -> None:
+    def queue_step(self, step: Callable[[], object]) -> None:
         """Queue a step that is never dropped, after earlier steps and before any request."""
-        with self._changed:
+        with self._condition:
             self._steps.append(step)
             self._wake()
 
     @property
     def has_steps(self) -> bool:
         """Whether a step is running or waiting."""
-        with self._changed:
-            return self._in_step or bool(self._steps)
+        with self._condition:
+            return self._is_in_step or bool(self._steps)
 
     def close(self, wait: float = 2.0) -> None:
         """End the thread when the steps are done, waiting at most `wait` seconds."""
-        with self._changed:
-            self._closed = True
+        with self._condition:
+            self._is_closed = True
             self._slots.clear()
-            self._changed.notify_all()
+            self._condition.notify_all()
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join(wait)
 
@@ -231,73 +233,75 @@ class RequestThread:
     def is_alive(self) -> bool:
         return self._thread is not None and self._thread.is_alive()
 
-    def _put(self, asked: Numbered) -> None:
-        with self._changed:
-            if not self._closed:
+    def _put(self, queued: QueuedRequest) -> None:
+        with self._condition:
+            if not self._is_closed:
                 # Removed first, so that it waits after the others of its priority.
-                self._slots.pop(asked.request.kind, None)
-                self._slots[asked.request.kind] = asked
+                self._slots.pop(queued.request.kind, None)
+                self._slots[queued.request.kind] = queued
                 self._wake()
 
     def _wake(self) -> None:
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
             self._thread.start()
-        self._changed.notify_all()
+        self._condition.notify_all()
 
     # --- in the thread ------------------------------------------------------------------------------------------------
 
     def _run(self) -> None:
-        rest = Numbered(0, Request("rest", Priority.UPKEEP, self._on_rest, ignore))
+        rest = QueuedRequest(0, Request("rest", Priority.UPKEEP, self._on_idle, ignore))
         answered = 0
-        while (asked := self._next(rest if answered else None)) is not None:
-            self._do(asked)
-            answered = 0 if asked is rest else answered + 1
+        while (queued := self._next(rest if answered else None)) is not None:
+            self._do(queued)
+            answered = 0 if queued is rest else answered + 1
             if answered == _MAX_ANSWERS:
                 self._do(rest)
                 answered = 0
         self._on_end()
 
-    def _next(self, rest: Numbered | None) -> Numbered | None:
+    def _next(self, rest: QueuedRequest | None) -> QueuedRequest | None:
         """Wait for a step or request and return it; None at the end, `rest` if none comes for a while."""
-        with self._changed:
-            self._in_step = False
+        with self._condition:
+            self._is_in_step = False
             while True:
                 if self._steps:
-                    self._in_step = True
-                    return Numbered(0, Request("step", Priority.INDEX, self._steps.popleft(), ignore))
-                if self._closed:
+                    self._is_in_step = True
+                    return QueuedRequest(0, Request("step", Priority.INDEX, self._steps.popleft(), ignore))
+                if self._is_closed:
                     return None
                 if not self._slots:
-                    if not self._changed.wait(_REST if rest is not None else None):
+                    if not self._condition.wait(_IDLE_SECONDS if rest is not None else None):
                         return rest
                     continue
-                asked = min(self._slots.values(), key=lambda each: each.request.priority)
-                pause = self._searched + _PAUSE - time.monotonic()
-                if asked.request.priority < Priority.PACK or pause <= 0:
-                    return self._slots.pop(asked.request.kind)
-                self._changed.wait(pause)
+                queued = min(self._slots.values(), key=lambda each: each.request.priority)
+                pause = self._last_search + _PAUSE_SECONDS - time.monotonic()
+                if queued.request.priority < Priority.PACK or pause <= 0:
+                    return self._slots.pop(queued.request.kind)
+                self._condition.wait(pause)
 
-    def _do(self, asked: Numbered) -> None:
-        request = asked.request
+    def _do(self, queued: QueuedRequest) -> None:
+        request = queued.request
         try:
             answer = request.run()
         except NotReadyError:
             return
         except Exception as error:  # an uncaught error would end the thread silently
             failure = failure_of(request.kind, error)
-            self._loop.call_from_thread(lambda: self._fail(asked, failure))
+            self._loop.call_from_thread(lambda: self._fail(queued, failure))
             return
-        if asked.number:
-            self._loop.call_from_thread(lambda: self._hand_over(asked, answer))
+        if queued.number:
+            self._loop.call_from_thread(lambda: self._deliver(queued, answer))
         if request.priority is Priority.HITS:
-            self._let_draw(asked)
+            self._wait_until_drawn(queued)
 
-    def _let_draw(self, asked: Numbered) -> None:
-        kind = asked.request.kind
-        with self._changed:
-            self._changed.wait_for(lambda: self._drawn >= asked.number or kind in self._slots or self._closed, _TO_DRAW)
-            self._searched = time.monotonic()
+    def _wait_until_drawn(self, queued: QueuedRequest) -> None:
+        kind = queued.request.kind
+        with self._condition:
+            self._condition.wait_for(
+                lambda: self._drawn_number >= queued.number or kind in self._slots or self._is_closed, _DRAW_SECONDS
+            )
+            self._last_search = time.monotonic()
 
 
 def failure_of(kind: str, error: Exception) -> Failure:

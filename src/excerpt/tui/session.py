@@ -27,38 +27,38 @@ if TYPE_CHECKING:
 
 Value = TypeVar("Value")
 
-_BATCH = 0.2
+_BATCH_SECONDS = 0.2
 """Seconds to wait for further changes before writing, since a query changes with each key."""
 
 
 class StateKeeper(Generic[Value]):
-    """A file of state: reads it once, and writes the newest value. `failed` is called once, with the reason."""
+    """A file of state: reads it once, and writes the newest value. `on_failure` is called once, with the reason."""
 
     def __init__(
         self,
         file: Path,
         read: Callable[[Path], Value],
         write: Callable[[Path, Value], None],
-        failed: Callable[[str], None],
+        on_failure: Callable[[str], None],
     ) -> None:
         """Prepare to read and write `file`; `read` and `write` are called in threads, and `write` raises OSError."""
         self._file = file
         self._read_file = read
         self._write_file = write
-        self._failed = failed
-        self._told = False
+        self._on_failure = on_failure
+        self._has_reported = False
         self._newest: Value | None = None
         self._written: Value | None = None
         self._task: asyncio.Task[None] | None = None
-        self._ending = asyncio.Event()
+        self._end_event = asyncio.Event()
 
     async def read(self) -> Value:
         """Return what an earlier session saved. Nothing is written before this."""
         value = await asyncio.to_thread(self._read_file, self._file)
-        self.known(value)
+        self.set_stored(value)
         return value
 
-    def known(self, value: Value) -> None:
+    def set_stored(self, value: Value) -> None:
         """Set what the file holds."""
         self._newest = self._written = value
 
@@ -77,24 +77,24 @@ class StateKeeper(Generic[Value]):
 
     async def end(self) -> None:
         """Write what is not written yet."""
-        self._ending.set()
+        self._end_event.set()
         if self._task is not None:
             await self._task
 
     async def _write(self) -> None:
         while self._newest is not None and self._newest != self._written:
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._ending.wait(), _BATCH)
+                await asyncio.wait_for(self._end_event.wait(), _BATCH_SECONDS)
             value = self._written = self._newest
             try:
                 await asyncio.to_thread(self._write_file, self._file, value)
             except OSError as error:
-                if not self._told:
-                    self._told = True
-                    self._failed(error.strerror or str(error))
+                if not self._has_reported:
+                    self._has_reported = True
+                    self._on_failure(error.strerror or str(error))
 
 
-_LONGEST = 10_000
+_MAX_QUERY_CHARS = 10_000
 """Maximum characters of a query that is restored."""
 
 _Budget = Annotated[int, msgspec.Meta(ge=1)]
@@ -123,18 +123,18 @@ class Session:
     share: float | None = None
 
 
-NEW = Session()
+NEW_SESSION = Session()
 
 
 def read_session(file: Path) -> Session:
     """Return the saved session; a new one if there is no valid file."""
-    session = read_value(file, Session, NEW)
-    return session if len(session.query) <= _LONGEST else NEW
+    session = read_value(file, Session, NEW_SESSION)
+    return session if len(session.query) <= _MAX_QUERY_CHARS else NEW_SESSION
 
 
 def session_of(vault: Path, settings: Settings, user_paths: Paths) -> Session:
     """Return the saved session of a vault, or a new one if the settings do not restore sessions."""
-    return read_session(user_paths.session_file(vault)) if settings.screen.restore else NEW
+    return read_session(user_paths.session_file(vault)) if settings.screen.restore else NEW_SESSION
 
 
 def write_session(file: Path, session: Session) -> None:
@@ -142,17 +142,17 @@ def write_session(file: Path, session: Session) -> None:
     write_value(file, session)
 
 
-def row_of(place: SelectedPosition, hits: Sequence[Hit]) -> int | None:
+def row_of(position: SelectedPosition, hits: Sequence[Hit]) -> int | None:
     """Return the row of the selected fragment, else of the nearest one in its note; None if there is none.
 
     `hits` answer the same query.
     """
     of_note = []
     for row, hit in enumerate(hits):
-        if hit.fragment.id == place.fragment:
+        if hit.fragment.id == position.fragment:
             return row
-        if hit.fragment.path == place.path:
-            of_note.append((abs(hit.fragment.line_start - place.line), row))
+        if hit.fragment.path == position.path:
+            of_note.append((abs(hit.fragment.line_start - position.line), row))
     return min(of_note)[1] if of_note else None
 
 
@@ -172,18 +172,18 @@ def user_overrides(session: Session, settings: Settings) -> Session:
 class SessionController:
     """The previous session until it is restored, and the file of the current one.
 
-    `failed` is called once, with the reason, if the file cannot be written.
+    `on_failure` is called once, with the reason, if the file cannot be written.
     """
 
-    def __init__(self, file: Path, before: Session, failed: Callable[[str], None]) -> None:
-        self.before = before
-        self.awaited = before.place if before.query else None
+    def __init__(self, file: Path, previous: Session, on_failure: Callable[[str], None]) -> None:
+        self.previous = previous
+        self.position_to_restore = previous.place if previous.query else None
         """The previously selected fragment, until its query is answered."""
-        self._file = StateKeeper(file, read_session, write_session, failed)
+        self._file = StateKeeper(file, read_session, write_session, on_failure)
 
     def begin(self) -> None:
         """Start to write what `keep` is given."""
-        self._file.known(self.before)
+        self._file.set_stored(self.previous)
 
     @property
     def is_kept(self) -> bool:
@@ -200,37 +200,37 @@ class SessionController:
 
     def row_to_select(self, query: str, hits: Sequence[Hit]) -> int | None:
         """Return the row of the previously selected fragment in the first answer to its query; else None."""
-        place, self.awaited = self.awaited, None
-        if place is None or query != self.before.query.strip():
+        position, self.position_to_restore = self.position_to_restore, None
+        if position is None or query != self.previous.query.strip():
             return None
-        return row_of(place, hits)
+        return row_of(position, hits)
 
 
 class UseRecorder:
-    """Writer of the log of use in `file`; does nothing if not `on`.
+    """Writer of the log of use in `file`; does nothing unless `is_enabled`.
 
-    `failed` is called once, with the reason, if something could not be written.
+    `on_failure` is called once, with the reason, if something could not be written.
     """
 
-    def __init__(self, file: Path, failed: Callable[[str], None], *, on: bool) -> None:
+    def __init__(self, file: Path, on_failure: Callable[[str], None], *, is_enabled: bool) -> None:
         self._file = file
-        self._failed = failed
-        self._on = on
-        self._told = False
+        self._on_failure = on_failure
+        self._is_enabled = is_enabled
+        self._has_reported = False
 
     async def record(self, kind: str, notes: Sequence[tuple[str, str]]) -> None:
         """Log an act of `kind`, a value of `search.usage.UseKind`, on these notes (path, fragment id)."""
-        if not self._on or not notes:
+        if not self._is_enabled or not notes:
             return
         try:
             await asyncio.to_thread(_append, self._file, kind, notes, time.time())
         except OSError as error:
-            if not self._told:
-                self._told = True
-                self._failed(error.strerror or str(error))
+            if not self._has_reported:
+                self._has_reported = True
+                self._on_failure(error.strerror or str(error))
 
 
-def _append(file: Path, kind: str, notes: Sequence[tuple[str, str]], now: float) -> None:
+def _append(file: Path, kind: str, notes: Sequence[tuple[str, str]], seconds: float) -> None:
     from excerpt.search.usage import UseKind, UseLog
 
-    UseLog(file).record(UseKind(kind), notes, now)
+    UseLog(file).record(UseKind(kind), notes, seconds)

@@ -1,6 +1,6 @@
 """Start-up for a responsive screen: how threads share the interpreter, and what is imported when.
 
-Modules that the first frame needs import those of `NEXT` and `LATER` only within functions.
+Modules that the first frame needs import those of `FIRST_QUERY_MODULES` and `OTHER_MODULES` only within functions.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ import importlib
 import sys
 from collections.abc import Iterable
 
-_TURN = 0.001
+_SWITCH_SECONDS = 0.001
 """Seconds after which a computing thread yields to the event loop; Python's default of 5 ms would be noticeable."""
 
-_COLLECT_AT = (5_000, 4, 500)
+_GC_THRESHOLDS = (5_000, 4, 500)
 """Thresholds of the garbage collector, in objects or in collections of the generation before.
 
 A key press creates some 10,000 objects: at Python's threshold of 700 the collector would run at each line drawn. At
@@ -23,16 +23,16 @@ here is freed by reference counts.
 """
 
 
-def prefer_the_screen() -> None:
+def configure_interpreter() -> None:
     """Set the switch interval and the collector's thresholds; benchmarks of the screen call it too.
 
     Called before the app is imported, since that creates more objects than any key.
     """
-    sys.setswitchinterval(_TURN)
-    gc.set_threshold(*_COLLECT_AT)
+    sys.setswitchinterval(_SWITCH_SECONDS)
+    gc.set_threshold(*_GC_THRESHOLDS)
 
 
-NEXT = (
+FIRST_QUERY_MODULES = (
     "excerpt.tui.pack.packer",
     "excerpt.tui.questions",
     "excerpt.tui.note.requests",
@@ -45,7 +45,7 @@ NEXT = (
 )
 """Modules that the first query needs: its context, its rows, the questions to the engine."""
 
-LATER = (
+OTHER_MODULES = (
     "excerpt.tui.clipboard",
     "excerpt.tui.index.dialog",
     "excerpt.tui.memory.decisions",

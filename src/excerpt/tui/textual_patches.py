@@ -10,7 +10,7 @@ docs/design/screen.md.
   the shape of `ChopsUpdate` and `LayoutUpdate`; the same test reads what is written through a terminal.
 - `PromptScreen` draws after 8 ms instead of 17, and computes styles once before the first frame instead of thrice.
   Breaks with `Screen._update_timer`, `_compose` and `_on_screen_resume`: slower, not wrong.
-- `keep_alt_keys` reads an escape and a character as alt with that character. Breaks with
+- `patch_alt_keys` reads an escape and a character as alt with that character. Breaks with
   `XTermParser._sequence_to_key_events`; a test types such keys.
 """
 
@@ -60,18 +60,18 @@ class SparingCompositor(Compositor):
     def _render_chops(self, crop: Region, is_rendered_line: Callable[[int], bool]) -> Sequence[Mapping[int, Strip]]:
         cuts = self.cuts
         chops: list[dict[int, Strip | None]] = [dict.fromkeys(line[:-1]) for line in cuts]
-        missing = {y: self._wanted(y) for y in crop.line_range if is_rendered_line(y)}
+        missing = {y: self._missing_columns(y) for y in crop.line_range if is_rendered_line(y)}
         for widget, (region, clip) in self.visible_widgets.items():
             if not missing:
                 break
-            seen = region.intersection(clip)
-            left, right = seen.column_span
-            wanted = [y for y in seen.line_range if any(left <= x < right for x in missing.get(y, ()))]
-            for first, last in _runs(wanted):
-                lines = Region(left - region.x, first - region.y, seen.width, last - first + 1)
+            visible_region = region.intersection(clip)
+            left, right = visible_region.column_span
+            missing_lines = [y for y in visible_region.line_range if any(left <= x < right for x in missing.get(y, ()))]
+            for first, last in _runs(missing_lines):
+                lines = Region(left - region.x, first - region.y, visible_region.width, last - first + 1)
                 for y, strip in enumerate(widget.render_lines(lines), first):
                     inside = [x for x in cuts[y] if left <= x <= right]
-                    for x, part in zip(inside, _divided(strip, [x - left for x in inside[1:]]), strict=False):
+                    for x, part in zip(inside, _divide(strip, [x - left for x in inside[1:]]), strict=False):
                         if x in missing[y]:
                             chops[y][x] = part
                             missing[y].discard(x)
@@ -79,7 +79,7 @@ class SparingCompositor(Compositor):
                         del missing[y]
         return cast("Sequence[Mapping[int, Strip]]", chops)
 
-    def _wanted(self, y: int) -> set[int]:
+    def _missing_columns(self, y: int) -> set[int]:
         """Return the columns where the redrawn parts of a line begin."""
         cuts = self.cuts[y]
         if self._dirty is None:
@@ -88,7 +88,7 @@ class SparingCompositor(Compositor):
         return {x for x, end in pairwise(cuts) if any(x < to and end > start for start, to in spans)}
 
 
-def _divided(strip: Strip, cuts: Sequence[int]) -> Sequence[Strip]:
+def _divide(strip: Strip, cuts: Sequence[int]) -> Sequence[Strip]:
     """Return the strip in parts that end at `cuts`.
 
     A strip of one part is not divided: Textual's strip would keep itself in its own cache, where only the collector
@@ -125,8 +125,8 @@ class PromptScreen(Screen[None]):
         """Set the classes of the window's size before styles are computed, which would be repeated for them."""
         size = self.app.size
         across, down = self.app.HORIZONTAL_BREAKPOINTS or [], self.app.VERTICAL_BREAKPOINTS or []
-        now = self._get_breakpoint_classes(size.width, across) | self._get_breakpoint_classes(size.height, down)
-        self.update_classes({name: name in now for _, name in (*across, *down)}, update=False)
+        classes = self._get_breakpoint_classes(size.width, across) | self._get_breakpoint_classes(size.height, down)
+        self.update_classes({name: name in classes for _, name in (*across, *down)}, update=False)
         await super()._compose()
 
     def _on_screen_resume(self, event: events.ScreenResume) -> None:
@@ -150,13 +150,13 @@ class SentParts:
     def put(self, y: int, x: int, part: Strip) -> Strip | None:
         """Record that a part is shown at a place; return the part that was exactly there before, if known."""
         line = self._lines.setdefault(y, {})
-        before = line.get(x)
-        if before is None or before.cell_length != part.cell_length:
-            before = None
-            for other in [at for at, one in line.items() if at < x + part.cell_length and x < at + one.cell_length]:
-                del line[other]
+        previous = line.get(x)
+        if previous is None or previous.cell_length != part.cell_length:
+            previous = None
+            for column in [at for at, one in line.items() if at < x + part.cell_length and x < at + one.cell_length]:
+                del line[column]
         line[x] = part
-        return before
+        return previous
 
 
 class ChangedCells(CompositorUpdate):
@@ -172,19 +172,19 @@ class ChangedCells(CompositorUpdate):
         written: list[str] = []
         style = _PLAIN
         for y, x, part in self._parts():
-            before = self._sent.put(y, x, part)
-            if before is not None and isinstance(self._frame, ChopsUpdate):
-                skipped, segments = _changed(before, part)
+            previous = self._sent.put(y, x, part)
+            if previous is not None and isinstance(self._frame, ChopsUpdate):
+                skipped_cells, segments = _changed_segments(previous, part)
             else:
-                skipped, segments = 0, list(part)
+                skipped_cells, segments = 0, list(part)
             if segments:
-                written.append(Control.move_to(x + skipped, y).segment.text)
+                written.append(Control.move_to(x + skipped_cells, y).segment.text)
             for segment in segments:
-                before_it, style = style, segment.style or _PLAIN
-                if style is not before_it:
-                    written.append(_turn(before_it, style, colours))
+                last_style, style = style, segment.style or _PLAIN
+                if style is not last_style:
+                    written.append(_style_change(last_style, style, colours))
                 written.append(segment.text)
-        return "".join((*written, _turn(style, _PLAIN, colours)))
+        return "".join((*written, _style_change(style, _PLAIN, colours)))
 
     def _parts(self) -> Iterator[tuple[int, int, Strip]]:
         """Yield line, first column and content of each part of the frame."""
@@ -202,67 +202,67 @@ class ChangedCells(CompositorUpdate):
                     x += part.cell_length
 
 
-def _changed(before: Strip, now: Strip) -> tuple[int, Sequence[Segment]]:
+def _changed_segments(old_part: Strip, new_part: Strip) -> tuple[int, Sequence[Segment]]:
     """Return how many leading cells of a part are unchanged, and its segments up to the last that changed.
 
     A part with characters wider or narrower than one cell is sent whole, because terminals disagree on them.
     """
-    if before is now:
+    if old_part is new_part:
         return 0, ()
-    old, new = list(before), list(now)
+    old, new = list(old_part), list(new_part)
     if old == new:
         return 0, ()
-    if any(len(part.text) != part.cell_length for part in (before, now)):
+    if any(len(part.text) != part.cell_length for part in (old_part, new_part)):
         return 0, new
-    first = _same(old, new)
-    behind = _same(old[first:][::-1], new[first:][::-1])
-    return sum(len(segment.text) for segment in new[:first]), new[first : len(new) - behind]
+    equal_start = _count_equal(old, new)
+    equal_end = _count_equal(old[equal_start:][::-1], new[equal_start:][::-1])
+    return sum(len(segment.text) for segment in new[:equal_start]), new[equal_start : len(new) - equal_end]
 
 
-def _same(before: Sequence[Segment], now: Sequence[Segment]) -> int:
+def _count_equal(old: Sequence[Segment], new: Sequence[Segment]) -> int:
     """Return the number of equal leading segments."""
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, now, strict=False)))
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(old, new, strict=False)))
 
 
 @lru_cache(maxsize=16384)
-def _turn(before: Style, now: Style, colours: ColorSystem) -> str:
+def _style_change(old_style: Style, new_style: Style, colours: ColorSystem) -> str:
     """Return the escape sequence that changes the terminal's style: the colours that differ, else the whole style.
 
     It is empty if the styles look the same, as those that differ only in their meta.
     """
-    if before == now:
+    if old_style == new_style:
         return ""
-    if not now or before.without_color != now.without_color:
-        return f"\x1b[0;{ansi}m" if (ansi := Strip.render_ansi(now, colours)) else "\x1b[0m"
+    if not new_style or old_style.without_color != new_style.without_color:
+        return f"\x1b[0;{ansi}m" if (ansi := Strip.render_ansi(new_style, colours)) else "\x1b[0m"
     codes: list[str] = []
-    for old, new, is_text in ((before.color, now.color, True), (before.bgcolor, now.bgcolor, False)):
+    for old, new, is_text in ((old_style.color, new_style.color, True), (old_style.bgcolor, new_style.bgcolor, False)):
         if old != new:
             codes += new.downgrade(colours).get_ansi_codes(is_text) if new else ("39" if is_text else "49",)
     return f"\x1b[{';'.join(codes)}m" if codes else ""  # without codes it would be a reset
 
 
 _ESCAPE = "\x1b"
-_MORE = frozenset("[O]P_^X\x1b")
+_SEQUENCE_STARTS = frozenset("[O]P_^X\x1b")
 """Characters that begin a longer sequence after an escape."""
 
-_read = XTermParser._sequence_to_key_events
+_textual_key_events = XTermParser._sequence_to_key_events
 
 
-def _keys_of(parser: XTermParser, sequence: str, alt: bool = False) -> Iterable[events.Key]:
-    found = list(_read(parser, sequence, alt))
-    if not found and len(sequence) == 2 and sequence[0] == _ESCAPE and sequence[1] not in _MORE:
-        alt, found = True, list(_read(parser, sequence[1], True))
-    for key in found:
+def _read_keys(parser: XTermParser, sequence: str, alt: bool = False) -> Iterable[events.Key]:
+    keys = list(_textual_key_events(parser, sequence, alt))
+    if not keys and len(sequence) == 2 and sequence[0] == _ESCAPE and sequence[1] not in _SEQUENCE_STARTS:
+        alt, keys = True, list(_textual_key_events(parser, sequence[1], True))
+    for key in keys:
         if alt and key.is_printable:
             key.character = None
             key.key = key.key if key.key.startswith("alt+") else f"alt+{key.key}"
-    return found
+    return keys
 
 
-def keep_alt_keys() -> None:
+def patch_alt_keys() -> None:
     """Patch Textual to read an escape and a character as alt with that character, at once.
 
     Textual waits a tenth of a second for more to follow; if another escape follows, as of an arrow key, it types the
     two as `^c`. It also types a character that has no binding with alt as if it came alone.
     """
-    setattr(XTermParser, "_sequence_to_key_events", _keys_of)  # noqa: B010 - mypy holds a method to be fixed
+    setattr(XTermParser, "_sequence_to_key_events", _read_keys)  # noqa: B010 - mypy holds a method to be fixed

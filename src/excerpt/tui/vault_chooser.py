@@ -45,7 +45,7 @@ from excerpt.tui.session import Session, session_of
 _MAX_FOLDERS = 50
 """Maximum number of folders listed; more are reached by typing on."""
 
-_MAX_SEEN = 20_000
+_MAX_ENTRIES = 20_000
 """Maximum number of entries of a folder that are examined."""
 
 
@@ -63,14 +63,14 @@ class VaultKind(StrEnum):
 class VaultRow:
     """A row of the list of vaults.
 
-    `name` is the folder's name, with parent folders if others have the same name. `told` is shown at the right: when it
-    was opened, or what it is.
+    `name` is the folder's name, with parent folders if others have the same name. `detail` is shown at the right: when
+    it was opened, or what it is.
     """
 
     kind: VaultKind
     path: Path
     name: str
-    told: str = ""
+    detail: str = ""
 
     def above(self, home: Path) -> str:
         """Return a short form of its location, without what its name shows."""
@@ -78,10 +78,10 @@ class VaultRow:
             return "to look around"
         if is_address(str(self.path)):
             return read_address(str(self.path)).shown
-        around = self.path
+        parent = self.path
         for _ in Path(self.name).parts:
-            around = around.parent
-        return short_path(around, home)
+            parent = parent.parent
+        return short_path(parent, home)
 
 
 def known_rows(
@@ -91,21 +91,21 @@ def known_rows(
 
     `now` is in seconds since the epoch, `current` the vault that is open.
     """
-    opened = [Path(one.path) for one in recent]
+    opened = [Path(entry.path) for entry in recent]
     names = unique_names([*opened, *obsidian, *([] if current is None else [current])])
     names.update((path, read_address(str(path)).folder.name) for path in names if is_address(str(path)))
     rows = [
-        VaultRow(VaultKind.RECENT, path, names[path], format_age(one.opened, now))
-        for path, one in zip(opened, recent, strict=True)
+        VaultRow(VaultKind.RECENT, path, names[path], format_age(entry.opened, now))
+        for path, entry in zip(opened, recent, strict=True)
     ]
     rows += [VaultRow(VaultKind.OBSIDIAN, path, names[path]) for path in obsidian]
     rows += [VaultRow(VaultKind.GUIDE, DEMO, "The guide")]
     if current is not None and current not in (row.path for row in rows):
         rows.insert(0, VaultRow(VaultKind.RECENT, current, names[current]))
-    each: dict[Path, VaultRow] = {}
+    unique: dict[Path, VaultRow] = {}
     for row in rows:
-        each.setdefault(row.path, replace(row, told="open now") if row.path == current else row)
-    return tuple(each.values())
+        unique.setdefault(row.path, replace(row, detail="open now") if row.path == current else row)
+    return tuple(unique.values())
 
 
 def matching(rows: Iterable[VaultRow], typed: str) -> tuple[VaultRow, ...]:
@@ -128,34 +128,34 @@ def expanded(typed: str, home: Path) -> Path:
     return Path(typed).expanduser()
 
 
-def folder_rows(typed: str, here: Path, home: Path) -> tuple[VaultRow, ...]:
+def folder_rows(typed: str, base: Path, home: Path) -> tuple[VaultRow, ...]:
     """Return the typed folder, if it exists, and the completions of the path. Reads the disk: call it in a thread.
 
     Completions are the folders whose names begin with the last part, then those that contain it. Relative paths are
-    resolved against `here`.
+    resolved against `base`.
     """
     try:
-        whole = here / expanded(typed, home)
-        ended = typed.endswith((os.sep, "/")) or typed in ("~", ".", "..")
-        itself = [VaultRow(VaultKind.TYPED, whole, _name(whole), _sort(whole))] if whole.is_dir() else []
-        folder, begun = (whole, "") if ended else (whole.parent, whole.name)
-        found = list(_folders(folder, begun))
+        whole = base / expanded(typed, home)
+        is_complete = typed.endswith((os.sep, "/")) or typed in ("~", ".", "..")
+        typed_row = [VaultRow(VaultKind.TYPED, whole, _name(whole), _folder_kind(whole))] if whole.is_dir() else []
+        folder, start = (whole, "") if is_complete else (whole.parent, whole.name)
+        folders = list(_folders(folder, start))
     except (OSError, ValueError, RuntimeError):  # ValueError: a NUL; RuntimeError: the ~ of an unknown user
         return ()
-    first = [path for path in found if path.name.casefold().startswith(begun.casefold())]
-    among = [path for path in found if path not in set(first)]
-    ordered = [*sorted(first, key=_by_name), *sorted(among, key=_by_name)]
-    more = [path for path in ordered if path != whole][:_MAX_FOLDERS]
-    return (*itself, *(VaultRow(VaultKind.FOLDER, path, _name(path), _sort(path)) for path in more))
+    matching_start = [path for path in folders if path.name.casefold().startswith(start.casefold())]
+    merge_memories = [path for path in folders if path not in set(matching_start)]
+    ordered = [*sorted(matching_start, key=_name_key), *sorted(merge_memories, key=_name_key)]
+    completions = [path for path in ordered if path != whole][:_MAX_FOLDERS]
+    return (*typed_row, *(VaultRow(VaultKind.FOLDER, path, _name(path), _folder_kind(path)) for path in completions))
 
 
-def _folders(folder: Path, begun: str) -> Iterator[Path]:
-    """Yield the folders in `folder` whose names contain `begun`; hidden ones only if it begins with a dot."""
-    wanted = begun.casefold()
+def _folders(folder: Path, text: str) -> Iterator[Path]:
+    """Yield the folders in `folder` whose names contain `text`; hidden ones only if it begins with a dot."""
+    needle = text.casefold()
     with os.scandir(folder) as entries:
-        for entry in islice(entries, _MAX_SEEN):
-            hidden = entry.name.startswith(".") and not begun.startswith(".")
-            if not hidden and wanted in entry.name.casefold() and _is_folder(entry):
+        for entry in islice(entries, _MAX_ENTRIES):
+            hidden = entry.name.startswith(".") and not text.startswith(".")
+            if not hidden and needle in entry.name.casefold() and _is_folder(entry):
                 yield Path(folder, entry.name)
 
 
@@ -185,25 +185,25 @@ def _name(path: Path) -> str:
     return path.name or str(path)
 
 
-def _by_name(path: Path) -> str:
+def _name_key(path: Path) -> str:
     return path.name.casefold()
 
 
-def _sort(path: Path) -> str:
+def _folder_kind(path: Path) -> str:
     return "Obsidian vault" if (path / ".obsidian").is_dir() else ""
 
 
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 
 _WELCOME = "Finds the few passages in your notes that answer a question, and packs them for a prompt."
-_ASKED = "Choose the folder they are in. It is only read, nothing is written there."
+_CHOOSE_HINT = "Choose the folder they are in. It is only read, nothing is written there."
 
-_BROAD = (
+_BROAD_WARNING = (
     "excerpt would read and index every note below it, also those of programs and downloads. That may take long, "
     "and search finds them all.\n\nUsually you want a folder in it."
 )
 _NO_FOLDER = "No folder there begins like that."
-_NONE_CALLED_SO = "No vault has that name. To open any folder, type a path such as ~/notes."
+_NO_VAULT = "No vault has that name. To open any folder, type a path such as ~/notes."
 
 _KIND, _NAME = 9, 24
 """Cells of a row for the kind of a vault and for its name."""
@@ -213,14 +213,14 @@ _KIND, _NAME = 9, 24
 class Opening:
     """A vault to open, with what is needed before it can be shown.
 
-    `session` is the state saved the last time. `said` are messages about data moved from the vault's former path.
+    `session` is the state saved the last time. `message` has messages about data moved from the vault's former path.
     `store` is its address if it is in no folder.
     """
 
     vault: Path
     settings: Settings
     session: Session
-    said: str = ""
+    message: str = ""
     store: Address | None = None
 
 
@@ -233,8 +233,8 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
     VaultChooser {
         & > .box { height: 90%; max-height: 24; }
         #welcome { color: $foreground; margin-bottom: 1; }
-        #welcome, #said, #trouble { height: auto; }
-        #said { color: $warning; margin-bottom: 1; }
+        #welcome, #message, #trouble { height: auto; }
+        #message { color: $warning; margin-bottom: 1; }
         #field { height: 1; margin-bottom: 1; background: $background; }
         #field Static { width: 3; padding: 0 0 0 1; color: $accent; text-style: bold; }
         #path { width: 1fr; background: $background; &:focus { background-tint: $background 0%; } }
@@ -250,14 +250,14 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
         #trouble { color: $error; margin-bottom: 1; display: none; }
         &.-short > .box { height: 100%; max-height: 100%; padding: 0 1; }
         &.-short #welcome { display: none; }
-        &.-short #field, &.-short #said { margin-bottom: 0; }
+        &.-short #field, &.-short #message { margin-bottom: 0; }
     }
     """
 
     def __init__(
-        self, user_paths: Paths, environment: Mapping[str, str], *, current: Path | None = None, said: str = ""
+        self, user_paths: Paths, environment: Mapping[str, str], *, current: Path | None = None, message: str = ""
     ) -> None:
-        """Prepare the dialog. `environment` is the user's; `current` the open vault; `said` why another is needed."""
+        """Prepare it. `environment` is the user's, `current` the open vault, `message` why another is needed."""
         super().__init__()
         self.rows: tuple[VaultRow, ...] = ()
         self.missing: frozenset[Path] = frozenset()
@@ -266,11 +266,11 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
         self._environment = dict(environment)
         self._home = Path(self._environment.get("HOME") or Path.home())
         self._current = current
-        self._said = said
+        self._message = message
         self._known: tuple[VaultRow, ...] = ()
-        self._wanted: Path | None = None
-        self._listed = ""
-        self._waits: tuple[str, Callable[[], None]] | None = None
+        self._path_to_open: Path | None = None
+        self._listed_text = ""
+        self._pending_action: tuple[str, Callable[[], None]] | None = None
 
     def compose(self) -> ComposeResult:
         with Box() as box:
@@ -282,10 +282,10 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
                 f"{key_sign('vault-pane')} to the list, where {key_sign('vault-forget')} removes",
                 f"{key_sign('vault-leave')} {'close' if self._current is not None else 'quit'}",
             )
-            if self._said:
-                yield Static(Content(visible(self._said)), id="said")
+            if self._message:
+                yield Static(Content(visible(self._message)), id="message")
             elif self._current is None:
-                yield Static(Content(f"{_WELCOME} {_ASKED}"), id="welcome")
+                yield Static(Content(f"{_WELCOME} {_CHOOSE_HINT}"), id="welcome")
             with Horizontal(id="field"):
                 yield Static("❯")
                 hint = "A name, or a path such as ~/notes"
@@ -296,13 +296,13 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
 
     def on_mount(self) -> None:
         self.query_one(Field).focus()
-        self._run_in_thread(self._read_known, self._known_read)
+        self._run_in_thread(self._read_known, self._set_known)
 
     # --- in threads ---------------------------------------------------------------------------------------------------
 
-    def _run_in_thread(self, work: Callable[[], Found], then: Callable[[Found], None]) -> None:
-        """Run `work` in a thread, then `then` with its result on the event loop."""
-        threading.Thread(target=lambda: self.call_later(then, work()), name="vaults", daemon=True).start()
+    def _run_in_thread(self, work: Callable[[], Result], on_result: Callable[[Result], None]) -> None:
+        """Run `work` in a thread, then `on_result` with its result on the event loop."""
+        threading.Thread(target=lambda: self.call_later(on_result, work()), name="vaults", daemon=True).start()
 
     def _read_known(self) -> tuple[VaultRow, ...]:
         recent, obsidian = recent_vaults(self._user_paths), obsidian_vaults(self._environment)
@@ -310,10 +310,10 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
 
     def _find(self, typed: str) -> tuple[VaultRow, ...]:
         try:
-            here = Path.cwd()
+            base = Path.cwd()
         except OSError:  # the folder that excerpt was started in is gone
-            here = self._home
-        return folder_rows(typed, here, self._home)
+            base = self._home
+        return folder_rows(typed, base, self._home)
 
     def _open(self, path: Path) -> tuple[Opening, str] | str:
         """Return what is needed to open a vault, or the reason why it cannot be opened.
@@ -328,9 +328,9 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
                 return Opening(store.folder, settings, session, store=store), ""
             vault = open_vault(expanded(str(path), self._home))
             check_not_in_vault(vault, self._user_paths, self._home)
-            said = " ".join(detect_move(self._user_paths, vault))
+            message = " ".join(detect_move(self._user_paths, vault))
             settings = settings_of(vault, self._user_paths)
-            opening = Opening(vault, settings, session_of(vault, settings, self._user_paths), said)
+            opening = Opening(vault, settings, session_of(vault, settings, self._user_paths), message)
         except ExcerptError as error:
             unknown = f"No vault is called {path}, and the current folder has no folder {path}."
             return str(error) if is_path(str(path)) or is_address(str(path)) else unknown
@@ -339,79 +339,79 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
     @property
     def is_opening(self) -> bool:
         """Whether the chosen vault is still being examined."""
-        return self._wanted is not None or self._waits is not None
+        return self._path_to_open is not None or self._pending_action is not None
 
     # --- what they found ----------------------------------------------------------------------------------------------
 
-    def _known_read(self, rows: tuple[VaultRow, ...]) -> None:
+    def _set_known(self, rows: tuple[VaultRow, ...]) -> None:
         self._known = rows
         self._show_known()
-        self._run_in_thread(partial(missing, rows), self._looked)
+        self._run_in_thread(partial(missing, rows), self._show_missing)
 
-    def _looked(self, gone: frozenset[Path]) -> None:
+    def _show_missing(self, gone: frozenset[Path]) -> None:
         self.missing = gone
         self._list(self.rows, self.query_one(OptionList).highlighted or 0)
 
-    def _folders_found(self, typed: str, rows: tuple[VaultRow, ...]) -> None:
+    def _show_folders(self, typed: str, rows: tuple[VaultRow, ...]) -> None:
         if typed == self._typed:
-            self._listed = typed
+            self._listed_text = typed
             self._list(rows, 0)
-            if self._waits is not None:
-                self._when_listed(self._waits[1])
+            if self._pending_action is not None:
+                self._when_listed(self._pending_action[1])
 
-    def _opened(self, wanted: Path, found: tuple[Opening, str] | str) -> None:
-        if wanted != self._wanted:
+    def _handle_opened(self, path: Path, result: tuple[Opening, str] | str) -> None:
+        if path != self._path_to_open:
             return
-        if isinstance(found, str):
-            self._wanted = None
-            self._tell(found)
+        if isinstance(result, str):
+            self._path_to_open = None
+            self._show_error(result)
             return
-        opening, named = found
-        if not named:
+        opening, broad_name = result
+        if not broad_name:
             self.dismiss(opening)
             return
 
-        def answered(yes: bool | None) -> None:
+        def on_answer(yes: bool | None) -> None:
             if yes:
                 self.dismiss(opening)
             else:
-                self._wanted = None
-                self._tell(
+                self._path_to_open = None
+                self._show_error(
                     f"Nothing was opened. Type on to find a folder in it: {key_sign('vault-complete')} completes."
                 )
 
-        question = f"{short_path(opening.vault, self._home)} is {named}. {_BROAD}"
-        self.app.push_screen(Confirm("Index all of it?", visible(question), "Index all of it"), answered)
+        question = f"{short_path(opening.vault, self._home)} is {broad_name}. {_BROAD_WARNING}"
+        self.app.push_screen(Confirm("Index all of it?", visible(question), "Index all of it"), on_answer)
 
     def _list(self, rows: Sequence[VaultRow], cursor: int) -> None:
         self.rows = tuple(rows)
         options = self.query_one(OptionList)
-        told = ["not found" if row.path in self.missing else row.told for row in rows]
-        width = max(map(len, told), default=0)
-        options.set_options(self._line(row, f"{said:<{width}}") for row, said in zip(rows, told, strict=True))
+        details = ["not found" if row.path in self.missing else row.detail for row in rows]
+        width = max(map(len, details), default=0)
+        options.set_options(self._line(row, f"{detail:<{width}}") for row, detail in zip(rows, details, strict=True))
         options.highlighted = min(cursor, len(rows) - 1) if rows else None
         self._show_if_none()
 
-    def _line(self, row: VaultRow, told: str) -> Content:
+    def _line(self, row: VaultRow, detail: str) -> Content:
         gone = row.path in self.missing
         return Content.assemble(
             (f" {row.kind:<{_KIND}}", "$text-soft"),
             (set_cell_size(fit(visible_line(row.name), _NAME), _NAME), "$text-faint" if gone else "bold"),
-            (f"  {told}  " if told else "  ", "$warning" if gone else "$text-soft"),
+            (f"  {detail}  " if detail else "  ", "$warning" if gone else "$text-soft"),
             (visible_line(row.above(self._home)), "$text-soft"),
         )
 
-    def _tell(self, told: str) -> None:
+    def _show_error(self, message: str) -> None:
         failure = self.query_one("#trouble", Static)
-        failure.update(Content(visible(told)))
-        failure.display = bool(told)
+        failure.update(Content(visible(message)))
+        failure.display = bool(message)
         self._show_if_none()
 
     def _show_if_none(self) -> None:
         """Show the explanation of an empty list, unless an error is shown."""
         none = self.query_one("#none", Static)
         none.display = bool(self._typed) and not self.rows and not self.query_one("#trouble").display
-        none.update(_NO_FOLDER if is_path(self._typed) else _NONE_CALLED_SO)
+        none.update(_NO_FOLDER if is_path(self._typed) else _NO_VAULT)
 
     # --- the field ----------------------------------------------------------------------------------------------------
 
@@ -426,19 +426,19 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
 
     @on(Input.Changed)
     def _changed(self) -> None:
-        self._wanted = None
-        if self._waits is not None and self._waits[0] != self._typed:
-            self._waits = None
-        self._tell("")
+        self._path_to_open = None
+        if self._pending_action is not None and self._pending_action[0] != self._typed:
+            self._pending_action = None
+        self._show_error("")
         if is_path(self._typed):
             typed = self._typed
-            self._run_in_thread(partial(self._find, typed), partial(self._folders_found, typed))
+            self._run_in_thread(partial(self._find, typed), partial(self._show_folders, typed))
         else:
             self._show_known()
 
     def _show_known(self) -> None:
         if not is_path(self._typed):
-            self._listed = self._typed
+            self._listed_text = self._typed
             rows = matching(self._known, self._typed)
             # Select the vault before the current one, to which users mostly switch back.
             self._list(rows, 1 if rows and not self._typed and rows[0].path == self._current else 0)
@@ -457,9 +457,9 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
 
     def action_complete(self) -> None:
         """Put the selected folder into the field, to continue typing from there."""
-        self._when_listed(self._take_selected)
+        self._when_listed(self._complete_selected)
 
-    def _take_selected(self) -> None:
+    def _complete_selected(self) -> None:
         row = self.selected
         if row is None:
             return
@@ -477,8 +477,8 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
         """Run `act` on the list for the text typed last; if the list is older, as soon as the new one is there."""
         if not self.query(Field):  # repeated keys may arrive after the dialog is closed
             return
-        self._waits = (self._typed, act) if self._listed != self._typed else None
-        if self._waits is None:
+        self._pending_action = (self._typed, act) if self._listed_text != self._typed else None
+        if self._pending_action is None:
             act()
 
     def _open_selected(self) -> None:
@@ -486,12 +486,12 @@ class VaultChooser(Dialog[Opening], inherit_bindings=False):
         if row is not None and row.path == self._current:
             self.dismiss(None)
         elif row is not None or self._typed:
-            wanted = row.path if row is not None else Path(self._typed)
-            if wanted == self._wanted:  # it is being opened already
+            path = row.path if row is not None else Path(self._typed)
+            if path == self._path_to_open:  # it is being opened already
                 return
-            self._tell("")
-            self._wanted = wanted
-            self._run_in_thread(partial(self._open, wanted), partial(self._opened, wanted))
+            self._show_error("")
+            self._path_to_open = path
+            self._run_in_thread(partial(self._open, path), partial(self._handle_opened, path))
 
     def action_forget(self) -> None:
         """Remove the selected vault from the list of recent vaults."""

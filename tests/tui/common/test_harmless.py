@@ -12,7 +12,7 @@ from rich.segment import Segment
 from textual.color import Color
 
 from excerpt.text.display import visible_line
-from excerpt.tui.common.line_filters import Harmless
+from excerpt.tui.common.line_filters import ControlCharacterFilter
 
 
 @cache
@@ -23,7 +23,7 @@ def obeyed() -> list[str]:
 
 
 def after(text: str) -> str:
-    return "".join(segment.text for segment in Harmless().apply([Segment(text)], Color(0, 0, 0)))
+    return "".join(segment.text for segment in ControlCharacterFilter().apply([Segment(text)], Color(0, 0, 0)))
 
 
 def test_what_a_terminal_would_obey_is_gone() -> None:

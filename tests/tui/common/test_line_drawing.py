@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from excerpt.kinds import LinkKind
 from excerpt.text.inline import visible_characters
 from excerpt.text.line_context import Context, LineContext
-from excerpt.tui.common.line_drawing import LONGEST, LinkTo, TextStyle, draw_line
+from excerpt.tui.common.line_drawing import MAX_LINE_CHARS, LinkTo, TextStyle, draw_line
 
 
 def drawn(text: str, context: Context = Context.PROSE, *matches: tuple[int, int]) -> str:
@@ -91,7 +91,7 @@ def test_a_match_is_inked_where_its_characters_went() -> None:
 
 
 def test_a_line_too_long_to_draw_says_how_much_is_missing() -> None:
-    assert drawn("x" * (LONGEST + 1234)).endswith(" … 1,234 more characters")
+    assert drawn("x" * (MAX_LINE_CHARS + 1234)).endswith(" … 1,234 more characters")
 
 
 def test_continuation_lines_hang_under_the_text_of_their_item() -> None:

@@ -15,7 +15,7 @@ from rich.cells import cell_len
 
 import excerpt.tui
 from excerpt.settings import ScreenSettings, Settings
-from excerpt.tui.common.line_filters import PUNCTUATION, SIGNS, plain_sign, plainly
+from excerpt.tui.common.line_filters import PUNCTUATION, SIGNS, ascii_sign, to_ascii
 from excerpt.tui.messages import IndexOpened
 from tests.tui.driver import ScriptedApp, drawn_text, post_messages
 from tests.tui.examples import STATUS
@@ -41,7 +41,7 @@ def is_letter(sign: str) -> bool:
 @pytest.mark.parametrize("file", SOURCES, ids=lambda file: file.stem)
 def test_every_sign_that_a_widget_may_draw_has_a_plain_one(file: Path) -> None:
     drawn = {sign for text in literals(file) for sign in text if not is_letter(sign)}
-    assert {sign for sign in drawn if not plain_sign(sign).isascii()} == set()
+    assert {sign for sign in drawn if not ascii_sign(sign).isascii()} == set()
 
 
 def test_each_sign_and_its_plain_one_take_one_cell() -> None:
@@ -51,13 +51,13 @@ def test_each_sign_and_its_plain_one_take_one_cell() -> None:
 
 @given(st.text())
 def test_text_is_as_wide_as_before_and_keeps_its_letters(text: str) -> None:
-    plain = plainly(text)
+    plain = to_ascii(text)
     assert cell_len(plain) == cell_len(text)
     assert [b for a, b in zip(text, plain, strict=True) if is_letter(a)] == [a for a in text if is_letter(a)]
 
 
 def test_the_tree_in_a_note_is_drawn_of_ascii() -> None:
-    assert plainly("├── notes\n│   └── 笔记.md") == "+-- notes\n|   +-- 笔记.md"
+    assert to_ascii("├── notes\n│   └── 笔记.md") == "+-- notes\n|   +-- 笔记.md"
 
 
 async def test_no_line_block_or_arrow_is_on_the_screen(tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ async def test_no_line_block_or_arrow_is_on_the_screen(tmp_path: Path) -> None:
     assert "tab mark" in shown
     assert "Conflicts" in shown
     assert "*" in shown
-    assert {sign for sign in shown if plain_sign(sign) != sign} == set()
+    assert {sign for sign in shown if ascii_sign(sign) != sign} == set()
     assert app.animation_level == "none"
 
 

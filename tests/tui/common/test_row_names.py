@@ -8,7 +8,7 @@ from rich.cells import cell_len
 from rich.style import Style
 
 from excerpt.model import Fragment, Hit, Span
-from excerpt.tui.common.row_list import BETWEEN, Name, name_parts, names_of, shortened
+from excerpt.tui.common.row_list import BETWEEN, Name, name_parts, names_of, shorten_names
 from excerpt.tui.common.strips import fit_parts
 
 
@@ -17,7 +17,7 @@ def named(*texts: str) -> list[Name]:
 
 
 def shown(names: list[Name], cells: int) -> str:
-    return BETWEEN.join(text for text, _ in shortened(names, cells))
+    return BETWEEN.join(text for text, _ in shorten_names(names, cells))
 
 
 def test_what_has_room_is_shown_whole() -> None:

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from excerpt.tui.common.split import SHARE, Arrangement, arranged, within
+from excerpt.tui.common.split import SHARE, Arrangement, clamp_share, compute_arrangement
 
 
 def shown(
-    columns: int, rows: int, share: float = SHARE, *, context: bool = True, panel: bool = False, least: float = 0
+    columns: int, rows: int, share: float = SHARE, *, context: bool = True, panel: bool = False, min_second: float = 0
 ) -> Arrangement:
-    return arranged(share, columns, rows, context=context, panel=panel, least=least)
+    return compute_arrangement(share, columns, rows, context=context, panel=panel, min_second=min_second)
 
 
 @pytest.mark.parametrize(
@@ -50,20 +50,22 @@ def test_a_panel_stands_below_the_context_or_takes_its_place_or_that_of_all(
 
 
 def test_a_context_that_is_asked_for_takes_the_place_of_the_list_where_there_is_no_room_for_both() -> None:
-    assert arranged(SHARE, 80, 11, context=True, panel=False, asked=True) == Arrangement(False, 0, True, False)
-    assert arranged(SHARE, 80, 20, context=True, panel=False, asked=True) == shown(80, 20)
+    assert compute_arrangement(SHARE, 80, 11, context=True, panel=False, prefers_context=True) == Arrangement(
+        False, 0, True, False
+    )
+    assert compute_arrangement(SHARE, 80, 20, context=True, panel=False, prefers_context=True) == shown(80, 20)
 
 
 def test_a_panel_below_the_list_gets_the_least_that_it_wants() -> None:
-    assert shown(80, 20, panel=True, least=0.75).first == 5
+    assert shown(80, 20, panel=True, min_second=0.75).first == 5
 
 
 @given(st.floats(-1, 2), st.integers(56, 300), st.integers(13, 90), st.booleans(), st.booleans())
 def test_no_pane_is_too_small_to_tell_anything(
     share: float, columns: int, rows: int, context: bool, panel: bool
 ) -> None:
-    stand = shown(columns, rows, within(share), context=context, panel=panel)
-    length, least = (columns, 28) if stand.beside else (rows, 3)
-    assert stand.first >= least
-    if stand.divided:
-        assert length - stand.first >= least
+    stand = shown(columns, rows, clamp_share(share), context=context, panel=panel)
+    length, min_second = (columns, 28) if stand.is_side_by_side else (rows, 3)
+    assert stand.first >= min_second
+    if stand.is_divided:
+        assert length - stand.first >= min_second

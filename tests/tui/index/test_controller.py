@@ -79,7 +79,7 @@ def test_what_fails_at_every_key_is_told_once_until_the_index_is_another(case: C
     for _ in range(3):
         case.index.handle(failure)
     assert case.told == ["The tokenizer is gone. Choose another."]
-    case.index.opened(IndexOpened(STATUS))
+    case.index.handle_opened(IndexOpened(STATUS))
     case.index.handle(failure)
     assert len(case.told) == 2
 
@@ -88,7 +88,7 @@ def test_a_damaged_index_is_mended_once_a_generation(case: Case) -> None:
     for _ in range(3):
         case.index.handle(DAMAGED)
     assert case.process.sent == ["update"]
-    case.index.opened(IndexOpened(STATUS))
+    case.index.handle_opened(IndexOpened(STATUS))
     case.index.handle(DAMAGED)
     assert case.process.sent == ["update", "update"]
 
@@ -108,7 +108,7 @@ def test_a_generation_is_opened_once_however_often_it_is_told(case: Case) -> Non
 
 
 def test_the_generation_in_use_is_not_opened_again(case: Case) -> None:
-    case.index.opened(IndexOpened(STATUS))
+    case.index.handle_opened(IndexOpened(STATUS))
     case.index.handle(IndexProgressed(replace(PROGRESS, generation=STATUS.generation)))
     assert case.engine.opens == 0
 
@@ -124,8 +124,8 @@ def test_the_generation_in_use_is_not_opened_again(case: Case) -> None:
 def test_everything_is_asked_again_only_where_it_may_be_answered_otherwise(
     case: Case, message: IndexOpened, otherwise: bool
 ) -> None:
-    case.index.opened(IndexOpened(STATUS))
-    assert case.index.opened(message) is otherwise
+    case.index.handle_opened(IndexOpened(STATUS))
+    assert case.index.handle_opened(message) is otherwise
 
 
 def test_an_update_asked_for_while_paused_says_when_it_begins(case: Case) -> None:
@@ -181,5 +181,5 @@ def test_settings_reach_the_parts_that_go_by_them(case: Case, settings: Settings
 
 def test_the_state_has_no_generation_before_an_index_is_open(case: Case) -> None:
     assert case.index.state.generation == 0
-    case.index.opened(IndexOpened(Status("/v", 3, 1, 1, (), (), "model", "o200k", "")))
+    case.index.handle_opened(IndexOpened(Status("/v", 3, 1, 1, (), (), "model", "o200k", "")))
     assert case.index.state.generation == 3

@@ -198,7 +198,7 @@ async def test_all_buttons_are_in_sight_at_any_size(app: ExcerptApp, vault: Path
         failure = EmptyState(
             "The indexing process ended early", "It was killed.", "Update starts it again.", serious=True
         )
-        dialog.state = replace(state, failure=failure, progress=PROGRESS, unfinished=True)
+        dialog.state = replace(state, failure=failure, progress=PROGRESS, is_unfinished=True)
         for size in ((60, 15), (80, 24), (140, 45)):
             await pilot.resize_terminal(*size)
             await pilot.pause()
@@ -265,7 +265,7 @@ async def test_the_question_about_lost_notes_goes_when_they_are_back(app: Excerp
 async def test_the_question_about_lost_notes_waits_until_nobody_types(
     app: ExcerptApp, vault: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("excerpt.tui.main_screen._IDLE", 0.2)
+    monkeypatch.setattr("excerpt.tui.main_screen._IDLE_SECONDS", 0.2)
     async with app.run_test() as pilot:
         await until_watched(pilot)
         for note in vault.rglob("*.md"):
@@ -281,7 +281,7 @@ async def test_an_empty_vault_says_so(tmp_path: Path, home: Path) -> None:
     app = ExcerptApp(tmp_path / "empty", Settings(), places_under(home))
     async with app.run_test() as pilot:
         notice = screen_of(app).query_one("#notice", Notice)
-        await until(pilot, lambda: notice.said.title == "No notes found", "the sentence")
+        await until(pilot, lambda: notice.empty_state.title == "No notes found", "the sentence")
         assert notice.display
 
 
@@ -321,7 +321,9 @@ async def test_a_damaged_index_is_mended_and_the_search_works(vault: Path, user_
 
 async def test_a_rebuild_is_asked_for_and_done(app: ExcerptApp) -> None:
     async with app.run_test() as pilot:
-        await until(pilot, lambda: status_of(app) is not None and not screen_of(app).index.state.at_work, "the index")
+        await until(
+            pilot, lambda: status_of(app) is not None and not screen_of(app).index.state.is_working, "the index"
+        )
         before = status_of(app)
         dialog = await open_index_dialog(pilot)
         for answer in "ny":
@@ -348,7 +350,7 @@ async def test_a_vault_that_another_excerpt_indexes_is_read_all_the_same(
 async def test_a_vault_that_vanishes_is_told_without_ending_the_app(app: ExcerptApp, vault: Path) -> None:
     async with app.run_test() as pilot:
         await search(pilot, "lentils")
-        await until(pilot, lambda: not screen_of(app).index.state.at_work, "the first look")
+        await until(pilot, lambda: not screen_of(app).index.state.is_working, "the first look")
         shutil.rmtree(vault)
         await app.run_action("update_index", screen_of(app))
         dialog = await open_index_dialog(pilot)
@@ -368,5 +370,5 @@ async def test_who_opens_a_vault_of_their_own_is_told_how_to_begin_once(
     app = ExcerptApp(vault, Settings(), user_paths)
     async with app.run_test() as pilot:
         notice = screen_of(app).query_one("#notice", Notice)
-        await until(pilot, lambda: notice.said.title == "Search 4 notes", "the notice")
-        assert notice.said.sentence.startswith("Type a few words") is not begun
+        await until(pilot, lambda: notice.empty_state.title == "Search 4 notes", "the notice")
+        assert notice.empty_state.sentence.startswith("Type a few words") is not begun

@@ -17,7 +17,7 @@ def at(seconds: float, notes: int, size: int, total: int = 100 * MB) -> Progress
 def after(*steps: Progress) -> Pace:
     pace = Pace()
     for step in steps:
-        pace = pace.after(step)
+        pace = pace.with_progress(step)
     return pace
 
 

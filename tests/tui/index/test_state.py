@@ -72,7 +72,7 @@ def test_trouble_stays_until_a_build_succeeds() -> None:
 
 def test_another_excerpt_that_indexes_is_forgotten_when_this_one_has_its_turn() -> None:
     state = known(OPENED, BUSY, IndexProgressed(PROGRESS))
-    assert not state.elsewhere
+    assert not state.is_locked
     assert state.failure is None
 
 
@@ -80,8 +80,8 @@ def test_a_cancelled_build_is_remembered_until_the_rest_was_asked_for_and_read()
     cancelled = known(OPENED, WATCHED, IndexProgressed(PROGRESS), IndexCancelled())
     assert cancelled.progress is None
     assert "Update reads the rest" in dict(status_facts(cancelled))["unfinished"]
-    assert cancelled.with_message(IndexBuilt(REPORT)).unfinished
-    assert not replace(cancelled, asked=True).with_message(IndexBuilt(REPORT)).unfinished
+    assert cancelled.with_message(IndexBuilt(REPORT)).is_unfinished
+    assert not replace(cancelled, is_update_requested=True).with_message(IndexBuilt(REPORT)).is_unfinished
 
 
 def test_an_emptied_vault_is_trouble_until_notes_are_back_or_agreed_to_be_gone() -> None:
@@ -106,7 +106,7 @@ def test_what_is_done_is_counted_in_files_and_megabytes() -> None:
 def test_a_process_that_is_gone_is_neither_watching_nor_at_work() -> None:
     state = known(OPENED, IndexProgressed(PROGRESS), IndexEnded())
     assert state.watch is Watch.ENDED
-    assert not state.at_work
+    assert not state.is_working
 
 
 def test_what_a_build_did_is_told_in_one_sentence() -> None:

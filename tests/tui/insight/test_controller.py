@@ -24,8 +24,8 @@ class Bench:
             self.engine,
             self.clock.after,
             query=lambda: self.query,
-            put=lambda query: setattr(self, "query", query),
-            turned=lambda: self.turns.append(self.insight.followed),
+            set_query=lambda query: setattr(self, "query", query),
+            on_change=lambda: self.turns.append(self.insight.trail_end),
         )
 
     def related_to(self) -> tuple[str, int | None]:
@@ -62,8 +62,8 @@ def test_nothing_is_related_to_a_memory_or_to_nothing() -> None:
 def test_a_panel_follows_when_the_selection_has_settled() -> None:
     bench = Bench()
     asked: list[str] = []
-    bench.insight.when_settled(lambda: asked.append("first"))
-    bench.insight.when_settled(lambda: asked.append("second"))
+    bench.insight.call_when_settled(lambda: asked.append("first"))
+    bench.insight.call_when_settled(lambda: asked.append("second"))
     assert not bench.insight.is_answered
     bench.clock.pass_time(0.2)
     assert (asked, bench.insight.is_answered) == (["second"], True)
@@ -73,9 +73,9 @@ def test_a_filter_is_put_and_taken_off_again() -> None:
     bench = Bench()
     bench.insight.toggle_filter("tag:work")
     bench.engine.answer("narrow", "tag:work sync")
-    assert (bench.query, bench.insight.has_filtered) == ("tag:work sync", True)
+    assert (bench.query, bench.insight.has_map_filter) == ("tag:work sync", True)
     bench.insight.toggle_filter("tag:work")
-    assert (bench.query, bench.insight.has_filtered) == ("sync", False)
+    assert (bench.query, bench.insight.has_map_filter) == ("sync", False)
 
 
 def test_a_filter_is_not_put_into_another_query() -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from excerpt.tui.insight.controller import has_filter, without
-from excerpt.tui.insight.map import OPEN_AT_FIRST, MapRow, rows_of
+from excerpt.tui.insight.controller import has_filter, remove_filter
+from excerpt.tui.insight.map import INITIALLY_OPEN, MapRow, rows_of
 from tests.tui.examples import make_map
 
 MAP = make_map("sync")
@@ -20,7 +20,7 @@ def row_of(opened: set[str], label: str) -> MapRow:
 
 
 def test_at_first_the_folders_are_open_and_a_kind_that_nothing_matches_in_is_not_there() -> None:
-    rows = rows_of(MAP, OPEN_AT_FIRST)
+    rows = rows_of(MAP, INITIALLY_OPEN)
     assert named(rows) == ["folders", "  Sync", "  Kitchen", "  同步", "tags", "properties", "modified"]
 
 
@@ -48,12 +48,12 @@ def test_values_that_are_not_listed_are_counted_below_the_others() -> None:
 
 
 def test_a_closed_row_names_what_is_below_it() -> None:
-    assert row_of(set(), "folders").told == "Sync, Kitchen, 同步"
+    assert row_of(set(), "folders").summary == "Sync, Kitchen, 同步"
 
 
 def test_closed_years_show_each_year_between_and_a_year_its_twelve_months() -> None:
-    assert row_of(set(), "modified").told == "▁ █"
-    assert row_of({"modified"}, "2024").told == " ▁▃ █▂      "
+    assert row_of(set(), "modified").summary == "▁ █"
+    assert row_of({"modified"}, "2024").summary == " ▁▃ █▂      "
 
 
 @pytest.mark.parametrize(
@@ -67,13 +67,13 @@ def test_closed_years_show_each_year_between_and_a_year_its_twelve_months() -> N
 )
 def test_a_filter_is_taken_off_wherever_it_stands(query: str, condition: str, rest: str) -> None:
     assert has_filter(query, condition)
-    assert without(query, condition) == rest
+    assert remove_filter(query, condition) == rest
 
 
 @pytest.mark.parametrize("query", ["-tag:x sync", "tag:xy sync", "mytag:x", ""])
 def test_another_word_that_holds_the_filter_is_not_the_filter(query: str) -> None:
     assert not has_filter(query, "tag:x")
-    assert without(query, "tag:x") == query
+    assert remove_filter(query, "tag:x") == query
 
 
 def test_a_branch_that_no_filter_leads_to_stands_in_no_query() -> None:

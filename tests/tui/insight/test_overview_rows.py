@@ -27,7 +27,7 @@ def row_of(overview: Overview, item: Item) -> OverviewRow:
 
 def test_each_part_has_its_lines_in_order_and_its_name_before_the_first() -> None:
     rows = rows_of(OVERVIEW)
-    assert [row.part for row in rows if row.opens] == PARTS
+    assert [row.part for row in rows if row.is_first] == PARTS
     assert [rows[at].part for at in first_rows(rows)] == PARTS
     assert [row.item for row in rows if row.part == "main notes"] == list(OVERVIEW.main_notes)
     assert not any(row.hidden for row in rows)
@@ -37,19 +37,19 @@ def test_bars_are_sorted_by_their_length_and_months_by_time() -> None:
     notes = tuple(replace(note, share=share) for note, share in zip(OVERVIEW.main_notes, (0.1, 0.4, 0.2), strict=False))
     rows = rows_of(replace(OVERVIEW, main_notes=notes))
     assert [row.item.share for row in rows if isinstance(row.item, MainNote)] == [0.4, 0.2, 0.1]
-    assert [row.opens for row in rows if row.part == "main notes"] == [True, False, False]
+    assert [row.is_first for row in rows if row.part == "main notes"] == [True, False, False]
 
 
 def test_a_part_without_anything_has_no_line() -> None:
     rows = rows_of(replace(OVERVIEW, standouts=(), timeline=Timeline("", (), 12)))
-    assert [row.part for row in rows if row.opens] == [part for part in PARTS if part not in {"stands out", "when"}]
+    assert [row.part for row in rows if row.is_first] == [part for part in PARTS if part not in {"stands out", "when"}]
 
 
 @pytest.mark.parametrize("room", [8, 11, 20, 21, 24, 29])
 def test_as_many_lines_are_shown_as_fit_some_of_each_part(room: int) -> None:
     rows, every = rows_of(OVERVIEW, room), rows_of(OVERVIEW)
     assert len(rows) == room
-    assert [row.part for row in rows if row.opens] == PARTS
+    assert [row.part for row in rows if row.is_first] == PARTS
     assert sum(row.hidden for row in rows) == len(every) - room
 
 
@@ -65,7 +65,7 @@ def test_main_notes_have_their_lines_before_other_parts_have_many() -> None:
 
 
 def test_a_bar_is_as_long_as_its_share_beside_the_highest() -> None:
-    lengths = [row.of_highest for row in rows_of(OVERVIEW) if isinstance(row.item, MainNote)]
+    lengths = [row.relative_value for row in rows_of(OVERVIEW) if isinstance(row.item, MainNote)]
     assert lengths[0] == 1.0
     assert lengths[1] == pytest.approx(0.176 / 0.265)
 

@@ -23,7 +23,7 @@ from excerpt.tui.common.bars import TabBar
 from excerpt.tui.common.line_drawing import TextStyle
 from excerpt.tui.common.notice import Notice
 from excerpt.tui.insight.overview_list import OverviewList
-from excerpt.tui.insight.overview_pane import OverviewPane, TopicStatus, in_overview
+from excerpt.tui.insight.overview_pane import OverviewPane, TopicStatus, overview_disabled_reason
 from excerpt.tui.memory.form import Remember
 from excerpt.tui.messages import Failure
 from excerpt.tui.questions import AskPassage
@@ -117,7 +117,7 @@ def window_path(app: App[None]) -> str:
 
 
 def open_parts(app: App[None]) -> list[str]:
-    return [row.part for row in lines_of(app).rows if row.opens]
+    return [row.part for row in lines_of(app).rows if row.is_first]
 
 
 async def until_overview(pilot: AppPilot, topic: str) -> Overview:
@@ -159,7 +159,7 @@ async def test_without_a_topic_it_says_what_to_do(app: ExcerptApp) -> None:
         await pilot.pause()
         notice = overview_pane_of(app).query_one("#overview-notice", Notice)
         assert notice.display
-        assert "Type a topic" in notice.said.hint
+        assert "Type a topic" in notice.empty_state.hint
         assert not lines_of(app).display
 
 
@@ -213,7 +213,7 @@ async def test_where_nothing_is_about_the_topic_it_says_so(app: ExcerptApp) -> N
         await open_overview(pilot, "xyzzy")
         notice = overview_pane_of(app).query_one("#overview-notice", Notice)
         assert notice.display
-        assert notice.said.title == "No note is about xyzzy"
+        assert notice.empty_state.title == "No note is about xyzzy"
         await pilot.press("enter", "ctrl+y", "escape", "tab", "down")
         assert screen_of(app).query_one(TabBar).active == "overview"
 
@@ -226,7 +226,11 @@ async def test_what_fails_is_said_where_the_lines_would_stand(app: ExcerptApp) -
             Failure("overview", "The index cannot be used", "It is damaged.", "Wait.")
         )
         notice = overview_pane_of(app).query_one("#overview-notice", Notice)
-        assert (notice.display, notice.said.title, notice.said.serious) == (True, "The index cannot be used", True)
+        assert (notice.display, notice.empty_state.title, notice.empty_state.serious) == (
+            True,
+            "The index cannot be used",
+            True,
+        )
 
 
 async def test_a_changed_vault_gives_another_overview_with_the_same_line_selected(
@@ -261,7 +265,7 @@ async def test_every_part_is_on_one_screen(app: ExcerptApp, size: tuple[int, int
         present = [part for part in expected if part != "themes" or shown.themes]
         assert [part for part in open_parts(app) if part != "related"] == present
         assert lines_of(app).row_count <= lines_of(app).size.height
-        told = overview_pane_of(app).query_one(TopicStatus).told
+        told = overview_pane_of(app).query_one(TopicStatus).text
         assert told == f"{shown.fragments} fragments in {shown.notes} of 17 notes"
 
 
@@ -496,5 +500,8 @@ async def test_escape_goes_to_the_lines_and_leaves_the_topic_as_it_is(app: Excer
 
 
 def test_it_says_what_is_missing() -> None:
-    assert in_overview("copy", topic=False, shown=False, waits=False) == "No overview is shown yet: type a topic first."
-    assert in_overview("copy", topic=True, shown=False, waits=True) == ""
+    assert (
+        overview_disabled_reason("copy", topic=False, shown=False, is_waiting=False)
+        == "No overview is shown yet: type a topic first."
+    )
+    assert overview_disabled_reason("copy", topic=True, shown=False, is_waiting=True) == ""

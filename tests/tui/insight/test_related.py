@@ -156,7 +156,7 @@ async def test_without_a_fragment_it_says_what_it_is_for(app: ExcerptApp) -> Non
     async with app.run_test(size=(80, 24)) as pilot:
         await until_index(pilot)
         await press(pilot, "unbound-related")
-        assert panel_of(app).query_one(Notice).said.title == "Nothing is selected"
+        assert panel_of(app).query_one(Notice).empty_state.title == "Nothing is selected"
         await press(pilot, "l", "space", "right", "enter", "tab")
         assert panel_of(app).related is None
 
@@ -168,10 +168,10 @@ async def test_a_note_that_is_gone_and_what_goes_wrong_are_told(
         await search(pilot, "conflict", "unbound-related")
         pane, notice = pane_of(app), panel_of(app).query_one(Notice)
         pane.side._related_loaded(None)
-        await until(pilot, lambda: notice.said.title == "That note is no longer in the index", "the notice")
+        await until(pilot, lambda: notice.empty_state.title == "That note is no longer in the index", "the notice")
         monkeypatch.setattr(AskRelated, "answer", failing_answer("[x] cannot be read."))
         pane.search()
-        await until(pilot, lambda: notice.said.sentence == "[x] cannot be read.", "the trouble")
+        await until(pilot, lambda: notice.empty_state.sentence == "[x] cannot be read.", "the trouble")
         assert notice.display
 
 

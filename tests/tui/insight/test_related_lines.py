@@ -7,7 +7,7 @@ from rich.cells import cell_len
 
 from excerpt.insight.related import Linked, RelatedNote
 from excerpt.model import Fragment, Signal
-from excerpt.tui.insight.related import SIDE_BY_SIDE, WhyLine, first_reason, reasons_of, why_lines
+from excerpt.tui.insight.related import MIN_SIDE_BY_SIDE_CELLS, WhyLine, first_reason, reasons_of, why_lines
 from tests.pack.vaults import Vault
 from tests.tui.examples import make_related_note
 
@@ -77,8 +77,8 @@ def test_each_reason_has_its_lines() -> None:
 
 
 def test_passages_stand_side_by_side_where_there_is_room_and_below_each_other_else() -> None:
-    beside = [line for line in texts(MISSING, SIDE_BY_SIDE) if line.startswith("here ")]
-    below = [line for line in texts(MISSING, SIDE_BY_SIDE - 1) if line.startswith(("here ", "there "))]
+    beside = [line for line in texts(MISSING, MIN_SIDE_BY_SIDE_CELLS) if line.startswith("here ")]
+    below = [line for line in texts(MISSING, MIN_SIDE_BY_SIDE_CELLS - 1) if line.startswith(("here ", "there "))]
     assert ["│ there" in line for line in beside] == [True]
     assert [line.split()[0] for line in below] == ["here", "there"]
 
@@ -88,7 +88,7 @@ def test_what_two_passages_share_is_marked_in_both() -> None:
     assert marked == {"conflict", "sync"}
 
 
-@pytest.mark.parametrize("width", [20, 40, SIDE_BY_SIDE, 75, 106])
+@pytest.mark.parametrize("width", [20, 40, MIN_SIDE_BY_SIDE_CELLS, 75, 106])
 @pytest.mark.parametrize("there", [THERE, WIDE], ids=["latin", "wide"])
 def test_passages_keep_within_the_width(width: int, there: Fragment) -> None:
     note = make_related_note(HERE, there, 0.6, Linked.BOTH)

@@ -9,7 +9,7 @@ from excerpt.model import Hit, Memory, Source
 from excerpt.pack.memory_fragment import as_fragment
 from excerpt.pack.selection import Mark
 from excerpt.settings import MemorySettings
-from excerpt.tui.memory.controller import RecallController, Showing
+from excerpt.tui.memory.controller import MemoryPlacement, RecallController
 from excerpt.tui.memory.worker import FoundMemories
 from tests.tui.driver import ManualEngine
 from tests.tui.examples import make_hit
@@ -32,7 +32,7 @@ class HeldMemories:
         self.asked.append(query)
         self.is_answered = False
 
-    def waits(self, kind: str) -> bool:
+    def is_waiting(self, kind: str) -> bool:
         return not self.is_answered
 
 
@@ -50,13 +50,13 @@ class Bench:
             self.engine,
             self.thread,
             MemorySettings(),
-            found=self.take,
-            changed=changed,
+            on_found=self.take,
+            on_change=changed,
         )
 
     def take(self, found: FoundMemories) -> None:
         self.thread.is_answered = True
-        self.memories.take(found, listed=True)
+        self.memories.store_answer(found, has_list=True)
 
 
 def test_memories_are_asked_for_when_a_query_is_answered_and_never_before() -> None:
@@ -78,8 +78,8 @@ def test_they_stand_among_the_hits_until_the_query_is_cleared() -> None:
 
 def test_not_shown_they_are_read_only_for_marks() -> None:
     bench = Bench()
-    while bench.memories.showing is not Showing.OFF:
-        bench.memories.next_showing()
+    while bench.memories.placement is not MemoryPlacement.OFF:
+        bench.memories.next_placement()
     bench.memories.ask("sync", ())
     bench.memories.ask("sync", (MARK,))
     assert bench.thread.asked == [""]
@@ -87,11 +87,11 @@ def test_not_shown_they_are_read_only_for_marks() -> None:
 
 def test_a_marked_memory_is_asked_for_once_and_known_when_it_is_read() -> None:
     bench = Bench()
-    assert bench.memories.marked((MARK,)) is None
-    assert bench.memories.marked((MARK,)) is None
+    assert bench.memories.marked_memories((MARK,)) is None
+    assert bench.memories.marked_memories((MARK,)) is None
     assert bench.thread.asked == [""]
     bench.take(FoundMemories((), (THOUGHT,)))
-    assert bench.memories.marked((MARK, Mark("a", "a.md"))) == (THOUGHT,)
+    assert bench.memories.marked_memories((MARK, Mark("a", "a.md"))) == (THOUGHT,)
     window = bench.memories.window_of(MARK.fragment)
     assert window is not None
     assert window.fragment.text == "thought"

@@ -16,7 +16,7 @@ from excerpt.pack.memory_fragment import as_fragment, memory_id_of, name_of
 from excerpt.settings import MemorySettings, PackSettings, Paths, Settings
 from excerpt.text.fragments import digest_of_text
 from excerpt.tui.app import ExcerptApp
-from excerpt.tui.memory.controller import Showing, among, is_memory, showing_of
+from excerpt.tui.memory.controller import MemoryPlacement, is_memory, merge_memories, placement_of
 from excerpt.tui.memory.form import Remember
 from excerpt.tui.pack.panel import PackPanel
 from excerpt.tui.search.hit_list import HitList
@@ -261,8 +261,8 @@ HITS = [
 ]
 
 
-def placed(memory: Confidence, hits: list[Hit], showing: Showing = Showing.AMONG) -> str:
-    return "".join(each.fragment.id for each in among(hits, [hit("M", memory)], showing))
+def placed(memory: Confidence, hits: list[Hit], showing: MemoryPlacement = MemoryPlacement.AMONG) -> str:
+    return "".join(each.fragment.id for each in merge_memories(hits, [hit("M", memory)], showing))
 
 
 def test_memories_stand_before_hits_that_are_less_sure() -> None:
@@ -276,14 +276,14 @@ def test_memories_stand_behind_the_second_hit_at_the_latest() -> None:
 
 
 def test_memories_stand_first_or_not_at_all_where_that_is_wanted() -> None:
-    assert placed(Confidence.LIKELY, HITS, Showing.FIRST) == "Mabcd"
-    assert placed(Confidence.LIKELY, HITS, Showing.OFF) == "abcd"
+    assert placed(Confidence.LIKELY, HITS, MemoryPlacement.FIRST) == "Mabcd"
+    assert placed(Confidence.LIKELY, HITS, MemoryPlacement.OFF) == "abcd"
 
 
 def test_the_settings_say_where_memories_stand() -> None:
-    assert showing_of(MemorySettings()) is Showing.AMONG
-    assert showing_of(MemorySettings(in_search=False)) is Showing.OFF
-    assert showing_of(MemorySettings(recall_first=True)) is Showing.FIRST
+    assert placement_of(MemorySettings()) is MemoryPlacement.AMONG
+    assert placement_of(MemorySettings(in_search=False)) is MemoryPlacement.OFF
+    assert placement_of(MemorySettings(recall_first=True)) is MemoryPlacement.FIRST
 
 
 def test_a_memory_is_a_fragment_that_says_where_it_is_from(store: MemoryStore) -> None:

@@ -15,16 +15,16 @@ from excerpt.settings import Paths, Settings
 from excerpt.text.fragments import digest_of_text
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.notice import Notice
-from excerpt.tui.memory.decisions import MemoryDraft, editing
-from excerpt.tui.memory.form import OfferList, Remember, completed, split_tags
+from excerpt.tui.memory.decisions import MemoryDraft, edit_decision
+from excerpt.tui.memory.form import OfferList, Remember, complete_tag, split_tags
 from excerpt.tui.memory.pane import (
     MemoryFilter,
     MemoryList,
     MemoryPane,
     MemoryViewState,
-    in_memory,
+    memory_disabled_reason,
     read_filter,
-    toggling_stale,
+    toggle_stale,
 )
 from excerpt.tui.memory.view import MemoryView
 from excerpt.tui.memory.worker import MemoryWorker
@@ -144,7 +144,7 @@ async def test_what_emptied_the_list_is_taken_back_there(app: ExcerptApp, store:
         await pilot.press("x")
         await until(pilot, lambda: not rows.memories, "no memory")
         notice = screen_of(app).query_one("#memory-notice", Notice)
-        assert notice.said.title == "No memories yet"
+        assert notice.empty_state.title == "No memories yet"
         assert notice.region.y == screen_of(app).query_one("#memory-found").content_region.y
         await pilot.press("u")
         await until(pilot, lambda: len(rows.memories) == 1, "the last one again")
@@ -156,7 +156,7 @@ def test_two_changes_of_one_memory_are_taken_back_one_after_the_other(
     worker = MemoryWorker(vault, user_paths, Settings(), ManualLoop())
     shown = store.all().memories[0]
     for text in ("Once.", "Twice."):
-        worker.decide(editing(shown, MemoryDraft(text, shown.tags, shown.why)))
+        worker.decide(edit_decision(shown, MemoryDraft(text, shown.tags, shown.why)))
     for _ in range(2):
         worker.undo()
     worker.close()
@@ -276,8 +276,8 @@ def test_a_filter_that_says_nothing_yet_asks_for_nothing(begun: str) -> None:
 
 
 def test_the_filter_for_what_is_to_be_looked_at_is_put_in_and_taken_off() -> None:
-    assert toggling_stale("soup") == "soup is:stale"
-    assert toggling_stale("soup is:stale") == "soup"
+    assert toggle_stale("soup") == "soup is:stale"
+    assert toggle_stale("soup is:stale") == "soup"
     assert read_filter("is:stale") == MemoryFilter(stale=True)
     assert read_filter("merge -is:stale #sync") == MemoryFilter("merge #sync", stale=False)
 
@@ -288,16 +288,16 @@ def test_tags_may_be_written_with_commas_spaces_or_hashes() -> None:
 
 def test_the_tag_that_is_being_typed_is_completed_by_the_most_used_one_that_is_not_there_yet() -> None:
     tags = ("sync", "synonym", "soup")
-    assert completed("sy", tags) == "sync"
-    assert completed("sync, sy", tags) == "sync, synonym"
-    assert completed("decision #So", tags) == "decision #Soup"
-    assert completed("sync", ("sync",)) is None
-    assert completed("decision ", tags) is None
+    assert complete_tag("sy", tags) == "sync"
+    assert complete_tag("sync, sy", tags) == "sync, synonym"
+    assert complete_tag("decision #So", tags) == "decision #Soup"
+    assert complete_tag("sync", ("sync",)) is None
+    assert complete_tag("decision ", tags) is None
 
 
 def test_in_a_filter_only_what_follows_a_hash_is_completed() -> None:
-    assert completed("merge #sy", ("sync",), with_hash=True) == "merge #sync"
-    assert completed("sy", ("sync",), with_hash=True) is None
+    assert complete_tag("merge #sy", ("sync",), with_hash=True) == "merge #sync"
+    assert complete_tag("sy", ("sync",), with_hash=True) is None
 
 
 # --- changing a memory ------------------------------------------------------------------------------------------------
@@ -528,18 +528,18 @@ async def test_enter_keeps_both(app: ExcerptApp, vault: Path, user_paths: Paths)
 
 
 def test_memories_and_their_sources_say_what_is_missing() -> None:
-    assert in_memory("copy", MemoryViewState()) == "No memories yet."
-    assert in_memory("copy", MemoryViewState(total=3)) == "No memory is selected."
+    assert memory_disabled_reason("copy", MemoryViewState()) == "No memories yet."
+    assert memory_disabled_reason("copy", MemoryViewState(total=3)) == "No memory is selected."
     kept = MemoryViewState(total=1, selected=True, kind="fresh")
-    assert in_memory("copy", kept) == ""
-    assert in_memory("follow", kept) == "Its source has not moved."
-    assert in_memory("update", kept) == "Its source has no new text to take."
-    assert in_memory("follow", MemoryViewState(total=1, selected=True, kind="moved")) == ""
+    assert memory_disabled_reason("copy", kept) == ""
+    assert memory_disabled_reason("follow", kept) == "Its source has not moved."
+    assert memory_disabled_reason("update", kept) == "Its source has no new text to take."
+    assert memory_disabled_reason("follow", MemoryViewState(total=1, selected=True, kind="moved")) == ""
     own = MemoryViewState(total=1, selected=True, own=True)
-    assert in_memory("edit", own) == "This memory is your own thought: it has no source to open."
-    assert in_memory("undo", kept) == "Nothing to undo."
-    assert in_memory("undo", MemoryViewState(decided=True)) == ""
-    assert in_memory("redo", kept) == "Nothing to redo."
-    assert in_memory("stale", MemoryViewState()) == "No memories yet."
-    assert in_memory("stale", kept) == "No memory is stale."
-    assert in_memory("stale", MemoryViewState(total=1, needs_review=True)) == ""
+    assert memory_disabled_reason("edit", own) == "This memory is your own thought: it has no source to open."
+    assert memory_disabled_reason("undo", kept) == "Nothing to undo."
+    assert memory_disabled_reason("undo", MemoryViewState(can_undo=True)) == ""
+    assert memory_disabled_reason("redo", kept) == "Nothing to redo."
+    assert memory_disabled_reason("stale", MemoryViewState()) == "No memories yet."
+    assert memory_disabled_reason("stale", kept) == "No memory is stale."
+    assert memory_disabled_reason("stale", MemoryViewState(total=1, needs_review=True)) == ""

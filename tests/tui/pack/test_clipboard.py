@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from excerpt.tui.clipboard import (
-    KEPT_COPIES,
+    MAX_COPIES,
     OSC_LIMIT,
     OSC_ROUTE,
     CopyOutcome,
@@ -205,10 +205,10 @@ def test_a_tool_that_fails_is_not_named_as_a_route(tmp_path: Path) -> None:
 
 
 def test_only_the_newest_copies_are_kept(tmp_path: Path) -> None:
-    for number in range(KEPT_COPIES + 3):
+    for number in range(MAX_COPIES + 3):
         copy(str(number), Plan((), "", False), tmp_path, NOW.replace(microsecond=number))
     files = sorted(tmp_path.glob("copy-*.md"))
-    assert len(files) == KEPT_COPIES
+    assert len(files) == MAX_COPIES
     assert files[0].read_text() == "3"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from benchmarks.watchdog import BLOCK, Watchdog
 
-from excerpt.tui.startup import prefer_the_screen
+from excerpt.tui.startup import configure_interpreter
 from tests.tui.driver import ScriptedApp
 
 WARM = [*"con", "down", "tab", "unbound-related", "unbound-related", "escape", "ctrl+u"]
@@ -27,7 +27,7 @@ TYPED = [
 
 async def test_no_key_of_the_search_keeps_the_event_loop(scripted: ScriptedApp) -> None:
     async with scripted.run_test(size=(140, 45)) as pilot:
-        prefer_the_screen()
+        configure_interpreter()
         await pilot.press(*WARM)
         await pilot.pause(0.3)
         with Watchdog(MAX) as watchdog:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from excerpt.kinds import Strategy
-from excerpt.tui.common.bars import KeyBar, KeyOffer, fitting
+from excerpt.tui.common.bars import KeyBar, KeyOffer, fit_offers
 from excerpt.tui.keymap import is_typed
 from excerpt.tui.pack.panel import PanelSelection, pack_disabled
 from excerpt.tui.search.disabled import SearchState, SelectedRow, search_disabled
@@ -72,8 +72,8 @@ def test_the_search_does_what_it_can() -> None:
 def test_help_and_quit_keep_their_place_in_the_footer() -> None:
     every = [KeyOffer("mark", "tab", "mark"), KeyOffer("edit", "enter", "open")]
     last = [KeyOffer("help", "f1", "help"), KeyOffer("quit", "ctrl+q", "quit")]
-    assert fitting([*every, *last], 26) == [every[0], *last]
-    assert fitting([*last, *every], 80) == [*every, *last]
+    assert fit_offers([*every, *last], 26) == [every[0], *last]
+    assert fit_offers([*last, *every], 80) == [*every, *last]
 
 
 async def test_a_key_that_has_nothing_to_do_says_why_once_and_is_not_in_the_footer(scripted: ScriptedApp) -> None:

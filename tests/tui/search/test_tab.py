@@ -221,8 +221,8 @@ async def test_no_hits_say_what_was_tried(app: ExcerptApp) -> None:
         notice = screen_of(app).query_one("#notice", Notice)
         assert titles_of(app) == []
         assert notice.display
-        assert "xyzzyqwv" in notice.said.title
-        assert "words, proximity and meaning" in notice.said.sentence
+        assert "xyzzyqwv" in notice.empty_state.title
+        assert "words, proximity and meaning" in notice.empty_state.sentence
 
 
 async def test_where_nothing_is_found_enter_takes_what_may_have_been_meant(
@@ -231,7 +231,7 @@ async def test_where_nothing_is_found_enter_takes_what_may_have_been_meant(
     async with app.run_test() as pilot:
         await search(pilot, '"lentl"')
         notice = screen_of(app).query_one("#notice", Notice)
-        await until(pilot, lambda: notice.said.title.startswith('Did you mean "lentil"?'), "the other query")
+        await until(pilot, lambda: notice.empty_state.title.startswith('Did you mean "lentil"?'), "the other query")
         await pilot.press("enter")
         await until(pilot, lambda: titles_of(app) == ["Lentil soup"], "its hits")
         assert pane_of(app).query_text == '"lentil"'
@@ -412,8 +412,8 @@ async def test_a_search_that_fails_says_so_where_the_hits_would_stand_and_in_one
             for _ in range(3):
                 pane_of(app).search()
                 await until_answered(pilot)
-        await until(pilot, lambda: notice.display and notice.said.serious, "the error")
-        assert notice.said.sentence == "A part of it is missing."
+        await until(pilot, lambda: notice.display and notice.empty_state.serious, "the error")
+        assert notice.empty_state.sentence == "A part of it is missing."
         toasts = notices_of(app)
         assert len([message for message in toasts if message.startswith("A part of it is missing.")]) == 1
         await pilot.press("s")

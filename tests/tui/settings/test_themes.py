@@ -118,14 +118,14 @@ async def test_a_theme_of_ones_own_is_drawn_anew_when_its_file_is_saved(tmp_path
     async with app.run_test() as pilot:
         await until(pilot, lambda: "mine" in app.available_themes, "the themes")
         app.theme = "mine"
-        app.look_at_theme()
+        app.reload_changed_theme()
         file.write_text('primary = "#88ff88"\nbackground = "#ff0000"\n')
         os.utime(file, ns=(1, 1))
-        app.look_at_theme()
+        app.reload_changed_theme()
         await until(pilot, lambda: screen_of(app).styles.background.r > 200, "the new ground")
         file.write_text("primary = ")
         os.utime(file, ns=(2, 2))
-        app.look_at_theme()
+        app.reload_changed_theme()
         await until(pilot, lambda: any("mine.toml" in toast.message for toast in app._notifications), "the toast")
         assert app.theme == "mine"
 

@@ -17,10 +17,10 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from excerpt.text.display import visible_line
-from excerpt.tui.bindings import action_target, active, disabled_reason, row_id
+from excerpt.tui.bindings import action_target, disabled_reason, row_id, working_bindings
 from excerpt.tui.common.strips import fit, line
-from excerpt.tui.keymap import keys_now, shown_key
-from excerpt.tui.keys import PLACES
+from excerpt.tui.keymap import current_keys, format_key
+from excerpt.tui.keys import CONTEXTS
 
 TABS = ("search", "overview", "memory")
 
@@ -60,15 +60,15 @@ class TabBar(Widget):
         if y:
             return Strip.blank(self.size.width, self.rich_style)
         left = [(f" {tab.capitalize()} ", self._style_of(tab)) for tab in TABS]
-        return line(left, [(f"{self._standing()} ", Style.null())], self.size.width, self.rich_style)
+        return line(left, [(f"{self._status_text()} ", Style.null())], self.size.width, self.rich_style)
 
-    def _standing(self) -> str:
+    def _status_text(self) -> str:
         """Return the vault and the state of its index, as far as they fit beside the tabs."""
         room = self.size.width - sum(len(tab) + 2 for tab in TABS) - 2
         state = fit(self.state, room)
         name = visible_line(self.vault)
-        left_over = room - cell_len(state) - 3
-        vault = fit(name, left_over) if left_over >= min(cell_len(name), _MIN_NAME) else ""
+        name_cells = room - cell_len(state) - 3
+        vault = fit(name, name_cells) if name_cells >= min(cell_len(name), _MIN_NAME) else ""
         return " · ".join(part for part in (vault, state) if part)
 
     def _style_of(self, tab: str) -> Style:
@@ -81,12 +81,12 @@ class TabBar(Widget):
             if event.x < at:
                 self.post_message(self.Picked(tab))
                 return
-        if event.x >= self.size.width - cell_len(self._standing()) - 1:
+        if event.x >= self.size.width - cell_len(self._status_text()) - 1:
             self.post_message(self.StatePicked())
 
 
-_MOVES = frozenset(binding.id for place in PLACES.values() for binding in place if binding.moves)
-_LAST = ("help", "help-sign", "quit")
+_MOVES = frozenset(binding.id for keys in CONTEXTS.values() for binding in keys if binding.moves)
+_ALWAYS_SHOWN = ("help", "help-sign", "quit")
 """Ids of the keys that are always shown, at the end."""
 
 
@@ -100,46 +100,46 @@ class KeyOffer:
 
     @property
     def last(self) -> bool:
-        return self.id in _LAST
+        return self.id in _ALWAYS_SHOWN
 
     @property
     def width(self) -> int:
         """Width in cells, with the space before the next key."""
-        return cell_len(shown_key(self.key)) + cell_len(self.label) + 3
+        return cell_len(format_key(self.key)) + cell_len(self.label) + 3
 
 
 def offers(screen: Screen[object]) -> tuple[KeyOffer, ...]:
     """Return the keys that work on a screen now, the most important first.
 
-    Those that their places show come first, from the focus outward, then the rest in the table's order. Of two keys
+    Those that their contexts show come first, from the focus outward, then the rest in the table's order. Of two keys
     with the same action the one nearer to the focus is returned.
     """
-    found: dict[object, tuple[bool, int, KeyOffer]] = {}
-    for each in active(screen):
-        binding = each.binding
+    ranked: dict[object, tuple[bool, int, KeyOffer]] = {}
+    for active in working_bindings(screen):
+        binding = active.binding
         id_ = row_id(binding)
-        if id_ in _MOVES or binding.key not in keys_now(id_) or disabled_reason(each.node, binding.action):
+        if id_ in _MOVES or binding.key not in current_keys(id_) or disabled_reason(active.node, binding.action):
             continue
-        did = action_target(each.node, binding.action)
+        target = action_target(active.node, binding.action)
         new = KeyOffer(id_, binding.key, binding.description)
-        shown, place, offer = found.get(did, (False, len(found), new))
-        found[did] = (shown or binding.show, place, offer)
-    every = sorted(found.values(), key=lambda each: (not each[0], each[1]))
+        shown, rank, offer = ranked.get(target, (False, len(ranked), new))
+        ranked[target] = (shown or binding.show, rank, offer)
+    every = sorted(ranked.values(), key=lambda active: (not active[0], active[1]))
     return tuple(offer for _, _, offer in every)
 
 
-def fitting(every: Iterable[KeyOffer], room: int) -> list[KeyOffer]:
+def fit_offers(offers: Iterable[KeyOffer], room: int) -> list[KeyOffer]:
     """Return as many offers as fit into `room` cells; those that are always shown are last."""
-    every = list(every)
-    last = [offer for offer in every if offer.last]
-    used, kept = sum(offer.width for offer in last), []
-    for offer in every:
+    offers = list(offers)
+    last = [offer for offer in offers if offer.last]
+    used, fitted = sum(offer.width for offer in last), []
+    for offer in offers:
         if not offer.last:
             used += offer.width
             if used > room + 2:
                 break
-            kept.append(offer)
-    return kept + last
+            fitted.append(offer)
+    return fitted + last
 
 
 class KeyBar(Widget):
@@ -160,29 +160,29 @@ class KeyBar(Widget):
     shown: reactive[tuple[KeyOffer, ...]] = reactive(())
 
     def on_mount(self) -> None:
-        self.screen.bindings_updated_signal.subscribe(self, self._look)
-        self._look(self.screen)
+        self.screen.bindings_updated_signal.subscribe(self, self._update_offers)
+        self._update_offers(self.screen)
 
-    def _look(self, screen: Screen[object]) -> None:
+    def _update_offers(self, screen: Screen[object]) -> None:
         self.shown = offers(screen)
 
     def render(self) -> Text:
         text = Text(no_wrap=True, overflow="ellipsis")
         style = self.get_component_rich_style("key-bar--key", partial=True)
-        for offer in self._fitting():
-            text.append(shown_key(offer.key), style).append(f" {offer.label}  ")
+        for offer in self._visible_offers():
+            text.append(format_key(offer.key), style).append(f" {offer.label}  ")
         return text
 
-    def _fitting(self) -> list[KeyOffer]:
-        return fitting(self.shown, self.scrollable_content_region.width)
+    def _visible_offers(self) -> list[KeyOffer]:
+        return fit_offers(self.shown, self.scrollable_content_region.width)
 
-    def _places(self) -> Iterator[tuple[range, KeyOffer]]:
+    def _offer_cells(self) -> Iterator[tuple[range, KeyOffer]]:
         at = self.styles.padding.left
-        for offer in self._fitting():
+        for offer in self._visible_offers():
             yield range(at, at + offer.width - 2), offer
             at += offer.width
 
     def on_click(self, event: events.Click) -> None:
-        for cells, offer in self._places():
+        for cells, offer in self._offer_cells():
             if event.x in cells:
                 self.app.simulate_key(offer.key)

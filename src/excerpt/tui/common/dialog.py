@@ -20,11 +20,11 @@ from excerpt.tui.keymap import key_sign
 
 Answer = TypeVar("Answer")
 
-_AROUND = 6
+_EDGE_CELLS = 6
 """Cells of a box that are not available to the text in its lower edge."""
 
 
-def fitting(hints: Sequence[str], cells: int) -> str:
+def fit_hints(hints: Sequence[str], cells: int) -> str:
     """Return as many hints as fit, the first ones first, and always the last one: how to close the dialog."""
     *others, last = hints
     while others and cell_len(" · ".join([*others, last])) > cells:
@@ -48,11 +48,11 @@ class Box(Vertical):
         self._show_hints()
 
     def _show_hints(self) -> None:
-        room = self.outer_size.width - _AROUND
-        self.border_subtitle = Content(fitting(self._hints, room) if room > 0 else "")
+        cells = self.outer_size.width - _EDGE_CELLS
+        self.border_subtitle = Content(fit_hints(self._hints, cells) if cells > 0 else "")
 
 
-class Leaving(Screen[Answer]):
+class OverlayScreen(Screen[Answer]):
     """A screen over others that closes once, however many keys ask for it."""
 
     def dismiss(self, result: Answer | None = None) -> AwaitComplete:
@@ -72,7 +72,7 @@ class Leaving(Screen[Answer]):
             event.stop()
 
 
-class Dialog(ModalScreen[Answer], Leaving[Answer]):
+class Dialog(ModalScreen[Answer], OverlayScreen[Answer]):
     """A dialog, dismissed with None by escape."""
 
     # With priority over the field's own, so that keys typed right after a tab do not go to the field before it.

@@ -69,5 +69,5 @@ class Field(Input):
     def replace(self, text: str, start: int, end: int) -> None:
         """Replace those characters by `text`, its lines joined into one."""
         lines = text.splitlines()
-        one = text if lines == [text] else " ".join(line.strip() for line in lines if line.strip())
-        super().replace(one, start, end)
+        joined = text if lines == [text] else " ".join(line.strip() for line in lines if line.strip())
+        super().replace(joined, start, end)

@@ -27,7 +27,7 @@ _MAX_KEYS = 18
 
 _SIGNS = Group(
     "Signs",
-    here=False,
+    is_active=False,
     rows=tuple(
         KeyRow("", sign, what)
         for sign, what in (
@@ -58,10 +58,10 @@ class Help(Dialog[None]):
     }
     """
 
-    def __init__(self, here: Sequence[str], reasons: Mapping[str, str]) -> None:
-        """Prepare the help. `here` are the places whose keys work now, `reasons` why some are disabled, by id."""
+    def __init__(self, contexts: Sequence[str], reasons: Mapping[str, str]) -> None:
+        """Prepare the help. `contexts` are the contexts whose keys work now, `reasons` why some are disabled, by id."""
         super().__init__()
-        self._groups = (*groups(here, reasons), _SIGNS)
+        self._groups = (*groups(contexts, reasons), _SIGNS)
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="box") as box:
@@ -82,14 +82,16 @@ class Help(Dialog[None]):
         self._show(event.value)
 
     def _show(self, typed: str) -> None:
-        left = matching(self._groups, typed)
+        matches = matching(self._groups, typed)
         colours = self.app.theme_variables
-        named = bool(typed.strip())
-        told = Text(_how_to_change_keys() if named else _how_to_name_keys(), colours["text-soft"])
+        shows_ids = bool(typed.strip())
+        hint = Text(_key_change_hint() if shows_ids else _key_names_hint(), colours["text-soft"])
         none = Text(f"No key matches. The palette ({key_sign('palette')}) finds commands without a key.")
-        width = min(_MAX_KEYS, max((cell_len(row.keys) for group in left for row in group.rows), default=0))
-        drawn: list[RenderableType] = [part for group in left for part in _drawn(group, width, colours, named=named)]
-        self.query_one("#keys", Static).update(Lines(*drawn, told) if left else none)
+        width = min(_MAX_KEYS, max((cell_len(row.keys) for group in matches for row in group.rows), default=0))
+        tables: list[RenderableType] = [
+            part for group in matches for part in _group_table(group, width, colours, shows_ids=shows_ids)
+        ]
+        self.query_one("#keys", Static).update(Lines(*tables, hint) if matches else none)
         self.query_one(VerticalScroll).scroll_to(y=0, animate=False)
 
     def action_scroll(self, pages: float) -> None:
@@ -106,32 +108,34 @@ class Help(Dialog[None]):
             self.dismiss(None)
 
 
-def _how_to_name_keys() -> str:
+def _key_names_hint() -> str:
     palette = f"The palette ({key_sign('palette')}) has commands without a key."
     return f"You can change any key: type above to see the names. {palette}"
 
 
-def _how_to_change_keys() -> str:
+def _key_change_hint() -> str:
     return (
         f"You can change any key, and give keys to commands without one: {key_sign('settings')} opens the settings, "
         'where [screen.keys] has lines such as copy-pack = "ctrl+k".'
     )
 
 
-def _drawn(group: Group, width: int, colours: Mapping[str, str], *, named: bool) -> tuple[RenderableType, ...]:
-    title = Text.assemble((group.title, "bold"), (" · here" if group.here else "", colours["text-soft"]))
+def _group_table(
+    group: Group, width: int, colours: Mapping[str, str], *, shows_ids: bool
+) -> tuple[RenderableType, ...]:
+    title = Text.assemble((group.title, "bold"), (" · here" if group.is_active else "", colours["text-soft"]))
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(width=width, style=f"bold {colours['accent']}")
     table.add_column(ratio=1)
-    told: set[str] = set()
+    shown_reasons: set[str] = set()
     for row in group.rows:
         what = Text(row.what)
-        if named and row.id:
+        if shows_ids and row.id:
             what.append(f"  {row.id}", colours["text-soft"])
-        if row.disabled_reason in told:
+        if row.disabled_reason in shown_reasons:
             what.append(" · not now", colours["text-soft"])
         elif row.disabled_reason:
-            told.add(row.disabled_reason)
+            shown_reasons.add(row.disabled_reason)
             what.append(f"\nnot now: {row.disabled_reason}", colours["text-soft"])
         table.add_row(Text(row.keys), what)
     return title, table, Text()

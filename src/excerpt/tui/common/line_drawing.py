@@ -87,21 +87,21 @@ class StyledLine:
         self.text_styles = [TextStyle.PLAIN] * len(text)
         self.shown: list[str | None] = [None] * len(text)
         self.links: dict[int, tuple[int, LinkTo]] = {}
-        self._as_it_stands = True
+        self._is_unstyled = True
 
     def text_style(self, start: int, end: int, text_style: TextStyle) -> None:
-        self._as_it_stands = False
+        self._is_unstyled = False
         text_styles = self.text_styles
-        before, both = TextStyle.PLAIN, _both(TextStyle.PLAIN, text_style)
+        last, union = TextStyle.PLAIN, _union(TextStyle.PLAIN, text_style)
         for at in range(start, min(end, len(text_styles))):
-            if text_styles[at] is not before:
-                before, both = text_styles[at], _both(text_styles[at], text_style)
-            text_styles[at] = both
+            if text_styles[at] is not last:
+                last, union = text_styles[at], _union(text_styles[at], text_style)
+            text_styles[at] = union
 
     def replace(self, start: int, end: int, shown: str) -> None:
         """Show `shown` in place of start..end."""
         if start < end:
-            self._as_it_stands = False
+            self._is_unstyled = False
             self.shown[start] = shown
             self.shown[start + 1 : end] = [""] * (end - start - 1)
 
@@ -119,28 +119,28 @@ class StyledLine:
         return "".join(_piece(clean[at], self.shown[at]) for at in range(start, len(clean) if end is None else end))
 
     def runs(self) -> tuple[StyledRun, ...]:
-        if self._as_it_stands:
+        if self._is_unstyled:
             return (StyledRun(visible(self.text).replace("\t", _TAB), TextStyle.PLAIN),) if self.text else ()
         runs: list[StyledRun] = []
-        text, current, leads = "", TextStyle.PLAIN, None
-        to: LinkTo | None = None
-        ends = -1
+        text, current, current_link = "", TextStyle.PLAIN, None
+        link: LinkTo | None = None
+        link_end = -1
         for at, character in enumerate(visible(self.text)):
             if at in self.links:
-                ends, to = self.links[at]
-            elif at >= ends:
-                to = None
+                link_end, link = self.links[at]
+            elif at >= link_end:
+                link = None
             piece = _piece(character, self.shown[at])
             if not piece:
                 continue
             text_style = self.text_styles[at]
-            if text and (text_style is not current or to is not leads):
-                runs.append(StyledRun(text, current, leads))
+            if text and (text_style is not current or link is not current_link):
+                runs.append(StyledRun(text, current, current_link))
                 text = ""
-            current, leads = text_style, to
+            current, current_link = text_style, link
             text += piece
         if text:
-            runs.append(StyledRun(text, current, leads))
+            runs.append(StyledRun(text, current, current_link))
         return tuple(runs)
 
 
@@ -151,9 +151,9 @@ def _piece(character: str, shown: str | None) -> str:
 
 
 @cache
-def _both(one: TextStyle, other: TextStyle) -> TextStyle:
+def _union(first: TextStyle, second: TextStyle) -> TextStyle:
     """Return a union of styles, cached: the enum's constructor takes most of the time of drawing a line."""
-    return one | other
+    return first | second
 
 
 # --- wrapping ---------------------------------------------------------------------------------------------------------
@@ -166,16 +166,16 @@ def wrap(runs: Sequence[StyledRun], width: int, hanging_indent: int) -> list[lis
         return [list(runs)]
     hanging_indent = min(hanging_indent, width // 2)
     rows: list[list[StyledRun]] = []
-    for start, end in _cuts(text, width, hanging_indent):
+    for start, end in _row_spans(text, width, hanging_indent):
         rows.append(_slice(runs, start, end))
     return rows or [[]]
 
 
-def _cuts(text: str, width: int, hanging_indent: int) -> list[tuple[int, int]]:
+def _row_spans(text: str, width: int, hanging_indent: int) -> list[tuple[int, int]]:
     cuts: list[tuple[int, int]] = []
     start, room = 0, max(1, width)
     while start < len(text):
-        end = _fitting(text, start, room)
+        end = _fit_end(text, start, room)
         if end < len(text) and not text[end].isspace():
             end = _last_break(text, start, end)
         cuts.append((start, end))
@@ -192,7 +192,7 @@ def _last_break(text: str, start: int, end: int) -> int:
     if text[indent : end + 1].isascii():
         return text.rfind(" ", indent, end) + 1 or end
     for at in range(end, indent, -1):
-        if text[at - 1] == " " or _may_part(text[at - 1], text[at]):
+        if text[at - 1] == " " or _may_break(text[at - 1], text[at]):
             return at
     return end
 
@@ -213,7 +213,7 @@ _OPENING = ("Ps", "Pi")
 
 
 @lru_cache(maxsize=4096)
-def _may_part(before: str, after: str) -> bool:
+def _may_break(before: str, after: str) -> bool:
     """Return whether a row may end between two characters that are no spaces."""
     if not (_UNSPACED.match(before) or _UNSPACED.match(after)):
         return False
@@ -222,7 +222,7 @@ def _may_part(before: str, after: str) -> bool:
     return not unicodedata.category(after).startswith(_CLOSING) and unicodedata.category(before) not in _OPENING
 
 
-def _fitting(text: str, start: int, room: int) -> int:
+def _fit_end(text: str, start: int, room: int) -> int:
     """Return where text from `start` stops fitting into `room` cells; at least one character fits."""
     if text[start : start + room + 1].isascii():  # one more: a combining mark may follow the last one
         return min(start + room, len(text))
@@ -235,16 +235,16 @@ def _fitting(text: str, start: int, room: int) -> int:
 
 
 def _slice(runs: Sequence[StyledRun], start: int, end: int) -> list[StyledRun]:
-    cut: list[StyledRun] = []
+    sliced: list[StyledRun] = []
     at = 0
     for run in runs:
         left, right = max(start - at, 0), min(end - at, len(run.text))
         if left < right:
-            cut.append(StyledRun(run.text[left:right], run.text_style, run.to))
+            sliced.append(StyledRun(run.text[left:right], run.text_style, run.to))
         at += len(run.text)
         if at >= end:
             break
-    return cut
+    return sliced
 
 
 # --- how inks look ----------------------------------------------------------------------------------------------------
@@ -319,7 +319,7 @@ CALLOUT_STYLES = {
 }
 """Styles of Obsidian's kinds of callouts, with the colours they have there; any other kind is drawn as a note."""
 
-LONGEST = 2_000
+MAX_LINE_CHARS = 2_000
 """Maximum characters drawn of one line; a longer one ends with the number of missing characters."""
 
 _TAB_CELLS = 4
@@ -346,7 +346,7 @@ _SIGNS = {
 def draw_line(
     number: int,
     text: str,
-    around: LineContext = PROSE,
+    context: LineContext = PROSE,
     matches: Iterable[Columns] = (),
     *,
     near: Iterable[Columns] = (),
@@ -356,10 +356,10 @@ def draw_line(
 
     `matches` and `near` (what is nearest in meaning) are columns, `code` are columns with styles.
     """
-    line = StyledLine(text[:LONGEST])
-    hanging_indent = style_line(line, around, code)
+    line = StyledLine(text[:MAX_LINE_CHARS])
+    hanging_indent = style_line(line, context, code)
     apply_highlights(line, matches, near)
-    return DrawnLine(number, with_rest(line.runs(), len(text) - LONGEST), hanging_indent)
+    return DrawnLine(number, with_rest(line.runs(), len(text) - MAX_LINE_CHARS), hanging_indent)
 
 
 def apply_highlights(line: StyledLine, matches: Iterable[Columns], near: Iterable[Columns]) -> None:
@@ -374,16 +374,16 @@ def with_rest(runs: tuple[StyledRun, ...], cut: int) -> tuple[StyledRun, ...]:
     return (*runs, StyledRun(f" … {format_count(cut, 'more character')}", TextStyle.FAINT)) if cut > 0 else runs
 
 
-def style_line(line: StyledLine, around: LineContext, code: Sequence[tuple[int, int, TextStyle]] = ()) -> int:
+def style_line(line: StyledLine, context: LineContext, code: Sequence[tuple[int, int, TextStyle]] = ()) -> int:
     """Style a line by its context, and return the indent of its continuation rows."""
-    if around.context is Context.PLAIN:
+    if context.context is Context.PLAIN:
         return 0
-    if around.context is not Context.PROSE:
-        _draw_code(line, around, code)
+    if context.context is not Context.PROSE:
+        _draw_code(line, context, code)
         return 0
     if not _MARKS.search(line.text):
         return 0
-    hanging_indent = _draw_start(line, _callout_style(around.callout))
+    hanging_indent = _draw_start(line, _callout_style(context.callout))
     draw_inline(line)
     return hanging_indent
 
@@ -392,14 +392,14 @@ def _callout_style(kind: str) -> TextStyle:
     return CALLOUT_STYLES.get(kind, TextStyle.CALLOUT) if kind else TextStyle.PLAIN
 
 
-def _draw_code(line: StyledLine, around: LineContext, code: Sequence[tuple[int, int, TextStyle]]) -> None:
-    quote = None if around.context is Context.CODE else QUOTE_MARKS.match(line.text)
+def _draw_code(line: StyledLine, context: LineContext, code: Sequence[tuple[int, int, TextStyle]]) -> None:
+    quote = None if context.context is Context.CODE else QUOTE_MARKS.match(line.text)
     if quote:
-        _draw_quote_marks(line, quote, _callout_style(around.callout))
-    text_style = TextStyle.CODE | TextStyle.FAINT if around.context is Context.CODE_EDGE else TextStyle.CODE
+        _draw_quote_marks(line, quote, _callout_style(context.callout))
+    text_style = TextStyle.CODE | TextStyle.FAINT if context.context is Context.CODE_EDGE else TextStyle.CODE
     line.text_style(quote.end() if quote else 0, len(line.text), text_style)
-    for start, end, more in code:
-        line.text_style(start, end, more)
+    for start, end, code_style in code:
+        line.text_style(start, end, code_style)
 
 
 def _draw_start(line: StyledLine, callout: TextStyle) -> int:
@@ -447,8 +447,8 @@ def _draw_quote(line: StyledLine, quote: re.Match[str], text_style: TextStyle) -
     text_style = text_style or TextStyle.CALLOUT
     kind = callout[1].replace("-", " ").capitalize()
     title = line.text[callout.end() :].strip()
-    told = f"{_SIGNS.get(text_style, '◆')} {kind}"
-    line.replace(*callout.span(), told if not title or title.casefold() == kind.casefold() else f"{told} ·")
+    label = f"{_SIGNS.get(text_style, '◆')} {kind}"
+    line.replace(*callout.span(), label if not title or title.casefold() == kind.casefold() else f"{label} ·")
     if title.casefold() == kind.casefold():
         line.hide(callout.end(), len(line.text))
     line.text_style(callout.start(), len(line.text), text_style | TextStyle.BOLD)

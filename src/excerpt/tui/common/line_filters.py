@@ -21,34 +21,34 @@ from textual.filter import LineFilter
 from excerpt.text.display import escape_characters, visible_line
 from excerpt.tui.keymap import spell_keys
 
-_SUSPECT = re.compile(f"[\\x00-\\x1f{escape_characters()}]")
+_CONTROL = re.compile(f"[\\x00-\\x1f{escape_characters()}]")
 # With joiners before such a character: they are measured with it, and alone would join what follows.
-_WITH_JOINERS = re.compile(f"\u200d*{_SUSPECT.pattern}")
+_WITH_JOINERS = re.compile(f"\u200d*{_CONTROL.pattern}")
 
 
-class Harmless(LineFilter):
+class ControlCharacterFilter(LineFilter):
     """Replaces characters that a terminal would interpret.
 
     By a sign if the character has a cell, else by nothing, so that lines stay as wide as they were laid out.
     """
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:  # noqa: ARG002 - Textual's shape
-        if not any(_is_suspect(segment.text) for segment in segments):
+        if not any(_has_control(segment.text) for segment in segments):
             return segments
         return [
-            Segment(_WITH_JOINERS.sub(_shown, segment.text), segment.style, segment.control)
-            if _is_suspect(segment.text)
+            Segment(_WITH_JOINERS.sub(_control_sign, segment.text), segment.style, segment.control)
+            if _has_control(segment.text)
             else segment
             for segment in segments
         ]
 
 
-def _is_suspect(text: str) -> bool:
-    return not (text.isascii() and text.isprintable()) and _SUSPECT.search(text) is not None
+def _has_control(text: str) -> bool:
+    return not (text.isascii() and text.isprintable()) and _CONTROL.search(text) is not None
 
 
-def _shown(found: re.Match[str]) -> str:
-    return visible_line(found[0][-1]) * cell_len(found[0])
+def _control_sign(match: re.Match[str]) -> str:
+    return visible_line(match[0][-1]) * cell_len(match[0])
 
 
 # --- the plain mode ---------------------------------------------------------------------------------------------------
@@ -137,7 +137,7 @@ SIGNS: Mapping[str, str] = {
     "├": "+",
     "┤": "+",
 }
-"""ASCII replacements of the app's signs. Others come from a note or from Textual: see `plain_sign`."""
+"""ASCII replacements of the app's signs. Others come from a note or from Textual: see `ascii_sign`."""
 
 PUNCTUATION = frozenset("…–“”‘’")
 """Punctuation that plain mode keeps, like letters, because notes are full of it."""
@@ -147,7 +147,7 @@ _RANGES = ((0x2190, 0x21FF), (0x2300, 0x23FF), (0x2500, 0x25FF), (0x2700, 0x27BF
 
 
 @lru_cache(maxsize=512)
-def plain_sign(sign: str) -> str:
+def ascii_sign(sign: str) -> str:
     """Return the ASCII sign for a character, or the character itself if it is a letter of some script."""
     if sign in SIGNS:
         return SIGNS[sign]
@@ -159,16 +159,16 @@ def plain_sign(sign: str) -> str:
     return "#" if name.startswith(("BLOCK", "BLACK SQUARE", "QUADRANT", "BRAILLE")) else "*"
 
 
-def plainly(text: str) -> str:
+def to_ascii(text: str) -> str:
     """Return `text` of the same width with ASCII in place of lines, blocks and other signs; letters stay."""
-    return text if text.isascii() else "".join(map(plain_sign, text))
+    return text if text.isascii() else "".join(map(ascii_sign, text))
 
 
-_LINE = 12
+_MIN_EDGE_CELLS = 12
 """Minimum cells of a run of low bars that is the edge of a box and not a count."""
 
 
-class Plain(LineFilter):
+class AsciiFilter(LineFilter):
     """Replaces signs by ASCII, in plain mode."""
 
     def switch(self, *, on: bool) -> None:
@@ -177,13 +177,15 @@ class Plain(LineFilter):
         spell_keys(spelled=on)
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:  # noqa: ARG002 - Textual's shape
-        return [segment if segment.text.isascii() else _plain(segment.text, segment.style) for segment in segments]
+        return [
+            segment if segment.text.isascii() else _ascii_segment(segment.text, segment.style) for segment in segments
+        ]
 
 
-def _plain(text: str, style: Style | None) -> Segment:
-    if set(text) == {"▁"} and len(text) >= _LINE:
+def _ascii_segment(text: str, style: Style | None) -> Segment:
+    if set(text) == {"▁"} and len(text) >= _MIN_EDGE_CELLS:
         return Segment("_" * len(text), style)
     if style is not None and "@mouse.down" in style.meta:
         return Segment(" " * len(text), style)
     # In longer text a half-cell bar is not the cursor.
-    return Segment(plainly(text.replace("▌", "▍") if len(text) > 2 else text), style)
+    return Segment(to_ascii(text.replace("▌", "▍") if len(text) > 2 else text), style)

@@ -36,15 +36,15 @@ class LineBar(ScrollBar):
             bar_color=bar.style.color,
         )
         background, filters = self.background_colors[1], self.get_line_filters()
-        made: dict[Segment, Strip] = {}
+        cache: dict[Segment, Strip] = {}
         strips: list[Strip] = []
         for segment in lines.segments[crop.y : crop.bottom]:
-            strip = made.get(segment)
+            strip = cache.get(segment)
             if strip is None:
                 strip = Strip([segment], 1)
-                for one in filters:
-                    strip = strip.apply_filter(one, background)
-                made[segment] = strip
+                for line_filter in filters:
+                    strip = strip.apply_filter(line_filter, background)
+                cache[segment] = strip
             strips.append(strip)
         return strips
 
@@ -116,8 +116,8 @@ class LineView(ScrollView, can_focus=True):
         width = self.scrollable_content_region.width
         for y in range(border.bottom - above, crop.bottom - above):
             strip = self.render_line(y)
-            for one in filters:
-                strip = strip.apply_filter(one, background)
+            for line_filter in filters:
+                strip = strip.apply_filter(line_filter, background)
             strips.append(strip)
         if (crop.x, crop.right) not in ((0, width), (0, self.region.width)):
             strips = [strip.crop(crop.x, crop.right) for strip in strips]

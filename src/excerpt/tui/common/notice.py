@@ -45,14 +45,14 @@ class Notice(Widget):
     }
     """
 
-    said: reactive[EmptyState] = reactive(EmptyState(""), layout=True)
+    empty_state: reactive[EmptyState] = reactive(EmptyState(""), layout=True)
 
     def render(self) -> Text:
-        said = self.said
-        title = "notice--error" if said.serious else "notice--title"
-        text = Text().append(visible(said.title), self.get_component_rich_style(title, partial=True))
-        if said.sentence:
-            text.append(f"\n\n{visible(said.sentence)}")
-        if said.hint:
-            text.append(f"\n\n{visible(said.hint)}", self.get_component_rich_style("notice--hint", partial=True))
+        state = self.empty_state
+        title = "notice--error" if state.serious else "notice--title"
+        text = Text().append(visible(state.title), self.get_component_rich_style(title, partial=True))
+        if state.sentence:
+            text.append(f"\n\n{visible(state.sentence)}")
+        if state.hint:
+            text.append(f"\n\n{visible(state.hint)}", self.get_component_rich_style("notice--hint", partial=True))
         return text

@@ -15,7 +15,7 @@ from textual.strip import Strip
 
 from excerpt.text.display import headings_below, visible_line
 from excerpt.tui.common.line_view import LineView
-from excerpt.tui.common.strips import Part, cells_in, parts_with_matches, steady
+from excerpt.tui.common.strips import Part, cells_in, parts_with_matches, strip_unstable
 
 if TYPE_CHECKING:
     from excerpt.model import Hit, Span
@@ -56,7 +56,7 @@ class RowList(LineView):
         super().__init__(id=id, classes=classes)
         self._styles_of: dict[str, Style] = {}
         self._drawn: dict[tuple[int, bool], Sequence[Strip]] = {}
-        self._sized = Size(0, 0)
+        self._last_size = Size(0, 0)
 
     @property
     def row_count(self) -> int:
@@ -82,12 +82,12 @@ class RowList(LineView):
             style = self._styles_of[name] = self.get_component_rich_style(name, partial=True)
         return style
 
-    def rows_changed(self, cursor: int = 0, kept: int = 0) -> None:
+    def rows_changed(self, cursor: int = 0, unchanged: int = 0) -> None:
         """Redraw with the cursor on that row. Called by the subclass when its rows have changed.
 
-        The first `kept` rows are the same as before.
+        The first `unchanged` rows are the same as before.
         """
-        self._drawn = {at: drawn for at, drawn in self._drawn.items() if at[0] < kept}
+        self._drawn = {at: drawn for at, drawn in self._drawn.items() if at[0] < unchanged}
         self.set_reactive(RowList.cursor, max(0, min(cursor, self.row_count - 1)))
         self.set_line_count(self.top_of(self.row_count))
         self._show_cursor()
@@ -152,7 +152,7 @@ class RowList(LineView):
 
     def on_resize(self) -> None:
         """Keep the cursor visible. A tab that is shown again reports an unchanged size; its scroll position is kept."""
-        before, self._sized = self._sized, self.size
+        before, self._last_size = self._last_size, self.size
         if self.size == before:
             return
         self._drawn.clear()
@@ -177,8 +177,8 @@ def names_of(hit: Hit) -> list[Name]:
     fragment = hit.fragment
     headings = headings_below(fragment.title, fragment.heading_path)
     spans = hit.named or ((),) * (1 + len(fragment.heading_path))
-    shown = (fragment.title, *headings), (spans[0], *spans[len(spans) - len(headings) :])
-    return [(visible_line(text), matched) for text, matched in zip(*shown, strict=True)]
+    texts = (fragment.title, *headings), (spans[0], *spans[len(spans) - len(headings) :])
+    return [(visible_line(text), matched) for text, matched in zip(*texts, strict=True)]
 
 
 def path_below(title: str, heading_path: Sequence[str]) -> str:
@@ -186,57 +186,57 @@ def path_below(title: str, heading_path: Sequence[str]) -> str:
     return BETWEEN.join(visible_line(heading) for heading in headings_below(title, heading_path))
 
 
-def shortened(names: Sequence[Name], cells: int) -> list[Name]:
+def shorten_names(names: Sequence[Name], cells: int) -> list[Name]:
     """Return `names` in at most `cells`, if possible.
 
     Headings between the first and the last are dropped first, because the last says most about a fragment's place. Then
     title and last heading share the room, and each loses its middle.
     """
-    shown = list(names)
+    kept = list(names)
     left_out = 0
-    while _width(shown) > cells and len(names) - left_out > 2:
+    while _width(kept) > cells and len(names) - left_out > 2:
         left_out += 1
-        shown = [names[0], _LEFT_OUT, *names[1 + left_out :]]
-    if len(shown) == 1:
-        return [elided(shown[0], cells)]
-    if shown and _width(shown) > cells:
-        shown[0] = elided(shown[0], max(cells // 2, cells - _width(shown[1:]) - len(BETWEEN)))
-        shown[-1] = elided(shown[-1], cells - _width(shown[:-1]) - len(BETWEEN))
-    return shown
+        kept = [names[0], _LEFT_OUT, *names[1 + left_out :]]
+    if len(kept) == 1:
+        return [elide_middle(kept[0], cells)]
+    if kept and _width(kept) > cells:
+        kept[0] = elide_middle(kept[0], max(cells // 2, cells - _width(kept[1:]) - len(BETWEEN)))
+        kept[-1] = elide_middle(kept[-1], cells - _width(kept[:-1]) - len(BETWEEN))
+    return kept
 
 
-def elided(name: Name, cells: int) -> Name:
+def elide_middle(name: Name, cells: int) -> Name:
     """Return a name in at most `cells`, without its middle, since names differ in their beginnings and ends."""
     from excerpt.model import Span
 
-    text = steady(name[0])
+    text = strip_unstable(name[0])
     if cells_in(text) <= cells:
         return name
     if cells < 1:
         return "", ()
     room = cells - 1
     head = set_cell_size(text, room - room // 2).rstrip(" \u200d")
-    start, left = len(text), room // 2
-    while start > len(head) and (left := left - cells_in(text[start - 1])) >= 0:
+    start, cells_left = len(text), room // 2
+    while start > len(head) and (cells_left := cells_left - cells_in(text[start - 1])) >= 0:
         start -= 1
     tail = text[start:].lstrip(" \u200d")
     start, shift = len(text) - len(tail), len(text) - len(tail) - len(head) - 1
     spans = name[1] if len(text) == len(name[0]) else ()
-    kept = [Span(span.start, min(span.end, len(head))) for span in spans if span.start < len(head)]
-    kept += [Span(max(span.start, start) - shift, span.end - shift) for span in spans if span.end > start]
-    return f"{head}…{tail}", kept
+    kept_spans = [Span(span.start, min(span.end, len(head))) for span in spans if span.start < len(head)]
+    kept_spans += [Span(max(span.start, start) - shift, span.end - shift) for span in spans if span.end > start]
+    return f"{head}…{tail}", kept_spans
 
 
 def _width(names: Sequence[Name]) -> int:
-    return sum(cells_in(steady(text)) for text, _ in names) + len(BETWEEN) * (len(names) - 1)
+    return sum(cells_in(strip_unstable(text)) for text, _ in names) + len(BETWEEN) * (len(names) - 1)
 
 
 def name_parts(names: Sequence[Name], cells: int, title: Style, heading: Style, match: Style) -> list[Part]:
     """Return `names` as parts of a line with their matches highlighted."""
     parts: list[Part] = []
-    for place, (text, spans) in enumerate(shortened(names, cells)):
-        if place:
+    for index, (text, spans) in enumerate(shorten_names(names, cells)):
+        if index:
             parts.append((BETWEEN, heading))
         matches = [(span.start, span.end) for span in spans]
-        parts.extend(parts_with_matches(text, matches, heading if place else title, match))
+        parts.extend(parts_with_matches(text, matches, heading if index else title, match))
     return parts

@@ -31,52 +31,59 @@ _MIN_SHARE, _MAX_SHARE = 0.15, 0.85
 class Arrangement:
     """The visible parts of a body.
 
-    `first` is the list's columns if `beside`, else its rows: all of them if it is alone, 0 if it is hidden.
+    `first` is the list's columns if `is_side_by_side`, else its rows: all of them if it is alone, 0 if it is hidden.
     """
 
-    beside: bool
+    is_side_by_side: bool
     first: int
     context: bool
     panel: bool
 
     @property
-    def divided(self) -> bool:
+    def is_divided(self) -> bool:
         """Whether there is a movable border between two panes."""
         return self.first > 0 and (self.context or self.panel)
 
 
-def within(share: float) -> float:
+def clamp_share(share: float) -> float:
     """Return the nearest share that leaves room for both panes."""
     return max(_MIN_SHARE, min(_MAX_SHARE, round(share, 3)))
 
 
-def arranged(
-    share: float, columns: int, rows: int, *, context: bool, panel: bool, asked: bool = False, least: float = 0
+def compute_arrangement(
+    share: float,
+    columns: int,
+    rows: int,
+    *,
+    context: bool,
+    panel: bool,
+    prefers_context: bool = False,
+    min_second: float = 0,
 ) -> Arrangement:
     """Return the visible parts of a body of that size, of which the list has `share`, 0 to 1.
 
-    `context` and `panel`: whether there is one to show. `asked`: whether the context replaces the list if there is no
-    room for both. `least` is the minimum share of the height for the other pane if it is below.
+    `context` and `panel`: whether there is one to show. `prefers_context`: whether the context replaces the list if
+    there is no room for both. `min_second` is the minimum share of the height for the other pane if it is below.
     """
-    beside = columns >= BESIDE_FROM
+    is_side_by_side = columns >= BESIDE_FROM
     if not (context or panel):
-        return Arrangement(beside, columns if beside else rows, False, False)
-    if beside:
-        both = context and (not panel or rows >= BOTH_FROM)
-        return Arrangement(beside, _part(share, columns, _MIN_COLUMNS), both, panel)
+        return Arrangement(is_side_by_side, columns if is_side_by_side else rows, False, False)
+    if is_side_by_side:
+        has_context = context and (not panel or rows >= BOTH_FROM)
+        return Arrangement(is_side_by_side, _split_cells(share, columns, _MIN_COLUMNS), has_context, panel)
     if rows < BELOW_FROM:
-        in_place = context and asked and not panel
-        return Arrangement(beside, 0 if panel or in_place else rows, in_place, panel)
-    first = _part(min(share, 1 - least), rows, _MIN_ROWS)
-    return Arrangement(beside, first, context and not panel, panel)
+        replaces_list = context and prefers_context and not panel
+        return Arrangement(is_side_by_side, 0 if panel or replaces_list else rows, replaces_list, panel)
+    first = _split_cells(min(share, 1 - min_second), rows, _MIN_ROWS)
+    return Arrangement(is_side_by_side, first, context and not panel, panel)
 
 
-def _part(share: float, length: int, least: int) -> int:
-    """Return `share` of `length`, with at least `least` for both parts."""
-    return max(least, min(length - least, round(share * length)))
+def _split_cells(share: float, length: int, minimum: int) -> int:
+    """Return `share` of `length`, with at least `minimum` for both parts."""
+    return max(minimum, min(length - minimum, round(share * length)))
 
 
-_NOT_YET = Arrangement(False, 0, True, False)
+_NO_ARRANGEMENT = Arrangement(False, 0, True, False)
 
 
 class Splitter(Widget):
@@ -105,12 +112,12 @@ class Split(Container):
     """Whether there is a context to show."""
     panel: var[bool] = var(False, init=False)
     """Whether a panel is open."""
-    asked: var[bool] = var(False, init=False)
+    prefers_context: var[bool] = var(False, init=False)
     """Whether the context was asked for: it replaces the list if there is no room for both.
 
     If the context is shown `by_key` only, this hides it beside the list.
     """
-    least: var[float] = var(0.0, init=False)
+    min_second_share: var[float] = var(0.0, init=False)
     """Minimum share of the height for the second pane, until the user resizes."""
 
     class Dragged(Message):
@@ -126,17 +133,17 @@ class Split(Container):
         self._by_key = by_key
         self._extra = extra
         self._split_layout = _SplitLayout()
-        self._dragging = False
-        self._shown = _NOT_YET
+        self._is_dragging = False
+        self._arrangement = _NO_ARRANGEMENT
 
     @property
     def layout(self) -> Layout:
         return self._split_layout
 
     @property
-    def shown(self) -> Arrangement:
+    def arrangement(self) -> Arrangement:
         """The visible parts."""
-        return self._shown
+        return self._arrangement
 
     @property
     def _panes(self) -> tuple[Widget, Widget]:
@@ -145,37 +152,39 @@ class Split(Container):
 
     @property
     def _length(self) -> int:
-        return self.size.width if self._shown.beside else self.size.height
+        return self.size.width if self._arrangement.is_side_by_side else self.size.height
 
     def resize(self, share: float) -> None:
         """Give the first pane a share that the user chose, whatever a panel would like."""
-        self.least = 0.0
+        self.min_second_share = 0.0
         self.post_message(self.Dragged(share))
 
     # --- what is in sight ---------------------------------------------------------------------------------------------
 
     def validate_share(self, share: float) -> float:
-        return within(share)
+        return clamp_share(share)
 
     def arrange_panes(self) -> None:
         """Compute the visible parts, and lay out the screen if they have changed."""
-        shown = self.wanted(self.size)
-        if not self.size or shown == self._shown:
+        arrangement = self.arrangement_for(self.size)
+        if not self.size or arrangement == self._arrangement:
             return
-        self._shown = shown
+        self._arrangement = arrangement
         first, second = self._panes
-        first.display = shown.first > 0
-        second.display = shown.context or shown.panel
+        first.display = arrangement.first > 0
+        second.display = arrangement.context or arrangement.panel
         splitter = self.query_one(Splitter)
-        splitter.display = shown.beside and shown.divided
-        self.set_class(shown.beside, "-beside")
+        splitter.display = arrangement.is_side_by_side and arrangement.is_divided
+        self.set_class(arrangement.is_side_by_side, "-beside")
         self.show_context()
-        self.set_class(not shown.panel, "-no-panel")
+        self.set_class(not arrangement.panel, "-no-panel")
         # Requested by a child, because a request by this widget would not move its children.
         splitter.refresh(layout=True)
-        self._pass_focus_on(first if first.display else second)
+        self._move_hidden_focus(first if first.display else second)
 
-    on_resize = watch_share = watch_context = watch_panel = watch_asked = watch_least = arrange_panes
+    on_resize = watch_share = watch_context = watch_panel = watch_prefers_context = watch_min_second_share = (
+        arrange_panes
+    )
 
     def show_context(self) -> None:
         """Show or hide the context within the second child.
@@ -184,64 +193,73 @@ class Split(Container):
         longer than to draw its hits.
         """
         for context in self._panes[1].query(".context"):
-            context.display = self._shown.context
+            context.display = self._arrangement.context
 
-    def _pass_focus_on(self, seen: Widget) -> None:
-        """Move the focus to `seen` if the pane that has it is hidden, since keys would have no effect."""
-        shown = self._shown
-        passage = shown.context or (self._by_key and shown.panel)
+    def _move_hidden_focus(self, target: Widget) -> None:
+        """Move the focus to `target` if the pane that has it is hidden, since keys would have no effect."""
+        arrangement = self._arrangement
+        passage = arrangement.context or (self._by_key and arrangement.panel)
         focused, second = self.screen.focused, self._panes[1]
         if focused is None or self not in focused.ancestors:
             return
         if second not in focused.ancestors_with_self:
-            still = shown.first > 0
+            is_visible = arrangement.first > 0
         else:
             in_panel = any(widget.has_class("panel") for widget in focused.ancestors_with_self)
-            still = shown.panel if in_panel else passage
-        if not still:
-            self.screen.set_focus(next((one for one in (seen, *seen.query("*")) if one.focusable), None))
+            is_visible = arrangement.panel if in_panel else passage
+        if not is_visible:
+            self.screen.set_focus(next((one for one in (target, *target.query("*")) if one.focusable), None))
 
-    def wanted(self, size: Size) -> Arrangement:
+    def arrangement_for(self, size: Size) -> Arrangement:
         """Return what would be visible at that size."""
         columns, rows = size
         context, panel = self.context, self.panel
         if self._by_key:
-            beside = columns >= BESIDE_FROM
+            is_side_by_side = columns >= BESIDE_FROM
             # Below the list it is shown like a panel, if asked for.
-            context, panel = context and beside and not self.asked, context and not beside and self.asked
-        share = within(self.share + self._extra)
-        asked = self.asked and not self._by_key
-        return arranged(share, columns, rows, context=context, panel=panel, asked=asked, least=self.least)
+            is_panel = not is_side_by_side and self.prefers_context
+            context, panel = context and is_side_by_side and not self.prefers_context, context and is_panel
+        share = clamp_share(self.share + self._extra)
+        prefers_context = self.prefers_context and not self._by_key
+        return compute_arrangement(
+            share,
+            columns,
+            rows,
+            context=context,
+            panel=panel,
+            prefers_context=prefers_context,
+            min_second=self.min_second_share,
+        )
 
     # --- the mouse ----------------------------------------------------------------------------------------------------
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
-        if self._shown.divided and self._place(event) == self._shown.first:
-            self._dragging = True
+        if self._arrangement.is_divided and self._mouse_cell(event) == self._arrangement.first:
+            self._is_dragging = True
             self.capture_mouse()
             self.query_one(Splitter).add_class("-dragged")
             event.stop()
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
-        if self._dragging and self._length:
-            self.resize(self._place(event) / self._length - self._extra)
+        if self._is_dragging and self._length:
+            self.resize(self._mouse_cell(event) / self._length - self._extra)
 
     def on_mouse_up(self) -> None:
-        self._dropped()
+        self._end_drag()
 
     def on_mouse_release(self) -> None:
-        self._dropped()
+        self._end_drag()
 
-    def _dropped(self) -> None:
-        if self._dragging:
-            self._dragging = False
+    def _end_drag(self) -> None:
+        if self._is_dragging:
+            self._is_dragging = False
             self.release_mouse()
             self.query_one(Splitter).remove_class("-dragged")
 
-    def _place(self, event: events.MouseEvent) -> int:
+    def _mouse_cell(self, event: events.MouseEvent) -> int:
         """Return the mouse position along the panes, in cells from the start of the first one."""
-        at = event.screen_offset - self.region.offset
-        return at.x if self._shown.beside else at.y
+        offset = event.screen_offset - self.region.offset
+        return offset.x if self._arrangement.is_side_by_side else offset.y
 
 
 class _SplitLayout(Layout):
@@ -253,24 +271,24 @@ class _SplitLayout(Layout):
         assert isinstance(parent, Split)
         panes = [child for child in children if not isinstance(child, Splitter)]
         # The first frame is drawn before the first resize event.
-        shown = parent.wanted(size) if parent.shown is _NOT_YET else parent.shown
-        regions = _regions(shown, size, len(panes))
-        placements = [_placed(widget, region) for widget, region in zip(panes, regions, strict=True)]
-        if len(panes) > 1 and shown.beside:
-            column = Region(shown.first, 0, 1, size.height)
-            placements += [_placed(child, column) for child in children if isinstance(child, Splitter)]
+        arrangement = parent.arrangement_for(size) if parent.arrangement is _NO_ARRANGEMENT else parent.arrangement
+        regions = _regions(arrangement, size, len(panes))
+        placements = [_place_widget(widget, region) for widget, region in zip(panes, regions, strict=True)]
+        if len(panes) > 1 and arrangement.is_side_by_side:
+            column = Region(arrangement.first, 0, 1, size.height)
+            placements += [_place_widget(child, column) for child in children if isinstance(child, Splitter)]
         return placements
 
 
-def _regions(shown: Arrangement, size: Size, panes: int) -> list[Region]:
+def _regions(arrangement: Arrangement, size: Size, panes: int) -> list[Region]:
     whole = size.region
     if panes < 2:
         return [whole] * panes
-    if shown.beside:
-        left, right = whole.split_vertical(shown.first)
+    if arrangement.is_side_by_side:
+        left, right = whole.split_vertical(arrangement.first)
         return [left, Region(right.x + 1, 0, max(0, right.width - 1), right.height)]
-    return list(whole.split_horizontal(shown.first))
+    return list(whole.split_horizontal(arrangement.first))
 
 
-def _placed(widget: Widget, region: Region) -> WidgetPlacement:
+def _place_widget(widget: Widget, region: Region) -> WidgetPlacement:
     return WidgetPlacement(region, NULL_OFFSET, NULL_SPACING, widget)

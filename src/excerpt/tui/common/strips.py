@@ -15,16 +15,16 @@ Part = tuple[str, Style]
 
 
 _VARIANTS = re.compile("[\ufe00-\ufe0f\U0001f3fb-\U0001f3ff]")
-_JOINED = re.compile("^\u200d+|(?:\u200d+[\u2190-\u2bff\U0001f000-\U0001faff])+")
+_JOINED_EMOJI = re.compile("^\u200d+|(?:\u200d+[\u2190-\u2bff\U0001f000-\U0001faff])+")
 
 
-def steady(text: str) -> str:
+def strip_unstable(text: str) -> str:
     """Return `text` without characters on whose width terminals disagree.
 
     These are variation selectors and skin tones of an emoji, all but the first of several joined emoji, and joiners
     with nothing before them. The rest of the line is then where it is computed to be.
     """
-    return text if text.isascii() else _JOINED.sub("", _VARIANTS.sub("", text))
+    return text if text.isascii() else _JOINED_EMOJI.sub("", _VARIANTS.sub("", text))
 
 
 def cells_in(text: str) -> int:
@@ -36,7 +36,7 @@ def fit(text: str, cells: int) -> str:
     """Return `text`, truncated to `cells` with an ellipsis if it is longer."""
     if cells <= 0:
         return ""
-    text = steady(text)
+    text = strip_unstable(text)
     if cells_in(text) <= cells:
         return text
     return set_cell_size(text, cells - 1).rstrip(" \u200d") + "…"
@@ -45,24 +45,24 @@ def fit(text: str, cells: int) -> str:
 def fit_parts(parts: Iterable[Part], cells: int) -> list[Part]:
     """Return `parts` as one line, truncated to `cells` with an ellipsis."""
     fitted: list[Part] = []
-    left = cells
-    kept = [(steady(text), style) for text, style in parts if text]
-    for index, (text, style) in enumerate(kept):
+    cells_left = cells
+    stable = [(strip_unstable(text), style) for text, style in parts if text]
+    for index, (text, style) in enumerate(stable):
         width = cells_in(text)
-        more = index + 1 < len(kept)
-        if width < left or (width == left and not more):
+        has_more = index + 1 < len(stable)
+        if width < cells_left or (width == cells_left and not has_more):
             fitted.append((text, style))
-            left -= width
+            cells_left -= width
             continue
-        if left > 0:
-            fitted.append((fit(text + "…" if width == left else text, left), style))
+        if cells_left > 0:
+            fitted.append((fit(text + "…" if width == cells_left else text, cells_left), style))
         break
     return fitted
 
 
 def line(left: Iterable[Part], right: Sequence[Part], width: int, base: Style) -> Strip:
     """Return one line: `left` aligned left, `right` complete at the right end, on the style `base`."""
-    right = [(steady(text), style) for text, style in right]
+    right = [(strip_unstable(text), style) for text, style in right]
     right_width = sum(cells_in(text) for text, _ in right)
     fitted = fit_parts(left, max(0, width - right_width - (1 if right else 0)))
     used = sum(cells_in(text) for text, _ in fitted)
@@ -73,7 +73,7 @@ def line(left: Iterable[Part], right: Sequence[Part], width: int, base: Style) -
 
 def cells_of(parts: Iterable[Part]) -> int:
     """Return the width of `parts` in cells."""
-    return sum(cells_in(steady(text)) for text, _ in parts)
+    return sum(cells_in(strip_unstable(text)) for text, _ in parts)
 
 
 def parts_with_matches(text: str, matches: Iterable[tuple[int, int]], plain: Style, match: Style) -> list[Part]:
@@ -86,30 +86,30 @@ def parts_with_matches(text: str, matches: Iterable[tuple[int, int]], plain: Sty
         parts.append((text[first:end], match))
         at = max(at, end)
     parts.append((text[at:], plain))
-    return [part for part in parts if cells_in(steady(part[0]))]
+    return [part for part in parts if cells_in(strip_unstable(part[0]))]
 
 
 # --- bars -------------------------------------------------------------------------------------------------------------
 
-_LYING = " ▏▎▍▌▋▊▉█"
-_STANDING = " ▁▂▃▄▅▆▇█"
+_HORIZONTAL_BARS = " ▏▎▍▌▋▊▉█"
+_VERTICAL_BARS = " ▁▂▃▄▅▆▇█"
 
 
 def share_bar(share: float, cells: int) -> str:
     """Return a horizontal bar for `share` (0 to 1) that is always `cells` wide; above 0 at least an eighth is drawn."""
     full, rest = divmod(_eighths(share, 8 * cells), 8)
-    return ("█" * full + (_LYING[rest] if rest else "")).ljust(cells)
+    return ("█" * full + (_HORIZONTAL_BARS[rest] if rest else "")).ljust(cells)
 
 
 def height_bar(share: float) -> str:
     """Return a vertical bar of one cell for `share`, 0 to 1; above 0 at least an eighth is drawn."""
-    return _STANDING[_eighths(share, 8)]
+    return _VERTICAL_BARS[_eighths(share, 8)]
 
 
 def sparkline(counts: Sequence[float]) -> str:
     """Return one vertical bar for each count, relative to the highest; blank for 0."""
-    highest = max(counts, default=0)
-    return "".join(height_bar(count / highest if highest else 0) for count in counts)
+    maximum = max(counts, default=0)
+    return "".join(height_bar(count / maximum if maximum else 0) for count in counts)
 
 
 def _eighths(share: float, whole: int) -> int:

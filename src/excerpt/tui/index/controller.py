@@ -40,12 +40,12 @@ from excerpt.tui.request_thread import EventLoop
 if TYPE_CHECKING:
     from excerpt.model import BuildReport, Progress, Status
 
-_SHOWN_AFTER = 0.5
+_SHOW_AFTER_SECONDS = 0.5
 """Seconds of work before a build is shown: an edit is indexed sooner and would only flicker."""
 
 # A build commits for a second or two between files; over a shorter window the rate would jump.
 _RATE_SECONDS = 10.0  # seconds of work
-_FIRST = 1.0  # seconds of work before a rate is shown
+_RATE_AFTER_SECONDS = 1.0  # seconds of work before a rate is shown
 _ESTIMATE_AFTER_SECONDS = 4.0  # seconds of work before a time left is shown
 _MAX_RATE_RATIO = 2.0  # maximum factor between the rates of the window's halves for which a time left is shown
 
@@ -84,7 +84,7 @@ class Pace:
 
     samples: tuple[Sample, ...] = ()
 
-    def after(self, progress: Progress) -> Pace:
+    def with_progress(self, progress: Progress) -> Pace:
         """Return the pace with this progress added; of another build it starts again."""
         if not progress.notes_total:
             return Pace()
@@ -96,7 +96,7 @@ class Pace:
     @property
     def rate(self) -> Rate | None:
         """Rate of the last seconds; None while too little is known."""
-        if not self.samples or self._span < _FIRST or self.samples[0].notes == self.samples[-1].notes:
+        if not self.samples or self._span < _RATE_AFTER_SECONDS or self.samples[0].notes == self.samples[-1].notes:
             return None
         return _between(self.samples[0], self.samples[-1])
 
@@ -120,9 +120,9 @@ class IndexState:
     """The state of the index.
 
     `status` is that of the generation in use, None if there is none yet. `progress` is None while no build is worth
-    showing. `elsewhere`: another excerpt is writing the index. `emptied` is the number of notes in the index of a vault
-    that has none now, else 0. `unfinished`: a build was cancelled, and the rest was not requested. `asked`: the user
-    waits for the result of an update.
+    showing. `is_locked`: another excerpt is writing the index. `emptied` is the number of notes in the index of a vault
+    that has none now, else 0. `is_unfinished`: a build was cancelled, and the rest was not requested.
+    `is_update_requested`: the user waits for the result of an update.
     """
 
     status: Status | None = None
@@ -131,13 +131,13 @@ class IndexState:
     failure: EmptyState | None = None
     watch: Watch = Watch.NOT_YET
     paused: bool = False
-    elsewhere: bool = False
+    is_locked: bool = False
     emptied: int = 0
-    unfinished: bool = False
-    asked: bool = False
+    is_unfinished: bool = False
+    is_update_requested: bool = False
 
     @property
-    def at_work(self) -> bool:
+    def is_working(self) -> bool:
         """Whether the first scan of the vault, or a build, is running."""
         return self.progress is not None or self.watch is Watch.NOT_YET
 
@@ -152,52 +152,63 @@ class IndexState:
 
     def started(self) -> IndexState:
         """Return the state when the process has just been started."""
-        return replace(self, watch=Watch.NOT_YET, failure=None, elsewhere=False, emptied=0, paused=False)
+        return replace(self, watch=Watch.NOT_YET, failure=None, is_locked=False, emptied=0, paused=False)
 
     def with_message(self, message: Message) -> IndexState:
         """Return the state after a message of a thread or process."""
-        after = self
+        state = self
         match message:
             case IndexOpened(status=status):
                 failure = None if self.watch is Watch.STORE else self.failure
-                after = replace(self, status=status, failure=failure)
+                state = replace(self, status=status, failure=failure)
             case IndexProgressed(progress=progress):
-                after = self._progressed(progress)
+                state = self._with_progress(progress)
             case IndexBuilt():
-                unfinished = self.unfinished and not self.asked
-                after = replace(self._at_rest(), failure=None, emptied=0, asked=False, unfinished=unfinished)
-            case IndexWatched(polling=polling):
-                after = replace(self, watch=Watch.POLLING if polling else Watch.EVENTS)
-            case IndexPaused(paused=paused):
-                after = replace(self, paused=paused)
-            case IndexCancelled():
-                after = replace(self._at_rest(), unfinished=True, asked=False)
-            case IndexEmptied(notes=notes, message=told):
-                said = EmptyState(
-                    VaultEmptiedError.title, told, "Update checks again, and asks what to do.", serious=True
+                is_unfinished = self.is_unfinished and not self.is_update_requested
+                state = replace(
+                    self._without_progress(),
+                    failure=None,
+                    emptied=0,
+                    is_update_requested=False,
+                    is_unfinished=is_unfinished,
                 )
-                after = replace(self._at_rest(), failure=said, emptied=notes, asked=False)
+            case IndexWatched(polling=polling):
+                state = replace(self, watch=Watch.POLLING if polling else Watch.EVENTS)
+            case IndexPaused(paused=paused):
+                state = replace(self, paused=paused)
+            case IndexCancelled():
+                state = replace(self._without_progress(), is_unfinished=True, is_update_requested=False)
+            case IndexEmptied(notes=notes, message=text):
+                empty_state = EmptyState(
+                    VaultEmptiedError.title, text, "Update checks again, and asks what to do.", serious=True
+                )
+                state = replace(self._without_progress(), failure=empty_state, emptied=notes, is_update_requested=False)
             case IndexEnded():
-                after = replace(self._at_rest(), watch=Watch.ENDED, paused=False, asked=False)
-            case Failure(asked="index"):
+                state = replace(self._without_progress(), watch=Watch.ENDED, paused=False, is_update_requested=False)
+            case Failure(operation="index"):
                 busy = message.title == IndexBusyError.title
-                said = EmptyState.of_failure(message)
-                after = replace(self._at_rest(), failure=said, elsewhere=busy, asked=self.asked and busy)
-        return after
+                empty_state = EmptyState.of_failure(message)
+                state = replace(
+                    self._without_progress(),
+                    failure=empty_state,
+                    is_locked=busy,
+                    is_update_requested=self.is_update_requested and busy,
+                )
+        return state
 
-    def _at_rest(self) -> IndexState:
-        return replace(self, progress=None, pace=Pace(), elsewhere=False)
+    def _without_progress(self) -> IndexState:
+        return replace(self, progress=None, pace=Pace(), is_locked=False)
 
-    def _progressed(self, progress: Progress) -> IndexState:
-        failure = None if self.elsewhere else self.failure
-        awaited = self.progress is not None or self.status is None or not self.status.notes
-        if not awaited and progress.seconds < _SHOWN_AFTER:
-            return replace(self, failure=failure, elsewhere=False)
-        pace = self.pace.after(progress)
-        return replace(self, progress=progress, pace=pace, failure=failure, elsewhere=False)
+    def _with_progress(self, progress: Progress) -> IndexState:
+        failure = None if self.is_locked else self.failure
+        is_awaited = self.progress is not None or self.status is None or not self.status.notes
+        if not is_awaited and progress.seconds < _SHOW_AFTER_SECONDS:
+            return replace(self, failure=failure, is_locked=False)
+        pace = self.pace.with_progress(progress)
+        return replace(self, progress=progress, pace=pace, failure=failure, is_locked=False)
 
 
-_NOT_HERE = "The vault is in a store. It is updated where its notes are: excerpt push VAULT --to ADDRESS."
+_STORE_HINT = "The vault is in a store. It is updated where its notes are: excerpt push VAULT --to ADDRESS."
 
 
 class IndexController:
@@ -221,15 +232,15 @@ class IndexController:
         self.engine = EngineWorker(vault, user_paths, settings, loop, store)
         self.process = posting_process(vault, loop.post_from_thread)
         self.state = IndexState() if store is None else IndexState(watch=Watch.STORE)
-        self._is_stored = store is not None
+        self._has_store = store is not None
         self._vault = vault
         self._folder = user_paths.index_folder(vault)
         self._loop = loop
         self._notify = notify
         self._show = show
-        self._wanted = 0
-        self._reported = ""
-        self._mended = -1
+        self._requested_generation = 0
+        self._reported_message = ""
+        self._repaired_generation = -1
 
     def open(self) -> None:
         """Open the existing index.
@@ -245,7 +256,7 @@ class IndexController:
 
     def start(self) -> None:
         """Have the index kept up to date from now on; a store is by others."""
-        if not self.process.is_running and not self._is_stored:
+        if not self.process.is_running and not self._has_store:
             self.state = self.state.started()
             self.process.start()
 
@@ -256,30 +267,30 @@ class IndexController:
 
     def use(self, before: Settings, settings: Settings) -> bool:
         """Use other settings from now on; return whether the process must `restart` to read the vault with them."""
-        if _answering(before) != _answering(settings):
+        if _engine_settings(before) != _engine_settings(settings):
             self.engine.use(settings)
-        return _reading(before) != _reading(settings) and self.process.is_running
+        return _index_settings(before) != _index_settings(settings) and self.process.is_running
 
     async def restart(self) -> None:
         """Have the vault read by the settings that the files say now."""
-        ended, self.process = self.process, posting_process(self._vault, self._loop.post_from_thread)
-        await asyncio.to_thread(ended.end)
+        previous, self.process = self.process, posting_process(self._vault, self._loop.post_from_thread)
+        await asyncio.to_thread(previous.end)
         self.start()
 
     def ask(self, command: Command) -> None:
         """Send a command to the process, which is started if it is not running."""
-        if self._is_stored:
-            self._notify(_NOT_HERE, title="Nothing to do here", markup=False)
+        if self._has_store:
+            self._notify(_STORE_HINT, title="Nothing to do here", markup=False)
             return
         if self.state.watch is Watch.ENDED or not self.process.is_running:
             self.start()
         if command in ("update", "rebuild"):
-            self._show_if_later(command)
-            self.state = replace(self.state, asked=True)
+            self._show_delay_notice(command)
+            self.state = replace(self.state, is_update_requested=True)
         self.process.send(command)
         self._show()
 
-    def _show_if_later(self, command: Command) -> None:
+    def _show_delay_notice(self, command: Command) -> None:
         if self.state.paused:
             self._notify("It starts when you continue.", title="Paused")
         elif self.state.progress is not None and command == "update":
@@ -293,34 +304,34 @@ class IndexController:
 
     async def open_newer(self) -> None:
         """Open what another process has committed or pushed."""
-        if self._is_stored:
-            self.engine.look()
+        if self._has_store:
+            self.engine.check_for_changes()
             return
         self._open_generation(await asyncio.to_thread(newest_generation, self._folder))
 
     # --- what the process and the engine say --------------------------------------------------------------------------
 
-    def opened(self, message: IndexOpened) -> bool:
+    def handle_opened(self, message: IndexOpened) -> bool:
         """Use a generation from now on; return whether the engine's answers may differ from before."""
         # Questions asked while the store was lost have no answer yet.
-        changed = self.state.status != message.status or (self._is_stored and self.state.failure is not None)
+        changed = self.state.status != message.status or (self._has_store and self.state.failure is not None)
         if changed:
-            self._reported = ""
-        self._take(message)
+            self._reported_message = ""
+        self._apply(message)
         return changed or message.is_repeat
 
     def handle(self, message: Message) -> None:
         """Handle a message: update the state, act on it, and notify the user of the result."""
         if isinstance(message, Failure):
-            self._failed(message)
+            self._handle_failure(message)
             return
         if isinstance(message, IndexEnded) and self.process.is_running:
             return  # it was started again before this was heard
-        asked = self.state.asked
-        self._take(message)
+        is_update_requested = self.state.is_update_requested
+        self._apply(message)
         match message:
             case IndexBuilt(report=report):
-                self._built(report, asked=asked)
+                self._handle_build(report, is_update_requested=is_update_requested)
             case IndexProgressed(progress=progress):
                 self._open_generation(progress.generation)
             case IndexPaused(paused=True):
@@ -330,60 +341,60 @@ class IndexController:
             case IndexCancelled():
                 self._notify("Notes read so far can be searched. Update reads the rest.", title="Cancelled")
 
-    def _take(self, message: Message) -> None:
+    def _apply(self, message: Message) -> None:
         self.state = self.state.with_message(message)
         self._show()
 
-    def _built(self, report: BuildReport, *, asked: bool) -> None:
+    def _handle_build(self, report: BuildReport, *, is_update_requested: bool) -> None:
         # The same generation may have other skipped files.
-        self._wanted = report.generation
+        self._requested_generation = report.generation
         self.engine.open()
         if report.rebuilt:
             self._notify(report.rebuilt, title="The index was rebuilt", markup=False)
-        elif asked:
+        elif is_update_requested:
             self._notify(build_words(report), title="The index is up to date", markup=False)
 
-    def _failed(self, message: Failure) -> None:
-        if message.asked == "open":
-            self._wanted = 0
-            if not self.state.at_work and not self.state.elsewhere:
-                said = EmptyState.of_failure(message)
-                self.state = replace(self.state, failure=said)
-                self._mend(message)
+    def _handle_failure(self, message: Failure) -> None:
+        if message.operation == "open":
+            self._requested_generation = 0
+            if not self.state.is_working and not self.state.is_locked:
+                failure = EmptyState.of_failure(message)
+                self.state = replace(self.state, failure=failure)
+                self._request_repair(message)
             self.start_unless_ended()
-        elif message.asked == "index":
+        elif message.operation == "index":
             self.state = self.state.with_message(message)
             self.engine.open()
         else:
             if message.title == StoreUnusableError.title:  # shown until the store answers again
-                said = EmptyState.of_failure(message)
-                self.state = replace(self.state, failure=said)
+                failure = EmptyState.of_failure(message)
+                self.state = replace(self.state, failure=failure)
             # Once, not at every key: the next query would fail for the same reason.
-            if message.message != self._reported:
-                self._reported = message.message
+            if message.message != self._reported_message:
+                self._reported_message = message.message
                 self._notify(f"{message.message} {message.hint}", title=message.title, severity="error", markup=False)
-            self._mend(message)
+            self._request_repair(message)
         self._show()
 
-    def _mend(self, message: Failure) -> None:
+    def _request_repair(self, message: Failure) -> None:
         """Request a build that repairs an index found damaged while reading, once per generation."""
-        if message.title == IndexUnusableError.title and self._mended != self.state.generation:
-            self._mended = self.state.generation
+        if message.title == IndexUnusableError.title and self._repaired_generation != self.state.generation:
+            self._repaired_generation = self.state.generation
             self.process.send("update")
 
     def _open_generation(self, generation: int) -> None:
         """Open a committed generation, once."""
-        if generation and generation not in (self.state.generation, self._wanted):
-            self._wanted = generation
+        if generation and generation not in (self.state.generation, self._requested_generation):
+            self._requested_generation = generation
             self.engine.open()
 
 
-def _answering(settings: Settings) -> object:
+def _engine_settings(settings: Settings) -> object:
     """Return the settings that an engine uses, without the strategy, which is part of each question."""
-    return replace(settings.search, strategy=Strategy.AUTO), _reading(settings)
+    return replace(settings.search, strategy=Strategy.AUTO), _index_settings(settings)
 
 
-def _reading(settings: Settings) -> object:
+def _index_settings(settings: Settings) -> object:
     """Return the settings that an index is built with. The indexing process reads them when it starts."""
     return settings.vault, settings.embedding, settings.pack.tokenizer
 
@@ -407,7 +418,7 @@ def build_words(report: BuildReport) -> str:
     return f"{done}." if done else "Nothing has changed."
 
 
-_WATCHES = {
+_WATCH_LABELS = {
     Watch.NOT_YET: "checking",
     Watch.EVENTS: "up to date",
     Watch.POLLING: "polled",
@@ -425,16 +436,16 @@ def bar_state(index: IndexState) -> str:
         what = "paused" if index.paused else progress.phase
         total = progress.notes_total
         return f"{what} {progress.notes_done:,} of {total:,}" if total else what
-    if index.elsewhere:
+    if index.is_locked:
         return "indexed by another excerpt"
     if index.failure is not None:
         return "store error" if index.watch is Watch.STORE else "index error"
     if index.status is None:
         return "opening"
     skipped = [f"{len(index.status.skipped):,} skipped"] if index.status.skipped else []
-    watch = "paused" if index.paused else _WATCHES[index.watch]
-    beside = [f"{count:,} attached"] if (count := sum(index.status.attachments.values())) else []
-    return " · ".join([format_count(index.status.notes, "note"), *beside, *skipped, watch])
+    watch = "paused" if index.paused else _WATCH_LABELS[index.watch]
+    attachments = [f"{count:,} attached"] if (count := sum(index.status.attachments.values())) else []
+    return " · ".join([format_count(index.status.notes, "note"), *attachments, *skipped, watch])
 
 
 def progress_words(index: IndexState) -> str:
@@ -458,9 +469,9 @@ def rate_words(pace: Pace, progress: Progress) -> str:
     rate = pace.rate
     if rate is None:
         return ""
-    told = f"{rate.notes:,.0f} notes/s · {rate.bytes / 1e6:.1f} MB/s"
+    words = f"{rate.notes:,.0f} notes/s · {rate.bytes / 1e6:.1f} MB/s"
     left = pace.seconds_left(progress)
-    return told if left is None else f"{told} · {time_words(left)} left"
+    return words if left is None else f"{words} · {time_words(left)} left"
 
 
 def time_words(seconds: float) -> str:
@@ -472,6 +483,6 @@ def time_words(seconds: float) -> str:
     return f"about {max(1, round(seconds / 60)):,} min"
 
 
-def _between(one: Sample, other: Sample) -> Rate:
-    seconds = max(other.seconds - one.seconds, 1e-6)
-    return Rate((other.notes - one.notes) / seconds, (other.bytes - one.bytes) / seconds)
+def _between(first: Sample, second: Sample) -> Rate:
+    seconds = max(second.seconds - first.seconds, 1e-6)
+    return Rate((second.notes - first.notes) / seconds, (second.bytes - first.bytes) / seconds)

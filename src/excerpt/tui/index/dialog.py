@@ -19,15 +19,15 @@ from excerpt.store.address import Address
 from excerpt.text.display import format_count, local_time, visible_line
 from excerpt.tui.common.dialog import Box, Dialog
 from excerpt.tui.index.controller import IndexState, Watch, rate_words, share_done
-from excerpt.tui.keymap import key_sign, shown_key
+from excerpt.tui.keymap import format_key, key_sign
 from excerpt.vault.readers.registry import WITH_OCR
 
 _MAX_FILES = 200
 """Maximum number of files listed: a list of 1,000 takes a tenth of a second to build."""
-_LONG = 1.0
+_SLOW_FILE_SECONDS = 1.0
 """Seconds after which the time spent on the current file is shown."""
 
-_CHANGES = {
+_CHANGE_DETECTION = {
     Watch.NOT_YET: "scanning the whole vault first",
     Watch.EVENTS: "noticed at once",
     Watch.POLLING: "checked every few seconds, as the system reports none",
@@ -126,15 +126,17 @@ class IndexDialog(Dialog[None]):
 
     def _show(self) -> None:
         state, progress = self.state, self.state.progress
-        said = state.failure
-        failure = self.query_one("#trouble", Static)
-        failure.display = said is not None
-        if said is not None:
-            title = (visible_line(said.title), "bold $error")
-            failure.update(Content.assemble(title, f"\n{visible_line(said.sentence)} {visible_line(said.hint)}"))
+        failure_state = state.failure
+        widget = self.query_one("#trouble", Static)
+        widget.display = failure_state is not None
+        if failure_state is not None:
+            title = (visible_line(failure_state.title), "bold $error")
+            widget.update(
+                Content.assemble(title, f"\n{visible_line(failure_state.sentence)} {visible_line(failure_state.hint)}")
+            )
         # In a low window facts that hardly change make room for the progress.
         facts = build_facts(state, progress) if progress is not None else []
-        if not (facts or said) or not self.has_class("-short"):
+        if not (facts or failure_state) or not self.has_class("-short"):
             where = ("folder", str(self.folder)) if self._store is None else ("store", self._store.shown)
             facts += [*status_facts(state), where]
         lines = (Content.assemble((f"{label:<11}", "$text-soft"), visible_line(value)) for label, value in facts)
@@ -154,11 +156,11 @@ class IndexDialog(Dialog[None]):
         unread = status.unread if status is not None else ()
         self._files = (*skipped, *warned)[:_MAX_FILES]
         marks = [("skipped  ", "$error")] * len(skipped) + [("warning  ", "$warning")] * len(warned)
-        told = f"{len(skipped):,} skipped · {len(warned):,} with a warning" if marks else "no file was skipped"
+        summary = f"{len(skipped):,} skipped · {len(warned):,} with a warning" if marks else "no file was skipped"
         if unread:
-            told += f" · {sum(one.files for one in unread):,} not read"
+            summary += f" · {sum(one.files for one in unread):,} not read"
         if len(marks) > _MAX_FILES:
-            told += f" · the first {_MAX_FILES} are listed; `excerpt status` has all"
+            summary += f" · the first {_MAX_FILES} are listed; `excerpt status` has all"
         rest = [
             (("not read ", "$text-soft"), f"{format_count(one.files, 'file')}, {visible_line(one.what)}", one.action)
             for one in unread
@@ -167,28 +169,28 @@ class IndexDialog(Dialog[None]):
             (mark, visible_line(file.path), visible_line(file.reason))
             for mark, file in zip(marks, self._files, strict=False)
         ]
-        self.query_one("#skipped", Static).update(Content(told))
+        self.query_one("#skipped", Static).update(Content(summary))
         files = self.query_one("#files", OptionList)
         files.set_options(
             Option(Content.assemble(mark, name, "\n", (reason, "$text-soft"))) for mark, name, reason in (*named, *rest)
         )
         files.display = bool(marks or unread)
         self.set_class(not marks and not unread, "-clean")
-        opens = [f"{shown_key('enter')} open the file"] if marks else []
-        self.query_one(Box).hint(*opens, f"{key_sign('dialog-next')} next", f"{key_sign('dialog-leave')} close")
+        open_hint = [f"{format_key('enter')} open the file"] if marks else []
+        self.query_one(Box).hint(*open_hint, f"{key_sign('dialog-next')} next", f"{key_sign('dialog-leave')} close")
 
     @on(OptionList.OptionSelected)
-    def _file_chosen(self, event: OptionList.OptionSelected) -> None:
+    def _open_file(self, event: OptionList.OptionSelected) -> None:
         if event.option_index < len(self._files):
             self._edit(self._files[event.option_index].path)
 
     @on(Button.Pressed, "#images")
-    def _images_wanted(self, event: Button.Pressed) -> None:
+    def _enable_ocr(self, event: Button.Pressed) -> None:
         event.stop()
         self._read_images()
 
     @on(Button.Pressed, "#update, #pause, #cancel, #rebuild")
-    def _pressed(self, event: Button.Pressed) -> None:
+    def _run_command(self, event: Button.Pressed) -> None:
         commands: dict[str | None, Command] = {
             "update": "update",
             "pause": "resume" if self.state.paused else "pause",
@@ -200,17 +202,17 @@ class IndexDialog(Dialog[None]):
 
 def status_facts(index: IndexState) -> list[tuple[str, str]]:
     """Return facts about what is indexed and how changes are detected, as label and value."""
-    now = [("changes", "kept until you continue" if index.paused else _CHANGES[index.watch])]
-    if index.unfinished:
-        now.append(("unfinished", "a build was cancelled; Update reads the rest"))
+    changes = [("changes", "kept until you continue" if index.paused else _CHANGE_DETECTION[index.watch])]
+    if index.is_unfinished:
+        changes.append(("unfinished", "a build was cancelled; Update reads the rest"))
     status = index.status
     if status is None:
-        return now
-    beside = f" and {format_count(sum(status.attachments.values()), 'attachment')}" if status.attachments else ""
+        return changes
+    attachments = f" and {format_count(sum(status.attachments.values()), 'attachment')}" if status.attachments else ""
     fragments = format_count(status.fragments, "fragment")
     return [
-        ("notes", f"{status.notes:,}{beside} in {fragments}, as of {local_time(status.updated)}"),
-        *now,
+        ("notes", f"{status.notes:,}{attachments} in {fragments}, as of {local_time(status.updated)}"),
+        *changes,
         ("model", f"{status.model} · tokens: {status.tokenizer}"),
     ]
 
@@ -223,8 +225,8 @@ def build_facts(index: IndexState, progress: Progress) -> list[tuple[str, str]]:
     facts = [("paused" if index.paused else progress.phase, done)]
     if not index.paused:
         facts.append(("pace", rate_words(index.pace, progress) or "…"))
-        long = progress.current_seconds >= _LONG and progress.current
+        slow_file = progress.current_seconds >= _SLOW_FILE_SECONDS and progress.current
         facts.append(
-            ("in work", f"for {progress.current_seconds:.0f} s: {progress.current}" if long else progress.current)
+            ("in work", f"for {progress.current_seconds:.0f} s: {progress.current}" if slow_file else progress.current)
         )
     return facts

@@ -40,14 +40,14 @@ def posting_process(vault: Path, post: Callable[[Message], object]) -> IndexingP
         if code is None:
             post(Failure("index", "The indexing process cannot be started", text, "Update tries again."))
         elif not has_failed:
-            post(_early_end(code, text))
+            post(_early_exit_failure(code, text))
         has_failed = False
         post(IndexEnded())
 
     return IndexingProcess(vault, handle_line, handle_exit)
 
 
-def _early_end(code: int, stderr: str) -> Failure:
+def _early_exit_failure(code: int, stderr: str) -> Failure:
     return Failure(
         "index",
         "The indexing process ended early",

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from excerpt.tui.common.pause import After, Pause
-from excerpt.tui.engine_worker import Asks
+from excerpt.tui.common.debouncer import Debouncer, Schedule
+from excerpt.tui.engine_worker import QuestionQueue
 from excerpt.tui.memory.controller import is_memory
 from excerpt.tui.messages import Failure, Location
 
@@ -17,76 +17,76 @@ if TYPE_CHECKING:
     from excerpt.insight.related import Related
     from excerpt.model import Hit
 
-_SETTLED = 0.15
+_SETTLE_SECONDS = 0.15
 """Seconds without a change of selection or query before a panel is updated."""
 
 
 class InsightController:
     """Controller of related notes and of the map: the trail from note to note, and the filters set in the map.
 
-    `query` returns the current query, `put` replaces it. `turned` is called when related notes are to be requested for
-    something else.
+    `query` returns the current query, `set_query` replaces it. `on_change` is called when related notes are to be
+    requested for something else.
     """
 
     def __init__(
         self,
-        engine: Asks,
-        after: After,
+        engine: QuestionQueue,
+        after: Schedule,
         *,
         query: Callable[[], str],
-        put: Callable[[str], object],
-        turned: Callable[[], object],
+        set_query: Callable[[str], object],
+        on_change: Callable[[], object],
     ) -> None:
         self._engine = engine
         self._query = query
-        self._put = put
-        self._turned = turned
-        self._followed: list[Location] = []
-        self._of_note = False
+        self._set_query = set_query
+        self._on_change = on_change
+        self._trail: list[Location] = []
+        self._is_whole_note = False
         self._filters: list[str] = []
-        self._settling = Pause(after)
+        self._debouncer = Debouncer(after)
 
     @property
     def is_answered(self) -> bool:
         """Whether the open panel shows the answer to the newest request."""
-        return not (self._settling.waits or self._engine.waits("related") or self._engine.waits("map"))
+        return not (self._debouncer.is_pending or self._engine.is_waiting("related") or self._engine.is_waiting("map"))
 
-    def when_settled(self, ask: Callable[[], object]) -> None:
+    def call_when_settled(self, ask: Callable[[], object]) -> None:
         """Call `ask` once selection and query have stopped changing."""
-        self._settling.begin(_SETTLED, ask)
+        self._debouncer.schedule(_SETTLE_SECONDS, ask)
 
     def stop_waiting(self) -> None:
-        """Cancel the call that `when_settled` has scheduled."""
-        self._settling.stop()
+        """Cancel the call that `call_when_settled` has scheduled."""
+        self._debouncer.stop()
 
     # --- related notes ------------------------------------------------------------------------------------------------
 
     @property
-    def followed(self) -> Location | None:
+    def trail_end(self) -> Location | None:
         """The location at the end of the trail; None at the selected fragment."""
-        return self._followed[-1] if self._followed else None
+        return self._trail[-1] if self._trail else None
 
     def follow(self, location: Location) -> None:
         """Add a location to the trail, and show what is related to it."""
-        self._followed.append(location)
-        self._turned()
+        self._trail.append(location)
+        self._on_change()
 
     def follow_back(self) -> bool:
         """Go back one step on the trail; return False if it is empty."""
-        if not self._followed:
+        if not self._trail:
             return False
-        self._followed.pop()
-        self._turned()
+        self._trail.pop()
+        self._on_change()
         return True
 
     def clear_trail(self) -> None:
         """Clear the trail, because another fragment is selected."""
-        self._followed.clear()
+        self._trail.clear()
 
     def toggle_note(self) -> None:
         """Toggle between notes related to the whole note and to the fragment alone."""
-        self._of_note = not self._of_note
-        self._turned()
+        self._is_whole_note = not self._is_whole_note
+        self._on_change()
 
     def ask_related(
         self,
@@ -98,8 +98,8 @@ class InsightController:
 
         Return False if there is nothing selected or it is a memory.
         """
-        if self.followed is not None:
-            location = self.followed
+        if self.trail_end is not None:
+            location = self.trail_end
         elif selected is not None and not is_memory(selected):
             location = Location.of(selected)
         else:
@@ -107,7 +107,7 @@ class InsightController:
             return False
         from excerpt.tui.questions import AskRelated
 
-        line = None if self._of_note else location.line
+        line = None if self._is_whole_note else location.line
         self._engine.ask(AskRelated(location.path, line), on_found, on_failure)
         return True
 
@@ -122,7 +122,7 @@ class InsightController:
         self._engine.ask(AskMap(query), on_found, on_failure)
 
     @property
-    def has_filtered(self) -> bool:
+    def has_map_filter(self) -> bool:
         """Whether the query contains a filter that was set in the map."""
         query = self._query()
         return any(has_filter(query, each) for each in self._filters)
@@ -131,16 +131,16 @@ class InsightController:
         """Add a filter to the query, or remove it if it is there."""
         query = self._query()
         if has_filter(query, condition):
-            self._put(without(query, condition))
+            self._set_query(remove_filter(query, condition))
             return
         from excerpt.tui.questions import AskNarrowed
 
-        self._engine.ask(AskNarrowed(query, condition), partial(self._narrowed, query, condition))
+        self._engine.ask(AskNarrowed(query, condition), partial(self._handle_narrowed, query, condition))
 
-    def _narrowed(self, query: str, condition: str, narrowed: str) -> None:
+    def _handle_narrowed(self, query: str, condition: str, narrowed: str) -> None:
         if query == self._query():
             self._filters.append(condition)
-            self._put(narrowed)
+            self._set_query(narrowed)
 
     def pop_filter(self) -> bool:
         """Remove the filter that was set last and is still in the query; return False if there is none."""
@@ -148,20 +148,20 @@ class InsightController:
         while self._filters:
             condition = self._filters.pop()
             if has_filter(query, condition):
-                self._put(without(query, condition))
+                self._set_query(remove_filter(query, condition))
                 return True
         return False
 
 
 def has_filter(query: str, condition: str) -> bool:
     """Return whether the query contains the filter as it is written in the map."""
-    return bool(condition) and _places(condition).search(query) is not None
+    return bool(condition) and _filter_pattern(condition).search(query) is not None
 
 
-def without(query: str, condition: str) -> str:
+def remove_filter(query: str, condition: str) -> str:
     """Return the query without the filter, wherever it occurs."""
-    return _places(condition).sub("", query)
+    return _filter_pattern(condition).sub("", query)
 
 
-def _places(condition: str) -> re.Pattern[str]:
+def _filter_pattern(condition: str) -> re.Pattern[str]:
     return re.compile(rf"(?<!\S){re.escape(condition)}(?:\s+|$)")

@@ -45,14 +45,14 @@ class MapPanel(RowList):
     """
 
     vault_map: reactive[VaultMap | None] = reactive(None, init=False)
-    said: reactive[str] = reactive("Counting…")
+    message: reactive[str] = reactive("Counting…")
     """Message shown while there is no map."""
 
     def __init__(self, insight: InsightController, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id, classes=classes)
         self._insight = insight
         self._rows: tuple[MapRow, ...] = ()
-        self._opened: set[str] = set(OPEN_AT_FIRST)
+        self._open_keys: set[str] = set(INITIALLY_OPEN)
 
     def on_mount(self) -> None:
         self.border_title = self._title()
@@ -71,9 +71,9 @@ class MapPanel(RowList):
         return self._rows[self.cursor].branch if self._rows else None
 
     def watch_vault_map(self) -> None:
-        self._lay_out()
+        self._update_rows()
 
-    def watch_said(self) -> None:
+    def watch_message(self) -> None:
         self.refresh()
 
     def action_open_branch(self) -> None:
@@ -94,9 +94,9 @@ class MapPanel(RowList):
             elif row.parent:
                 self.cursor = next(at for at, each in enumerate(self._rows) if each.key == row.parent)
 
-    def disabled_reason(self, action: str, parameters: tuple[object, ...]) -> str:  # noqa: ARG002 - `Reasoned`'s name
+    def disabled_reason(self, action: str, parameters: tuple[object, ...]) -> str:  # noqa: ARG002 - `HasDisabledReason`'s name
         """Return why an action is disabled; "" if it is enabled."""
-        if action == "take_filter" and not self._insight.has_filtered:
+        if action == "take_filter" and not self._insight.has_map_filter:
             return "No filter of the map is in the query."
         if action == "put_filter" and (self.selected is None or not self.selected.filter):
             return "No filter finds this." if self.selected else "Choose a branch: this line has no filter."
@@ -114,16 +114,16 @@ class MapPanel(RowList):
     def toggle(self) -> None:
         """Open or close the selected branch."""
         if self._rows and self._rows[self.cursor].is_open is not None:
-            self._opened ^= {self._rows[self.cursor].key}
-            self._lay_out()
+            self._open_keys ^= {self._rows[self.cursor].key}
+            self._update_rows()
 
-    def _lay_out(self) -> None:
+    def _update_rows(self) -> None:
         """Lay out the rows. Keep the cursor on its branch; if that is gone, on its parent, else on its row."""
         old = self._rows[self.cursor] if self._rows else None
-        self._rows = rows_of(self.vault_map, self._opened) if self.vault_map is not None else ()
+        self._rows = rows_of(self.vault_map, self._open_keys) if self.vault_map is not None else ()
         at = {row.key: number for number, row in enumerate(self._rows)}
-        place = at.get(old.key, at.get(old.parent, self.cursor)) if old is not None else 0
-        self.rows_changed(place)
+        cursor = at.get(old.key, at.get(old.parent, self.cursor)) if old is not None else 0
+        self.rows_changed(cursor)
         self.border_title = self._title()
         self.refresh_bindings()
 
@@ -144,8 +144,8 @@ class MapPanel(RowList):
     def render_line(self, y: int) -> Strip:
         if y or self.row_count:
             return super().render_line(y)
-        told = self.said if self.vault_map is None else "Nothing matches."
-        return line([(f"  {told}", self.style_of("map--count"))], (), self.size.width - 1, self.base_style)
+        message = self.message if self.vault_map is None else "Nothing matches."
+        return line([(f"  {message}", self.style_of("map--count"))], (), self.size.width - 1, self.base_style)
 
     def draw_row(self, row: int, width: int, selected: bool, base: Style) -> Sequence[Strip]:
         shown = self._rows[row]
@@ -159,11 +159,11 @@ class MapPanel(RowList):
         elif shown.branch is None:
             left.append((f"{shown.label:<11}", self.style_of("map--kind")))
         else:
-            put = self.vault_map is not None and has_filter(self.vault_map.query, shown.branch.filter)
-            left.append(("● " if put else "", self.style_of("map--put")))
-            left.append((visible_line(shown.label), self.style_of("map--put") if put else Style.null()))
-        told = f"  {visible_line(shown.told)}" if shown.told else ""
-        left.append((told, self.style_of("map--soft")))
+            is_set = self.vault_map is not None and has_filter(self.vault_map.query, shown.branch.filter)
+            left.append(("● " if is_set else "", self.style_of("map--put")))
+            left.append((visible_line(shown.label), self.style_of("map--put") if is_set else Style.null()))
+        summary = f"  {visible_line(shown.summary)}" if shown.summary else ""
+        left.append((summary, self.style_of("map--soft")))
         return (line(left, self._counts(shown, width), width, base),)
 
     def _counts(self, row: MapRow, width: int) -> list[Part]:
@@ -182,10 +182,10 @@ class MapPanel(RowList):
         return right
 
 
-OPEN_AT_FIRST = frozenset({"folders"})
+INITIALLY_OPEN = frozenset({"folders"})
 """Keys of the branches that are open at first."""
 
-_NAMED = 8
+_MAX_NAMES = 8
 """Maximum number of branches that a closed row names."""
 
 
@@ -194,7 +194,7 @@ class MapRow:
     """A row of the tree. `key` stays the same from one map to the next; `parent` is the key of its parent row.
 
     `branch` is None for the top rows, one for each kind, and for the row that counts the `unlisted`. `is_open` is None
-    if the row has no children. `share` is its part of the largest branch of the same kind, 0 to 1. `told` is what a
+    if the row has no children. `share` is its part of the largest branch of the same kind, 0 to 1. `summary` is what a
     closed row shows of its children.
     """
 
@@ -205,11 +205,11 @@ class MapRow:
     branch: Branch | None = None
     is_open: bool | None = None
     share: float = 0.0
-    told: str = ""
+    summary: str = ""
     unlisted: int = 0
 
 
-def rows_of(vault_map: VaultMap, opened: Set[str]) -> tuple[MapRow, ...]:
+def rows_of(vault_map: VaultMap, open_keys: Set[str]) -> tuple[MapRow, ...]:
     """Return the visible rows. A kind in which nothing matches is left out."""
     kinds = {
         "folders": vault_map.folders,
@@ -218,48 +218,48 @@ def rows_of(vault_map: VaultMap, opened: Set[str]) -> tuple[MapRow, ...]:
         "modified": vault_map.modified,
         "created": vault_map.created,
     }
-    return tuple(row for name, branches in kinds.items() if branches for row in _Kind(name, branches, opened).rows())
+    return tuple(row for name, branches in kinds.items() if branches for row in _Kind(name, branches, open_keys).rows())
 
 
 class _Kind:
     """The tree of one of the five kinds."""
 
-    def __init__(self, name: str, branches: tuple[Branch, ...], opened: Set[str]) -> None:
+    def __init__(self, name: str, branches: tuple[Branch, ...], open_keys: Set[str]) -> None:
         self._name = name
         self._branches = branches
-        self._opened = opened
+        self._open_keys = open_keys
         self._is_time = name in ("modified", "created")
         self._largest = max(branch.fragments for branch in branches)
 
     def rows(self) -> Iterator[MapRow]:
-        is_open = self._name in self._opened
-        told = "" if is_open else _told(self._branches, is_time=self._is_time)
-        yield MapRow(self._name, "", 0, self._name, is_open=is_open, told=told)
+        is_open = self._name in self._open_keys
+        summary = "" if is_open else _summary(self._branches, is_time=self._is_time)
+        yield MapRow(self._name, "", 0, self._name, is_open=is_open, summary=summary)
         if is_open:
             yield from self._below(self._name, self._branches, 1)
 
     def _below(self, parent: str, branches: Iterable[Branch], depth: int) -> Iterator[MapRow]:
         for branch in branches:
             key = f"{parent}\n{branch.label}"
-            is_open = key in self._opened if branch.branches else None
-            told = _told(branch.branches, is_time=self._is_time) if is_open is False else ""
+            is_open = key in self._open_keys if branch.branches else None
+            summary = _summary(branch.branches, is_time=self._is_time) if is_open is False else ""
             share = branch.fragments / self._largest if self._largest else 0.0
-            yield MapRow(key, parent, depth, branch.label, branch, is_open, share, told)
+            yield MapRow(key, parent, depth, branch.label, branch, is_open, share, summary)
             if is_open:
                 yield from self._below(key, branch.branches, depth + 1)
                 if branch.unlisted:
                     yield MapRow(f"{key}\n", key, depth + 1, "", unlisted=branch.unlisted)
 
 
-def _told(branches: tuple[Branch, ...], *, is_time: bool) -> str:
+def _summary(branches: tuple[Branch, ...], *, is_time: bool) -> str:
     """Return the first names; for years and months, a sparkline of their counts."""
     if not is_time:
-        return ", ".join(branch.label for branch in branches[:_NAMED])
+        return ", ".join(branch.label for branch in branches[:_MAX_NAMES])
     by_label = {branch.label: branch.fragments for branch in branches}
-    return sparkline([by_label.get(label, 0) for label in _every(branches)])
+    return sparkline([by_label.get(label, 0) for label in _all_labels(branches)])
 
 
-def _every(branches: tuple[Branch, ...]) -> list[str]:
+def _all_labels(branches: tuple[Branch, ...]) -> list[str]:
     """Return the labels of all years from the first to the last, or of the twelve months of a year."""
     years = [int(branch.label) for branch in branches if branch.label.isdigit()]
     if years:

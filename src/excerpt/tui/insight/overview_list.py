@@ -41,62 +41,62 @@ Item = MainNote | KeySection | KeyPassage | Theme | Standout | LinkedNote | Link
 class OverviewRow:
     """A line of the overview: its part, the item it shows, and the location of the item.
 
-    `of_highest` is its share relative to the highest of its part, 0 to 1, if it has one. `hidden` is the number of
+    `relative_value` is its share relative to the highest of its part, 0 to 1, if it has one. `hidden` is the number of
     items of its part that are not shown; it is set on the last line of the part.
     """
 
     part: str
     item: Item
     place: SourceLocation
-    of_highest: float = 0.0
+    relative_value: float = 0.0
     hidden: int = 0
-    opens: bool = False
+    is_first: bool = False
     """Whether it is the first line of its part."""
 
 
 @dataclass(frozen=True, slots=True)
 class _ListPart:
-    """Items of one kind, of which `least` are shown before any other part shows more than its own `least`."""
+    """Items of one kind, of which `min_shown` are shown before any other part shows more than its own `min_shown`."""
 
     name: str
     items: tuple[tuple[Item, SourceLocation], ...]
-    least: int
-    in_time: bool = False
+    min_shown: int
+    is_chronological: bool = False
 
 
 def rows_of(overview: Overview, room: int | None = None, unfolded: Collection[str] = ()) -> tuple[OverviewRow, ...]:
     """Return the lines of an overview: all of them, or as many as fit into `room` lines.
 
-    With `room`, each part gets one line, then up to its `least`, then one more in turn while there is room. The parts
-    in `unfolded` are shown whole, even if there is no room.
+    With `room`, each part gets one line, then up to its `min_shown`, then one more in turn while there is room. The
+    parts in `unfolded` are shown whole, even if there is no room.
     """
     parts = [part for part in _parts(overview) if part.items]
     if room is None:
-        taken = [len(part.items) for part in parts]
+        counts = [len(part.items) for part in parts]
     else:
-        taken = [1] * len(parts)
-        for most in ([part.least for part in parts], [len(part.items) for part in parts]):
-            _fill(taken, [min(one, len(part.items)) for one, part in zip(most, parts, strict=True)], room)
-    counts = [len(part.items) if part.name in unfolded else count for part, count in zip(parts, taken, strict=True)]
-    return tuple(row for part, count in zip(parts, counts, strict=True) for row in _rows(part, count))
+        counts = [1] * len(parts)
+        for limits in ([part.min_shown for part in parts], [len(part.items) for part in parts]):
+            _fill(counts, [min(limit, len(part.items)) for limit, part in zip(limits, parts, strict=True)], room)
+    shown = [len(part.items) if part.name in unfolded else count for part, count in zip(parts, counts, strict=True)]
+    return tuple(row for part, count in zip(parts, shown, strict=True) for row in _rows(part, count))
 
 
-def _fill(taken: list[int], most: Sequence[int], room: int) -> None:
-    """Add 1 to each count in turn, up to `most` for each and `room` for their sum."""
-    while sum(taken) < room and any(one < other for one, other in zip(taken, most, strict=True)):
-        for number, limit in enumerate(most):
-            if taken[number] < limit and sum(taken) < room:
-                taken[number] += 1
+def _fill(shown: list[int], limits: Sequence[int], room: int) -> None:
+    """Add 1 to each count in turn, up to `limits` for each and `room` for their sum."""
+    while sum(shown) < room and any(count < maximum for count, maximum in zip(shown, limits, strict=True)):
+        for number, limit in enumerate(limits):
+            if shown[number] < limit and sum(shown) < room:
+                shown[number] += 1
 
 
 def _rows(part: _ListPart, count: int) -> Iterator[OverviewRow]:
-    highest = max((_size(item) for item, _ in part.items), default=0.0) or 1.0
+    maximum = max((_size(item) for item, _ in part.items), default=0.0) or 1.0
     shown = part.items[:count]
-    if not part.in_time:  # the best items, longest bar first
+    if not part.is_chronological:  # the best items, longest bar first
         shown = tuple(sorted(shown, key=lambda one: -_size(one[0])))
     for number, (item, place) in enumerate(shown):
         hidden = len(part.items) - count if number == count - 1 else 0
-        yield OverviewRow(part.name, item, place, _size(item) / highest, hidden, opens=number == 0)
+        yield OverviewRow(part.name, item, place, _size(item) / maximum, hidden, is_first=number == 0)
 
 
 def _size(item: Item) -> float:
@@ -119,7 +119,7 @@ def _parts(overview: Overview) -> tuple[_ListPart, ...]:
         _ListPart("stands out", tuple((one, one.place) for one in overview.standouts), 2),
         _ListPart("related", tuple((one, one.place) for one in overview.related), 2),
         _ListPart("names", tuple((one, one.place) for one in overview.names), 1),
-        _ListPart("when", tuple(when), 1, in_time=True),
+        _ListPart("when", tuple(when), 1, is_chronological=True),
     )
 
 
@@ -138,10 +138,10 @@ def below_title(place: SourceLocation) -> str:
     return " › ".join(path[1:] if path[:1] == (place.title,) else path)
 
 
-def label(one: Standout) -> str:
+def label(standout: Standout) -> str:
     """Return a tag, a folder or the value of a property as it is written."""
-    shown = {LabelKind.TAG: f"#{one.value}", LabelKind.FOLDER: f"{one.value}/"}
-    return shown.get(one.kind, f"{one.name}: {one.value}")
+    labels = {LabelKind.TAG: f"#{standout.value}", LabelKind.FOLDER: f"{standout.value}/"}
+    return labels.get(standout.kind, f"{standout.name}: {standout.value}")
 
 
 def span_of(dates: Timeline) -> str:
@@ -150,14 +150,14 @@ def span_of(dates: Timeline) -> str:
     return f"{first} – {last}" if first != last else first
 
 
-def counts_by_time(dates: Timeline, most: int) -> list[int]:
-    """Return the number of notes in each period from the first to the last month, for at most `most` periods.
+def counts_by_time(dates: Timeline, max_periods: int) -> list[int]:
+    """Return the number of notes in each period from the first to the last month, for at most `max_periods` periods.
 
     Periods have the same number of months; the last one ends with the last month. Months without notes count as 0.
     """
     notes = {_month_number(month.month): month.notes for month in dates.months}
     first, last = min(notes), max(notes)
-    step = -(-(last - first + 1) // max(most, 1))
+    step = -(-(last - first + 1) // max(max_periods, 1))
     begin = last - (-(-(last - first + 1) // step)) * step + 1
     return [sum(notes.get(at, 0) for at in range(start, start + step)) for start in range(begin, last + 1, step)]
 
@@ -186,9 +186,9 @@ def search_for(row: OverviewRow, overview: Overview) -> tuple[str, tuple[str, ..
         case Standout():
             filters = (item.filter,) if item.filter else ()
         case Timeline():
-            filters = (_in_time(date, item.months[0].month, item.months[-1].month),)
+            filters = (_date_filter(date, item.months[0].month, item.months[-1].month),)
         case Month():
-            filters = (_in_time(date, item.month, item.month),)
+            filters = (_date_filter(date, item.month, item.month),)
         case _:
             filters = (f"path:{_quoted('/' + row.place.path)}",)
     if isinstance(item, KeySection) and row.place.heading_path:
@@ -196,7 +196,7 @@ def search_for(row: OverviewRow, overview: Overview) -> tuple[str, tuple[str, ..
     return topic, filters
 
 
-def _in_time(date: str, first: str, last: str) -> str:
+def _date_filter(date: str, first: str, last: str) -> str:
     name = _quoted(date) if any(sign.isspace() or sign in '":' for sign in date) else date
     return f"{name}:{first}..{last}"
 
@@ -278,15 +278,15 @@ class OverviewList(RowList):
         """Number of lines that are not shown."""
         return sum(row.hidden for row in self._rows)
 
-    class Laid(Message):
+    class LaidOut(Message):
         """Posted when the lines were laid out again."""
 
     def watch_overview(self, old: Overview | None, new: Overview | None) -> None:
         """Show another overview. If the topic is the same, keep the cursor on its item."""
-        same = old is not None and new is not None and old.topic == new.topic
-        if not same:
+        is_same_topic = old is not None and new is not None and old.topic == new.topic
+        if not is_same_topic:
             self.set_reactive(OverviewList.unfolded, frozenset())
-        self._lay_out(keep=same)
+        self._lay_out(keep=is_same_topic)
 
     def watch_every_line(self) -> None:
         self._lay_out(keep=True)
@@ -303,7 +303,7 @@ class OverviewList(RowList):
         room = None if self.every_line else self.query_ancestor("#overview-body", Widget).size.height - 1
         self._rows = rows_of(self.overview, room, self.unfolded) if self.overview is not None else ()
         self.rows_changed(_row_of(selected, cursor, self._rows) if keep else 0)
-        self.post_message(self.Laid())
+        self.post_message(self.LaidOut())
 
     def next_part(self) -> None:
         """Move to the first line of the next part; from the last part to the first."""
@@ -329,9 +329,9 @@ class OverviewList(RowList):
         return (line([edge, *self._gutter(shown), *left], [*right, (" ", base)], width, base),)
 
     def _gutter(self, row: OverviewRow) -> list[Part]:
-        if row.opens:
-            told = f"{row.part} +{row.hidden:,}" if row.hidden else row.part
-            name = told if len(told) <= _LABEL else row.part
+        if row.is_first:
+            title = f"{row.part} +{row.hidden:,}" if row.hidden else row.part
+            name = title if len(title) <= _LABEL else row.part
             return [(f"{name:<{_LABEL}} ", self.style_of("overview--part"))]
         more = f"+{row.hidden:,} more" if row.hidden else ""
         return [(f"{more:>{_LABEL}} ", self.style_of("row--faint"))]
@@ -360,8 +360,8 @@ class OverviewList(RowList):
         return cells
 
     def _main_note(self, row: OverviewRow, note: MainNote, wide: bool) -> Cells:
-        told = f"{note.fragments:,} of its {note.of:,}" if wide else f"{note.fragments:,}/{note.of:,}"
-        return [self._title(row.place.title)], self._share(row.of_highest, note.share, told, 16 if wide else 8)
+        counts = f"{note.fragments:,} of its {note.of:,}" if wide else f"{note.fragments:,}/{note.of:,}"
+        return [self._title(row.place.title)], self._share(row.relative_value, note.share, counts, 16 if wide else 8)
 
     def _section(self, section: KeySection) -> Cells:
         below = below_title(section.place)
@@ -381,50 +381,53 @@ class OverviewList(RowList):
         for number, word in enumerate(theme.words):
             words += [self._faint(" · ")] if number else []
             words.append((visible_line(word), self.style_of("overview--label")))
-        told = f"{theme.fragments:,} in {format_count(theme.notes, 'note')}" if wide else f"{theme.fragments:,}"
-        return words, self._share(row.of_highest, theme.share, told, 16 if wide else 8)
+        counts = f"{theme.fragments:,} in {format_count(theme.notes, 'note')}" if wide else f"{theme.fragments:,}"
+        return words, self._share(row.relative_value, theme.share, counts, 16 if wide else 8)
 
-    def _standout(self, one: Standout, wide: bool) -> Cells:
+    def _standout(self, standout: Standout, wide: bool) -> Cells:
         if wide:
-            told = f"{one.here:,} of {one.here_of:,} here · {one.overall:,} of {one.overall_of:,} in all"
+            here = f"{standout.here:,} of {standout.here_of:,}"
+            overall = f"{standout.overall:,} of {standout.overall_of:,}"
         else:
-            told = f"{_percent(one.here, one.here_of)} here · {_percent(one.overall, one.overall_of)} in all"
-        return [(visible_line(label(one)), self.style_of("overview--label"))], [self._faint(told)]
+            here = _percent(standout.here, standout.here_of)
+            overall = _percent(standout.overall, standout.overall_of)
+        counts = f"{here} here · {overall} in all"
+        return [(visible_line(label(standout)), self.style_of("overview--label"))], [self._faint(counts)]
 
     def _related(self, note: LinkedNote, wide: bool) -> Cells:
         by, to = len(note.linked_from), len(note.links_to)
         if wide:
-            said = [f"linked from {by:,}"] * bool(by) + [f"links to {to:,}"] * bool(to)
-            told = " · ".join(said)
+            parts = [f"linked from {by:,}"] * bool(by) + [f"links to {to:,}"] * bool(to)
+            counts = " · ".join(parts)
         else:
-            told = " ".join([f"←{by:,}"] * bool(by) + [f"→{to:,}"] * bool(to))
-        return [(visible_line(note.place.title), Style.null())], [self._faint(told)]
+            counts = " ".join([f"←{by:,}"] * bool(by) + [f"→{to:,}"] * bool(to))
+        return [(visible_line(note.place.title), Style.null())], [self._faint(counts)]
 
     def _linked_name(self, name: LinkedName, wide: bool) -> Cells:
         left: list[Part] = [(visible_line(name.name), Style.null())]
         if name.path is None:
             left.append(self._faint(" no note yet"))
-        told = f"in {format_count(name.notes, 'note')}"
-        return left, [self._faint(f"{told} here · {name.overall:,} in all" if wide else told)]
+        counts = f"in {format_count(name.notes, 'note')}"
+        return left, [self._faint(f"{counts} here · {name.overall:,} in all" if wide else counts)]
 
     def _timeline(self, dates: Timeline, room: int) -> Cells:
         span = f"  {span_of(dates)}"
         undated = f" · {dates.undated:,} undated" if dates.undated else ""
-        told = f"{visible_line(dates.date)}{undated}"
-        cells = room - cell_len(span) - cell_len(told) - 1
+        dates_text = f"{visible_line(dates.date)}{undated}"
+        cells = room - cell_len(span) - cell_len(dates_text) - 1
         bars = sparkline(counts_by_time(dates, min(_MAX_BARS, max(cells, 6))))
-        return [(bars, self.style_of("overview--bar")), self._soft(span)], [self._faint(told)]
+        return [(bars, self.style_of("overview--bar")), self._soft(span)], [self._faint(dates_text)]
 
     def _month(self, row: OverviewRow, month: Month) -> Cells:
-        return [self._soft(f"{month.month} "), self._bar(row.of_highest)], [
+        return [self._soft(f"{month.month} "), self._bar(row.relative_value)], [
             self._faint(format_count(month.notes, "note"))
         ]
 
-    def _share(self, of_highest: float, share: float, told: str, room: int) -> list[Part]:
-        return [self._bar(of_highest), self._soft(f"{percent(share):>6}"), self._faint(f"{told:>{room}}")]
+    def _share(self, relative_value: float, share: float, counts: str, room: int) -> list[Part]:
+        return [self._bar(relative_value), self._soft(f"{percent(share):>6}"), self._faint(f"{counts:>{room}}")]
 
-    def _bar(self, of_highest: float) -> Part:
-        return share_bar(of_highest, _BAR), self.style_of("overview--bar")
+    def _bar(self, relative_value: float) -> Part:
+        return share_bar(relative_value, _BAR), self.style_of("overview--bar")
 
     def _title(self, title: str) -> Part:
         return visible_line(title), self.style_of("overview--title")
@@ -443,9 +446,11 @@ def _row_of(selected: OverviewRow | None, cursor: int, rows: Sequence[OverviewRo
     """
     if selected is None:
         return 0
-    same = [at for at, row in enumerate(rows) if row.item == selected.item]
-    near = [at for at, row in enumerate(rows) if (row.part, row.place.path) == (selected.part, selected.place.path)]
-    return next(iter((*same, *near)), cursor)
+    same_item = [at for at, row in enumerate(rows) if row.item == selected.item]
+    same_note = [
+        at for at, row in enumerate(rows) if (row.part, row.place.path) == (selected.part, selected.place.path)
+    ]
+    return next(iter((*same_item, *same_note)), cursor)
 
 
 def _percent(count: int, of: int) -> str:

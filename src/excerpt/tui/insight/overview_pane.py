@@ -19,8 +19,8 @@ from excerpt.insight.overview_parts import Overview, SourceLocation
 from excerpt.model import Fragment, Hit
 from excerpt.text.display import format_count
 from excerpt.tui.bindings import bindings
+from excerpt.tui.common.debouncer import Debouncer
 from excerpt.tui.common.notice import EmptyState, Notice
-from excerpt.tui.common.pause import Pause
 from excerpt.tui.common.row_list import RowList
 from excerpt.tui.common.split import Split
 from excerpt.tui.engine_worker import EngineWorker
@@ -52,7 +52,7 @@ _NO_TOPIC = EmptyState(
     "A topic gives its main notes, sections, key passages, themes, tags, related notes, names and dates.",
     "Type a topic. The query of the Search tab is used at first.",
 )
-_LOOKING = EmptyState("Searching the vault", "A moment.")
+_SEARCHING = EmptyState("Searching the vault", "A moment.")
 
 
 class TopicStatus(Widget):
@@ -62,10 +62,10 @@ class TopicStatus(Widget):
     TopicStatus { width: 44; max-width: 60%; height: 1; color: $text-soft; padding: 0 1; text-align: right; }
     """
 
-    told: reactive[str] = reactive("")
+    text: reactive[str] = reactive("")
 
     def render(self) -> Text:
-        return Text(self.told, no_wrap=True, overflow="ellipsis", justify="right")
+        return Text(self.text, no_wrap=True, overflow="ellipsis", justify="right")
 
 
 class OverviewPane(Vertical):
@@ -96,17 +96,17 @@ class OverviewPane(Vertical):
     def __init__(self, engine: EngineWorker, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
         self._engine = engine
-        self._asked_for: SourceLocation | None = None
+        self._requested_location: SourceLocation | None = None
         self._marks: Marks | None = None
-        self._marks_of = ""
-        self._by_hand = False
-        self._taken_over = ""
-        self._outdated = False
-        self._failed: EmptyState | None = None
-        self._scene = (False, False, False)
-        self._copy_waits = False
-        self._waits_for_passage: Callable[[Fragment], object] | None = None
-        self._patience = Pause(self.set_timer)
+        self._marks_topic = ""
+        self._is_typed = False
+        self._copied_query = ""
+        self._is_outdated = False
+        self._failure: EmptyState | None = None
+        self._binding_state = (False, False, False)
+        self._is_copy_pending = False
+        self._passage_action: Callable[[Fragment], object] | None = None
+        self._busy_debouncer = Debouncer(self.set_timer)
 
     def compose(self) -> ComposeResult:
         with Horizontal(id="topic-bar"):
@@ -129,7 +129,7 @@ class OverviewPane(Vertical):
     @property
     def answered(self) -> bool:
         """Whether overview and passage are the answers to the newest requests."""
-        return not (self._engine.waits("overview") or self._engine.waits("passage"))
+        return not (self._engine.is_waiting("overview") or self._engine.is_waiting("passage"))
 
     @property
     def _lines(self) -> OverviewList:
@@ -140,62 +140,62 @@ class OverviewPane(Vertical):
     def activate(self, query: str) -> None:
         """Activate the tab: the query of the Search tab becomes the topic, unless one was typed here."""
         field, query = self.query_one("#topic", Input), query.strip()
-        if query and query != self.topic and not self._by_hand:
-            self._taken_over = query
+        if query and query != self.topic and not self._is_typed:
+            self._copied_query = query
             field.value = query
-        elif self._outdated:
+        elif self._is_outdated:
             self.ask()
 
     def index_changed(self) -> None:
         """Request the overview from a newer index: now if the tab is shown, else when it is activated."""
-        self._outdated = True
+        self._is_outdated = True
         if self.display:
             self.ask()
 
     @on(Input.Changed, "#topic")
     def _topic_changed(self, event: Input.Changed) -> None:
         event.stop()
-        self._by_hand = bool(self.topic) and self.topic != self._taken_over
+        self._is_typed = bool(self.topic) and self.topic != self._copied_query
         self.ask()
 
     def ask(self) -> None:
         """Request the overview of the current topic."""
-        self._outdated = False
+        self._is_outdated = False
         if not self.topic:
             self._engine.forget("overview")
-            self._waits_for_passage = None
+            self._passage_action = None
             self._stop_waiting()
             self.overview = None
         else:
             self._engine.ask(AskOverview(self.topic), self._overview_found, self._overview_failed)
-            if not self._patience.waits:
-                self._patience.begin(_BUSY_AFTER_SECONDS, self._show_busy)
+            if not self._busy_debouncer.is_pending:
+                self._busy_debouncer.schedule(_BUSY_AFTER_SECONDS, self._show_busy)
         self._show()
 
     def _show_busy(self) -> None:
-        self.query_one(TopicStatus).told = "looking…"
+        self.query_one(TopicStatus).text = "looking…"
 
     def _stop_waiting(self) -> None:
-        self._failed = None
-        self._patience.stop()
+        self._failure = None
+        self._busy_debouncer.stop()
 
-    def _overview_found(self, found: tuple[Overview, Marks | None]) -> None:
+    def _overview_found(self, answer: tuple[Overview, Marks | None]) -> None:
         self._stop_waiting()
-        overview, self._marks = found
-        self._marks_of = overview.topic
+        overview, self._marks = answer
+        self._marks_topic = overview.topic
         self.overview = overview
         self._show()
-        if self._copy_waits:
+        if self._is_copy_pending:
             self.action_copy()
         # The lines, and with them the passage to request, are known after the next layout.
         self.call_after_refresh(self._act_on_answer)
 
     def _overview_failed(self, failure: Failure) -> None:
         self._stop_waiting()
-        self._copy_waits = False
-        self._waits_for_passage = None
+        self._is_copy_pending = False
+        self._passage_action = None
         self.overview = None
-        self._failed = EmptyState.of_failure(failure)
+        self._failure = EmptyState.of_failure(failure)
         self._show()
 
     def watch_overview(self) -> None:
@@ -206,30 +206,30 @@ class OverviewPane(Vertical):
         if not self.query("#overview-notice"):
             return  # the answer came while the pane is being removed, its parts first
         overview = self.overview
-        found = overview is not None and overview.found
+        has_overview = overview is not None and overview.found
         notice = self.query_one("#overview-notice", Notice)
-        self._lines.display, notice.display = found, not found
-        self.query_one(Split).context = found
-        self.query_one(TopicStatus).told = headline(overview) if overview is not None and found else ""
-        if overview is not None and not found:
-            notice.said = _nothing_about(overview)
+        self._lines.display, notice.display = has_overview, not has_overview
+        self.query_one(Split).context = has_overview
+        self.query_one(TopicStatus).text = headline(overview) if overview is not None and has_overview else ""
+        if overview is not None and not has_overview:
+            notice.empty_state = _no_match_notice(overview)
         elif overview is None:
-            notice.said = self._failed or (_LOOKING if self.topic else _NO_TOPIC)
-        scene = (bool(self.topic), bool(found), not found and not self.answered)
-        if scene != self._scene:
-            self._scene = scene
+            notice.empty_state = self._failure or (_SEARCHING if self.topic else _NO_TOPIC)
+        scene = (bool(self.topic), bool(has_overview), not has_overview and not self.answered)
+        if scene != self._binding_state:
+            self._binding_state = scene
             self.refresh_bindings()
 
-    @on(OverviewList.Laid)
-    def _show_title(self, event: OverviewList.Laid) -> None:
+    @on(OverviewList.LaidOut)
+    def _show_title(self, event: OverviewList.LaidOut) -> None:
         event.stop()
         shown, hidden = self._lines.row_count, self._lines.hidden
         title = f"overview · {shown:,} of {format_count(shown + hidden, 'line')}" if hidden else "overview"
-        found = self.query_one("#overview-found")
-        if found.border_title != title:
-            found.border_title = title
+        container = self.query_one("#overview-found")
+        if container.border_title != title:
+            container.border_title = title
         row = self._lines.selected
-        if row is not None and row.place != self._asked_for:
+        if row is not None and row.place != self._requested_location:
             self._ask_passage()
 
     # --- the passage --------------------------------------------------------------------------------------------------
@@ -237,16 +237,18 @@ class OverviewPane(Vertical):
     @on(RowList.Moved)
     def _moved(self, event: RowList.Moved) -> None:
         event.stop()
-        self._waits_for_passage = None
+        self._passage_action = None
         self._ask_passage()
 
     def _ask_passage(self) -> None:
-        place = self._asked_for = self._place
+        place = self._requested_location = self._selected_location
         if place is None:
             self._engine.forget("passage")
             self.query_one(Preview).window = None
         else:
-            self._engine.ask(AskPassage(place, self._marks_of, self._marks), self._passage_found, self._passage_failed)
+            self._engine.ask(
+                AskPassage(place, self._marks_topic, self._marks), self._passage_found, self._passage_failed
+            )
 
     def _passage_found(self, window: NoteWindow | None) -> None:
         self.query_one(Preview).window = window
@@ -254,16 +256,16 @@ class OverviewPane(Vertical):
 
     def _act_on_answer(self) -> None:
         """Run the action that waits for the passage, once the requests are answered."""
-        act = self._waits_for_passage
+        act = self._passage_action
         if act is not None and self.answered:
-            self._waits_for_passage = None
+            self._passage_action = None
             self._with_passage(act)
 
     def _passage_failed(self, _failure: Failure) -> None:
-        self._waits_for_passage = None
+        self._passage_action = None
 
     @property
-    def _place(self) -> SourceLocation | None:
+    def _selected_location(self) -> SourceLocation | None:
         """Location of the selected line."""
         row = self._lines.selected
         return row.place if row is not None else None
@@ -271,16 +273,16 @@ class OverviewPane(Vertical):
     def action_passage(self) -> None:
         """Show the passage below the lines, or in a wide window hide it beside them."""
         split = self.query_one(Split)
-        split.asked = not split.asked
+        split.prefers_context = not split.prefers_context
 
     def action_scroll_passage(self, pages: int) -> None:
         self.query_one(Preview).scroll_pages(pages)
 
     # --- actions ------------------------------------------------------------------------------------------------------
 
-    def disabled_reason(self, action: str, parameters: tuple[object, ...]) -> str:  # noqa: ARG002 - `Reasoned`'s name
+    def disabled_reason(self, action: str, parameters: tuple[object, ...]) -> str:  # noqa: ARG002 - `HasDisabledReason`'s name
         shown = self.overview is not None and self.overview.found
-        return in_overview(action, topic=bool(self.topic), shown=shown, waits=not self.answered)
+        return overview_disabled_reason(action, topic=bool(self.topic), shown=shown, is_waiting=not self.answered)
 
     def action_move(self, rows: int) -> None:
         preview = self.query_one(Preview)
@@ -296,7 +298,7 @@ class OverviewPane(Vertical):
         self._lines.every_line = not self._lines.every_line
 
     def action_edit(self) -> None:
-        place = self._place
+        place = self._selected_location
         if place is not None:
             self.post_message(EditRequested(place.path, place.line_start, place.fragment_id, place=place.place))
 
@@ -307,25 +309,25 @@ class OverviewPane(Vertical):
             return
         query, filters = search_for(row, overview)
         if filters:
-            self._engine.ask(AskDrill(query, filters), self._look_for)
+            self._engine.ask(AskDrill(query, filters), self._request_search)
         else:
-            self._look_for(query)
+            self._request_search(query)
 
-    def _look_for(self, query: str) -> None:
+    def _request_search(self, query: str) -> None:
         self.post_message(SearchRequested(query))
 
     def action_copy(self) -> None:
         """Copy the overview of the current topic; if it is still being made, once it is there."""
-        self._copy_waits = self._engine.waits("overview")
-        if self._copy_waits:
+        self._is_copy_pending = self._engine.is_waiting("overview")
+        if self._is_copy_pending:
             return
         if self.overview is None or not self.overview.found:
             self.notify("No overview to copy yet.", severity="warning")
         else:
             self._engine.ask(AskMarkdown(self.overview), partial(self._copy_text, self.overview))
 
-    def _copy_text(self, overview: Overview, written: tuple[str, int]) -> None:
-        text, tokens = written
+    def _copy_text(self, overview: Overview, markdown: tuple[str, int]) -> None:
+        text, tokens = markdown
         if not text:
             self.notify("The overview does not fit into its budget.", severity="warning")
             return
@@ -349,12 +351,12 @@ class OverviewPane(Vertical):
     @property
     def is_opening(self) -> bool:
         """Whether an action waits for the passage."""
-        return self._waits_for_passage is not None
+        return self._passage_action is not None
 
     def _with_passage(self, act: Callable[[Fragment], object]) -> None:
         window = self.query_one(Preview).window
         if not self.answered:
-            self._waits_for_passage = act
+            self._passage_action = act
         elif window is None:
             self.notify("This line has no passage.", severity="warning")
         else:
@@ -364,8 +366,8 @@ class OverviewPane(Vertical):
         self.query_one("#topic", Input).focus()
 
     def action_pane(self) -> None:
-        every = (self.query_one("#topic", Input), self._lines, self.query_one(Preview))
-        panes = [pane for pane in every if pane.focusable]
+        focus_order = (self.query_one("#topic", Input), self._lines, self.query_one(Preview))
+        panes = [pane for pane in focus_order if pane.focusable]
         at = next((i for i, pane in enumerate(panes) if pane.has_focus), -1)
         # `focus` is deferred: letters typed before it takes effect would go into the topic.
         self.screen.set_focus(panes[(at + 1) % len(panes)])
@@ -373,14 +375,14 @@ class OverviewPane(Vertical):
     def action_back(self) -> None:
         """Close the passage if it was opened below the lines, else focus the lines."""
         split = self.query_one(Split)
-        opened = split.asked and not split.shown.beside
-        if opened and not self.query_one(Preview).has_focus:
-            split.asked = False
+        is_open_below = split.prefers_context and not split.arrangement.is_side_by_side
+        if is_open_below and not self.query_one(Preview).has_focus:
+            split.prefers_context = False
         elif self._lines.display:
             self.screen.set_focus(self._lines)
 
 
-def _nothing_about(overview: Overview) -> EmptyState:
+def _no_match_notice(overview: Overview) -> EmptyState:
     return EmptyState(
         f"No note is about {overview.topic}",
         f"None of {format_count(overview.vault_fragments, 'fragment')} has most of its words, and none is likely to "
@@ -389,18 +391,18 @@ def _nothing_about(overview: Overview) -> EmptyState:
     )
 
 
-_OF_LINES = frozenset(
+_LINE_ACTIONS = frozenset(
     ("edit", "search", "copy", "copy_passage", "passage", "part", "every_line", "remember", "scroll_passage")
 )
 
 
-def in_overview(action: str, *, topic: bool, shown: bool, waits: bool) -> str:
+def overview_disabled_reason(action: str, *, topic: bool, shown: bool, is_waiting: bool) -> str:
     """Return why an action of the Overview tab is disabled; "" if it is enabled.
 
-    `waits` says that an overview is on its way, for which copying and remembering wait.
+    `is_waiting` says that an overview is on its way, for which copying and remembering wait.
     """
-    if shown or action not in _OF_LINES:
+    if shown or action not in _LINE_ACTIONS:
         return ""
     if not topic:
         return "No overview is shown yet: type a topic first."
-    return "" if waits and action in ("copy", "copy_passage", "remember") else "Nothing is shown of this topic."
+    return "" if is_waiting and action in ("copy", "copy_passage", "remember") else "Nothing is shown of this topic."

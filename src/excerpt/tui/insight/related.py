@@ -94,8 +94,8 @@ class RelatedList(RowList):
             right.append(("no link yet " if note.missing_link else "", self.style_of("related--badge")))
         sign = "!" if note.missing_link else _LINKS.get(note.linked, " ")
         right.append((f"{sign} ", self.style_of("related--badge" if note.missing_link else "related--soft")))
-        highest = max(each.score for each in self.notes)
-        right.append((share_bar(note.score / highest if highest > 0 else 0.0, _BAR), self.style_of("related--bar")))
+        maximum = max(each.score for each in self.notes)
+        right.append((share_bar(note.score / maximum if maximum > 0 else 0.0, _BAR), self.style_of("related--bar")))
         right.append((f" {note.score:.2f} ", self.style_of("row--faint")))
         return (line(left, right, width, base),)
 
@@ -176,7 +176,7 @@ class RelatedPanel(Vertical):
     BINDINGS: ClassVar[list[BindingType]] = bindings("Search, with related notes focused", moves=False)
 
     related: var[Related | None] = var(None, init=False)
-    said = EmptyState("Related notes")
+    empty_state = EmptyState("Related notes")
     """Message shown in place of the list if there is none."""
 
     def __init__(self, insight: InsightController, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's name
@@ -214,13 +214,13 @@ class RelatedPanel(Vertical):
 
     # --- actions ------------------------------------------------------------------------------------------------------
 
-    def disabled_reason(self, action: str, parameters: tuple[object, ...]) -> str:  # noqa: ARG002 - `Reasoned`'s name
+    def disabled_reason(self, action: str, parameters: tuple[object, ...]) -> str:  # noqa: ARG002 - `HasDisabledReason`'s name
         """Return why an action is disabled; "" if it is enabled."""
         if action in ("follow", "reason") and self.reason is None:
             return "No related note is listed."
         return (
             "This is the fragment you started from."
-            if action == "follow_back" and self._insight.followed is None
+            if action == "follow_back" and self._insight.trail_end is None
             else ""
         )
 
@@ -253,17 +253,17 @@ class RelatedPanel(Vertical):
 
     def watch_related(self, old: Related | None, new: Related | None) -> None:
         """Show other related notes. If they are of the same note and line, keep the cursor on its note."""
-        same = old is not None and new is not None and (old.path, old.line) == (new.path, new.line)
-        before = self.selected.path if same and self.selected is not None else ""
+        is_same_place = old is not None and new is not None and (old.path, old.line) == (new.path, new.line)
+        before = self.selected.path if is_same_place and self.selected is not None else ""
         self.rows.notes = new.notes if new is not None else ()
         paths = [note.path for note in self.rows.notes]
         self.rows.cursor = paths.index(before) if before in paths else 0
         self._show()
         self.refresh_bindings()
 
-    def say(self, said: EmptyState) -> None:
+    def show_message(self, empty_state: EmptyState) -> None:
         """Show a message in place of the list."""
-        self.said, self.related = said, None
+        self.empty_state, self.related = empty_state, None
         self._show()
 
     def on_resize(self) -> None:
@@ -276,9 +276,11 @@ class RelatedPanel(Vertical):
     def _show(self) -> None:
         notice, shown = self.query_one("#related-notice", Notice), self.related is not None and bool(self.related.notes)
         if self.related is not None and not shown:
-            notice.said = EmptyState("No related notes", "No other note shares words, meaning or links with this.")
+            notice.empty_state = EmptyState(
+                "No related notes", "No other note shares words, meaning or links with this."
+            )
         else:
-            notice.said = self.said
+            notice.empty_state = self.empty_state
         notice.display, self.why.display = not shown, shown
         self.border_title = self._title()
         self._show_why()
@@ -290,26 +292,26 @@ class RelatedPanel(Vertical):
 
     def _title(self) -> str:
         """Return the border title. It is escaped, because Textual reads it as markup."""
-        about = self.related
-        if about is None:
+        related = self.related
+        if related is None:
             return "related"
-        fragment = about.fragment
+        fragment = related.fragment
         where = " · the whole note"
         if fragment is not None:
             heading = f" › {visible_line(fragment.heading_path[-1])}" if fragment.heading_path else ""
             where = f"{heading} · {lines_of(fragment)}"
-        name = f"related to {visible_line(about.title)}{where}"
+        name = f"related to {visible_line(related.title)}{where}"
         return fit(name, max(10, self.size.width - 6)).replace("[", r"\[")
 
 
-SIDE_BY_SIDE = 64
+MIN_SIDE_BY_SIDE_CELLS = 64
 """Minimum width in cells to show two passages side by side. Below it, a column has about four words a line."""
 
-_ROWS = 6
+_MAX_PASSAGE_ROWS = 6
 """Maximum rows of a passage in two columns; in one column, each passage has half as many."""
-_MAX = 3
+_MAX_MENTIONS = 3
 """Maximum number of names shown one by one."""
-_MIN = 0.005
+_MIN_PART = 0.005
 """Minimum part of a score that is shown. A smaller one would be rounded to 0.00."""
 _MAX_WORDS = 8
 
@@ -340,7 +342,7 @@ class WhyLine:
 
 def reasons_of(note: RelatedNote) -> tuple[Reason, ...]:
     """Return the reasons in the order in which `why_lines` shows them; there is always one."""
-    named = [Reason(mention.path, mention.line) for mention in note.mentions[:_MAX]]
+    named = [Reason(mention.path, mention.line) for mention in note.mentions[:_MAX_MENTIONS]]
     passages = [
         Reason(match.there.fragment.path, match.there.fragment.line_start, match.there.fragment, match.there.spans)
         for match in note.matches
@@ -350,7 +352,7 @@ def reasons_of(note: RelatedNote) -> tuple[Reason, ...]:
 
 def first_reason(note: RelatedNote) -> int:
     """Return the number of the reason to select first: the best passage, or else the first reason."""
-    return len(note.mentions[:_MAX]) if note.matches else 0
+    return len(note.mentions[:_MAX_MENTIONS]) if note.matches else 0
 
 
 def why_lines(note: RelatedNote, width: int) -> list[WhyLine]:
@@ -358,15 +360,15 @@ def why_lines(note: RelatedNote, width: int) -> list[WhyLine]:
 
     Only a long name or path makes a line wider.
     """
-    lines = [*_chunks(_sum(note), width)]
-    if said := note.linked.sentence:
-        lines.append(_labelled("links", (f"{said[0].upper()}{said[1:]}.", "text")))
+    lines = [*_wrap_pieces(_score_pieces(note), width)]
+    if sentence := note.linked.sentence:
+        lines.append(_labelled_line("links", (f"{sentence[0].upper()}{sentence[1:]}.", "text")))
     lines.extend(_names(note))
-    first = len(note.mentions[:_MAX])
-    passages = [_passages(match, first + place, width) for place, match in enumerate(note.matches)]
-    rest = [*_common(note, width), *_words(note, width)]
+    first = len(note.mentions[:_MAX_MENTIONS])
+    passages = [_passages(match, first + index, width) for index, match in enumerate(note.matches)]
+    rest = [*_common_links(note, width), *_words(note, width)]
     if note.tags:
-        rest.append(_labelled("tags", (" ".join(f"#{visible_line(tag)}" for tag in note.tags), "text")))
+        rest.append(_labelled_line("tags", (" ".join(f"#{visible_line(tag)}" for tag in note.tags), "text")))
     lines.extend(passages[0] if passages else ())
     for part in (rest, *passages[1:]):
         if part:
@@ -374,7 +376,7 @@ def why_lines(note: RelatedNote, width: int) -> list[WhyLine]:
     return lines
 
 
-def _labelled(label: str, *pieces: Piece, reason: int | None = None) -> WhyLine:
+def _labelled_line(label: str, *pieces: Piece, reason: int | None = None) -> WhyLine:
     return WhyLine((_label(label), (" ", "label"), *pieces), reason)
 
 
@@ -383,21 +385,21 @@ def _label(text: str) -> Piece:
 
 
 def _names(note: RelatedNote) -> Iterable[WhyLine]:
-    for number, mention in enumerate(note.mentions[:_MAX]):
+    for number, mention in enumerate(note.mentions[:_MAX_MENTIONS]):
         name = (f"“{visible_line(mention.text)}”", "match")
         badge = (" · no link yet" if note.missing_link else "", "badge")
         where = (f" in {visible_line(mention.path)}:{mention.line}", "text")
-        yield _labelled("names", name, where, badge, reason=number)
-    if more := len(note.mentions[_MAX:]):
-        yield _labelled("", (f"and {more} more", "soft"))
+        yield _labelled_line("names", name, where, badge, reason=number)
+    if more := len(note.mentions[_MAX_MENTIONS:]):
+        yield _labelled_line("", (f"and {more} more", "soft"))
 
 
-def _common(note: RelatedNote, width: int) -> Iterable[WhyLine]:
-    for says, to_both in (("both link to", False), ("link to both:", True)):
+def _common_links(note: RelatedNote, width: int) -> Iterable[WhyLine]:
+    for label, to_both in (("both link to", False), ("link to both:", True)):
         titles = [visible_line(link.title) for link in note.common if link.links_to_both is to_both]
         if titles:
             named = [f"{title}," for title in titles[:-1]] + titles[-1:]
-            yield from _chunks([_label("common"), (says, "soft"), *((title, "text") for title in named)], width)
+            yield from _wrap_pieces([_label("common"), (label, "soft"), *((title, "text") for title in named)], width)
 
 
 def _words(note: RelatedNote, width: int) -> Iterable[WhyLine]:
@@ -405,21 +407,21 @@ def _words(note: RelatedNote, width: int) -> Iterable[WhyLine]:
     words = [f"{visible_line(word.word)} ({word.notes})" for word in shown]
     if words:
         words[0] = f"{words[0][:-1]} note{'' if shown[0].notes == 1 else 's'})"
-        yield from _chunks([_label("words"), *((word, "text") for word in words)], width)
+        yield from _wrap_pieces([_label("words"), *((word, "text") for word in words)], width)
 
 
-def _sum(note: RelatedNote) -> list[Piece]:
+def _score_pieces(note: RelatedNote) -> list[Piece]:
     """Return the parts that the score is the sum of, the largest first."""
-    told = (signal for signal in note.signals if abs(signal.part) >= _MIN)
-    parts = sorted(told, key=lambda signal: -abs(signal.part))
+    shown = (signal for signal in note.signals if abs(signal.part) >= _MIN_PART)
+    parts = sorted(shown, key=lambda signal: -abs(signal.part))
     pieces: list[Piece] = [(f"{note.score:.2f} =", "label")]
-    for place, signal in enumerate(parts):
-        sign = "" if place == 0 else "+ " if signal.part >= 0 else "− "
+    for index, signal in enumerate(parts):
+        sign = "" if index == 0 else "+ " if signal.part >= 0 else "− "
         pieces.append((f"{sign}{abs(signal.part):.2f} {signal.name}", "text"))
     return pieces
 
 
-def _chunks(pieces: Sequence[Piece], width: int) -> Iterable[WhyLine]:
+def _wrap_pieces(pieces: Sequence[Piece], width: int) -> Iterable[WhyLine]:
     """Yield lines of pieces with spaces between them, as many as fit; later lines are indented to the second piece."""
     line: list[Piece] = [pieces[0]]
     used = cell_len(pieces[0][0])
@@ -437,25 +439,28 @@ def _chunks(pieces: Sequence[Piece], width: int) -> Iterable[WhyLine]:
 
 
 def _passages(match: PassageMatch, number: int, width: int) -> list[WhyLine]:
-    return [*(_beside if width >= SIDE_BY_SIDE else _below)(match, number, width)]
+    return [*(_side_by_side if width >= MIN_SIDE_BY_SIDE_CELLS else _stacked)(match, number, width)]
 
 
-def _beside(match: PassageMatch, number: int, width: int) -> Iterable[WhyLine]:
+def _side_by_side(match: PassageMatch, number: int, width: int) -> Iterable[WhyLine]:
     side = (width - 3) // 2
-    left = [_head("here ", match.here, None, side), *_rows(match.here, side, _ROWS)]
-    right = [_head("there", match.there, match.similarity, side), *_rows(match.there, side, _ROWS)]
+    left = [_passage_heading("here ", match.here, None, side), *_rows(match.here, side, _MAX_PASSAGE_ROWS)]
+    right = [
+        _passage_heading("there", match.there, match.similarity, side),
+        *_rows(match.there, side, _MAX_PASSAGE_ROWS),
+    ]
     for row in range(max(len(left), len(right))):
-        one, other = (rows[row] if row < len(rows) else () for rows in (left, right))
-        yield WhyLine((*_filled(one, side), (" │ ", "soft"), *other), number)
+        left_row, right_row = (rows[row] if row < len(rows) else () for rows in (left, right))
+        yield WhyLine((*_pad(left_row, side), (" │ ", "soft"), *right_row), number)
 
 
-def _below(match: PassageMatch, number: int, width: int) -> Iterable[WhyLine]:
+def _stacked(match: PassageMatch, number: int, width: int) -> Iterable[WhyLine]:
     for name, passage, alike in (("here ", match.here, None), ("there", match.there, match.similarity)):
-        yield WhyLine(_head(name, passage, alike, width), number)
-        yield from (WhyLine(row, number) for row in _rows(passage, width, _ROWS // 2))
+        yield WhyLine(_passage_heading(name, passage, alike, width), number)
+        yield from (WhyLine(row, number) for row in _rows(passage, width, _MAX_PASSAGE_ROWS // 2))
 
 
-def _head(name: str, passage: MatchedFragment, similarity: float | None, width: int) -> tuple[Piece, ...]:
+def _passage_heading(name: str, passage: MatchedFragment, similarity: float | None, width: int) -> tuple[Piece, ...]:
     """Return the heading of a passage, such as `there 8–10 · Heading · alike 0.83`."""
     fragment = passage.fragment
     lines = lines_of(fragment)
@@ -472,9 +477,9 @@ def lines_of(fragment: Fragment) -> str:
     return line_range(fragment.line_start, fragment.line_end, "–")
 
 
-def _rows(passage: MatchedFragment, width: int, most: int) -> list[tuple[Piece, ...]]:
-    """Return the passage around its matches, as running text of at most `most` rows."""
-    text, matches = snippet(passage.fragment.text, passage.spans, width * most)
+def _rows(passage: MatchedFragment, width: int, max_rows: int) -> list[tuple[Piece, ...]]:
+    """Return the passage around its matches, as running text of at most `max_rows` rows."""
+    text, matches = snippet(passage.fragment.text, passage.spans, width * max_rows)
     runs: list[StyledRun] = []
     at = 0
     for start, end in matches:
@@ -484,15 +489,15 @@ def _rows(passage: MatchedFragment, width: int, most: int) -> list[tuple[Piece, 
     rows = wrap([*runs, StyledRun(text[at:], TextStyle.PLAIN)], width, 0)
     shown = [
         tuple((run.text, "match" if run.text_style is TextStyle.MATCH else "text") for run in row if run.text)
-        for row in rows[:most]
+        for row in rows[:max_rows]
     ]
-    if len(rows) > most and shown[-1]:
+    if len(rows) > max_rows and shown[-1]:
         *before, (last, style) = shown[-1]
         room = width - sum(cell_len(text) for text, _ in before)
         shown[-1] = (*before, (fit(f"{last.rstrip()} …", room), style))
     return shown
 
 
-def _filled(pieces: tuple[Piece, ...], width: int) -> tuple[Piece, ...]:
+def _pad(pieces: tuple[Piece, ...], width: int) -> tuple[Piece, ...]:
     used = sum(cell_len(text) for text, _ in pieces)
     return (*pieces, (" " * max(0, width - used), "text"))

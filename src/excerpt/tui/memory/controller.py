@@ -16,7 +16,7 @@ from excerpt.kinds import Confidence, next_of
 from excerpt.pack.memory_fragment import as_fragment, memory_id_of
 from excerpt.pack.selection import Mark
 from excerpt.settings import MemorySettings, Paths, Settings
-from excerpt.tui.engine_worker import Asks
+from excerpt.tui.engine_worker import QuestionQueue
 from excerpt.tui.memory.worker import MemoryWorker
 from excerpt.tui.messages import RememberRequested
 from excerpt.tui.request_thread import EventLoop, Priority
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from excerpt.tui.memory.decisions import MemoryDraft
     from excerpt.tui.memory.form import Remember
 
-    Answered = Callable[[MemoryDraft | None], None]
+    OnAnswer = Callable[[MemoryDraft | None], None]
     """Callback for a form: receives what the user wrote, or None if nothing is to be kept."""
     from excerpt.corpus.interface import Corpus
     from excerpt.memory.recall import Badges
@@ -49,43 +49,45 @@ class MemoryController:
     ) -> None:
         self.worker = MemoryWorker(vault, user_paths, settings, loop)
 
-    def form_to_remember(self, request: RememberRequested) -> tuple[Remember, Answered]:
+    def form_to_remember(self, request: RememberRequested) -> tuple[Remember, OnAnswer]:
         """Return the form for a new memory and the callback for its answer."""
-        from excerpt.tui.memory.decisions import remembering
+        from excerpt.tui.memory.decisions import remember_decision
         from excerpt.tui.memory.form import Remember
-        from excerpt.tui.memory.view import place_of
+        from excerpt.tui.memory.view import format_source
 
         text, source = request.text, request.source
         if request.hit is not None:
             text, source = request.hit.fragment.text, source_of(request.hit)
 
-        def answered(kept: MemoryDraft | None) -> None:
-            if kept is not None:
-                self.worker.decide(remembering(kept, source, request.query))
+        def on_answer(draft: MemoryDraft | None) -> None:
+            if draft is not None:
+                self.worker.decide(remember_decision(draft, source, request.query))
 
-        place = place_of(source) if source is not None else ""
-        return Remember(text, place, ask=lambda text, on_known: self.worker.offer(text, source, on_known)), answered
+        location = format_source(source) if source is not None else ""
+        return Remember(
+            text, location, ask=lambda text, on_offers: self.worker.offer(text, source, on_offers)
+        ), on_answer
 
-    def form_to_change(self, memory: Memory) -> tuple[Remember, Answered]:
+    def form_to_change(self, memory: Memory) -> tuple[Remember, OnAnswer]:
         """Return the form filled with a memory and the callback for its answer."""
-        from excerpt.tui.memory.decisions import editing
+        from excerpt.tui.memory.decisions import edit_decision
         from excerpt.tui.memory.form import Remember
-        from excerpt.tui.memory.view import place_of
+        from excerpt.tui.memory.view import format_source
 
-        def answered(kept: MemoryDraft | None) -> None:
-            if kept is not None:
-                self.worker.decide(editing(memory, kept))
+        def on_answer(draft: MemoryDraft | None) -> None:
+            if draft is not None:
+                self.worker.decide(edit_decision(memory, draft))
 
         form = Remember(
             memory.text,
-            place_of(memory.source) if memory.source is not None else "",
+            format_source(memory.source) if memory.source is not None else "",
             title="Change the memory",
             tags=memory.tags,
             why=memory.why,
-            ask=lambda text, on_known: self.worker.offer(text, None, on_known),
+            ask=lambda text, on_offers: self.worker.offer(text, None, on_offers),
             offering=False,
         )
-        return form, answered
+        return form, on_answer
 
 
 def source_of(hit: Hit) -> Source | None:
@@ -99,14 +101,14 @@ def source_of(hit: Hit) -> Source | None:
     return Source(fragment.path, *lines, fragment.digest, fragment.heading_path, fragment.place)
 
 
-_LATEST = 2
+_MAX_HITS_BEFORE = 2
 """Maximum number of hits before the first memory, so that it is visible in the smallest window.
 
 Scores of two indexes cannot be compared; their confidence can.
 """
 
 
-class Showing(StrEnum):
+class MemoryPlacement(StrEnum):
     """Where memories are shown in the Search tab, if at all."""
 
     AMONG = "among the hits"
@@ -114,12 +116,12 @@ class Showing(StrEnum):
     OFF = "off"
 
 
-class Recalls(Protocol):
+class MemoryFinder(Protocol):
     """The methods of the memory worker that recall needs."""
 
     def find(self, query: str, on_found: Callable[[FoundMemories], object]) -> None: ...
 
-    def waits(self, kind: str) -> bool: ...
+    def is_waiting(self, kind: str) -> bool: ...
 
 
 class BadgeStore:
@@ -133,8 +135,8 @@ class BadgeStore:
     def of(self, memories: tuple[Memory, ...], snapshot: Corpus) -> Badges:
         from excerpt.memory.recall import Badges
 
-        same = self._snapshot is not None and self._snapshot() is snapshot and self._memories is memories
-        if self._badges is None or not same:
+        is_same = self._snapshot is not None and self._snapshot() is snapshot and self._memories is memories
+        if self._badges is None or not is_same:
             self._badges = Badges(memories, snapshot)
             self._memories, self._snapshot = memories, ref(snapshot)
         return self._badges
@@ -146,106 +148,106 @@ class AskBadges:
 
     kind: ClassVar[str] = "badges"
     priority: ClassVar[Priority] = Priority.BADGES
-    keeper: BadgeStore
+    store: BadgeStore
     memories: tuple[Memory, ...]
     fragments: Sequence[Fragment]
 
     def answer(self, engine: Engine) -> dict[str, tuple[Memory, ...]]:
-        badges = self.keeper.of(self.memories, engine.snapshot)
-        found = ((one.id, badges.at(one.path, one.line_start, one.line_end)) for one in self.fragments)
-        return {fragment_id: memories for fragment_id, memories in found if memories}
+        badges = self.store.of(self.memories, engine.snapshot)
+        memories_by_id = ((one.id, badges.at(one.path, one.line_start, one.line_end)) for one in self.fragments)
+        return {fragment_id: memories for fragment_id, memories in memories_by_id if memories}
 
 
 class RecallController:
     """Controller of memories in the Search tab: where they are shown, which match the query, and badges.
 
-    Memories are requested only after a search was answered or a memory was marked. `found` is called with the answer,
-    `changed` after the badges were updated.
+    Memories are requested only after a search was answered or a memory was marked. `on_found` is called with the
+    answer, `on_change` after the badges were updated.
     """
 
     def __init__(
         self,
-        engine: Asks,
-        memories: Recalls,
+        engine: QuestionQueue,
+        memories: MemoryFinder,
         settings: MemorySettings,
         *,
-        found: Callable[[FoundMemories], object],
-        changed: Callable[[], object],
+        on_found: Callable[[FoundMemories], object],
+        on_change: Callable[[], object],
     ) -> None:
-        self.showing = showing_of(settings)
+        self.placement = placement_of(settings)
         self.badges: frozenset[str] = frozenset()
         """Ids of the fragments that a memory is about."""
         self._engine = engine
         self._settings = settings
         self._memories = memories
-        self._on_found = found
-        self._changed = changed
+        self._on_found = on_found
+        self._on_change = on_change
         self._query = ""
-        self._found: tuple[Hit, ...] = ()
-        self._every: tuple[Memory, ...] = ()
+        self._hits: tuple[Hit, ...] = ()
+        self._all_memories: tuple[Memory, ...] = ()
         self._by_id: dict[str, Memory] | None = None
-        self._keeper: BadgeStore | None = None
+        self._badge_store: BadgeStore | None = None
 
     @property
     def is_answered(self) -> bool:
         """Whether no request for memories is pending."""
-        return not self._memories.waits("find")
+        return not self._memories.is_waiting("find")
 
     def use(self, settings: MemorySettings) -> bool:
         """Use other settings from now on. Return whether memories are shown in another place."""
         before, self._settings = self._settings, settings
-        shown = self.showing
+        previous = self.placement
         if before != settings:
-            self.showing = showing_of(settings)
-        return self.showing is not shown
+            self.placement = placement_of(settings)
+        return self.placement is not previous
 
-    def next_showing(self) -> None:
+    def next_placement(self) -> None:
         """Show memories in the next place; the last is `OFF`."""
-        self.showing = next_of(list(Showing), self.showing)
+        self.placement = next_of(list(MemoryPlacement), self.placement)
 
     # --- recall -------------------------------------------------------------------------------------------------------
 
     def ask(self, query: str, marks: Sequence[Mark]) -> None:
         """Request the memories that match the answered query, and those among the marks."""
         self._query = query
-        query = "" if self.showing is Showing.OFF else query
+        query = "" if self.placement is MemoryPlacement.OFF else query
         if query or _ids(marks):
             self._memories.find(query, self._on_found)
 
-    def take(self, found: FoundMemories, *, listed: bool) -> None:
-        """Store an answer. `listed` says whether there is a list of hits to show it in."""
-        self._every, self._by_id = found.memories, {memory.id: memory for memory in found.memories}
-        self._found = found.hits if listed else ()
+    def store_answer(self, answer: FoundMemories, *, has_list: bool) -> None:
+        """Store an answer. `has_list` says whether there is a list of hits to show it in."""
+        self._all_memories, self._by_id = answer.memories, {memory.id: memory for memory in answer.memories}
+        self._hits = answer.hits if has_list else ()
 
     def rows(self, hits: Sequence[Hit]) -> tuple[Hit, ...]:
         """Return the hits with the memories among them; nothing without hits.
 
         The memories of the previous query stay until the next answer arrives.
         """
-        return among(hits, self._found, self.showing) if hits else ()
+        return merge_memories(hits, self._hits, self.placement) if hits else ()
 
     def clear(self) -> None:
         """Remove the memories from the list, because there is no query."""
-        self._found = ()
+        self._hits = ()
 
     @property
-    def lists_any(self) -> bool:
+    def has_memories(self) -> bool:
         """Whether there are memories for the list."""
-        return bool(self._found)
+        return bool(self._hits)
 
     def ask_badges(self, hits: Sequence[Hit]) -> None:
         """Request the badges of these hits."""
-        if self.showing is Showing.OFF or not hits or not any(memory.source for memory in self._every):
+        if self.placement is MemoryPlacement.OFF or not hits or not any(memory.source for memory in self._all_memories):
             self._engine.forget("badges")
-            self._take_badges({})
+            self._store_badges({})
             return
-        self._keeper = self._keeper or BadgeStore()
+        self._badge_store = self._badge_store or BadgeStore()
         fragments = tuple(hit.fragment for hit in hits)
-        self._engine.ask(AskBadges(self._keeper, self._every, fragments), self._take_badges)
+        self._engine.ask(AskBadges(self._badge_store, self._all_memories, fragments), self._store_badges)
 
-    def _take_badges(self, memories: dict[str, tuple[Memory, ...]]) -> None:
+    def _store_badges(self, memories: dict[str, tuple[Memory, ...]]) -> None:
         self.badges = frozenset(memories)
-        self._changed()
+        self._on_change()
 
     # --- single memories ----------------------------------------------------------------------------------------------
 
@@ -261,7 +263,7 @@ class RecallController:
         memory = self.memory_of(fragment_id)
         return window_of_memory(Hit(as_fragment(memory, 0), 0.0)) if memory is not None else None
 
-    def marked(self, marks: Sequence[Mark]) -> tuple[Memory, ...] | None:
+    def marked_memories(self, marks: Sequence[Mark]) -> tuple[Memory, ...] | None:
         """Return the memories among the marks. If they are not loaded yet, request them and return None."""
         ids = _ids(marks)
         if ids and self._by_id is None:
@@ -282,17 +284,17 @@ def window_of_memory(hit: Hit | None) -> NoteWindow | None:
 
 
 def _ids(marks: Sequence[Mark]) -> list[str]:
-    found = (memory_id_of(mark.fragment) for mark in marks)
-    return [each for each in found if each is not None]
+    memory_ids = (memory_id_of(mark.fragment) for mark in marks)
+    return [each for each in memory_ids if each is not None]
 
 
 # --- the order of memories and hits --------------------------------------------------------------------------------
 
 
-def showing_of(settings: MemorySettings) -> Showing:
+def placement_of(settings: MemorySettings) -> MemoryPlacement:
     if settings.recall_first:
-        return Showing.FIRST
-    return Showing.AMONG if settings.in_search else Showing.OFF
+        return MemoryPlacement.FIRST
+    return MemoryPlacement.AMONG if settings.in_search else MemoryPlacement.OFF
 
 
 def is_memory(hit: Hit) -> bool:
@@ -300,20 +302,23 @@ def is_memory(hit: Hit) -> bool:
     return memory_id_of(hit.fragment.id) is not None
 
 
-def among(hits: Sequence[Hit], memories: Sequence[Hit], showing: Showing) -> tuple[Hit, ...]:
+def merge_memories(hits: Sequence[Hit], memories: Sequence[Hit], placement: MemoryPlacement) -> tuple[Hit, ...]:
     """Return the rows of the list: hits and memories in display order.
 
-    With `AMONG`, memories come before the first hit of lower confidence than the best memory, and after `_LATEST` hits
-    at most.
+    With `AMONG`, memories come before the first hit of lower confidence than the best memory, and after
+    `_MAX_HITS_BEFORE` hits at most.
     """
-    if showing is Showing.OFF or not memories:
+    if placement is MemoryPlacement.OFF or not memories:
         return tuple(hits)
-    if showing is Showing.FIRST:
+    if placement is MemoryPlacement.FIRST:
         return (*memories, *hits)
-    surest = min(map(_doubt, memories))
-    at = next((at for at, hit in enumerate(hits[:_LATEST]) if _doubt(hit) > surest), min(_LATEST, len(hits)))
+    best_rank = min(map(_confidence_rank, memories))
+    at = next(
+        (at for at, hit in enumerate(hits[:_MAX_HITS_BEFORE]) if _confidence_rank(hit) > best_rank),
+        min(_MAX_HITS_BEFORE, len(hits)),
+    )
     return (*hits[:at], *memories, *hits[at:])
 
 
-def _doubt(hit: Hit) -> int:
+def _confidence_rank(hit: Hit) -> int:
     return list(Confidence).index(hit.confidence) if hit.confidence is not None else 0

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from excerpt.memory.store import MemoryStore
 
 
-Decision = Callable[["MemoryStore"], "Done"]
+Decision = Callable[["MemoryStore"], "DecisionResult"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,136 +28,140 @@ class MemoryDraft:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class DecisionResult:
     """A decision that was carried out.
 
-    `memory` is the changed memory, `told` the message to show, `undo` the decision that reverses this one and can be
+    `memory` is the changed memory, `message` the message to show, `undo` the decision that reverses this one and can be
     undone in turn.
     """
 
     memory: Memory
-    told: str
+    message: str
     undo: Decision
 
 
-def remembering(kept: MemoryDraft, source: Source | None, query: str) -> Decision:
+def remember_decision(draft: MemoryDraft, source: Source | None, query: str) -> Decision:
     """Return the decision to keep a new memory, or to merge it into another."""
-    if kept.into:
-        return _merging(kept, source)
+    if draft.into:
+        return _merge_decision(draft, source)
 
-    def decide(store: MemoryStore) -> Done:
-        memory = store.remember(kept.text, kept.tags, kept.why, source, query)
-        return Done(memory, f"Remembered{_tagged(memory)}.", forgetting(memory))
+    def decide(store: MemoryStore) -> DecisionResult:
+        memory = store.remember(draft.text, draft.tags, draft.why, source, query)
+        return DecisionResult(memory, f"Remembered{_tagged(memory)}.", forget_decision(memory))
 
     return decide
 
 
-def _merging(kept: MemoryDraft, source: Source | None) -> Decision:
-    def decide(store: MemoryStore) -> Done:
+def _merge_decision(draft: MemoryDraft, source: Source | None) -> Decision:
+    def decide(store: MemoryStore) -> DecisionResult:
         from excerpt.memory.recall import merge_memory
 
-        before = store.get(kept.into)
-        found = kept.text, kept.tags, kept.why, source
-        memory = store.change(kept.into, lambda memory: merge_memory(memory, *found))
-        return Done(memory, f"Merged into an existing memory{_tagged(memory)}.", _back_to(before, memory))
+        before = store.get(draft.into)
+        fields = draft.text, draft.tags, draft.why, source
+        memory = store.change(draft.into, lambda memory: merge_memory(memory, *fields))
+        return DecisionResult(
+            memory, f"Merged into an existing memory{_tagged(memory)}.", _revert_decision(before, memory)
+        )
 
     return decide
 
 
-def editing(shown: Memory, kept: MemoryDraft) -> Decision:
+def edit_decision(edited: Memory, draft: MemoryDraft) -> Decision:
     """Return the decision to change the fields that were edited in the form; the others stay as in the file."""
-    wanted = {
+    changes = {
         name: value
-        for name, value, was in (
-            ("text", kept.text, shown.text),
-            ("tags", kept.tags, shown.tags),
-            ("why", kept.why, shown.why),
+        for name, value, old in (
+            ("text", draft.text, edited.text),
+            ("tags", draft.tags, edited.tags),
+            ("why", draft.why, edited.why),
         )
-        if value != was
+        if value != old
     }
 
-    def decide(store: MemoryStore) -> Done:
-        before = store.get(shown.id)
+    def decide(store: MemoryStore) -> DecisionResult:
+        before = store.get(edited.id)
         # mypy cannot tell the types of fields that are named by strings.
-        memory = store.change(shown.id, lambda memory: replace(memory, **wanted))  # type: ignore[arg-type]
-        return Done(memory, "Changed.", _back_to(before, memory))
+        memory = store.change(edited.id, lambda memory: replace(memory, **changes))  # type: ignore[arg-type]
+        return DecisionResult(memory, "Changed.", _revert_decision(before, memory))
 
     return decide
 
 
-def forgetting(memory: Memory) -> Decision:
-    def decide(store: MemoryStore) -> Done:
-        gone = store.forget(memory.id)
-        told = f"Forgotten. It is in the trash folder; {key_sign('memory-undo')} restores it."
-        return Done(gone, told, _restoring(gone))
+def forget_decision(memory: Memory) -> Decision:
+    def decide(store: MemoryStore) -> DecisionResult:
+        forgotten = store.forget(memory.id)
+        message = f"Forgotten. It is in the trash folder; {key_sign('memory-undo')} restores it."
+        return DecisionResult(forgotten, message, _restore_decision(forgotten))
 
     return decide
 
 
-def _restoring(gone: Memory) -> Decision:
-    def decide(store: MemoryStore) -> Done:
-        memory = store.restore(gone.id)
-        return Done(memory, "The memory is restored.", forgetting(memory))
+def _restore_decision(forgotten: Memory) -> Decision:
+    def decide(store: MemoryStore) -> DecisionResult:
+        memory = store.restore(forgotten.id)
+        return DecisionResult(memory, "The memory is restored.", forget_decision(memory))
 
     return decide
 
 
-def following(found: SourceCheck) -> Decision:
+def follow_decision(check: SourceCheck) -> Decision:
     """Return the decision to change a memory's source to the location its text has moved to."""
 
-    def decide(store: MemoryStore) -> Done:
+    def decide(store: MemoryStore) -> DecisionResult:
         from excerpt.memory.stale import follow
 
-        before = store.get(found.memory.id)
-        memory = follow(store, found)
-        return Done(memory, "The link is updated.", _back_to(before, memory))
+        before = store.get(check.memory.id)
+        memory = follow(store, check)
+        return DecisionResult(memory, "The link is updated.", _revert_decision(before, memory))
 
     return decide
 
 
-def updating(found: SourceCheck) -> Decision:
+def update_decision(check: SourceCheck) -> Decision:
     """Return the decision to replace a memory's text with the current text of its source."""
 
-    def decide(store: MemoryStore) -> Done:
+    def decide(store: MemoryStore) -> DecisionResult:
         from excerpt.memory.stale import update
 
-        before = store.get(found.memory.id)
-        memory = update(store, found)
-        return Done(memory, "The memory has the new text of its source.", _back_to(before, memory))
+        before = store.get(check.memory.id)
+        memory = update(store, check)
+        return DecisionResult(memory, "The memory has the new text of its source.", _revert_decision(before, memory))
 
     return decide
 
 
-def keeping(found: SourceCheck) -> Decision:
+def keep_decision(check: SourceCheck) -> Decision:
     """Return the decision to keep a memory as it is although its source changed."""
 
-    def decide(store: MemoryStore) -> Done:
+    def decide(store: MemoryStore) -> DecisionResult:
         from excerpt.memory.stale import keep
 
-        before = store.get(found.memory.id)
-        memory = keep(store, found)
-        return Done(memory, "Kept unchanged until the source changes again.", _back_to(before, memory))
+        before = store.get(check.memory.id)
+        memory = keep(store, check)
+        return DecisionResult(
+            memory, "Kept unchanged until the source changes again.", _revert_decision(before, memory)
+        )
 
     return decide
 
 
-def _back_to(before: Memory, after: Memory) -> Decision:
-    """Return the decision to restore `before`.
+def _revert_decision(old: Memory, new: Memory) -> Decision:
+    """Return the decision to restore `old`.
 
-    It raises MemoryUnusableError if the memory was changed elsewhere and is no longer `after`.
+    It raises MemoryUnusableError if the memory was changed elsewhere and is no longer `new`.
     """
 
-    def decide(store: MemoryStore) -> Done:
+    def decide(store: MemoryStore) -> DecisionResult:
         from excerpt.errors import MemoryUnusableError
 
         # Undoing a later decision restores all but `updated`, which is the time of the undo.
-        if replace(store.get(after.id), updated=after.updated) != after:
+        if replace(store.get(new.id), updated=new.updated) != new:
             raise MemoryUnusableError(
                 "The memory was changed elsewhere in the meantime.",
                 "Its former version is in the trash folder beside the memories.",
             )
-        memory = store.update(before)
-        return Done(memory, "The memory is as before.", _back_to(after, memory))
+        memory = store.update(old)
+        return DecisionResult(memory, "The memory is as before.", _revert_decision(new, memory))
 
     return decide
 

@@ -22,46 +22,46 @@ from excerpt.model import Memory
 from excerpt.text.display import local_day, percent, visible, visible_line
 from excerpt.text.snippet import snippet
 from excerpt.tui.bindings import bindings
+from excerpt.tui.common.debouncer import Debouncer
 from excerpt.tui.common.dialog import Dialog
 from excerpt.tui.common.field import Field
-from excerpt.tui.common.pause import Pause
 from excerpt.tui.common.row_list import RowList
 from excerpt.tui.common.strips import Part, line
-from excerpt.tui.keymap import key_sign, shown_key
+from excerpt.tui.keymap import format_key, key_sign
 from excerpt.tui.memory.decisions import MemoryDraft
 
 if TYPE_CHECKING:
     from excerpt.memory.recall import Offer
     from excerpt.tui.memory.worker import Offers
 
-_SETTLED = 0.3
+_SETTLE_SECONDS = 0.3
 """Seconds without typing before similar memories are requested."""
 _TAGS_SHOWN = 12
 _HEIGHTS: list[tuple[int, str]] | None = [(0, "-short"), (16, "-low"), (24, "-tall")]
 """Classes by window height in rows. A low window has no blank lines between fields while offers are shown."""
 
 
-_BEGUN = re.compile(r"(?:^|[\s,#])([^\s,#]+)$")
-_BEGUN_WITH_HASH = re.compile(r"(?:^|\s)#([^\s,#]+)$")
+_LAST_TAG = re.compile(r"(?:^|[\s,#])([^\s,#]+)$")
+_LAST_HASH_TAG = re.compile(r"(?:^|\s)#([^\s,#]+)$")
 
 
-def split_tags(written: str) -> tuple[str, ...]:
+def split_tags(text: str) -> tuple[str, ...]:
     """Return the tags in user input, each once. Commas or spaces separate them, # is optional."""
-    return tuple(dict.fromkeys(tag for tag in re.split(r"[,\s]+", written.replace("#", " ")) if tag))
+    return tuple(dict.fromkeys(tag for tag in re.split(r"[,\s]+", text.replace("#", " ")) if tag))
 
 
-def completed(written: str, tags: Sequence[str], *, with_hash: bool = False) -> str | None:
-    """Return `written` with its last tag completed by the first of `tags` that is not in it; None if none fits.
+def complete_tag(text: str, tags: Sequence[str], *, with_hash: bool = False) -> str | None:
+    """Return `text` with its last tag completed by the first of `tags` that is not in it; None if none fits.
 
     With `with_hash` only a word after # is a tag, as in a filter of words and tags.
     """
-    begun = (_BEGUN_WITH_HASH if with_hash else _BEGUN).search(written)
-    if begun is None:
+    match = (_LAST_HASH_TAG if with_hash else _LAST_TAG).search(text)
+    if match is None:
         return None
-    there = set(re.split(r"[\s,#]+", written[: begun.start(1)].casefold()))
-    start = begun[1].casefold()
-    found = next((tag for tag in tags if tag.startswith(start) and tag != start and tag not in there), None)
-    return None if found is None else written + found[len(start) :]
+    present = set(re.split(r"[\s,#]+", text[: match.start(1)].casefold()))
+    start = match[1].casefold()
+    completion = next((tag for tag in tags if tag.startswith(start) and tag != start and tag not in present), None)
+    return None if completion is None else text + completion[len(start) :]
 
 
 class TagSuggester(Suggester):
@@ -73,7 +73,7 @@ class TagSuggester(Suggester):
         self._with_hash = with_hash
 
     async def get_suggestion(self, value: str) -> str | None:
-        return completed(value, self.tags, with_hash=self._with_hash)
+        return complete_tag(value, self.tags, with_hash=self._with_hash)
 
 
 class OfferList(RowList):
@@ -176,14 +176,14 @@ class Remember(Dialog[MemoryDraft]):
         self._why = why
         self._ask = ask
         self._offering = offering
-        self._settling = Pause(self.set_timer)
+        self._debouncer = Debouncer(self.set_timer)
         self._suggester = TagSuggester()
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="box") as box:
             box.border_title = self._title
             box.border_subtitle = Content(
-                f"{shown_key('enter')} or {key_sign('remember-keep')} keep · {key_sign('dialog-next')} next field · "
+                f"{format_key('enter')} or {key_sign('remember-keep')} keep · {key_sign('dialog-next')} next field · "
                 f"{key_sign('dialog-leave')} leave"
             )
             if self._source:
@@ -203,7 +203,7 @@ class Remember(Dialog[MemoryDraft]):
             yield Label("Text")
             yield MemoryText(visible(self._text), id="text", show_line_numbers=False, tab_behavior="focus")
             yield Label(
-                f"Remembered already? {key_sign('dialog-next')} to it, {shown_key('enter')} merges; "
+                f"Remembered already? {key_sign('dialog-next')} to it, {format_key('enter')} merges; "
                 f"{key_sign('remember-keep')} keeps both",
                 id="offered",
                 markup=False,
@@ -213,16 +213,16 @@ class Remember(Dialog[MemoryDraft]):
 
     def on_mount(self) -> None:
         self.query_one("#tags" if self._text else "#text").focus()
-        self._look()
+        self._request_offers()
 
     @on(TextArea.Changed)
     def _text_changed(self) -> None:
         if self._offering:
-            self._settling.begin(_SETTLED, self._look)
+            self._debouncer.schedule(_SETTLE_SECONDS, self._request_offers)
 
-    def _look(self) -> None:
+    def _request_offers(self) -> None:
         if self._ask is not None:
-            self._ask(self._kept_text() if self._offering else "", self.show_offers)
+            self._ask(self._text_to_keep() if self._offering else "", self.show_offers)
 
     def show_offers(self, offers: Offers) -> None:
         """Show memories to merge with, and complete tags from those in use."""
@@ -232,13 +232,13 @@ class Remember(Dialog[MemoryDraft]):
         used = ", ".join(offers.tags[:_TAGS_SHOWN])
         self.query_one("#tags-label", Label).update(f"Tags · in use: {visible_line(used)}" if used else "Tags")
         rows = self.query_one(OfferList)
-        rows.offers = offers.found if self._offering else ()
+        rows.offers = offers.offers if self._offering else ()
         self.query_one(".box").set_class(bool(rows.offers), "-offering")
 
     def on_input_submitted(self) -> None:
         self.action_keep()
 
-    def _kept_text(self) -> str:
+    def _text_to_keep(self) -> str:
         """Return the text to keep: if it was not edited, as it is in the note and not as displayed."""
         text = self.query_one("#text", TextArea).text
         return self._text if text == visible(self._text) else text
@@ -253,7 +253,7 @@ class Remember(Dialog[MemoryDraft]):
             self._keep(memory.id)
 
     def _keep(self, into: str) -> None:
-        text = self._kept_text()
+        text = self._text_to_keep()
         if not text.strip():
             self.query_one("#trouble", Static).update("There is no text to remember.")
             self.query_one("#text").focus()

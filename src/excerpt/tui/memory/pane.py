@@ -28,9 +28,9 @@ from excerpt.tui.common.split import Split
 from excerpt.tui.common.strips import Part, line, parts_with_matches
 from excerpt.tui.engine_worker import EngineWorker
 from excerpt.tui.keymap import key_sign
-from excerpt.tui.memory.decisions import Decision, following, forgetting, keeping, updating
+from excerpt.tui.memory.decisions import Decision, follow_decision, forget_decision, keep_decision, update_decision
 from excerpt.tui.memory.form import TagSuggester
-from excerpt.tui.memory.view import MemoryView, Shown
+from excerpt.tui.memory.view import MemoryContent, MemoryView
 from excerpt.tui.memory.worker import MemoryWorker
 from excerpt.tui.messages import (
     CopyRequested,
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from excerpt.memory.recall import Recalled
     from excerpt.memory.stale import SourceCheck
     from excerpt.search.engine import Engine
-    from excerpt.tui.memory.worker import Listed
+    from excerpt.tui.memory.worker import MemoryListing
 
 _TAGS_FROM = 60
 """Minimum width in cells of a one-line row to show tags."""
@@ -67,62 +67,67 @@ class MemoryList(RowList):
     }
     """
 
-    found: reactive[tuple[Recalled, ...]] = reactive((), init=False)
-    broken: reactive[tuple[Skipped, ...]] = reactive((), init=False)
+    recalled: reactive[tuple[Recalled, ...]] = reactive((), init=False)
+    unreadable: reactive[tuple[Skipped, ...]] = reactive((), init=False)
     source_checks: reactive[Mapping[str, SourceCheck]] = reactive({}, init=False)
     """States of the sources by memory id, as far as they are known."""
 
     @property
     def memories(self) -> tuple[Memory, ...]:
-        return tuple(one.memory for one in self.found)
+        return tuple(one.memory for one in self.recalled)
 
     @property
     def row_count(self) -> int:
-        return len(self.found) + len(self.broken)
+        return len(self.recalled) + len(self.unreadable)
 
     @property
     def selected(self) -> Memory | None:
-        return self.found[self.cursor].memory if self.cursor < len(self.found) else None
+        return self.recalled[self.cursor].memory if self.cursor < len(self.recalled) else None
 
     @property
     def selected_file(self) -> Skipped | None:
         """The selected unreadable file; None if no file is selected."""
-        at = self.cursor - len(self.found)
-        return self.broken[at] if 0 <= at < len(self.broken) else None
+        at = self.cursor - len(self.recalled)
+        return self.unreadable[at] if 0 <= at < len(self.unreadable) else None
 
     @property
     def spans(self) -> tuple[Span, ...]:
         """Matches in the text of the selected memory."""
-        return self.found[self.cursor].spans if self.cursor < len(self.found) else ()
+        return self.recalled[self.cursor].spans if self.cursor < len(self.recalled) else ()
 
     def show(
-        self, found: tuple[Recalled, ...], broken: tuple[Skipped, ...], *, is_new: bool = False, wanted: str = ""
+        self,
+        recalled: tuple[Recalled, ...],
+        unreadable: tuple[Skipped, ...],
+        *,
+        is_new: bool = False,
+        selected_id: str = "",
     ) -> None:
         """Show these memories and files.
 
-        The cursor goes to the memory with the id `wanted`, or to the first row if `is_new` (the query is another).
+        The cursor goes to the memory with the id `selected_id`, or to the first row if `is_new` (the query is another).
         Otherwise it stays on its memory, or if that is gone, on its row.
         """
         selected = self.selected.id if self.selected is not None else None
-        self.set_reactive(MemoryList.found, found)
-        self.set_reactive(MemoryList.broken, broken)
-        ids = [one.memory.id for one in found]
+        self.set_reactive(MemoryList.recalled, recalled)
+        self.set_reactive(MemoryList.unreadable, unreadable)
+        ids = [one.memory.id for one in recalled]
         stays = ids.index(selected) if selected in ids else self.cursor
-        self.rows_changed(ids.index(wanted) if wanted in ids else 0 if is_new else stays)
+        self.rows_changed(ids.index(selected_id) if selected_id in ids else 0 if is_new else stays)
 
     def watch_source_checks(self, old: Mapping[str, SourceCheck], new: Mapping[str, SourceCheck]) -> None:
-        for row, one in enumerate(self.found):
+        for row, one in enumerate(self.recalled):
             if old.get(one.memory.id) is not new.get(one.memory.id):
                 self.redraw_row(row)
 
     def draw_row(self, row: int, width: int, selected: bool, base: Style) -> Sequence[Strip]:
         bar: Part = ("▌ " if selected else "  ", self.style_of("row--bar"))
-        if row >= len(self.found):
-            return self._draw_broken(self.broken[row - len(self.found)], bar, width, base)
-        memory, spans = self.found[row].memory, self.found[row].spans
+        if row >= len(self.recalled):
+            return self._draw_unreadable(self.unreadable[row - len(self.recalled)], bar, width, base)
+        memory, spans = self.recalled[row].memory, self.recalled[row].spans
         text, matches = snippet(memory.text, spans, width)
         when: list[Part] = [(f" {local_day(memory.created)} ", self.style_of("row--faint"))]
-        stale = self._stale(memory)
+        stale = self._stale_label(memory)
         if stale:
             when.insert(0, (f" {stale}", self.style_of("memory--stale")))
         first = [bar, *parts_with_matches(text, matches, self.style_of("memory--text"), self.style_of("row--match"))]
@@ -131,23 +136,23 @@ class MemoryList(RowList):
         second = [bar, tags, (("  " if tags[0] and why else "") + why, self.style_of("memory--why"))]
         return line(first, when, width, base), line(second, (), width, base)
 
-    def _stale(self, memory: Memory) -> str:
-        found = self.source_checks.get(memory.id)
-        if found is None or found.kind in ("fresh", "none") or (found.kind == "gone" and found.is_seen):
+    def _stale_label(self, memory: Memory) -> str:
+        check = self.source_checks.get(memory.id)
+        if check is None or check.kind in ("fresh", "none") or (check.kind == "gone" and check.is_seen):
             return ""
-        return f"source {found.kind}"
+        return f"source {check.kind}"
 
-    def _draw_broken(self, file: Skipped, bar: Part, width: int, base: Style) -> Sequence[Strip]:
+    def _draw_unreadable(self, file: Skipped, bar: Part, width: int, base: Style) -> Sequence[Strip]:
         first: list[Part] = [bar, (visible_line(file.path), self.style_of("memory--text"))]
         second: list[Part] = [bar, (visible_line(file.reason), self.style_of("memory--why"))]
         right: list[Part] = [(" cannot be read ", self.style_of("memory--stale"))]
         return line(first, right, width, base), line(second, (), width, base)
 
 
-_CHANGED = "is:stale"
-_AT_ONCE = 8
+_STALE_FILTER = "is:stale"
+_CHECK_BATCH = 8
 """Maximum number of sources that one engine question checks: some 2 ms, so that other questions are not delayed."""
-_MAX_LOOKED_AT = 200
+_MAX_CHECKED = 200
 """Maximum number of sources that are checked without `is:stale`."""
 
 
@@ -163,28 +168,28 @@ class MemoryFilter:
     stale: bool | None = None
 
 
-def read_filter(written: str) -> MemoryFilter:
+def read_filter(text: str) -> MemoryFilter:
     """Parse a filter such as `words #tag in:Meetings since:7d is:stale`. Unfinished parts are left out."""
-    if not written.strip():
+    if not text.strip():
         return MemoryFilter()
     from excerpt.memory.words import stale_filter  # slow to import, and this runs before the first paint
     from excerpt.search.query import MEMORY_KINDS, without_unfinished_filter
 
     # The dash stands for a word: an unfinished filter on its own would not be left out.
-    query, stale = stale_filter(without_unfinished_filter(f"- {written}", MEMORY_KINDS)[2:])
+    query, stale = stale_filter(without_unfinished_filter(f"- {text}", MEMORY_KINDS)[2:])
     return MemoryFilter(query, stale)
 
 
-def toggling_stale(written: str) -> str:
+def toggle_stale(text: str) -> str:
     """Return the filter with `is:stale` added, or removed if it is there."""
-    words = written.split()
-    if _CHANGED in words:
-        return " ".join(word for word in words if word != _CHANGED)
-    return " ".join((*words, _CHANGED))
+    words = text.split()
+    if _STALE_FILTER in words:
+        return " ".join(word for word in words if word != _STALE_FILTER)
+    return " ".join((*words, _STALE_FILTER))
 
 
 @dataclass(frozen=True, slots=True)
-class AskStandings:
+class AskSourceChecks:
     """Engine question: the states of the sources of these memories in the current index, by memory id."""
 
     kind: ClassVar[str] = "source_checks"
@@ -230,11 +235,11 @@ class MemoryPane(Vertical):
         self._worker = memories
         self._engine = engine
         self._query = ""
-        self._wanted = ""
-        self._listed: Listed | None = None
+        self._id_to_select = ""
+        self._listing: MemoryListing | None = None
         self._source_checks: dict[str, SourceCheck] = {}
-        self._looked_at: set[str] = set()
-        self._waiting: list[Memory] = []
+        self._checked_ids: set[str] = set()
+        self._unchecked: list[Memory] = []
 
     def compose(self) -> ComposeResult:
         with Horizontal(id="filter-bar"):
@@ -267,106 +272,113 @@ class MemoryPane(Vertical):
     @property
     def is_complete(self) -> bool:
         """Whether the pane shows the complete answer to the current filter, with the states of the sources."""
-        return not (self._worker.waits("list") or self._waiting)
+        return not (self._worker.is_waiting("list") or self._unchecked)
 
     # --- the list -----------------------------------------------------------------------------------------------------
 
-    def reload(self, wanted: str = "") -> None:
-        """Request the memories for the current filter again. Select the one with the id `wanted`, if it is listed."""
-        self._wanted = wanted or self._wanted
+    def reload(self, memory_id: str = "") -> None:
+        """Request the memories for the current filter again. Select that of `memory_id`, if it is listed."""
+        self._id_to_select = memory_id or self._id_to_select
         query = self._filter.query
-        self._worker.recall(query, partial(self._show_listed, query))
+        self._worker.recall(query, partial(self._show_listing, query))
 
-    def _show_listed(self, query: str, listed: Listed) -> None:
-        self._listed = listed
+    def _show_listing(self, query: str, listed: MemoryListing) -> None:
+        self._listing = listed
         self.query_one("#filter-hint", Static).update(visible_line(listed.hints[0]) if listed.hints else "")
         suggester = self.query_one("#filter", Field).suggester
         assert isinstance(suggester, TagSuggester)
         suggester.tags = listed.tags
-        same = {one.memory.id: one.memory for one in listed.found}
+        memories = {one.memory.id: one.memory for one in listed.recalled}
         self._source_checks = {
-            memory_id: found for memory_id, found in self._source_checks.items() if same.get(memory_id) == found.memory
+            memory_id: check
+            for memory_id, check in self._source_checks.items()
+            if memories.get(memory_id) == check.memory
         }
-        self._looked_at &= self._source_checks.keys()
+        self._checked_ids &= self._source_checks.keys()
         self.check_sources()
-        wanted, self._wanted = self._wanted, ""
+        selected_id, self._id_to_select = self._id_to_select, ""
         before, self._query = self._query, query
-        self._show(is_new=query not in ("", before), wanted=wanted)
+        self._show(is_new=query not in ("", before), selected_id=selected_id)
 
-    def _show(self, *, is_new: bool = False, wanted: str = "") -> None:
-        listed, rows = self._listed, self._list
-        found: tuple[Recalled, ...] = listed.found if listed is not None else ()
+    def _show(self, *, is_new: bool = False, selected_id: str = "") -> None:
+        listed, rows = self._listing, self._list
+        recalled: tuple[Recalled, ...] = listed.recalled if listed is not None else ()
         if (stale := self._filter.stale) is not None:
-            found = tuple(one for one in found if _is_stale(self._source_checks.get(one.memory.id)) is stale)
+            recalled = tuple(one for one in recalled if _is_stale(self._source_checks.get(one.memory.id)) is stale)
         unfiltered = self._filter == MemoryFilter()
         rows.set_reactive(MemoryList.source_checks, self._source_checks)
-        rows.show(found, listed.broken if listed is not None and unfiltered else (), is_new=is_new, wanted=wanted)
+        rows.show(
+            recalled,
+            listed.unreadable if listed is not None and unfiltered else (),
+            is_new=is_new,
+            selected_id=selected_id,
+        )
         # An empty list is hidden but keeps the focus, so that its keys can undo what emptied it.
         rows.set_class(not rows.row_count, "-empty")
         self.query_one(Split).context = bool(rows.row_count)
         notice = self.query_one("#memory-notice", Notice)
         notice.display = not rows.row_count
-        notice.said = _none_yet() if unfiltered else self._none_left()
-        box, title = self.query_one("#memory-found"), visible_line(self._title(len(found))).replace("[", r"\[")
+        notice.empty_state = _no_memories_notice() if unfiltered else self._no_match_notice()
+        box, title = self.query_one("#memory-found"), visible_line(self._title(len(recalled))).replace("[", r"\[")
         if box.border_title != title:
             box.border_title = title
         self._show_selected()
 
-    def _none_left(self) -> EmptyState:
-        written = self.query_one("#filter", Field).value.strip()
-        if self._filter.stale and self._waiting:
+    def _no_match_notice(self) -> EmptyState:
+        text = self.query_one("#filter", Field).value.strip()
+        if self._filter.stale and self._unchecked:
             return EmptyState("Checking the sources", "Memories with changed sources appear here.")
         if self._filter == MemoryFilter(stale=True):
             return EmptyState("No memory is stale", "", f"{key_sign('field-clear')} shows all of them.")
-        return EmptyState(f"No memory matches {written}", "", f"{key_sign('field-clear')} clears the filter.")
+        return EmptyState(f"No memory matches {text}", "", f"{key_sign('field-clear')} clears the filter.")
 
     def _title(self, shown: int) -> str:
-        listed = self._listed
-        if listed is None or not (listed.total or listed.broken):
+        listed = self._listing
+        if listed is None or not (listed.total or listed.unreadable):
             return "memories"
         title = f"memories · {shown:,}" + (f" of {listed.total:,}" if shown < listed.total else "")
         stale = sum(map(_is_stale, self._source_checks.values()))
-        title += f" · {stale:,} stale ({_CHANGED})" if stale and not self._filter.stale else ""
-        unanswered = shown and not any(one.answers for one in listed.found)
+        title += f" · {stale:,} stale ({_STALE_FILTER})" if stale and not self._filter.stale else ""
+        unanswered = shown and not any(one.answers for one in listed.recalled)
         title += " · none answers, these share a word" if unanswered else ""
-        title += f" · {len(listed.broken):,} unreadable" if listed.broken else ""
+        title += f" · {len(listed.unreadable):,} unreadable" if listed.unreadable else ""
         return title + (" · by words only" if listed.unranked else "")
 
     # --- the states of the sources ------------------------------------------------------------------------------------
 
     def check_sources(self) -> None:
         """Request the states of the sources that were not checked in this index."""
-        found = [one.memory for one in self._listed.found] if self._listed is not None else []
-        unknown = [each for each in found if each.source is not None and each.id not in self._looked_at]
-        self._waiting = unknown if self._filter.stale is not None else unknown[:_MAX_LOOKED_AT]
+        memories = [one.memory for one in self._listing.recalled] if self._listing is not None else []
+        unknown = [each for each in memories if each.source is not None and each.id not in self._checked_ids]
+        self._unchecked = unknown if self._filter.stale is not None else unknown[:_MAX_CHECKED]
         self._engine.forget("source_checks")
-        self._look()
+        self._check_next_sources()
 
     def vault_changed(self) -> None:
         """Check all sources again, in a newer index. Until then, the previous states are shown."""
-        self._looked_at = set()
+        self._checked_ids = set()
         self.check_sources()
 
-    def _look(self) -> None:
-        if self._waiting:
-            self._engine.ask(AskStandings(tuple(self._waiting[:_AT_ONCE])), self._store_source_checks)
+    def _check_next_sources(self) -> None:
+        if self._unchecked:
+            self._engine.ask(AskSourceChecks(tuple(self._unchecked[:_CHECK_BATCH])), self._store_source_checks)
 
     def _store_source_checks(self, source_checks: dict[str, SourceCheck]) -> None:
         """Store some of the states and request the next, so that searches can run in between."""
         self._source_checks = {**self._source_checks, **source_checks}
-        self._looked_at |= source_checks.keys()
-        self._waiting = [memory for memory in self._waiting if memory.id not in source_checks]
-        self._look()
+        self._checked_ids |= source_checks.keys()
+        self._unchecked = [memory for memory in self._unchecked if memory.id not in source_checks]
+        self._check_next_sources()
         self._show()
 
     def _show_selected(self) -> None:
         rows = self._list
         memory, file = rows.selected, rows.selected_file
-        shown: Shown | None = None
+        shown: MemoryContent | None = None
         if memory is not None:
-            shown = Shown(memory, rows.spans, self._source_checks.get(memory.id))
+            shown = MemoryContent(memory, rows.spans, self._source_checks.get(memory.id))
         elif file is not None:
-            shown = Shown(file)
+            shown = MemoryContent(file)
         self.query_one(MemoryView).shown = shown
         self.refresh_bindings()
 
@@ -382,26 +394,26 @@ class MemoryPane(Vertical):
 
     # --- actions ------------------------------------------------------------------------------------------------------
 
-    def disabled_reason(self, action: str, parameters: tuple[object, ...]) -> str:  # noqa: ARG002 - `Reasoned`'s name
-        rows, found = self._list, self._selected_source_check()
+    def disabled_reason(self, action: str, parameters: tuple[object, ...]) -> str:  # noqa: ARG002 - `HasDisabledReason`'s name
+        rows, check = self._list, self._selected_source_check()
         memory = rows.selected
-        scene = MemoryViewState(
-            total=self._listed.total if self._listed is not None else 0,
+        state = MemoryViewState(
+            total=self._listing.total if self._listing is not None else 0,
             selected=memory is not None,
             on_file=rows.selected_file is not None,
             own=memory is not None and memory.source is None,
-            kind=found.kind if found is not None else "",
-            stale=found is not None and found.is_stale,
-            decided=self._worker.has_decided,
-            undone=self._worker.has_undone,
+            kind=check.kind if check is not None else "",
+            stale=check is not None and check.is_stale,
+            can_undo=self._worker.can_undo,
+            can_redo=self._worker.can_redo,
             needs_review=action == "stale" and self._may_be_stale(),
         )
-        return in_memory(action, scene)
+        return memory_disabled_reason(action, state)
 
     def _may_be_stale(self) -> bool:
         """Return whether a source is stale or not checked yet, or the filter has `is:stale`."""
-        found = self._listed.found if self._listed is not None else ()
-        unknown = (one.memory.source is not None and one.memory.id not in self._source_checks for one in found)
+        recalled = self._listing.recalled if self._listing is not None else ()
+        unknown = (one.memory.source is not None and one.memory.id not in self._source_checks for one in recalled)
         return self._filter.stale or any(map(_is_stale, self._source_checks.values())) or any(unknown)
 
     def _selected_source_check(self) -> SourceCheck | None:
@@ -433,8 +445,8 @@ class MemoryPane(Vertical):
         elif memory is not None and memory.source is None:
             self.notify("This memory is your own thought: it has no source to open.")
         elif memory is not None:
-            found = self._source_checks.get(memory.id)
-            source = found.source if found is not None and found.source is not None else memory.source
+            check = self._source_checks.get(memory.id)
+            source = check.source if check is not None and check.source is not None else memory.source
             assert source is not None
             self.post_message(EditRequested(source.path, max(source.line_start, 1), place=source.place))
 
@@ -446,21 +458,21 @@ class MemoryPane(Vertical):
     def action_forget(self) -> None:
         memory = self._list.selected
         if memory is not None:
-            self._worker.decide(forgetting(memory))
+            self._worker.decide(forget_decision(memory))
 
     def action_follow(self) -> None:
-        self._decide(following)
+        self._decide(follow_decision)
 
     def action_update(self) -> None:
-        self._decide(updating)
+        self._decide(update_decision)
 
     def action_keep(self) -> None:
-        self._decide(keeping)
+        self._decide(keep_decision)
 
     def _decide(self, decision: Callable[[SourceCheck], Decision]) -> None:
-        found = self._selected_source_check()
-        if found is not None:
-            self._worker.decide(decision(found))
+        check = self._selected_source_check()
+        if check is not None:
+            self._worker.decide(decision(check))
 
     def action_undo(self) -> None:
         self._worker.undo()
@@ -471,7 +483,7 @@ class MemoryPane(Vertical):
     def action_stale(self) -> None:
         """Show only memories with a stale or moved source, or all again."""
         field = self.query_one("#filter", Field)
-        field.value = toggling_stale(field.value)
+        field.value = toggle_stale(field.value)
 
     def action_pane(self) -> None:
         if self.query_one("#filter", Field).has_focus:
@@ -488,7 +500,7 @@ class MemoryPane(Vertical):
         self.screen.set_focus(self._list)
 
 
-def _none_yet() -> EmptyState:
+def _no_memories_notice() -> EmptyState:
     return EmptyState(
         "No memories yet",
         "A memory is a finding you keep: a passage or a thought, with tags and why it matters.",
@@ -497,8 +509,8 @@ def _none_yet() -> EmptyState:
     )
 
 
-def _is_stale(found: SourceCheck | None) -> bool:
-    return found is not None and (found.is_stale or found.kind == "moved")
+def _is_stale(check: SourceCheck | None) -> bool:
+    return check is not None and (check.is_stale or check.kind == "moved")
 
 
 # --- disabled actions ----------------------------------------------------------------------------------------------
@@ -510,7 +522,7 @@ class MemoryViewState:
 
     `total` counts all memories. `on_file`: an unreadable file is selected. `own`: the selected memory has no source.
     `kind` is the status of its source, "" if that was not checked yet; `stale`: there is something to decide about it.
-    `decided`: something can be undone. `undone`: something can be redone. `needs_review`: a source is stale or not
+    `needs_review`: a source is stale or not
     checked yet, or only such memories are shown.
     """
 
@@ -520,42 +532,42 @@ class MemoryViewState:
     own: bool = False
     kind: str = ""
     stale: bool = False
-    decided: bool = False
-    undone: bool = False
+    can_undo: bool = False
+    can_redo: bool = False
     needs_review: bool = False
 
 
-_OF_SOURCE = frozenset({"edit", "follow", "update", "keep"})
-_NONE_YET = "No memories yet."
+_SOURCE_ACTIONS = frozenset({"edit", "follow", "update", "keep"})
+_NO_MEMORIES = "No memories yet."
 
 
-def in_memory(action: str, scene: MemoryViewState) -> str:
+def memory_disabled_reason(action: str, state: MemoryViewState) -> str:
     """Return why an action of the Memory tab is disabled; "" if it is enabled."""
     needed = {
-        "undo": (scene.decided, "Nothing to undo."),
-        "redo": (scene.undone, "Nothing to redo."),
+        "undo": (state.can_undo, "Nothing to undo."),
+        "redo": (state.can_redo, "Nothing to redo."),
     }
     if action in needed:
-        there, otherwise = needed[action]
-        return "" if there else otherwise
-    if action == "stale" and not scene.needs_review:
-        return "No memory is stale." if scene.total else _NONE_YET
-    if action not in ("change", "copy", "forget", *_OF_SOURCE) or (action == "edit" and scene.on_file):
+        is_possible, reason = needed[action]
+        return "" if is_possible else reason
+    if action == "stale" and not state.needs_review:
+        return "No memory is stale." if state.total else _NO_MEMORIES
+    if action not in ("change", "copy", "forget", *_SOURCE_ACTIONS) or (action == "edit" and state.on_file):
         return ""
-    if not scene.selected:
-        return "No memory is selected." if scene.total else _NONE_YET
-    return _of_source(action, scene) if action in _OF_SOURCE else ""
+    if not state.selected:
+        return "No memory is selected." if state.total else _NO_MEMORIES
+    return _source_disabled_reason(action, state) if action in _SOURCE_ACTIONS else ""
 
 
-def _of_source(action: str, scene: MemoryViewState) -> str:
-    if scene.own:
+def _source_disabled_reason(action: str, state: MemoryViewState) -> str:
+    if state.own:
         return "This memory is your own thought: it has no source" + (" to open." if action == "edit" else ".")
-    if not scene.kind and action != "edit":
+    if not state.kind and action != "edit":
         return "Its source has not been checked yet."
-    if action == "follow" and scene.kind != "moved":
+    if action == "follow" and state.kind != "moved":
         return "Its source has not moved."
-    if action == "update" and scene.kind != "changed":
+    if action == "update" and state.kind != "changed":
         return "Its source has no new text to take."
-    if action == "keep" and not scene.stale:
+    if action == "keep" and not state.stale:
         return "Nothing to decide: its source has not changed."
     return ""

@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 _NAME = 9
 """Width in cells of the column with the names of fields."""
-_SIDES = 56
+_MIN_SIDE_BY_SIDE = 56
 """Minimum width in cells to show two texts side by side."""
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class MemoryContent:
     """What the view shows: a memory with its matches and the state of its source, or an unreadable file.
 
     `source_check` is None until it is known.
@@ -65,13 +65,13 @@ class MemoryView(LineView, can_focus=False):
     }
     """
 
-    shown: reactive[Shown | None] = reactive(None, init=False)
+    shown: reactive[MemoryContent | None] = reactive(None, init=False)
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
         self._lines: list[Sequence[Part]] = []
 
-    def watch_shown(self, old: Shown | None, new: Shown | None) -> None:
+    def watch_shown(self, old: MemoryContent | None, new: MemoryContent | None) -> None:
         self._build()
         if old is None or new is None or _name(old) != _name(new):
             self.scroll_home(animate=False)
@@ -97,77 +97,79 @@ class MemoryView(LineView, can_focus=False):
         self._lines = list(self._drawn(self.shown, width)) if self.shown is not None and width > _NAME else []
         self.set_line_count(len(self._lines))
 
-    def _ink(self, name: str) -> Style:
+    def _view_style(self, name: str) -> Style:
         return self.get_component_rich_style(f"view--{name}", partial=True)
 
-    def _drawn(self, shown: Shown, width: int) -> Iterator[Sequence[Part]]:
+    def _drawn(self, shown: MemoryContent, width: int) -> Iterator[Sequence[Part]]:
         memory = shown.memory
         if isinstance(memory, Skipped):
-            yield from self._told("file", memory.path, width)
-            yield from self._told("reason", memory.reason, width, self._ink("warning"))
-            yield from self._told(
+            yield from self._field_lines("file", memory.path, width)
+            yield from self._field_lines("reason", memory.reason, width, self._view_style("warning"))
+            yield from self._field_lines(
                 "", f"excerpt does not change it. {key_sign('memory-edit')} opens it in your editor.", width
             )
             return
-        found = shown.source_check
-        if found is not None and (told := source_sentence(found)):
-            yield from self._told("", told, width, self._ink("warning"), indent=0)
+        check = shown.source_check
+        if check is not None and (sentence := source_sentence(check)):
+            yield from self._field_lines("", sentence, width, self._view_style("warning"), indent=0)
             yield ()
-        changed = found is not None and found.kind == "changed"
-        if found is not None and changed:
-            yield from self._differences(memory, found, width)
+        changed = check is not None and check.kind == "changed"
+        if check is not None and changed:
+            yield from self._differences(memory, check, width)
             yield ()
-        yield from self._about(memory, width)
+        yield from self._details(memory, width)
         if not changed:
             yield ()
             yield from self._text(memory.text, shown.spans, width)
 
-    def _about(self, memory: Memory, width: int) -> Iterator[Sequence[Part]]:
+    def _details(self, memory: Memory, width: int) -> Iterator[Sequence[Part]]:
         if memory.why:
-            yield from self._told("why", memory.why, width)
+            yield from self._field_lines("why", memory.why, width)
         if memory.tags:
-            yield from self._told("tags", " ".join(f"#{tag}" for tag in memory.tags), width)
+            yield from self._field_lines("tags", " ".join(f"#{tag}" for tag in memory.tags), width)
         if memory.source is not None:
-            yield from self._told("source", place_of(memory.source), width)
+            yield from self._field_lines("source", format_source(memory.source), width)
             if memory.source.heading_path:
-                yield from self._told("", " › ".join(memory.source.heading_path), width, self._ink("name"))
+                yield from self._field_lines(
+                    "", " › ".join(memory.source.heading_path), width, self._view_style("name")
+                )
         if memory.query:
-            yield from self._told("query", memory.query, width)
+            yield from self._field_lines("query", memory.query, width)
         later = "" if memory.updated == memory.created else f", changed {local_time(memory.updated)}"
-        yield from self._told("kept", local_time(memory.created) + later, width)
+        yield from self._field_lines("kept", local_time(memory.created) + later, width)
 
-    def _differences(self, memory: Memory, found: SourceCheck, width: int) -> Iterator[Sequence[Part]]:
+    def _differences(self, memory: Memory, check: SourceCheck, width: int) -> Iterator[Sequence[Part]]:
         from excerpt.memory.stale import side_by_side
 
-        rows = side_by_side(memory.text.strip("\n"), found.now.strip("\n"))
-        if width < _SIDES:
-            yield [("- as remembered, + as it is now", self._ink("name"))]
-            yield from (self._parts(runs) for runs in below(rows, width))
+        rows = side_by_side(memory.text.strip("\n"), check.now.strip("\n"))
+        if width < _MIN_SIDE_BY_SIDE:
+            yield [("- as remembered, + as it is now", self._view_style("name"))]
+            yield from (self._parts(runs) for runs in stacked_rows(rows, width))
             return
         half = (width - 3) // 2
-        yield [(f"{'as remembered':<{half}}", self._ink("name")), (" │ as it is now", self._ink("name"))]
-        for left, right in beside(rows, half):
+        yield [(f"{'as remembered':<{half}}", self._view_style("name")), (" │ as it is now", self._view_style("name"))]
+        for left, right in side_by_side_rows(rows, half):
             parts = self._parts(left)
             used = sum(cell_len(text) for text, _ in parts)
-            yield [*parts, (" " * (half - used) + " │ ", self._ink("faint")), *self._parts(right)]
+            yield [*parts, (" " * (half - used) + " │ ", self._view_style("faint")), *self._parts(right)]
 
     def _text(self, text: str, spans: Sequence[Span], width: int) -> Iterator[Sequence[Part]]:
-        at = 0
-        for each in text.rstrip().split("\n"):
+        offset = 0
+        for text_line in text.rstrip().split("\n"):
             inside = [
-                Span(max(span.start - at, 0), min(span.end - at, len(each)))
+                Span(max(span.start - offset, 0), min(span.end - offset, len(text_line)))
                 for span in spans
-                if span.start < at + len(each) and span.end > at
+                if span.start < offset + len(text_line) and span.end > offset
             ]
-            rows = runs_of(each, inside, TextStyle.MATCH, width)
+            rows = runs_of(text_line, inside, TextStyle.MATCH, width)
             yield from (self._parts(runs) for runs in rows)
-            at += len(each) + 1
+            offset += len(text_line) + 1
 
-    def _told(
+    def _field_lines(
         self, name: str, value: str, width: int, style: Style | None = None, indent: int = _NAME
     ) -> Iterator[Sequence[Part]]:
         for row, runs in enumerate(runs_of(visible_line(value), (), TextStyle.PLAIN, width - indent)):
-            left: Part = (f"{name if row == 0 else '':<{indent}}", self._ink("name"))
+            left: Part = (f"{name if row == 0 else '':<{indent}}", self._view_style("name"))
             yield [left, *((run.text, style or Style.null()) for run in runs)]
 
     def _parts(self, runs: Sequence[StyledRun]) -> list[Part]:
@@ -180,34 +182,34 @@ class MemoryView(LineView, can_focus=False):
             TextStyle.HIGHLIGHT: "after",
             TextStyle.FAINT: "faint",
         }
-        return self._ink(names[text_style]) if text_style in names else Style.null()
+        return self._view_style(names[text_style]) if text_style in names else Style.null()
 
 
-def place_of(source: Source) -> str:
+def format_source(source: Source) -> str:
     """Return the location of a source, such as `Sync.md, lines 8–12`; the path alone if the lines are not known."""
     if not source.line_start:
         return source.path
     return f"{source.path}, {format_location(source.place, source.line_start, source.line_end, '–')}"
 
 
-def source_sentence(found: SourceCheck) -> str:
+def source_sentence(check: SourceCheck) -> str:
     """Return a sentence about the state of a memory's source; "" if nothing has changed."""
     keep, forget = key_sign("memory-keep"), key_sign("memory-forget")
-    if found.kind == "moved" and found.source is not None:
+    if check.kind == "moved" and check.source is not None:
         follow = key_sign("memory-follow")
-        return f"Its source has moved to {place_of(found.source)}. In the list, {follow} updates the link."
-    if found.kind == "changed":
+        return f"Its source has moved to {format_source(check.source)}. In the list, {follow} updates the link."
+    if check.kind == "changed":
         new = key_sign("memory-update")
-        todo = f"{keep} keeps the memory, {new} takes the new text, {forget} forgets it"
-        return f"Its source has changed. In the list, {todo}."
-    if found.kind == "gone":
-        if found.is_seen:
+        choices = f"{keep} keeps the memory, {new} takes the new text, {forget} forgets it"
+        return f"Its source has changed. In the list, {choices}."
+    if check.kind == "gone":
+        if check.is_seen:
             return "Its source is gone; you decided to keep the memory."
         return f"Its source is gone; the memory keeps the text. In the list, {keep} keeps it, {forget} forgets it."
     return ""
 
 
-def _name(shown: Shown) -> str:
+def _name(shown: MemoryContent) -> str:
     return shown.memory.path if isinstance(shown.memory, Skipped) else shown.memory.id
 
 
@@ -215,7 +217,7 @@ Pair = tuple[Sequence[StyledRun], Sequence[StyledRun]]
 """The left and the right side of one line on the screen."""
 
 
-def beside(rows: Iterable[DiffRow], width: int) -> Iterator[Pair]:
+def side_by_side_rows(rows: Iterable[DiffRow], width: int) -> Iterator[Pair]:
     """Yield the lines of both texts side by side. Each side is at most `width` cells wide."""
     for row in rows:
         left = runs_of(row.before, row.before_spans, TextStyle.STRIKE, width)
@@ -223,7 +225,7 @@ def beside(rows: Iterable[DiffRow], width: int) -> Iterator[Pair]:
         yield from zip_longest(left, right, fillvalue=())
 
 
-def below(rows: Iterable[DiffRow], width: int) -> Iterator[Sequence[StyledRun]]:
+def stacked_rows(rows: Iterable[DiffRow], width: int) -> Iterator[Sequence[StyledRun]]:
     """Yield the lines of both texts one below the other, with - for the old text and + for the new.
 
     Used where there is no room for two sides.

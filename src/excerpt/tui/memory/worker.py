@@ -23,25 +23,25 @@ if TYPE_CHECKING:
     from excerpt.memory.store import MemoryStore
     from excerpt.model import Hit, Memory, Skipped, Source
     from excerpt.text.tokens import Tokenizer
-    from excerpt.tui.memory.decisions import Decision, Done
+    from excerpt.tui.memory.decisions import Decision, DecisionResult
 
-_MAX_FOUND = 3
+_MAX_HITS = 3
 """Maximum number of memories among the hits of a query, so that they do not displace the vault."""
-_SURE = (Confidence.STRONG, Confidence.LIKELY)
+_CONFIDENT = (Confidence.STRONG, Confidence.LIKELY)
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class MemoryListing:
     """The memories that match a filter, with what the Memory tab shows about them.
 
-    `total` counts all memories; `broken` are the files that cannot be read as one. `tags` are those in use, most used
-    first. `unranked` says why memories were found by words alone, "" if they were not. `hints` suggest what else may be
-    meant by the filter.
+    `total` counts all memories; `unreadable` are the files that cannot be read as one. `tags` are those in use, most
+    used first. `unranked` says why memories were found by words alone, "" if they were not. `hints` suggest what else
+    may be meant by the filter.
     """
 
-    found: tuple[Recalled, ...]
+    recalled: tuple[Recalled, ...]
     total: int
-    broken: tuple[Skipped, ...]
+    unreadable: tuple[Skipped, ...]
     tags: tuple[str, ...]
     unranked: str = ""
     hints: tuple[str, ...] = ()
@@ -59,15 +59,15 @@ class FoundMemories:
 class Offers:
     """Memories similar to a text, and the tags in use, most used first."""
 
-    found: tuple[Offer, ...]
+    offers: tuple[Offer, ...]
     tags: tuple[str, ...]
 
 
 @dataclass
 class MemoryChanged(Message):
-    """Posted when a decision about a memory was carried out, undone or redone. `told` is the message to show."""
+    """Posted when a decision about a memory was carried out, undone or redone. `message` is the message to show."""
 
-    told: str
+    message: str
     memory_id: str
 
 
@@ -89,8 +89,8 @@ class MemoryWorker:
         self._store: MemoryStore | None = None
         self._recaller: Recaller | None = None
         self._tokenizer: Tokenizer | None = None
-        self._done: list[Done] = []
-        self._undone: list[Done] = []
+        self._done: list[DecisionResult] = []
+        self._undone: list[DecisionResult] = []
 
     def close(self, wait: float = 2.0) -> None:
         """End the thread after the pending decisions. Wait for that at most `wait` seconds."""
@@ -98,49 +98,49 @@ class MemoryWorker:
 
     def use(self, settings: Settings) -> None:
         """Use other settings for recall and token counts from now on."""
-        self._requests.ask_for_itself("settings", Priority.INDEX, partial(self._use, settings))
+        self._requests.queue_task("settings", Priority.INDEX, partial(self._use, settings))
 
     def _use(self, settings: Settings) -> None:
         self._close_recaller()
         self._settings, self._recaller, self._tokenizer = settings, None, None
 
-    def recall(self, query: str, on_listed: Callable[[Listed], object]) -> None:
+    def recall(self, query: str, on_listing: Callable[[MemoryListing], object]) -> None:
         """Request the memories that match a query, or all without one, for the Memory tab."""
-        self._ask("list", Priority.TAB, partial(self._list, query), on_listed)
+        self._ask("list", Priority.TAB, partial(self._list, query), on_listing)
 
     def find(self, query: str, on_found: Callable[[FoundMemories], object]) -> None:
         """Request the memories that match a query, for the Search tab. Without one, the answer has no hits."""
         self._ask("find", Priority.BADGES, partial(self._find, query), on_found)
 
-    def offer(self, text: str, source: Source | None, on_known: Callable[[Offers], object]) -> None:
+    def offer(self, text: str, source: Source | None, on_offers: Callable[[Offers], object]) -> None:
         """Request the memories similar to a text, and the tags in use."""
-        self._ask("offers", Priority.TAB, partial(self._offer, text, source), on_known)
+        self._ask("offers", Priority.TAB, partial(self._offer, text, source), on_offers)
 
-    def waits(self, kind: str) -> bool:
+    def is_waiting(self, kind: str) -> bool:
         """Return whether the newest request of a kind is neither answered nor failed."""
-        return self._requests.waits(kind)
+        return self._requests.is_waiting(kind)
 
     def decide(self, decision: Decision) -> None:
         """Carry out a decision after the pending ones. It clears the redo history."""
-        self._requests.do(partial(self._decide, decision))
+        self._requests.queue_step(partial(self._decide, decision))
 
     @property
-    def has_decided(self) -> bool:
+    def can_undo(self) -> bool:
         """Whether there is a decision to undo. Pending ones count."""
         return self._requests.has_steps or bool(self._done)
 
     @property
-    def has_undone(self) -> bool:
+    def can_redo(self) -> bool:
         """Whether there is a decision to redo. Pending ones count."""
         return self._requests.has_steps or bool(self._undone)
 
     def undo(self) -> None:
         """Undo the last decision of this session that was not undone."""
-        self._requests.do(lambda: self._go(self._done, self._undone, "Undone.", "Nothing to undo."))
+        self._requests.queue_step(lambda: self._step(self._done, self._undone, "Undone.", "Nothing to undo."))
 
     def redo(self) -> None:
         """Redo the decision that was undone last."""
-        self._requests.do(lambda: self._go(self._undone, self._done, "Redone.", "Nothing to redo."))
+        self._requests.queue_step(lambda: self._step(self._undone, self._done, "Redone.", "Nothing to redo."))
 
     def _ask(
         self, kind: str, priority: Priority, run: Callable[[], Answer], on_answer: Callable[[Answer], object]
@@ -153,76 +153,80 @@ class MemoryWorker:
 
     # --- answers ------------------------------------------------------------------------------------------------------
 
-    def _list(self, query: str) -> Listed:
-        store = self._opened()
+    def _list(self, query: str) -> MemoryListing:
+        store = self._open_store()
         everything = store.all()
         tags = self._tags()
-        total, broken = len(everything.memories), everything.unreadable
+        total, unreadable = len(everything.memories), everything.unreadable
         if not query and self._recaller is None:
             from excerpt.memory.recall import Recalled
 
-            return Listed(tuple(map(Recalled, everything.memories)), total, broken, tags)
-        recaller = self._recalling()
-        found = tuple(recaller.recall(query))
-        return Listed(found, total, broken, tags, recaller.unranked, tuple(hint.message for hint in recaller.hints))
+            return MemoryListing(tuple(map(Recalled, everything.memories)), total, unreadable, tags)
+        recaller = self._open_recaller()
+        recalled = tuple(recaller.recall(query))
+        return MemoryListing(
+            recalled, total, unreadable, tags, recaller.unranked, tuple(hint.message for hint in recaller.hints)
+        )
 
     def _find(self, query: str) -> FoundMemories:
-        if not self._folder.is_dir() or not (memories := self._opened().all().memories):
+        if not self._folder.is_dir() or not (memories := self._open_store().all().memories):
             return FoundMemories((), ())
-        found = self._recalling().recall(query, limit=_MAX_FOUND) if query else []
-        return FoundMemories(tuple(self._hit(one) for one in found if one.confidence in _SURE), memories)
+        recalled = self._open_recaller().recall(query, limit=_MAX_HITS) if query else []
+        return FoundMemories(tuple(self._hit(one) for one in recalled if one.confidence in _CONFIDENT), memories)
 
     def _offer(self, text: str, source: Source | None) -> Offers:
-        if not self._folder.is_dir() or not self._opened().all().memories:
+        if not self._folder.is_dir() or not self._open_store().all().memories:
             return Offers((), ())
         from excerpt.memory.recall import offers
 
-        found = offers(text, source, self._recalling()) if text.strip() else []
-        return Offers(tuple(found), self._tags())
+        offered = offers(text, source, self._open_recaller()) if text.strip() else []
+        return Offers(tuple(offered), self._tags())
 
     def _tags(self) -> tuple[str, ...]:
-        return tuple(tag for tag, _ in self._opened().tags())
+        return tuple(tag for tag, _ in self._open_store().tags())
 
     def _decide(self, decision: Decision) -> None:
-        done = decision(self._opened())
+        done = decision(self._open_store())
         self._done.append(done)
         self._undone.clear()
-        self._loop.post_from_thread(MemoryChanged(done.told, done.memory.id))
+        self._loop.post_from_thread(MemoryChanged(done.message, done.memory.id))
 
-    def _go(self, back: list[Done], on: list[Done], told: str, nothing: str) -> None:
-        """Undo the last of `back`, and append the result to `on`, from where it can be reversed."""
-        if not back:
-            self._loop.post_from_thread(MemoryChanged(nothing, ""))
+    def _step(
+        self, history: list[DecisionResult], opposite: list[DecisionResult], message: str, empty_message: str
+    ) -> None:
+        """Undo the last of `history`, and append the result to `opposite`, from where it can be reversed."""
+        if not history:
+            self._loop.post_from_thread(MemoryChanged(empty_message, ""))
             return
-        done = back.pop().undo(self._opened())
-        on.append(done)
-        self._loop.post_from_thread(MemoryChanged(told, done.memory.id))
+        done = history.pop().undo(self._open_store())
+        opposite.append(done)
+        self._loop.post_from_thread(MemoryChanged(message, done.memory.id))
 
     # --- loaded on first use ------------------------------------------------------------------------------------------
 
-    def _opened(self) -> MemoryStore:
+    def _open_store(self) -> MemoryStore:
         if self._store is None:
             from excerpt.memory.store import MemoryStore
 
             self._store = MemoryStore(self._folder)
         return self._store
 
-    def _recalling(self) -> Recaller:
+    def _open_recaller(self) -> Recaller:
         if self._recaller is None:
             from excerpt.memory.recall import Recaller
 
             self._recaller = Recaller(self._folder, self._cache, self._settings)
-            self._recaller.store = self._opened()
+            self._recaller.store = self._open_store()
         return self._recaller
 
-    def _hit(self, found: Recalled) -> Hit:
+    def _hit(self, recalled: Recalled) -> Hit:
         from excerpt.model import Hit
         from excerpt.pack.memory_fragment import as_fragment
         from excerpt.text.tokens import open_tokenizer
 
         if self._tokenizer is None:
             self._tokenizer = open_tokenizer(self._settings.pack.tokenizer)
-        fragment = as_fragment(found.memory, self._tokenizer.count(found.memory.text.strip("\n")))
-        before = len(found.memory.text) - len(found.memory.text.lstrip("\n"))
-        spans = tuple(type(span)(span.start - before, span.end - before) for span in found.spans)
-        return Hit(fragment, found.score, (), spans, found.confidence)
+        fragment = as_fragment(recalled.memory, self._tokenizer.count(recalled.memory.text.strip("\n")))
+        before = len(recalled.memory.text) - len(recalled.memory.text.lstrip("\n"))
+        spans = tuple(type(span)(span.start - before, span.end - before) for span in recalled.spans)
+        return Hit(fragment, recalled.score, (), spans, recalled.confidence)

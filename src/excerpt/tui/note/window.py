@@ -14,7 +14,7 @@ from excerpt.locations import number_of
 from excerpt.model import Fragment, Section, Span
 from excerpt.text.line_context import PLAIN, TABLE_RULE, Context, LineContext, contexts_of
 from excerpt.tui.common.line_drawing import (
-    LONGEST,
+    MAX_LINE_CHARS,
     Columns,
     DrawnLine,
     StyledLine,
@@ -197,9 +197,13 @@ def _draw_properties(source: _WindowLines) -> list[DrawnLine]:
     if source.first > end:
         return []
     drawn: list[DrawnLine] = []
-    for row, (line, hanging_indent) in enumerate(property_lines([text[:LONGEST] for text in source.lines[:end]])):
+    for row, (line, hanging_indent) in enumerate(
+        property_lines([text[:MAX_LINE_CHARS] for text in source.lines[:end]])
+    ):
         source.apply_highlights(line, row + 1)
-        drawn.append(DrawnLine(row + 1, with_rest(line.runs(), len(source.lines[row]) - LONGEST), hanging_indent))
+        drawn.append(
+            DrawnLine(row + 1, with_rest(line.runs(), len(source.lines[row]) - MAX_LINE_CHARS), hanging_indent)
+        )
     return drawn[source.first - 1 :]
 
 
@@ -218,7 +222,7 @@ def _highlight_code(source: _WindowLines) -> dict[int, list[StyledRange]]:
         end = block + 1
         while end < len(contexts) and contexts[end] == contexts[block]._replace(context=Context.CODE):
             end += 1
-        texts = [line[:LONGEST] for line in source.lines[block + 1 : end]]
+        texts = [line[:MAX_LINE_CHARS] for line in source.lines[block + 1 : end]]
         remaining -= sum(map(len, texts)) + len(texts)
         if remaining < 0:
             break
@@ -236,7 +240,7 @@ def _align_tables(source: _WindowLines) -> Iterator[tuple[int, StyledLine]]:
         first = row
         while row < len(source.contexts) and _is_table(source, row):
             row += 1
-        table = [StyledLine(source.lines[index][:LONGEST]) for index in range(first, row)]
+        table = [StyledLine(source.lines[index][:MAX_LINE_CHARS]) for index in range(first, row)]
         for index, line in enumerate(table, first):
             style_line(line, source.contexts[index])
             source.apply_highlights(line, index + 1)

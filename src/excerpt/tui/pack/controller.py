@@ -13,8 +13,8 @@ from excerpt.pack.memory_fragment import memory_id_of
 from excerpt.pack.selection import AS_RANKED, NO_MARKS, Mark, Overrides, SavedMarks
 from excerpt.settings import PackSettings
 from excerpt.text.display import format_count
-from excerpt.tui.common.pause import After, Pause
-from excerpt.tui.engine_worker import Asks
+from excerpt.tui.common.debouncer import Debouncer, Schedule
+from excerpt.tui.engine_worker import QuestionQueue
 from excerpt.tui.messages import CopyRequested, Failure
 
 if TYPE_CHECKING:
@@ -197,9 +197,9 @@ class PackController:
 
     def __init__(
         self,
-        engine: Asks,
+        engine: QuestionQueue,
         open_packer: Callable[[], Packer],
-        after: After,
+        after: Schedule,
         settings: PackSettings,
         *,
         selected: Callable[[], Hit | None],
@@ -229,7 +229,7 @@ class PackController:
         self._history = ChoiceHistory()
         self._request: PackRequest | None = None
         self._awaits_memories = False
-        self._cost_timer = Pause(after)
+        self._cost_timer = Debouncer(after)
         self._reported_missing: frozenset[str] = frozenset()
         self._listed: frozenset[str] = frozenset()
         self._is_built_from_marks = False
@@ -390,12 +390,12 @@ class PackController:
     @property
     def is_answered(self) -> bool:
         """Whether the pack is the answer to the newest request."""
-        return not self._awaits_memories and not self._engine.waits("pack")
+        return not self._awaits_memories and not self._engine.is_waiting("pack")
 
     @property
     def is_cost_exact(self) -> bool:
         """Whether no request for the cost of the selected fragment is pending."""
-        return not self._cost_timer.waits and not self._engine.waits("cost")
+        return not self._cost_timer.is_pending and not self._engine.is_waiting("cost")
 
     @property
     def is_empty(self) -> bool:
@@ -479,7 +479,7 @@ class PackController:
         is_alone = not self.choices.marks
         is_packed = not is_alone and any(hit.fragment.id in pack.fragment_ids for pack in packed.result.packs)
         self.cost = Cost(hit.fragment.id, 0 if is_packed else hit.fragment.tokens, is_alone)
-        self._cost_timer.begin(_COST_DELAY_SECONDS, self._ask_cost)
+        self._cost_timer.schedule(_COST_DELAY_SECONDS, self._ask_cost)
 
     def _ask_cost(self) -> None:
         hit = self._selected()

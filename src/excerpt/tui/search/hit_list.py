@@ -18,7 +18,7 @@ from textual.strip import Strip
 
 from excerpt.text.display import format_age, visible_line
 from excerpt.tui.bindings import bindings
-from excerpt.tui.common.row_list import BETWEEN, RowList, elided, name_parts, names_of
+from excerpt.tui.common.row_list import BETWEEN, RowList, elide_middle, name_parts, names_of
 from excerpt.tui.common.strips import Part, cells_of, height_bar, line, parts_with_matches
 from excerpt.tui.memory.controller import is_memory
 
@@ -371,7 +371,7 @@ class HitList(RowList):
             return name_parts(names[1:], cells, soft, soft, match)
         if row.below or not row.folder:
             return name_parts(names, cells, title, soft, match)
-        folder = [(f" in {elided((visible_line(row.folder), ()), cells // 3)[0]}", soft)]
+        folder = [(f" in {elide_middle((visible_line(row.folder), ()), cells // 3)[0]}", soft)]
         if len(names) == 1:
             return [*name_parts(names, cells - cells_of(folder), title, soft, match), *folder]
         parts = [*name_parts(names[:1], (cells - cells_of(folder)) // 2, title, soft, match), *folder, (BETWEEN, soft)]

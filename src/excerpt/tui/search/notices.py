@@ -40,9 +40,9 @@ def search_notice(index: IndexState, vault: Path, *, first: bool = False) -> Emp
         return EmptyState(title, "Filters such as tag:work, path:trips or title:plan narrow it.", keys)
     if index.progress is not None:
         return _reading(index)
-    if index.failure is not None and not index.elsewhere:
+    if index.failure is not None and not index.is_locked:
         return index.failure
-    if index.elsewhere:
+    if index.is_locked:
         return EmptyState("Another excerpt is indexing this vault", "Its progress appears here.")
     return _NO_INDEX if index.status is None or index.watch is Watch.NOT_YET else _no_notes(vault)
 

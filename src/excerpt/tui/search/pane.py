@@ -18,14 +18,14 @@ from excerpt.pack.selection import SavedMarks
 from excerpt.settings import Settings
 from excerpt.text.display import format_lines
 from excerpt.tui.bindings import bindings
+from excerpt.tui.common.debouncer import Debouncer
 from excerpt.tui.common.notice import EmptyState, Notice
-from excerpt.tui.common.pause import Pause
 from excerpt.tui.common.row_list import RowList
 from excerpt.tui.common.split import SHARE, Split
 from excerpt.tui.engine_worker import EngineWorker
 from excerpt.tui.keymap import key_sign
 from excerpt.tui.keys import ABOUT_HIT
-from excerpt.tui.memory.controller import RecallController, Showing, is_memory, window_of_memory
+from excerpt.tui.memory.controller import MemoryPlacement, RecallController, is_memory, window_of_memory
 from excerpt.tui.messages import (
     CopyRequested,
     EditRequested,
@@ -133,8 +133,8 @@ class SearchPane(Vertical):
             engine,
             memories,
             settings.memory,
-            found=self._memories_found,
-            changed=self._show_badges,
+            on_found=self._memories_found,
+            on_change=self._show_badges,
         )
         self.pack = PackController(
             engine,
@@ -142,7 +142,7 @@ class SearchPane(Vertical):
             self.set_timer,
             settings.pack,
             selected=lambda: self.selected,
-            memories=self.memories.marked,
+            memories=self.memories.marked_memories,
             on_change=self._show_pack,
             on_build=self._pack_built,
             on_failure=self._pack_failed,
@@ -153,7 +153,7 @@ class SearchPane(Vertical):
         self._limit = settings.search.limit
         self._pending_actions: list[Callable[[], Awaitable[object]]] = []
         self._search_error: EmptyState | None = None
-        self._busy = Pause(self.set_timer)
+        self._busy = Debouncer(self.set_timer)
         self._pending_selection = ""
         self._correction = ""
         self._pending_copy: bool | None = None
@@ -327,8 +327,8 @@ class SearchPane(Vertical):
 
         question = AskSearch(query, self.strategy, self._limit, in_sight)
         self._engine.ask(question, partial(self._search_done, in_sight), self._search_failed, is_interim=True)
-        if not self._busy.waits and not self._bar.status.busy:
-            self._busy.begin(_BUSY_AFTER_SECONDS, self._show_busy)
+        if not self._busy.is_pending and not self._bar.status.busy:
+            self._busy.schedule(_BUSY_AFTER_SECONDS, self._show_busy)
 
     def _show_busy(self) -> None:
         self._bar.status.busy = "searching…"
@@ -348,7 +348,7 @@ class SearchPane(Vertical):
             self._stop_waiting()
         self._search_error = None
         self.result = result
-        self.call_after_refresh(self._engine.drawn, self._engine.delivered)
+        self.call_after_refresh(self._engine.mark_drawn, self._engine.last_delivered)
         if len(result.hits) > in_sight:
             from excerpt.tui.questions import AskSpans
 
@@ -364,7 +364,7 @@ class SearchPane(Vertical):
 
     @property
     def _is_searching(self) -> bool:
-        return self._engine.waits("search")
+        return self._engine.is_waiting("search")
 
     def has_to_wait(self, action: str) -> bool:
         """Return whether the action has to wait for hits that are not there yet."""
@@ -378,7 +378,7 @@ class SearchPane(Vertical):
     @property
     def is_opening(self) -> bool:
         """Return whether actions wait for an answer, or the query menu for its rows."""
-        return bool(self._pending_actions) or self._engine.waits("suggest")
+        return bool(self._pending_actions) or self._engine.is_waiting("suggest")
 
     def run_when_answered(self, action: Callable[[], Awaitable[object]]) -> None:
         """Call `action` when the newest query is answered."""
@@ -444,14 +444,14 @@ class SearchPane(Vertical):
         bar.answered_query = result.query if result is not None and result.hits else ""
         if result is None:
             bar.status.answer = None
-            notice.said = self._search_error or self.placeholder
+            notice.empty_state = self._search_error or self.placeholder
             return
         primary = None if result.confidence is None else result.strategy
         bar.status.answer = AnswerStatus(
             primary, max(result.matched, len(result.hits)), result.confidence, is_lower_bound=not self._has_files
         )
         if not result.hits:
-            notice.said = no_hits_notice(result, self.progress, self._correction)
+            notice.empty_state = no_hits_notice(result, self.progress, self._correction)
 
     def _show_side(self) -> None:
         """Show the side panel if it has content; a map needs no query."""
@@ -501,8 +501,8 @@ class SearchPane(Vertical):
 
     def _memories_found(self, answer: FoundMemories) -> None:
         listed = self.result is not None
-        changes = listed and bool(answer.hits or self.memories.lists_any)
-        self.memories.take(answer, listed=listed)
+        changes = listed and bool(answer.hits or self.memories.has_memories)
+        self.memories.store_answer(answer, has_list=listed)
         if changes:
             selected = self.selected
             self._show_rows(is_repeat=True)
@@ -758,7 +758,7 @@ class SearchPane(Vertical):
         self._split.context = True
         if not self.side.display:
             self._close_pack()
-            self._split.asked = True
+            self._split.prefers_context = True
         if self.side.view in (PanelView.RELATED, PanelView.MAP):
             self.screen.set_focus(self.side.focus_target)
 
@@ -778,17 +778,17 @@ class SearchPane(Vertical):
 
     def _focus_side(self) -> None:
         """Show and focus the side panel."""
-        self._split.asked = True
+        self._split.prefers_context = True
         self.screen.set_focus(self.side.focus_target)
 
     @property
     def _replaces_list(self) -> bool:
         """Whether the side panel is shown in place of the list."""
-        return self._split.shown.context and not self._split.shown.first
+        return self._split.arrangement.context and not self._split.arrangement.first
 
     def _return_to_list(self) -> None:
         """Focus the list, and show it again if the side panel took its place."""
-        self._split.asked = False
+        self._split.prefers_context = False
         self._focus_list()
 
     def _focus_list(self) -> None:
@@ -800,7 +800,7 @@ class SearchPane(Vertical):
     def on_side_panel_content_changed(self) -> None:
         """Adapt the layout and the keys to the passage or view that the side panel shows now."""
         # Why, related notes and map need more room below the list than a passage.
-        self._split.least = 0.0 if self.side.view == "passage" else _MIN_SIDE_SHARE
+        self._split.min_second_share = 0.0 if self.side.view == "passage" else _MIN_SIDE_SHARE
         self._refresh_keys()
 
     # --- one fragment or memory ---------------------------------------------------------------------------------------
@@ -866,10 +866,10 @@ class SearchPane(Vertical):
 
     def action_memories(self) -> None:
         """Switch between memories among the hits, before them, or not shown."""
-        self.memories.next_showing()
-        showing = self.memories.showing
-        is_off = showing is Showing.OFF
-        self.notify("Memories are not shown in the search." if is_off else f"Memories are shown {showing}.")
+        self.memories.next_placement()
+        placement = self.memories.placement
+        is_off = placement is MemoryPlacement.OFF
+        self.notify("Memories are not shown in the search." if is_off else f"Memories are shown {placement}.")
         self._showing_changed()
 
     # --- why, and other strategies ------------------------------------------------------------------------------------
@@ -943,7 +943,7 @@ class SearchPane(Vertical):
             (self.pack_panel if self.pack_panel.has_focus else self._hits).move(rows)
 
     def action_focus_query(self) -> None:
-        self._split.asked = False
+        self._split.prefers_context = False
         self._bar.field.focus()
 
     def action_pane(self) -> None:

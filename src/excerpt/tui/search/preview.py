@@ -347,7 +347,7 @@ class Preview(LineView):
         self.post_message(self.LinkFollowed(self.link.target))
         return True
 
-    def disabled_reason(self, action: str, parameters: tuple[object, ...]) -> str:  # noqa: ARG002 - `Reasoned`'s name
+    def disabled_reason(self, action: str, parameters: tuple[object, ...]) -> str:  # noqa: ARG002 - `HasDisabledReason`'s name
         """Return why an action cannot be done now; "" if it can."""
         return "You did not follow a link to get here." if action == "come_back" and not self.is_linked_passage else ""
 

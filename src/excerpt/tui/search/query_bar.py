@@ -31,7 +31,7 @@ from excerpt.tui.bindings import bindings
 from excerpt.tui.common.field import Field
 from excerpt.tui.common.row_list import RowList
 from excerpt.tui.common.strips import Part, line, parts_with_matches
-from excerpt.tui.engine_worker import Asks
+from excerpt.tui.engine_worker import QuestionQueue
 from excerpt.tui.keymap import key_sign
 from excerpt.tui.search.query_controller import QueryController
 from excerpt.tui.search.query_word import apply_completion, remove_span, token_at
@@ -368,7 +368,7 @@ class QueryBar(Horizontal):
     answered_query = ""
     """The query whose hits are listed; "" if there are none."""
 
-    def __init__(self, engine: Asks) -> None:
+    def __init__(self, engine: QuestionQueue) -> None:
         super().__init__()
         self.queries = QueryController(engine, self.set_timer, lambda: self.text)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from excerpt.tui.common.pause import After, Pause
-from excerpt.tui.engine_worker import Asks
+from excerpt.tui.common.debouncer import Debouncer, Schedule
+from excerpt.tui.engine_worker import QuestionQueue
 from excerpt.tui.search.query_history import HistoryCursor, QueryHistory, QueryStore
 from excerpt.tui.search.query_word import CursorToken, is_single_edit, token_at
 
@@ -28,7 +28,7 @@ class QueryController:
     `query` returns the current query; answers about an earlier query are dropped.
     """
 
-    def __init__(self, engine: Asks, after: After, query: Callable[[], str]) -> None:
+    def __init__(self, engine: QuestionQueue, after: Schedule, query: Callable[[], str]) -> None:
         self.history = QueryHistory()
         self.store: QueryStore | None = None
         """Stores asked and saved queries; None until their location is known."""
@@ -41,8 +41,8 @@ class QueryController:
         self._last_query = ""
         self._history_cursor: HistoryCursor | None = None
         self._dismissed_start = -1
-        self._warning_timer = Pause(after)
-        self._settle_timer = Pause(after)
+        self._warning_timer = Debouncer(after)
+        self._settle_timer = Debouncer(after)
 
     # --- interpretation -----------------------------------------------------------------------------------------------
 
@@ -70,12 +70,12 @@ class QueryController:
 
         def warning() -> None:
             if is_menu_shown():
-                self._warning_timer.begin(_WARNING_SECONDS, warning)
+                self._warning_timer.schedule(_WARNING_SECONDS, warning)
             else:
                 self._ask_reading(on_read, is_thorough=True)
 
-        self._warning_timer.begin(_WARNING_SECONDS, warning)
-        self._settle_timer.begin(_HISTORY_SECONDS, on_settled)
+        self._warning_timer.schedule(_WARNING_SECONDS, warning)
+        self._settle_timer.schedule(_HISTORY_SECONDS, on_settled)
 
     def _ask_reading(self, on_read: Callable[[QueryReading], object], *, is_thorough: bool) -> None:
         from excerpt.tui.questions import AskReading

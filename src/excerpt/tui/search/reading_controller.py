@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from excerpt.tui.engine_worker import Asks
+from excerpt.tui.engine_worker import QuestionQueue
 from excerpt.tui.messages import Location
 
 if TYPE_CHECKING:
@@ -21,7 +21,9 @@ class ReadingController:
     `line_at_top` returns the first visible line. `on_change` is called when something else is to be shown.
     """
 
-    def __init__(self, engine: Asks, *, line_at_top: Callable[[], int | None], on_change: Callable[[], object]) -> None:
+    def __init__(
+        self, engine: QuestionQueue, *, line_at_top: Callable[[], int | None], on_change: Callable[[], object]
+    ) -> None:
         self.window: NoteWindow | None = None
         self.location: Location | None = None
         """The location shown; None if it is a memory, or nothing."""

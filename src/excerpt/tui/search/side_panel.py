@@ -23,11 +23,11 @@ from excerpt.tui.bindings import working_keys
 from excerpt.tui.common.notice import EmptyState
 from excerpt.tui.common.row_list import RowList
 from excerpt.tui.common.strips import fit, line
-from excerpt.tui.engine_worker import Asks
+from excerpt.tui.engine_worker import QuestionQueue
 from excerpt.tui.insight.controller import InsightController
 from excerpt.tui.insight.map import MapPanel
 from excerpt.tui.insight.related import RelatedPanel
-from excerpt.tui.keymap import shown_key
+from excerpt.tui.keymap import format_key
 from excerpt.tui.messages import CopyRequested, EditRequested, Failure, Location
 from excerpt.tui.note.requests import LinkTarget
 from excerpt.tui.note.window import NoteWindow
@@ -88,7 +88,7 @@ class ViewTabs(Widget):
 
     def _update_next_key(self) -> None:
         keys = working_keys(self.screen).get("view", ())
-        self.next_key = shown_key(keys[0]) if keys else ""
+        self.next_key = format_key(keys[0]) if keys else ""
 
     def render_line(self, y: int) -> Strip:  # noqa: ARG002 - Textual's name
         highlight = self.get_component_rich_style("views--shown", partial=True)
@@ -131,7 +131,7 @@ class SidePanel(Vertical):
 
     def __init__(
         self,
-        engine: Asks,
+        engine: QuestionQueue,
         *,
         query: Callable[[], str],
         put: Callable[[str], object],
@@ -141,7 +141,9 @@ class SidePanel(Vertical):
         self.reading = ReadingController(
             engine, line_at_top=lambda: self.preview.line_at_top, on_change=self._show_window
         )
-        self.insight = InsightController(engine, self.set_timer, query=query, put=put, turned=self._handle_related_step)
+        self.insight = InsightController(
+            engine, self.set_timer, query=query, set_query=put, on_change=self._handle_related_step
+        )
         self.preview = Preview(id="preview", classes="view")
         self.related = RelatedPanel(self.insight, id="related", classes="view")
         self.map = MapPanel(self.insight, id="map", classes="view")
@@ -203,7 +205,7 @@ class SidePanel(Vertical):
     @property
     def is_answered(self) -> bool:
         """Whether no answer for the view shown is pending."""
-        return self.insight.is_answered and not self._engine.waits("explain")
+        return self.insight.is_answered and not self._engine.is_waiting("explain")
 
     @property
     def _answered_query(self) -> str:
@@ -251,7 +253,7 @@ class SidePanel(Vertical):
         """Mark all views but the passage as outdated; request the visible one when selection and query have settled."""
         self._outdated = {PanelView.WHY, PanelView.RELATED, PanelView.MAP}
         if self.view in self._outdated and self.display:
-            self.insight.when_settled(self._ask)
+            self.insight.call_when_settled(self._ask)
 
     def _ask(self) -> None:
         """Request the content of the view shown, unless it is up to date."""
@@ -266,13 +268,13 @@ class SidePanel(Vertical):
             self.insight.ask_map(query, self._map_loaded, self._map_failed)
         elif self.view is PanelView.RELATED:
             if not self.insight.ask_related(self._hit, self._related_loaded, self._related_failed):
-                self.related.say(_NOTHING_SELECTED if self._hit is None else _MEMORY_SELECTED)
+                self.related.show_message(_NOTHING_SELECTED if self._hit is None else _MEMORY_SELECTED)
             elif self.related.related is None:
-                self.related.say(_LOADING_RELATED)
+                self.related.show_message(_LOADING_RELATED)
 
     def _related_loaded(self, related: Related | None) -> None:
         if related is None:
-            self.related.say(_NOTE_MISSING)
+            self.related.show_message(_NOTE_MISSING)
         else:
             self.related.related = related
 
@@ -280,10 +282,10 @@ class SidePanel(Vertical):
         self.map.vault_map = vault_map
 
     def _related_failed(self, failure: Failure) -> None:
-        self.related.say(EmptyState.of_failure(failure))
+        self.related.show_message(EmptyState.of_failure(failure))
 
     def _map_failed(self, failure: Failure) -> None:
-        self.map.said = failure.message
+        self.map.message = failure.message
         self.map.vault_map = None
 
     def _explain(self) -> None:
@@ -295,7 +297,7 @@ class SidePanel(Vertical):
 
     def _handle_related_step(self) -> None:
         """Request related notes for another fragment, and show that fragment in the passage view."""
-        location = self.insight.followed
+        location = self.insight.trail_end
         if location is not None:
             self.reading.go_to(location)
         elif self.reading.is_linked_passage and self._hit is not None:

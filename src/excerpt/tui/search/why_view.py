@@ -29,7 +29,7 @@ from excerpt.text.display import format_count, percent, visible, visible_line
 from excerpt.tui.common.dialog import Box, Dialog
 from excerpt.tui.common.field import Field
 from excerpt.tui.common.notice import EmptyState
-from excerpt.tui.keymap import key_sign, shown_key
+from excerpt.tui.keymap import format_key, key_sign
 from excerpt.tui.request_thread import Priority
 
 if TYPE_CHECKING:
@@ -313,7 +313,7 @@ class WhyNot(Dialog[None]):
             hints: tuple[str, ...] = ("↑↓ scroll", f"{key_sign('dialog-next')} another note")
         else:
             target = f" for {visible_line(self._closest_name)}" if self._closest_name else ""
-            asks = f"{shown_key('enter')} asks{target}"
+            asks = f"{format_key('enter')} asks{target}"
             hints = (asks, f"{key_sign('dialog-next')} to the answer")
         self.query_one(Box).hint(*hints, f"{key_sign('dialog-leave')} close")
 

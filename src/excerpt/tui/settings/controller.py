@@ -30,28 +30,28 @@ class SettingsController:
         self.in_effect = settings
         self._vault = vault
         self._user_paths = user_paths
-        self._said: Settings | None = None
+        self._file_settings: Settings | None = None
         self._stamps: Stamps = ()
 
     async def begin(self) -> None:
         """Read the files, to recognise later changes."""
-        self._stamps = await asyncio.to_thread(self._look)
+        self._stamps = await asyncio.to_thread(self._read_stamps)
         with suppress(ExcerptError):
-            self._said = await asyncio.to_thread(settings_of, self._vault, self._user_paths)
+            self._file_settings = await asyncio.to_thread(settings_of, self._vault, self._user_paths)
 
     async def have_files_changed(self) -> bool:
         """Return whether a file has changed since it was read last."""
-        return await asyncio.to_thread(self._look) != self._stamps
+        return await asyncio.to_thread(self._read_stamps) != self._stamps
 
     async def read(self) -> Settings:
         """Apply what has changed in the files, and return the previous settings.
 
         Raises ExcerptError if a file is invalid, and then leaves the settings as they are.
         """
-        self._stamps = await asyncio.to_thread(self._look)
-        said = await asyncio.to_thread(settings_of, self._vault, self._user_paths)
-        said_before, self._said = self._said or self.in_effect, said
-        before, self.in_effect = self.in_effect, _carried(self.in_effect, said_before, said)
+        self._stamps = await asyncio.to_thread(self._read_stamps)
+        file_settings = await asyncio.to_thread(settings_of, self._vault, self._user_paths)
+        previous_files, self._file_settings = self._file_settings or self.in_effect, file_settings
+        before, self.in_effect = self.in_effect, _merge_changes(self.in_effect, previous_files, file_settings)
         return before
 
     def make_file(self, file: Path) -> None:
@@ -65,27 +65,27 @@ class SettingsController:
             text = begin_with(self._user_paths, self._vault if of_vault else None, bindable())
             file.write_text(text, encoding="utf-8")
 
-    def _look(self) -> Stamps:
+    def _read_stamps(self) -> Stamps:
         files = (self._user_paths.settings_file, self._user_paths.vault_settings_file(self._vault))
         return tuple(_stamp(file) for file in files)
 
 
 def _stamp(file: Path) -> tuple[int, int] | None:
     try:
-        found = file.stat()
+        status = file.stat()
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_size
+    return status.st_mtime_ns, status.st_size
 
 
-def _carried(now: Part, before: Part, after: Part) -> Part:
-    """Return `now` with the new value of every setting that differs between `before` and `after`.
+def _merge_changes(current_settings: Part, before: Part, after: Part) -> Part:
+    """Return `current_settings` with the new value of every setting that differs between `before` and `after`.
 
     A temporary choice, on the command line or by a key, stays if the files did not change that setting.
     """
     changes: dict[str, Any] = {}
-    for one in fields(now):
-        old, new, current = (getattr(each, one.name) for each in (before, after, now))
+    for setting in fields(current_settings):
+        old, new, value = (getattr(each, setting.name) for each in (before, after, current_settings))
         if old != new:
-            changes[one.name] = _carried(current, old, new) if is_dataclass(current) else new
-    return replace(now, **changes)
+            changes[setting.name] = _merge_changes(value, old, new) if is_dataclass(value) else new
+    return replace(current_settings, **changes)

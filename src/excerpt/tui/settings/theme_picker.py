@@ -15,13 +15,13 @@ from textual.strip import Strip
 
 from excerpt.text.display import visible_line
 from excerpt.tui.bindings import bindings
+from excerpt.tui.common.debouncer import Debouncer
 from excerpt.tui.common.dialog import Dialog
-from excerpt.tui.common.pause import Pause
 from excerpt.tui.common.row_list import RowList
 from excerpt.tui.common.strips import line
 from excerpt.tui.keymap import key_sign
 
-_REST = 0.06
+_SHOW_DELAY_SECONDS = 0.06
 """Seconds on a row before its theme is shown: applying a theme takes as long as some frames."""
 
 
@@ -69,8 +69,8 @@ class ThemePicker(Dialog[str]):
         super().__init__()
         self._names = tuple(names)
         self._own = own
-        self._before = ""
-        self._resting = Pause(self.set_timer)
+        self._previous_theme = ""
+        self._debouncer = Debouncer(self.set_timer)
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="box") as box:
@@ -81,9 +81,9 @@ class ThemePicker(Dialog[str]):
             yield rows
 
     def on_mount(self) -> None:
-        self._before = self.app.theme
+        self._previous_theme = self.app.theme
         rows = self.query_one(ThemeList)
-        rows.rows_changed(self._names.index(self._before))
+        rows.rows_changed(self._names.index(self._previous_theme))
         rows.focus()
 
     def _kind(self, name: str) -> str:
@@ -93,7 +93,7 @@ class ThemePicker(Dialog[str]):
 
     def on_row_list_moved(self, event: RowList.Moved) -> None:
         event.stop()
-        self._resting.begin(_REST, partial(self._show, self._names[event.row]))
+        self._debouncer.schedule(_SHOW_DELAY_SECONDS, partial(self._show, self._names[event.row]))
 
     def _show(self, name: str) -> None:
         if self.is_current:
@@ -105,5 +105,5 @@ class ThemePicker(Dialog[str]):
         self.dismiss(name)
 
     def action_leave(self) -> None:
-        self.app.theme = self._before
+        self.app.theme = self._previous_theme
         self.dismiss(None)

@@ -20,8 +20,8 @@ from excerpt.errors import SettingsError
 from excerpt.settings import MAX_SETTINGS_BYTES, Paths
 from excerpt.state_files import read_text
 
-_PACKAGED = Path(__file__).parents[1] / "themes"
-_SOURCE = Path(__file__).parents[4] / "themes"
+_PACKAGE_FOLDER = Path(__file__).parents[1] / "themes"
+_SOURCE_FOLDER = Path(__file__).parents[4] / "themes"
 _DEFAULT = "excerpt-dark"
 
 DARK_DEFAULTS = {
@@ -44,7 +44,7 @@ LIGHT_DEFAULTS = {
 }
 """Defaults of excerpt's own variables, for Textual's themes and for what a file's colours do not determine."""
 
-_OF_TEXTUAL = {
+_TEXTUAL_VARIABLES = {
     "text": "foreground",
     "text-muted": "text-soft",
     "text-disabled": "text-faint",
@@ -71,7 +71,7 @@ _OF_TEXTUAL = {
 }
 """The theme variable used for each variable of Textual's widgets."""
 
-CSS_OF_TEXTUAL = """
+TEXTUAL_CSS = """
 Input:focus, TextArea:focus { background-tint: $background 0%; }
 TextArea { background: $background; & > .text-area--cursor-line { background: $background; } }
 Toast {
@@ -109,28 +109,33 @@ class _ThemeFile(msgspec.Struct, forbid_unknown_fields=True):
 
 def theme_files(own: Path) -> dict[str, Path]:
     """Return theme names with their files; the user's own take precedence over shipped ones."""
-    folders = (_PACKAGED if _PACKAGED.is_dir() else _SOURCE, own)
+    folders = (_PACKAGE_FOLDER if _PACKAGE_FOLDER.is_dir() else _SOURCE_FOLDER, own)
     return {file.stem: file for folder in folders for file in sorted(folder.glob("*.toml"))}
 
 
 def load_theme(file: Path) -> Theme:
     """Return the theme of a file, named after it. Raises SettingsError."""
     try:
-        found = msgspec.convert(tomllib.loads(read_text(file, MAX_SETTINGS_BYTES)), _ThemeFile)
-        for value in (*msgspec.structs.asdict(found).values(), *found.variables.values()):
+        theme_file = msgspec.convert(tomllib.loads(read_text(file, MAX_SETTINGS_BYTES)), _ThemeFile)
+        for value in (*msgspec.structs.asdict(theme_file).values(), *theme_file.variables.values()):
             if isinstance(value, str):
                 Color.parse(value)
     except (OSError, ValueError, RecursionError, ColorParseError) as error:
         raise SettingsError(f"The theme {file} cannot be used: {error}.") from error
-    said = msgspec.structs.asdict(found)
-    own = said.pop("variables")
-    colours = {**Theme(name=file.stem, **said).to_color_system().generate()}
-    made = {**_made(Color.parse(colours["foreground"]), Color.parse(colours["background"]), dark=found.dark), **own}
-    textual = {name: made.get(source) or colours[source] for name, source in _OF_TEXTUAL.items()}
-    return Theme(name=file.stem, variables={**textual, **made}, **said)
+    values = msgspec.structs.asdict(theme_file)
+    own = values.pop("variables")
+    colours = {**Theme(name=file.stem, **values).to_color_system().generate()}
+    derived = {
+        **_derive_variables(
+            Color.parse(colours["foreground"]), Color.parse(colours["background"]), dark=theme_file.dark
+        ),
+        **own,
+    }
+    textual = {name: derived.get(source) or colours[source] for name, source in _TEXTUAL_VARIABLES.items()}
+    return Theme(name=file.stem, variables={**textual, **derived}, **values)
 
 
-def _made(foreground: Color, background: Color, *, dark: bool) -> dict[str, str]:
+def _derive_variables(foreground: Color, background: Color, *, dark: bool) -> dict[str, str]:
     """Return excerpt's own variables for a theme, derived from its foreground and background."""
     return {
         **(DARK_DEFAULTS if dark else LIGHT_DEFAULTS),
@@ -146,7 +151,7 @@ class ThemeController:
     def __init__(self, own: Path) -> None:
         self._own = own
         self._files = theme_files(own)
-        self._seen = ("", 0)
+        self._last_stamp = ("", 0)
 
     def first(self, name: str, known: Mapping[str, Theme]) -> tuple[Theme, list[str]]:
         """Return the theme for the first frame, and problems.
@@ -185,17 +190,17 @@ class ThemeController:
         if file is None or file.parent != self._own:
             return None
         try:
-            now = name, file.stat().st_mtime_ns
+            stamp = name, file.stat().st_mtime_ns
         except OSError:
             return None
-        before, self._seen = self._seen, now
-        return load_theme(file) if before[0] == name and before != now else None
+        last_stamp, self._last_stamp = self._last_stamp, stamp
+        return load_theme(file) if last_stamp[0] == name and last_stamp != stamp else None
 
-    def to_choose(self, known: Collection[str], now: str) -> tuple[list[str], frozenset[str]]:
+    def list_choices(self, known: Collection[str], current: str) -> tuple[list[str], frozenset[str]]:
         """Return the names to choose from, including the current one, and which of them are the user's own."""
         names = [name for name in self._files if name in known]
         own = frozenset(name for name, file in self._files.items() if file.parent == self._own)
-        return names if now in names else [*names, now], own
+        return names if current in names else [*names, current], own
 
 
 def keep_theme(user_paths: Paths, vault: Path | None, name: str) -> Path:

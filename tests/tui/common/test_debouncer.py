@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from excerpt.tui.common.pause import Pause
+from excerpt.tui.common.debouncer import Debouncer
 
 
 class Over:
@@ -21,12 +21,12 @@ def test_a_call_on_its_way_is_not_made_after_all_when_it_is_stopped_or_replaced(
         queue.append(call)
         return Over()
 
-    pause = Pause(after)
-    pause.begin(0.1, lambda: made.append("stopped"))
+    pause = Debouncer(after)
+    pause.schedule(0.1, lambda: made.append("stopped"))
     pause.stop()
-    pause.begin(0.1, lambda: made.append("replaced"))
-    pause.begin(0.1, lambda: made.append("last"))
+    pause.schedule(0.1, lambda: made.append("replaced"))
+    pause.schedule(0.1, lambda: made.append("last"))
     for call in queue:
         call()
     assert made == ["last"]
-    assert not pause.waits
+    assert not pause.is_pending
