@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 OnProgress = Callable[[Progress], None]
 OnNotice = Callable[[str], None]
 
-_LOCK_SECONDS = 1.0  # seconds to wait for another process that writes the index, before what is there is taken
+_LOCK_SECONDS = 1.0  # seconds to wait for another process that writes the index, before the existing index is used
 
 Choice = TypeVar("Choice", Strategy, Scope, Format)
 Asked = ParamSpec("Asked")
@@ -69,10 +69,10 @@ def open(  # noqa: A001 - read as `excerpt.open`
     """Open the vault at `path` with the user's settings for it.
 
     `path` is a folder of Markdown notes, or the address of a store (postgresql://user@host/database?vault=name). The
-    index is opened on first use (`Vault.load`), with `refresh` after an update, whose progress goes to `on_progress`.
-    `on_notice` gets sentences for the user, such as that a damaged index was rebuilt; without it they are logged as
-    warnings of "excerpt". With `offer`, memories of a vault that may have moved here are reported each time, not only
-    the first.
+    index is opened on first use (`Vault.load`); with `refresh` it is updated first, and `on_progress` gets the
+    progress. `on_notice` gets sentences for the user, such as that a damaged index was rebuilt; without it they are
+    logged as warnings of "excerpt". With `offer`, memories of a vault that may have moved here are reported each time,
+    not only the first.
 
     Raises VaultError if there is no such folder, SettingsError if the settings are not valid, StoreUnusableError for an
     address with a password.
@@ -99,11 +99,11 @@ def fused(results: Mapping[str, Result], limit: int) -> tuple[VaultHit, ...]:
 
 
 class Vault:
-    """A vault and its index: a context manager, to be made by `excerpt.open` and used from one thread at a time.
+    """A vault and its index: a context manager, created by `excerpt.open` and used from one thread at a time.
 
-    Notes are named as a user names them: by path, the end of one, file name, title or alias. What is not given is as in
-    the settings. Methods raise ExcerptError: IndexUnusableError where there is no index to answer from, NotFoundError
-    for a note that is not there.
+    Notes are named by path, the end of a path, file name, title or alias. Arguments that are left out have the values
+    of the settings. Methods raise ExcerptError: IndexUnusableError if there is no index to answer from, NotFoundError
+    for an unknown note.
     """
 
     def __init__(
@@ -128,7 +128,7 @@ class Vault:
 
     @property
     def address(self) -> str:
-        """The address of the store that the vault is in, "" of a folder."""
+        """Address of the store that holds the vault; "" for a folder."""
         return ""
 
     def __enter__(self) -> Self:
@@ -140,7 +140,7 @@ class Vault:
         self.close()
 
     def close(self) -> None:
-        """Close the index. The next question opens it again."""
+        """Close the index. The next query opens it again."""
         engine, self._engine, self._searched_index = self._engine, None, None
         if engine is not None:
             engine.snapshot.close()
@@ -151,16 +151,16 @@ class Vault:
     # --- the index ----------------------------------------------------------------------------------------------------
 
     def load(self) -> None:
-        """Open the index now, and not with the first question.
+        """Open the index now instead of at the first query.
 
-        While another excerpt is indexing the vault, what it has committed so far is used; if no note is left in the
-        vault, or the index cannot be written, it is used as it is. Raises IndexUnusableError where there is nothing to
-        read, VaultError for a home folder or a disk that has never been indexed.
+        While another excerpt process indexes the vault, what it has committed so far is used. If no note is left in the
+        vault, or the index cannot be written, the existing index is used. Raises IndexUnusableError if there is no
+        index to read, VaultError for a home folder or a disk that has never been indexed.
         """
         self._loaded()
 
     def warm(self) -> None:
-        """Load what the first searches would have to wait for."""
+        """Load what the first searches would otherwise have to load."""
         self._loaded().warm()
 
     def renew(self) -> bool:
@@ -183,7 +183,7 @@ class Vault:
         return True
 
     def refresh(self, on_progress: OnProgress | None = None) -> BuildReport:
-        """Bring the index up to date with the vault's files, here and now.
+        """Bring the index up to date with the vault's files, in this process.
 
         Raises VaultError, IndexUnusableError, and IndexBusyError while another process writes the index.
         """
@@ -193,16 +193,16 @@ class Vault:
 
     @property
     def generation(self) -> int:
-        """The generation of the index that answers."""
+        """Generation of the index that answers."""
         return self._snapshot.generation
 
     @property
     def is_unfinished(self) -> bool:
-        """Whether that generation is a part: the build that committed it had files left to read."""
+        """Whether that generation is partial: the build that committed it had files left to read."""
         return self._snapshot.is_unfinished
 
     def in_one_snapshot(self, answer: Callable[[], Answer]) -> Answer:
-        """Return what `answer` computes from this vault by several questions, all answered from one snapshot.
+        """Return what `answer` computes from this vault by several queries, all answered from one snapshot.
 
         It may be called twice if the connection to a store is lost meanwhile.
         """
@@ -271,7 +271,7 @@ class Vault:
         try:
             snapshot = Snapshot.open(self._index, self.settings)
         except IndexUnusableError:
-            self._build(self._on_progress)  # opening found the damage, building mends it
+            self._build(self._on_progress)  # opening has detected the damage, building repairs it
             snapshot = Snapshot.open(self._index, self.settings)
         if as_it_is:
             self._notice(f"{as_it_is} Answering from the index of {local_time(snapshot.status().updated)}.")
@@ -313,7 +313,7 @@ class Vault:
         return self._loaded().search(query, chosen, limit, marked=self.settings.pack.limit * HITS_PER_PACKED)
 
     def explain(self, result: Result) -> tuple[Explanation, ...]:
-        """Take each hit of a result apart, by signal and by word."""
+        """Explain the score of each hit of a result, by signal and by word."""
         from excerpt.search.explain import explain_hits
 
         return explain_hits(self._loaded(), result)
@@ -326,11 +326,11 @@ class Vault:
         return explain_note(self._loaded(), query, note, chosen)
 
     def fragment(self, fragment_id: str) -> Fragment | None:
-        """Return the fragment of this id, None where the index has none."""
+        """Return the fragment with this id, None if it is not in the index."""
         return self._snapshot.fragment(fragment_id)
 
     def fragments(self, note: str) -> tuple[Fragment, ...]:
-        """Return the fragments of a note, in its order."""
+        """Return the fragments of a note, in the order of the note."""
         from excerpt.insight.notes import find_note
 
         return tuple(self._snapshot.note_fragments(find_note(self._snapshot, note)))
@@ -378,16 +378,16 @@ class Vault:
         return self._packed(queries, settings, chosen, ranked=ranked, ids=ids, marks=marks, result=result)
 
     def count_saved(self, packed: PackResult) -> None:
-        """Add a pack that is used to what packs have saved (`excerpt status`)."""
+        """Add a pack that was used to the savings that `excerpt status` shows."""
         from excerpt.pack.savings import SavingsFile
 
-        with suppress(OSError):  # where it cannot be kept, the pack is no worse for it
+        with suppress(OSError):  # if it cannot be saved, the pack is still valid
             SavingsFile(self._paths.savings_file(self.folder)).add(packed, date.today())
 
     def check(self, answer: str, pack: str) -> Check:
-        """Check the citations and quotations of an LLM's `answer` against its `pack` and the vault as it is now.
+        """Check the citations and quotations of an LLM's `answer` against its `pack` and the current vault.
 
-        The pack may have any format but a template's. Raises PackUnreadableError.
+        The pack may have any format except a template's. Raises PackUnreadableError.
         """
         from excerpt.check.answer import read_answer
         from excerpt.check.checker import check_answer
@@ -479,7 +479,7 @@ class Vault:
         return read(self._snapshot, note)
 
     def peek(self, note: str, *, first_lines: int = 8) -> Peek:
-        """Summarise a note without its text: size, tags, links, first lines, outline."""
+        """Return a summary of a note without its text: size, tags, links, first lines, outline."""
         from excerpt.insight.notes import peek
 
         return peek(self._snapshot, note, first_lines)
@@ -508,7 +508,7 @@ class Vault:
         return overview(self._loaded(), topic, BUDGET if budget is None else budget)
 
     def as_markdown(self, overview: Overview) -> str:
-        """Write an overview as Markdown within its budget; "" where nothing was found, or fits."""
+        """Return an overview as Markdown within its budget; "" if nothing was found or nothing fits."""
         from excerpt.insight.render import as_markdown
 
         return as_markdown(overview)
@@ -524,7 +524,7 @@ class Vault:
 
     @property
     def memories(self) -> Memories:
-        """What the user remembered of this vault."""
+        """The memories of this vault."""
         if self._memories is None:
             paths = self._paths
             self._keep_to_owner()
@@ -536,7 +536,7 @@ class Vault:
 def _in_read_transaction(
     ask: Callable[Concatenate[Vault, Asked], Answer],
 ) -> Callable[Concatenate[StoredVault, Asked], Answer]:
-    """Return what asks a store as it is now, whatever is pushed until it has answered."""
+    """Return a function that calls `ask` in one read transaction, so that a push meanwhile changes no answer."""
 
     @wraps(ask)
     def wrapper(vault: StoredVault, /, *args: Asked.args, **options: Asked.kwargs) -> Answer:
@@ -552,8 +552,7 @@ def _in_read_transaction(
 class StoredVault(Vault):
     """A vault in a store, returned by `excerpt.open` for an address.
 
-    A push brings it up to date; each search answers from what is there. Memories, marks and settings are the reader's
-    own.
+    A push updates it; each search answers from the current content. Memories, marks and settings belong to the reader.
     """
 
     def __init__(self, address: Address, paths: Paths, *, on_notice: OnNotice) -> None:
@@ -573,13 +572,13 @@ class StoredVault(Vault):
         return self._address.shown
 
     def renew(self) -> bool:
-        """Use what was pushed since the last question; return whether anything was."""
+        """Use what was pushed since the last query; return whether anything was."""
         engine = self._loaded()
         before = engine.snapshot.generation
         return engine.renew().generation != before
 
     def in_one_snapshot(self, answer: Callable[[], Answer]) -> Answer:
-        """Return what `answer` computes by several questions, all answered from the newest pushed snapshot."""
+        """Return what `answer` computes by several queries, all answered from the newest pushed snapshot."""
 
         def renewed() -> Answer:
             self.renew()
@@ -623,7 +622,10 @@ class Memories:
     def __init__(
         self, folder: Path, cache: Path, settings: Settings, snapshot: Callable[[], Corpus], notice: OnNotice
     ) -> None:
-        """`folder` has the memories and `cache` the index of them; `snapshot` gives that of the vault."""
+        """Create the memories of `folder`, with their index in `cache`.
+
+        `snapshot` returns the snapshot of the vault's index.
+        """
         self._folder, self._cache, self._settings = folder, cache, settings
         self._snapshot = snapshot
         self._notice = notice
@@ -637,13 +639,13 @@ class Memories:
 
     @property
     def trash(self) -> Path:
-        """The folder that forgotten memories are in."""
+        """Folder of the forgotten memories."""
         from excerpt.memory.store import TRASH
 
         return self._folder / TRASH
 
     def all(self) -> LoadedMemories:
-        """Return every memory, newest first, and every file that cannot be read as one, with its reason."""
+        """Return every memory, newest first, and every unreadable file with the reason."""
         return self._store.all()
 
     def remember(
@@ -659,8 +661,8 @@ class Memories:
     ) -> Remembered:
         """Save `text` as a memory, and return it with the memories that say nearly the same.
 
-        Its source is the `fragment` of this id, or the lines that `source` names (NOTE:A-B); without `text` it is the
-        text of these lines. With `into`, the text replaces that of the memory with this id.
+        Its source is the `fragment` with this id, or the lines that `source` names (NOTE:A-B); without `text`, the text
+        of these lines is saved. With `into`, the text replaces that of the memory with this id.
         """
         from excerpt.memory.recall import Remembered, merge_memory, offers
         from excerpt.memory.stale import from_fragment, from_lines
@@ -764,34 +766,34 @@ class Memories:
         return check_source(self._store.get(memory_id), self._snapshot())
 
     def follow(self, memory_id: str) -> Memory:
-        """Let the link of a memory follow its source, where that has moved."""
+        """Update the link of a memory whose source has moved."""
         from excerpt.memory.stale import follow
 
         return follow(self._store, self.check_source(memory_id))
 
     def update(self, memory_id: str) -> Memory:
-        """Take the text that is there now for that of a memory, where its source has changed."""
+        """Replace the text of a memory whose source has changed by the current text of the source."""
         from excerpt.memory.stale import update
 
         return update(self._store, self.check_source(memory_id))
 
     def keep(self, memory_id: str) -> Memory:
-        """Leave a memory as it is, and do not call it stale, where its source has changed or gone."""
+        """Keep a memory whose source has changed or gone as it is, and no longer report it as stale."""
         from excerpt.memory.stale import keep
 
         return keep(self._store, self.check_source(memory_id))
 
     def forget(self, memory_id: str) -> Memory:
-        """Move a memory to the trash folder; returns the one forgotten."""
+        """Move a memory to the trash folder, and return it."""
         return self._store.forget(memory_id)
 
     def restore(self, memory_id: str) -> Memory:
-        """Bring back what was last forgotten under this id."""
+        """Restore the memory that was last forgotten under this id."""
         return self._store.restore(memory_id)
 
     @property
     def _store(self) -> MemoryStore:
-        """What keeps them; of its own where nothing was recalled yet, as that takes the engine."""
+        """The recaller's store of the memories; before the first recall, a store that needs no engine."""
         from excerpt.memory.store import MemoryStore
 
         return MemoryStore(self._folder) if self._recaller is None else self._recaller.store
@@ -805,7 +807,7 @@ class Memories:
 
 
 def _chosen_format(format: Format | str | None, template: str | Path | None) -> Format | None:  # noqa: A002
-    """Return the format that was asked for, None if none was. A template chooses its own."""
+    """Return the requested format, None if none was requested. A template implies the format `template`."""
     if template is not None:
         return Format.TEMPLATE
     return None if format is None else _chosen(Format, format, Format.MARKDOWN)
@@ -827,12 +829,12 @@ def _absolute(template: str | Path) -> str:
         raise SettingsError("The template has no name.", "Name the file.")
     try:
         return str(Path(template).expanduser().absolute())
-    except (OSError, RuntimeError) as error:  # the working directory is gone, the ~ of a user there is not
+    except (OSError, RuntimeError) as error:  # a missing working directory, or an unknown user after ~
         reason = getattr(error, "strerror", None) or error
         raise SettingsError(f"The template {template} cannot be found: {reason}.") from error
 
 
 def _hits_of(saved: SavedMarks, source: Moving) -> Sequence[Hit]:
-    """Return the marks as hits, with the spans that matched when they were made."""
+    """Return the marks as hits, with the spans that matched when the marks were set."""
     fragments = ((source.fragment(mark.fragment), mark.spans) for mark in saved.marks)
     return [Hit(fragment, 1.0, spans=spans) for fragment, spans in fragments if fragment is not None]

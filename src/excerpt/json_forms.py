@@ -11,16 +11,16 @@ from excerpt.locations import location_to_dict
 def as_data(value: Any) -> Any:
     """Convert a value to JSON types, at any depth.
 
-    Dataclasses become objects with their fields in order, enums their values, paths text, and lines of an attachment
-    get their place.
+    Dataclasses become objects with their fields in order, enums their values, paths strings; lines of an attachment get
+    their location.
     """
-    import msgspec  # a seventh of `excerpt --version`
+    import msgspec  # takes a seventh of the time of `excerpt --version`
 
     return _with_lists(msgspec.to_builtins(value, enc_hook=_plain))
 
 
 def _with_lists(value: Any) -> Any:
-    """Turn the tuples that msgspec leaves into lists."""
+    """Convert the tuples that msgspec leaves to lists."""
     if isinstance(value, dict):
         if "line_start" in value:
             value = {name: each for name, each in value.items() if each or name not in ("kind", "place")}
@@ -32,7 +32,7 @@ def _with_lists(value: Any) -> Any:
 
 
 def fields_of(value: object) -> dict[str, Any]:
-    """All fields of a dataclass, as `as_data` has them."""
+    """Return all fields of a dataclass, converted by `as_data`."""
     data = as_data(value)
     assert isinstance(data, dict)
     return data
@@ -48,5 +48,5 @@ def _plain(value: object) -> Any:
 
 
 def select_fields(value: object, *names: str) -> dict[str, Any]:
-    """Those attributes of a value, in that order, for a form that has not all of its fields."""
+    """Return the named attributes of a value, in that order, converted by `as_data`."""
     return {name: as_data(getattr(value, name)) for name in names}

@@ -1,4 +1,4 @@
-"""The vaults that are known without being named, and a vault known again in another place."""
+"""Known vaults that need no name, and detection of vaults that have moved."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from excerpt.state_files import make_folder, read_value, write_value
 from excerpt.text.display import format_count
 
 # --- known vaults -----------------------------------------------------------------------------------------------------
-# The vaults that are known without being named: those opened lately, those in Obsidian's own list, and the demo.
+# Known vaults that need no name: those opened lately, those in Obsidian's own list, and the demo.
 #
 # Each vault that was opened has a file of its own in the state folder, so that several apps can open vaults at once and
-# a damaged file costs one line of a list:
+# a damaged file costs only one entry:
 #
 #     {"path": "/home/ada/notes", "opened": 1767225600.0}
 #
@@ -35,13 +35,13 @@ from excerpt.text.display import format_count
 Shape = TypeVar("Shape")
 
 DEMO = Path(__file__).resolve().parent / "demo"
-"""The vault that ships with excerpt, which is also its guide."""
+"""The vault that ships with excerpt and is also its guide."""
 
 _MAX = 50
-"""Vaults that are kept in the list: those opened longest ago go first."""
+"""Maximum number of recent vaults; the oldest are removed first."""
 
 _LARGEST = 1_000_000
-"""Bytes of a list of vaults beyond which it is no such list."""
+"""Largest size of a list of vaults in bytes; larger files are ignored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class _ObsidianList:
 
 
 def recent_vaults(paths: Paths) -> tuple[Recent, ...]:
-    """Return the vaults opened in the app, the most recent first, without a check that they still exist."""
+    """Return the vaults opened in the app, most recent first, without checking that they still exist."""
     try:
         files = list(_folder(paths).glob("*.json"))
     except OSError:
@@ -75,7 +75,7 @@ def recent_vaults(paths: Paths) -> tuple[Recent, ...]:
 
 
 def remember_vault(paths: Paths, vault: Path) -> None:
-    """Make `vault` the one that was opened last. A state folder that cannot be written is no reason to stop."""
+    """Make `vault` the most recent one. A state folder that cannot be written is ignored."""
     with suppress(OSError):
         write_value(_file(paths, vault), Recent(str(vault), time.time()))
         for recent in recent_vaults(paths)[_MAX:]:
@@ -83,13 +83,13 @@ def remember_vault(paths: Paths, vault: Path) -> None:
 
 
 def forget_vault(paths: Paths, vault: Path) -> None:
-    """Take it out of the list; nothing else of it is touched."""
+    """Remove a vault from the list of recent vaults; nothing else is changed."""
     with suppress(OSError):
         _file(paths, vault).unlink()
 
 
 def unique_names(vaults: Iterable[Path]) -> dict[Path, str]:
-    """Return a name for each vault: its folder's name, with parent folders where two names would be equal."""
+    """Return a name for each vault: its folder's name, with parent folders if two names would be equal."""
     each = list(dict.fromkeys(vaults))
     ends = {vault: [Path(*vault.parts[at:]).as_posix() for at in reversed(range(len(vault.parts)))] for vault in each}
     counts = Counter(end.casefold() for path_ends in ends.values() for end in path_ends)
@@ -102,7 +102,7 @@ def name_among_recent(paths: Paths, vault: Path) -> str:
 
 
 def too_broad(paths: Paths, vault: Path, home: Path) -> str:
-    """Return what a folder is called if it holds much besides notes, so that the user must confirm it; else "".
+    """Return a description of a folder that holds much besides notes, so that the user must confirm it; else "".
 
     A folder that was opened or indexed before is not asked about again. Both paths are resolved.
     """
@@ -116,7 +116,7 @@ def too_broad(paths: Paths, vault: Path, home: Path) -> str:
         return ""
     try:
         return "" if _file(paths, vault).exists() or paths.index_folder(vault).exists() else named
-    except OSError:  # what may not be looked at does not speak for it
+    except OSError:  # an unreadable folder counts as broad
         return named
 
 
@@ -124,7 +124,7 @@ def check_breadth(vault: Path, paths: Paths) -> None:
     """Raise VaultError for a home folder or disk that was never opened or indexed."""
     try:
         home = Path.home().resolve()
-    except RuntimeError:  # there is none
+    except RuntimeError:  # there is no home folder
         return
     if named := too_broad(paths, vault, home):
         raise VaultError(
@@ -134,12 +134,12 @@ def check_breadth(vault: Path, paths: Paths) -> None:
 
 
 def known_vaults(paths: Paths, environment: Mapping[str, str]) -> tuple[Path, ...]:
-    """Return the resolved folders of vaults that are known without being named.
+    """Return the resolved folders of all known vaults: opened, indexed, or listed by Obsidian.
 
     Home folders and disks are left out: they hold much besides notes.
     """
     opened = (Path(entry.path) for entry in recent_vaults(paths))
-    recent = (path for path in opened if path.is_absolute())  # the address of a store is not
+    recent = (path for path in opened if path.is_absolute())  # the address of a store is not absolute
     read = (_read(file, _KnownVault) for file in _list_folder(paths.data / "vaults"))
     noted = (Path(entry.path) for entry in read if entry is not None)
     indexed = (path for path in noted if path.is_absolute() and paths.index_folder(path).exists())
@@ -148,9 +148,9 @@ def known_vaults(paths: Paths, environment: Mapping[str, str]) -> tuple[Path, ..
 
 
 def vault_of_file(file: Path, vault: Path, paths: Paths, environment: Mapping[str, str]) -> Path | None:
-    """Return the vault that a resolved `file` is in: `vault`, or another that was opened or indexed; None if none.
+    """Return the vault that contains a resolved `file`: `vault`, or another that was opened or indexed; None if none.
 
-    Names that differ in case alone may be one folder, so folders are compared as the system does.
+    Names that differ in case alone may be one folder, so folders are compared by the file system's identity.
     """
     candidates = known_vaults(paths, environment)
     for folder in file.parents:
@@ -169,7 +169,7 @@ def _is_same(folder: Path, other: Path) -> bool:
 
 
 def obsidian_vaults(environment: Mapping[str, str], platform: str = sys.platform) -> tuple[Path, ...]:
-    """Return the vaults in Obsidian's own lists, the most recent first, without a check that they still exist."""
+    """Return the vaults in Obsidian's own lists, most recent first, without checking that they still exist."""
     lists = (_read(file, _ObsidianList) for file in _obsidian_lists(environment, platform))
     every = [vault for each in lists if each is not None for vault in each.vaults.values()]
     by_use = sorted(every, key=lambda vault: vault.ts, reverse=True)
@@ -209,22 +209,22 @@ def _read(file: Path, shape: type[Shape]) -> Shape | None:
 
 
 # --- moved vaults -----------------------------------------------------------------------------------------------------
-# A vault known again in another place: by what it holds, since its path is all that memories and settings are kept by.
+# Detection of a vault that has moved, by its content, since memories and settings are stored by path.
 #
-# Of each vault the digests of some notes are written down, in the data folder:
+# Digests of some notes of each vault are stored in the data folder:
 #
 #     {"path": "/home/ada/notes", "notes": {"Guides/Sync.md": "0c5d9a44e7f1b2a3"}}
 #
-# Where another path holds half of these notes, unchanged and in their places, it is the same vault. Half leaves room
-# for the edits of a day, or for one of two notes; a name alone would mistake one folder of daily notes for another.
+# If another path has half of these notes, unchanged and at the same places, it is the same vault. Half allows for the
+# edits of a day, or for one of two notes; names alone would confuse one folder of daily notes with another.
 
 _ENDINGS = (".md", ".markdown", ".mdown", ".mkd", ".mdx", ".qmd", ".rmd", ".txt", ".text")
 _SAMPLE = 64
 _MAX_LISTED = 5_000
-"""Files and folders that notes are chosen from: some 10 ms, however large the vault is."""
+"""Maximum number of files and folders that the sample of notes is chosen from: some 10 ms in any vault."""
 _MAX_READ = 1 << 16
 _MAX_AGE = 86_400.0
-"""Seconds after which the sample of notes is written again; a small vault's is written each time."""
+"""Seconds after which the sample of notes is written again; that of a small vault is written each time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,8 +237,8 @@ class _KnownVault:
 class FormerVault:
     """A vault that was known before; its `path` is "" if unknown.
 
-    `user_data` names what the user made for it, "" if nothing. `is_same` says that the present vault holds its notes,
-    `is_like` that half of its note names exist there.
+    `kept` names the user's data about it, "" if there is none. `is_same` is true if the present vault holds its notes,
+    `is_like` if half of its note names exist there.
     """
 
     slug: str
@@ -252,8 +252,8 @@ class FormerVault:
 def detect_move(paths: Paths, vault: Path, *, offer: bool = False) -> tuple[str, ...]:
     """Move the data of a vault that has moved to `vault`; return sentences for the user.
 
-    This happens if `vault` has no memories and exactly one vault that is gone held the same notes. If it still exists
-    or is uncertain, only a command is suggested: when a vault is opened for the first time, or with `offer`.
+    This happens if `vault` has no memories and exactly one missing vault had the same notes. If the other vault still
+    exists or is uncertain, only a command is suggested: when a vault is opened for the first time, or with `offer`.
     """
     if paths.memory_folder(vault).exists():
         return ()
@@ -271,7 +271,7 @@ def detect_move(paths: Paths, vault: Path, *, offer: bool = False) -> tuple[str,
 
 
 def save_fingerprint(paths: Paths, vault: Path) -> None:
-    """Store a sample of the notes of `vault`, by which it is recognised after a move.
+    """Store a sample of the notes of `vault`, by which it is detected after a move.
 
     Done at most once a day, and never for a home folder that the user has not confirmed. A data folder that cannot be
     written is ignored.
@@ -289,7 +289,7 @@ def save_fingerprint(paths: Paths, vault: Path) -> None:
 
 
 def orphaned_vaults(paths: Paths, vault: Path | None) -> Iterator[FormerVault]:
-    """Yield the vaults, but for `vault`, that have memories and are not there, or of which no path is known."""
+    """Yield the other vaults with memories that are missing or whose path is unknown."""
     own = "" if vault is None else vault_slug(vault)
     for folder in _list_folder(paths.data / "memories"):
         memory_count = _memories(folder)
@@ -326,7 +326,7 @@ def adopt(paths: Paths, vault: Path, source: str) -> str:
 
 
 def command_for(former: FormerVault, vault: Path | None) -> str:
-    """Return the command that moves the data of a former vault; without `vault`, with a placeholder."""
+    """Return the command that moves the data of a former vault; with a placeholder if `vault` is None."""
     argv = ("excerpt", "doctor", "--vault", str(vault or "ITS-FOLDER-NOW"), "--adopt", former.path or former.slug)
     if os.name == "posix":
         return shlex.join(argv)
@@ -339,7 +339,7 @@ def command_for(former: FormerVault, vault: Path | None) -> str:
 
 
 def _former_vaults(paths: Paths, vault: Path, *, existing: bool) -> Iterator[FormerVault]:
-    """Yield the other vaults whose notes `vault` may hold: those that are gone and, with `existing`, the rest."""
+    """Yield the other vaults with notes of `vault`: those that are missing and, with `and_there`, existing ones."""
     own = paths.known_notes_file(vault)
     for file in _list_folder(own.parent):
         stored = read_value(file, _KnownVault, None) if file.suffix == ".json" and file != own else None
@@ -364,7 +364,8 @@ def _likeness(vault: Path, notes: dict[str, str]) -> tuple[bool, bool]:
 def _sample_notes(vault: Path) -> dict[str, str]:
     """Return digests of a sample of the notes, by path.
 
-    The sample is the notes near the root with the smallest path hashes, so it stays when other notes come and go.
+    The sample is the notes near the root with the smallest path hashes, so other notes can come and go without changing
+    it.
     """
     paths: list[str] = []
     pending, listed = deque([""]), 0
@@ -387,7 +388,7 @@ def _sample_notes(vault: Path) -> dict[str, str]:
 
 
 def _digest(vault: Path, path: str) -> str:
-    """Return the digest of a note's beginning; "" if it is empty, cannot be read, or is reached by a link."""
+    """Return the digest of a note's beginning; "" if it is empty, unreadable, or behind a symbolic link."""
     from excerpt.vault_files import open_file
 
     try:
@@ -410,7 +411,7 @@ def _is_other_folder(path: str, vault: Path | None) -> bool:
 
 
 def _path_of(paths: Paths, slug: str) -> str:
-    """Where a vault was the last time; "" if that is not known."""
+    """Return the last known path of a vault; "" if it is unknown."""
     stored = read_value(paths.data / "vaults" / f"{slug}.json", _KnownVault, None)
     if stored is not None:
         return stored.path
@@ -433,7 +434,7 @@ def _list_folder(folder: Path) -> list[Path]:
 
 
 def _user_files(paths: Paths, vault: Path) -> dict[str, Path]:
-    """Return the user's files about a vault, besides its memories, by their names in sentences."""
+    """Return the files of the user's data about a vault, besides its memories, by their names in sentences."""
     return {
         "settings": paths.vault_settings_file(vault),
         "saved queries": paths.saved_queries_file(vault),
@@ -446,12 +447,15 @@ def _user_files(paths: Paths, vault: Path) -> dict[str, Path]:
 
 
 def _corresponding_path(slug: str, own: Path, vault: Path) -> Path:
-    """Return the path that corresponds to `own` for the vault with another slug."""
+    """Return the file that corresponds to `own` for the vault with the slug `slug`."""
     return own.with_name(slug + own.name.removeprefix(vault_slug(vault)))
 
 
 def _user_data(paths: Paths, vault: Path, slug: str) -> str:
-    """Name what the user made for a vault; marks and history are of no use to a copy."""
+    """Return the names of the user's data about a vault: memories, settings and saved queries.
+
+    Marks and history are not named: a copy has no use for them.
+    """
     memories = _memories(_corresponding_path(slug, paths.memory_folder(vault), vault))
     files = {"settings": paths.vault_settings_file(vault), "saved queries": paths.saved_queries_file(vault)}
     names = [name for name, own in files.items() if _corresponding_path(slug, own, vault).exists()]
@@ -478,7 +482,8 @@ def _offer_text(former: FormerVault, vault: Path) -> str:
 def _move_data(paths: Paths, vault: Path, slug: str, *, leave: bool) -> tuple[str, str]:
     """Move, or with `leave` copy, the data of another vault to that of `vault`.
 
-    Returns what was moved, and what was left because `vault` has its own. Raises OSError; a later call continues.
+    Returns the names of what was moved, and of what was left because `vault` has its own. Raises OSError; a later call
+    continues.
     """
     moved: list[str] = []
     not_moved: list[str] = []
@@ -503,7 +508,7 @@ def _move_data(paths: Paths, vault: Path, slug: str, *, leave: bool) -> tuple[st
 
 
 def _move_caches(paths: Paths, vault: Path, slug: str) -> None:
-    """Move what can be rebuilt: indexes and the entry among recent vaults; drop the old sample of notes."""
+    """Move what can be rebuilt: indexes and the entry among recent vaults; delete the old sample of notes."""
     path = _path_of(paths, slug)
     for own in (paths.index_folder(vault), paths.memory_index_folder(vault)):
         with suppress(OSError):
@@ -532,7 +537,7 @@ def _move_folder(former: Path, folder: Path, *, leave: bool) -> None:
 
 
 def _move_file(file: Path, to: Path, *, leave: bool) -> None:
-    """Whole or not at all, with the time of its last change."""
+    """Move or copy a file atomically, and keep its modification time."""
     make_folder(to)
     if leave:
         fresh = to.with_name(f".{to.name}.{os.getpid()}")

@@ -1,7 +1,7 @@
-"""Locations in files without lines, written like the part after "#" in a link, as browsers and Obsidian do.
+"""Locations in files without lines, in the syntax of link fragments (after "#"), like those of browsers and Obsidian.
 
-`page=12`, `slide=3`, `chapter=4`, `cell=7`, `row=2-41` (RFC 7111 for CSV), `node=1f2e`, `Sales!A1:J40`. A range over
-several is `page=12-13`. Imports nothing of ours.
+`page=12`, `slide=3`, `chapter=4`, `cell=7`, `row=2-41` (RFC 7111 for CSV), `node=1f2e`, `Sales!A1:J40`. A range is
+`page=12-13`. Imports no other module of excerpt.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def location_of_lines(sections: Iterable[_Section], line_start: int, line_end: i
 
 
 def location_to_dict(place: str) -> dict[str, Any]:
-    """Return a location as JSON: its kind, and from and to, as numbers where they count something."""
+    """Return a location as JSON: its kind, and the ends of its range, as numbers if they are numeric."""
     if match := _NUMBERED.fullmatch(place):
         first = int(match["first"])
         return {"kind": match["kind"], "from": first, "to": int(match["last"] or first)}
@@ -66,13 +66,13 @@ def location_to_dict(place: str) -> dict[str, Any]:
 
 
 def file_location_to_dict(value: InFile) -> dict[str, Any]:
-    """Return the kind of the file and the location in it for JSON; notes have neither."""
+    """Return the kind of a file and the location in it for JSON; nothing for notes."""
     kind = {"kind": value.kind} if value.kind else {}
     return {**kind, "place": location_to_dict(value.place)} if value.place else kind
 
 
 def location_contains(outer: str, inner: str) -> bool:
-    """Whether a place is the wanted one or has a part of it: `page=12-13` has `page=12`."""
+    """Return whether a location is, or overlaps, the wanted one: `page=12-13` overlaps `page=12`."""
     if outer == inner:
         return True
     left_match, right_match = _NUMBERED.fullmatch(outer), _NUMBERED.fullmatch(inner)
@@ -89,7 +89,7 @@ def number_of(place: str) -> int | None:
 
 
 def format_location(place: str, first: int, last: int, dash: str = "-") -> str:
-    """Return a location as part of a sentence: `page 12`, or the lines if there is no such location."""
+    """Return a location for a sentence: `page 12`, or the lines if there is no location."""
     if match := _NUMBERED.fullmatch(place):
         begin, end = match["first"], match["last"]
         return f"{match['kind']}s {begin}{dash}{end}" if end else f"{match['kind']} {begin}"

@@ -1,8 +1,8 @@
-"""The nouns of excerpt, as plain values. Imports nothing of ours but their kinds and how JSON has them.
+"""The data model of excerpt: plain values. Imports only `kinds` and the JSON conversion from excerpt.
 
 Lines are 1-based and inclusive everywhere; a note's lines are its text split at CRLF, LF or CR (never at the other
-separators that `str.splitlines` knows, which editors do not count). Tokens are those of the tokenizer named in the
-settings. Paths are relative to the vault, with "/".
+separators of `str.splitlines`, which editors do not count). Tokens are those of the tokenizer named in the settings.
+Paths are relative to the vault, with "/".
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """One file of the vault, read and taken apart.
+    """One parsed file of the vault.
 
     `text` has LF line ends and no BOM, so that `lines` are the file's. `properties` are the frontmatter's values as
     strings (lists flattened), without title, aliases and tags. `language` is an ISO 639-1 code or "" if unknown.
@@ -145,9 +145,9 @@ class Part:
 
 
 class Signal(NamedTuple):
-    """One number that a score is made of; `part` is what it adds to the score, `value` times `weight`.
+    """One addend of a score; `part` is what it adds to the score, `value` times `weight`.
 
-    A tuple, because every search makes six hundred of them, and a dataclass takes three times as long.
+    A tuple, because every search creates six hundred of them, and a dataclass takes three times as long.
     """
 
     name: str
@@ -157,7 +157,7 @@ class Signal(NamedTuple):
 
 
 def signals_to_dict(signals: Sequence[Signal]) -> dict[str, Any]:
-    """Each under its name: a signal is a tuple, which would be a list."""
+    """Return the signals as JSON objects by name: as tuples they would become lists."""
     return {signal.name: select_fields(signal, "value", "weight", "part") for signal in signals}
 
 
@@ -173,9 +173,9 @@ class Span:
 class Hit:
     """A fragment with its score, the signals that make it up and the spans that matched.
 
-    `confidence` is None where nothing was asked that could be answered: by a query of filters alone. `named` are the
-    spans that matched in the title, then in each heading of the path. `modified` is when the note's file was last
-    changed, in seconds since 1970, 0 where it is not known.
+    `confidence` is None for a query of filters alone. `named` are the spans that matched in the title, then in each
+    heading of the path. `modified` is the time of the last change of the note's file, in seconds since 1970, 0 if
+    unknown.
     """
 
     fragment: Fragment
@@ -202,9 +202,9 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Hint:
-    """A word in a query that looks like a filter's key but is none.
+    """A word in a query that looks like the key of a filter but is none.
 
-    It spans `start` to `end` (exclusive, with its colon); `written` is the text, `instead` the key that may be meant.
+    It spans `start` to `end` (exclusive, with its colon); `written` is its text, `instead` the key that may be meant.
     """
 
     start: int
@@ -221,10 +221,10 @@ class Hint:
 class Result:
     """The hits of a search, best first.
 
-    `requested_strategy` is what was asked for, `strategy` what answered. `matched` counts all fragments that match
+    `asked` is the requested strategy, `strategy` the one that answered. `matched` counts all fragments that match
     (`Evidence.matching`) any alternative, whatever the limit; with filters there may be more hits, because the list
-    continues with the nearest in meaning. `elapsed_ms` is the search alone. `generation` is the index's. `hints` are
-    about the query and do not change the result.
+    continues with the nearest in meaning. `elapsed_ms` is the time of the search alone. `generation` is that of the
+    index. `hints` are about the query and do not change the result.
     """
 
     query: str
@@ -256,7 +256,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class VaultHit:
-    """A hit of a search in several vaults; `vault` is the name of the one it is from."""
+    """A hit of a search in several vaults; `vault` is the name of its vault."""
 
     vault: str
     hit: Hit
@@ -271,7 +271,7 @@ class VaultHit:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """The hit that asked for a pack. `order` is the fragment's ordinal in its note."""
+    """A hit that a pack was built from. `order` is the fragment's ordinal in its note."""
 
     fragment_id: str
     order: int
@@ -284,7 +284,7 @@ class Pack:
     """Consecutive lines of one note around one or more hits.
 
     `id` is `<note>:o:<start>-<end>` (fragment ordinals) or `<note>:s:<section ordinal>`. `tokens` are those of `text`
-    alone. `cut_above` and `cut_below` say that its fragment, section or note continues there but did not fit; then
+    alone. `cut_above` and `cut_below` are true if its fragment, section or note continues there but did not fit; then
     `text` may begin or end within a line. `modified` is the day of the file's last change, ISO 8601, UTC. `link` is the
     address that opens the note in Obsidian; "" for a memory, and if not requested. `kind` and `place` are those of an
     attachment, see Fragment; over several pages the place is `page=12-13`.
@@ -322,12 +322,12 @@ class Pack:
 
 
 TOO_LARGE = "too large"
-"""Why a hit was left out that the whole budget could not hold."""
+"""Why a hit was left out that is larger than the whole budget."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """What did not go into the packs, and why."""
+    """A hit that is in no pack, and the reason."""
 
     path: str
     line_start: int
@@ -337,14 +337,14 @@ class LeftOut:
 
 
 _VALUE_DIGITS = 6
-"""Of what the choice maximised; what context adds to it is beyond them."""
+"""Digits of the maximised value that are shown; the value of context is smaller."""
 
 
 @dataclass(frozen=True, slots=True)
 class PackResult:
     """Packs within a budget, and their rendered text.
 
-    `tokens` are those of the whole `text`, never above `budget`. `value` is the sum of values that the choice
+    `tokens` are those of the whole `text`, never above `budget`. `value` is the sum of values that the selection
     maximised. `source_tokens` are those of the whole notes of the packs. `format` is the requested one; for JSON,
     `text` is the Markdown that `tokens` counts. `costs` are the tokens of each pack with its frame and add up to
     `tokens`. `needs` are the tokens of each hit that did not fit, the last of `left_out`, as a passage of its own.
@@ -367,7 +367,7 @@ class PackResult:
 
     @property
     def saved(self) -> float:
-        """Share of the source notes' tokens that need not be pasted, 0 to 1."""
+        """Share of the source notes' tokens that the packs leave out, 0 to 1."""
         return 1 - self.tokens / self.source_tokens if self.source_tokens > self.tokens else 0.0
 
     def to_dict(self) -> dict[str, Any]:
@@ -385,7 +385,7 @@ class PackResult:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A file that could not be indexed, and why, in one sentence."""
+    """A file that could not be indexed, and the reason in one sentence."""
 
     path: str
     reason: str
@@ -393,7 +393,7 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a build is. Sent after each batch and at least every 100 ms; `generation` is the last committed one.
+    """Progress of a build. Sent after each batch and at least every 100 ms; `generation` is the last committed one.
 
     `seconds` is how long the build has worked, without its pauses; `current_seconds` how long `current` has been in
     work.
@@ -413,7 +413,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class BuildReport:
-    """What a build did. Of the files that it counts, `attachments` are no notes."""
+    """Summary of a build. `attachments` counts those of the files that are not notes."""
 
     generation: int
     added: int
@@ -437,7 +437,7 @@ class BuildReport:
 class FolderRights:
     """A folder of a vault in a store with rights of its own; "" is the rest of the vault.
 
-    It names the roles that may read it, besides the writers, and counts its notes.
+    It has the roles that may read it, besides the writers, and the number of its notes.
     """
 
     folder: str
@@ -447,10 +447,10 @@ class FolderRights:
 
 @dataclass(frozen=True, slots=True)
 class PushReport:
-    """What a push wrote to a store: notes, the number of fragments there, and who may read which folder.
+    """Summary of a push to a store: notes, the number of fragments there, and who may read which folder.
 
-    A reader of a replica at `position` has all of it. `kept` counts notes that stayed as the store has them although
-    the pushing copy differs; `conflicts` of these were changed on both sides.
+    A reader of a replica at `position` has all of it. `kept` counts notes that stay as the store has them although the
+    pushing copy differs; `conflicts` counts those of them that were changed on both sides.
     """
 
     added: int
@@ -473,7 +473,7 @@ class PushReport:
 class Unread:
     """Files that were not read, or not completely, because something is not installed or enabled.
 
-    Their number, what they are in a few words, and what would have them read.
+    The fields are their number, a short description, and what would make them readable.
     """
 
     files: int
@@ -483,7 +483,7 @@ class Unread:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """The state of a vault's index. `attachments` counts those that are indexed beside the notes, by kind."""
+    """The state of a vault's index. `attachments` counts indexed attachments by kind; notes are not among them."""
 
     vault: str
     generation: int
@@ -507,7 +507,7 @@ class Status:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a memory came from.
+    """The source of a memory.
 
     `digest` is that of the lines when it was saved; `place` is that of an attachment, whose lines are those of the text
     extracted from it.

@@ -28,8 +28,7 @@ MEANING = "meaning"
 """The key of a field's metadata that holds the description of a setting."""
 
 MAX = 1_000_000_000
-"""What any count may be, in the settings and on the command line: more than there is of anything, and far from what
-databases and arrays cannot hold."""
+"""Maximum of any count in settings and on the command line: above any use, safe for databases and arrays."""
 
 Positive = Annotated[int, msgspec.Meta(ge=1, le=MAX)]
 Count = Annotated[int, msgspec.Meta(ge=0, le=MAX)]
@@ -53,21 +52,21 @@ Language = Annotated[str, msgspec.Meta(extra_json_schema={"enum": ["", *LANGUAGE
 
 
 MAX_SETTINGS_BYTES = 1_000_000
-"""Of a settings or theme file: one written by hand has some kB."""
+"""Maximum size in bytes of a settings or theme file: one written by hand has some kB."""
 
 _RETIRED = frozenset({"screen.context", "screen.density"})
-"""Keys that older versions knew: files that still hold them are valid."""
+"""Keys of older versions: files that still have them are valid."""
 
 
 class Fusion(StrEnum):
-    """How signals become one score: a weighted sum of them, or reciprocal ranks."""
+    """How signals are combined to one score: a weighted sum, or reciprocal ranks."""
 
     WEIGHTED = "weighted"
     RRF = "rrf"
 
 
 class Ocr(StrEnum):
-    """Which program reads images: none, the one there is, or one of the two that are known."""
+    """The program that reads images: none, any installed one, or one of the two supported ones."""
 
     OFF = "off"
     AUTO = "auto"
@@ -76,13 +75,13 @@ class Ocr(StrEnum):
 
 
 def setting(default: T, meaning: str) -> T:
-    """Return the field of a setting: its default, and what it does in a sentence for whoever edits a settings file."""
+    """Return the field of a setting with its default and a one-sentence description for a settings file."""
     return field(default=default, metadata={MEANING: meaning})
 
 
 @dataclass(frozen=True, slots=True)
 class AttachmentSettings:
-    """What is read beside the notes. A file over a limit is skipped, or read as far as it goes, and named."""
+    """Which attachments are read. A file over a limit is skipped, or read up to the limit, and reported."""
 
     read: bool = setting(True, "Read PDFs, slides, documents, sheets, canvases and others too.")
     weight: Share = setting(0.8, "Weight of an attachment beside a note, 0 to 1.")
@@ -93,7 +92,7 @@ class AttachmentSettings:
 
 @dataclass(frozen=True, slots=True)
 class VaultSettings:
-    """Which files are notes, and in what language."""
+    """Which files are notes, and their language."""
 
     extensions: tuple[Extension, ...] = setting((".md", ".markdown"), "File name endings of notes.")
     include: tuple[str, ...] = setting((), "Patterns, as in a .gitignore, of files to read; if empty, all.")
@@ -105,7 +104,7 @@ class VaultSettings:
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingSettings:
-    """The embedding model; where it is `multilingual`, meaning counts as much in other languages as in English."""
+    """The embedding model; with a `multilingual` one, meaning counts as much in other languages as in English."""
 
     model: str = setting("", "Folder or name of a model2vec model; if empty, the model that ships with excerpt.")
     multilingual: bool = setting(False, "The model supports languages other than English.")
@@ -113,7 +112,7 @@ class EmbeddingSettings:
 
 @dataclass(frozen=True, slots=True)
 class BoostSettings:
-    """Which signals beside the query count."""
+    """The boosts that are enabled."""
 
     links: bool = setting(True, "Raise notes that many matching notes link to.")
     recency: bool = setting(False, "Raise notes that changed recently.")
@@ -191,7 +190,7 @@ class Paths:
 
     @property
     def folders(self) -> tuple[Path, ...]:
-        """Each of them once: on some systems several are one."""
+        """All folders, each once: on some systems several are equal."""
         return tuple(dict.fromkeys((self.config, self.cache, self.data, self.state)))
 
     @property
@@ -199,7 +198,7 @@ class Paths:
         return self.config / "excerpt.toml"
 
     def vault_settings_file(self, vault: Path) -> Path:
-        """Return the settings file of one vault; it is the user's, and never inside the vault."""
+        """Return the settings file of one vault; it belongs to the user, and is never inside the vault."""
         return self.config / "vaults" / f"{vault_slug(vault)}.toml"
 
     def index_folder(self, vault: Path) -> Path:
@@ -207,7 +206,7 @@ class Paths:
         return self.cache / "index" / vault_slug(vault)
 
     def memory_folder(self, vault: Path) -> Path:
-        """Return the folder of a vault's memories; it is the user's, and excerpt never deletes it."""
+        """Return the folder of a vault's memories; it belongs to the user, and excerpt never deletes it."""
         return self.data / "memories" / vault_slug(vault)
 
     def memory_index_folder(self, vault: Path) -> Path:
@@ -215,11 +214,11 @@ class Paths:
         return self.cache / "memories" / vault_slug(vault)
 
     def marks_file(self, vault: Path) -> Path:
-        """Return the file of the marks that the screen keeps; it may be deleted at any time."""
+        """Return the file of the marks that the app keeps; it may be deleted at any time."""
         return self.state / "marks" / f"{vault_slug(vault)}.json"
 
     def session_file(self, vault: Path) -> Path:
-        """Where the user was in one vault; may be deleted at any time."""
+        """Return the file of the last session in one vault; it may be deleted at any time."""
         return self.state / "sessions" / f"{vault_slug(vault)}.json"
 
     @property
@@ -228,7 +227,7 @@ class Paths:
         return self.state / "begun"
 
     def savings_file(self, vault: Path) -> Path:
-        """Return the file of what packs have saved so far; it may be deleted at any time."""
+        """Return the file of the tokens that packs have saved so far; it may be deleted at any time."""
         return self.state / "savings" / f"{vault_slug(vault)}.json"
 
     def use_file(self, vault: Path) -> Path:
@@ -236,15 +235,15 @@ class Paths:
         return self.state / "use" / f"{vault_slug(vault)}.jsonl"
 
     def history_file(self, vault: Path) -> Path:
-        """Return the file of the queries asked; it may be deleted at any time."""
+        """Return the file of the query history; it may be deleted at any time."""
         return self.state / "history" / f"{vault_slug(vault)}.jsonl"
 
     def saved_queries_file(self, vault: Path) -> Path:
-        """Return the file of the saved queries; it is the user's, and excerpt never deletes it."""
+        """Return the file of the saved queries; it belongs to the user, and excerpt never deletes it."""
         return self.data / "queries" / f"{vault_slug(vault)}.json"
 
     def known_notes_file(self, vault: Path) -> Path:
-        """Where a vault is and some notes of it, by which it is known again where it is moved to."""
+        """Return the file with the path and a sample of the notes of a vault, by which it is detected after a move."""
         return self.data / "vaults" / f"{vault_slug(vault)}.json"
 
     def push_folder(self, vault: Path) -> Path:
@@ -255,33 +254,36 @@ class Paths:
         return self.state / "pushes" / vault_slug(vault)
 
     def watch_folder(self, vault: Path) -> Path:
-        """Who watches one vault just now; may be deleted at any time."""
+        """Return the folder of the processes that watch one vault; it may be deleted at any time."""
         return self.state / "watch" / vault_slug(vault)
 
     @property
     def token_file(self) -> Path:
-        """What clients of `excerpt mcp --http` bring; made at its first start, and never deleted by excerpt."""
+        """The file of the token for clients of `excerpt mcp --http`.
+
+        It is created at the first start of that server, and never deleted by excerpt.
+        """
         return self.state / "mcp-token"
 
     def copies_folder(self) -> Path:
-        """Where every copied text is kept as a file too, in case the clipboard route fails."""
+        """Return the folder where every copied text is also saved as a file, in case the clipboard fails."""
         return self.state / "copies"
 
 
 def user_paths() -> Paths:
-    """Return the folders below $EXCERPT_HOME, else the system's. Raises ExcerptError if there are none."""
+    """Return the folders below $EXCERPT_HOME, else the system's. Raises ExcerptError if the system has none."""
     home = os.environ.get("EXCERPT_HOME")
     try:
         if home:
             root = Path(home).expanduser()
             return Paths(root / "config", root / "cache", root / "data", root / "state")
-        from platformdirs import PlatformDirs  # a twentieth of a short command, which may be told its home
+        from platformdirs import PlatformDirs  # takes a twentieth of the time of a short command, which may not need it
 
         dirs = PlatformDirs("excerpt", appauthor=False)
         return Paths(
             Path(dirs.user_config_dir), Path(dirs.user_cache_dir), Path(dirs.user_data_dir), Path(dirs.user_state_dir)
         )
-    except RuntimeError as error:  # no home folder, or the ~ of a user there is not
+    except RuntimeError as error:  # no home folder, or an unknown user after ~
         raise ExcerptError("There is no home folder to keep files in.", "Set HOME, or EXCERPT_HOME.") from error
 
 
@@ -307,10 +309,10 @@ def check_not_in_vault(vault: Path, paths: Paths, home: Path | None = None) -> N
 
 
 def contains_home(folder: Path, home: Path | None = None) -> bool:
-    """Whether a resolved folder is the user's `home`, or one around it."""
+    """Return whether a resolved folder is the user's `home`, or contains it."""
     try:
         return (home or Path.home()).resolve().is_relative_to(folder)
-    except RuntimeError:  # there is none
+    except RuntimeError:  # there is no home folder
         return False
 
 
@@ -323,7 +325,7 @@ def open_vault(path: str | Path) -> Path:
             raise VaultError(f"{vault} is a file, not a folder.", f"Did you mean its folder, {vault.parent}?")
         next(vault.iterdir(), None)
         return vault.resolve()
-    except (FileNotFoundError, NotADirectoryError, RuntimeError):  # RuntimeError: the ~ of a user there is not
+    except (FileNotFoundError, NotADirectoryError, RuntimeError):  # RuntimeError: an unknown user after ~
         raise VaultError(f"There is no folder at {vault}.", "Name a folder of Markdown notes.") from None
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
         raise VaultError(
@@ -332,14 +334,14 @@ def open_vault(path: str | Path) -> Path:
 
 
 def settings_of(vault: Path, paths: Paths) -> Settings:
-    """Return the settings for a vault: its own over those for all. Raises SettingsError."""
+    """Return the settings for a vault; its own take precedence over the general ones. Raises SettingsError."""
     return load_settings(paths.settings_file, paths.vault_settings_file(vault))
 
 
 def load_settings(*files: Path) -> Settings:
     """Return the settings in the files; later files take precedence, missing keys have their defaults.
 
-    Raises SettingsError, which names the file at fault.
+    Raises SettingsError, which names the invalid file.
     """
     together: dict[str, Any] = {}
     for file in files:
@@ -360,7 +362,7 @@ def _read(file: Path) -> dict[str, Any]:
 
     try:
         return tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:  # brackets too deep
+    except (tomllib.TOMLDecodeError, RecursionError) as error:  # brackets nested too deeply
         raise SettingsError(
             f"{file} is not valid TOML: {error}.", "Correct it, or run `excerpt config --check`."
         ) from error
@@ -392,7 +394,7 @@ def _merge_into(lower: dict[str, Any], upper: dict[str, Any]) -> None:
 
 
 def _choices(key: str) -> Mapping[str, str]:
-    """Return the values that a setting may have, each with a second name; none if they are not an enumeration."""
+    """Return the values of a setting, each with a second name; empty if it is not an enumeration."""
     shape: Any = Settings
     for part in key.split("."):
         shape = get_type_hints(shape).get(part) if is_dataclass(shape) else None
@@ -407,14 +409,14 @@ def _value_at(raw: dict[str, Any], key: str) -> object:
 
 
 def _nearest(value: object, choices: Mapping[str, str]) -> str:
-    """Return a hint with the choice most like `value`, by value or name; "" if none is similar."""
+    """Return a hint with the choice most similar to `value`, by value or name; "" if none is similar."""
     if not isinstance(value, str):
         return ""
     import difflib
 
     folded = value.strip().lower()
     by_name = {name: choice for choice, name in choices.items()} | {choice: choice for choice in choices}
-    # "en-GB" and "pt_BR" are meant by their language.
+    # "en-GB" and "pt_BR" are valid without the region.
     near = [folded[:2]] if folded[2:3] in ("-", "_") else difflib.get_close_matches(folded, by_name, n=1, cutoff=0.6)
     return f'Did you mean "{by_name[near[0]]}"?' if near and near[0] in by_name else ""
 

@@ -1,6 +1,6 @@
 """The citations and quotations of an LLM's answer, each with its line.
 
-markdown-it finds code and blockquotes. The content of a paragraph is read by `text.paragraphs`: markdown-it's inline
+markdown-it finds code and blockquotes. The content of a paragraph is parsed by `text.paragraphs`: markdown-it's inline
 parser keeps no offsets, and takes citations for links if the answer ends with a list of them.
 """
 
@@ -26,7 +26,7 @@ from excerpt.text.paragraphs import Paragraph, Quoted, QuoteSign, enclosing_inde
 
 
 class QuoteKind(StrEnum):
-    """By what an answer shows that words are not its own."""
+    """The way in which an answer marks words as a quotation."""
 
     MARKS = "marks"
     BLOCK = "block"
@@ -52,11 +52,11 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class Quotation:
-    """Words given as another's.
+    """A quotation in an answer.
 
     `readings` are the text as written, then without what may be the answer's own in it (citations, the line that names
-    the source). `cited` are the sources that it may be from, none if it is alone; `beside` are those cited outside of
-    it, because numbers inside may be part of the quoted note.
+    the source). `cited` are the sources that it may be from, empty if no source is cited; `beside` are those cited
+    outside of the quotation, because numbers inside may be part of the quoted note.
     """
 
     line: int
@@ -67,13 +67,13 @@ class Quotation:
 
     @property
     def text(self) -> str:
-        """What is quoted, without citations."""
+        """The quoted text, without citations."""
         return self.readings[-1]
 
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence, a table row or an item, without its citations; `quotes` says that some of it is a quotation."""
+    """A sentence, a table row or a list item, without its citations; `quotes` is true if part of it is a quotation."""
 
     line: int
     text: str
@@ -92,7 +92,7 @@ class Unchecked:
 
 @dataclass(frozen=True, slots=True)
 class CitedAnswer:
-    """An answer as it is checked, each part in the order of its lines."""
+    """An answer, parsed for checking; each part is in the order of its lines."""
 
     citations: tuple[Citation, ...]
     quotations: tuple[Quotation, ...]
@@ -104,7 +104,7 @@ _MIN_CODE = 3  # words from which a code span is a passage, not a name or a comm
 
 
 def read_answer(text: str) -> CitedAnswer:
-    """Return what `text`, read as Markdown, cites and quotes. Never raises, whatever `text` holds."""
+    """Return the citations and quotations of `text`, parsed as Markdown. Never raises, whatever `text` is."""
     blocks, own, unchecked = _blocks(normalise_newlines(text))
     parts = [_AnswerBlock(block, Paragraph(block.text, own)) for block in blocks]
     _join_broken(parts)
@@ -139,7 +139,10 @@ class _Block:
 
 @cache
 def _parser() -> MarkdownIt:
-    """CommonMark with tables and footnotes, without indented code (models indent prose); inlines are left as text."""
+    """Return a parser of CommonMark with tables and footnotes that leaves inline content as text.
+
+    Indented code is disabled, because models indent prose.
+    """
     parser = MarkdownIt("commonmark").enable("table").disable("code")
     parser.block.ruler.before("reference", "footnote_def", footnote_def, {"alt": ["paragraph", "reference"]})
     parser.core.ruler.enableOnly(["normalize", "block"])
@@ -147,14 +150,14 @@ def _parser() -> MarkdownIt:
 
 
 def _blocks(text: str) -> tuple[list[_Block], frozenset[str], list[Unchecked]]:
-    """Return the blocks with running text, the answer's own labels, and an unclosed `<blockquote>`.
+    """Return the blocks with running text, the labels that the answer defines, and an unclosed `<blockquote>`.
 
     The labels are footnotes, and numbers of links to the web.
     """
     env: EnvType = {}
     try:
         tokens = _parser().parse(text, env)
-    except Exception:  # a defect of the parser must not cost the check
+    except Exception:  # a defect of the parser must not break the check
         return _plain_blocks(text), frozenset(), []
     links = {label for label, to in env.get("references", {}).items() if re.match(r"https?://", to["href"])}
     notes = {label.replace(":", "^", 1) for label in env.get("footnotes", {}).get("refs", {})}
@@ -167,7 +170,7 @@ def _plain_blocks(text: str) -> list[_Block]:
 
 
 def _texts(tokens: Sequence[Token]) -> Iterator[_Block]:
-    depth = 0  # in blockquotes
+    depth = 0  # depth of nested blockquotes
     callout = False
     row: list[Token] | None = None
     head = False
@@ -199,7 +202,7 @@ _TAG = re.compile(r"</?[A-Za-z][^<>]*>")
 
 
 def _split_at_tags(blocks: Sequence[_Block]) -> tuple[list[_Block], list[Unchecked]]:
-    """Return the blocks with the content of `<blockquote>` as separate blocks, and what was not closed."""
+    """Return the blocks with the content of `<blockquote>` as separate blocks, and any tag that is not closed."""
     tags = {number: found for number, block in enumerate(blocks) if (found := _tags(block))}
     paired: set[tuple[int, int]] = set()
     opened: list[tuple[int, int]] = []
@@ -265,7 +268,7 @@ class _PlacedQuotation:
 
 @dataclass(frozen=True)
 class _AnswerBlock:
-    """A block with its contents.
+    """A block with its citations, quotations and sentences.
 
     `beside` are the sources of quotations that continue in another block, by the start of the quotation.
     """
@@ -294,11 +297,11 @@ class _AnswerBlock:
         return numbers_in(chain.from_iterable(cited.ranges for cited in self.paragraph.cited_from(start, end)))
 
     def sentence(self, offset: int) -> tuple[int, int]:
-        """Return where the sentence at `offset` begins and ends."""
+        """Return the start and end of the sentence at `at`."""
         return self.sentences[bisect_right(self.sentences, (offset, len(self.block.text))) - 1]
 
     def cited_beside(self, quoted: Quoted, inside: bool) -> tuple[int, ...]:
-        """Return what is cited directly behind a quotation, else, if nothing is `inside` of it, by its sentence."""
+        """Return the numbers cited directly after a quotation, else, if nothing is `inside` of it, in its sentence."""
         if following := self.paragraph.following(quoted.end):
             return following
         if inside:
@@ -315,7 +318,7 @@ def _join_broken(parts: Sequence[_AnswerBlock]) -> None:
     Each following block begins with the same mark, or the last one has the closing mark.
     """
     groups: list[list[tuple[_AnswerBlock, Quoted]]] = []
-    waiting: list[_AnswerBlock] = []  # the block that `opened` stands in, and those that may go on with it
+    waiting: list[_AnswerBlock] = []  # the block in which `opened` is, and those that may continue it
     opened: QuoteSign | None = None
     for part in parts:
         if part.block.quoted:
@@ -379,7 +382,7 @@ def _without_counterpart(part: _AnswerBlock) -> Iterator[Unchecked]:
 
 
 def _citations(part: _AnswerBlock, quotations: Sequence[_PlacedQuotation], first: int) -> Iterator[Citation]:
-    """Yield the citations of a block; `first` is the index of the first of its `quotations` in the answer."""
+    """Yield the citations of a block; `first` is the index, in the answer, of the first quotation `found` in it."""
     for each in part.paragraph.cited:
         enclosing = enclosing_index(quotations, each.start)
         quotation = None if enclosing is None else first + enclosing
@@ -387,7 +390,7 @@ def _citations(part: _AnswerBlock, quotations: Sequence[_PlacedQuotation], first
 
 
 def _quotations(part: _AnswerBlock) -> Iterator[_PlacedQuotation]:
-    """Yield what a paragraph quotes, with the sources cited directly after or inside, else those of its sentence."""
+    """Yield the quotations of a paragraph, with the sources cited directly after or inside, else in their sentences."""
     for quoted in part.paragraph.quoted:
         text = part.block.text[quoted.inner_start : quoted.inner_end]
         bare = part.paragraph.without_citations(quoted.inner_start, quoted.inner_end)
@@ -448,7 +451,7 @@ def _sentences(part: _AnswerBlock) -> Iterator[Sentence]:
     for start, end in part.sentences:
         cited = part.cited(start, end)
         if part.block.heading and not cited:
-            continue  # a title claims nothing
+            continue  # a title makes no claim
         text = part.paragraph.without_citations(start, end)
         first, last = within(part.paragraph.quoted, start, end)
         quotes = any(not quote.code for quote in part.paragraph.quoted[first:last])

@@ -1,4 +1,4 @@
-"""Checks what an answer cites and quotes against the pack it was given and the vault as it is now."""
+"""Check what an answer cites and quotes against the pack it was given and the current vault."""
 
 from __future__ import annotations
 
@@ -17,17 +17,19 @@ from excerpt.pack.formats.pack_format import PackFile, PackSource
 from excerpt.text.fragments import words_in
 
 ALTERED = 0.8
-"""Similarity from which a quotation is an altered passage rather than an invention (docs/design/citations.md)."""
+"""Least similarity at which a quotation counts as altered instead of invented (docs/design/citations.md)."""
 MAX_CITATIONS = 10_000
-"""Citations that hold which are kept each by itself: 2,000 × [1-999] are two millions."""
+"""Maximum number of valid citations that are listed one by one: 2,000 × [1-999] would be two million."""
 MIN_CITED, MIN_ALONE = 2, 3
-"""Words from which what stands nowhere is called invented, with a citation and without one: marks around fewer often
-set off a word, and quote nothing."""
+"""Least number of words of an unknown quotation that is called invented, with and without a citation.
+
+Quotation marks around fewer words often set off a word and quote nothing.
+"""
 _MIN_SENTENCE = 3
 
 
 def check_answer(answer: CitedAnswer, pack: PackFile, lookup: Lookup) -> Check:
-    """Check `answer` against the pack it was given and the vault behind `lookup`. The same three give the same."""
+    """Check `answer` against `pack` and the vault behind `lookup`. The result is deterministic."""
     pack = replace(pack, sources=tuple(_with_lines(source, lookup) for source in pack.sources))
     checker = _Checker(pack, lookup)
     quotations = [checker.quotation(quotation) for quotation in answer.quotations]
@@ -50,7 +52,7 @@ def check_answer(answer: CitedAnswer, pack: PackFile, lookup: Lookup) -> Check:
 
 
 def _with_lines(source: PackSource, lookup: Lookup) -> PackSource:
-    """Return a source that the pack names by an attachment's place, with the lines of that place now."""
+    """Return a source that the pack names by a location in an attachment, with the lines that are there now."""
     if source.line_start:
         return source
     path = lookup.path(source.path)
@@ -69,7 +71,7 @@ def _count_citations(citations: Iterable[Citation]) -> Counter[int]:
 
 
 def _is_quoted(citation: Citation, quotations: Sequence[CheckedQuotation]) -> bool:
-    """Return whether what looks like a citation is the quoted note's own."""
+    """Return whether an apparent citation is part of the quoted note."""
     if citation.quotation is None:
         return False
     quoted = quotations[citation.quotation]
@@ -91,7 +93,7 @@ class _Checker:
     # --- citations ----------------------------------------------------------------------------------------------------
 
     def citations(self, citations: Iterable[Citation], cited: Mapping[int, int]) -> Iterator[CheckedCitation]:
-        """Yield the numbers of `citations` in their order: those that hold up to a bound, the others once each."""
+        """Yield the numbers of `citations` in order: valid ones up to a limit, the others once each."""
         unseen = set(cited)
         room = MAX_CITATIONS
         for citation in citations:
@@ -116,7 +118,7 @@ class _Checker:
         return replace(self._judgements[unnumbered], quotation=quotation)
 
     def _with_locations(self, checked: CheckedQuotation) -> CheckedQuotation:
-        """Return the same with the places of attachments beside the lines of what was read of them."""
+        """Return the quotation with the locations in attachments besides the line numbers."""
 
         def with_location(lines: SourceLines | None) -> SourceLines | None:
             path = self.lookup.path(lines.path) if lines is not None else None
@@ -167,7 +169,7 @@ class _Checker:
         return None
 
     def _present_lines(self, reading: str, source: PackSource, lines: SourceLines) -> SourceLines | None:
-        """Return where a passage found in a source is in the vault now."""
+        """Return where a passage found in a source is in the current vault."""
         comparison = self.comparisons[source.number]
         if comparison.state in (State.STANDS, State.MOVED):
             moved = comparison.line_start - source.line_start
@@ -193,7 +195,7 @@ class _Checker:
         )
 
     def _in_question(self, quotation: Quotation) -> CheckedQuotation | None:
-        """Return the verdict on a quotation of the question, None for any other."""
+        """Return the verdict on a quotation from the question, None for any other."""
         if quotation.cited or not self.pack.question:
             return None
         passage = find(quotation.text, self.pack.question)
@@ -201,7 +203,7 @@ class _Checker:
 
     def _in_vault(self, quotation: Quotation, verdict: Verdict) -> CheckedQuotation | None:
         if words_in(quotation.text) < MIN_CITED:
-            return None  # a single word stands somewhere in any vault, and that says nothing
+            return None  # a single word occurs in any vault, and proves nothing
         for reading in quotation.readings:
             if match := self._search_vault(reading):
                 lines, passage = match
@@ -214,7 +216,7 @@ class _Checker:
     def _search_vault(self, reading: str, first: str = "") -> tuple[SourceLines, QuotedSpan] | None:
         """Return where `reading` is in the vault, preferably in the note `first`.
 
-        A place where an ellipsis leaves out words that turn the meaning counts only if there is no other.
+        A passage where an ellipsis leaves out words that reverse the meaning counts only if there is no other.
         """
         reversed_passage: tuple[SourceLines, QuotedSpan] | None = None
         for lines in sorted(self.lookup.lines_with(longest_part(reading)), key=lambda lines: lines.path != first):
@@ -241,7 +243,10 @@ class _Checker:
     def _candidates(
         self, quotation: Quotation, sources: Sequence[PackSource]
     ) -> Iterator[tuple[str, str, int, int | None]]:
-        """Texts that may hold what was altered, the likeliest first: text, path, first line, source."""
+        """Yield the texts that may be the original of an altered quotation, most likely first.
+
+        Each has its path, its first line and, in the pack, the number of its source.
+        """
         yield from ((source.text, source.path, source.line_start, source.number) for source in sources)
         for each in self.lookup.lines_like(quotation.text):
             yield each.text, each.path, each.line_start, None
@@ -266,7 +271,7 @@ class _Checker:
 
 
 def _source_lines(text: str, passage: QuotedSpan, path: str, first_line: int, source: int | None = None) -> SourceLines:
-    """Return the place of a passage of `text`, whose first line is `first_line` of the note."""
+    """Return the location of a passage of `text`, which begins at line `first_line` of the note."""
     quoted_text = text[passage.start : passage.end]
     start = first_line + text.count("\n", 0, passage.start)
     return SourceLines(path, start, start + quoted_text.count("\n"), quoted_text, source)

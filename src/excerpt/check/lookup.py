@@ -1,6 +1,6 @@
-"""The vault as a check needs it: notes by the path that a pack shows, and passages that may hold a text.
+"""The vault as a check reads it: notes by the path that a pack shows, and passages that may contain a text.
 
-Only the index is read. A path from a pack that is not the path of an indexed note is no note at all.
+Only the index is read. A path from a pack that is no indexed note is ignored.
 """
 
 from __future__ import annotations
@@ -33,28 +33,31 @@ class Lines:
 
 
 class Lookup(Protocol):
-    """A vault, as a check asks it. A note or passage that is named may hold what was asked for; the check looks."""
+    """Lookup of notes and passages for a check.
+
+    A returned note or passage is only a candidate: the check still compares its text.
+    """
 
     def path(self, visible_path: str) -> str | None:
-        """Return the path of the note that a pack calls `visible_path`."""
+        """Return the path of the note that a pack shows as `shown`."""
         ...
 
     def text(self, path: str) -> str: ...
 
     def location(self, path: str, line_start: int, line_end: int) -> str:
-        """Return the place of lines of an attachment, "" for those of a note."""
+        """Return the location of lines of an attachment, "" for lines of a note."""
         ...
 
     def line_at(self, path: str, place: str) -> int:
-        """Return the first line of a place, 1 where there is none like it."""
+        """Return the first line at a location, 1 if the location is unknown."""
         ...
 
     def notes_with_line(self, line: str) -> Iterable[str]:
-        """Paths of the notes that may have exactly this line."""
+        """Return the paths of the notes that may have exactly this line."""
         ...
 
     def lines_with(self, quotation: str) -> Iterable[Lines]:
-        """Return lines that may hold `quotation`."""
+        """Return lines that may contain `quotation`."""
         ...
 
     def lines_like(self, quotation: str) -> Iterable[Lines]:
@@ -66,23 +69,23 @@ class Lookup(Protocol):
         ...
 
     def terms(self, text: str) -> frozenset[str]:
-        """Return the terms of `text`; a word of `important_words` found among them is in the text."""
+        """Return the terms of `text`; it contains a word of `telling` if one of the word's terms is among them."""
         ...
 
 
 COMMON = 0.1
-"""The share of all fragments from which a word says little about any of them."""
+"""Share of all fragments from which a word is common and is ignored."""
 MIN_COMMON = 3
-"""Fragments that may have a word of a small vault, whatever share of them that is."""
+"""Number of fragments that a word may occur in without being common, whatever their share."""
 _MAX_RESULTS = 50
 _MAX_LIKE = 8
 _MAX_WEIGHED = 200
-_MAX_PROBED = 6  # words at each end of a quotation that is in no fragment, but may go across two
+_MAX_PROBED = 6  # words at each end of a quotation that is in no fragment, but may span two
 _LANGUAGES = 3
 
 
 class SnapshotLookup:
-    """The lookup in a vault's index."""
+    """Lookup in the index of a vault."""
 
     def __init__(self, snapshot: Corpus) -> None:
         self._snapshot = snapshot
@@ -91,7 +94,7 @@ class SnapshotLookup:
 
     @cached_property
     def _visible_paths(self) -> dict[str, str]:
-        """Paths by how they are shown; of several that look alike the first that is shown as it is."""
+        """Paths by their visible form; if several look alike, the first one that is shown unchanged."""
         paths = sorted(self._snapshot.note_paths(), key=lambda path: (visible_line(path) == path, path))
         return {visible_line(path): path for path in paths}
 
@@ -155,18 +158,21 @@ class SnapshotLookup:
         return query_terms(text, self._languages)
 
     def _count(self, word: QueryWord) -> int:
-        """Return how many fragments have the word."""
+        """Return the number of fragments that have the word."""
         return self._snapshot.count_fragments(word.terms)
 
     def _with_neighbours(self, fragment: Fragment) -> Lines:
-        """Return the fragment with its neighbours and the lines between: a quotation may continue past a fragment."""
+        """Return the fragment with its neighbours and the lines between.
+
+        A quotation may continue into the next fragment.
+        """
         near = self._snapshot.note_fragments(fragment.path, max(fragment.ordinal - 1, 0), fragment.ordinal + 1)
         first, last = near[0].line_start, near[-1].line_end
         return Lines(fragment.path, first, "\n".join(self.text(fragment.path).split("\n")[first - 1 : last]))
 
 
 class LookupWithMemories(SnapshotLookup):
-    """The lookup in a vault's index that knows memories as well, by what packs call them."""
+    """Lookup in the index of a vault and among memories, by their names in packs."""
 
     def __init__(self, snapshot: Corpus, memories: Iterable[Memory]) -> None:
         super().__init__(snapshot)
@@ -192,9 +198,9 @@ _LETTER = re.compile(r"\w")
 def distinctive_words(
     words: Sequence[QueryWord], is_common: Callable[[QueryWord], bool], languages: Sequence[str]
 ) -> list[QueryWord]:
-    """Return the words, each once, that are neither function words nor common; of a compound its parts.
+    """Return the words, each once, that are neither function words nor common; the parts instead of a compound.
 
-    A compound itself is kept if its parts were not read.
+    A compound itself is kept if its parts are not among the words.
     """
     parts = {(word.start, word.end) for word in words if not word.whole}
     by_terms: dict[tuple[str, ...], QueryWord] = {}

@@ -1,7 +1,7 @@
-"""What notes are filtered by: tags, properties, times, names and links, as arrays of note numbers.
+"""The data that notes are filtered by: tags, properties, times, names and links, as arrays of note numbers.
 
-A note's number is its place in the paths of the fragment table. Every part is read when it is first asked for, and
-kept; for 10,000 notes each takes well under 0.2 s, once.
+A note's number is its position in the paths of the fragment table. Each part is read on first use and cached; for
+10,000 notes that takes well under 0.2 s.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ UNKNOWN_DAY = np.iinfo(np.int64).min
 """Value of `Facets.created` if the date is unknown."""
 
 _EPOCH = 719_163  # the ordinal of 1970-01-01
-# Properties that say when a note was created, best first, without what sets their words apart.
+# Properties with the date when a note was created, best first, without separators of words.
 _CREATED = (
     *("created", "createdat", "createdon", "datecreated", "createddate", "creationdate", "createtime", "creationtime"),
     *("ctime", "birthtime", "date", "datum", "fecha", "日期", "创建时间", "创建日期", "作成日"),
@@ -35,7 +35,7 @@ _CREATED = (
 
 
 def property_name(name: str) -> str:
-    """Return the name under which a property is filtered by: folded, without spaces."""
+    """Return the key of a property in filters: its name, folded and without spaces."""
     return "-".join(fold(name).split())
 
 
@@ -44,7 +44,7 @@ class NumberedNotes:
     """The notes of a generation in the order of their numbers.
 
     They have paths (sorted), numbers in the catalog, and the keys of their first fragments, -1 for a note without any.
-    Equal values of all three mean the same note, unchanged.
+    A note with the same three values in two generations is unchanged.
     """
 
     paths: tuple[str, ...]
@@ -52,7 +52,7 @@ class NumberedNotes:
     first_keys: npt.NDArray[np.int64]
 
     def changed_since(self, before: NumberedNotes) -> Ints | None:
-        """Return the notes, by number, that may differ from an older generation's; None if others came or went."""
+        """Return the numbers of notes that may have changed since an older generation; None if the paths differ."""
         if self.paths != before.paths:
             return None
         is_same = (
@@ -65,16 +65,16 @@ class NumberedNotes:
 
 @dataclass(frozen=True, slots=True)
 class CachedLinks:
-    """The links of an older generation, as `Facets.links` has them."""
+    """The links of an older generation, in the form of `Facets.links`."""
 
     notes: NumberedNotes
     links: tuple[Ints, Ints]
 
 
 class WrittenLink(NamedTuple):
-    """A link out of a note, by its number: the line it stands in, its target without anchor, the text shown for it.
+    """A link out of the note with this number: its line, its target without anchor, and its text.
 
-    A tuple, as is `Label`, because thousands are made at once.
+    A tuple, like `Label`, because thousands are created at once.
     """
 
     note: int
@@ -84,7 +84,7 @@ class WrittenLink(NamedTuple):
 
 
 class Label(NamedTuple):
-    """A tag of a note, by its number, or else a value of its property `name`."""
+    """A tag of the note with this number, or a value of its property `name`."""
 
     note: int
     is_tag: bool
@@ -93,10 +93,10 @@ class Label(NamedTuple):
 
 
 class Facets:
-    """The facets of one snapshot. Folded names are as `fold` leaves them: without case, accents and width."""
+    """The facets of one snapshot. Folded names are results of `fold`: without case, accents and width."""
 
     def __init__(self, queries: NoteQueries, notes: NumberedNotes, before: CachedLinks | None = None) -> None:
-        """With the links of a generation `before`, only those of notes that changed are read."""
+        """Create the facets. With the links of a generation `before`, only links of changed notes are read."""
         self._queries = queries
         self._notes = notes
         self._paths = notes.paths
@@ -105,7 +105,7 @@ class Facets:
 
     @cached_property
     def modified(self) -> Times:
-        """When each note's file was last changed, in nanoseconds since 1970."""
+        """Time of the last change of each note's file, in nanoseconds since 1970."""
         times = np.zeros(len(self._paths), np.int64)
         for note, changed in self._queries.modified():
             times[self._numbers[note]] = changed
@@ -121,7 +121,7 @@ class Facets:
 
     @cached_property
     def created(self) -> Times:
-        """The day each note was created, in days since 1970, or UNKNOWN_DAY.
+        """Day when each note was created, in days since 1970, or UNKNOWN_DAY.
 
         It is from a property (`created`, `date` and the like) or a date in the file name.
         """
@@ -136,22 +136,22 @@ class Facets:
 
     @cached_property
     def tags(self) -> Mapping[str, Ints]:
-        """Notes of each tag, folded; those of `a/b` are also those of `a`. Read when first used."""
-        # Not a method of this object: it would hold itself, and everything, until a collection comes by.
+        """Notes of each tag, folded; the notes of `a/b` are also in `a`. Read on first use."""
+        # Not a method of this object: a reference cycle would keep it until the next garbage collection.
         return LazyMapping(partial(_tags, self._queries, self._numbers))
 
     @cached_property
     def properties(self) -> Mapping[str, Mapping[str, Ints]]:
-        """Notes of each value, folded, by `property_name`; a property's values are read when first used."""
+        """Notes of each value, folded, by `property_name`; the values of a property are read on first use."""
         return Properties(self._queries, self._numbers)
 
     @cached_property
     def kinds(self) -> Mapping[str, Ints]:
-        """Notes of each kind: attachments by their own, all others as `note`."""
+        """Notes of each kind: the kind of an attachment, `note` for all others."""
         return _group([(kind or "note", self._numbers[note]) for note, kind in self._queries.kinds()])
 
     def fragment_places(self) -> list[tuple[int, str]]:
-        """Return key and place of every fragment that has one."""
+        """Return key and location of every fragment that has a location."""
         return self._queries.fragment_places()
 
     @cached_property
@@ -161,27 +161,27 @@ class Facets:
 
     @cached_property
     def paths(self) -> tuple[str, ...]:
-        """Every note's path, folded, with a slash before it."""
+        """Path of every note, folded, after a slash."""
         return tuple(fold(f"/{path}") for path in self._paths)
 
     @cached_property
     def targets(self) -> LinkTargets:
-        """The notes as links name them."""
+        """The notes by the names that links use."""
         return LinkTargets(self._paths)
 
     @cached_property
     def numbers(self) -> Mapping[str, int]:
-        """Each note's number by its path."""
+        """Number of each note by its path."""
         return {path: number for number, path in enumerate(self._paths)}
 
     @cached_property
     def links(self) -> tuple[Ints, Ints]:
-        """Links between notes (sources, targets): each pair once, ascending, no note to itself."""
+        """Links between notes (sources, targets): each pair once, ascending, without links to the same note."""
         before, self._before = self._before, None
         changed = self._notes.changed_since(before.notes) if before is not None else None
         if before is None or changed is None or len(changed) > len(self._paths) // 2:
             return self._pairs(self._queries.link_targets())
-        # As no note came or went, every other link means what it meant.
+        # No note was added or removed, so every other link still has the same target.
         sources, targets = before.links
         is_kept = ~np.isin(sources, changed)
         new_sources, new_targets = self._pairs(self._link_targets(changed))
@@ -195,7 +195,10 @@ class Facets:
         return CachedLinks(self._notes, self.links) if "links" in self.__dict__ else self._before
 
     def links_of(self, notes: Ints) -> tuple[Ints, Ints]:
-        """Return the links out of these notes, as `links` has them, without reading all; all, once they are read."""
+        """Return the links out of these notes, in the form of `links`, without reading all.
+
+        If all links have been read, they are returned.
+        """
         if "links" in self.__dict__:
             return self.links
         unique_notes = np.unique(notes)
@@ -214,7 +217,7 @@ class Facets:
         return self._queries.link_targets(self._notes.catalog_numbers[notes].tolist())
 
     def _pairs(self, rows: Iterable[tuple[int, str]]) -> tuple[Ints, Ints]:
-        """Return links from rows of a note and its targets, joined by TARGET_SEPARATOR."""
+        """Return the links in rows of a note and its targets, which are joined by TARGET_SEPARATOR."""
         known: dict[tuple[str, str], int] = {}
         pairs: set[int] = set()
         for note, targets in rows:
@@ -231,9 +234,9 @@ class Facets:
         )
 
     def _resolved(self, source: int, targets: Iterable[str], known: dict[tuple[str, str], int]) -> set[int]:
-        """Return the numbers of the notes that the links of a note mean, -1 for none.
+        """Return the numbers of the target notes of a note's links, -1 for a link without a target note.
 
-        The meaning depends on the folder of the note alone, and most links are written many times: `known` caches them.
+        The target depends only on the folder of the note, and most links are written many times: `known` caches them.
         """
         path = self._paths[source]
         folder = posixpath.dirname(path)
@@ -246,8 +249,8 @@ class Facets:
         return numbers
 
     def _resolve(self, target: str, path: str, folder: str) -> int:
-        """Return the number of the note that a link means in the note at `path`, in `folder`; -1 for none."""
-        # Most links are relative paths, spelled as the file is: nothing nearer can be meant.
+        """Return the number of the target note of a link in the note at `path`, in `folder`; -1 for none."""
+        # Most links are relative paths, spelled like the file: no other note can be nearer.
         number = self.numbers.get(posixpath.normpath(f"{folder}/{target}" if folder else target))
         if number is None or target.startswith("/"):
             resolved_path = self.targets.resolve(target, path)
@@ -255,23 +258,23 @@ class Facets:
         return number
 
     def written_links(self, notes: Ints) -> list[WrittenLink]:
-        """Return every link out of these notes, by note and line, as it is written."""
+        """Return every link out of these notes as it is written, by note and line."""
         link_rows = self._queries.links(self._catalog_numbers(notes))
         links = [WrittenLink(self._numbers[note], line, target, text or "") for note, line, target, text in link_rows]
         return sorted(links, key=lambda link: (link.note, link.line))
 
     def resolve_target(self, target: str, note: int) -> int:
-        """Return the number of the note that a link in `note` means; -1 for none."""
+        """Return the number of the target note of a link in `note`; -1 for none."""
         path = self._paths[note]
         return self._resolve(target, path, posixpath.dirname(path))
 
     def resolve_link(self, link: WrittenLink) -> int | None:
-        """Return the note that a link means; None if there is none."""
+        """Return the target note of a link; None if there is none."""
         path = self.targets.resolve(link.target, self._paths[link.note])
         return None if path is None else self.numbers[path]
 
     def labels_of(self, notes: Ints) -> list[Label]:
-        """Return the tags and properties of these notes, as they are written."""
+        """Return the tags and properties of these notes as they are written."""
         label_rows = self._queries.labels(self._catalog_numbers(notes))
         return [Label(self._numbers[note], kind == "tag", name, value) for note, kind, name, value in label_rows]
 
@@ -290,7 +293,7 @@ class Facets:
         return [(value, self._numbers[note]) for value, note in value_rows]
 
     def property_names_as_written(self) -> list[tuple[str, int]]:
-        """Return every spelling of a property's name, and how many notes have it."""
+        """Return every spelling of a property's name, and the number of notes that have it."""
         return self._queries.property_counts()
 
     def titles_as_written(self) -> list[tuple[str, int]]:
@@ -298,11 +301,11 @@ class Facets:
         return [(title, self._numbers[note]) for title, note in self._queries.titles()]
 
     def headings_as_written(self) -> list[tuple[str, int]]:
-        """Return every heading, and how many sections have it."""
+        """Return every heading, and the number of sections that have it."""
         return self._queries.heading_counts()
 
     def _catalog_numbers(self, notes: Ints) -> list[int]:
-        """Return the numbers that some notes have in the rows, each once."""
+        """Return the catalog numbers of some notes, each once."""
         numbers: list[int] = self._notes.catalog_numbers[np.unique(notes)].tolist()
         return numbers
 
@@ -314,17 +317,20 @@ class Facets:
         return self._queries.texts_like(parts, keys)
 
     def texts_with(self, part: str, keys: Sequence[int] | None = None) -> list[tuple[int, str]]:
-        """Return key and text of the fragments, all or those with the keys `keys`, that have `part` exactly."""
+        """Return key and text of the fragments that contain exactly `part`.
+
+        All fragments are searched, or those with the keys `among`.
+        """
         return self._queries.texts_with(part, keys)
 
     @cached_property
     def _numbers(self) -> Mapping[int, int]:
-        """Each note's number by its row in the catalog."""
+        """Number of each note by its row in the catalog."""
         return {note: number for number, note in enumerate(self._notes.catalog_numbers.tolist())}
 
 
 class LazyMapping(Mapping[str, Ints]):
-    """A mapping that is read when first used: every query is parsed with one, and few look into it."""
+    """A mapping that is loaded on first use: every query is parsed with one, but few look anything up in it."""
 
     def __init__(self, read: Callable[[], Mapping[str, Ints]]) -> None:
         self._read = read
@@ -344,7 +350,7 @@ class LazyMapping(Mapping[str, Ints]):
 
 
 class Properties(Mapping[str, Mapping[str, Ints]]):
-    """The vault's properties by name: names are read when first used, and values with their property."""
+    """The properties of the vault by name; names are loaded on first use, and the values of each property likewise."""
 
     def __init__(self, queries: NoteQueries, numbers: Mapping[int, int]) -> None:
         self._queries = queries
@@ -384,7 +390,7 @@ def _tags(queries: NoteQueries, numbers: Mapping[int, int]) -> Mapping[str, Ints
 
 
 def _group(pairs: Iterable[tuple[str, int]]) -> Mapping[str, Ints]:
-    """Return the numbers of each name, each once, ascending."""
+    """Return the numbers for each name, each once, ascending."""
     numbers_by_name: dict[str, list[int]] = {}
     for name, number in pairs:
         numbers_by_name.setdefault(name, []).append(number)

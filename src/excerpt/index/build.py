@@ -1,4 +1,4 @@
-"""Bring a vault's index up to date: what changed since the last build is read, the rest is left alone."""
+"""Bring a vault's index up to date: read what changed since the last build, leave the rest alone."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class BuildCancelled(Exception):  # noqa: N818 - nothing went wrong
 class Control:
     """Pause and cancellation of a build. All methods may be called from any thread, at any time.
 
-    A pause lasts until it is resumed, also over the end of a build; a cancellation concerns the current build.
+    A pause lasts until `resume`, also across the end of a build; a cancellation ends only the current build.
     """
 
     def __init__(self) -> None:
@@ -70,7 +70,7 @@ class Control:
 
     @property
     def seconds_paused(self) -> float:
-        """How long the building thread has waited in all, in seconds."""
+        """Seconds that the building thread has spent in pauses."""
         return self._waited
 
     def pause(self) -> None:
@@ -90,7 +90,7 @@ class Control:
         self._cancelled.clear()
 
     def wait(self) -> None:
-        """Wait while there is a pause and the build is not cancelled."""
+        """Wait while the build is paused and not cancelled."""
         if self._resumed.is_set():
             return
         began = time.monotonic()
@@ -99,14 +99,14 @@ class Control:
         self._waited += time.monotonic() - began
 
     def check(self) -> None:
-        """Wait while there is a pause. Raises BuildCancelled once the build was cancelled."""
+        """Wait while the build is paused. Raises BuildCancelled once the build was cancelled."""
         self.wait()
         if self._cancelled.is_set():
             raise BuildCancelled
 
 
 # --- progress ---------------------------------------------------------------------------------------------------------
-# What a build says of itself while it works, and where it can be paused.
+# How a build reports its progress, and where it can be paused.
 
 OnProgress = Callable[[Progress], None]
 
@@ -124,7 +124,7 @@ class ProgressReporter:
     def begin(self) -> None:
         """Start a build: reset all counts."""
         self.phase = "scanning"
-        self.committed_generation = 0  # the generation that answers until another that is made beside it is done
+        self.committed_generation = 0  # the one in use until a rebuild is done
         self.notes_done = self.notes_total = self.bytes_done = self.bytes_total = self.skipped = self.generation = 0
         self._began = time.monotonic()
         self._paused_before = self._control.seconds_paused
@@ -133,16 +133,16 @@ class ProgressReporter:
 
     @property
     def seconds(self) -> float:
-        """How long the build has worked, without its pauses."""
+        """Seconds that the build has worked, without its pauses."""
         return time.monotonic() - self._began - (self._control.seconds_paused - self._paused_before)
 
     def tick_between(self, path: str) -> None:
-        """`tick` between two files, where the build can end without losing half a batch. Raises BuildCancelled."""
+        """Call `tick` between two files, where the build can end without losing half a batch. Raises BuildCancelled."""
         self.tick(path)
         self._control.check()
 
     def tick(self, path: str) -> None:
-        """`path` is in work ("" for none); waits while there is a pause."""
+        """Note that `path` is in work ("" for none) and report it from time to time; wait while the build is paused."""
         self._control.wait()
         if path != self._current:
             self._current, self._current_since = path, time.monotonic()
@@ -170,12 +170,12 @@ class ProgressReporter:
 
 
 # --- rebuild beside the index there is --------------------------------------------------------------------------------
-# An index made from nothing beside the one there is, which answers until the new one takes its place in one step.
+# A rebuild writes a new index beside the existing one, which stays in use until the new one replaces it in one step.
 #
-# The new one is written in a folder below the index's own. Its derived files are moved up, where their names, of higher
-# generations, are no other file's; then the catalog's pages are written over the old ones in one transaction of SQLite,
-# so that a reader sees the one or the other. Killed before, the old one stands, and the folder is removed by the next
-# build.
+# The new index is written in a folder below the index's own. Its derived files are moved up: their names have higher
+# generations and so collide with no other file. Then the catalog's pages are overwritten in one transaction of SQLite,
+# so that a reader sees the old index or the new one. If the process is killed before that, the old index remains, and
+# the next build removes the folder.
 
 
 def begin(index: Path) -> Path:
@@ -186,7 +186,7 @@ def begin(index: Path) -> Path:
 
 
 def clear(index: Path) -> None:
-    """Remove what was not finished."""
+    """Remove the folder of an unfinished rebuild."""
     if (index / NEW_INDEX).exists():
         shutil.rmtree(index / NEW_INDEX, ignore_errors=True)
 
@@ -209,7 +209,7 @@ def replace_index(catalog: Catalog, index: Path) -> None:
 
 
 def committed_generation(index: Path) -> int:
-    """Return the generation that readers use and that should be kept until there is another; 0 if there is none."""
+    """Return the generation that readers use, which should be kept until there is another; 0 if there is none."""
     try:
         with closing(Catalog.open_to_read(index)) as catalog:
             return catalog.generation
@@ -218,11 +218,11 @@ def committed_generation(index: Path) -> int:
 
 
 # --- one build --------------------------------------------------------------------------------------------------------
-# One build: what was found in the vault is compared with what is known, and the difference committed in batches.
+# One build: compare the files found in the vault with the known ones, and commit the difference in batches.
 
-# The first batch is there within a second or two, so that there is something to search; later ones grow, as each is a
-# segment, a sync and a new snapshot for every reader. The largest bounds the memory that a batch takes (about ten
-# times its text) and is what 8,000 fragments of 250 words make.
+# The first batch is committed within a second or two, so that there is something to search. Later ones are larger,
+# because each is a segment, a sync and a new snapshot for every reader. The largest size limits the memory of a batch
+# (about ten times its text); it is the text of 8,000 fragments of 250 words.
 _FIRST_NOTES = 64
 _FIRST_SECONDS = 1.0
 _GROWTH = 4
@@ -246,7 +246,7 @@ class VaultScan:
     def perform(
         cls, vault: Path, settings: VaultSettings, only: Collection[str] | None, accept_empty: bool
     ) -> VaultScan:
-        """Scan now. Raises VaultError."""
+        """Scan the vault. Raises VaultError."""
         began = time.time_ns()
         return cls(scan(vault, settings, only), only, accept_empty, began)
 
@@ -264,7 +264,10 @@ class _Update:
         self._given_up: dict[str, GivenUp] = {}
 
     def run(self, vault_scan: VaultScan) -> BuildReport:
-        """Commit what the scan shows. Raises VaultEmptiedError, having changed nothing, and BuildCancelled."""
+        """Commit the changes that the scan found.
+
+        Raises VaultEmptiedError, with nothing changed, and BuildCancelled.
+        """
         reporter, catalog = self._progress, self._writer.catalog
         reporter.generation = catalog.generation
         known = catalog.known_notes(vault_scan.only)
@@ -272,7 +275,7 @@ class _Update:
             raise VaultEmptiedError(str(self._options.vault), len(known))
         reporter.phase = "mending"
         self._writer.mend()
-        # What was never looked at stays unread by a build of some paths.
+        # A file that no build has looked at stays unread by a build of some paths.
         self._is_partial = vault_scan.only is not None and catalog.is_unfinished
         removed = self._commit_all(vault_scan, known)
         self._writer.finish(self._skipped, vault_scan.only, self._given_up)
@@ -284,13 +287,13 @@ class _Update:
         return self._report(removed)
 
     def _record_scan_time(self, vault_scan: VaultScan) -> None:
-        """Record when all files were last looked at, if that concerns any of them."""
+        """Record when all files were last looked at, if that can matter for any of them."""
         newest = max((changed_ns(file) for file in vault_scan.scan.files), default=0)
         if vault_scan.only is None and newest >= unchanged_before(self._writer.catalog):
             self._writer.catalog.set_meta("looked", str(vault_scan.began_ns))
 
     def _commit_all(self, vault_scan: VaultScan, known: dict[str, KnownNote]) -> int:
-        """Commit what is new, changed or gone; returns how many notes were removed."""
+        """Commit new, changed and removed notes; return the number of removed ones."""
         scan = vault_scan.scan
         vault = self._options.settings
         tasks = self._skip_given_up(_tasks(vault_scan, known, vault, unchanged_before(self._writer.catalog)))
@@ -307,24 +310,27 @@ class _Update:
         reporter.notes_total, reporter.bytes_total = len(tasks), sum(task.size for task in tasks)
         reporter.phase = "reading"
         notes, attachments = ([item for item in tasks if bool(item.kind) is kind] for kind in (False, True))
-        # What is read of notes is searchable before any attachment is opened, and that before OCR begins.
+        # Notes become searchable before any attachment is opened, and attachments before OCR begins.
         for batch in chain(self._batches(notes), self._batches(attachments)):
             self._commit(batch, removed, known)
             removed = []
         if removed or not self._writer.catalog.generation:
             self._commit([], removed, known)
-        # A file that was a note and now cannot be read is no longer found; the last good text would be a lie.
+        # A file that was a note and can no longer be read is removed from the index: its old text may be wrong.
         unreadable = [item.path for item in self._skipped if item.path in known and item.path in scanned_paths]
         if unreadable:
             self._commit([], unreadable, known)
         self._read_images(scan)
-        reporter.notes_done = reporter.notes_total  # also where a file was gone before it was read
+        reporter.notes_done = reporter.notes_total  # also counts files that were removed before they were read
         if self._writer.catalog.is_unfinished and not self._is_partial:
             self._commit([], [], known)
         return len(known.keys() - scanned_paths) + len(unreadable)
 
     def _read_images(self, scan: Scan) -> None:
-        """Read by OCR what is left of the files that were just found; one that it fails for keeps its other text."""
+        """Read by OCR the unread images of the files found.
+
+        A file for which OCR fails keeps its other text.
+        """
         vault, known = self._options.settings, self._writer.catalog.known_notes()
         awaiting = [
             Task(file.path, file.size, file.mtime_ns, file.ctime_ns, kind=kind_of(file.path, vault), images=note.unread)
@@ -338,7 +344,7 @@ class _Update:
             self._commit(batch, [], known)
 
     def _skip_given_up(self, tasks: Sequence[Task]) -> list[Task]:
-        """Those that did not take too much before, just as they are now; the others are skipped again, untried."""
+        """Return the tasks without unchanged files that exceeded the limits before; these are skipped again."""
         before = self._writer.catalog.given_up()
         accepted = []
         for task in tasks:
@@ -415,9 +421,9 @@ class _Update:
 
 
 def _tasks(vault_scan: VaultScan, known: dict[str, KnownNote], settings: VaultSettings, sure: int) -> list[Task]:
-    """Return files that are new, may have changed or were prepared otherwise, the most recently modified first.
+    """Return the files that are new, may have changed or were prepared otherwise, the most recently modified first.
 
-    A named file may have changed whatever its size and times say.
+    A file named in `found.only` may have changed whatever its size and times are.
     """
     named = frozenset(vault_scan.only or ())
     tasks = []
@@ -432,12 +438,12 @@ def _tasks(vault_scan: VaultScan, known: dict[str, KnownNote], settings: VaultSe
 
 
 # --- the vault up to date ---------------------------------------------------------------------------------------------
-# A file counts as unchanged if its size and times are the known ones (it is not opened), or else if its content's
-# digest is. Changed and new files are committed in batches, the most recently modified first; each batch is a
-# generation that can be searched while the next is prepared. Killed at any point, the last generation stands and the
-# next build goes on from there: what was committed is known by then.
+# A file counts as unchanged if its size and times are the known ones (it is not opened), or else if the digest of its
+# content is. Changed and new files are committed in batches, the most recently modified first; each batch is a
+# generation that can be searched while the next is prepared. If the process is killed, the last generation remains, and
+# the next build continues after it: the committed files are known by then.
 
-# To look at so many paths alone costs about what a scan of ten thousand files does.
+# Looking at this many single paths costs about as much as a scan of ten thousand files.
 _MAX_PATHS = 500
 
 _FULL = "the disk is full"
@@ -454,17 +460,17 @@ def build(
     wait: float = 10.0,
     control: Control | None = None,
 ) -> BuildReport:
-    """Make the index in `folder` show the vault as it is now, once; arguments and errors are those of `Updater`."""
+    """Update the index in `folder` to the vault as it is now, once; arguments and errors are those of `Updater`."""
     with closing(Updater(vault, folder, settings, progress, control)) as updater:
         return updater.update(rebuild=rebuild, accept_empty=accept_empty, wait=wait)
 
 
 class Updater:
-    """Makes the index in `folder` show the vault as it is, as often as it is asked to.
+    """Updates the index in `folder` to the vault, any number of times.
 
     Between two updates it keeps the index open, and does not check again what it has checked or written itself, unless
-    another process has committed meanwhile. Its methods may be called from any one thread; `control` pauses and
-    cancels from another.
+    another process has committed meanwhile. Its methods may be called from any one thread; `control` pauses and cancels
+    from another.
     """
 
     def __init__(
@@ -513,10 +519,10 @@ class Updater:
                 f"{_remedy(error)}, or set EXCERPT_HOME to another folder. The last generation is kept.",
             ) from error
         except BaseException:
-            self.close()  # what it holds may be of a generation that was not committed
+            self.close()  # the open transaction may belong to a generation that was not committed
             raise
         finally:
-            self._workers.close()  # they hold as much memory as the rest, and are needed for many files alone
+            self._workers.close()  # workers take as much memory as all the rest, and only many files need them
         self._generation = report.generation
         return report
 
@@ -531,7 +537,7 @@ class Updater:
         return self._writer is None or (self._writer.is_in_folder() and not (self._folder / SUSPECT).exists())
 
     def warm(self) -> None:
-        """Load what the next changed note takes, by taking one apart, so that it need not wait for it."""
+        """Prepare one note as a trial, so that the next changed note need not wait for models and modules to load."""
         if self._writer is None:
             return
         self._writer.embedder.embed(["text"])
@@ -573,13 +579,13 @@ class Updater:
         if self._writer is not None and not self._writer.is_current():
             self.close()
         if self._writer is None:
-            # If the folder was deleted meanwhile, a reader of what was there must see that this is newer.
+            # If the folder was deleted meanwhile, a reader of the old index must see that this one is newer.
             after = self._generation
             self._writer = IndexWriter(self._folder, self._vault, self._settings, self._progress.tick, after=after)
         return self._writer
 
     def _rebuild(self, vault_scan: VaultScan) -> BuildReport:
-        """Make an index from nothing, and only then put it in the place of the one there is."""
+        """Build an index from nothing, and replace the existing one only when it is done."""
         self.close()
         known, after = _read_renames(self._folder), lexical.last_generation(self._folder)
         new_folder = begin(self._folder)
@@ -592,7 +598,7 @@ class Updater:
         return report
 
     def _discard(self) -> IndexWriter:
-        """Start an empty index, with the data from which moved notes are recognised."""
+        """Start an empty index that keeps the data by which moved notes are recognised."""
         self.close()
         known = _read_renames(self._folder)
         after = discard(self._folder)
@@ -603,7 +609,7 @@ class Updater:
 
 
 def _read_renames(folder: Path) -> renames.MoveHistory | None:
-    """Return what an index that will be discarded knows of moved notes, None if it cannot be read."""
+    """Return the moves and note digests of an index that will be discarded, None if it cannot be read."""
     try:
         with closing(Catalog.open_to_read(folder)) as catalog:
             return renames.read_history(catalog)
@@ -612,12 +618,12 @@ def _read_renames(folder: Path) -> renames.MoveHistory | None:
 
 
 def _refuse_emptied(vault: Path, folder: Path) -> None:
-    """Raise VaultEmptiedError if an index that is about to be discarded holds notes."""
+    """Raise VaultEmptiedError if the index that is about to be discarded holds notes."""
     try:
         with closing(Catalog.open_to_read(folder)) as catalog:
             notes, _ = catalog.counts()
     except sqlite3.DatabaseError:
-        return  # none that could be lost
+        return  # there are no notes to lose
     if notes:
         raise VaultEmptiedError(str(vault), notes)
 
@@ -641,7 +647,7 @@ def _reason(error: OSError | sqlite3.DatabaseError) -> str:
 
 @contextmanager
 def _locked(folder: Path, vault: Path, wait: float) -> Iterator[None]:
-    """Hold the folder's lock. The system takes it back when its holder dies, however that happens."""
+    """Hold the folder's lock. The system releases it when its holder ends, however that happens."""
     folder.mkdir(parents=True, exist_ok=True)
     lock = folder / LOCK
     if lock.is_symlink() or (lock.exists() and not lock.is_dir() and not lock.is_file()):
@@ -660,7 +666,7 @@ def _locked(folder: Path, vault: Path, wait: float) -> Iterator[None]:
 
 
 def _clear_path(folder: Path) -> None:
-    """Remove what cannot be overwritten: folders in place of files, files in place of folders, pipes and the like."""
+    """Remove entries of the wrong type: folders in place of files, files in place of folders, pipes and the like."""
     folders = {folder / name for name in (NEW_INDEX, lexical.FOLDER)}
     for path in (*folder.glob("*"), *folder.glob(f"{lexical.FOLDER}/*")):
         try:
@@ -668,7 +674,7 @@ def _clear_path(folder: Path) -> None:
         except OSError:
             mode = 0
             if not path.is_symlink():
-                continue  # gone meanwhile
+                continue  # removed meanwhile
         if path not in folders and stat.S_ISDIR(mode):
             shutil.rmtree(path)
         elif not (stat.S_ISDIR if path in folders else stat.S_ISREG)(mode):

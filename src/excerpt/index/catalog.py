@@ -26,13 +26,13 @@ from excerpt.text.display import format_count
 from excerpt.text.fragments import digest_of_text
 
 # --- rows -------------------------------------------------------------------------------------------------------------
-# Rows of the catalog: what a note becomes before it is inserted, and how values are written into columns.
+# Rows of the catalog: the form of a note before it is inserted, and the conversion of values to and from columns.
 
 ReadRows = Callable[..., list[tuple[Any, ...]]]
-"""Asks the catalog: SQL and its values, to rows."""
+"""Runs a query on the catalog: takes SQL and its values, returns rows."""
 
 AT_ONCE = 500
-"""Values in one query: SQLite takes no more than some thousand."""
+"""Values in one query: SQLite accepts at most some thousand."""
 
 FragmentRow = tuple[str, int, int, int, int, int, str, bytes, str]
 """id, ordinal, section, first line, last line, tokens, digest, digest of the embedded text, text."""
@@ -43,12 +43,12 @@ FragmentPosition = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class NoteRows:
-    """A note as rows, ready to insert.
+    """A note as rows, ready to insert. `text` is zlib-compressed UTF-8.
 
-    `text` is zlib-compressed UTF-8; `cut` is the version of the code that cut the fragments; `labels` are (kind, name,
-    value) with the kinds alias, tag and property; `names` are what the note is called (title, aliases, file), folded;
-    `name_terms` what it is called beside its title, and what its links call others, taken apart. `kind` is an
-    attachment's, "" for notes; `unread` counts the images in it that OCR would read.
+    `cut` is the key by which its file was prepared (`changes.prepare_key`); `labels` are (kind, name, value) with the
+    kinds alias, tag and property; `names` are the note's title, aliases and file name, folded; `name_terms` are the
+    terms of its names besides the title and of the texts of its links. `kind` is an attachment's, "" for notes;
+    `unread` counts the images in it that OCR would read.
     """
 
     path: str
@@ -81,7 +81,7 @@ class DamagedRowError(sqlite3.DatabaseError):
 
 @dataclass(frozen=True, slots=True)
 class KnownNote:
-    """What decides whether a file must be read again."""
+    """The values that decide whether a file must be read again."""
 
     size: int
     mtime_ns: int
@@ -93,7 +93,7 @@ class KnownNote:
 
 @dataclass(frozen=True, slots=True)
 class GivenUp:
-    """A file that took more time or memory than a file may, as it was then, and the reason it was skipped for."""
+    """A file that exceeded the limits of time or memory: its state then, and the reason for skipping it."""
 
     size: int
     mtime_ns: int
@@ -128,18 +128,19 @@ def text_from_row(value: bytes) -> str:
 
 
 # --- checksums of rows ------------------------------------------------------------------------------------------------
-# SQLite has no checksums: a bit that flips on the disk is an ordinary text. So each row that a search shows has one,
-# written with the row and compared when it is read to be shown, which takes 3 us a fragment. A fragment's covers the
-# columns of its note and section that it is shown with; its text is told by its digest. Sections, links, labels and
-# names have one a note and table, as a vault has hundreds of thousands of them.
+# SQLite has no checksums: a text with a flipped bit looks like any other text. So each row that a search shows has a
+# checksum, written with the row and compared when the row is read to be shown, which takes 3 µs a fragment. A
+# fragment's covers the columns of its note and section that are shown with it; its text is covered by the digest.
+# Sections, links, labels and names have one checksum for each note and table, as a vault has hundreds of thousands of
+# these rows.
 
 NOTE_SEALED = "id, path, title, language, tokens, kind"
-"""What of a note `crc` covers. The rest is compared with the file by every build."""
+"""Columns of a note that `crc` covers. Every build compares the rest with the file."""
 FRAGMENT_SEALED = (
     "f.key, f.id, n.path, n.title, n.kind, f.ordinal, f.section, s.level, s.heading, s.heading_path, s.place,"
     " f.line_start, f.line_end, f.tokens, f.digest"
 )
-"""What `crc` of a fragment covers."""
+"""Columns that a fragment's `crc` covers."""
 FRAGMENT_JOIN = "fragments f JOIN notes n ON n.id = f.note JOIN sections s ON s.note = f.note AND s.ordinal = f.section"
 _SEPARATOR, _NULL = "\x1f", "\x1e"
 _NOTE_TABLES = {
@@ -151,12 +152,12 @@ _NOTE_TABLES = {
     "labels": ("INDEXED BY labels_of_note", ("kind", "name", "value")),
     "names": ("INDEXED BY names_of_note", ("name",)),
 }
-"""Tables whose rows have one checksum a note: the index that orders them as they were written, and their columns."""
+"""Tables with one checksum for each note: the index that orders the rows as they were written, and their columns."""
 
 
 def checksum(*values: str | float | bytes | None) -> int:
     """Return the CRC-32 of a row's values, with their types."""
-    # Version 2 of the format is that of every Python there is, and takes a third of the time of JSON.
+    # Version 2 of the format is the same in all versions of Python, and takes a third of the time of JSON.
     return zlib.crc32(marshal.dumps(values, 2))
 
 
@@ -219,27 +220,26 @@ def _compare(table: str, actual: Iterable[tuple[Any, ...]], sealed: Iterable[tup
 
 
 # --- catalog ----------------------------------------------------------------------------------------------------------
-# The catalog: one SQLite file that holds the notes as they were read, and says which derived files belong to them.
+# The catalog: one SQLite file that holds the notes as they were read, and lists the derived files that belong to them.
 #
-# It is the truth about the index: the lexical index and the matrix are rebuilt from it whenever they are in doubt, and
-# it is rebuilt from the vault. One writer (under the build's lock) and any number of readers, which each hold one read
-# transaction and so see one generation. A commit of the writer is the commit of the generation: the derived files are
-# on disk before it, and their names, sizes and checksums are part of it.
+# The catalog is the source of the derived files: the lexical index and the matrix are rebuilt from it whenever they may
+# be damaged, and the catalog is rebuilt from the vault. There is one writer (under the build's lock) and any number of
+# readers, each of which holds one read transaction and so sees one generation. A commit of the writer is the commit of
+# the generation: the derived files are on disk before it, and their names, sizes and checksums are part of it.
 
 SCHEMA_VERSION = 7
 FILE = "catalog.sqlite"
 UNFINISHED = "unfinished"
-"""Under this name `meta` holds "yes" as long as the build that commits has files left to read."""
+"""Key of `meta` that holds "yes" while the build that commits has files left to read."""
 _WRITER_CACHE = 32_000  # KiB
 _LONG_LOG = 8 << 20
 _LOG_INDEX = 32_768
-"""Bytes of the file (`-shm`) by which connections find pages in the log: the first so many, and so many more for each
-4,096 pages that the log has more than 4,062."""
+"""Bytes of the log's index file (`-shm`) for each 4,096 pages of the log; the first bytes cover only 4,062 pages."""
 
 FULL = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMSIZE)
 """SQLite's error codes for a full disk.
 
-The second is for a reader that finds no room for the file (`-shm`, 32 kB) by which it knows of writers.
+The second is for a reader that cannot create the log's index file (`-shm`, 32 kB) for lack of space.
 """
 
 SCHEMA = """
@@ -310,12 +310,12 @@ def _checksum_sql(table: str) -> str:
 
 
 _MIGRATIONS = {
-    # The next build compares the content of every file once, and makes no vector anew.
+    # The next build compares the content of every file once, and computes no vector again.
     3: """
 ALTER TABLE notes ADD COLUMN ctime_ns INTEGER NOT NULL DEFAULT 0;
 DELETE FROM meta WHERE name = 'given_up';
 """,
-    # The next build fills it.
+    # The next build fills the table.
     4: """
 CREATE TABLE IF NOT EXISTS name_terms (
     note INTEGER PRIMARY KEY REFERENCES notes ON DELETE CASCADE, own INTEGER NOT NULL, lengths BLOB NOT NULL,
@@ -326,7 +326,7 @@ ALTER TABLE notes ADD COLUMN kind TEXT NOT NULL DEFAULT '';
 ALTER TABLE notes ADD COLUMN unread INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE sections ADD COLUMN place TEXT NOT NULL DEFAULT '';
 """,
-    # What is there is believed.
+    # The existing rows are taken to be correct.
     6: f"""
 ALTER TABLE notes ADD COLUMN crc INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE fragments ADD COLUMN crc INTEGER NOT NULL DEFAULT 0;
@@ -338,7 +338,7 @@ CREATE TABLE seals (
 INSERT INTO seals SELECT id, {", ".join(_checksum_sql(table) for table in _NOTE_TABLES)} FROM notes;
 """,
 }
-"""From each older version to the next."""
+"""The SQL that migrates from each older version to the next."""
 
 _DESCRIBED = """
 SELECT t.name, 'column', c.name, c.type, c."notnull", c.pk, NULL
@@ -349,18 +349,21 @@ UNION ALL SELECT t.name, t.type, t.tbl_name, c.name, c.seqno, NULL, NULL
     FROM sqlite_master t LEFT JOIN pragma_index_info(t.name) c
 """
 
-# "0" is the letter after "/". Two ranges of the index over the paths, where LIKE would be a scan of it.
+# "0" is the character after "/". Two ranges of the index over the paths, where LIKE would scan it.
 _AT_OR_BELOW = "(path = ?1 OR (path >= ?1 || '/' AND path < ?1 || '0'))"
 
 
 class Catalog:
-    """A connection to the catalog. Its methods may be called from any one thread at a time; a lock sees to that.
+    """A connection to the catalog. Its methods may be called from any one thread at a time; a lock ensures that.
 
     Methods raise sqlite3.DatabaseError when the file is damaged.
     """
 
     def __init__(self, connection: sqlite3.Connection, index: Path | None = None, *, reads: bool = False) -> None:
-        """`index` is the folder of its file, None for a copy in memory; one that only `reads` holds a transaction."""
+        """Wrap a connection. `index` is the folder of its file, None for a copy in memory.
+
+        A connection that only `reads` holds a read transaction.
+        """
         self._connection = connection
         self._lock = threading.Lock()
         self._index, self._reads = index, reads
@@ -369,7 +372,7 @@ class Catalog:
 
     @classmethod
     def open_to_write(cls, index: Path) -> Catalog:
-        """Open or create. Raises sqlite3.DatabaseError if the file is not a catalog of this version."""
+        """Open or create the catalog. Raises sqlite3.DatabaseError if the file is not a catalog of this version."""
         _prepare_to_open(index)
         connection = sqlite3.connect(index / FILE, isolation_level=None, check_same_thread=False, timeout=10)
         try:
@@ -377,9 +380,10 @@ class Catalog:
             connection.create_function("checksum", -1, checksum)
             connection.create_function("checksum_of_listed", 1, _checksum_of_text)
             connection.execute("PRAGMA foreign_keys = ON")
-            # A batch goes into the pages of several indexes, all over them: more than SQLite's 2 MB, half of the time.
+            # A batch changes pages all over several indexes. With more cache than SQLite's 2 MB it takes half of the
+            # time.
             connection.execute(f"PRAGMA cache_size = -{_WRITER_CACHE}")
-            # The log is cut back after a large batch instead of keeping its size for good.
+            # The log is truncated after a large batch instead of keeping its size for good.
             connection.execute("PRAGMA journal_size_limit = 67108864")
             if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
                 connection.executescript(f"BEGIN; {SCHEMA} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;")
@@ -395,15 +399,15 @@ class Catalog:
     def open_to_read(cls, index: Path, *, is_optional: bool = False) -> Catalog:
         """Open an existing catalog and hold one read transaction: all that is read is of one generation.
 
-        On a full disk it is copied into memory; unless `is_optional`, for callers that can do without it.
+        On a full disk the catalog is copied into memory, unless `briefly`, for callers that can do without a result.
         """
         try:
             return cls._for_reading(_reading(index, ""), index)
         except sqlite3.OperationalError as error:
             code, log = error.sqlite_errorcode & 0xFF, index / f"{FILE}-wal"
             if code == sqlite3.SQLITE_CANTOPEN and not (log.exists() and log.stat().st_size):
-                # Where nothing can be written, SQLite cannot make the file by which it knows of writers; but there are
-                # none.
+                # On a read-only disk, SQLite cannot make the file by which it detects writers; but there are no writers
+                # then.
                 return cls._for_reading(_reading(index, "&immutable=1"), index)
             if is_optional or error.sqlite_errorcode not in FULL:
                 raise
@@ -425,8 +429,8 @@ class Catalog:
     def shrink_log(self, index: Path) -> None:
         """Let the write-ahead log start over with the next commit, if it has grown long.
 
-        SQLite does so only if no reader needs it, and a process that uses one generation after the other always does.
-        So the log is copied into the database, and the generation is read again without the log.
+        SQLite does so only if no reader needs the log, and a process that opens one generation after the other always
+        needs it. So the log is copied into the database, and the generation is read again without the log.
         """
         log = index / f"{FILE}-wal"
         if not log.is_file() or log.stat().st_size < _LONG_LOG:
@@ -438,7 +442,7 @@ class Catalog:
             self._renew_read(index)
 
     def _renew_read(self, index: Path) -> bool:
-        """Begin another read of the same generation in the place of the one there is; False if there is a newer one."""
+        """Replace the read transaction by a new one of the same generation; return False if there is a newer one."""
         with closing(Catalog.open_to_read(index)) as fresh:
             if fresh._edition != self._edition:
                 return False
@@ -449,7 +453,7 @@ class Catalog:
         return self.generation, self.files("words"), self.files("vectors")
 
     def _keep_log_index(self) -> bool:
-        """Give the index of the log back what was cut off it; True if that was so. What was there is lost."""
+        """Restore the log's index file if it was cut short, without its content; return whether it was."""
         if self._index is None:
             return False
         before, size = self._log_index, _keep_log_index(self._index, self._log_index)
@@ -457,14 +461,14 @@ class Catalog:
         return size < before
 
     def _ensure_log_index(self) -> None:
-        """Make sure that the index of the log can be read, once the lock is held."""
+        """Make sure, with the lock held, that the log's index file is intact. Raises sqlite3.OperationalError."""
         if not self._keep_log_index() or not self._connection.in_transaction:
-            return  # what begins now reads it anew
+            return  # what begins now reads the file again
         if not self._reads or self._index is None or not self._renew_read(self._index):
             raise sqlite3.OperationalError(f"{FILE}-shm was cut short while it was in use")
 
     def copy_to(self, index: Path) -> None:
-        """Put all that this catalog holds in the place of what that of another index holds, in one transaction."""
+        """Replace the whole catalog of another index by this one, in one transaction."""
         _prepare_to_open(index)
         with closing(sqlite3.connect(index / FILE, timeout=10)) as other:
             _make_durable(other)
@@ -473,10 +477,10 @@ class Catalog:
                 self._connection.backup(other)
 
     def damage(self) -> str:
-        """Return what SQLite's own check of the whole file finds wrong, "" if nothing; half a second for 200 MB.
+        """Return the error that SQLite's own check of the whole file finds, "" if none; half a second for 200 MB.
 
-        Not quick_check: that of SQLite 3.40 mixes up the columns of a table without rowid if its primary key has them
-        in another order, and finds NULL in sound ones.
+        This is integrity_check, because quick_check of SQLite 3.40 confuses the columns of a table without rowid if its
+        primary key has them in another order, and reports NULL values in intact tables.
         """
         try:
             messages = [str(row[0]) for row in self.rows("PRAGMA integrity_check(1)")]
@@ -490,7 +494,7 @@ class Catalog:
         )
 
     def rows(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
-        """All rows of a query. The values are always bound, never written into the SQL."""
+        """Return all rows of a query. The values are always bound, never written into the SQL."""
         with self._lock:
             self._ensure_log_index()
             try:
@@ -498,16 +502,16 @@ class Catalog:
             except sqlite3.OperationalError as error:
                 if hasattr(error, "sqlite_errorcode"):
                     raise
-                raise DamagedRowError("a text that is not UTF-8") from None  # Python's own words hold the whole text
+                raise DamagedRowError("a text that is not UTF-8") from None  # Python's own message holds the whole text
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """All or nothing, on disk when it ends."""
+        """Run a block in one transaction: committed and on disk at its end, rolled back after an error."""
         self.rows("BEGIN IMMEDIATE")
         try:
             yield
         except BaseException:
-            if self._connection.in_transaction:  # SQLite itself ends it where the disk is full
+            if self._connection.in_transaction:  # SQLite itself ends the transaction if the disk is full
                 self.rows("ROLLBACK")
             raise
         self.rows("COMMIT")
@@ -557,7 +561,7 @@ class Catalog:
     # --- notes --------------------------------------------------------------------------------------------------------
 
     def known_notes(self, only: Iterable[str] | None = None) -> dict[str, KnownNote]:
-        """Return what is known of all notes, or of those at and below the paths in `only`."""
+        """Return the known state of all notes, or of those at and below the paths in `only`."""
         sql = "SELECT path, size, mtime_ns, ctime_ns, digest, cut, unread FROM notes"
         if only is None:
             note_rows = self.rows(sql)
@@ -570,27 +574,27 @@ class Catalog:
         return int(self.rows("PRAGMA data_version")[0][0])
 
     def counts(self) -> tuple[int, int]:
-        """How many notes and fragments there are."""
+        """Return the numbers of notes and of fragments."""
         row = self.rows("SELECT (SELECT count(*) FROM notes), (SELECT count(*) FROM fragments)")[0]
         return row[0], row[1]
 
     def attachments(self) -> dict[str, int]:
-        """How many attachments there are of each kind."""
+        """Return the number of attachments of each kind."""
         return dict(self.rows("SELECT kind, count(*) FROM notes WHERE kind <> '' GROUP BY kind ORDER BY kind"))
 
     def scanned(self) -> tuple[int, int]:
-        """How many files have images that were not read, and how many images."""
+        """Return the number of files that have unread images, and the number of these images."""
         row = self.rows("SELECT count(*), coalesce(sum(unread), 0) FROM notes WHERE unread > 0")[0]
         return row[0], row[1]
 
     def fragment_keys(self) -> NDArray[np.int64]:
-        """Every fragment's key, ascending."""
-        # Over the index by note, which is small; the rows themselves hold the texts.
+        """Return the keys of all fragments, ascending."""
+        # By the index over notes, which is small; the rows themselves hold the texts.
         key_rows = self.rows("SELECT key FROM fragments INDEXED BY fragments_of_note")
         return np.sort(np.fromiter((row[0] for row in key_rows), np.int64, len(key_rows)))
 
     def insert(self, note: NoteRows) -> list[FragmentPosition]:
-        """Insert a note with all its rows; return its fragments, with ascending keys that were never used before."""
+        """Insert a note with all its rows; return its fragments. Their keys ascend and were never used before."""
         ((last,),) = self.rows("SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'fragments'), 0)")
         keys = list(range(last + 1, last + 1 + len(note.fragments)))
         number = self._insert_note(note)
@@ -629,7 +633,7 @@ class Catalog:
         return int(row[0][0])
 
     def set_tokens(self, note: int, tokens: int, fragment_tokens: Iterable[tuple[int, int]]) -> None:
-        """Replace the number of tokens of a note, and those of its fragments, by key."""
+        """Replace the token counts of a note and of its fragments, the latter given as (key, tokens)."""
         self.rows("UPDATE notes SET tokens = ? WHERE id = ?", tokens, note)
         self._execute_many(
             "UPDATE fragments SET tokens = ? WHERE key = ?", [(count, key) for key, count in fragment_tokens]
@@ -638,21 +642,21 @@ class Catalog:
         self.rows(f"{_SEAL_FRAGMENTS} WHERE note = ?", note)
 
     def check_rows(self) -> None:
-        """Compare all that a search shows with its checksums. Raises DamagedRowError."""
+        """Compare all rows that a search shows with their checksums. Raises DamagedRowError."""
         checked_notes(self.rows)
         check_fragments(self.rows)
         for table in _NOTE_TABLES:
             check_rows(self.rows, table)
 
     def check_rows_of(self, note: int) -> None:
-        """Compare what a search shows of a note with its checksums. Raises DamagedRowError."""
+        """Compare the rows of a note that a search shows with their checksums. Raises DamagedRowError."""
         checked_notes(self.rows, "id = ?", note)
         check_fragments(self.rows, note)
         for table in _NOTE_TABLES:
             check_rows(self.rows, table, [note])
 
     def remove(self, paths: Iterable[str]) -> NDArray[np.int64]:
-        """Remove notes with all that belongs to them; returns the keys of their fragments."""
+        """Remove notes with all rows that belong to them; return the keys of their fragments."""
         keys: list[int] = []
         for path in paths:
             self.rows("DELETE FROM remarks WHERE path = ? AND NOT skipped", path)
@@ -662,7 +666,7 @@ class Catalog:
         return np.array(keys, np.int64)
 
     def touch(self, path: str, size: int, mtime_ns: int, ctime_ns: int) -> None:
-        """Remember that a file with other times has the text that is known."""
+        """Record new times and size of a file whose text is unchanged."""
         self.rows(
             "UPDATE notes SET size = ?1, mtime_ns = ?2, ctime_ns = ?3"
             " WHERE path = ?4 AND (size, mtime_ns, ctime_ns) <> (?1, ?2, ?3)",
@@ -670,10 +674,10 @@ class Catalog:
         )
 
     def mark_for_reread(self, paths: Iterable[str]) -> None:
-        """Have notes read again by the next build, whatever time, size and content their files have.
+        """Have the next build read notes again, whatever time, size and content their files have.
 
-        What is made of their rows until then is kept under digests of nothing: a vector of a wrong text must not be
-        found under the digest of the right one.
+        Until then the digests of their fragments are random: a vector of a wrong text must not be found under the
+        digest of the right one.
         """
         path_rows = [(path,) for path in paths]
         self._execute_many("UPDATE notes SET mtime_ns = -1, digest = '' WHERE path = ?", path_rows)
@@ -681,7 +685,7 @@ class Catalog:
         self._execute_many(sql, path_rows)
 
     def set_skipped(self, skipped: Sequence[Skipped], only: Iterable[str] | None = None) -> None:
-        """Replace the list of skipped files, or that of the files at and below `only` some paths."""
+        """Replace the list of skipped files, or its part at and below the paths in `only`."""
         if only is None:
             self.rows("DELETE FROM remarks WHERE skipped")
         else:
@@ -690,21 +694,21 @@ class Catalog:
         self._execute_many("INSERT INTO remarks VALUES (?, 1, ?)", [(file.path, file.reason) for file in skipped])
 
     def remarks(self, *, skipped: bool) -> tuple[Skipped, ...]:
-        """Files that were skipped, or notes that were read with a warning, by path."""
+        """Return the files that were skipped, or the notes that were read with a warning, by path."""
         remark_rows = self.rows("SELECT path, reason FROM remarks WHERE skipped = ? ORDER BY path, reason", skipped)
         return tuple(Skipped(str(path), str(reason)) for path, reason in remark_rows)
 
     def given_up(self) -> dict[str, GivenUp]:
-        """Files that took more than a file may, by path."""
+        """Return the files that exceeded the limits, by path."""
         return {path: GivenUp(*values) for path, values in json.loads(self.meta("given_up") or "{}").items()}
 
     def set_given_up(self, files: Mapping[str, GivenUp]) -> None:
-        """Remember which files are not tried again as they are."""
+        """Record the files that are not tried again until they change."""
         rows = {path: (file.size, file.mtime_ns, file.ctime_ns, file.cut, file.reason) for path, file in files.items()}
         self.set_meta("given_up", json.dumps(rows))
 
     def unread_files(self) -> tuple[tuple[str, int], ...]:
-        """How many files were not read, by their ending, for what is not installed or switched on."""
+        """Return the number of files, by suffix, whose reader is not installed or not switched on."""
         return tuple((suffix, count) for suffix, count in json.loads(self.meta("unread_files") or "[]"))
 
     def set_unread_files(self, unread: Sequence[tuple[str, int]]) -> None:
@@ -713,7 +717,7 @@ class Catalog:
     # --- vectors ------------------------------------------------------------------------------------------------------
 
     def known_vectors(self, model: str, digests: Sequence[bytes]) -> dict[bytes, bytes]:
-        """Those vectors of `model` that are known for texts with these digests."""
+        """Return the known vectors of `model` for texts with these digests, by digest."""
         vectors: dict[bytes, bytes] = {}
         for at in range(0, len(digests), 500):
             part = digests[at : at + 500]
@@ -726,13 +730,13 @@ class Catalog:
         self._execute_many("INSERT OR IGNORE INTO vectors VALUES (?, ?, ?)", [(model, *row) for row in vectors])
 
     def forget_vectors(self, digests: Iterable[bytes]) -> None:
-        """Drop the vectors of texts with these digests, so that the next build that needs them embeds again."""
+        """Delete the vectors of texts with these digests; the next build that needs them computes them again."""
         self._execute_many("DELETE FROM vectors WHERE digest = ?", [(digest,) for digest in digests])
 
     def prune_vectors(self) -> None:
-        """Delete unused vectors once they are more than the used ones.
+        """Delete unused vectors once they outnumber the used ones.
 
-        Until then a text that comes back (a branch switched, a note restored) is not embedded again.
+        Until then a text that returns (a branch switched, a note restored) is not embedded again.
         """
         stored, used = self.rows("SELECT (SELECT count(*) FROM vectors), (SELECT count(*) FROM fragments)")[0]
         if stored > 2 * used + 1000:
@@ -765,7 +769,7 @@ def _reading(index: Path, more: str) -> sqlite3.Connection:
     uri = f"{(index / FILE).absolute().as_uri()}?mode=ro{more}"
     connection = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False, timeout=10)
     try:
-        connection.execute("PRAGMA mmap_size = 0")  # where a mapped file is cut short, a read ends the process
+        connection.execute("PRAGMA mmap_size = 0")  # if a memory-mapped file is cut short, a read ends the process
         connection.execute("BEGIN")
         _check_schema(connection)
     except BaseException:
@@ -775,15 +779,16 @@ def _reading(index: Path, more: str) -> sqlite3.Connection:
 
 
 def _copied(index: Path) -> sqlite3.Connection:
-    """Return the catalog with its log, copied into memory.
+    """Return a connection to a copy in memory of the catalog with its log.
 
-    An exclusive lock does without the file that has no room, but keeps everyone else out, so it is held for the copy
-    alone. (With `immutable` the log would be ignored, and a later commit would change what is being read.)
+    An exclusive lock needs no index file of the log, for which there is no space, but it excludes everyone else, so it
+    is held only while copying. (With `immutable` SQLite would ignore the log, and a later commit would change the file
+    while it is read.)
     """
     _prepare_to_open(index)
     copy = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
     try:
-        uri = f"{(index / FILE).absolute().as_uri()}?mode=rw"  # to read is not enough for such a lock
+        uri = f"{(index / FILE).absolute().as_uri()}?mode=rw"  # mode=ro does not allow such a lock
         with closing(sqlite3.connect(uri, uri=True, isolation_level=None, timeout=10)) as exclusive:
             exclusive.execute("PRAGMA locking_mode = EXCLUSIVE")
             _check_schema(exclusive)  # takes the lock; `backup` would wait for it for ever
@@ -796,15 +801,15 @@ def _copied(index: Path) -> sqlite3.Connection:
 
 def _make_durable(connection: sqlite3.Connection) -> None:
     # WAL: readers keep their generation while the writer commits the next. FULL: the write-ahead log is synced at each
-    # commit, so that after a power cut the catalog never names a generation older than the derived files that were
-    # removed because of it. Commits are few (one a batch), so the sync costs nothing felt.
+    # commit, so that after a power failure the catalog never names a generation older than the derived files that were
+    # removed because of it. Commits are few (one a batch), so the sync costs little.
     connection.execute("PRAGMA mmap_size = 0")
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = FULL")
 
 
 class DamagedCatalogError(sqlite3.DatabaseError):
-    """The file is a database, but not a catalog that this version reads."""
+    """The file is a database, but not a catalog that this version can read."""
 
 
 class OtherVersionError(DamagedCatalogError):
@@ -816,7 +821,7 @@ def _version(connection: sqlite3.Connection) -> int:
 
 
 def _check_schema(connection: sqlite3.Connection) -> None:
-    """Raise DamagedCatalogError unless the tables and indexes are those that this version makes."""
+    """Raise DamagedCatalogError unless the tables and indexes are those that this version creates."""
     version = _version(connection)
     if version != SCHEMA_VERSION:
         raise OtherVersionError(f"schema version {version} instead of {SCHEMA_VERSION}")
@@ -840,43 +845,43 @@ def _expected_schema() -> frozenset[tuple[Any, ...]]:
 
 
 def _prepare_to_open(index: Path) -> None:
-    """Raise DamagedCatalogError for what SQLite would wait for, or read nothing from: a pipe or a device."""
+    """Raise DamagedCatalogError if the file is a pipe or a device, on which SQLite would block or read nothing."""
     try:
         mode = (index / FILE).stat().st_mode
     except OSError:
-        return  # SQLite tells what is wrong with it
+        return  # SQLite reports what is wrong with it
     if not stat.S_ISREG(mode):
         raise DamagedCatalogError("it is not a regular file")
     _keep_log_index(index)
 
 
 def _keep_log_index(index: Path, known: int = 0) -> int:
-    """Return the length of the log's index file, after restoring it to what it was (`known`) and the log needs.
+    """Restore the log's index file to its known size (`known`) and the size that the log needs; return its size.
 
-    SQLite maps this file, whatever `mmap_size` says, with one mapping for all connections of a process: if the file is
+    SQLite maps this file, whatever `mmap_size` is, with one mapping for all connections of a process: if the file is
     cut short, the next access ends the process (SIGBUS). Zeros in place of the lost part make the next transaction
     write it again. The file is changed by name, because closing a descriptor would release SQLite's locks.
     """
-    name = os.path.join(index, FILE)  # noqa: PTH118 - asked before every query
+    name = os.path.join(index, FILE)  # noqa: PTH118 - called before every query
     try:
         size = os.stat(f"{name}-shm").st_size  # noqa: PTH116
     except OSError:
-        return known  # gone: what is mapped stays as it is
+        return known  # removed: what is mapped stays as it is
     if size >= known and size >= _LOG_INDEX:
         return size
     try:
         pages = os.stat(f"{name}-wal").st_size // 4096  # noqa: PTH116
     except OSError:
         pages = 0
-    with suppress(OSError):  # on a full disk, SQLite tells
+    with suppress(OSError):  # on a full disk, SQLite reports the error
         os.truncate(f"{name}-shm", max(known, _LOG_INDEX * (1 + (pages + 64) // 4096)))
     return size
 
 
 def is_damage(error: sqlite3.DatabaseError) -> bool:
-    """Whether an error means that the file itself is no good; a full disk or a lock do not."""
+    """Return whether an error means that the file itself is damaged; a full disk or a lock does not."""
     if isinstance(error, DamagedCatalogError | DamagedRowError):
         return True
     code = getattr(error, "sqlite_errorcode", 0)
-    # A short read is of a log that was cut while its index is in use.
+    # A read is short if the log was truncated while its index file was in use.
     return code == sqlite3.SQLITE_IOERR_SHORT_READ or code & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)

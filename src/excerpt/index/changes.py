@@ -1,4 +1,4 @@
-"""What has changed since the last build, by the files' sizes and times, without reading any and without a lock."""
+"""Detection of changes since the last build, by the files' sizes and times, without reading any and without a lock."""
 
 from __future__ import annotations
 
@@ -22,14 +22,15 @@ from excerpt.vault.readers.registry import version_of
 from excerpt.vault.scan import FileState, Scan, scan
 
 NEW_INDEX = "anew"
-"""The folder in the index's own where another is made to take its place."""
+"""The folder, below the index's own, in which a rebuild writes the new index."""
 
 # Two writes of the same size within a tick of the file system's clock leave the same time: 4 ms on Linux's own, 1 s on
-# some shares, 2 s on memory cards (FAT). As git does, what was so new when it was looked at is compared by content.
+# some shares, 2 s on memory cards (FAT). As in git, a file that was this new when it was looked at is compared by
+# content.
 _TICK_NS = 2_000_000_000
 
 READ_BY_OCR = "/ocr"
-"""What `cut` ends in where images of the file were read by OCR."""
+"""Suffix of `cut` if images of the file were read by OCR."""
 
 
 def prepare_key(path: str, settings: VaultSettings, *, ocr: bool = False) -> str:
@@ -41,12 +42,12 @@ def prepare_key(path: str, settings: VaultSettings, *, ocr: bool = False) -> str
 
 
 def is_current_key(cut: str, current: str) -> bool:
-    """Whether what is stored with `cut` need not be prepared again; nor is what was read by OCR too."""
+    """Return whether a file stored with the key `cut` need not be prepared again; an OCR suffix makes no difference."""
     return cut.removesuffix(READ_BY_OCR) == current
 
 
 def awaits_ocr(note: KnownNote, settings: VaultSettings) -> bool:
-    """Whether images of a file that is stored are still to be read by OCR, and can be."""
+    """Return whether a stored file has images that are still to be read by OCR, and OCR is available."""
     if not note.unread or note.cut.endswith(READ_BY_OCR):
         return False
     from excerpt.vault.readers.ocr import is_there  # few vaults need it
@@ -55,14 +56,14 @@ def awaits_ocr(note: KnownNote, settings: VaultSettings) -> bool:
 
 
 def changed_ns(file: FileState) -> int:
-    """When a file was changed last, by the later of its times."""
+    """Return the time of a file's last change, the later of its two times, in nanoseconds since 1970."""
     return max(file.mtime_ns, file.ctime_ns)
 
 
 def unchanged_before(catalog: Catalog) -> int:
     """Return the time, in nanoseconds since 1970, before which a file's time proves it unchanged.
 
-    A file of a later time may have changed again since it was read, within the same tick of the clock.
+    A file with a later time may have changed again after it was read, within the same tick of the clock.
     """
     return catalog.number("looked") - _TICK_NS
 
@@ -93,9 +94,8 @@ def is_index_current(catalog: Catalog, keys: NDArray[np.int64], folder: Path, va
     """Return whether a build of the vault's index in `folder` would change nothing.
 
     `keys` are those of the fragments in its lexical index. False also if only a build can decide: for files that are
-    very new, or were skipped for their content.
-
-    Raises VaultError and SettingsError as a scan does, DamagedFileError, OSError and sqlite3's errors.
+    very new, or were skipped for their content. Raises VaultError and SettingsError as a scan does, DamagedFileError,
+    OSError and sqlite3's errors.
     """
     if (folder / SUSPECT).exists() or (folder / NEW_INDEX).exists():
         return False
@@ -113,10 +113,10 @@ def is_index_current(catalog: Catalog, keys: NDArray[np.int64], folder: Path, va
 
 
 def _matches_vault(catalog: Catalog, scan_result: Scan, settings: Settings) -> bool:
-    """Whether the catalog holds just the notes that were found, and what was skipped among them."""
+    """Return whether the catalog holds exactly the notes that were found and the files that were skipped."""
     known, limit_ns, vault = catalog.known_notes(), unchanged_before(catalog), settings.vault
     given_up = _given_up(catalog, scan_result, vault)
-    # What OCR alone failed for is known by its other text.
+    # A file for which only OCR failed is known by its other text.
     notes = [file for file in scan_result.files if file.path not in given_up or file.path in known]
     return (
         len(notes) == len(known)
@@ -132,7 +132,7 @@ def _matches_vault(catalog: Catalog, scan_result: Scan, settings: Settings) -> b
 
 
 def _given_up(catalog: Catalog, scan_result: Scan, settings: VaultSettings) -> Mapping[str, Skipped]:
-    """Files that took more than a file may, and are as they were then."""
+    """Return the files that exceeded the limits and are unchanged since then, by path."""
     before = catalog.given_up()
     return {
         file.path: Skipped(file.path, earlier.reason)

@@ -1,4 +1,4 @@
-"""Text -> vectors, by a static model. The only module that imports model2vec."""
+"""Texts to vectors, by a static model. The only module that imports model2vec."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ if TYPE_CHECKING:
 
 
 # --- wordpieces -------------------------------------------------------------------------------------------------------
-# Text -> the numbers of a model's tokens, where the tokenizer treats every word by itself: each word is asked once.
+# Texts to the token numbers of a model, where the tokenizer treats every word by itself: each word is tokenized once.
 #
-# A library's tokenizer takes 1 s for 3 MB, nine tenths of the time that embedding took. Tokenizers of the BERT family
-# cut at white space and around punctuation before they look at anything else, so a stretch between ASCII ones of both
-# comes to the same tokens wherever it stands, and nearly all stretches of a vault have been seen before.
+# A library's tokenizer takes 1 s for 3 MB, nine tenths of the time of embedding. Tokenizers of the BERT family split at
+# white space and around punctuation before anything else, so a span between two ASCII characters of these kinds has the
+# same tokens in any context, and nearly all spans of a vault have occurred before.
 
 Tokenize = Callable[[Sequence[str]], list[list[int]]]
 
 _ASCII_PUNCTUATION = r"!-/:-@\[-`{-~"
 _WORD = re.compile(rf"[^ \t\n\r{_ASCII_PUNCTUATION}]+|[{_ASCII_PUNCTUATION}]")
-# Bounds of memory: some 40 MB. Longer stretches (scripts without spaces, encoded data) hardly come again.
+# Limits of memory: some 40 MB. Longer spans (scripts without spaces, encoded data) hardly occur again.
 _MAX_KNOWN = 200_000
 _LONGEST_KNOWN = 40
 
 
 class WordPieces:
-    """Tokenizes as `tokenize` does, from memory where it can. For any one thread at a time."""
+    """Returns the same tokens as `tokenize`, from a cache where possible. For any one thread at a time."""
 
     def __init__(self, tokenize: Tokenize, tokenizer: Tokenizer) -> None:
         """Cache the pieces of words; `tokenizer` is the one behind `tokenize`.
@@ -58,7 +58,7 @@ class WordPieces:
             and tokenizer.truncation is None
             and not any(token.normalized for token in added)
         )
-        # Names such as [PAD] are looked for before anything is cut.
+        # Special tokens such as [PAD] are searched for before the text is split.
         names = "|".join(re.escape(token.content) for token in added)
         self._named = re.compile(names or r"(?!)")
 
@@ -85,19 +85,19 @@ def _packed(ids: list[int]) -> bytes:
 
 
 # --- embed ------------------------------------------------------------------------------------------------------------
-# The shipped model and any model in a folder load without the network; only a name that the user wrote into the
-# settings, and that is neither a folder nor in the local cache, is fetched.
+# The shipped model and any model in a folder load without the network. Only a name that the user wrote into the
+# settings, and that is neither a folder nor in the local cache, is downloaded.
 
-_SAMPLE = 1000  # words that stand for all of a model's
+_SAMPLE = 1000  # words from which a model's median is estimated
 _MAX_CACHED_WEIGHTS = 10_000
 _MAX_SINGLE_TEXTS = 16  # texts that are tokenized one by one: 5 µs each
-_MAX_CHARACTERS = 100_000  # a token takes a kilobyte while the mean is made
+_MAX_CHARACTERS = 100_000  # a token takes a kilobyte while the mean is computed
 _DEFAULT_MAX_TOKENS = 512  # what a text is cut to where the config does not say, as model2vec has it
 _FILES = ("config.json", "tokenizer.json", "model.safetensors")
 
 
 class Model(Protocol):
-    """What is asked of a model2vec model."""
+    """The part of a model2vec model's interface that is used."""
 
     @property
     def embedding(self) -> NDArray[Any]: ...
@@ -111,17 +111,17 @@ class Model(Protocol):
 
 
 SHIPPED_MEDIAN_LENGTH = 343.7542724609375
-"""What `Embedder.measured_median_length` finds in the shipped model; a test compares."""
+"""The value of `Embedder.measured_median_length` for the shipped model; a test compares them."""
 SHIPPED_ID = "f5618523d2f68c79"
-"""What `Embedder.measured_id` finds in the shipped model; a test compares."""
+"""The value of `Embedder.measured_id` for the shipped model; a test compares them."""
 
 
 class ShippedModel:
     """The model that ships with excerpt, read from its files as model2vec reads them.
 
-    It takes .04 s of processor time, and .18 through model2vec: half of the rest is the import of what draws progress
-    bars and shares work among processes, half are copies and a table of all tokens. Other models may be of forms
-    that this does not know (weights, merged tokens, a bound of length), so model2vec loads them.
+    This takes .04 s of CPU, and .18 through model2vec: half of the rest is the import of modules for progress bars and
+    multiprocessing, half are copies and a table of all tokens. Other models may have features that this class does not
+    support (weights, merged tokens, a maximum length), so model2vec loads them.
     """
 
     weights = None
@@ -156,7 +156,7 @@ class Embedder:
         return SHIPPED_ID if isinstance(self._model, ShippedModel) else self.measured_id()
 
     def measured_id(self) -> str:
-        """Return the digest of the model's content. Takes 15 ms for the shipped model, of 7.5 MB."""
+        """Return the digest of the model's content. Takes 15 ms for the shipped model of 7.5 MB."""
         content = hashlib.blake2b(digest_size=8)
         content.update(np.ascontiguousarray(self._model.embedding).tobytes())
         content.update(self._model.tokenizer.to_str().encode())
@@ -192,12 +192,12 @@ class Embedder:
         if not words:
             return np.zeros(0, np.float32)
         clean = [word.encode("utf-8", "replace").decode() for word in words]
-        # A rare word is in many pieces, and says what all of them say together; so their sum, not the model's mean.
+        # A rare word is split into many pieces; its weight is that of their sum, not of the model's mean.
         lengths = [float(np.linalg.norm(self._pieces(ids).sum(axis=0))) for ids in self._tokenize(clean)]
         return np.array(lengths, np.float32)
 
     def _tokenize(self, texts: Sequence[str]) -> list[list[int]]:
-        # For a batch the library wakes its threads, which takes longer than a query's few words one by one.
+        # For a batch the library starts threads, which takes longer than tokenizing a query's few words one by one.
         if len(texts) <= _MAX_SINGLE_TEXTS:
             return [self._model.tokenize([text])[0] for text in texts]
         token_ids: list[list[int]] = self._model.tokenize(texts)
@@ -218,7 +218,7 @@ class Embedder:
         if not texts:
             return np.zeros((0, self.dimensions), np.float32)
         bounded = [text[:_MAX_CHARACTERS] for text in texts]
-        # A lone surrogate, which UTF-16 notes may hold, cannot pass into the tokenizer.
+        # The tokenizer rejects a lone surrogate, which UTF-16 notes may hold.
         clean = [text if text.isascii() else text.encode("utf-8", "replace").decode() for text in bounded]
         means = np.array([self._mean(ids) for ids in self._words.ids(clean)], np.float32)
         lengths = np.linalg.norm(means, axis=1, keepdims=True) + 1e-32
@@ -255,9 +255,9 @@ _loading = threading.Lock()
 def open_embedder(model: str) -> Embedder:
     """Load `model`: a folder, a model2vec name, or "" for the one that ships with excerpt. Raises ModelError.
 
-    The last one is cached, because every new generation of an index is opened with it, and for one thread alone: a
-    tokenizer is not thread-safe. A new thread reuses that of one that has ended, as when the app opens another vault:
-    loading takes 0.4 s.
+    The last model is cached, because every new generation of an index is opened with it, and for one thread alone: a
+    tokenizer is not thread-safe. A new thread reuses the model of a thread that has ended, as when the app opens
+    another vault: loading takes 0.4 s.
     """
     source, thread = model_source(model), threading.current_thread()
     with _loading:
@@ -293,7 +293,7 @@ def _open(model: str) -> Embedder:
     return _load(model, lambda: _fetched(model))
 
 
-_LONGEST_NAME = 200  # of a model on a hub; its folder in the hub's cache has a few letters more
+_LONGEST_NAME = 200  # of a model on a hub; its folder in the hub's cache has a few characters more
 
 
 def _model_folder(model: str) -> Path | None:
@@ -301,7 +301,7 @@ def _model_folder(model: str) -> Path | None:
     try:
         folder = Path(model).expanduser()
         return folder if folder.is_dir() else None
-    except (OSError, RuntimeError, ValueError):  # too long a name, the ~ of a user there is not, a NUL
+    except (OSError, RuntimeError, ValueError):  # too long a name, the ~ of an unknown user, a NUL
         return None
 
 
@@ -320,9 +320,9 @@ def _open_folder(folder: Path, load: Callable[[Path], Model]) -> Embedder:
 
 
 def _from_files(folder: Path) -> StaticModel:
-    """Return what `StaticModel.from_pretrained` returns for a folder, without the import of a hub's client.
+    """Return what `StaticModel.from_pretrained` returns for a folder, without importing a hub's client.
 
-    The import takes 0.4 s of CPU, and the client would be asked for missing files.
+    The import takes 0.4 s of CPU, and the client would request missing files from the network.
     """
     from model2vec import StaticModel
     from safetensors.numpy import load_file
@@ -352,7 +352,7 @@ def _load(source: str, load: Callable[[], Model]) -> Embedder:
     try:
         return Embedder(load())
     except Exception as error:
-        # The loaders under model2vec (safetensors, tokenizers, the hub's client) share no base class of errors.
+        # The loaders that model2vec uses (safetensors, tokenizers, the hub's client) share no base class of errors.
         raise ModelError(
             f"The embedding model {source} cannot be loaded: {type(error).__name__}: {error}.",
             "Leave embedding.model empty to use the one that ships with excerpt.",

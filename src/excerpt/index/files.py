@@ -1,6 +1,6 @@
 """Derived files: each is written whole, synced, and recorded in the catalog with its size and checksum.
 
-A file that does not match its record is not believed. Files without a record are leftovers of a killed build, or of a
+A file that does not match its record is not used. Files without a record are leftovers of a killed build, or of a
 generation that a reader may still be opening, and are removed later.
 """
 
@@ -24,13 +24,15 @@ from excerpt.text.display import format_count
 _CHUNK = 1 << 22
 
 SUSPECT = "suspect"
-"""A file that a reader leaves in the index folder when the catalog did not read well: the next build looks closely. It
-holds what was wrong where no check of SQLite finds it."""
+"""A file that a reader creates in the index folder when the catalog seems damaged: the next build checks all of it.
+
+It holds the error if SQLite's own check would not find it.
+"""
 
 
 def mark_suspect(folder: Path, reason: str = "") -> None:
-    """Have the next build look closely. `reason` is what is wrong where no check of SQLite finds it."""
-    # Where it cannot be written, nothing could be mended either; nor is it waited for whoever reads from a pipe.
+    """Have the next build check the whole catalog. `why` is the error, if SQLite's own check would not find it."""
+    # If the file cannot be written, the index could not be repaired either; a pipe in its place must not block.
     with contextlib.suppress(OSError), open(folder / SUSPECT, "w", encoding="utf-8", opener=_open_nonblocking) as file:
         file.write(reason)
 
@@ -52,7 +54,7 @@ class DerivedFile:
 
 
 def open_regular(path: Path) -> io.FileIO:
-    """Open a file to be read, unbuffered. Raises OSError, and for a pipe, a socket or a device does so at once."""
+    """Open a file for reading, unbuffered. Raises OSError, also for a pipe, a socket or a device, without blocking."""
     file = io.FileIO(path, opener=_open_nonblocking)
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()
@@ -61,15 +63,15 @@ def open_regular(path: Path) -> io.FileIO:
 
 
 def _open_nonblocking(path: str, flags: int) -> int:
-    # Of a pipe that nobody writes into, opening alone would wait for ever.
+    # Opening a pipe that nobody writes into would block forever.
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 class RandomAccessFile:
     """An open file that any thread reads from by offset.
 
-    Not mapped into memory: where another program cuts a mapped file short, the next look at it ends the process
-    (SIGBUS), and where it cuts this one, a read raises OSError.
+    It is not mapped into memory: if another program cuts a mapped file short, the next access ends the process
+    (SIGBUS); if it cuts this one, a read raises OSError.
     """
 
     def __init__(self, path: Path) -> None:
@@ -80,7 +82,7 @@ class RandomAccessFile:
         self.close = weakref.finalize(self, self._file.close)
 
     def read(self, start: int, end: int) -> bytearray:
-        """Return the bytes from `start` to before `end`. Raises OSError if they are not there."""
+        """Return the bytes from `start` to before `end`. Raises OSError if the file is too short."""
         data = bytearray(end - start)
         view = memoryview(data)
         with self._lock:
@@ -93,16 +95,16 @@ class RandomAccessFile:
 
 
 def seal(folder: Path, name: str) -> DerivedFile:
-    """Force a finished file to disk and record it. Raises OSError."""
+    """Sync a finished file to disk and return its record. Raises OSError."""
     with (folder / name).open("rb+") as file:
         os.fsync(file.fileno())
         return DerivedFile(name, os.fstat(file.fileno()).st_size, _crc(folder / name, os.fstat(file.fileno()).st_size))
 
 
 def check(folder: Path, file: DerivedFile, *, content: bool = True, grows: bool = False) -> None:
-    """Raise DamagedFileError unless the file is there, as large as recorded and, by `content`, unaltered.
+    """Raise DamagedFileError unless the file exists, is as large as recorded and, with `content`, has its checksum.
 
-    One that `grows` may be larger: a later generation appends to the matrix, and only what is recorded counts.
+    A file that `grows` may be larger: a later generation appends to the matrix, and only the recorded part is checked.
     """
     path = folder / file.name
     try:
@@ -125,9 +127,9 @@ def extend_crc(crc: int, data: bytes) -> int:
 
 
 def remove_others(folder: Path, keep: Iterable[str]) -> None:
-    """Remove every file in `folder` and one folder below whose name (relative, with "/") is not kept.
+    """Remove every file in `folder` and one folder below whose name (relative, with "/") is not in `keep`.
 
-    One that is still open elsewhere may stay for now: Windows refuses, and the next build tries again.
+    A file that is still open elsewhere may remain for now: Windows refuses, and the next build tries again.
     """
     names = set(keep)
     for path in (*folder.glob("*"), *folder.glob("*/*")):

@@ -1,4 +1,4 @@
-"""The lexical index: Whoosh keeps segments, deletions and the table of contents; words and postings are columns."""
+"""The lexical index: Whoosh manages segments, deletions and the table of contents; terms and postings are columns."""
 
 from __future__ import annotations
 
@@ -30,29 +30,29 @@ from excerpt.index.terms import DOCS, OpenSegment, Term, Vocabulary
 from excerpt.state_files import sync_folder
 
 # --- lexical ----------------------------------------------------------------------------------------------------------
-# Only this module imports whoosh. A segment is three files that never change: `.lex` (its terms, in order) and `.pst`
-# (their postings, see postings.py), and `.npy` (key, note, line and field lengths of each fragment). Whoosh's codec
-# interface lets a term's postings be one slice of an array instead of one Python object each; Whoosh's own reader still
-# reads the result. Its writer is not used: it removes the old generation's files before the catalog could say that the
-# new generation stands, and keeps a lock, a temporary folder and lossy lengths that are not needed here.
+# Only this module imports whoosh. A segment is three files that never change: `.lex` (its terms, in order), `.pst`
+# (their postings, see postings.py) and `.npy` (key, note, line and field lengths of each fragment). Whoosh's codec
+# interface allows a term's postings to be one slice of an array instead of one Python object each; Whoosh's own reader
+# can still read the result. Its writer is not used: it removes the old generation's files before the catalog can record
+# the new generation, and keeps a lock, a temporary folder and lossy lengths that are not needed here.
 #
-# Documents stand in the order of their keys: a new segment holds only keys above all older ones, and only neighbouring
-# segments are merged. So a row, the place of a key among all living keys, is the same here and in the vector matrix.
-# Deletions are marked in the table of contents (`_words_<generation>.toc`, a pickle: it is opened only from our own
+# Documents are in the order of their keys: a new segment holds only keys above all older ones, and only neighbouring
+# segments are merged. So a row, the position of a key among all live keys, is the same here and in the vector matrix.
+# Deletions are recorded in the table of contents (`_words_<generation>.toc`, a pickle: it is opened only from our own
 # cache folder, after its checksum matched the catalog's).
 
 FOLDER = "words"
 _NAME = "words"
 _DOCS, POSTINGS, _TERMS = ".npy", ".pst", ".lex"
 
-# Merging: eight neighbours of one size class become one, so a fragment is rewritten at most log8(n) times; segments
-# above the limit are left alone, so that no commit of one note ever rewrites a whole vault.
+# Merging: eight neighbours of one size class become one, so a fragment is rewritten at most log8(n) times. Segments
+# above the limit are not merged, so that no commit of one note ever rewrites a whole vault.
 _MERGE_WIDTH = 8
 _MERGE_LIMIT = 10_000
 
 
 class _CountedField(fields.FieldType):
-    """A field whose postings come counted; Whoosh only needs its name and format."""
+    """A field whose postings are already counted; Whoosh only needs its name and format."""
 
     def __init__(self) -> None:
         self.format = formats.Frequency()
@@ -162,8 +162,8 @@ class ColumnCodec(W3Codec):
 def open_whoosh_reader(folder: Path) -> IndexReader:
     """Return Whoosh's own reader of the newest generation in an index folder, for `whoosh.searching.Searcher`.
 
-    A document number is a row counted with deleted fragments; there are no stored fields. A search does not use it: it
-    takes a Python object for each posting. Raises whoosh.index.EmptyIndexError where there is no index.
+    A document number is a row that also counts deleted fragments; there are no stored fields. Searches do not use this
+    reader: it takes a Python object for each posting. Raises whoosh.index.EmptyIndexError if there is no index.
     """
     reader: IndexReader = open_dir(str(folder / FOLDER), indexname=_NAME, readonly=True).reader()
     return reader
@@ -182,7 +182,10 @@ def _names(segment: W3Segment) -> list[str]:
 
 
 class LexicalWriter:
-    """Makes generations of the lexical index. The caller holds the build's lock and records what `commit` returns."""
+    """Writes generations of the lexical index.
+
+    The caller holds the build's lock and records what `commit` returns.
+    """
 
     def __init__(
         self,
@@ -210,20 +213,20 @@ class LexicalWriter:
     def add(self, docs: NDArray[np.void], inverted: Mapping[str, Inverted]) -> None:
         """Write one segment of new fragments.
 
-        `docs` is as returned by `document_rows`; its keys ascend and are above all that were added before.
+        `docs` is the result of `placed`; its keys ascend and are above all that were added before.
         """
         if len(docs):
             self._segments.append(self._write(docs, inverted))
 
     def delete(self, keys: NDArray[np.int64]) -> None:
-        """Mark fragments as deleted; keys that are not in the index are passed over."""
+        """Mark fragments as deleted; keys that are not in the index are ignored."""
         for segment in self._segments:
             known = self._segment_keys(segment)
             for number in np.flatnonzero(np.isin(known, keys)).tolist():
                 segment.delete_document(number)
 
     def commit(self, generation: int) -> list[DerivedFile]:
-        """Merge what should be merged, write the table of contents, force all to disk; returns every file in use."""
+        """Merge segments where due, write the table of contents and sync all to disk; return every file in use."""
         self._merge()
         TOC(_SCHEMA, self._segments, generation).write(self._storage, _NAME)
         files = [seal(self._index, f"{FOLDER}/{TOC._filename(_NAME, generation)}")]
@@ -236,7 +239,7 @@ class LexicalWriter:
         return files
 
     def keys(self) -> NDArray[np.int64]:
-        """Keys of the living fragments, ascending."""
+        """Return the keys of the live fragments, ascending."""
         live_keys = [np.delete(self._segment_keys(s), list(s.deleted_docs())) for s in self._segments]
         return np.concatenate([np.zeros(0, np.int64), *live_keys])
 
@@ -259,7 +262,7 @@ class LexicalWriter:
         segment.set_doc_count(len(docs))
         self._tick()
         postings, terms = pack(words)
-        table = io.BytesIO()  # written to a file at once, numpy does not say why that fails
+        table = io.BytesIO()  # written to a file directly, numpy does not report why writing fails
         np.save(table, docs, allow_pickle=False)
         for extension, data in ((POSTINGS, postings), (_TERMS, terms), (_DOCS, table.getvalue())):
             (self._folder / segment.make_filename(extension)).write_bytes(data)
@@ -286,7 +289,7 @@ class LexicalWriter:
 
 
 def document_rows(fragments: Sequence[FragmentPosition]) -> NDArray[np.void]:
-    """Return what a segment stores of new fragments besides their words."""
+    """Return the data that a segment stores of new fragments besides their terms."""
     docs = np.zeros(len(fragments), DOCS)
     for name, values in zip(("key", "note", "line"), zip(*fragments, strict=True), strict=False):
         docs[name] = values
@@ -294,7 +297,7 @@ def document_rows(fragments: Sequence[FragmentPosition]) -> NDArray[np.void]:
 
 
 def _run_to_merge(sizes: Sequence[tuple[int, int]]) -> tuple[int, int] | None:
-    """Which neighbouring segments, given as (living, deleted), to merge next: [first, last), or None."""
+    """Return which neighbouring segments, given as (live, deleted) counts, to merge next: [first, last), or None."""
     for number, (living, deleted) in enumerate(sizes):
         if deleted > living:
             return number, number + 1
@@ -320,7 +323,7 @@ def _read_toc(storage: FileStorage, generation: int) -> list[W3Segment]:
     try:
         segments: list[W3Segment] = TOC.read(storage, _NAME, gen=generation, schema=_SCHEMA).segments
     except Exception as error:
-        # A pickle can fail in any way; whichever it is, the answer is the same: rebuild from the catalog.
+        # A pickle can fail with any exception; the remedy is always the same: rebuild from the catalog.
         raise DamagedFileError(f"The table of contents {generation} cannot be read: {error}.") from error
     return segments
 
@@ -330,7 +333,7 @@ def open_segments(
 ) -> list[OpenSegment]:
     """Open every segment of a committed generation, in the order of rows.
 
-    Those of `before` whose files are all among the `unchanged` are shared. The caller has checked the files. Raises
+    Segments of `before` whose files are all in `same` are shared. The caller has checked the files. Raises
     DamagedFileError.
     """
     opened = {segment.name: segment for segment in before}
@@ -342,17 +345,20 @@ def open_segments(
 
 
 # --- one generation, open ---------------------------------------------------------------------------------------------
-# One generation of the lexical index, open to be searched.
+# One generation of the lexical index, open for searching.
 
 _CACHE_BYTES = 16 << 20
-"""Of the words asked for last: a query grows letter by letter, and another one's words are read in a millisecond."""
+"""Size of the cache of recently used terms.
+
+It serves a query that is being typed; the terms of another query are read in a millisecond.
+"""
 
 
 class LexicalReader:
-    """One generation of the lexical index, read into arrays term by term and kept, the last used first.
+    """One generation of the lexical index, read into arrays term by term, with a cache of the recently used terms.
 
-    `keys` are the living fragments' keys, ascending; a row is a place in it. `notes` are the numbers that the catalog
-    has for their notes, `lines` their first lines. Usable from any one thread at a time.
+    `keys` are the live fragments' keys, ascending; a row is a position in it. `notes` are the numbers of their notes in
+    the catalog, `lines` their first lines. Usable from any one thread at a time.
     """
 
     def __init__(
@@ -385,26 +391,26 @@ class LexicalReader:
 
     @property
     def doc_count(self) -> int:
-        """How many fragments live."""
+        """Number of live fragments."""
         return len(self.keys)
 
     @property
     def corpus_size(self) -> int:
-        """How many fragments there are; here are rows of all."""
+        """Number of fragments in the corpus; here every one has a row."""
         return len(self.keys)
 
     def prefetch_counts(self, _terms: Sequence[str]) -> None:
-        """Do nothing: an index counts by its rows."""
+        """Do nothing: the counts come from the rows."""
 
     def counts(self, _terms: Sequence[str]) -> None:
-        """Do nothing: the rows give the counts."""
+        """Do nothing: the counts come from the rows."""
 
     def mean_length(self, _field: str) -> float | None:
-        """Return None: the rows give the lengths."""
+        """Return None: the lengths come from the rows."""
         return None
 
     def lengths(self, field: str) -> NDArray[np.float32]:
-        """How many terms each row has in `field`."""
+        """Return the number of terms of each row in `field`."""
         return self._lengths[field]
 
     def entries(self, term: str) -> TermEntries:
@@ -412,7 +418,7 @@ class LexicalReader:
         return self._term(term).entries
 
     def count(self, term: str) -> int:
-        """Return an upper bound of the rows that have `term`, without reading postings.
+        """Return an upper bound of the number of rows that have `term`, without reading postings.
 
         It counts deleted rows, and each field of a row.
         """
@@ -420,7 +426,7 @@ class LexicalReader:
         return sum(segment.columns.count(encoded) for segment in self._segments)
 
     def occurrences(self, term: str, rows: Rows) -> TermOccurrences:
-        """Every occurrence of `term` in the ascending `rows`. Raises DamagedFileError."""
+        """Return every occurrence of `term` in the ascending `rows`. Raises DamagedFileError."""
         with self._damage_noted():
             return self._term(term).occurrences(rows)
 
@@ -431,7 +437,7 @@ class LexicalReader:
         return TermPostings(entries.rows[is_in_field], entries.tf[is_in_field].astype(np.float32))
 
     def positions(self, field: str, term: str) -> Positions:
-        """Places of `term` in each of its rows, as `postings` gives them. Raises DamagedFileError."""
+        """Return the positions of `term` in each of the rows that `postings` returns. Raises DamagedFileError."""
         term_data = self._term(term)
         is_in_field = term_data.entries.fields == FIELDS.index(field)
         with self._damage_noted():
@@ -456,13 +462,13 @@ class LexicalReader:
         return [term.decode() for term in sorted(matches)]
 
     def lexicon(self, field: str) -> list[str]:
-        """Every term of the field, sorted; all fields are read at once, then kept."""
+        """Return every term of the field, sorted; all fields are read at once and cached."""
         return self._words.lexicon(field)
 
     def segments_with(self, notes: NDArray[np.int64]) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], Segment]]:
-        """Yield the content of each segment that has a fragment of some notes. Raises DamagedFileError.
+        """Yield the content of each segment that has a fragment of one of `notes`. Raises DamagedFileError.
 
-        That is the keys of its live fragments, ascending, the numbers of their notes, and their postings.
+        The content is the keys of its live fragments, ascending, the numbers of their notes, and their postings.
         """
         for segment in self._segments:
             docs = segment.docs[segment.alive]
@@ -473,15 +479,15 @@ class LexicalReader:
                 yield docs["key"].astype(np.int64), docs["note"].astype(np.int64), counted.select_docs(whole, live_rows)
 
     def check(self) -> None:
-        """Check all postings now, which also loads them into the system's cache. Raises DamagedFileError."""
+        """Check all postings, which also loads them into the system's cache. Raises DamagedFileError."""
         with self._lock, self._damage_noted():
             for segment in self._segments:
                 segment.columns.check()
 
     def shares(self, before: LexicalReader) -> bool:
-        """Return whether a segment is in both; then a key means the same fragment in both.
+        """Return whether both have a segment in common; then a key means the same fragment in both.
 
-        A rebuilt catalog, whose keys count from 1 again, comes with new segments.
+        A rebuilt catalog, whose keys count from 1 again, has only new segments.
         """
         return not {s.name for s in self._segments}.isdisjoint(s.name for s in before._segments)
 
@@ -503,7 +509,7 @@ class LexicalReader:
         with self._lock:
             term_data = self._cache.get(term)
             if term_data is None:
-                # Once the vocabulary is read, it tells sooner than every segment whether to look at all.
+                # If the vocabulary is loaded, it is faster than asking every segment for an unknown term.
                 known = self._vocabulary is None or term in self._vocabulary
                 with self._damage_noted():
                     term_data = Term(self._segments if known else (), term.encode("utf-8", "replace"))
@@ -516,7 +522,7 @@ class LexicalReader:
 
     @contextmanager
     def _damage_noted(self) -> Iterator[None]:
-        """Turn what is wrong with a file into our error, and let the next build know of it."""
+        """Convert errors of reading a segment into DamagedFileError, and have the next build check the index."""
         try:
             yield
         except DamagedColumnsError as error:

@@ -1,6 +1,6 @@
-"""Names of notes besides their titles, tokenized when they are indexed, so that a search reads numbers, no texts.
+"""Names of notes besides their titles, tokenized during indexing, so that a search reads term numbers instead of texts.
 
-`corpus.names` says how terms are stored.
+`corpus.names` documents how terms are stored.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from excerpt.text.words import terms_of
 Row = Sequence[Any]
 
 NAMES_VERSION = 1
-"""Raised whenever other names are stored, or in another form: those of all notes are built again."""
+"""Raised whenever other names are stored, or in another format: then those of all notes are rebuilt."""
 
 
 def tokenize_names(
@@ -48,7 +48,10 @@ def tokenize_names(
 
 
 def first_heading(sections: Iterable[Row]) -> str:
-    """Return the first heading of level 1 among a note's sections, "" without any; a place ("Page 1") is none."""
+    """Return the first heading of level 1 among a note's sections, "" without any.
+
+    A section that is a location in an attachment ("Page 1") does not count.
+    """
     return next((row[2] for row in sections if row[1] == 1 and not row[-1]), "")
 
 
@@ -64,7 +67,7 @@ def stored(rows: ReadRows, numbers: Sequence[int]) -> dict[int, NameTerms]:
 
 
 def rebuild_names(rows: ReadRows, numbers: Sequence[int]) -> dict[int, NameTerms]:
-    """As `stored`, made of what else the catalog has of the notes."""
+    """Return the result of `stored`, computed from the other rows of the notes in the catalog."""
     return {number: _rebuild_note(rows, number) for number in numbers}
 
 
@@ -81,7 +84,7 @@ def _rebuild_note(rows: ReadRows, number: int) -> NameTerms:
 
 
 def store_names(rows: ReadRows) -> None:
-    """Build the names of all notes again, because the analyzer changed or the catalog had none."""
+    """Rebuild the names of all notes, because the analyzer changed or the catalog had none."""
     rows("DELETE FROM name_terms")
     for (number,) in rows("SELECT id FROM notes"):
         rows("INSERT INTO name_terms VALUES (?, ?, ?, ?, ?, ?)", number, *_rebuild_note(rows, number))

@@ -23,26 +23,26 @@ from excerpt.processes import python_command, start_arguments
 from excerpt.text.numbers import forget_term_numbers
 
 # --- in the process of the build --------------------------------------------------------------------------------------
-# Preparing small files in the build's own process, which is done before another could be started.
+# Small files are prepared in the build's own process, which is done before a worker could be started.
 #
-# What a worker is ended for, this process can only be interrupted at. Where there is an alarm signal, and in the main
-# thread, a file that takes more than a second is left to a worker: regular expressions and all that is Python give way
-# to the signal. Elsewhere only files so small that none is known to take half a second are prepared here.
+# A worker can be killed from outside; this process can only be interrupted. If there is an alarm signal, and in the
+# main thread, a file that takes more than a second is left to a worker: regular expressions and all Python code give
+# way to the signal. Otherwise only files so small that none is known to take half a second are prepared here.
 #
-# An interruption must leave nothing half done that later files use. So it waits for an import to end, which the first
-# file pays for and a cold disk or a busy machine can make long: a module that was half imported would fail every later
-# file. And the numbers of terms are thrown away, as one may have been half added.
+# An interruption must leave no partial state that later files use. So it waits until an import has ended: the first
+# file triggers imports, which a cold disk or a busy machine can make slow, and a half-imported module would fail for
+# every later file. The cache of term numbers is cleared, because an entry may be incomplete.
 
 SECONDS = 1.0
-"""The most that a file may take in the build's own process."""
+"""The most seconds (wall time) that a file may take in the build's own process."""
 _IMPORT_SECONDS = 0.05
-"""How long an interruption is put off, again and again, while something is imported."""
+"""Delay of an interruption, repeated as long as a module is being imported."""
 _BYTES = 256_000
 _BYTES_UNGUARDED = 64_000
 
 
 class TooLongError(Exception):
-    """The file of that `number` took too long, or too much memory, to be prepared here."""
+    """The file with this `number` took too long, or too much memory, to be prepared in this process."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -50,7 +50,10 @@ class TooLongError(Exception):
 
 
 class _Alarm(BaseException):
-    """So that nothing which catches exceptions on the way takes it for a fault of the note."""
+    """Raised by the alarm signal.
+
+    A BaseException, so that no handler of Exception takes it for an error of the note.
+    """
 
 
 def in_process_bytes() -> int:
@@ -59,7 +62,7 @@ def in_process_bytes() -> int:
 
 
 def prepare_in_process(prepare: Prepare, options: PrepareOptions, tasks: Sequence[Task]) -> Prepared:
-    """`prepare` with an eye on the clock. Raises TooLongError; then nothing of it counts."""
+    """Prepare the files with a time limit for each. Raises TooLongError; then the results of all of them are lost."""
     current = 0
 
     def timed_tasks(seconds: float) -> Iterator[Task]:
@@ -81,7 +84,7 @@ def prepare_in_process(prepare: Prepare, options: PrepareOptions, tasks: Sequenc
 
 
 def _can_be_interrupted() -> bool:
-    """Whether this is the main thread of a system with alarms, and nobody else uses them."""
+    """Return whether this is the main thread of a system with alarm signals, which nothing else uses."""
     return (
         hasattr(signal, "setitimer")
         and threading.current_thread() is threading.main_thread()
@@ -110,7 +113,7 @@ def _on_alarm(_signal: int, frame: FrameType | None) -> None:
 
 
 def _is_importing(frame: FrameType | None) -> bool:
-    """Return whether the file in work waits for an import. One that this very build is part of does not count."""
+    """Return whether the file in work waits for an import, other than one that the build itself is part of."""
     while frame is not None and frame.f_code is not prepare_in_process.__code__:
         if frame.f_code.co_filename.startswith("<frozen importlib"):
             return True
@@ -119,16 +122,16 @@ def _is_importing(frame: FrameType | None) -> bool:
 
 
 # --- in worker processes ----------------------------------------------------------------------------------------------
-# The parent's side of the workers: one that is a member of the set, and one run of many files over the set.
+# The build's side of the workers: `Worker` is one process of the pool, `Run` the preparation of many files by the pool.
 #
-# A thread of its own supplies the members, takes what they are done with, and ends those that are over the time for one
-# file; the build commits meanwhile.
+# A separate thread sends files to the workers, receives their results, and ends workers that exceed the time for one
+# file; meanwhile the build commits.
 
-# Hand-overs in work or done and waiting: the workers have enough to go on with while a batch is committed.
+# Limit of pieces in work or waiting to be collected: the workers stay busy while a batch is committed.
 _MAX_AHEAD = 32
 _POLL_SECONDS = 0.1
-# A worker on a busy machine is there after a few seconds; one that never is, or dies again and again before it has
-# begun a file, cannot be started here.
+# On a busy machine a worker has started after a few seconds. If one never starts, or workers repeatedly die before they
+# have begun a file, none can be started here.
 _START_SECONDS = 60.0
 _MAX_FAILED_STARTS = 3
 _END_SECONDS = 1.0
@@ -137,11 +140,11 @@ _UNKNOWN = "The process that read it ended; it may need more memory than is avai
 
 
 IsPaused = Callable[[], bool]
-"""Returns whether nothing new may begin for now."""
+"""Returns whether to start no new pieces for now."""
 
 
 class Worker:
-    """One worker process: what it has in work, and since when. Raises OSError if it cannot be started."""
+    """One worker process: its current piece of work, and since when. Raises OSError if it cannot be started."""
 
     def __init__(self, prepare: Prepare, limits: Limits) -> None:
         ours, theirs = Pipe()
@@ -152,7 +155,7 @@ class Worker:
         except OSError:
             ours.close()
             raise
-        with suppress(OSError):  # where it has ended already, that is heard of by the connection
+        with suppress(OSError):  # if it has ended already, the connection shows that
             ours.send((prepare, limits))
         self.run: Run | None = None
         self.piece = range(0)
@@ -172,13 +175,13 @@ class Worker:
         return self.is_alive and self.run is None
 
     def take(self, run: Run, piece: range) -> None:
-        """Start a piece of a run. If the worker dies of it, its connection shows that."""
+        """Start a piece of a run. If the worker dies during it, its connection shows that."""
         self.run, self.piece, self.number, self.since = run, piece, None, time.monotonic()
         with suppress(OSError):
             self.connection.send((run.options, run.tasks[piece.start : piece.stop]))
 
     def end(self, wait: float = 0.0) -> int:
-        """End the process, which may do so by itself within `wait` seconds, and return its exit code."""
+        """End the process, which has `wait` seconds to end by itself, and return its exit code."""
         self.connection.close()
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(wait)
@@ -188,8 +191,9 @@ class Worker:
         return self._process.returncode or 0
 
 
-# Not by multiprocessing: it starts its processes, and one that tracks their resources, with the working directory on
-# the import path, and has them import the module that this one was started with, which may be a user's script.
+# The multiprocessing module is not used: it starts its processes, and one that tracks their resources, with the working
+# directory on the import path, and has them import the module that this process was started with, which may be a user's
+# script.
 def _start_process(handle: int) -> subprocess.Popen[bytes]:
     """Start a worker that inherits the handle of its connection. Raises OSError."""
     inherited: dict[str, Any]
@@ -198,7 +202,7 @@ def _start_process(handle: int) -> subprocess.Popen[bytes]:
         inherited = {"startupinfo": subprocess.STARTUPINFO(lpAttributeList={"handle_list": [handle]})}
     else:
         inherited = {"pass_fds": [handle]}
-    # What a library says as it dies is not for the terminal.
+    # Messages that a library prints when it crashes must not reach the terminal.
     return subprocess.Popen(
         python_command(*start_arguments("excerpt.index.worker", str(handle))),
         stdin=subprocess.DEVNULL,
@@ -209,7 +213,7 @@ def _start_process(handle: int) -> subprocess.Popen[bytes]:
 
 
 class Run:
-    """The pieces of one list of files that workers prepare. `results` gives what became of a piece."""
+    """The preparation of one list of files in pieces, by workers. `results` yields the results of a piece."""
 
     def __init__(
         self,
@@ -239,7 +243,7 @@ class Run:
             self._thread.start()
 
     def add(self, piece: range) -> None:
-        """Let a worker prepare these files too, before the others."""
+        """Have a worker prepare these files too, before the others."""
         with self._changed:
             self._pending.appendleft(piece)
             self._changed.notify_all()
@@ -247,7 +251,7 @@ class Run:
             self._thread.start()
 
     def results(self, piece: range, tick: Callable[[str], None]) -> Iterator[Prepared]:
-        """Yield the results of a piece's files, in order."""
+        """Yield the results for a piece's files, in order."""
         at = piece.start
         while at < piece.stop:
             tick(self._current_path or self.tasks[at].path)
@@ -263,7 +267,7 @@ class Run:
                 yield prepared
 
     def end(self) -> None:
-        """Stop. What members have in work for this run goes nowhere."""
+        """Stop the run. Results that workers still produce for it are discarded."""
         self._is_ended = True
         if self._thread.is_alive():
             self._thread.join()
@@ -272,20 +276,20 @@ class Run:
 
     def _feed(self) -> None:
         if hasattr(signal, "pthread_sigmask"):
-            # The members inherit this: Ctrl+C is for the build alone, also before a member could say so itself.
+            # The workers inherit this mask: Ctrl+C is only for the build, also before a worker can ignore it by itself.
             signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
         try:
             while not self._is_ended:
                 busy = self._dispatch()
                 self._listen(busy)
                 self._end_overdue(busy)
-        except Exception as error:  # whatever it is, it is raised where results are waited for
+        except Exception as error:  # any exception is raised again where results are awaited
             with self._changed:
                 self._error = error
                 self._changed.notify_all()
 
     def _dispatch(self) -> Sequence[Worker]:
-        """Give the idle something to do, and return those that are not. Raises IndexUnusableError."""
+        """Send pieces to idle workers and return the busy ones. Raises IndexUnusableError."""
         with self._changed:
             pending_count = len(self._pending)
         try:
@@ -300,14 +304,14 @@ class Run:
         return [worker for worker in workers if worker.run is not None]
 
     def _next(self, ahead: int) -> range:
-        """Return the next piece to hand over when `ahead` are in work; an empty one if that must wait."""
+        """Return the next piece to send when `ahead` are in work; an empty one if nothing may start yet."""
         with self._changed:
             return self._pending.popleft() if self._may_start(ahead) else range(0)
 
     def _may_start(self, ahead: int) -> bool:
         if self._is_paused() or not self._pending:
             return False
-        # What is waited for is always handed over, however much is done behind it.
+        # The piece whose results are awaited is always sent, however many later ones are done.
         return ahead + len(self._results) < _MAX_AHEAD or self._pending[0].start < min(self._results)
 
     def _listen(self, busy: Sequence[Worker]) -> None:
@@ -356,7 +360,7 @@ class Run:
                 self._reap(worker, overdue=True)
 
     def _reap(self, worker: Worker, overdue: bool = False) -> None:
-        """Handle a dead or `overdue` worker: find which file it had, and hand its other files to the rest."""
+        """Handle a dead or `overdue` worker: find which file it had, and queue its other files again."""
         is_own, code = worker.run is self, worker.end(0.0 if overdue else _END_SECONDS)
         worker.run = None
         if not is_own:
@@ -372,7 +376,7 @@ class Run:
             at = piece.start + worker.number
             reason = _reason(_TOO_LONG if overdue else code, self._limits, self.tasks[at])
             if not reason and at not in self._suspect_files:
-                # Whoever ended it may have meant the process and not the file: the system's memory killer, a user.
+                # Its killer may have meant the process and not the file: the system's out-of-memory killer, or a user.
                 self._suspect_files.add(at)
                 pieces = [range(piece.start, at), range(at, at + 1), range(at + 1, piece.stop)]
             else:
@@ -387,7 +391,7 @@ def _reason(code: int, limits: Limits, task: Task) -> str:
     """Return why a file ended its worker with that exit code, "" if nothing shows that the file was the cause."""
     if code == _TOO_LONG:
         return f"It took longer than {limits.seconds_for(task):g} s to process."
-    # Libraries that are not Python give up when there is no memory.
+    # Libraries in C abort when there is no memory.
     if code in (OUT_OF_MEMORY, -signal.SIGABRT):
         return f"It needs more than {limits.memory:,} MB of memory."
     return ""
@@ -401,15 +405,15 @@ def _unstartable(reason: str) -> IndexUnusableError:
 
 
 # --- a few here, many there -------------------------------------------------------------------------------------------
-# Taking notes apart is Python, so only processes use a second core, and only from outside can a parser that hangs be
-# ended. Workers hold no part of the index: one that dies, or is ended because a file is over its limits, costs that
+# Parsing notes is Python code, so only processes can use a second core, and a parser that hangs can only be ended from
+# outside. Workers hold no part of the index: one that dies, or is ended because a file exceeds its limits, loses that
 # file and nothing else. See docs/design/index.md, "Files that take too much".
 
-# Starting two workers takes about a second; below this much text one process is done sooner. Once they are there, they
-# are used from less on.
+# Starting two workers takes about a second; for less text than this, one process is faster. Once workers run, they are
+# used from a lower limit on.
 _WORKERS_FROM_BYTES = 4_000_000
 _SPARE_FROM_BYTES = 500_000
-# One hand-over to a worker: enough to drown its cost, little enough to keep the progress moving.
+# The size of one piece: large enough to make its overhead negligible, small enough to keep the progress moving.
 _CHUNK_BYTES = 250_000
 _CHUNK_FILES = 32
 # The first files are prepared here, while the workers start, so that something is searchable within a second or two.
@@ -418,12 +422,14 @@ _IN_PROCESS_FILES = 8
 _MAX_WORKERS = 8
 
 Tick = Callable[[str], None]
-"""Called with the path of the file that has been in work the longest: now and then, and at least each 100 ms while
-workers are waited for."""
+"""Called with the path of the file that has been in work the longest.
+
+It is called from time to time, and at least every 100 ms while results of workers are awaited.
+"""
 
 
 class Workers:
-    """A few processes that prepare files.
+    """A pool of processes that prepare files.
 
     They start when they are first needed and stay until `close`; after that they start again on demand. One iteration
     of `prepare` at a time.
@@ -436,7 +442,7 @@ class Workers:
         prepare: Prepare = prepare,
         is_paused: IsPaused = lambda: False,
     ) -> None:
-        """Create the pool; while `is_paused` returns True, nothing new begins."""
+        """Create the pool; while `held` returns True, no new piece starts."""
         self._max_workers = min(os.cpu_count() or 1, max_workers)
         self._limits = limits
         self._prepare = prepare
@@ -453,18 +459,18 @@ class Workers:
         self.close()
 
     def close(self) -> None:
-        """End the processes, whatever they are at."""
+        """End the processes, whatever they are doing."""
         for worker in self._workers:
             worker.end()
         self._workers.clear()
 
     @property
     def processes(self) -> list[int]:
-        """The ids of the processes that there are."""
+        """The ids of the running processes."""
         return [worker.id for worker in self._workers]
 
     def prepare(self, options: PrepareOptions, tasks: Sequence[Task], tick: Tick) -> Generator[Prepared, None, None]:
-        """Yield the results for the files, several at a time, in the order of `tasks`.
+        """Yield the results for the files, prepared in parallel, in the order of `tasks`.
 
         Raises IndexUnusableError if workers are needed and cannot be started.
         """
@@ -487,14 +493,14 @@ class Workers:
             run.end()
 
     def _get_workers(self, count: int) -> list[Worker]:
-        """Return the workers, at least `count` if allowed. Called from the thread of a run."""
+        """Return the workers, at least `wanted` if the limit allows. Called from the thread of a run."""
         self._workers = [worker for worker in self._workers if worker.is_alive]
         while len(self._workers) < min(count, self._max_workers):
             self._workers.append(Worker(self._prepare, self._limits))
         return self._workers
 
     def _pieces(self, tasks: Sequence[Task]) -> Iterator[tuple[range, bool]]:
-        """Which tasks are prepared together, and whether here."""
+        """Yield the ranges of tasks that are prepared together, each with whether in this process."""
         threshold = _SPARE_FROM_BYTES if self._workers else _WORKERS_FROM_BYTES
         first = _FIRST_FILES if sum(task.size for task in tasks) >= threshold else len(tasks)
         small = in_process_bytes()
@@ -515,7 +521,7 @@ class Workers:
     def _in_process(
         self, options: PrepareOptions, tasks: Sequence[Task], piece: range, run: Run, tick: Tick
     ) -> Iterator[Prepared]:
-        """Prepare in this process what a process could be started for, but is done sooner without."""
+        """Prepare a piece in this process; a file that takes too long is left to a worker."""
         while piece:
             tick(tasks[piece.start].path)
             try:

@@ -1,4 +1,4 @@
-"""Words counted in numpy: the fields a fragment is found by, their postings, and the columns they are stored in."""
+"""Counting of terms with numpy: the fields of a fragment, their postings, and the columns they are stored in."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from excerpt.index.files import RandomAccessFile, open_regular
 from excerpt.text.numbers import Occurrences, term_numbers
 
 # --- postings ---------------------------------------------------------------------------------------------------------
-# Words counted in numpy: text is turned into postings, those of all fields put together, segments joined.
+# Counting of terms with numpy: turns texts into postings, merges those of all fields, and joins segments.
 #
-# A document here is a fragment, numbered from 0 within one segment. Everything that would cost Python per posting is
-# done on whole arrays: a vault of 100,000 fragments has five million postings, and their objects were the cost of
-# building an index (docs/design/index.md).
+# A document here is a fragment, numbered from 0 within one segment. Everything that would cost Python code for each
+# posting is done on whole arrays: a vault of 100,000 fragments has five million postings, and their objects were the
+# main cost of building an index (docs/design/index.md).
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
@@ -56,8 +56,8 @@ class Inverted:
 class Segment:
     """The postings of all fields over `doc_count` documents.
 
-    As in `Inverted`, but a term's postings are those of all fields, by document and then by field. `fields` are numbers
-    of fields.
+    As in `Inverted`, but a term's postings are those of all fields, ordered by document and then by field; `fields` are
+    the numbers of their fields.
     """
 
     terms: list[bytes]
@@ -70,7 +70,7 @@ class Segment:
 
 
 def invert(occurrences: Occurrences, names: Sequence[bytes]) -> Inverted:
-    """Count the terms of documents. `names` are those of all numbers that terms may have."""
+    """Count the terms of documents. `names` are the terms, indexed by the numbers in `found`."""
     used = np.zeros(len(names), np.bool_)
     used[occurrences.terms] = True
     numbers = np.flatnonzero(used)
@@ -78,7 +78,7 @@ def invert(occurrences: Occurrences, names: Sequence[bytes]) -> Inverted:
     by_name = sorted(range(len(terms)), key=terms.__getitem__)
     ranks = np.zeros(len(names), np.int64)
     ranks[numbers[by_name]] = np.arange(len(terms))
-    # One sort of whole numbers, in which the last bits say where each came from, is far quicker than argsort.
+    # One sort of integers whose last bits hold the original index is far quicker than argsort.
     count = max(occurrences.doc_count, 1)
     bits = len(occurrences.terms).bit_length()
     entries = (ranks[occurrences.terms] * count + occurrences.docs) << bits | np.arange(len(occurrences.terms))
@@ -97,7 +97,7 @@ def invert(occurrences: Occurrences, names: Sequence[bytes]) -> Inverted:
 
 
 def join(parts: Sequence[Inverted]) -> Inverted:
-    """One `Inverted` over the documents of all parts, in their order."""
+    """Return one `Inverted` over the documents of all parts, in their order."""
     if len(parts) == 1:
         return parts[0]
     terms, ranks = _common_terms([(part.terms, part.starts) for part in parts])
@@ -122,7 +122,7 @@ def fuse(parts: Sequence[Inverted]) -> Segment:
     docs = np.concatenate([part.docs for part in parts])
     tf = np.concatenate([part.tf for part in parts])
     fields = np.repeat(np.arange(len(parts), dtype=np.uint8), [len(part.docs) for part in parts])
-    # Fields stand in their order already, and the sort keeps it.
+    # The fields are in order already, and the sort is stable.
     order = np.argsort(ranks.astype(np.int64) * max(count, 1) + docs, kind="stable")
     return Segment(
         terms=terms,
@@ -160,7 +160,7 @@ def select_docs(segment: Segment, new_numbers: Ints) -> Segment:
 
 
 def chain_segments(parts: Sequence[Segment]) -> Segment:
-    """One segment over the documents of all parts, in their order."""
+    """Return one segment over the documents of all parts, in their order."""
     if len(parts) == 1:
         return parts[0]
     terms, ranks = _common_terms([(part.terms, part.starts) for part in parts])
@@ -193,7 +193,7 @@ def _starts(posting_terms: NDArray[np.integer], count: int) -> Longs:
 
 
 def _reorder(values: Ints, counts: Ints, order: Longs) -> Ints:
-    """Return runs of `values`, `counts[i]` long, in another order."""
+    """Reorder the runs that `values` consists of; run i is `counts[i]` long."""
     begins = np.cumsum(counts, dtype=np.int64) - counts
     counts = counts[order]
     ends = np.cumsum(counts, dtype=np.int64)
@@ -201,20 +201,21 @@ def _reorder(values: Ints, counts: Ints, order: Longs) -> Ints:
 
 
 # --- columns ----------------------------------------------------------------------------------------------------------
-# A segment's postings on disk: columns of fixed width, read by offset, and a directory of its terms, read whole.
+# A segment's postings on disk: columns of fixed width, read by offset, and a directory of its terms, read as a whole.
 #
 # `.pst` holds three columns one after the other: document, field and count (one number: the field in the upper three
-# bits), and positions. Each is as wide as its largest value asks for. A term's part of a column is one slice, which
-# costs no decoding; nothing is read but what a term needs. What is read for the first time is checked, page by page.
+# bits), and positions. The width of each depends on its largest value. A term's part of a column is one slice, which
+# needs no decoding; only the slices of the requested terms are read. What is read for the first time is checked, page
+# by page.
 #
-# `.lex` holds the terms in order, newline between them, with the first of each block of 16 once more on its own so that
-# a term is found by two short searches; where each term's postings and positions begin; in which fields it stands; and
-# the pages' checksums.
+# `.lex` holds the terms in order, separated by newlines, with a second copy of the first term of each block of 16, so
+# that a term is found by two short searches; where each term's postings and positions begin; in which fields it occurs;
+# and the pages' checksums.
 
 PAGE = 1 << 14
-"""Bytes that are checked at once: a rare term costs three pages, and a large vault has few thousand."""
+"""Bytes that are checked at once: a rare term needs three pages, and a large vault has a few thousand."""
 _PAGES_AT_ONCE = 64
-"""Pages that are read at once where all are checked: 1 MB."""
+"""Pages that are read at once if all are checked: 1 MB."""
 
 _MAGIC = b"EXL1"
 _HEAD = struct.Struct("<4s4xQQQQQBBB5x")
@@ -224,12 +225,12 @@ _DTYPES: dict[int, np.dtype[Any]] = {1: np.dtype("<u1"), 2: np.dtype("<u2"), 4: 
 
 
 class DamagedColumnsError(ValueError):
-    """A file differs from what was written."""
+    """A file differs from what was written to it."""
 
 
 @dataclass(frozen=True, slots=True)
 class TermSlice:
-    """One term's postings in one segment, by document and then field; `first_position` is where its positions begin."""
+    """One term's postings in one segment, by document and then field; its positions begin at `first_place`."""
 
     docs: NDArray[np.unsignedinteger[Any]]
     codes: NDArray[np.unsignedinteger[Any]]
@@ -264,7 +265,7 @@ def pack(segment: Segment) -> tuple[bytes, bytes]:
 
 
 def _masks(segment: Segment) -> NDArray[np.uint8]:
-    """Return, for each term, a bit for each field that has it."""
+    """Return, for each term, a bit mask of the fields that have it."""
     if not segment.terms:
         return np.zeros(0, np.uint8)
     bits = np.left_shift(np.uint8(1), segment.fields)
@@ -280,7 +281,7 @@ def _padded(data: bytes) -> bytes:
 
 
 class Columns:
-    """A segment's two files, open. Raises DamagedColumnsError where they do not hold together; OSError."""
+    """A segment's two files, open. Raises OSError, and DamagedColumnsError if they do not match each other."""
 
     def __init__(self, postings: Path, directory: Path) -> None:
         with open_regular(directory) as file:
@@ -313,15 +314,15 @@ class Columns:
             raise DamagedColumnsError("size")
 
     def terms(self) -> list[bytes]:
-        """Every term, ascending, in the order of `masks`."""
+        """Return every term, ascending, in the order of `masks`."""
         return self._directory[self._words_at :].split(b"\n")[:-1]
 
     def words(self) -> list[str]:
-        """As `terms`, decoded."""
+        """Return every term as text, in the order of `terms`."""
         return self._directory[self._words_at :].decode().split("\n")[:-1]
 
     def number(self, term: bytes) -> int | None:
-        """Return the number of `term` among the terms, None if it is not there."""
+        """Return the number of `term` among the terms, None if the segment does not have it."""
         block = bisect.bisect_right(self._fences, term) - 1
         if block < 0:
             return None
@@ -329,12 +330,12 @@ class Columns:
             index = self._block(block).index(term)
         except ValueError:
             return None
-        # Behind the last term of a block stands an empty one, which is no term of it.
+        # The last term of a block is followed by an empty string, which is no term.
         number = block * _BLOCK + index
         return number if index < _BLOCK and number < len(self.masks) else None
 
     def beginning_with(self, prefix: bytes) -> Iterator[tuple[bytes, int]]:
-        """Terms that start with `prefix`, ascending, each with its fields' bits."""
+        """Yield the terms that start with `prefix`, ascending, each with the bit mask of its fields."""
         block = max(bisect.bisect_right(self._fences, prefix) - 1, 0)
         for at in range(block, len(self._fences)):
             for number, term in enumerate(self._block(at)[:-1], at * _BLOCK):
@@ -344,17 +345,17 @@ class Columns:
                     return
 
     def _block(self, number: int) -> list[bytes]:
-        """Return the terms of one block, and an empty one."""
+        """Return the terms of one block, followed by an empty string."""
         first, last = self._blocks[number : number + 2].tolist()
         return self._directory[self._words_at + first : self._words_at + last].split(b"\n")
 
     def count(self, term: bytes) -> int:
-        """How many postings `term` has."""
+        """Return the number of postings of `term`."""
         number = self.number(term)
         return 0 if number is None else int(self._starts[number + 1]) - int(self._starts[number])
 
     def find(self, term: bytes) -> TermSlice | None:
-        """Return the postings of `term`, None if it is not there."""
+        """Return the postings of `term`, None if the segment does not have it."""
         number = self.number(term)
         if number is None:
             return None
@@ -362,22 +363,22 @@ class Columns:
         return TermSlice(self._values(0, first, last), self._values(1, first, last), int(self._first_positions[number]))
 
     def unpack(self, codes: NDArray[np.unsignedinteger[Any]]) -> tuple[NDArray[np.uint8], Ints]:
-        """Field and count of each code."""
+        """Return the field and the count of each code."""
         fields, counts = np.empty(len(codes), np.uint8), np.empty(len(codes), np.int32)
         self.unpack_into(codes, fields, counts)
         return fields, counts
 
     def unpack_into(self, codes: NDArray[np.unsignedinteger[Any]], fields: NDArray[np.uint8], counts: Ints) -> None:
-        """Put field and count of each code into arrays of as many."""
+        """Write the field and the count of each code into arrays of the same length."""
         np.right_shift(codes, self._shift, out=fields, casting="unsafe")
         np.bitwise_and(codes, (1 << self._shift) - 1, out=counts, casting="unsafe")
 
     def positions(self, first: int, last: int) -> NDArray[np.unsignedinteger[Any]]:
-        """Those from `first` to before `last`, of all positions of the segment."""
+        """Return the positions from number `first` to before `last`, of all positions of the segment."""
         return self._values(2, first, last)
 
     def segment(self, doc_count: int) -> Segment:
-        """All of it, for a merge."""
+        """Return all terms with their postings, for merging."""
         docs, codes, positions = (self._values(column, 0, count) for column, count in enumerate(self._counts))
         fields, tf = self.unpack(codes)
         return Segment(
@@ -391,7 +392,7 @@ class Columns:
         )
 
     def check(self) -> None:
-        """Check every page now, so that none is waited for later."""
+        """Check every page now, so that no later read has to."""
         for page in range(0, len(self._unchecked), _PAGES_AT_ONCE):
             last = min(page + _PAGES_AT_ONCE, len(self._unchecked))
             if self._unchecked.find(1, page, last) >= 0:
@@ -412,7 +413,7 @@ class Columns:
         return np.frombuffer(data, _DTYPES[width], last - first, offset)
 
     def _checked(self, page: int, last: int) -> bytearray:
-        """Read the pages from `page` to before `last`, and check those that were not checked before."""
+        """Return the pages from `page` to before `last`, after checking those that were not checked before."""
         data = self._read(page * PAGE, min(last * PAGE, self._begins[-1]))
         view = memoryview(data)
         for number in range(page, last):
@@ -431,12 +432,12 @@ class Columns:
 
 
 # --- fields -----------------------------------------------------------------------------------------------------------
-# Which words a fragment is found by: its own, and those of its note, in one field each.
+# The fields of a fragment: its own terms, and those of its note.
 
 FIELDS_VERSION = 2
-"""Raised whenever a field is made of something else: an index made under another version is rebuilt."""
+"""Raised whenever the content of a field changes: an index with another version is rebuilt."""
 
-# Between two aliases, headings or values: farther apart than any phrase or cluster reaches.
+# The distance between two aliases, headings or values: larger than any phrase or cluster can span.
 _GAP = 50
 _Terms = tuple[Ints, Ints]  # numbers of terms, and their positions
 _NOTHING: _Terms = (np.zeros(0, np.int32), np.zeros(0, np.int32))
@@ -448,7 +449,8 @@ EMBEDDED_TEXT_VERSION = 2
 def embedded_text(title: str, heading_path: Sequence[str], text: str) -> str:
     """Return the text that is embedded for a fragment: its note's title, its heading path, and its text.
 
-    With the title, meaning alone finds known items a tenth better than with the headings only (docs/design/quality.md).
+    With the title, search by meaning alone finds a tenth more of the known items than with the headings only
+    (docs/design/quality.md).
     """
     return f"{' › '.join((title, *heading_path))}\n{text}"
 
@@ -459,7 +461,7 @@ def embedded_digest(text: str) -> bytes:
 
 
 class FieldCollector:
-    """Gathers the terms of fragments, in order, note by note."""
+    """Collects the terms of fragments, in order, note by note."""
 
     def __init__(self) -> None:
         self._numbers = term_numbers()

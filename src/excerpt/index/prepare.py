@@ -1,4 +1,7 @@
-"""One file -> everything that is stored about it. Runs in the build's process or in its workers; touches no index."""
+"""The preparation of one file: everything that is stored about it. Runs in the build's process or in its workers.
+
+It does not access the index.
+"""
 
 from __future__ import annotations
 
@@ -22,15 +25,15 @@ from excerpt.vault.readers import ReadOptions, digest_of, load_bytes
 from excerpt.vault.readers.registry import reader_for
 
 # --- without the collector --------------------------------------------------------------------------------------------
-# Work that makes millions of objects and no cycles among them.
+# For code that creates millions of objects without cycles.
 
 
 @contextmanager
 def without_collection() -> Iterator[None]:
     """Disable the garbage collector for a block, at most a batch.
 
-    With hundreds of thousands of rows it takes an eighth of a build's time. Reference cycles stay until the end of the
-    block.
+    With hundreds of thousands of rows, collections take an eighth of a build's time. Reference cycles stay until the
+    end of the block.
     """
     enabled = gc.isenabled()
     gc.disable()
@@ -46,7 +49,7 @@ def without_collection() -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class PrepareOptions:
-    """What preparing a file depends on besides the file; small, as it goes to every worker."""
+    """The settings that the preparation of a file depends on; small, as it is sent to every worker."""
 
     vault: Path
     tokenizer: str
@@ -55,10 +58,9 @@ class PrepareOptions:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A file to prepare.
+    """A file to prepare. `digest` is that of the known content, "" if the file must be prepared in any case.
 
-    `digest` is the known content's, "" if it must be prepared in any case. `kind` is "" for a note; `images` counts
-    those that OCR must read.
+    `kind` is "" for a note; `images` counts those that OCR must read.
     """
 
     path: str
@@ -72,10 +74,10 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """The results for some files: notes to store and the words of their fragments in the same order, and the others.
+    """The results for some files: notes to store, the terms of their fragments in the same order, and the other files.
 
     The others are files with unchanged content, skipped files, and among these the ones that are not tried again: they
-    took more time or memory than allowed, or their reader could not read them.
+    exceeded the limits of time or memory, or their reader could not read them.
     """
 
     notes: list[NoteRows] = field(default_factory=list)
@@ -88,7 +90,7 @@ class Prepared:
 def prepare(options: PrepareOptions, tasks: Iterable[Task]) -> Prepared:
     """Read and prepare files one by one. A file that cannot be read is skipped.
 
-    Raises only MemoryError, because what is in memory by then may prevent reading the others.
+    Raises only MemoryError, because the memory in use by then may prevent reading the others.
     """
     with without_collection():
         return _prepare(options, tasks)
@@ -107,7 +109,7 @@ def _prepare(options: PrepareOptions, tasks: Iterable[Task]) -> Prepared:
         except MemoryError:
             raise
         except Exception as error:
-            # A note that our own code, or a parser under it, trips over must not end the indexing of the others.
+            # An error of our own code, or of a parser, on one note must not end the indexing of the others.
             done.skipped.append(Skipped(task.path, f"It could not be processed ({type(error).__name__}: {error})."))
             if task.kind:
                 done.given_up.append(task)
@@ -130,7 +132,7 @@ def _prepare_note(options: PrepareOptions, task: Task, collector: FieldCollector
     ocr = bounds.ocr if task.images else Ocr.OFF
     note = reader_for(task.path, settings).read(data, task.path, ReadOptions(settings.language, bounds.max_pages, ocr))
     rows, fragments = note_rows(options, note, task, digest)
-    # Last, so that a note that fails half-way leaves no words behind.
+    # This comes last, so that a note that fails leaves no terms behind.
     collector.add_note(
         *(note.path, note.title, note.language),
         aliases=note.aliases,

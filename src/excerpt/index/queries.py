@@ -1,4 +1,4 @@
-"""The row queries over notes, in SQLite's SQL, for the catalog of an index."""
+"""The queries for notes and their rows on an index's catalog, in SQL."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ _NO_END = 1 << 62
 
 
 class CheckedRows(Protocol):
-    """Reads rows of a catalog, and compares tables with their checksums."""
+    """A function that reads rows of a catalog, and can compare tables with their checksums."""
 
     def __call__(self, sql: str, /, *values: object) -> list[tuple[Any, ...]]: ...
 
     def check(self, table: str, notes: Sequence[int] | None = None, /) -> None:
-        """Compare the rows of all notes in a table, or of some, with their checksums; raise where one differs."""
+        """Compare the rows of `notes` in a table, or of all notes, with their checksums; raise if one differs."""
         ...
 
 
 class CatalogQueries:
     """`NoteQueries` on a catalog.
 
-    Rows that are shown are compared with their checksums; the links that only a score counts are not. Raises
+    Rows that are shown are compared with their checksums; links that are only counted for scores are not. Raises
     DamagedRowError.
     """
 
@@ -218,7 +218,7 @@ class CatalogQueries:
         return [(heading, count) for heading, count in self._rows(sql)]
 
     def _in_batches(self, numbers: Sequence[int], sql: Callable[[str], str]) -> list[tuple[Any, ...]]:
-        """Return the rows of a query on some numbers, which `sql` makes for as many placeholders."""
+        """Return the rows of a query on some numbers, in batches; `sql` makes the query from the placeholders."""
         result: list[tuple[Any, ...]] = []
         for at in range(0, len(numbers), AT_ONCE):
             part = numbers[at : at + AT_ONCE]
@@ -248,13 +248,13 @@ def _checked_part(row: Sequence[Any]) -> Part:
 
 
 def _check_ordinals(ordinals: Sequence[int]) -> None:
-    """Raise unless the fragments of a note that were found are all there are between the first and the last."""
+    """Raise DamagedRowError if a fragment is missing between the first and the last of `found`, ordinals of a note."""
     if ordinals and len(ordinals) != ordinals[-1] - ordinals[0] + 1:
         raise DamagedRowError("a fragment that is lost")
 
 
 def fragment_from_row(row: Sequence[Any]) -> Fragment:
-    """Return a fragment from its columns, in the order of `Fragment`'s parts here."""
+    """Return a fragment from its columns, in the order that the first line unpacks."""
     key, fragment_id, path, title, heading_path, ordinal, section, start, end, text, tokens, digest, kind, place = row
     return Fragment(
         id=fragment_id,

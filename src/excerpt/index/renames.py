@@ -1,8 +1,8 @@
-"""Which note became which: a note that is gone, and one of the same or nearly the same text that has come.
+"""Detection of renamed notes: a removed note, and a new one of the same or nearly the same text.
 
-Paths are what the user's marks, uses and memories name notes by. A move is recorded once it is certain enough, in the
-build that sees both ends of it or in a later one: notes that are gone are remembered for that, by their digest and a
-sketch of their words. Nothing is recorded where two notes could be meant.
+Marks, uses and memories of the user refer to notes by path. A move is recorded once it is certain enough, in the build
+that sees both ends of it or in a later one: for that, removed notes are remembered by their digest and a sketch of
+their words. Nothing is recorded if two notes could be meant.
 """
 
 from __future__ import annotations
@@ -19,10 +19,13 @@ from numpy.typing import NDArray
 from excerpt.index.catalog import Catalog, text_from_row
 
 MAX_RECORDS = 20_000
-"""Moves, and notes that are gone, that are remembered: the newest. Some 150 bytes each."""
+"""The newest moves and removed notes that are remembered; each takes some 150 bytes."""
 MAX_COMPARED = 2_000
-"""Notes that are gone, and notes that have come, that are compared by their words: the newest. As many are sketched
-when they go, which takes 0.05 s a MB of text; of more at once only the digests are kept."""
+"""The newest removed and new notes that are compared by their words.
+
+As many are sketched when they are removed, which takes 0.05 s per MB of text; of further ones only the digests are
+kept.
+"""
 
 # Measured on five vaults with a word changed in 1 to 30 % of the lines: the sketch finds .94 to 1.0 of the notes at .5,
 # where shares of equal fragments found .06 to .97. Of two notes of one vault that are not the same, .003 to .17 (a
@@ -32,7 +35,7 @@ _MARGIN = 0.1
 _RUN = 3
 _SKETCH = 64
 _MAX_TAIL_PARTS = 4
-# "# To do" and an empty file are in every vault: below this, the file's name must be the same too.
+# "# To do" and an empty file are in every vault: below this limit, the file's name must be the same too.
 _MIN_TOKENS = 10
 _MAX_SHARED = 5_000_000
 
@@ -41,7 +44,7 @@ Sketch = NDArray[np.uint32]
 
 @dataclass(frozen=True, slots=True)
 class NoteTrace:
-    """What identifies a note that may have become, or been, another one."""
+    """The data that identify a removed or new note."""
 
     path: str
     digest: str
@@ -63,7 +66,7 @@ def record_removed(catalog: Catalog, paths: Sequence[str]) -> None:
 
 
 def record_inserted(catalog: Catalog, paths: Iterable[str]) -> None:
-    """Record that notes were inserted at these paths, whatever became of notes that had them before."""
+    """Record that notes were inserted at these paths, and forget moves of earlier notes that had these paths."""
     has_missing = bool(catalog.rows("SELECT 1 FROM gone LIMIT 1"))
     known = has_missing or bool(catalog.rows("SELECT 1 FROM moves LIMIT 1"))
     for path in paths if known else ():
@@ -85,7 +88,7 @@ def record_moves(catalog: Catalog) -> None:
     moves = match_by_digest(list(old.values()), arrived)
     missing = [trace for trace in fresh if trace.path not in moves]
     if missing:
-        # Copied first and removed later: what is the same has been there for a while.
+        # A note may be copied first and the original removed later: equal notes may have existed for a while.
         moves |= match_by_digest(missing, _traces_like_fresh(catalog, set(moves.values())))
     new = [trace for trace in arrived if trace.path not in set(moves.values())][-MAX_COMPARED:]
     if new:
@@ -100,7 +103,7 @@ def record_moves(catalog: Catalog) -> None:
 
 
 def is_settled(catalog: Catalog) -> bool:
-    """Whether `record_moves` has nothing to do: no note has gone or come since."""
+    """Return whether `settle` has nothing to do: no note was removed or inserted since its last run."""
     return not catalog.rows("SELECT 1 FROM gone WHERE fresh UNION ALL SELECT 1 FROM arrived LIMIT 1")
 
 
@@ -110,7 +113,7 @@ def last(rows: Callable[..., list[tuple[int]]]) -> int:
 
 
 def current_path(rows: Callable[..., list[tuple[str]]], path: str) -> str | None:
-    """Return today's path of the note that had `path`; None if no move is known, or a note is at `path` again.
+    """Return the present path of the note that had `path`; None if no move is known, or a note is at `path` again.
 
     `rows` queries the catalog.
     """
@@ -124,9 +127,10 @@ def current_path(rows: Callable[..., list[tuple[str]]], path: str) -> str | None
 
 @dataclass(frozen=True, slots=True)
 class MoveHistory:
-    """What a rebuilt index takes over from the previous one.
+    """The data that a rebuilt index takes over from the previous one.
 
-    Its moves (path, today's path), and its notes and those that were gone (path, digest, tokens), the newest last.
+    `moves` are (path, present path); `notes` are the previous index's notes and the removed ones it remembers (path,
+    digest, tokens), the newest last.
     """
 
     moves: list[tuple[str, str]]
@@ -144,7 +148,7 @@ def read_history(catalog: Catalog) -> MoveHistory:
 
 
 def restore(catalog: Catalog, history: MoveHistory) -> None:
-    """Take up what `read_history` gave, in an empty catalog: every note is gone until it comes."""
+    """Store the result of `read_known` in an empty catalog: every note counts as removed until it is inserted."""
     with catalog.transaction():
         for path, new_path in history.moves:
             catalog.rows("INSERT OR REPLACE INTO moves VALUES (?, ?)", path, new_path)
@@ -176,7 +180,10 @@ def match_by_digest(old: Sequence[NoteTrace], new: Sequence[NoteTrace]) -> dict[
 
 
 def match_by_sketch(old: Sequence[NoteTrace], new: Sequence[NoteTrace]) -> dict[str, str]:
-    """Pairs of notes that have most of their words in common, each clearly more like the other than like any third."""
+    """Return pairs of notes that share most of their words, by path.
+
+    Each note of a pair is clearly more similar to the other than to any third note.
+    """
     old, new = ([old_note for old_note in notes if old_note.tokens >= _MIN_TOKENS] for notes in (old, new))
     similarities = _sketch_similarities(
         [_unpack_sketch(old_note) for old_note in old], [_unpack_sketch(old_note) for old_note in new]
@@ -204,9 +211,10 @@ def match_by_sketch(old: Sequence[NoteTrace], new: Sequence[NoteTrace]) -> dict[
 
 
 def sketch_of(text: str) -> Sketch:
-    """Return the smallest hashes of the text's runs of words (A. Broder, 1997).
+    """Return the smallest hashes of the text's runs of words, a sketch (A. Broder, 1997).
 
-    Two texts share about as many of them as they share runs (On the resemblance and containment of documents).
+    The share of hashes that two texts have in common estimates the share of their common runs (On the resemblance and
+    containment of documents).
     """
     words = text.split()
     runs = {" ".join(words[at : at + _RUN]) for at in range(max(1, len(words) - _RUN + 1))} if words else set()
@@ -223,7 +231,7 @@ def _clear_best(candidates: Sequence[tuple[float, int]], name: str, notes: Seque
 
 
 def _sketch_similarities(old: Sequence[Sketch], new: Sequence[Sketch]) -> dict[tuple[int, int], float]:
-    """Of each pair that shares a hash, the share that they have in common."""
+    """Return, for each pair of sketches that share a hash, the share of hashes that they have in common."""
     holders: dict[int, list[int]] = defaultdict(list)
     for number, sketch in enumerate(new):
         for value in sketch.tolist():
@@ -297,7 +305,7 @@ def _traces_like_fresh(catalog: Catalog, matched: Collection[str]) -> list[NoteT
 
 
 def _missing_traces(catalog: Catalog, matched: Collection[str]) -> list[NoteTrace]:
-    """Return the newest of the notes that are gone and were not found."""
+    """Return the newest of the removed notes without a match in `found`."""
     sql = "SELECT path, digest, tokens, sketch FROM gone WHERE sketch <> x'' ORDER BY number DESC LIMIT ?"
     return [trace for trace in _read_traces(catalog, sql, MAX_COMPARED) if trace.path not in matched]
 

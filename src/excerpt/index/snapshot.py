@@ -1,8 +1,8 @@
-"""One consistent, read-only view of an index at one generation: what a search and a screen read from.
+"""A consistent, read-only view of an index at one generation, from which searches and screens read.
 
-Opened while a build commits, it may find that the files of the generation it has just read about are gone, because two
-commits passed in between; it then starts again with the newest. If nothing was committed and a file still does not
-match its record, the index is damaged, and the next build mends it.
+If it is opened while a build commits, the files of the generation it has just read about may be gone, because two
+commits happened in between; it then starts again with the newest. If nothing was committed and a file still does not
+match its record, the index is damaged, and the next build repairs it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from excerpt.settings import Settings
 class Snapshot(NoteReader):
     """A generation of an index. May be used from any one thread at a time; close it when it is replaced.
 
-    Methods raise IndexUnusableError if the index turns out to be damaged; a build mends it.
+    Methods raise IndexUnusableError if the index turns out to be damaged; a build repairs it.
     """
 
     def __init__(self, folder: Path, settings: Settings, catalog: Catalog, before: Snapshot | None = None) -> None:
@@ -55,7 +55,7 @@ class Snapshot(NoteReader):
         files = catalog.files("vectors")
         if len(files) != 1:
             raise DamagedFileError("The catalog does not name its matrix.")
-        # Opened now and read later: two commits on, the file may be gone.
+        # The matrix is opened now and read later: after two more commits, the file may be gone.
         self._matrix = MatrixSource(folder, files[0])
         self._model = catalog.meta("model_id")
         self._last_move = renames.last(self._rows)
@@ -75,9 +75,8 @@ class Snapshot(NoteReader):
     def open(cls, folder: Path, settings: Settings, wait_ms: int = 2000, *, before: Snapshot | None = None) -> Snapshot:
         """Open the newest generation. Raises IndexUnusableError if there is none or it is damaged.
 
-        What it has in common with `before`, a snapshot of the same folder that is open, is shared, and the rest is
-        read: all that is found in it is what would be found without. Either may be closed before the other, and
-        `before` may be in use by another thread.
+        Data that are also in `before`, an open snapshot of the same folder, are shared, and the rest is read; results
+        do not depend on `before`. Either may be closed before the other, and `before` may be in use by another thread.
         """
         until = time.monotonic() + wait_ms / 1000
         last = -1
@@ -99,21 +98,24 @@ class Snapshot(NoteReader):
             time.sleep(0.02)
 
     def shrink_log(self) -> None:
-        """Keep SQLite's log short, now that nobody reads an older generation; for who takes up one after the other."""
+        """Keep SQLite's log short, if nobody reads an older generation.
+
+        For a process that opens one generation after the other.
+        """
         # Where the index cannot be written to, the log is not this process's either.
         with suppress(sqlite3.Error, OSError):
             self._catalog.shrink_log(self._folder)
 
     @property
     def settings(self) -> Settings:
-        """Settings that the index was opened with."""
+        """The settings that the index was opened with."""
         return self._settings
 
     @property
     def edition(self) -> tuple[object, ...]:
         """A value that is equal in two snapshots of the same generation of the same index with the same moves.
 
-        A build records moves when it has read all notes, after its last generation.
+        A build records moves after it has read all notes, later than its last generation.
         """
         return self.generation, self.lexical.files, self._last_move
 
@@ -144,11 +146,11 @@ class Snapshot(NoteReader):
             return is_index_current(self._catalog, self.lexical.keys, self._folder, vault, self._settings)
 
     def rows(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
-        """Rows of the catalog, for what writes this generation elsewhere."""
+        """Return the rows of a query on the catalog, for code that copies this generation elsewhere."""
         return self._rows(sql, *values)
 
     def close(self) -> None:
-        """Close files and release memory; what another snapshot shares stays open for it."""
+        """Close files and release memory; data that another snapshot shares stay open for it."""
         self.lexical.close()
         self._matrix.close()
         self._catalog.close()
@@ -157,13 +159,13 @@ class Snapshot(NoteReader):
             self.__dict__.pop(name, None)
 
     is_answer_row: None = None
-    """Which rows a query may answer from; None for all."""
+    """Mask of the rows that may be in results; None for all."""
 
     # --- derived ------------------------------------------------------------------------------------------------------
 
     @cached_property
     def vectors(self) -> VectorMatrix:
-        """The matrix, read when first asked for (about 0.2 s for 100,000 fragments)."""
+        """The matrix, read on first use (about 0.2 s for 100,000 fragments)."""
         known = self._known.vectors if self._known.model == self._model else None
         with self._report_damage():
             return VectorMatrix.read(self._matrix, self.lexical.keys, self._catalog.number("dimensions"), known)
@@ -172,7 +174,7 @@ class Snapshot(NoteReader):
     def embedder(self) -> Embedder:
         """The model of the settings, loaded on first use.
 
-        Raises ModelError if it cannot be loaded, or if the vectors are still another model's.
+        Raises ModelError if it cannot be loaded, or if the vectors are still of another model.
         """
         model = self._settings.embedding.model
         embedder = open_embedder(model)
@@ -195,7 +197,7 @@ class Snapshot(NoteReader):
         return tuple(row[0] for row in self._rows(sql))
 
     def prefetch(self, _requests: Callable[[Corpus], Sequence[CandidateQuery]]) -> Snapshot:
-        """Return the snapshot, which has all fragments."""
+        """Return the snapshot: it already has all fragments."""
         return self
 
     def reopen(self) -> Snapshot:
@@ -203,23 +205,23 @@ class Snapshot(NoteReader):
         return self
 
     def fragment_counts(self, notes: NDArray[np.integer]) -> NDArray[np.int64]:
-        """Return how many fragments each of some notes has; notes are places in the table."""
+        """Return the number of fragments of each of `notes`, given as positions in the table."""
         sizes: NDArray[np.int64] = np.bincount(self.table.notes, minlength=len(self.table.paths))[notes]
         return sizes
 
     def count_fragments(self, terms: Sequence[str]) -> int:
-        """Return how many fragments have any of `terms`."""
+        """Return the number of fragments that have any of `terms`."""
         rows = [self.lexical.entries(term).rows for term in terms]
         return len(np.unique(np.concatenate(rows))) if rows else 0
 
     def count_notes(self, terms: Sequence[str]) -> int:
-        """Return how many notes have all of `terms` in one fragment."""
+        """Return the number of notes that have all of `terms` in one fragment."""
         rows = reduce(np.intersect1d, [self.lexical.entries(term).rows for term in terms])
         return int(np.count_nonzero(np.bincount(self.table.notes[rows])))
 
     @cached_property
     def table(self) -> FragmentTable:
-        """The position of each fragment; read on first use."""
+        """The table of all fragments' positions; read on first use."""
         with self._report_damage():
             checked = checked_notes(self._rows)
         notes = sorted((path, language, number, kind) for number, path, _, language, _, kind, _ in checked)
@@ -227,7 +229,7 @@ class Snapshot(NoteReader):
         by_number = np.argsort(numbers)
         at = by_number[np.searchsorted(numbers, self.lexical.notes, sorter=by_number)].astype(np.int32)
         first_keys = np.full(len(notes), -1, np.int64)
-        # From the last to the first: of several, the last that is written stays.
+        # From the last row to the first: of several assignments to one note, the last remains.
         first_keys[at[::-1]] = self.lexical.keys[::-1]
         return FragmentTable(
             keys=self.lexical.keys,
@@ -242,29 +244,29 @@ class Snapshot(NoteReader):
 
     @cached_property
     def facets(self) -> Facets:
-        """What notes are filtered by; each part is read when first asked for."""
+        """The properties that notes are filtered by; each part is read on first use."""
         table = self.table
         return Facets(self._queries, NumberedNotes(table.paths, table.numbers, table.first_keys), self._known.links)
 
     def _shareable(self) -> _OlderGeneration:
-        """Return what the next generation may share of this one."""
+        """Return the data of this generation that the next one may share."""
         read, known = self.__dict__, self._known
         links = read["facets"].cached_links if "facets" in read else known.links
         return (
             _OlderGeneration(read["vectors"], self._model, links) if "vectors" in read else replace(known, links=links)
         )
 
-    # --- rows that are lost -------------------------------------------------------------------------------------------
+    # --- lost rows ----------------------------------------------------------------------------------------------------
 
     def note_fragments(self, path: str, first: int = 0, last: int | None = None) -> list[Fragment]:
-        """As of every corpus."""
+        """Return fragments of a note (see `NoteReader`). Raises IndexUnusableError if the note's row is lost."""
         fragments = super().note_fragments(path, first, last)
         if not fragments:
             self._check_note(path)
         return fragments
 
     def sections(self, path: str) -> list[Section]:
-        """As of every corpus."""
+        """Return the sections of a note (see `NoteReader`). Raises IndexUnusableError if the note's row is lost."""
         sections = super().sections(path)
         if not sections:
             self._check_note(path)
@@ -275,13 +277,16 @@ class Snapshot(NoteReader):
         return super()._note(path)
 
     def _check_note(self, path: str) -> None:
-        """Raise where a note has no row that should have one."""
+        """Raise IndexUnusableError if the index has fragments of a note but not its row."""
         with self._report_damage():
             if self._queries.note(path) is None and path in self.table.paths:
                 raise DamagedRowError("a note that is lost")
 
     def check_rows(self, notes: Sequence[int] | None = None) -> None:
-        """Compare what a search shows, of all notes or of some by number, with its checksums, before it is copied."""
+        """Compare the rows that a search shows, of all notes or of some by number, with their checksums.
+
+        Called before they are copied.
+        """
         with self._report_damage():
             if notes is None:
                 self._catalog.check_rows()
@@ -325,13 +330,13 @@ class Snapshot(NoteReader):
 
     @property
     def warnings(self) -> tuple[Skipped, ...]:
-        """Notes that are indexed, though something about them is odd."""
+        """Notes that were indexed with a warning, and the warning."""
         return self._catalog.remarks(skipped=False)
 
 
 @dataclass(frozen=True, slots=True)
 class _OlderGeneration:
-    """What an older generation has that this one may share: vectors with the model they are of, and links."""
+    """Data of an older generation that this one may share: vectors with the model they are of, and links."""
 
     vectors: VectorMatrix | None = None
     model: str = ""
@@ -339,7 +344,10 @@ class _OlderGeneration:
 
 
 class _Rows:
-    """Reads from the catalog. No method of the snapshot: what holds it would hold the snapshot that holds it."""
+    """Reads from the catalog.
+
+    It is not a method of the snapshot, because objects that hold it would then hold the snapshot that holds them.
+    """
 
     def __init__(self, folder: Path, catalog: Catalog) -> None:
         self._folder = folder
@@ -347,7 +355,7 @@ class _Rows:
         self._checked: set[str] = set()
 
     def check(self, table: str, notes: Sequence[int] | None = None) -> None:
-        """Compare rows of some notes in a table, or of all, with their checksums; those of all are compared once."""
+        """Compare rows of a table, of some notes or of all, with their checksums; those of all only once."""
         if table in self._checked:
             return
         with _damage_noted(self._folder):
@@ -356,7 +364,7 @@ class _Rows:
             self._checked.add(table)
 
     def __call__(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
-        # A query from a terminal may hold a lone surrogate, which no stored text does.
+        # A query from a terminal may hold a lone surrogate, which no stored text has.
         clean = [v.encode("utf-8", "replace").decode() if isinstance(v, str) else v for v in values]
         with _damage_noted(self._folder):
             return self._catalog.rows(sql, *clean)
@@ -371,7 +379,7 @@ def _open_catalog(folder: Path, *, is_optional: bool = False) -> Catalog:
 
 @contextmanager
 def _damage_noted(folder: Path) -> Iterator[None]:
-    """Turn the database's errors into ours, and let the next build know that the catalog is not to be trusted."""
+    """Convert database errors into IndexUnusableError, and have the next build check the catalog."""
     try:
         yield
     except OSError as error:

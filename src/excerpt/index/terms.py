@@ -1,4 +1,4 @@
-"""The terms of the open segments: the postings of one as arrays over rows, and all of them in order."""
+"""The terms of the open segments: the postings of one term as arrays over rows, and the sorted list of all terms."""
 
 from __future__ import annotations
 
@@ -17,11 +17,13 @@ from excerpt.index.files import DamagedFileError
 from excerpt.index.postings import Columns
 
 # --- terms ------------------------------------------------------------------------------------------------------------
-# What the open segments say of one term, as arrays over rows.
+# The postings of one term in the open segments, as arrays over rows.
 
 DOCS = np.dtype([("key", "<i8"), ("note", "<i8"), ("line", "<u4"), *((field, "<u4") for field in FIELDS)])
-"""What is known of each fragment of a segment: its key, its note's number in the catalog, its first line, and how many
-terms each field has."""
+"""The stored data of each fragment of a segment: key, number of its note in the catalog, first line, field lengths.
+
+A field's length is its number of terms.
+"""
 
 
 class OpenSegment:
@@ -38,7 +40,7 @@ class OpenSegment:
         first_row: int,
         before: OpenSegment | None = None,
     ) -> None:
-        """Open a segment; what never changes is shared with the same segment of the generation `before`."""
+        """Open a segment; unchangeable data are shared with the same segment of the generation `before`."""
         docs, postings, directory = files
         self.name = name
         try:
@@ -60,13 +62,13 @@ def _loaded(file: Path) -> NDArray[Any]:
     try:
         return np.asarray(np.load(file, allow_pickle=False))
     except SystemError:
-        # numpy compiles the file's header, and CPython 3.11 may lose count of its depth where two threads compile at
-        # once (python/cpython issue 106905). Nothing is wrong with the file.
+        # numpy compiles the file's header, and CPython 3.11 may lose count of its recursion depth if two threads
+        # compile at once (python/cpython issue 106905). The file itself is intact.
         return np.asarray(np.load(file, allow_pickle=False))
 
 
 class Term:
-    """One term in all segments. Its positions are read when they are first asked for."""
+    """One term in all segments. Its positions are read on first use."""
 
     def __init__(self, segments: Sequence[OpenSegment], term: bytes) -> None:
         """Read a term's postings in all segments. Raises DamagedColumnsError."""
@@ -75,7 +77,7 @@ class Term:
         ]
         count = sum(len(term_slice.docs) for _, term_slice in slices)
         rows, fields, tf = np.empty(count, np.int32), np.empty(count, np.uint8), np.empty(count, np.int32)
-        # Which segment, where the positions begin there, and which entries come before its end.
+        # For each part: its segment, where its positions begin there, and the end of its entries.
         self._parts: list[tuple[Columns, int, int]] = []
         end = 0
         for segment, term_slice in slices:
@@ -92,11 +94,11 @@ class Term:
             rows, fields, tf = rows[self._alive], fields[self._alive], tf[self._alive]
         self.entries = TermEntries(rows, fields, tf)
         self.nbytes = 17 * len(rows) + 4 * int(self._counts.sum())
-        """Memory taken, positions included, whether they are read yet or not."""
+        """Bytes of memory, including the positions, whether they are read yet or not."""
         self._positions: Positions | None = None
 
     def positions(self) -> Positions:
-        """Those of each entry. Raises DamagedColumnsError."""
+        """Return the positions of each entry. Raises DamagedColumnsError."""
         if self._positions is None:
             values, end, offsets = [_NONE], 0, offsets_of(self._counts)
             for columns, first, last in self._parts:
@@ -109,7 +111,7 @@ class Term:
         return self._positions
 
     def occurrences(self, rows: Rows) -> TermOccurrences:
-        """Its occurrences in the ascending `rows`."""
+        """Return the occurrences of the term in the ascending `rows`."""
         if not len(self.entries.rows):
             return TermOccurrences(np.zeros(0, np.int64), _NO_FIELDS, _NONE)
         first = np.searchsorted(self.entries.rows, rows)
@@ -131,24 +133,24 @@ _NO_FIELDS = np.zeros(0, np.uint8)
 
 
 # --- vocabulary -------------------------------------------------------------------------------------------------------
-# Every term of a vault, sorted, with the fields it stands in: for words that are still being typed, or misspelt.
+# Every term of a vault, sorted, with the fields it occurs in: for words that are being typed, or misspelt.
 
 Counts = NDArray[np.uint16]
 
 _BITS = np.arange(len(FIELDS), dtype=np.uint8)
 _SHARE = 4
-"""If more than one of so many terms would be looked up, all are sorted again: it takes as long."""
+"""If more than one in so many terms changed, all are sorted again, because updating them one by one takes as long."""
 
 
 class Vocabulary:
-    """The terms of all segments. Some may be only in deleted fragments.
+    """The terms of all segments; some may be only in deleted fragments.
 
-    It counts the segments with each term in each field, so the next generation's is derived from the segments that were
-    added and removed.
+    It counts the segments with each term in each field, so the next generation's vocabulary is derived from the
+    segments that were added and removed.
     """
 
     def __init__(self, segments: Mapping[str, Columns], before: Vocabulary | None = None) -> None:
-        """`segments` by name, of which `before`, an older generation's, may have had some."""
+        """Collect the terms of `segments` (by name), reusing those of the older generation `before` where possible."""
         self._segments = dict(segments)
         self._terms: list[str]
         self._counts: Counts
@@ -165,13 +167,13 @@ class Vocabulary:
         return at < len(self._terms) and self._terms[at] == term
 
     def lexicon(self, field: str) -> list[str]:
-        """Every term of the field, sorted."""
+        """Return every term of the field, sorted."""
         if field not in self._lexicons:
             self._lexicons[field] = list(compress(self._terms, (self._counts[:, FIELDS.index(field)] > 0).tolist()))
         return self._lexicons[field]
 
     def completions(self, prefix: str, limit: int) -> list[str]:
-        """Terms of any field that start with `prefix`, at most `limit`: the shortest first, then by alphabet."""
+        """Return at most `limit` terms of any field that start with `prefix`: the shortest first, then by alphabet."""
         first = bisect.bisect_left(self._terms, prefix)
         last = bisect.bisect_left(self._terms, prefix + "\U0010ffff", first)
         shortest = np.argsort(self._lengths[first:last], kind="stable")[:limit]
@@ -191,7 +193,7 @@ class Vocabulary:
         terms, counts = self._terms, self._counts
         if new:
             counts = np.insert(counts, [bisect.bisect_left(terms, term) for term in new], 0, axis=0)
-            # Two sorted runs: one pass.
+            # Merges two sorted runs in one pass.
             terms = sorted([*terms, *new])
         else:
             counts = counts.copy()
@@ -203,7 +205,7 @@ class Vocabulary:
 
 
 def _counted(segments: Sequence[Columns]) -> tuple[list[str], Counts]:
-    """All terms, sorted, and how many of the segments have each in each field."""
+    """Return all terms, sorted, and for each the number of segments that have it in each field."""
     term_indices: dict[str, int] = {}
     segment_terms = [
         np.fromiter(
@@ -219,6 +221,6 @@ def _counted(segments: Sequence[Columns]) -> tuple[list[str], Counts]:
 
 
 def _fields(columns: Columns) -> NDArray[np.int16]:
-    """Terms x fields: 1 where a segment has the term in the field."""
+    """Return an array of terms x fields: 1 if a segment has the term in the field."""
     bits: NDArray[np.int16] = (columns.masks[:, None] >> _BITS & 1).astype(np.int16)
     return bits

@@ -1,4 +1,4 @@
-"""The vector matrix, on disk and in memory: int8 with a scale a row."""
+"""The vector matrix, on disk and in memory: int8 with one scale for each row."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from excerpt.state_files import sync_folder
 from excerpt.text.display import format_count
 
 # --- on disk ----------------------------------------------------------------------------------------------------------
-# The vector matrix on disk: int8 with a scale a row.
+# The vector matrix on disk: int8 with one scale for each row.
 #
-# The file is a row of blocks, one a commit: a head (magic, dimensions, rows, checksum), then keys, scales and rows. It
-# only grows, so that a commit costs what it adds; the catalog records how many bytes count, so that a block that was
-# half written, or written by a build that was killed before its commit, does not exist. Rows of deleted fragments stay
-# until they are a quarter of the file; then it is written anew under another name.
+# The file consists of blocks, one for each commit: a head (magic, dimensions, rows, checksum), then keys, scales and
+# rows. It only grows, so that the cost of a commit depends on what it adds. The catalog records how many bytes are
+# valid, so a block that is incomplete, or of a build that was killed before its commit, is ignored. Rows of deleted
+# fragments stay until they are a quarter of the file; then all is written again under another name.
 
 _HEAD = struct.Struct("<4sIII")
 _MAGIC = b"EXV1"
-# Rows that died may be a quarter of the file and blocks a few hundred before it is worth writing all of them again.
+# All rows are written again once deleted ones are a quarter of the file, or its blocks are a few hundred.
 _DEAD_SHARE = 0.25
 _MAX_BLOCKS = 500
 Keys = NDArray[np.int64]
@@ -37,14 +37,14 @@ Keys = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Quantised:
-    """Vectors as kept on disk: row i is `rows[i] * scales[i]`."""
+    """Vectors as stored on disk: row i is `rows[i] * scales[i]`."""
 
     scales: NDArray[np.float32]
     rows: NDArray[np.int8]
 
     @property
     def floats(self) -> NDArray[np.float32]:
-        """The vectors themselves."""
+        """The vectors as floats."""
         return self.rows * self.scales[:, None]
 
     @staticmethod
@@ -52,7 +52,7 @@ class Quantised:
         return Quantised(np.concatenate([p.scales for p in parts]), np.concatenate([p.rows for p in parts]))
 
     def to_bytes(self) -> list[bytes]:
-        """One value a row, as the catalog keeps them: the scale, then the row."""
+        """Return one value for each row, as stored in the catalog: the scale, then the row."""
         return [scale.tobytes() + row.tobytes() for scale, row in zip(self.scales, self.rows, strict=True)]
 
     @staticmethod
@@ -65,14 +65,17 @@ class Quantised:
 
 
 def quantise(vectors: NDArray[np.float32]) -> Quantised:
-    """int8 by the largest component of each row; the cosine to the original is about .999, at worst .997."""
+    """Quantise to int8, scaled by the largest component of each row.
+
+    The cosine to the original is about .999, at worst .997.
+    """
     largest = np.abs(vectors).max(axis=1, initial=0)
     scales = (np.where(largest > 0, largest, 1) / 127).astype(np.float32)
     return Quantised(scales, np.rint(vectors / scales[:, None]).astype(np.int8))
 
 
 class MatrixSource:
-    """A matrix file, opened: it can be read later even if newer generations have removed it by then."""
+    """An open matrix file: it can be read later even if newer generations have removed it by then."""
 
     def __init__(self, index: Path, file: DerivedFile) -> None:
         """Open a matrix file. Raises DamagedFileError if it is not there."""
@@ -83,18 +86,18 @@ class MatrixSource:
             raise DamagedFileError(f"{file.name} cannot be read: {error.strerror}.") from error
         status = os.fstat(self._file.fileno())
         self.identity = (file.name, status.st_dev, status.st_ino)
-        """The same for the same file, whatever was appended to it, as long as one of its sources is open."""
+        """Identity of the file, unaffected by appended data, as long as one of its sources is open."""
 
     @property
     def size(self) -> int:
-        """How many bytes of the file count."""
+        """Number of valid bytes of the file."""
         return self._record.size
 
     def close(self) -> None:
         self._file.close()
 
     def blocks(self, dimensions: int, start: int = 0) -> Iterator[tuple[Keys, Quantised]]:
-        """Yield the recorded blocks from byte `start` on, each read when it is needed. Raises DamagedFileError."""
+        """Yield the recorded blocks from byte `start` on, each read on demand. Raises DamagedFileError."""
         record = self._record
         actual_size = os.fstat(self._file.fileno()).st_size
         if actual_size < record.size:
@@ -118,7 +121,7 @@ class MatrixSource:
 
 
 class MatrixWriter:
-    """Makes generations of the matrix file. The caller holds the build's lock and records what `commit` returns."""
+    """Writes generations of the matrix file. The caller holds the build's lock and records what `commit` returns."""
 
     def __init__(self, index: Path, file: DerivedFile | None, dimensions: int) -> None:
         """Continue the recorded `file`; None starts a new one. Raises DamagedFileError."""
@@ -128,7 +131,7 @@ class MatrixWriter:
         self._keys: list[Keys] = [keys for keys, _ in self._blocks()]
 
     def commit(self, generation: int, living: Keys, keys: Keys, added: Quantised) -> DerivedFile:
-        """Append the rows of the new `keys`, or write all of `living` again, and sync."""
+        """Append the rows of the new `keys`, or write all of `living` again, and sync; return the file's record."""
         if self._file is None:
             return self._rewrite(generation, living, [(keys, added)])
         total = sum(map(len, self._keys)) + len(keys)
@@ -159,7 +162,10 @@ class MatrixWriter:
         return DerivedFile(file.name, file.size + len(data), extend_crc(file.crc, data))
 
     def _rewrite(self, generation: int, live_keys: Keys, blocks: Sequence[tuple[Keys, Quantised]]) -> DerivedFile:
-        """Under a name of its own: readers of older generations still open the file before."""
+        """Write the rows of the `living` keys to a new file.
+
+        Readers of older generations still open the previous file.
+        """
         keys = np.concatenate([keys for keys, _ in blocks])
         quantised = Quantised.concatenate([part for _, part in blocks])
         keep = np.isin(keys, live_keys)
@@ -180,26 +186,26 @@ def _block(keys: Keys, quantised: Quantised) -> bytes:
 # --- in memory --------------------------------------------------------------------------------------------------------
 # The vectors of one generation in memory, int8 as on disk.
 #
-# They are laid out in chunks that generations share: each adds what is new behind what is there, and knows by itself
-# which places are its own. So taking up a generation costs what it changed.
+# They are stored in chunks that generations share: each appends its new rows after the existing ones, and holds the
+# positions of its own rows. So opening a generation costs only as much as it changed.
 
 CHUNK = 4096
-"""Rows that are multiplied at a time: 1 MB, which the processor's cache holds."""
+"""Rows that are multiplied at a time: 1 MB, which fits into the processor's cache."""
 _PIECE = 512
-"""Rows of a chunk that numpy takes at a time, as floats."""
+"""Rows of a chunk that numpy converts to floats at a time."""
 _MIN_ALIVE_SHARE = 0.75
-"""A chunk with fewer living rows than this is given up, and they move behind the others."""
+"""The least share of live rows in a chunk; with fewer it is dropped, and they move behind the others."""
 _STEPS = 254
-"""Steps of a query's second digit in one of the first."""
+"""Number of steps of a query's second digit that make one step of the first."""
 _ROUNDING = 1e-5
-"""More than a cosine is off by the rounding of its float32."""
+"""Upper bound of a cosine's rounding error in float32."""
 
 Floats = NDArray[np.float32]
 Int8s = NDArray[np.int8]
 
 
 class _SpareChunk:
-    """The last chunk, as far as it is empty. Several generations may add to it, each behind all others."""
+    """The last chunk and its free rows. Several generations may append to it, each after all others."""
 
     def __init__(self, dimensions: int) -> None:
         self.chunk: Int8s = np.zeros((CHUNK, dimensions), np.int8)
@@ -207,7 +213,7 @@ class _SpareChunk:
         self._lock = threading.Lock()
 
     def put(self, rows: Int8s) -> tuple[Int8s, int, int]:
-        """Put in as many of `rows` as fit: into which chunk, from where on, and how many."""
+        """Append as many of `rows` as fit; return the chunk, the position in it, and the number of appended rows."""
         with self._lock:
             if self._used == len(self.chunk):
                 self.chunk, self._used = np.zeros_like(self.chunk), 0
@@ -219,9 +225,9 @@ class _SpareChunk:
 
 @dataclass(frozen=True, slots=True)
 class _ChunkedRows:
-    """Vectors in chunks: row i is at `positions[i]` of the consecutive `chunks`, multiplied by `scales[i]`.
+    """Vectors in chunks: row i is at `places[i]` of the consecutive `chunks`, multiplied by `scales[i]`.
 
-    `spare` is the chunk for more.
+    `room` is the chunk to which more rows are appended.
     """
 
     chunks: tuple[Int8s, ...]
@@ -248,7 +254,7 @@ class _ChunkedRows:
     def with_rows(
         self, kept_rows: NDArray[np.integer], count: int, added: NDArray[np.integer], parts: Iterable[Quantised]
     ) -> _ChunkedRows:
-        """Return `count` vectors: those of the rows `kept_rows`, with those of `parts` inserted at the rows `added`."""
+        """Return `count` vectors: the present rows `kept`, with the vectors of `parts` inserted at the rows `added`."""
         positions, scales = np.empty(count, np.int32), np.empty(count, np.float32)
         is_kept = np.ones(count, np.bool_)
         is_kept[added] = False
@@ -271,7 +277,7 @@ class _ChunkedRows:
 
 
 def _put(parts: Iterable[Quantised], chunks: list[Int8s], spare: _SpareChunk) -> tuple[NDArray[np.int32], Floats]:
-    """Put rows into the room, whose chunks join `chunks`: their places and scales."""
+    """Append rows to the room, adding its chunks to `chunks`; return the rows' positions and scales."""
     positions, scales = [np.zeros(0, np.int32)], [np.zeros(0, np.float32)]
     for part in parts:
         scales.append(part.scales)
@@ -293,13 +299,13 @@ class VectorMatrix:
     """
 
     def __init__(self, keys: Keys, total: NDArray[np.float64], source: MatrixSource, chunked: _ChunkedRows) -> None:
-        """`total` is the sum of all vectors, `source` where they were read."""
+        """Create the matrix; `total` is the sum of all vectors, `source` the file they were read from."""
         self.keys = keys
         self.mean: Floats = (total / max(len(keys), 1)).astype(np.float32)
         self._total = total
         self._file, self._size = source.identity, source.size
         self._chunked = chunked
-        # As a first build leaves them: then nothing is put into another order.
+        # This is the order after a first build: then no reordering is needed.
         self._in_order = bool(np.array_equal(chunked.positions, np.arange(len(keys))))
 
     @classmethod
@@ -320,7 +326,7 @@ class VectorMatrix:
 
     @property
     def vectors(self) -> Floats:
-        """All of them, shape (n, dimensions): a copy."""
+        """A copy of all vectors, shape (n, dimensions)."""
         return self.rows(np.arange(len(self.keys)))
 
     def rows(self, numbers: NDArray[np.integer]) -> Floats:
@@ -328,10 +334,11 @@ class VectorMatrix:
         return self._chunked.rows(numbers).floats
 
     def similarities(self, query: Floats) -> Floats:
-        """Cosine of the normalised `query` with each row, shape (n,).
+        """Return the cosine of the normalised `query` with each row, shape (n,).
 
-        The query is taken as two int8 digits, 2^-16 of its largest component fine, so that all products are of whole
-        numbers and exact: the same to the last bit from any processor and either way of multiplying.
+        The query is represented by two int8 digits, with a resolution of 2^-16 of its largest component, so that all
+        products are of integers and exact: the result is the same to the last bit on any processor and with either
+        method of multiplication.
         """
         chunked = self._chunked
         digits, step = _to_digits(query)
@@ -344,7 +351,7 @@ class VectorMatrix:
         return cosines
 
     def similarities_at(self, query: Floats, numbers: NDArray[np.integer]) -> Floats:
-        """As `similarities`, of some rows, to the last bit."""
+        """Return what `similarities` returns for the rows `numbers`, identical to the last bit."""
         digits, step = _to_digits(query)
         vectors = self._chunked.rows(numbers)
         first, second = multiply(digits, vectors.rows)
@@ -353,10 +360,11 @@ class VectorMatrix:
         return cosines
 
     def approximate_similarities(self, query: Floats) -> tuple[Floats, float]:
-        """As `similarities`, by the first digit of the query alone, in half of the time; and how far off it is at most.
+        """Return approximate cosines, in half of the time of `similarities`, and the largest possible error.
 
-        What is left out is the product of the second digit with a row, so no more than that of their lengths; a row
-        was of length 1, and quantising has added up to half a step, a 254th, to each component.
+        Only the first digit of the query is used. The error is the product of the second digit with a row, so at most
+        the product of their lengths; a row had length 1, and quantising has added up to half a step, a 254th, to each
+        component.
         """
         chunked = self._chunked
         digits, step = _to_digits(query)
@@ -371,7 +379,7 @@ class VectorMatrix:
     def mean_similarity(self, query: Floats) -> float:
         """Return the mean of all rows' cosines, up to rounding.
 
-        Without a linear algebra library, whose last bits differ between machines.
+        It does not use a linear algebra library, whose last bits differ between machines.
         """
         digits, step = _to_digits(query)
         first, second = digits.astype(np.float64)
@@ -382,7 +390,7 @@ class VectorMatrix:
         at = np.searchsorted(self.keys, keys)
         known = at < len(self.keys)
         known[known] = self.keys[at[known]] == keys[known]
-        # Of a file that has grown, what was recorded before is known.
+        # If the file has only grown, the part that was recorded before is known.
         start = self._size if source.identity == self._file else 0
         kept_rows = at[known]
         total = self._total - _sum(self._chunked.rows(np.delete(np.arange(len(self.keys)), kept_rows)))
@@ -401,11 +409,11 @@ def _to_digits(query: Floats) -> tuple[Int8s, float]:
 
 Products = NDArray[np.float32] | NDArray[np.float64]
 Multiply = Callable[[Int8s, Int8s], Products]
-"""Gives the dot product of each of some digits with each row of a chunk, exact: digits x rows."""
+"""Returns the exact dot products of digits with the rows of a chunk, shape (digits, rows)."""
 
 
 def multiply_in_numpy(digits: Int8s, chunk: Int8s) -> Products:
-    # A float32 holds each sum of so many products of int8 exactly, so their order does not matter.
+    # A float32 holds each sum of so many int8 products exactly, so their order does not matter.
     kind = np.float32 if digits.shape[1] * 127 * 127 < 2**24 else np.float64
     factors = digits.T.astype(kind)
     products = np.empty((len(chunk), len(digits)), kind)
@@ -420,9 +428,9 @@ def multiply_in_numpy(digits: Int8s, chunk: Int8s) -> Products:
 def _fastest() -> Multiply:
     try:
         from simsimd import cdist
-    except ImportError:  # no wheel for this machine
+    except ImportError:  # there is no wheel for this machine
         return multiply_in_numpy
-    # Not into an array of ours: with `out`, 6.5 counts one reference to None too few, and CPython 3.11 dies of it.
+    # No `out` array: with it, version 6.5 loses a reference to None with each call, which ends CPython 3.11.
     return lambda digits, chunk: np.asarray(cdist(digits, chunk, "dot"))
 
 
@@ -439,14 +447,14 @@ def _read(source: MatrixSource, keys: Keys, dimensions: int, start: int = 0) -> 
         alive[inside] = keys[at[inside]] == block_keys[inside]
         is_found[at[alive]] = True
         whole = bool(alive.all())
-        # New keys lie above all older ones, so the blocks one after the other are in the order of keys.
+        # New keys are above all older ones, so the blocks in sequence are in the order of keys.
         yield quantised if whole else Quantised(quantised.scales[alive], quantised.rows[alive])
     if not is_found.all():
         raise DamagedFileError(f"{np.count_nonzero(~is_found)} vectors are missing from the matrix.")
 
 
 def _sum_into(total: NDArray[np.float64], parts: Iterable[Quantised]) -> Iterator[Quantised]:
-    """Yield the same parts, adding each to `total`."""
+    """Yield the parts unchanged, adding each to `total`."""
     for part in parts:
         total += _sum(part)
         yield part

@@ -59,10 +59,10 @@ from excerpt.vault.readers import digest_of, load_bytes
 from excerpt.vault.scan import Scan
 
 # --- health -----------------------------------------------------------------------------------------------------------
-# What a look at an index finds wrong, and how the next build is told of what it would not see by itself.
+# The errors found by examining an index, and the instructions to the next build for those it would not find by itself.
 
 Tick = Callable[[str, int, int, str], None]
-"""Called now and then with what is being looked at, how many are done, how many there are, and the note in work."""
+"""Called from time to time with what is being examined, how many are done, how many there are, and the current note."""
 
 
 class RepairPart(StrEnum):
@@ -78,8 +78,8 @@ class RepairPart(StrEnum):
 class Fault:
     """A fault in an index.
 
-    `path` is a note or a file of the index; `reason` is one sentence; `digest` is the text whose vector in the
-    catalog is unreliable.
+    `where` is a note's path or a file of the index; `what` is one sentence; `digest` is that of the text whose vector
+    in the catalog is unreliable.
     """
 
     path: str
@@ -89,7 +89,7 @@ class Fault:
 
 
 class Stale(StrEnum):
-    """Why a note is not yet as the vault has it: the next build sees it by itself."""
+    """Why a note differs from the vault, which the next build detects by itself."""
 
     NEW = "new"
     CHANGED = "changed"
@@ -123,7 +123,7 @@ class Health:
 
 
 def schedule_repair(folder: Path, faults: Sequence[Fault]) -> None:
-    """Have the next build repair the faults, also those that no size, time or checksum would show it.
+    """Have the next build repair the faults, also those that no size, time or checksum reveals.
 
     Raises OSError and sqlite3.DatabaseError.
     """
@@ -139,7 +139,7 @@ def schedule_repair(folder: Path, faults: Sequence[Fault]) -> None:
 
 
 # --- a stored note ----------------------------------------------------------------------------------------------------
-# A note as the catalog keeps it, read back whole: to be held against its own text.
+# A stored note, read back from the catalog as a whole to be compared with its own text.
 
 _NOTE = (
     "SELECT n.path, n.size, n.mtime_ns, n.ctime_ns, n.digest, n.cut, n.title, n.language, n.tokens, n.kind,"
@@ -169,7 +169,7 @@ class StoredNote(NoteRows):
 
 
 def read_stored(rows: ReadRows, number: int) -> StoredNote:
-    """Return the note of that number in the catalog. Raises sqlite3.DatabaseError."""
+    """Return the note with that number in the catalog. Raises sqlite3.DatabaseError."""
     ((path, size, mtime_ns, ctime_ns, digest, cut, title, language, tokens, kind, unread, text),) = rows(_NOTE, number)
     fragments = rows(_FRAGMENTS, number)
     return StoredNote(
@@ -198,7 +198,7 @@ def read_stored(rows: ReadRows, number: int) -> StoredNote:
 
 
 def collect_words(note: StoredNote, collector: FieldCollector) -> None:
-    """Add the words of the stored fragments, as they were added when the note was taken apart."""
+    """Add the words of the stored fragments to `collector`, as preparing the note did."""
     properties: dict[str, list[str]] = {}
     for kind, name, value in note.labels:
         if kind == "property":
@@ -214,16 +214,19 @@ def collect_words(note: StoredNote, collector: FieldCollector) -> None:
 
 
 # --- notes ------------------------------------------------------------------------------------------------------------
-# A stored note held against its own text: line ranges, and all that taking it apart once more gives.
+# A stored note is compared with its own text: line ranges, and all that preparing it again gives.
 
 _ESTIMATE = "chars/4"
 
 
 class NoteCheck:
-    """Looks at one note after the other; what is wrong goes to the faults of `health`, at most one a note."""
+    """Checks one note after the other; adds at most one fault per note to the faults of `health`."""
 
     def __init__(self, settings: Settings, health: Health, *, quick: bool, names_current: bool) -> None:
-        """`quick` looks at the line ranges alone. Names that another version took apart are not compared."""
+        """Create the check. `quick` checks only the line ranges.
+
+        Names are compared only if `names_current`: another version may have tokenized them.
+        """
         self._health, self._quick, self._names_current = health, quick, names_current
         self._vault = settings.vault
         self._counted = True
@@ -232,7 +235,7 @@ class NoteCheck:
         try:
             open_tokenizer(health.tokenizer)
             self._tokenizer = health.tokenizer
-        except SettingsError:  # counts cannot be compared; whoever looks at the settings says so
+        except SettingsError:  # counts cannot be compared; other checks of the settings report the error
             self._tokenizer, self._counted = _ESTIMATE, False
 
     def check(self, note: StoredNote, catalog: Catalog) -> None:
@@ -249,12 +252,12 @@ class NoteCheck:
             yield "Its text in the catalog is lost or damaged."
             return
         yield from _range_errors(note, text.split("\n"))
-        # What an attachment's text was read from is not in the catalog.
+        # The catalog does not hold the file that an attachment's text was extracted from.
         if not self._quick and not note.kind and note.cut.partition("/")[0] == str(FRAGMENTS_VERSION):
             yield from self._row_errors(note, text)
 
     def _row_errors(self, note: StoredNote, text: str) -> Iterator[str]:
-        # One mark of byte order is taken away by whoever parses; another that stands in the text is to stay.
+        # The parser removes one byte order mark; another one that the text itself has must remain.
         parsed = parse_note(note.path, f"\ufeff{text}", note.cut.partition("/")[2])
         options = PrepareOptions(Path(), self._tokenizer, self._vault)
         expected, _ = note_rows(options, parsed, Task(note.path, note.size, note.mtime_ns, note.ctime_ns), note.digest)
@@ -292,7 +295,7 @@ def _checksum_error(catalog: Catalog, note: StoredNote) -> str:
 def _range_errors(note: StoredNote, lines: Sequence[str]) -> Iterator[str]:
     """Yield sentences about fragments whose lines are wrong or belong to two fragments.
 
-    Lines of text in no fragment are found by cutting the note again.
+    Lines of text in no fragment are found by splitting the note again.
     """
     before = 0
     for _, _, _, first, last, _, _, _, text in note.fragments:
@@ -323,9 +326,9 @@ _EMBEDDED = (
 
 
 # --- vectors ----------------------------------------------------------------------------------------------------------
-# The vectors of an index: each fragment's in the catalog, its row in the matrix, and what the model makes of it.
+# The vectors of an index: each fragment's in the catalog, its row in the matrix, and the model's output.
 
-# Another processor adds floats up in another order: a component may fall on the other side of a rounding.
+# Another processor adds floats in another order: a component may be rounded differently.
 _ROUNDING = 1.01
 
 _Rows = dict[int, bytes]
@@ -334,7 +337,7 @@ _Rows = dict[int, bytes]
 def check_vectors(
     catalog: Catalog, source: MatrixSource, settings: Settings, health: Health, tick: Tick, *, quick: bool
 ) -> None:
-    """Compare all of them; `quick` does not ask the model. What is wrong goes to the faults of `health`."""
+    """Compare all vectors and add the differences to the faults of `health`; `quick` does not run the model."""
     dimensions = catalog.number("dimensions")
     try:
         matrix = _matrix(source, dimensions)
@@ -356,7 +359,7 @@ def check_vectors(
 
 
 def _matrix(source: MatrixSource, dimensions: int) -> _Rows:
-    """Each key's vector, as the catalog keeps vectors."""
+    """Return the vector of each key, in the catalog's format."""
     rows: _Rows = {}
     for keys, quantised in source.blocks(dimensions):
         rows.update(zip(keys.tolist(), quantised.to_bytes(), strict=True))
@@ -366,7 +369,7 @@ def _matrix(source: MatrixSource, dimensions: int) -> _Rows:
 def _open_model(settings: Settings, health: Health) -> Embedder | None:
     """Return the model that the index was made with, None if the settings name another.
 
-    What is wrong with the model is reported elsewhere.
+    Errors of the model are reported elsewhere.
     """
     try:
         embedder = open_embedder(settings.embedding.model)
@@ -393,9 +396,9 @@ def _fault(row: Sequence[Any], matrix: _Rows, dimensions: int) -> Fault | None:
 
 
 def _check_model(rows: Sequence[Sequence[Any]], embedder: Embedder, dimensions: int) -> list[Fault]:
-    """Those whose vector in the catalog is not the one that the model makes."""
+    """Return faults for the rows whose vector in the catalog differs from the model's output."""
     pairs = [(row, embedded_text(row[5], heading_path_from_row(row[6] or "[]"), row[7])) for row in rows]
-    # Where the text is not the one that the vector is kept under, it is the note's rows that are wrong.
+    # If a text does not match the digest of its vector, the note's rows are wrong, which another check reports.
     pairs = [(row, text) for row, text in pairs if len(row[2]) == 4 + dimensions and embedded_digest(text) == row[1]]
     rows, texts = [row for row, _ in pairs], [text for _, text in pairs]
     computed = quantise(embedder.embed(texts)) if texts else Quantised.from_bytes([], dimensions)
@@ -414,12 +417,12 @@ def _unfolded(quantised: Quantised) -> NDArray[np.float32]:
     return quantised.rows.astype(np.float32) * quantised.scales[:, None]
 
 
-# Fragments that are compared at once: some 100 MB of words.
+# Fragments that are compared at once: their words take some 100 MB.
 _FRAGMENTS_AT_ONCE = 8000
 
 
 # --- words ------------------------------------------------------------------------------------------------------------
-# The postings of an index held against the words of its fragments, counted once more.
+# The postings of an index are compared with the words of its fragments, which are counted again.
 
 _MAX_TERMS = 3
 
@@ -427,7 +430,10 @@ _Postings = dict[bytes, set[tuple[int, int, tuple[int, ...]]]]
 
 
 class WordCheck:
-    """Takes the notes in the order of their keys. What differs goes to the faults of `health`, note by note."""
+    """Compares the words of notes with the postings, in the order of the notes' keys.
+
+    It adds differences to the faults of `health`, note by note.
+    """
 
     def __init__(self, catalog: Catalog, segments: Sequence[OpenSegment], health: Health) -> None:
         self._segments, self._health = segments, health
@@ -451,7 +457,7 @@ class WordCheck:
             self.finish()
 
     def finish(self) -> None:
-        """Compare what was not compared yet."""
+        """Compare the notes that were added since the last comparison."""
         waiting, collector = self._waiting, self._collector
         self._waiting, self._collector = [], FieldCollector()
         if not waiting:
@@ -544,21 +550,22 @@ def _by_term(segment: Segment) -> _Postings:
 
 
 # --- all of an index --------------------------------------------------------------------------------------------------
-# The catalog is held against the vault and against the texts that it keeps; words and vectors are made once more from
+# The catalog is compared with the vault and with the texts that it stores; words and vectors are computed again from
 # the catalog and compared with the derived files. Nothing is changed.
 
 _OWN = (LOCK, FILE, f"{FILE}-wal", f"{FILE}-shm", SUSPECT)
-# Two commits between reading the catalog and opening its files remove them; then the newest generation is taken.
+# Two commits between reading the catalog and opening its files remove the files; then the newest generation is used.
 _MAX_OPENINGS = 3
 
 
 def examine(
     folder: Path, vault: Path | None, scan_result: Scan | None, settings: Settings, tick: Tick, *, quick: bool = False
 ) -> Health:
-    """Look at the index in `folder`. `vault` and its `scan_result` are None if it cannot be read.
+    """Examine the index in `folder`.
 
-    `quick` leaves out what is made once more to be compared (fragments, words and vectors) and the content of files
-    whose time and size are the known ones. Raises FileNotFoundError if there is no index.
+    `vault` and the scan `found` of it are None if it cannot be read. `quick` leaves out what must be computed again to
+    be compared (fragments, words and vectors) and the content of files whose time and size are the known ones. Raises
+    FileNotFoundError if there is no index.
     """
     began = time.monotonic()
     if not (folder / FILE).is_file():
@@ -649,7 +656,7 @@ class _Examination:
             try:
                 status = path.stat()
             except OSError:
-                continue  # gone meanwhile
+                continue  # removed meanwhile
             if path.is_file():
                 self._health.size += status.st_size
                 if name not in used and name not in _OWN:
@@ -671,7 +678,10 @@ class _Examination:
     # --- notes --------------------------------------------------------------------------------------------------------
 
     def _compare_with_vault(self, vault: Path, scan_result: Scan, quick: bool) -> None:
-        """Record what the next build will see, and what it cannot: a file that changed without its time or size."""
+        """Record the changes that the next build will find, and those that it cannot find.
+
+        The latter are files whose content changed but not their time or size.
+        """
         known = self._catalog.known_notes()
         skipped = {remark.path for remark in self._catalog.remarks(skipped=True)}
         stale = self._health.stale
@@ -679,7 +689,7 @@ class _Examination:
             self._tick("the vault", done, len(scan_result.files), file.path)
             note = known.pop(file.path, None)
             if note is None:
-                # One that was skipped stays no note as long as its file does not change.
+                # A file that was skipped is not expected to be a note until it changes.
                 stale += [] if file.path in skipped else [(file.path, Stale.NEW)]
             elif (note.size, note.mtime_ns) != (file.size, file.mtime_ns):
                 stale.append((file.path, Stale.CHANGED))
@@ -699,7 +709,7 @@ class _Examination:
             return ""
 
     def _check_notes(self, segments: list[OpenSegment] | None, quick: bool) -> None:
-        """Every note's rows against its text, and every word of it against the postings."""
+        """Compare the rows of every note with its text, and every word of it with the postings."""
         catalog, health = self._catalog, self._health
         words = None
         if segments is not None and self._words_are_current():

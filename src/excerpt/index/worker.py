@@ -1,7 +1,7 @@
 """A process that prepares files for a build, and the limits for one file.
 
 The process reports which file it begins, so its parent knows which file hangs or killed it. The kernel enforces the
-limits: nothing that holds the interpreter (a regular expression, a parser in C) can delay them.
+limits: code that holds the interpreter (a regular expression, a parser in C) cannot delay them.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from typing import Any
 from excerpt.index.prepare import Prepared, PrepareOptions, Task
 
 Prepare = Callable[[PrepareOptions, Iterable[Task]], Prepared]
-"""`excerpt.index.prepare.prepare`, or what a test puts in its place: a function of a module, as it goes to workers."""
+"""`excerpt.index.prepare.prepare`, or a replacement in tests: a module's function, as it is pickled for the workers."""
 
 OUT_OF_MEMORY = 71
-"""The exit code of a worker whose file took more memory than it may."""
+"""The exit code of a worker whose file exceeded the memory limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +32,8 @@ class Limits:
 
     `seconds` of CPU, `seconds_per_mb` more per MB and `seconds_per_image` per image that OCR reads; `wall_time_factor`
     times as long in wall time, because the machine may be busy and a file remote; `memory`, the MB of data that the
-    process may hold.
-
-    On one core of 2020 a MB of notes takes a second and 40 MB of data, and the strangest text that was found, short
-    lines that are each a block, twelve seconds and 350 MB.
+    process may hold. On one core of 2020 a MB of notes takes a second and 40 MB of data; the most expensive text found,
+    short lines that are each a block, takes twelve seconds and 350 MB.
     """
 
     seconds: float = 20.0
@@ -62,13 +60,13 @@ else:
 
 
 def main() -> None:
-    """Answer (recipe, tasks) with their Prepared, until the other end of the connection closes.
+    """Answer requests (options, tasks) with their Prepared, until the other end of the connection closes.
 
     `sys.argv[3]` is the inherited handle of the connection; its first message is the Prepare and the Limits. Before
-    each file its number among the tasks is sent. Ends with OUT_OF_MEMORY where a file takes more memory than it may:
-    the process still holds what was made of it, and a new one is better.
+    each file, its number among the tasks is sent. The process exits with OUT_OF_MEMORY if a file exceeds the memory
+    limit: it would still hold the partial results, so a new process is better.
     """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is for the build, which ends its workers
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is only for the build, which ends its workers
     connection = _connected(int(sys.argv[3]))
     prepare: Prepare
     limits: Limits
@@ -87,7 +85,7 @@ def main() -> None:
 
 
 def _receive(connection: Connection[Any, Any], requests: SimpleQueue[tuple[PrepareOptions, Sequence[Task]]]) -> None:
-    """Put what is sent into `requests`, and end the process when the build is gone, even in the middle of a file."""
+    """Put requests into `requests`, and end the process when the build has ended, even in the middle of a file."""
     while True:
         try:
             requests.put(connection.recv())
@@ -107,10 +105,10 @@ def _with_progress(tasks: Sequence[Task], connection: Connection[Any, Any], limi
 if sys.platform == "win32":
 
     def _bound_memory(_megabytes: int) -> None:
-        """Windows has no such limit for a process that sets it for itself."""
+        """Do nothing: a process on Windows cannot set such a limit for itself."""
 
     def _bound_time(_seconds: float) -> None:
-        """Do nothing: the build's wall time is the only limit here."""
+        """Do nothing: the build's limit of wall time is the only one here."""
 
 else:
     import resource

@@ -54,7 +54,7 @@ Keys = NDArray[np.int64]
 class IndexWriter:
     """Changes one index folder. The caller holds the build's lock.
 
-    `rebuilt` says in words what was rebuilt and why; `embedded` counts the texts that were embedded.
+    `rebuilt` are phrases about what was rebuilt and why; `embedded` counts the texts that were embedded.
     """
 
     def __init__(self, index: Path, vault: Path, settings: Settings, tick: Tick, *, after: int = 0) -> None:
@@ -82,12 +82,12 @@ class IndexWriter:
         self.catalog.close()
 
     def begin(self) -> None:
-        """Another build begins with the index as this writer has left it."""
+        """Reset the counts for another build that continues with this writer."""
         self.rebuilt.clear()
         self.embedded = 0
 
     def is_in_folder(self) -> bool:
-        """Whether the catalog that is open is the one in the index folder."""
+        """Return whether the open catalog is still the file in the index folder."""
         try:
             file = (self._index / FILE).stat()
         except OSError:
@@ -108,7 +108,7 @@ class IndexWriter:
             return False
 
     def _state(self) -> tuple[int, int, int]:
-        """Which file the catalog is, and a number that every commit by another connection changes."""
+        """Return the identity of the catalog's file, and a number that changes when another connection commits."""
         file = (self._index / FILE).stat()
         return file.st_dev, file.st_ino, self.catalog.data_version()
 
@@ -118,7 +118,7 @@ class IndexWriter:
         suspect = self._index / SUSPECT
         try:
             if (self._index / FILE).is_file() and not (self._index / FILE).stat().st_size:
-                # To fill it, SQLite would wait for the readers of what it was before.
+                # Before writing to the file, SQLite would wait for the readers of its old content.
                 raise DamagedCatalogError("it is empty")
             catalog = Catalog.open_to_write(self._index)
             reason = (suspect.read_text("utf-8", "replace") or catalog.damage()) if suspect.exists() else ""
@@ -135,19 +135,20 @@ class IndexWriter:
         return Catalog.open_to_write(self._index)
 
     def mend(self) -> None:
-        """Rebuild from the catalog, as one generation, what is damaged or outdated.
+        """Rebuild damaged or outdated parts from the catalog, as one generation.
 
-        Outdated is what another analyzer, model or tokenizer made. Done once: after that the writer knows the index.
+        Outdated parts were made with another analyzer, model or tokenizer. Done only once: after that the writer knows
+        the state of the index.
         """
         if self._mended:
             return
-        self._remove_leftovers()  # of a build that was killed while it made this very generation
+        self._remove_leftovers()  # of a build that was killed while it wrote this generation
         words, vectors = self._open_words(), self._open_matrix()
         tokenizer = self._settings.pack.tokenizer
         recount = bool(self.catalog.generation) and self.catalog.meta("tokenizer") != tokenizer
         names = build_parameters(self._settings)["names"]
         if words or vectors or recount:
-            self.catalog.check_rows()  # what is altered must not be copied, nor get a checksum that says it is right
+            self.catalog.check_rows()  # altered rows must not be copied, nor get a checksum of the altered content
         with self.catalog.transaction():
             if self.catalog.meta("names") != names:
                 store_names(self.catalog.rows)
@@ -175,7 +176,7 @@ class IndexWriter:
         self._remove_leftovers()
 
     def _open_words(self) -> str:
-        """Open the lexical index, or an empty one; return why it must be filled again, "" if it is sound."""
+        """Open the lexical index, or an empty one; return why it must be filled again, "" if it is intact."""
         generation, files = self.catalog.generation, self.catalog.files("words")
         reason = ""
         try:
@@ -195,7 +196,7 @@ class IndexWriter:
         return reason
 
     def _open_matrix(self) -> str:
-        """Open the matrix, or an empty one; return why it must be filled again, "" if it is sound."""
+        """Open the matrix, or an empty one; return why it must be filled again, "" if it is intact."""
         source = build_parameters(self._settings)["model_source"]
         self._model = self.catalog.meta("model_id")
         self._dimensions = self.catalog.number("dimensions")
@@ -219,11 +220,14 @@ class IndexWriter:
         return reason
 
     def _needs_rebuild(self, part: str) -> bool:
-        """Whether a look at the whole index found wrong what no checksum shows (health.tell_builds)."""
+        """Return whether an examination of the index found errors in a part (`verify.schedule_repair`).
+
+        These are errors that no checksum shows.
+        """
         return part in self.catalog.meta("doubted").split()
 
     def _refill_words(self) -> None:
-        """Put the words of all stored notes into the empty lexical index, some thousand fragments at a time."""
+        """Add the words of all stored notes to the empty lexical index, some thousand fragments at a time."""
         notes = self.catalog.rows(
             "SELECT n.id, n.path, n.title, n.language FROM notes n JOIN fragments f ON f.note = n.id"
             " GROUP BY n.id ORDER BY min(f.key)"
@@ -270,11 +274,11 @@ class IndexWriter:
     # --- committing ---------------------------------------------------------------------------------------------------
 
     def commit(self, removed: Iterable[str], prepared: Sequence[Prepared], *, unfinished: bool = False) -> None:
-        """Remove and insert notes as one generation. A changed note is among both.
+        """Remove and insert notes as one generation.
 
-        `unfinished` marks that the build has files left to read, which readers of this generation can see. Without
-        changes the generation stays, except for the first one, which an empty vault has too, and for one that finishes
-        an unfinished one.
+        A changed note is among both. `unfinished` records that the build has files left to read, which readers of this
+        generation can see. Without changes no generation is written, except for the first one, also of an empty vault,
+        and for one that finishes an unfinished one.
         """
         before, after = list(removed), [note.path for done in prepared for note in done.notes]
         known, inserted = frozenset(before), frozenset(after)
@@ -302,7 +306,7 @@ class IndexWriter:
         self._remove_leftovers()
 
     def finish(self, skipped: Sequence[Skipped], only: Collection[str] | None, given_up: Mapping[str, GivenUp]) -> None:
-        """Record skipped files (among all, or `only` some), given-up files and moved notes; prune vectors."""
+        """Record skipped files (of all, or of the paths in `only`), given-up files and moved notes; prune vectors."""
         with self.catalog.transaction():
             renames.record_moves(self.catalog)
             self.catalog.set_skipped(skipped, only)
@@ -314,9 +318,9 @@ class IndexWriter:
                 self.catalog.prune_vectors()
 
     def _finish_generation(self, vectors_above: int | None) -> None:
-        """Write the derived files of the next generation and name them in the open transaction.
+        """Write the derived files of the next generation and record them in the open transaction.
 
-        `vectors_above`: the matrix lacks the rows of the keys above this one; None if it lacks none.
+        The matrix lacks the rows of keys above `vectors_above`; None if it lacks none.
         """
         generation = max(self.catalog.generation, self._after) + 1
         before = {file.name for kind in ("words", "vectors") for file in self.catalog.files(kind)}
@@ -332,7 +336,10 @@ class IndexWriter:
         self._files_before = before
 
     def _vectors(self, above: int | None) -> tuple[Keys, Quantised]:
-        """Keys and vectors of the fragments above a key; the model is run on texts that it has not seen before."""
+        """Return keys and vectors of the fragments with keys above `above`.
+
+        Only texts without a stored vector are embedded.
+        """
         sql = (
             "SELECT f.key, f.embedded, n.title, s.heading_path, f.text, n.path FROM fragments f"
             " JOIN notes n ON n.id = f.note JOIN sections s ON s.note = f.note AND s.ordinal = f.section"
@@ -361,7 +368,7 @@ class IndexWriter:
 
     @property
     def embedder(self) -> Embedder:
-        """The model, loaded when it is first needed: a build that finds nothing new does without."""
+        """The model, loaded on first use: a build without new texts does not need it."""
         if self._embedder is None:
             self._embedder = open_embedder(self._settings.embedding.model)
         return self._embedder
@@ -372,9 +379,9 @@ class IndexWriter:
 
 
 def discard(index: Path) -> int:
-    """Remove the whole index except the lock that is held; returns the last generation that was there."""
+    """Remove the whole index except the lock that is held; return its last generation."""
     last = last_generation(index)
-    # First, so that a catalog is never there without its log, which a reader would take for an older one.
+    # The log is removed after its catalog: a reader would take a catalog without its log for an older one.
     (index / FILE).unlink(missing_ok=True)
     remove_others(index, {LOCK})
     return last

@@ -1,1 +1,1 @@
-"""What a vault holds about a topic, and what belongs together in it."""
+"""Analyses of a vault: overviews of topics, related notes, maps of matches, and query suggestions."""

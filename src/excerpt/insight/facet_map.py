@@ -1,4 +1,4 @@
-"""Where in the vault a query's matches are: per folder, tag, property and month."""
+"""The distribution of a query's matches over the vault: per folder, tag, property and month."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ from excerpt.search.query import OPERATORS
 from excerpt.text.words import fold
 
 # --- branches ---------------------------------------------------------------------------------------------------------
-# The branches of a vault's folders, tags, properties and months: what each is called and which notes are in it.
+# The branches of a vault's folders, tags, properties and months: their labels and the notes in them.
 #
-# Laid out once for a snapshot, as flat arrays, so that to count what matches in all of them is two sums. What a branch
-# is, filters decide: names that they hold for one are one branch, called as most of its notes write it.
+# They are built once for a snapshot, as flat arrays, so that counting the matches in all of them takes two sums. Names
+# that a filter treats as equal are one branch, labelled with the spelling that most of its notes have.
 
 Ints = npt.NDArray[np.int32]
 Counts = npt.NDArray[np.int64]
 
 ROOT = -1
-"""The place of what is above all branches of a tree."""
+"""The position that stands for the parent of a tree's topmost branches."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tree:
     """A tree of branches as arrays; siblings are adjacent, in the order of their labels.
 
-    `filter_of` returns the filter of a branch by position: a function, because there may be hundreds of thousands and
-    few are shown. A branch's notes are those of `notes` from `starts` on, each once. `below` are the first and last
-    position (exclusive) of a branch's children, and at ROOT those of the topmost.
+    `asked` returns the filter of a branch by position: a function, because there may be hundreds of thousands and few
+    are shown. The notes of branch i are those in `notes` from `starts[i]` to the next start, each once. `below` holds
+    the first and last position (exclusive) of each branch's children, and at ROOT those of the topmost branches.
     """
 
     labels: Sequence[str]
@@ -51,7 +51,7 @@ class Tree:
     below: Ints
 
     def count(self, fragments: Counts) -> tuple[Counts, Counts]:
-        """For each branch, the sum of its notes' `fragments`, and how many of them have any."""
+        """Return, for each branch, the sum of its notes' `fragments`, and the number of its notes that have any."""
         if not len(self.starts):
             return np.zeros(0, np.int64), np.zeros(0, np.int64)
         counts = fragments[self.notes]
@@ -91,7 +91,7 @@ def branches_of(snapshot: Corpus) -> Branches:
 
 
 class _Gathered:
-    """Branches while their notes are gathered, by number."""
+    """The branches of a tree that is being built, and their notes, by number."""
 
     def __init__(self) -> None:
         self._numbers: dict[tuple[int, str], int] = {}
@@ -101,7 +101,10 @@ class _Gathered:
         self._pairs = (array("i"), array("i"))
 
     def add(self, above: int, name: str, spelling: str, note: int) -> int:
-        """Put a note into the branch of this name below another (its number, or ROOT), where it is written so."""
+        """Add a note to the branch `name` below branch `above` (a number, or ROOT), and return the branch's number.
+
+        `spelling` is the name as the note has it.
+        """
         number = self._numbers.setdefault((above, name), len(self._above))
         if number == len(self._above):
             self._above.append(above)
@@ -113,7 +116,10 @@ class _Gathered:
         return number
 
     def tree(self, label: Callable[[str], str], filter_of: Callable[[Sequence[str]], str]) -> Tree:
-        """Return the tree; `filter_of` makes a filter of the spellings of a branch and its ancestors, topmost first."""
+        """Build the tree.
+
+        `asked` makes a filter from the spellings of a branch and its ancestors, the topmost first.
+        """
         numbers, notes = (np.frombuffer(of, np.int32) if of else np.zeros(0, np.int32) for of in self._pairs)
         spellings = self._commonest(np.bincount(numbers, minlength=len(self._above)))
         labels = list(map(label, spellings))
@@ -141,7 +147,7 @@ class _Gathered:
         )
 
     def _commonest(self, counts: npt.NDArray[np.intp]) -> list[str]:
-        """Return the commonest spelling of each branch, the first in alphabetical order among equals."""
+        """Return the commonest spelling of each branch; ties go to the alphabetically first."""
         spellings = list(self._spellings)
         for number, others in self._others.items():
             others[spellings[number]] = int(counts[number]) - others.total()
@@ -149,7 +155,7 @@ class _Gathered:
         return spellings
 
     def _laid_out(self, labels: Sequence[str]) -> tuple[list[int], Ints]:
-        """Return the numbers in the order of their positions, and the positions of the children of each."""
+        """Return the branches' numbers in the order of their positions, and the positions of the children of each."""
         names = [name for _, name in self._numbers]
         children: dict[int, list[int]] = {}
         for number, above in enumerate(self._above):
@@ -170,11 +176,11 @@ class _Gathered:
 
 _PLAIN = re.compile(r"[=/]?[^\W_][\w./-]*|\*")
 _PLAIN_NAME = re.compile(r"\w[\w.-]*")
-_LONGEST_NAME = 100  # that a query may have
+_LONGEST_NAME = 100  # the longest name that a query may have
 
 
 def filter_for(name: str, value: str) -> str:
-    """Return a filter as it is typed."""
+    """Return a filter as the user types it."""
     return f"{name}:{value if _PLAIN.fullmatch(value) else _quote(value)}"
 
 
@@ -185,14 +191,14 @@ def folder_filter(folder: str) -> str:
 
 
 def tag_filter(tag: str) -> str:
-    """Return the filter for a tag and its nested tags; "" for one that no filter can name."""
-    # Signs at the end that a filter leaves out, before a slash in the tag.
+    """Return the filter for a tag and its nested tags; "" for a tag that no filter can express."""
+    # A filter ignores signs at its end, which a tag may have before a slash.
     is_askable = fold(tag.strip().lstrip("#")).strip("/") == fold(tag).strip("/")
     return filter_for("tag", tag) if is_askable else ""
 
 
 def value_filter(name: str, value: str) -> str:
-    """Return the filter for a property's value; "" for one that no filter can name."""
+    """Return the filter for a property's value; "" for a value that no filter can express."""
     filter_name = property_filter_name(name)
     return filter_for(filter_name, f"={value}") if filter_name and fold(value).strip() else ""
 
@@ -222,16 +228,16 @@ def _tags(tag_notes: Iterable[tuple[str, int]]) -> Tree:
 
 
 def _add(gathered: _Gathered, spellings: Sequence[str], folded: Sequence[str], last: int | None, note: int) -> None:
-    """Put a note into the branch of each beginning of its folded name, up to its part `last` (exclusive)."""
+    """Add a note to the branch of each prefix of its folded name, up to the part `last` (exclusive)."""
     spellings = spellings if len(spellings) == len(folded) else folded
     above = ROOT
     for count, part in enumerate(folded[:last], 1):
-        if part:  # else of invisible signs, or nothing between two slashes
+        if part:  # empty: invisible characters, or nothing between two slashes
             above = gathered.add(above, "/".join(folded[:count]), "/".join(spellings[:count]), note)
 
 
 def _last_part(name: str) -> str:
-    """Return the part of a name below its parent: the last one, with those before it that are no branch."""
+    """Return a name without its parent's: its last part, with the parts before it that are no branch."""
     parts = name.split("/")
     first = len(parts) - 1
     while first and not fold(parts[first - 1]):
@@ -261,7 +267,7 @@ def _properties(values: Iterable[tuple[str, str, int]]) -> Tree:
 
 
 def property_filter_name(name: str) -> str:
-    """Return a property's name as a filter has it; "" if it is too long."""
+    """Return a property's name as written in a filter; "" if it is too long."""
     bare = "-".join(name.split())
     if _PLAIN_NAME.fullmatch(bare) and fold(bare) not in OPERATORS and len(bare) <= _LONGEST_NAME:
         return bare
@@ -272,7 +278,7 @@ def property_filter_name(name: str) -> str:
 
 
 def _by_month(name: str, months: Iterable[tuple[int, date]]) -> Tree:
-    """Return the tree of years and months, from notes and the first days of their months."""
+    """Return the tree of years and months; `months` are notes with the first days of their months."""
     gathered = _Gathered()
     for note, month in months:
         year = f"{month.year:04}"
@@ -282,7 +288,10 @@ def _by_month(name: str, months: Iterable[tuple[int, date]]) -> Tree:
 
 
 def _months_modified(facets: Facets) -> Iterator[tuple[int, date]]:
-    """Months are the reader's own, as they are to the filter; it knows none before 1970 and none after January 2200."""
+    """Yield each note with the first day of the month in which it was modified, in local time.
+
+    Times are limited to the range that date filters support, from 1970 to January 2200.
+    """
     times = facets.modified
     if not len(times):
         return
@@ -303,25 +312,25 @@ def _months_created(facets: Facets) -> Iterator[tuple[int, date]]:
 
 
 # --- map --------------------------------------------------------------------------------------------------------------
-# Where in the vault a query's matches are: per folder, tag, property and month, each with the filter that leads there.
+# The distribution of a query's matches over the vault: per folder, tag, property and month, each with its filter.
 #
-# What matches is what the search counts: `VaultMap.fragments` is `Result.matched` of the same query. A branch's filter,
-# put into the query by `Engine.narrowed`, makes a search that matches exactly as many fragments as the branch says.
+# Matches are those that the search counts: `VaultMap.fragments` is `Result.matched` of the same query. If a branch's
+# filter is added to the query by `Engine.narrowed`, the search has exactly the branch's number of matches.
 
 EVERYTHING = "path:/"
-"""The query to ask where none is given: all notes."""
+"""The query that is used without a given one: it matches all notes."""
 VALUES = 50
-"""Values of a property that are listed unless more are asked for."""
+"""The default limit of listed values of a property."""
 
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """A folder, tag, property, value, year or month: how many fragments match in it, and in how many notes.
+    """A folder, tag, property, value, year or month, with the number of matching fragments and of their notes.
 
-    `label` is what stands beside its count, as most notes spell it: the folder's own name, the last part of a tag, a
-    property's name or one of its values, `2025` or `2025-03`. Spellings that filters hold for one are one branch.
-    `filter` is what `Engine.narrowed` takes to drill down, `path:/Projects/` or the like. `branches` are what is below
-    it; those that match nothing are not there. `unlisted` is how many more there are below it than are listed.
+    `label` is the text beside its count, in the spelling of most notes: the folder's own name, the last part of a tag,
+    a property's name or one of its values, `2025` or `2025-03`. Spellings that filters treat as equal are one branch.
+    `filter` is the condition for `Engine.narrowed` to drill down, such as `path:/Projects/`. `branches` are its
+    children with matches; `unlisted` is the number of further children with matches.
     """
 
     label: str
@@ -334,11 +343,11 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class VaultMap:
-    """What matches a query, per folder (any depth), tag (nested), property (with its values) and month (in years).
+    """The matches of a query, per folder (any depth), tag (nested), property (with its values) and month (in years).
 
-    `fragments` and `notes` are all that match; a note may be in several tags and values or in none, so branches need
-    not add up to it. `created` leaves out notes that do not say when; months are the reader's own, oldest first. All
-    else is by count, then by label. `generation` is the index's.
+    `fragments` and `notes` are the numbers of all matches; a note may have several tags and values or none, so branches
+    need not add up to them. `created` omits notes without a date of creation; months are in local time, oldest first.
+    All other branches are ordered by count, then by label. `generation` is the index's.
     """
 
     query: str
@@ -357,7 +366,7 @@ class VaultMap:
 
 
 def matches_map(engine: Engine, query: str, values: int | None = VALUES) -> VaultMap:
-    """Where the matches of `query` are. Of each property at most so many `values` are listed, None for all."""
+    """Return the distribution of the matches of `query`; each property lists at most `values` values, None for all."""
     fragments = engine.matching_by_note(query)
     snapshot = engine.snapshot
     branches = branches_of(snapshot)
@@ -375,7 +384,7 @@ def matches_map(engine: Engine, query: str, values: int | None = VALUES) -> Vaul
 
 
 class _CountedTree:
-    """A tree with its counts. `most` is how many branches are listed below one that is not the top."""
+    """A tree with its counts. `most` limits the branches that are listed below each one that is not the top."""
 
     def __init__(self, tree: Tree, fragments: Counts, *, limit: int | None = None, by_count: bool = True) -> None:
         self._tree = tree
@@ -403,9 +412,12 @@ class _CountedTree:
         )
 
     def _best_first(self, nodes: npt.NDArray[np.intp], limit: int | None) -> npt.NDArray[np.intp]:
-        """By fragments, then notes, then as they are; the first `limit`."""
+        """Return the positions `places` by fragments, then notes, then in their present order.
+
+        Only the first `most`, None for all.
+        """
         if limit is not None and len(nodes) > limit:
-            # Of thousands of values few are shown: those that cannot be among them need no order.
+            # Few of thousands of values are shown: those below the limit need no sorting.
             counts = self._fragments[nodes]
             threshold = np.partition(counts, len(counts) - limit)[len(counts) - limit] if limit else np.inf
             nodes = nodes[counts >= threshold]

@@ -1,7 +1,7 @@
 """Candidates for related notes in a corpus that has not loaded all fragments.
 
-A complete corpus compares a note with all others. Of a store, those fragments are loaded that share the note's
-important words, are near it in meaning or name it, and then all fragments of their notes.
+A complete corpus compares a note with all others. From a store, those fragments are loaded that share the note's
+important words, are similar in meaning or name it, and then all fragments of their notes.
 """
 
 from __future__ import annotations
@@ -26,21 +26,24 @@ from excerpt.search.engine import Engine
 from excerpt.search.prefetch import fragments_of_notes
 
 MAX = 5_000
-"""Fragments that a note is compared with: 170 ms to fetch."""
+"""The most fragments that a note is compared with: 170 ms to fetch."""
 TERMS = 40
-"""The number of words, the most important first, by which fragments are found."""
+"""The number of important words by which fragments are found."""
 BY_WORDS = 500
 """The number of candidate fragments by words."""
 BY_MEANING = 300
-"""Fragments that meaning puts forward, near the middle of the note; and as many near PASSAGES of it, together."""
+"""The number of candidate fragments near the mean of the note; and as many in total near PASSAGES of its passages."""
 PASSAGES = 4
-_DIRECT = 2  # links to a note, or from it, go before what they have in common, which is at most 1
+_DIRECT = 2  # the weight of a direct link, more than the largest value of links in common, 1
 
 Ints = npt.NDArray[np.int32]
 
 
 def prefetch_neighbours(engine: Engine, path: str, line: int | None) -> None:
-    """Load what a note, or its fragment with `line`, is compared with. Raises KeyError for an unknown note."""
+    """Load the fragments that a note, or its fragment with `line`, is compared with.
+
+    Raises KeyError for an unknown note.
+    """
     if (partial := engine.snapshot.partial) is None:
         return
     corpus = partial.prefetch(lambda base: [fragments_of_notes(base, [path])])
@@ -50,7 +53,7 @@ def prefetch_neighbours(engine: Engine, path: str, line: int | None) -> None:
     named = NameMentions(corpus).mentions_in(origin.note, origin.read)
     strengths = links.common + _DIRECT * links.direct
     strengths[[mention.of for mention in named]] += _DIRECT
-    # What is joined by links or names first, then what has most of what was looked for.
+    # Notes connected by links or names come first, then those with the most candidate fragments.
     first = np.argsort(-strengths, kind="stable")[:POOL]
     ranking = np.lexsort((-strengths, -candidates))
     order = np.array(

@@ -1,4 +1,4 @@
-"""A note, or lines of it, by what a user calls it, and what it holds in brief."""
+"""Lookup of a note, or of lines of it, by the name that a user gives, and summaries of notes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ from excerpt.text.tokens import open_tokenizer
 from excerpt.text.words import fold
 
 # --- what a user names ------------------------------------------------------------------------------------------------
-# What a user names -> a note of the index, and lines of it. What is not indexed has no name: nothing leads outside.
+# Resolves a name that a user gives to a note of the index, or lines of it. A file that is not indexed is never found,
+# so no name leads out of the vault.
 
 _LINES = re.compile(r"(?P<note>.+):(?P<first>\d{1,9})(?P<on>-(?P<last>\d{1,9})?)?", re.DOTALL)
 _MIN_RATIO = 70  # of 100; below, a name is another name
@@ -32,7 +33,7 @@ _MAX_NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class RequestedLines:
-    """Lines of a note as they were asked for: `last` None is the note's end, `heading` one whose section is meant."""
+    """Lines of a note as requested: `last` None is the note's end, `heading` selects the section with that heading."""
 
     path: str
     first: int = 1
@@ -43,7 +44,7 @@ class RequestedLines:
 def find_lines(snapshot: Corpus, name: str) -> RequestedLines:
     """Return the location that `NOTE`, `NOTE:LINE`, `NOTE:A-B`, `NOTE:A-` or `NOTE#Heading` names, see `find_note`.
 
-    A note whose own name looks like one of these comes first. Raises NotFoundError.
+    A note whose own name has one of these forms takes precedence. Raises NotFoundError.
     """
     if path := _resolve_note(snapshot, name):
         return RequestedLines(path)
@@ -67,7 +68,7 @@ def find_note(snapshot: Corpus, name: str) -> str:
 
 
 def find_section(snapshot: Corpus, path: str, heading: str) -> Section:
-    """Return the first section of a note with this heading, or of an attachment at this place (`page=12`).
+    """Return the first section of a note with this heading, or of an attachment at this location (`page=12`).
 
     `A#B` is B somewhere under A. Raises NotFoundError.
     """
@@ -114,11 +115,11 @@ def _similar_name(snapshot: Corpus, name: str) -> str:
 
 
 # --- in brief ---------------------------------------------------------------------------------------------------------
-# A note, or lines of it, and what it holds in brief: from the index, as it was read, so that lines are those of hits
-# and no path leads out of the vault.
+# Parts and summaries of notes. They are read from the index, so that lines are the same as in hits and no path leads
+# out of the vault.
 
 FIRST_LINES = 8
-"""Lines of a note's beginning that a peek shows, the frontmatter passed over."""
+"""The number of lines that a peek shows from a note's beginning, after the frontmatter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +149,7 @@ class NoteLines:
 
 @dataclass(frozen=True, slots=True)
 class OutlineEntry:
-    """A section: its heading ("" of the text before the first), level (0 to 6), lines and tokens with those below."""
+    """A section: its heading ("" before the first one), level (0 to 6), lines, and tokens including its subsections."""
 
     level: int
     heading: str
@@ -161,11 +162,10 @@ class OutlineEntry:
 
 @dataclass(frozen=True, slots=True)
 class Peek:
-    """What one wants to know of a note before reading it.
+    """A summary of a note. `beginning` is its text from `line_start` to `line_end`.
 
-    `beginning` is its text from `line_start` to `line_end`. `modified` is the day of the file's last change, ISO 8601,
-    UTC. `links_to` and `linked_from` count notes, each once; `links_nowhere` the links in it to notes that are not
-    there.
+    `modified` is the day of the file's last change, ISO 8601, UTC. `links_to` and `linked_from` count notes, each once;
+    `links_nowhere` counts the links in it to missing notes.
     """
 
     path: str
@@ -196,7 +196,7 @@ class Peek:
 
 
 def read(snapshot: Corpus, name: str) -> NoteLines:
-    """Return the note, lines or section that `name` names (see `find_lines`), without lines past the end.
+    """Return the note, lines or section that `name` refers to (see `find_lines`), without lines past the end.
 
     Raises NotFoundError for an unknown note, heading or first line.
     """
@@ -271,7 +271,7 @@ def _outline(snapshot: Corpus, path: str, text: Sequence[str]) -> tuple[OutlineE
     sections = snapshot.sections(path)
     for number, section in enumerate(sections):
         if not section.level and sections[number + 1 :] and sections[number + 1].line_start <= section.line_start:
-            continue  # nothing stands before the first heading
+            continue  # there is no text before the first heading
         text_of_section = "\n".join(text[section.line_start - 1 : section.line_end])
         if section.level or text_of_section.strip():
             under, lines = section.heading_path, (section.line_start, section.line_end)
@@ -282,7 +282,7 @@ def _outline(snapshot: Corpus, path: str, text: Sequence[str]) -> tuple[OutlineE
 
 
 def _first_line(text: Sequence[str], passed: int) -> int:
-    """Return the first line with text after so many lines; 1 if there is none."""
+    """Return the number of the first non-blank line after the first `passed` lines; 1 if there is none."""
     return next((number for number, line in enumerate(text[passed:], passed + 1) if line.strip()), 1)
 
 

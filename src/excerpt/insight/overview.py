@@ -1,4 +1,4 @@
-"""What a vault holds about a topic, seen without reading it: notes, sections, themes, dates and links."""
+"""Overviews of a vault's content on a topic: notes, sections, themes, dates and links."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ from excerpt.text.dates import day_of
 from excerpt.text.tokens import open_tokenizer
 
 # --- linked -----------------------------------------------------------------------------------------------------------
-# What links join to a topic: notes around its main notes, and people and things that its passages name.
+# The links of a topic: notes linked with its main notes, and people and things that its passages link to.
 
 RELATED = 8
 NAMES = 8
 LINKS_READ = 120
-"""Notes whose links are read for names, the best ones."""
+"""The number of notes, the best ones, whose links are read for names."""
 MIN_NAMED = 2
-"""Notes that must name a thing for it to be one of the topic's; in a topic of few notes, one is enough."""
+"""The least number of notes that must link to a name; one is enough in a topic of few notes."""
 SMALL_TOPIC = 4
 
 
@@ -53,7 +53,7 @@ def related_notes(topic: Topic, main: Sequence[MainNote]) -> tuple[LinkedNote, .
     """Return the notes that the main notes link to or are linked from, best first.
 
     Each linked main note counts, twice if both link; notes about the topic come first. A count is divided by the
-    logarithm of all links of a note, because one of many links says little (Adamic and Adar, 2003).
+    logarithm of all links of a note, because one of many links is weak evidence (Adamic and Adar, 2003).
     """
     facets, table = topic.snapshot.facets, topic.snapshot.table
     sources, targets = facets.links
@@ -81,7 +81,7 @@ def related_notes(topic: Topic, main: Sequence[MainNote]) -> tuple[LinkedNote, .
 
 
 def _location_of_note(topic: Topic, note: int) -> SourceLocation:
-    """Return the best fragment of a note about the topic; of another note, its first."""
+    """Return the location of a note's best fragment about the topic, or of the first fragment of another note."""
     if note in topic.best_row:
         return topic.note_location(note)
     path = topic.snapshot.table.paths[note]
@@ -94,7 +94,7 @@ def _location_of_note(topic: Topic, note: int) -> SourceLocation:
 
 @dataclass(frozen=True, slots=True)
 class _LinkedEntry:
-    """A name as written, its note (None: none), and the notes with the name in passages about the topic.
+    """A name: its spellings, its note (None: none), and the notes with the name in passages about the topic.
 
     These notes are best first, each with the first line that has the name.
     """
@@ -124,7 +124,7 @@ def linked_names(topic: Topic, excluded: Sequence[SourceLocation]) -> tuple[Link
     ]
 
     def score(entry: _LinkedEntry, everywhere: int) -> float:
-        # As often here as anywhere is worth most; of equals, what is named more often.
+        # The number of these notes times their share of all notes that link to it.
         return len(entry.lines_by_note) * len(entry.lines_by_note) / max(everywhere, len(entry.lines_by_note))
 
     chosen.sort(key=lambda pair: (-score(*pair), min(pair[0].spellings)))
@@ -141,12 +141,12 @@ def linked_names(topic: Topic, excluded: Sequence[SourceLocation]) -> tuple[Link
 
 
 def _linked_entries(topic: Topic, notes: Sequence[int]) -> dict[int | str, _LinkedEntry]:
-    """By the note that is meant or, without one, by the folded name."""
+    """Return the names linked from `notes`, by the number of their note or, without one, by the folded name."""
     facets = topic.snapshot.facets
     titles: dict[int | str, Counter[str]] = {}
     lines_by_note: dict[int | str, dict[int, int]] = {}
     links: dict[int, list[WrittenLink]] = {}
-    # Which note is meant depends on the folder alone, and most links are written many times.
+    # The target of a link depends only on the folder and the text, and most links occur many times.
     resolved_links: dict[tuple[str, str], int | None] = {}
     paths = topic.snapshot.table.paths
     for link in facets.written_links(np.array(notes, np.int32)):
@@ -179,7 +179,10 @@ def _name(topic: Topic, entry: _LinkedEntry) -> str:
 
 
 def _overall(topic: Topic, named: dict[int | str, _LinkedEntry]) -> dict[int | str, int]:
-    """How many notes of the vault link to each note; of a name without one, those that name it here."""
+    """Return the number of notes of the vault that link to each name's note.
+
+    For a name without a note, return the number of notes about the topic with the name.
+    """
     _, targets = topic.snapshot.facets.links
     counts = np.bincount(targets, minlength=len(topic.snapshot.table.paths))
     return {
@@ -188,7 +191,7 @@ def _overall(topic: Topic, named: dict[int | str, _LinkedEntry]) -> dict[int | s
 
 
 def _spans(topic: Topic, notes: Sequence[int]) -> dict[int, list[tuple[int, int]]]:
-    """For each of the notes, ascending, the first line of each fragment about the topic and the first behind it."""
+    """Return, for each note, the line ranges of its fragments about the topic, ascending; the end is exclusive."""
     lines, of_note = topic.snapshot.table.lines, topic.snapshot.table.notes
     spans: dict[int, list[tuple[int, int]]] = {}
     for row in topic.rows[np.isin(topic.notes, notes)].tolist():
@@ -197,13 +200,13 @@ def _spans(topic: Topic, notes: Sequence[int]) -> dict[int, list[tuple[int, int]
 
 
 def _next_line(row: int, lines: Rows, notes: Rows) -> int:
-    """Return the first line of the fragment after `row`; for a note's last fragment, a line after all."""
+    """Return the first line of the fragment after `row`; for a note's last fragment, a number above all lines."""
     after = row + 1
     return int(lines[after]) if after < len(lines) and notes[after] == notes[row] else 1 << 31
 
 
 def _is_in(line: int, spans: Sequence[tuple[int, int]]) -> bool:
-    """Whether a line is in one of the spans, which ascend."""
+    """Return whether a line is in one of the ascending spans."""
     at = bisect_right(spans, line, key=itemgetter(0)) - 1
     return at >= 0 and line < spans[at][1]
 
@@ -219,21 +222,21 @@ def _bare(target: str) -> str:
 
 
 def _is_name(target: str) -> bool:
-    """Whether a target that is no note may be the name of something: not a picture, and no path to a missing file."""
+    """Return whether the target of an unresolved link may be a name: no picture and no path to a missing file."""
     return "/" not in target and not names_other_file(target)
 
 
 # --- main notes -------------------------------------------------------------------------------------------------------
-# The notes that a topic is at home in, and the sections in them and elsewhere that say most on it.
+# The notes that are mainly about a topic, and the best sections about it in these and other notes.
 
 MAIN_NOTES = 5
 SECTIONS = 6
 PER_NOTE = 2
-"""Sections of one note at most: the others can be seen in its outline."""
+"""The most sections of one note: the others can be seen in its outline."""
 NEARLY_ALL = 0.8
-"""The share of a note's lines from which a section is the note itself under another name."""
+"""The share of a note's lines from which a section counts as the whole note."""
 READ_FOR_SECTIONS = 100
-"""Fragments whose sections are looked at, the best ones."""
+"""The number of fragments, the best ones, whose sections are considered."""
 
 
 def main_notes(topic: Topic) -> tuple[MainNote, ...]:
@@ -294,7 +297,7 @@ def key_sections(topic: Topic, passages: Iterable[KeyPassage]) -> tuple[KeySecti
 
 
 def _section_of(topic: Topic, fragment: Fragment) -> tuple[Section, bool]:
-    """Return the section of a fragment, and whether it is less than nearly all of its note."""
+    """Return the section of a fragment, and whether it is clearly less than the whole note."""
     sections = {section.ordinal: section for section in topic.snapshot.sections(fragment.path)}
     return sections[fragment.section], _is_part(sections[fragment.section], sections.values())
 
@@ -304,13 +307,13 @@ def _contains(location: SourceLocation, fragment: Fragment) -> bool:
 
 
 def _is_part(section: Section, sections: Iterable[Section]) -> bool:
-    """Whether a section is less than nearly all of its note."""
+    """Return whether a section is clearly less than the whole note (NEARLY_ALL)."""
     lines = max(fragment.line_end for fragment in sections)
     return section.line_end - section.line_start + 1 < NEARLY_ALL * lines
 
 
 def _is_nested(section: Section, path: str, chosen: Iterable[KeySection]) -> bool:
-    """Whether a section is within, or around, one of those already chosen."""
+    """Return whether a section overlaps one of those already chosen."""
     locations = [other.place for other in chosen if other.place.path == path]
     return any(other.line_start <= section.line_end and section.line_start <= other.line_end for other in locations)
 
@@ -324,12 +327,12 @@ def _tokens(topic: Topic, location: SourceLocation) -> int:
 # When a topic was written about: its notes by month.
 
 MIN_DATED_SHARE = 0.5
-"""The share of the notes that must have a date for the timeline to be made of it."""
+"""The least share of the notes that must have a date for the timeline to use it."""
 MIN_DATED = 2
 MAX_DATE_PROPERTIES = 3
-"""Properties of which the dates of all notes are read."""
+"""The number of properties whose dates are read for all notes."""
 SAME_DAY_SHARE = 0.9
-"""Where more than this share of a vault's notes was modified within one day, a copy or a checkout wrote the times."""
+"""If more than this share of a vault's notes was modified within one day, a copy or a checkout set the times."""
 
 _EPOCH = date(1970, 1, 1)
 _DAY_NS = 86_400 * 10**9
@@ -339,8 +342,8 @@ def timeline(topic: Topic) -> Timeline:
     """Return the months by the best date that most of the notes have.
 
     The order is: when notes were created, by property or file name; a property of another name that holds a date; when
-    files were modified, if those times mean anything. If most notes have none, a date of few is used, as in a vault
-    with a diary.
+    files were modified, if those times are meaningful. If no date is in most notes, the most frequent is used, as in a
+    vault with a diary.
     """
     notes = topic.note_order
     largest: tuple[str, dict[int, date]] = ("", {})
@@ -356,7 +359,7 @@ def timeline(topic: Topic) -> Timeline:
 
 
 def _date_sources(topic: Topic) -> Iterator[tuple[str, dict[int, date]]]:
-    """Yield the sources of dates, the best first, with the days by note."""
+    """Yield the kinds of dates, the best first, each with the days by note."""
     yield "created", _created_dates(topic)
     for name in _date_properties(topic):
         yield name, _by_property(topic, name)
@@ -368,7 +371,7 @@ def _created_dates(topic: Topic) -> dict[int, date]:
 
 
 def _date_properties(topic: Topic) -> list[str]:
-    """Properties that hold a date, one a note; the one that most of the notes have first."""
+    """Return the properties that hold one date a note, those that most of the notes have first."""
     labels_by_property: dict[str, list[Label]] = {}
     for label in topic.labels:
         if not label.is_tag:
@@ -377,7 +380,7 @@ def _date_properties(topic: Topic) -> list[str]:
     for name, labels in labels_by_property.items():
         if len({label.note for label in labels}) == len(labels):
             days = sum(day_of(label.value) is not None for label in labels)
-            # What is a date only now and then is none.
+            # A property whose values are only sometimes dates is not a date.
             if days > MIN_DATED_SHARE * len(labels):
                 dated[name] = days
     return sorted(dated, key=lambda name: (-dated[name], name))[:MAX_DATE_PROPERTIES]
@@ -400,7 +403,7 @@ def _is_copied(times: npt.NDArray[np.int64]) -> bool:
 
 
 def _timeline(topic: Topic, name: str, days: Mapping[int, date]) -> Timeline:
-    """`days` are by note, the best notes first."""
+    """Return the timeline of the dates `days`, which are by note, the best notes first."""
     of_month: dict[str, list[int]] = {}
     for note, day in days.items():
         of_month.setdefault(f"{day.year:04}-{day.month:02}", []).append(note)
@@ -410,20 +413,20 @@ def _timeline(topic: Topic, name: str, days: Mapping[int, date]) -> Timeline:
 
 
 # --- overview ---------------------------------------------------------------------------------------------------------
-# What a vault holds about a topic, seen without reading it: notes, sections, themes, dates and passages.
+# Overviews of a vault's content on a topic: notes, sections, themes, dates and passages.
 
 BUDGET = 800
-"""Tokens of an overview as Markdown, unless another budget is asked for: one screen."""
+"""The default limit of an overview's Markdown, in tokens: one screen."""
 
 
 def overview(engine: Engine, topic: str, budget: int = BUDGET) -> Overview:
-    """Return what the engine's vault holds about `topic`, which is parsed as a query.
+    """Return an overview of the engine's vault on `topic`, which is parsed as a query.
 
     `budget` limits its Markdown (`excerpt.insight.render`), in tokens of the index's tokenizer. The same index,
     settings and topic give the same overview.
     """
     subject = find_topic(engine, topic)
-    # What themes, sections and passages look into, in one reading.
+    # Load all fragments that themes, sections and passages use, in one query.
     subject.fragments(subject.best[:GROUPED].tolist())
     main = main_notes(subject)
     related = related_notes(subject, main)

@@ -1,6 +1,6 @@
 """The parts of an overview. Each has its note's path and lines (1-based, inclusive).
 
-"About the topic" are the fragments that `excerpt.insight.topic` chooses; all counts and shares are of those.
+Fragments "about the topic" are those that `excerpt.insight.topic` chooses; all counts and shares refer to them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from excerpt.kinds import Confidence
 
 @dataclass(frozen=True, slots=True)
 class SourceLocation:
-    """A location. `title` is the note's; `fragment_id` is empty if the lines are no fragment's.
+    """A location in a note. `title` is the note's; `fragment_id` is empty if the lines are not those of a fragment.
 
     `kind` and `place` are those of an attachment, see Fragment.
     """
@@ -35,7 +35,8 @@ class MainNote:
     """A note that is mainly about the topic.
 
     `place` is its best fragment, `fragments` the number of its fragments about the topic and `share` their share of all
-    such fragments, 0 to 1; `of` is the number of its fragments. `worth` ranks it, 1 for the first.
+    such fragments, 0 to 1; `of` is the number of all its fragments. `worth` is its value for the topic, 1 for the first
+    note.
     """
 
     place: SourceLocation
@@ -60,10 +61,10 @@ class KeySection:
 
 @dataclass(frozen=True, slots=True)
 class LinkedNote:
-    """A note linked with main notes that is none itself.
+    """A note linked with main notes that is not itself a main note.
 
-    `links_to` and `linked_from` are the main notes it links to and is linked from, as paths; `fragments` is how many of
-    its own fragments are about the topic.
+    `links_to` and `linked_from` are the main notes it links to and is linked from, as paths; `fragments` is the number
+    of its own fragments about the topic.
     """
 
     place: SourceLocation
@@ -82,12 +83,12 @@ class LabelKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Standout:
-    """A tag, a value of a property or a folder that notes about the topic have more often than the other notes.
+    """A tag, property value or folder that is more frequent among notes about the topic than among the others.
 
-    `here` of `here_of` notes about the topic have it (of very many the best are counted), and `overall` of `overall_of`
-    notes of the vault. `g2` is the
-    log-likelihood ratio (Dunning, 1993) of that. `name` is the property's, else empty; `filter` is what a query chooses
-    those notes by; `place` is the best fragment of the best note that has it.
+    `here` of `here_of` notes about the topic have it (if they are very many, the best are counted), and `overall` of
+    `overall_of` notes of the vault. `g2` is the log-likelihood ratio (Dunning, 1993) of these counts. `name` is the
+    property's, else empty; `filter` is the query's filter for those notes; `place` is the best fragment of the best
+    note that has it.
     """
 
     kind: LabelKind
@@ -106,8 +107,8 @@ class Standout:
 class LinkedName:
     """A person or thing that passages about the topic link to by name, whose note is not about the topic.
 
-    `notes` is how many notes link to it there, `overall` how many anywhere; `path` is None if there is no such note.
-    `place` is where it is named first, in the best of those notes.
+    `notes` is the number of notes that link to it there, `overall` the number in the whole vault; `path` is None if it
+    has no note. `place` is its first link in the best of those notes.
     """
 
     name: str
@@ -133,7 +134,7 @@ class Theme:
 
 @dataclass(frozen=True, slots=True)
 class Month:
-    """How many notes about the topic are of a month (`2025-03`); `place` is the best fragment of the best of them."""
+    """The number of notes about the topic in a month (`2025-03`); `place` is the best fragment of the best of them."""
 
     month: str
     notes: int
@@ -142,10 +143,10 @@ class Month:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """When the notes about the topic were written, by month, ascending; months without any are left out.
+    """The notes about the topic by month, ascending; months without notes are left out.
 
-    `date` names the date: `created`, `modified`, or a property; "" if the vault has none, and then there are no months.
-    `undated` counts the notes about the topic without it.
+    `date` names the date used: `created`, `modified`, or a property; "" if the vault has none, and then there are no
+    months. `undated` counts the notes about the topic without it.
     """
 
     date: str
@@ -157,8 +158,8 @@ class Timeline:
 class KeyPassage:
     """A quotation about the topic: consecutive sentences of a fragment, without markup, on one line.
 
-    One that is too long is cut and ends in "…". `cut_before` and `cut_after` say that the fragment has more sentences
-    there.
+    A text that is too long is cut and ends in "…". `cut_before` and `cut_after` tell whether the fragment has more
+    sentences there.
     """
 
     place: SourceLocation
@@ -171,11 +172,11 @@ class KeyPassage:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """What a vault holds about a topic, each part best first.
+    """An overview of a vault's content on a topic, each part best first.
 
-    `fragments` and `notes` are about the topic; `matched` is how many fragments a search for it counts, and
-    `vault_fragments` and `vault_notes` are all there are. `budget` is the most tokens of `tokenizer` that it may have
-    as Markdown. Nothing is in it where nothing in the vault is about the topic.
+    `fragments` and `notes` count those about the topic; `matched` is the number of fragments that a search for it
+    counts; `vault_fragments` and `vault_notes` count all. `budget` is the limit of its Markdown in tokens of
+    `tokenizer`. All parts are empty if nothing in the vault is about the topic.
     """
 
     topic: str
@@ -203,7 +204,10 @@ class Overview:
         return bool(self.main_notes)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form of `excerpt overview`, without the budget: the place of each part beside the rest."""
+        """Return the JSON form of `excerpt overview`, without the budget.
+
+        The fields of each part's location are among the part's own.
+        """
         data = fields_of(self)
         del data["budget"], data["tokenizer"]
         timeline = data["timeline"]
@@ -211,7 +215,7 @@ class Overview:
         return {
             **data,
             **{name: [_with_location(part) for part in data[name]] for name in _WITH_LOCATION},
-            # `path` of a name is that of the note that is meant, not of where it is named.
+            # The `path` of a linked name is that of its own note, not of the note that links to it.
             "names": [
                 {
                     **select_fields(name, "name"),

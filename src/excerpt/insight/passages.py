@@ -1,4 +1,4 @@
-"""Three to five key passages: quotations from the vault about a topic, no two of which say the same."""
+"""Three to five key passages: quotations from the vault about a topic, without repetitions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from excerpt.model import Fragment
 from excerpt.text.words import terms_of
 
 # --- prose ------------------------------------------------------------------------------------------------------------
-# Markdown as a reader takes it in: prose without what is written for the program that shows it.
+# Markdown as prose: without markup and code.
 
 _LONGEST = 20_000
 _FENCE = re.compile(r"^[ \t>]*(```+|~~~+)[^\n]*\n.*?(?:^[ \t>]*\1[^\n]*$|\Z)", re.MULTILINE | re.DOTALL)
@@ -33,7 +33,7 @@ _EMPHASIS = re.compile(
     r"(\*{1,3}|~~|==)(?=\S)([^\n]{1,500}?)(?<=\S)\1|(?<!\w)(_{1,3})(?=\S)([^\n]{1,500}?)(?<=\S)\3(?!\w)"
 )
 _LITERAL = re.compile(r"\\([\\`*_{}\[\]()#+.!<>~$&=^-])|(?<!`)(`+)(?!`)([^\n]{0,2000}?[^`\n])\2(?!`)")
-# Stands for code spans and escaped characters while marks are taken off; no text that a reader sees has them.
+# Replaces code spans and escaped characters while markup is removed; it does not occur in visible text.
 _PROTECTED = re.compile("\ue000(\\d{1,6})\ue001")
 _ENTITY = re.compile(r"&#?\w{1,32};")
 
@@ -43,16 +43,16 @@ _DECORATION = re.compile(
 _HEADING = re.compile(r"^[ \t]*(?:>[ \t]?)*#{1,6}(?:[ \t]|$)")
 _TABLE = re.compile(r"^[ \t]*(?:>[ \t]?)*\|")
 _RULE = re.compile(r"^[ \t>]*[-*_=:|+ \t]{3,}$")
-# A full stop, not one of an abbreviation, a number or an initial; in Chinese and Japanese no space follows.
+# A full stop that does not belong to an abbreviation, a number or an initial; in Chinese and Japanese no space follows.
 _SENTENCE_END = re.compile(r"(?<=[。！？])|(?<=[.!?…])[\"'”’)\]]*\s+(?=[^a-z\s])")
 _ENDS = re.compile(r"[.!?。！？…][\"'”’)\]]*\s*$")
 
 
 @dataclass(frozen=True, slots=True)
 class ProseSentence:
-    """A sentence or list item on one line, without markup.
+    """A sentence or list item on one line, without markup. `line` counts from 0 in the text.
 
-    `line` counts from 0 in the text. It is `whole` if it ends as sentences do.
+    `whole` tells whether it ends like a sentence.
     """
 
     text: str
@@ -62,7 +62,7 @@ class ProseSentence:
 
 
 def prose_of(text: str) -> str:
-    """Return `text` without code blocks, maths, comments, pictures, addresses and markup, with its lines kept.
+    """Return `text` without code blocks, maths, comments, pictures, addresses and markup; line numbers stay the same.
 
     Only the first 20,000 characters count: a longer text must be data.
     """
@@ -88,7 +88,7 @@ def _without_marks(match: re.Match[str]) -> str:
 
 
 def _visible_text(match: re.Match[str]) -> str:
-    """Return the visible text of a wikilink: its text, or the note's name without folder, with the heading."""
+    """Return the visible text of a wikilink: its own text, or the note's name without folder, with the heading."""
     if match[2]:
         return match[2]
     name, _, heading = match[1].rstrip("\\").partition("#")
@@ -97,7 +97,7 @@ def _visible_text(match: re.Match[str]) -> str:
 
 
 def sentences_of(text: str) -> Iterator[ProseSentence]:
-    """Yield the sentences of a fragment's text, in order; no headings, tables or code."""
+    """Yield the sentences of a fragment's text, in order, without headings, tables and code."""
     for number, line in enumerate(prose_of(text).split("\n")):
         if _HEADING.match(line) or _TABLE.match(line) or _RULE.match(line):
             continue
@@ -108,29 +108,29 @@ def sentences_of(text: str) -> Iterator[ProseSentence]:
 
 
 # --- passages ---------------------------------------------------------------------------------------------------------
-# Which fragments: maximal marginal relevance (Carbonell and Goldstein, 1998), the next being the one that says much on
-# the topic and is little like those already there. Which lines of them: the sentences that have most of the topic, from
-# the first of these on, as much as fits.
+# Fragments are chosen by maximal marginal relevance (Carbonell and Goldstein, 1998): the next one is relevant to the
+# topic and differs from those already chosen. In each fragment, the passage starts at the sentence with the largest
+# share of the topic and goes on as long as the limit allows.
 
 PASSAGES = 5
 TOKENS = 55
-"""Tokens of a passage, about two sentences; more only where the first one alone has more, and then it is cut."""
+"""The limit of a passage in tokens, about two sentences; a first sentence that is longer alone is cut."""
 MAX_CANDIDATES = 40
-"""Fragments that are looked into, the best ones."""
+"""The number of fragments, the best ones, that are considered."""
 RELEVANCE = 0.65
-"""What relevance counts beside difference from the passages already chosen (the lambda of MMR)."""
+"""The weight of relevance beside difference from the passages already chosen (the lambda of MMR)."""
 TOPIC_WEIGHT = 0.4
-"""What counts of relevance that the sentences have the topic, beside the rank of their fragment."""
+"""The weight, in relevance, of the sentences' share of the topic, beside the rank of their fragment."""
 OF_NOTE = 0.3
-"""The weight of the note's value in a passage's relevance: a main note says most about the topic."""
+"""The weight of the note's value in a passage's relevance: main notes are the best sources."""
 SAME_NOTE = 0.75
-"""How alike passages of one note are taken to be at least."""
+"""The least similarity that is assumed between passages of one note."""
 EARLY = 0.2
-"""The weight of a sentence that opens its fragment, where things are defined; twice that if it opens its note."""
+"""The bonus of a sentence that opens its fragment, where things are defined; twice that if it opens its note."""
 OPENINGS = 8
-"""Notes whose beginnings are looked into, however they rank: the best ones."""
+"""The number of notes, the best ones, whose opening fragments are always considered."""
 SHORT, LONG = 13, 90
-"""Tokens below and above which a sentence rarely means something by itself."""
+"""Tokens below and above which a sentence is rarely meaningful by itself."""
 
 Floats = npt.NDArray[np.float32]
 Count = Callable[[str], int]
@@ -138,7 +138,7 @@ Count = Callable[[str], int]
 
 @dataclass(frozen=True, slots=True)
 class _Passage:
-    """The best sentences of a fragment, its `first` and `last` line in the note, and a score."""
+    """The best sentences of a fragment, their `first` and `last` line in the note, and a score."""
 
     text: str
     first: int
@@ -168,7 +168,10 @@ def key_passages(topic: Topic, count: Count) -> tuple[KeyPassage, ...]:
 
 
 def _candidate_ranks(topic: Topic) -> list[int]:
-    """Places of the fragments that are looked into: the best, and those that open the best notes."""
+    """Return the positions in `topic.best` of the fragments to consider.
+
+    These are the best fragments and the openings of the best notes.
+    """
     openings = {
         note: rank
         for rank in range(len(topic.best) - 1, -1, -1)
@@ -194,7 +197,10 @@ def _passage(topic: Topic, rank: int, fragment: Fragment, scored: _Passage) -> K
 
 
 def _likeness(topic: Topic, rows: npt.NDArray[np.int32]) -> Floats:
-    """How alike fragments are, 0 to 1: cosines above the vault's mean, of which those of a static model have much."""
+    """Return the similarity of each pair of fragments, 0 to 1: cosines of vectors relative to the vault's mean.
+
+    The mean is subtracted because all vectors of a static model have high cosines.
+    """
     vectors = topic.snapshot.vectors.rows(rows) - topic.snapshot.vectors.mean
     vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-6)
     notes = topic.snapshot.table.notes[rows]
@@ -204,7 +210,10 @@ def _likeness(topic: Topic, rows: npt.NDArray[np.int32]) -> Floats:
 
 
 def _diverse(relevance: Floats, likeness: Floats, texts: Sequence[str]) -> list[int]:
-    """Places in the order of maximal marginal relevance; rounded, so that they do not hang on the last bit."""
+    """Return positions in the order of maximal marginal relevance, without equal texts.
+
+    Values are rounded, so that the order does not depend on the last bit.
+    """
     chosen: list[int] = []
     nearest = np.zeros(len(relevance), np.float32)
     left = np.ones(len(relevance), np.bool_)
@@ -253,7 +262,7 @@ def _form(sentence: ProseSentence, count: Count) -> float:
 
 
 def _shorten(text: str, count: Count) -> str:
-    """`text`, or as many of its words as fit, with an ellipsis."""
+    """Return `text`, or as many of its words as the limit allows, with an ellipsis."""
     if count(text) <= TOKENS:
         return text
     words = text.split(" ")

@@ -1,4 +1,4 @@
-"""The notes nearest to a note or to one of its fragments, each with why."""
+"""The notes nearest to a note or to one of its fragments, each with the reasons."""
 
 from __future__ import annotations
 
@@ -39,31 +39,31 @@ from excerpt.search.lexical import Rows
 from excerpt.text.words import WIDE_CHARACTERS, fold, terms_of
 
 # --- in common --------------------------------------------------------------------------------------------------------
-# What two notes have in common in their texts, for a reader to see: passages that say alike, and rare words.
+# The content that two notes share, for display: similar passages and rare words.
 
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int32]
 
 MAX_PAIRS = 2
-"""Pairs of passages that are shown for one note."""
+"""The most pairs of passages that are shown for one note."""
 MAX_COMPARED = 8
-"""The most pairs that are examined: lists of links are alike everywhere and say nothing."""
+"""The most pairs that are examined: lists of links are similar everywhere and say nothing."""
 MIN_PROSE = 40
-"""Letters of a passage outside its links, below which it is a list of links or a heading."""
+"""Letters of a passage outside its links, below which it counts as a list of links or a heading."""
 MIN_SHARE_OF_BEST = 0.6
-"""How good a second pair has to be, as a share of the first."""
+"""The least value of a second pair, as a share of the first's."""
 MIN_SIMILARITY = 0.2
 """The least mean of similarity in meaning and in words, each 0 to 1, for two passages to match."""
 MAX_WORDS = 6
 """The most words that are listed for a note."""
 RARE = 0.15
-"""The share of the vault's notes that has a word at most, for it to be called rare; a word of three notes always is."""
+"""The largest share of the vault's notes that may have a rare word; a word of three notes is always rare."""
 MIN_LANGUAGE_WEIGHT = 0.7
 """The least weight in general language, 0 to 1, of a listed word: "bandwidth" and "motion", not "since"."""
 LONGEST_WIDE = 8
-"""The most characters of a listed word of a script without spaces: as far as both texts agree."""
+"""The most characters of a listed word of a script without spaces, which extends as far as both texts agree."""
 SHORTEST = 3
-"""The fewest letters of a listed word without a sign or digit."""
+"""The fewest letters of a listed word that consists only of ASCII letters."""
 
 _WIDE_WORD = re.compile(f"[{WIDE_CHARACTERS}]+")
 _TEXT = FIELDS.index("text")
@@ -89,7 +89,7 @@ class Comparison:
         )
 
     def pairs(self, note: int) -> tuple[PassageMatch, ...]:
-        """Return the matching passages of this note and of `note`, the nearest first, none twice."""
+        """Return the matching passages of this note and of `note`, the nearest first, each at most once."""
         their_rows = self._other_rows[self._owners == note]
         if not len(their_rows) or not len(self._own_rows):
             return ()
@@ -176,7 +176,7 @@ class Comparison:
 
     @cached_property
     def _distinctive(self) -> frozenset[int]:
-        """The numbers of the terms that mean something to a reader, among those in the text."""
+        """The numbers of the terms that may be shown to a reader, because they occur in the text and are specific."""
         return frozenset(
             number
             for number, term in enumerate(self._terms)
@@ -188,12 +188,12 @@ class Comparison:
         return _extend_word(spelled, text, other_text)
 
     def _notes_with(self, word: str) -> int:
-        """How many notes have all pairs of characters of a word in one fragment."""
+        """Return the number of notes that have all pairs of characters of a word in one fragment."""
         pairs = {term for term in terms_of(word, self._origin.info.language)[0] if len(term) > 1}
         return self._snapshot.count_notes(sorted(pairs)) if pairs else 0
 
     def _first(self, number: int, row: int) -> tuple[Fragment, int]:
-        """Return the fragment of `row`, and the line on which a word first occurs in it."""
+        """Return the fragment of `row`, and the line on which a term first occurs in it."""
         fragment = self._snapshot.fragments([int(self._snapshot.table.keys[row])])[0]
         term = frozenset([self._terms[number].term])
         spans = self._finder.find(fragment.text[:MAX_READ], term, self._language(fragment.path))
@@ -208,7 +208,10 @@ def _has_prose(text: str) -> bool:
 
 
 def _extend_word(spelled: str, text: str, other: str) -> str:
-    """Return a word as spelled; in a script without spaces, as many characters around it as both texts share."""
+    """Return a word as spelled.
+
+    In a script without spaces, it is extended by the characters around it that both texts share.
+    """
     start = text.find(spelled)
     if start < 0 or spelled not in other or not _WIDE_WORD.fullmatch(spelled):
         return spelled
@@ -226,13 +229,13 @@ def _extend_word(spelled: str, text: str, other: str) -> str:
 
 
 def _is_part(word: str, words: Sequence[str]) -> bool:
-    """Whether `word` is one of `words`, a part of one, or has one as a part."""
+    """Return whether `word` contains one of `words` or is contained in one."""
     lower = word.lower()
     return any(lower in other.lower() or other.lower() in lower for other in words)
 
 
 def _is_word(word: str) -> bool:
-    """Whether it is no number, and not one or two letters (of a script without spaces: one character)."""
+    """Return whether a word has a letter and is not too short: one character, or two ASCII letters."""
     return (
         any(map(str.isalpha, word))
         and len(word) > 1
@@ -241,7 +244,7 @@ def _is_word(word: str) -> bool:
 
 
 def _has_term(snapshot: Corpus, term: str, rows: Rows) -> npt.NDArray[np.bool_]:
-    """Which of the ascending `rows` have a term in their text."""
+    """Return, for each of the ascending `rows`, whether its text has a term."""
     entries = snapshot.lexical.entries(term)
     text_rows = entries.rows[entries.fields == _TEXT]
     if not len(text_rows):
@@ -252,21 +255,21 @@ def _has_term(snapshot: Corpus, term: str, rows: Rows) -> npt.NDArray[np.bool_]:
 
 
 # --- related ----------------------------------------------------------------------------------------------------------
-# The notes nearest to a note or to one of its fragments, each with why: the passages that match, the rare words and
-# links in common, who names whom, and what of that the score is made of.
+# The notes nearest to a note or to one of its fragments, each with the reasons: the matching passages, the rare words
+# and links in common, mentions, and the parts of the score.
 
 LIMIT = 10
-"""The most related notes that are listed by default."""
+"""The default number of listed notes."""
 MIN = 0.05
-"""The least score of a listed note: two unrelated notes of one vault have about as much in common."""
+"""The least score of a listed note: two unrelated notes of one vault have about this score."""
 MAX_COMMON = 6
 """The most notes listed that connect two notes."""
 MAX_MENTIONS = 3
-"""The most places listed where one of two notes names the other."""
+"""The most mentions listed between two notes."""
 
 
 class Linked(StrEnum):
-    """Whether two notes link to each other: this one to the related one, that one to this, both, or neither."""
+    """The direction of links between two notes: from this one to the related one, back, both, or none."""
 
     TO = "to"
     FROM = "from"
@@ -275,13 +278,13 @@ class Linked(StrEnum):
 
     @property
     def sentence(self) -> str:
-        """The link in words, as "this links to it"; "" without one."""
+        """The link as a phrase, such as "this links to it"; "" without one."""
         return {"to": "this links to it", "from": "it links to this", "both": "they link to each other"}.get(self, "")
 
 
 @dataclass(frozen=True, slots=True)
 class MatchedFragment:
-    """One side of a match: a fragment, and the ranges of the words that the other side has too."""
+    """One side of a match: a fragment, and the ranges of the words that the other side also has."""
 
     fragment: Fragment
     spans: tuple[Span, ...] = ()
@@ -297,9 +300,9 @@ class MatchedFragment:
 
 @dataclass(frozen=True, slots=True)
 class PassageMatch:
-    """A passage of this note and one of the related note that match.
+    """Two matching passages, one of this note and one of the related note.
 
-    `similarity` is in meaning, 0 (as any two passages of the vault) to 1; `words` are the words that both have, as
+    `similarity` is in meaning, 0 (as between any two passages of the vault) to 1; `words` are those that both have, as
     spelled here, the rarest first.
     """
 
@@ -311,7 +314,7 @@ class PassageMatch:
 
 @dataclass(frozen=True, slots=True)
 class SharedWord:
-    """A word that both notes have, as spelled here, and how many notes of the vault have it.
+    """A word that both notes have, as spelled here, and the number of notes of the vault that have it.
 
     `line` is its first line in the related note.
     """
@@ -323,7 +326,7 @@ class SharedWord:
 
 @dataclass(frozen=True, slots=True)
 class CommonLink:
-    """A third note by which two are connected: both link to it (`links_to_both` False), or it links to both."""
+    """A third note that connects two notes: both link to it, or, if `links_to_both`, it links to both."""
 
     path: str
     title: str
@@ -332,7 +335,7 @@ class CommonLink:
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """A place in the text of the note `path` that names the note `of` without a link, by title, file name or alias.
+    """A line in the text of the note `path` that names the note `of` without a link, by title, file name or alias.
 
     `text` is the name as written there.
     """
@@ -345,10 +348,10 @@ class Mention:
 
 @dataclass(frozen=True, slots=True)
 class RelatedNote:
-    """A related note and why it is. The parts of `signals` add up to `score`, 0 to 1.
+    """A related note and the reasons. The parts of `signals` add up to `score`, 0 to 1.
 
-    `tags` are those that both have, `place` the smallest folder (or the beginning of a name, up to a dot) that both are
-    in, "" where that is the whole vault.
+    `tags` are those that both have, `place` the smallest folder (or prefix of a name, up to a dot) that both are in, ""
+    if that is the whole vault.
     """
 
     path: str
@@ -370,7 +373,7 @@ class RelatedNote:
 
     @property
     def line(self) -> int:
-        """Where to look first in the related note: where its best passage begins."""
+        """The line at which to open the related note: the beginning of its best passage."""
         return self.matches[0].there.fragment.line_start if self.matches else 1
 
     def to_dict(self) -> dict[str, Any]:
@@ -391,7 +394,7 @@ class RelatedNote:
 
 @dataclass(frozen=True, slots=True)
 class Related:
-    """The notes nearest to the note `path`, or to its `fragment` where a line was given, best first, ties by path."""
+    """The notes nearest to the note `path`, or to its `fragment` if a line was given, best first, ties by path."""
 
     path: str
     title: str
@@ -438,7 +441,7 @@ def related(engine: Engine, path: str, line: int | None = None, limit: int = LIM
 
 
 def _explain_note(snapshot: Corpus, origin: Origin, near: Near, compared: Comparison, position: int) -> RelatedNote:
-    """Return the reasons for the note at a position of `near`."""
+    """Return the related note at a position of `near`, with the reasons."""
     note = int(near.notes[position])
     info = snapshot.note_info(snapshot.table.paths[note])
     values = near.signals[position].tolist()
@@ -469,7 +472,7 @@ def _link_direction(to: bool, back: bool) -> Linked:
 
 
 def _common_links(snapshot: Corpus, near: Near, note: int) -> tuple[CommonLink, ...]:
-    """Return the third notes that connect two, those with the fewest links first."""
+    """Return the third notes that connect two notes, those with the fewest links first."""
     both_link_to, link_to_both = in_common(snapshot, near.links, note)
     connecting = [(other, False) for other in both_link_to] + [(other, True) for other in link_to_both]
     connected = [(snapshot.note_info(snapshot.table.paths[other]), back) for other, back in connecting[:MAX_COMMON]]
@@ -477,7 +480,7 @@ def _common_links(snapshot: Corpus, near: Near, note: int) -> tuple[CommonLink, 
 
 
 def _mentions(snapshot: Corpus, near: Near, note: int) -> tuple[Mention, ...]:
-    """Where one of two notes names the other, each line once."""
+    """Return the mentions between two notes, at most one for each line."""
     paths = snapshot.table.paths
     mentions = [
         Mention(paths[each.within], each.line, each.text, paths[each.of])

@@ -1,8 +1,8 @@
-"""An overview as Markdown within its budget, ready to be pasted: every line of it names a note.
+"""Rendering of an overview as Markdown within its budget: every line names a note.
 
-What does not fit falls away from the end of this order: names, timeline, related notes, what stands out, themes,
-sections, passages, main notes. First each part is given a little, in the order from its beginning, until one does not
-fit; then those that are begun get what is left. The tokens are those of the whole text.
+If not all fits, parts are dropped from the end of this order: main notes, passages, sections, themes, distinctive
+labels, related notes, timeline, names. First each part gets its least number of lines, in this order, until one does
+not fit; then the started parts get the rest. Tokens are counted for the whole text.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from excerpt.text.tokens import open_tokenizer
 
 _MAX_MONTHS = 6
 _MAX_SPANS = 12
-_HEADINGS = 2  # the last of a section's path
+_HEADINGS = 2  # the number of a section's last headings that are shown
 _SEPARATOR = " › "
 
 
 @dataclass(frozen=True, slots=True)
 class _RenderedPart:
-    """A heading and lines under it, best first; `required_lines` of them go in before any other part gets more."""
+    """A heading and lines under it, best first; `least` of them are added before any other part gets more."""
 
     heading: str
     lines: tuple[str, ...]
@@ -46,7 +46,7 @@ class _RenderedPart:
 
 
 def as_markdown(overview: Overview) -> str:
-    """Return the overview within its budget of its tokenizer's tokens.
+    """Return the overview as Markdown within its budget, in tokens of its tokenizer.
 
     Returns "" if not even the first line fits, or nothing was found.
     """
@@ -58,7 +58,7 @@ def as_markdown(overview: Overview) -> str:
     text = ""
 
     def add_line(number: int) -> bool:
-        """Put one line more of a part in, if it fits."""
+        """Add one more line of a part, if it fits; return whether it did."""
         nonlocal text
         line_counts[number] += 1
         longer = _text(overview, parts, line_counts)
@@ -151,7 +151,7 @@ def _dates_line(dates: Timeline) -> str:
 
 
 def _timeline(months: Sequence[Month]) -> tuple[str, ...]:
-    """All months, or years where there are many, and the latest month."""
+    """Return the lines of the timeline: the notes per month, or per year if there are many, and the latest month."""
     if not months:
         return ()
     spans: Counter[str] = Counter()
@@ -184,7 +184,7 @@ def _lines(span: SourceLocation) -> str:
 
 
 def _code(text: str) -> str:
-    """`text` on one line in as many backticks as it takes."""
+    """Return `text` on one line as a code span, with as many backticks as needed."""
     marks = "`" * (1 + max(map(len, re.findall("`+", text)), default=0))
     space = " " if text.startswith("`") or text.endswith("`") else ""
     return f"{marks}{space}{visible_line(text)}{space}{marks}"

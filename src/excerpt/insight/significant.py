@@ -22,22 +22,22 @@ from excerpt.text.words import fold
 
 STANDOUTS = 6
 PER_PROPERTY = 2
-"""Values of one property at most."""
+"""The most values of one property."""
 SIGNIFICANT = 10.83
-"""G² from which a label is distinctive: by chance one in a thousand is (chi-squared, one degree of freedom)."""
+"""G² from which a label is distinctive: one in a thousand is so by chance (chi-squared, one degree of freedom)."""
 MIN_NOTES = 2
 MIN_SHARE = 0.05
-"""The least share of the notes about the topic that a distinctive label has."""
+"""The least share of the notes about the topic that have a distinctive label."""
 SAME = 0.8
-"""The share of common notes (Jaccard) from which two labels mean the same."""
+"""The share of common notes (Jaccard) from which two labels count as the same."""
 LONGEST = 60
-"""Characters of a value; longer ones are sentences about one note."""
+"""The most characters of a value; longer ones are sentences about one note."""
 _Key = tuple[LabelKind, str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class _CountedLabel:
-    """A label: as it is written, the notes about the topic that have it, best first, and how many of all do."""
+    """A label with the notes about the topic that have it, best first, and the number of all notes that do."""
 
     kind: LabelKind
     name: str
@@ -47,7 +47,7 @@ class _CountedLabel:
 
 
 def log_likelihood(inside: int, inside_total: int, overall: int, overall_of: int) -> float:
-    """Return G² of `inside` among `inside_total`, a part of `overall_of` with `overall` in all.
+    """Return G² of `here` of `here_of` notes, which are among `overall_of` notes, `overall` of them with the label.
 
     It is negative if the label is rarer here.
     """
@@ -87,7 +87,7 @@ def standouts(topic: Topic) -> tuple[Standout, ...]:
 
 
 def _different(scored: Sequence[tuple[float, _CountedLabel]]) -> list[tuple[float, _CountedLabel]]:
-    """Return the first labels that add something.
+    """Return the first labels that are not redundant.
 
     No folder or tag is within another, and no label has nearly the same notes as another; among such labels a tag or
     folder is preferred to a property.
@@ -118,7 +118,7 @@ def _is_duplicate(label: _CountedLabel, other: _CountedLabel) -> bool:
 
 
 def _labels(topic: Topic, notes: Sequence[int]) -> Iterator[_CountedLabel]:
-    """Tags, with those they are under, and values of properties."""
+    """Yield the tags, with their ancestors, and the values of properties that enough of the notes have."""
     facets = topic.snapshot.facets
     same: dict[tuple[bool, str, str], list[int]] = {}
     for label in topic.labels:
@@ -126,7 +126,8 @@ def _labels(topic: Topic, notes: Sequence[int]) -> Iterator[_CountedLabel]:
     notes_by_label: dict[_Key, dict[int, None]] = {}
     spellings: dict[_Key, str] = {}
     for (is_tag, name, value), of in same.items():
-        # What one note alone spells so is hardly ever a variant of what many have: not worth folding thousands.
+        # A spelling that only one note has is hardly ever a variant of a frequent one: not worth folding thousands of
+        # these.
         if len(of) < min(MIN_NOTES, len(notes)):
             continue
         for key, spelled in _keys(is_tag=is_tag, name=name, value=value):
@@ -148,7 +149,7 @@ def _labels(topic: Topic, notes: Sequence[int]) -> Iterator[_CountedLabel]:
 
 
 def _min_notes(notes: Sequence[int]) -> float:
-    """How many of the notes must have a label."""
+    """Return the least number of notes that must have a label."""
     return max(min(MIN_NOTES, len(notes)), MIN_SHARE * len(notes))
 
 
@@ -178,13 +179,13 @@ def _folders(topic: Topic, notes: Sequence[int]) -> Iterator[_CountedLabel]:
     for folder, folder_notes in notes_by_folder.items():
         if len(folder_notes) < _min_notes(notes):
             continue
-        # Paths are sorted, and "0" is the letter after "/".
+        # Paths are sorted, and "0" is the character after "/".
         overall = bisect_left(paths, f"{folder}0") - bisect_left(paths, f"{folder}/")
         yield _CountedLabel(LabelKind.FOLDER, "", folder, tuple(folder_notes), overall)
 
 
 def _filter(each: _CountedLabel) -> str:
-    """Return the filter that selects the notes of a label."""
+    """Return the filter that selects the notes with a label."""
     if each.kind is LabelKind.PROPERTY:
         return value_filter(each.name, each.value)
     return folder_filter(each.value) if each.kind is LabelKind.FOLDER else tag_filter(each.value)

@@ -1,4 +1,4 @@
-"""How near other notes are to one note, or to one of its fragments, by meaning, words, links, tags and names."""
+"""Similarity of other notes to one note, or to one of its fragments, by meaning, words, links, tags and names."""
 
 from __future__ import annotations
 
@@ -21,14 +21,16 @@ from excerpt.search.lexical import Rows
 from excerpt.text.words import WIDE_CHARACTERS, QueryWord, analyze, fold, is_function_word, terms_of
 
 # --- links, tags and folders ------------------------------------------------------------------------------------------
-# What connects notes beside their text: links, tags, and where they are kept. A number from 0 to 1 for each note.
+# Connections of notes other than their text: links, tags and folders. Each is a number from 0 to 1 for each note.
 
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int32]
 
 HALF = 1.5
-"""Links in common that make half of all there could be: about three by way of notes with few links, ten by way of notes
-with many."""
+"""Links in common at which the signal is half of its maximum.
+
+These are about three by way of notes with few links, ten by way of notes with many.
+"""
 _DIVIDES = re.compile(r"[/.]")
 _BEHIND_ALL = "\U0010ffff"
 
@@ -37,7 +39,7 @@ _BEHIND_ALL = "\U0010ffff"
 class NoteLinks:
     """The notes that one note links to and those that link to it (numbers, ascending).
 
-    For every note also how many of these links it shares.
+    `common` is, for every note, the weighted number of these links that it shares.
     """
 
     to: Ints
@@ -54,7 +56,7 @@ class NoteLinks:
 
 
 def links_of(snapshot: Corpus, note: int) -> NoteLinks:
-    """Return the links of a note, and how many of them others share.
+    """Return the links of a note, and the weighted number of them that each other note shares.
 
     A third note that both link to, or that links to both, counts less the more links it has (Adamic and Adar, 2003):
     two notes on the same index page have little in common.
@@ -83,7 +85,7 @@ def in_common(snapshot: Corpus, links: NoteLinks, other: int) -> tuple[list[int]
 
 
 def by_tags(snapshot: Corpus, tags: Iterable[str]) -> Floats:
-    """For each note, the rarity of the `tags` that it has too, as a share of that of all."""
+    """Return, for each note, the rarity of those of `tags` that it has, as a share of the rarity of all `tags`."""
     count = len(snapshot.table.paths)
     value = np.zeros(count, np.float32)
     every = 0.0
@@ -109,7 +111,10 @@ def shared_folder(paths: Sequence[str], path: str, other: str) -> str:
 
 
 def folder_closeness(paths: Sequence[str], path: str, notes: Ints) -> Floats:
-    """For each of `notes`, how small the place is that it shares with `path`. `paths` are the vault's, sorted."""
+    """Return, for each of `notes`, the rarity of the smallest folder that it shares with `path`; 1 for the smallest.
+
+    `paths` are those of the vault, sorted.
+    """
     sizes = {folder: rarity(_count_in(paths, folder), len(paths)) for folder in _folders_of(path)}
     shared = (shared_folder(paths, path, paths[note]) for note in notes.tolist())
     return np.array([sizes.get(folder, 0.0) for folder in shared], np.float32)
@@ -126,28 +131,28 @@ def _count_in(paths: Sequence[str], folder: str) -> int:
 
 
 def rarity(some: int, every: int) -> float:
-    """1 for what one of all has, 0 for what all have, by the logarithm."""
+    """Return 1 if only one of `every` has something, 0 if all have it, on a logarithmic scale."""
     return float(1 - np.log(max(some, 1)) / np.log(every)) if every > 1 else 0.0
 
 
 # --- mentions ---------------------------------------------------------------------------------------------------------
-# Notes named in the text of other notes, by title, file name or alias, where no link stands.
+# Names of notes in the text of other notes (title, file name or alias) that are not links.
 #
-# A name is what the text spells as the note spells it, whatever the case, in whole words; the longest wins, so that
-# "Obsidian Sync" does not name the note Sync. Names inside links, code, HTML and addresses are not read as text. A name
-# of one ordinary word says little, as the word is mostly meant as such: it counts only with the capital that the note's
-# own name has, and not where any word would have it, at the beginning of a sentence.
+# A name occurs in whole words, as the note spells it except for case; the longest name wins, so that "Obsidian Sync"
+# does not name the note Sync. Links, code, HTML and addresses are not searched. A name that is one ordinary word is
+# mostly meant as the word: it counts only with the capital letter of the note's own name, and not at the beginning of a
+# sentence, where any word has one.
 
 MAX_NAMED = 200
-"""Fragments that have all words of a name: what more have is no name but what the vault is about."""
+"""The most fragments that may have all words of a name; more show that it is the vault's subject and no name."""
 MAX_NAMESAKES = 3
-"""Notes of one name; what more are called (index, README) names none."""
+"""The most notes of one name; a more frequent one (index, README) counts as no name."""
 MAX_WORDS = 12
-"""Words, or characters of scripts without spaces, of the longest name that is looked for."""
+"""The most words, or characters of scripts without spaces, of a name."""
 SHORTEST = 3
-"""Letters of the shortest name, of scripts with spaces; of others two characters."""
+"""The fewest letters of a name in scripts with spaces; in others two characters are enough."""
 MAX_READ = 100_000
-"""Letters of one passage that are read; only a line without end has more."""
+"""The most letters of one passage that are read; only a text of one huge line has more."""
 _MARKS = "\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0900-\u0dff\u0e31-\u0e4e\u200c\u200d"
 _WORD = re.compile(rf"[{WIDE_CHARACTERS}]|[^\W_{WIDE_CHARACTERS}][^\W_{WIDE_CHARACTERS}{_MARKS}]*(?:\+\+|#(?!\w))?")
 _WIDE = re.compile(f"[{WIDE_CHARACTERS}]")
@@ -179,7 +184,7 @@ _GAP = "\0"
 class NameMention:
     """A mention: note `of` is named as `text` on `line` of the fragment with key `fragment` in note `within`.
 
-    Notes are numbers. `rarity` is 1 for a name in one fragment only, 0 for one that is everywhere.
+    Notes are numbers. `rarity` is 1 for a name in only one fragment, 0 for one in all.
     """
 
     of: int
@@ -200,7 +205,7 @@ class NameSpan:
 
 
 def text_without_markup(text: str) -> str:
-    """`text` with what is not read as text (links, code, HTML, addresses, tags) blanked out, of the same length."""
+    """Return `text` of the same length with links, code, HTML, addresses and tags blanked."""
     return _NOT_TEXT.sub(_blank, text)
 
 
@@ -234,25 +239,25 @@ def names_in(text: str, names: Mapping[str, object], start: int = 0) -> Iterator
 
 
 def may_name(name: str, languages: Sequence[str]) -> bool:
-    """Whether `name`, as a text spells it, is long enough to name anything, and no number or filling word."""
+    """Return whether `name`, as spelled in a text, is long enough for a name, and no number or function word."""
     if _WIDE.search(name):
         return len(name) > 1
     return len(name) >= SHORTEST and any(map(str.isalpha, name)) and not is_function_word(fold(name), languages)
 
 
 def _is_ordinary(name: str) -> bool:
-    """Whether a name is spelled as any word may be: one word, no capital but the first letter's, no digit or sign."""
+    """Return whether a name is spelled like any word: one word, at most its first letter a capital, only letters."""
     return name.isalpha() and (name.islower() or name[1:].islower()) and not _WIDE.search(name)
 
 
 def _begins_sentence(text: str, span: NameSpan) -> bool:
-    """Whether what was found has a capital that any word would have there."""
+    """Return whether the name begins a sentence, where any word has a capital."""
     before = text[max(0, span.start - 40) : span.start]
     return _BEGINS_SENTENCE.search(before) is not None
 
 
 class NameMentions:
-    """Who names whom in the vault of one snapshot. Keeps what notes are called while it is asked."""
+    """The mentions between the notes of one snapshot, with a cache of the notes' names."""
 
     def __init__(self, snapshot: Corpus) -> None:
         self._snapshot = snapshot
@@ -262,7 +267,7 @@ class NameMentions:
         self._rarities: dict[str, float] = {}
 
     def mentions_in(self, note: int, fragments: Sequence[Fragment]) -> list[NameMention]:
-        """Return the notes that the text of a note's `fragments` names."""
+        """Return the mentions of other notes in the text of a note's `fragments`."""
         named: list[NameMention] = []
         for fragment in fragments:
             text = text_without_markup(fragment.text)
@@ -276,7 +281,7 @@ class NameMentions:
         return named
 
     def mentions_of(self, note: int) -> list[NameMention]:
-        """Where the text of other notes names this one."""
+        """Return the mentions of a note in the text of other notes."""
         named: list[NameMention] = []
         snapshot, table = self._snapshot, self._snapshot.table
         for name in dict.fromkeys(map(fold, self._spelled_of(note))):
@@ -293,7 +298,10 @@ class NameMentions:
         return named
 
     def words_of_names(self, note: int) -> list[tuple[tuple[str, ...], ...]]:
-        """For each name of a note, the terms of its words: whatever names the note has one of each."""
+        """Return, for each name of a note, the alternative terms of each of its words.
+
+        A text with the name has one of the terms of each word.
+        """
         names = dict.fromkeys(map(fold, self._spelled_of(note)))
         return [tuple(word.terms for word in words) for name in names if (words := self._words_of(name))]
 
@@ -301,7 +309,7 @@ class NameMentions:
         return [word for word in analyze_text(name, self._snapshot) if not word.whole]
 
     def _rows_with_words(self, name: str) -> Rows:
-        """Rows, ascending, that have all words of a name in their text; of a name without words none."""
+        """Return the rows, ascending, that have all words of a name in their text; none for a name without words."""
         lexical = self._snapshot.lexical
         words = self._words_of(name)
         words.sort(key=lambda word: sum(map(lexical.count, word.terms)))
@@ -314,9 +322,9 @@ class NameMentions:
         return np.zeros(0, np.int32) if rows is None else rows
 
     def _find_name(self, name: str, fragment: Fragment, note: int) -> Iterator[NameSpan]:
-        """Where one fragment has `name`, and not in a longer one. No name reaches over a blank line."""
+        """Yield the occurrences of `name` in a fragment that are not part of a longer name; none spans a blank line."""
         spaced = " ".join(name.split())
-        # Most fragments that have all of its words do not have the name; what follows is ten times as slow.
+        # Most fragments with all words of the name do not have the name itself; the rest takes ten times as long.
         passage = fragment.text[:MAX_READ]
         if spaced not in _normalise_spaces(passage):
             return
@@ -328,7 +336,7 @@ class NameMentions:
                         yield span
 
     def _is_meant(self, text: str, span: NameSpan, target: int) -> bool:
-        """Whether a name found in `text` is meant as that of the note `target`."""
+        """Return whether a name found in `text` can mean the note `of`, and not just an ordinary word."""
         name = text[span.start : span.end]
         if not may_name(name, self._languages):
             return False
@@ -354,7 +362,7 @@ class NameMentions:
 
 
 def _normalise_spaces(text: str) -> str:
-    """`text` folded, with one space where there is any."""
+    """Return `text` folded, with each white space as one space."""
     return " ".join(fold(text).split())
 
 
@@ -364,12 +372,12 @@ def _mention_of(of: int, within: int, fragment: Fragment, span: NameSpan, rarity
 
 
 # --- similarity -------------------------------------------------------------------------------------------------------
-# How near other notes are to one note, or to one of its fragments: a number from 0 to 1 for each signal.
+# Similarity of other notes to one note, or to one of its fragments: a number from 0 to 1 for each signal.
 #
-# What could be near is put forward by words, meaning, names and links, from arrays over the whole vault; only what was
-# put forward is compared passage by passage.
+# Words, meaning, names and links find candidates, from arrays over the whole vault; only the candidates are compared
+# passage by passage.
 
-# Measured (docs/design/insight.md): flat around these values on every vault.
+# Measured (docs/design/insight.md): results change little around these values on every vault.
 WEIGHTS: Mapping[str, float] = {
     "words": 0.32,
     "meaning": 0.22,
@@ -383,29 +391,31 @@ WEIGHTS: Mapping[str, float] = {
 SIGNALS = tuple(WEIGHTS)
 
 MAX_TERMS = 96
-"""The number of words of a note, the most important first, by which others are found."""
+"""The number of important words of a note by which others are found."""
 POOL = 150
-"""Notes that each kind of evidence puts forward, to be compared passage by passage."""
+"""The number of candidates for each signal, which are compared passage by passage."""
 MAX_LETTERS = 400_000
-"""Letters of one note that are read, which takes a second and a half: more than a novel of 200 pages has."""
+"""The most letters of one note that are read, which takes a second and a half; a novel of 200 pages has fewer."""
 MAX_PASSAGES = 48
-"""Passages of one note that are compared, spread evenly over all of it."""
+"""The most passages of one note that are compared, spread evenly over all of it."""
 IN_A_NAME = 3
-"""What a word counts in a note's title or alias, beside the text's 1."""
+"""The weight of a word in a note's title or alias, relative to one in the text."""
 PIVOT = 0.2
-"""The share of the mean in what counts as a note's length (pivoted: Singhal, Buckley and Mitra, 1996). Without it,
-stubs of a few words are nearest to everything."""
+"""The share of the mean in the length of a note that is used (pivoted: Singhal, Buckley and Mitra, 1996).
+
+Without it, stubs of a few words would be nearest to everything.
+"""
 NAMED = 0.7
-"""The weight of a mention on one side, by a name that is nowhere else."""
+"""The weight of a mention on one side, by a name that occurs nowhere else."""
 COMMON_FROM, COMMON_SHARE = 1000, 0.25
-"""Words of so many fragments, and of such a share of them, are not looked up: they distinguish no notes."""
+"""Words in more fragments than this, and in more than this share of them, are ignored: they distinguish no notes."""
 
 _TEXT, _TITLE, _ALIAS = (FIELDS.index(field) for field in ("text", "title", "alias"))
 
 
 @dataclass(frozen=True)
 class Origin:
-    """The note that is compared: its number in the snapshot's table, its fragments that count, and their rows."""
+    """The note to compare: its number in the snapshot's table, its relevant fragments, and their rows."""
 
     note: int
     info: NoteInfo
@@ -414,7 +424,7 @@ class Origin:
 
     @cached_property
     def read(self) -> tuple[Fragment, ...]:
-        """The fragments with as much of their text as is read for words and names: of each the same share."""
+        """The fragments with the part of their text that is read for words and names; the same share of each."""
         lengths = [min(len(fragment.text), MAX_READ) for fragment in self.fragments]
         letters = max(sum(lengths), MAX_LETTERS)
         parts = zip(self.fragments, (length * MAX_LETTERS // letters for length in lengths), strict=True)
@@ -423,11 +433,10 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class NoteTerm:
-    """A word of the compared note.
+    """A word of the compared note. `spelled` is its spelling there ("" if only a name has it).
 
-    `spelled` is its spelling there ("" if only a name has it). `weight` is the logarithm of its frequency there times
-    `rarity`, which is its rarity among the notes of the vault times `language_weight`, its weight in general language
-    (0 to 1). `notes` have it.
+    `weight` is the logarithm of its frequency there times `rarity`. `rarity` is its rarity among the notes of the vault
+    times `telling`, its weight in general language (0 to 1). `notes` is the number of notes that have it.
     """
 
     term: str
@@ -442,7 +451,7 @@ class NoteTerm:
 class Near:
     """Candidate notes by number, ascending, with their signals (notes x SIGNALS) and scores.
 
-    Also the inputs: the words used, mentions, and the note's links.
+    It also holds the inputs: the words used, the mentions, and the note's links.
     """
 
     notes: Ints
@@ -456,7 +465,7 @@ class Near:
 def origin_of(snapshot: Corpus, path: str, line: int | None) -> Origin:
     """Return the note, or its fragment with `line`, else the next one, else the last.
 
-    A heading may be above its fragment. Raises KeyError for an unknown note.
+    The heading of a fragment may be above its first line. Raises KeyError for an unknown note.
     """
     note = snapshot.facets.numbers[path]
     fragments = snapshot.note_fragments(path)
@@ -467,7 +476,7 @@ def origin_of(snapshot: Corpus, path: str, line: int | None) -> Origin:
 
 
 def nearest(snapshot: Corpus, origin: Origin) -> Near:
-    """Return the notes connected with the origin in any way, scored."""
+    """Return the notes with any connection to the origin, scored."""
     paths = snapshot.table.paths
     terms = important_terms(snapshot, origin)
     words, titles = by_words(snapshot, terms, origin.info)
@@ -487,7 +496,7 @@ def nearest(snapshot: Corpus, origin: Origin) -> Near:
         "place": folder_closeness(paths, origin.info.path, notes),
         "tags": by_tags(snapshot, origin.info.tags)[notes],
     }
-    # Rounded, so that notes of the same words are of one score and their order is that of their paths.
+    # Rounded, so that notes with the same words have the same score and are ordered by path.
     signals = np.round(np.stack([values[name] for name in SIGNALS], axis=1), 6).astype(np.float32)
     return Near(notes, signals, signals @ np.array([*WEIGHTS.values()], np.float32), terms, named, links)
 
@@ -502,13 +511,13 @@ def _top(values: Floats) -> Ints:
 
 
 def important_terms(snapshot: Corpus, origin: Origin) -> tuple[NoteTerm, ...]:
-    """Return the most important words of the note: frequent there, rare in the vault, with weight in language."""
+    """Return the most important words of the note: frequent there, rare in the vault, specific in general language."""
     info, lexical = origin.info, snapshot.lexical
     counts: Counter[str] = Counter()
     for fragment in origin.read:
         counts.update(terms_of(without_addresses(fragment.text), info.language)[0])
     if len(origin.fragments) == 1:
-        # Of a whole note, the text has them.
+        # For a whole note, the text contains them.
         for heading in origin.fragments[0].heading_path:
             counts.update(terms_of(heading, info.language)[0])
     for name in (info.title, *info.aliases):
@@ -521,7 +530,7 @@ def important_terms(snapshot: Corpus, origin: Origin) -> tuple[NoteTerm, ...]:
         common = spread > max(COMMON_FROM, COMMON_SHARE * every)
         if spread and not common and not is_function_word(term, snapshot.languages):
             likely.append((float(np.log1p(count) * np.log1p((every - spread + 0.5) / (spread + 0.5))), term))
-    # Twice as many, of which those go that general language makes light of.
+    # Twice as many, because general language gives some of them a low weight.
     likely = sorted(likely, key=lambda item: (-item[0], item[1]))[: 2 * MAX_TERMS]
     spelled = _spellings_of(origin, {term for _, term in likely})
     weights = _language_weights(snapshot, [spelled.get(term, term).lower() for _, term in likely])
@@ -531,7 +540,7 @@ def important_terms(snapshot: Corpus, origin: Origin) -> tuple[NoteTerm, ...]:
 
 
 def _spellings_of(origin: Origin, terms: set[str]) -> dict[str, str]:
-    """Words as they are first spelled in the passages that are compared."""
+    """Return the terms' first spellings in the passages that are compared."""
     spellings: dict[str, str] = {}
     shown_rows = set(spread(origin.rows).tolist())
     for row, fragment in zip(origin.rows.tolist(), origin.read, strict=True):
@@ -560,7 +569,7 @@ def by_words(snapshot: Corpus, terms: Sequence[NoteTerm], info: NoteInfo) -> tup
     """Return, for each note, its similarity by words, and by titles.
 
     The first is the product of its words' weights with those of `terms`, over the root of its pivoted length. The
-    second is how much of its title is among them, and of this note's title (`info`) in its text.
+    second is the share of its title's words among `terms`, and of the words of this note's title (`info`) in its text.
     """
     notes, count, lexical = snapshot.table.notes, len(snapshot.table.paths), snapshot.lexical
     total, titles, text_has = (np.zeros(count, np.float32) for _ in range(3))
@@ -593,7 +602,7 @@ def by_words(snapshot: Corpus, terms: Sequence[NoteTerm], info: NoteInfo) -> tup
 
 
 def _by_names(snapshot: Corpus, origin: Origin) -> tuple[Floats, tuple[NameMention, ...]]:
-    """For each note, how rarely named it is where it is named here, or this note there; and where."""
+    """Return, for each note, the strength of mentions between it and the origin, and all mentions."""
     names = NameMentions(snapshot)
     named = (*names.mentions_in(origin.note, origin.read), *names.mentions_of(origin.note))
     naming, named_back = (np.zeros(len(snapshot.table.paths), np.float32) for _ in range(2))
@@ -607,7 +616,7 @@ def _by_names(snapshot: Corpus, origin: Origin) -> tuple[Floats, tuple[NameMenti
 
 
 def _proposed_by_meaning(snapshot: Corpus, origin: Origin) -> Floats:
-    """For each note, the mean similarity of its passages with what is asked about, above what is ordinary here."""
+    """Return, for each note, the mean similarity of its passages to the origin, relative to the vault's mean."""
     notes, count, vectors = snapshot.table.notes, len(snapshot.table.paths), snapshot.vectors
     if not len(origin.rows):
         return np.zeros(count, np.float32)
@@ -617,14 +626,17 @@ def _proposed_by_meaning(snapshot: Corpus, origin: Origin) -> Floats:
 
 
 def centre_of(snapshot: Corpus, origin: Origin) -> Floats:
-    """Return the mean of the passages' vectors, relative to the vault's mean; there is a passage."""
+    """Return the mean of the passages' vectors, relative to the vault's mean; the origin must have a passage."""
     vectors = snapshot.vectors
     centre: Floats = (vectors.rows(spread(origin.rows)) - vectors.mean).mean(axis=0).astype(np.float32)
     return centre
 
 
 def by_meaning(snapshot: Corpus, origin: Origin, notes: Ints) -> Floats:
-    """Return, for each of `notes`, how well the passages match their nearest ones, as the mean of both directions."""
+    """Return, for each of `notes`, the mean similarity of its passages and the origin's to their nearest counterparts.
+
+    It is the mean of both directions.
+    """
     rows, owners = rows_of(snapshot, notes)
     value = np.zeros(len(notes), np.float32)
     if not len(rows) or not len(origin.rows):
@@ -638,14 +650,17 @@ def by_meaning(snapshot: Corpus, origin: Origin, notes: Ints) -> Floats:
 
 
 def centred_vectors(snapshot: Corpus, rows: Rows) -> Floats:
-    """Return the vectors of rows relative to the vault's mean, of length 1: unchanged, they are all close together."""
+    """Return the vectors of rows relative to the vault's mean, of length 1.
+
+    The mean is subtracted because unchanged vectors are all close together.
+    """
     vectors = snapshot.vectors.rows(rows) - snapshot.vectors.mean
     lengths: Floats = np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
     return vectors / lengths
 
 
 def rows_of(snapshot: Corpus, notes: Ints) -> tuple[Rows, Ints]:
-    """Return the rows of `notes`, at most MAX_PASSAGES of each, and the position in `notes` of each, ascending."""
+    """Return the rows of `notes`, at most MAX_PASSAGES of each, ascending, and the position in `notes` of each."""
     table = snapshot.table.notes
     position = np.full(len(snapshot.table.paths), -1, np.int32)
     position[notes] = np.arange(len(notes), dtype=np.int32)
@@ -658,7 +673,7 @@ def rows_of(snapshot: Corpus, notes: Ints) -> tuple[Rows, Ints]:
 
 
 def spread(rows: Rows, limit: int = MAX_PASSAGES) -> Rows:
-    """At most so many of `rows`, evenly."""
+    """Return at most `most` of `rows`, evenly spaced."""
     if len(rows) <= limit:
         return rows
     return rows[np.linspace(0, len(rows) - 1, limit).round().astype(np.int64)]

@@ -1,4 +1,4 @@
-"""What a query may be going to be, may have been meant as, and could be narrowed or widened to."""
+"""Suggestions for a query: completions, corrections, and narrower or wider queries."""
 
 from __future__ import annotations
 
@@ -51,28 +51,28 @@ from excerpt.text.dates import day_of
 from excerpt.text.words import QueryWord, analyze, fold
 
 # --- completions ------------------------------------------------------------------------------------------------------
-# What a word of a query may be going to be: tags, folders, names, headings, properties and their values, periods, and
-# the words of the vault, each with how much of the vault has it.
+# Completions of a query's last word: tags, folders, names, headings, properties and their values, periods, and the
+# words of the vault, each with its number of notes or fragments.
 #
-# What can be put into a query is what the query language reads as just that; the lists are made at the first question
-# about them and kept as long as the snapshot is (at 10,000 notes 2 to 115 ms each, that of headings 270).
+# Every completion is text that the query language parses as exactly that value. The lists are built on first use and
+# cached as long as the snapshot (at 10,000 notes 2 to 115 ms each, the list of headings 270).
 
 MAX = 50
-"""Completions that are offered."""
+"""The most completions that are offered."""
 TERMS, READ = 12, 4
-"""Stems that a word is completed by, and fragments each is looked up in to see how it is written."""
+"""The number of stems that complete a word, and of fragments in which the spelling of each is looked up."""
 LONGEST = 80
-"""Characters of a value or heading; longer ones are sentences, which nobody filters by."""
+"""The most characters of a value or heading; longer ones are sentences, which nobody filters by."""
 PERIODS = ("today", "yesterday", "7d", "this-week", "last-week", "this-month", "last-month", "this-year", "last-year")
 _PATH = re.compile(r"[/\\@]|\.\w+$")
-"""What makes a word an address or a file's name, which nobody looks for as a word."""
+"""Matches addresses and file names, which are not offered as words."""
 
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """A completion: `text` goes into the query, `label` is shown, and `count` is how many notes it finds.
+    """A completion: `text` goes into the query, `label` is shown, and `count` is the number of notes it finds.
 
-    For a word, `count` is of fragments; 0 if unknown. A text that ends in a colon needs a value.
+    For a word, `count` is the number of fragments; 0 if unknown. A text that ends in a colon needs a value.
     """
 
     text: str
@@ -83,7 +83,7 @@ class Completion:
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """One of a list; those with more `weight` go first."""
+    """An entry of a list of completions; those with more `weight` come first."""
 
     folded: str
     completion: Completion
@@ -117,7 +117,7 @@ def _matching(entries: Sequence[_Entry], prefix: str) -> tuple[Completion, ...]:
 
 
 def _begins_part(folded: str, prefix: str) -> bool:
-    """Whether a part but the first begins with it."""
+    """Return whether a part of `folded` other than the first starts with `wanted`, and `folded` itself does not."""
     at = folded.find(prefix, 1)
     while at > 0:
         if not folded[at - 1].isalnum():
@@ -130,7 +130,7 @@ def _begins_part(folded: str, prefix: str) -> bool:
 
 
 def completions_of(snapshot: Corpus, name: str) -> tuple[_Entry, ...]:
-    """Return the values that the filter or property of that name can be completed by."""
+    """Return the values that complete the filter or property of that name."""
     if name in _MAKERS:
         return _cached(snapshot, name, _MAKERS[name])
     name = property_name(name)
@@ -148,7 +148,7 @@ def _cached(snapshot: Corpus, name: str, make: Callable[[Corpus], Iterable[_Entr
 
 
 def _count_spellings(spelled_notes: Iterable[tuple[str, int]]) -> Iterator[tuple[str, str, int]]:
-    """Each name folded, as it is written most often, and in how many notes it is."""
+    """Yield each name folded, its commonest spelling, and the number of notes with it."""
     notes: dict[str, set[int]] = {}
     spellings: dict[str, Counter[str]] = {}
     for name, note in spelled_notes:
@@ -162,7 +162,7 @@ def _count_spellings(spelled_notes: Iterable[tuple[str, int]]) -> Iterator[tuple
 def _entries(
     spelled_notes: Iterable[tuple[str, int]], filter_of: Callable[[str], str], *, is_counted: bool = True
 ) -> Iterator[_Entry]:
-    """Yield entries; `is_counted` says that the filter finds exactly those notes, so their number is shown."""
+    """Yield the entries of a list; `told` shows their counts, because the filter finds exactly those notes."""
     for folded, spelling_of, notes in _count_spellings(spelled_notes):
         if text := filter_of(spelling_of):
             yield _Entry(folded, Completion(text, spelling_of, notes if is_counted else 0), notes)
@@ -267,7 +267,7 @@ def _periods(snapshot: Corpus, name: str, typed: str, today: date) -> Iterator[C
 
 
 def _words(snapshot: Corpus, typed: str) -> tuple[Completion, ...]:
-    """Return the words of the vault that begin so, and the filters and properties."""
+    """Return the words of the vault that start with `begun`, and the filters and properties."""
     prefix = fold(typed)
     names = [Completion(f"{name}:", f"{name}:") for name in sorted(OPERATORS - {"tags", "aliases", "alias"})]
     filters = [entry for entry in names if entry.text.startswith(prefix)]
@@ -298,7 +298,7 @@ def _property_entry(snapshot: Corpus, name: str, spellings: Mapping[str, int]) -
 
 
 def _vocabulary(snapshot: Corpus, typed: str) -> list[Completion]:
-    """Words as they are written, by the number of fragments that have them in any form; terms are stems."""
+    """Return words that start with `begun` as they are spelled, by the number of fragments with the same stem."""
     analysis = analyze_text(typed, snapshot)
     if len(analysis) != 1:
         return []
@@ -321,7 +321,7 @@ def _with_fragments(snapshot: Corpus, terms: Sequence[str]) -> Corpus:
 
 
 def spelling_of(snapshot: Corpus, term: str, rows: Sequence[int], typed: str = "") -> str:
-    """How the word of a stem is written, by the first fragments that have it, if it begins so; "" if it does not."""
+    """Return the commonest spelling of a stem in the fragments `rows` that starts with `begun`; "" if there is none."""
     table = snapshot.table
     spellings: Counter[str] = Counter()
     for row, fragment in zip(rows, snapshot.fragments(table.keys[list(rows)].tolist()), strict=True):
@@ -338,13 +338,15 @@ def spelling_of(snapshot: Corpus, term: str, rows: Sequence[int], typed: str = "
 
 
 # --- corrections ------------------------------------------------------------------------------------------------------
-# A query as it may have been meant: what the vault does not have, as it has what is spelled most like it.
+# Corrections of a query: words and values that the vault does not have are replaced by the most similar ones it has.
 
 MIN_SIMILARITY = 0.6
-"""Similarity from which one word is meant by another: that of two of five letters. What is nearer than
-`search.fuzzy_threshold` a search finds by itself, but not in phrases and filters."""
+"""The least similarity of a word and its correction: that of five-letter words with two different letters.
+
+A search finds words above `search.fuzzy_threshold` by itself, but not in phrases and filters.
+"""
 SHORTEST = 4
-"""Letters below which similar spelling means nothing."""
+"""The fewest letters of a word for which similar spelling is meaningful."""
 _COMPARED = 5
 
 Change = tuple[int, int, str]
@@ -352,7 +354,7 @@ Change = tuple[int, int, str]
 
 
 def correct(engine: Engine, query: str) -> str:
-    """Return the query with what is misspelt in it corrected; "" where nothing is, and where that matches nothing."""
+    """Return the corrected query; "" if nothing is misspelt, or if the corrected query matches nothing."""
     corrected_query = query
     for start, end, instead in sorted(_changes(engine, query), reverse=True):
         corrected_query = corrected_query[:start] + instead + corrected_query[end:]
@@ -399,12 +401,12 @@ def _correct_filter(engine: Engine, condition: Filter) -> str:
 def _correct_word(snapshot: Corpus, word: QueryWord) -> str:
     """Return the most similarly spelled word for one that no note has; "" for one that some have.
 
-    The commonest among equals is returned.
+    Ties go to the commonest word.
     """
     reader, typed = snapshot.lexical, word.terms[0]
     if word.whole or len(typed) < SHORTEST or not typed.isalpha():
         return ""
-    # How often an index counts a term, deleted fragments with it, says only that it may be there.
+    # An index's count of a term includes deleted fragments, so it only shows that the term may exist.
     may_be = [term for term in word.terms if reader.count(term)]
     if snapshot.count_fragments(may_be) or reader.completions(fold(word.surface), 1):
         return ""
@@ -423,28 +425,28 @@ def _correct_word(snapshot: Corpus, word: QueryWord) -> str:
 
 
 NARROWER, WIDER = 6, 4
-"""Suggestions of either kind at most."""
+"""The most suggestions of either kind."""
 
 
 # --- suggestions ------------------------------------------------------------------------------------------------------
-# Queries near to one: narrower ones and wider ones, each with what it finds.
+# Queries similar to one: narrower and wider ones, each with its number of matches.
 #
-# The words and filters are the vault's own: folders, tags and values that stand out where the query matches, and words
-# that part of its best fragments have. What matches is what a search counts, so a number here is the one that stands
-# beside the query when it is taken. At cpp-docs size a question takes 110 to 210 ms of processor time.
+# The words and filters are the vault's own: folders, tags and values that are distinctive among the matches, and words
+# that some of the best fragments have. Matches are those that a search counts, so the number is the one that the search
+# shows for the suggested query. At cpp-docs size this takes 110 to 210 ms of CPU.
 
 WORDS = 4
-"""How many of the narrower ones are words at most, where there are filters for the rest."""
+"""The most words among the narrower suggestions, if there are enough filters for the rest."""
 FRAGMENTS_READ = 40
-"""The best fragments, whose words are taken."""
+"""The number of best fragments whose words are used."""
 MAX_SHARE = 0.6
-"""What more than this share of the matches have narrows nothing."""
+"""The largest share of the matches that a narrower suggestion may keep."""
 MIN = 2
-"""Fewer fragments are no list."""
+"""The fewest matching fragments of a suggestion."""
 WEIGHED = 200
 """The number of branches, those with most of the matches, that are tested for distinctiveness."""
 LONGEST_LABEL = 40
-"""Characters of a value or word."""
+"""The most characters of a suggested value or word."""
 
 Counts = npt.NDArray[np.int64]
 
@@ -456,7 +458,7 @@ class Direction(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """A query that finds less or more: `label` is what is put in or taken out, `hits` the fragments it matches."""
+    """A query with fewer or more matches: `label` is the added or removed part, `hits` the number of matches."""
 
     way: Direction
     label: str
@@ -477,7 +479,7 @@ def suggestions(engine: Engine, query: str) -> tuple[Suggestion, ...]:
 
 
 def _mix(narrower: Sequence[Suggestion]) -> list[Suggestion]:
-    """Return a few of both kinds, the filters first; more of one kind if there are fewer of the other."""
+    """Return a mix of filters and words, the filters first; more of one kind if there are fewer of the other."""
     every = _without_repeats(narrower)
     words = [suggestion for suggestion in every if suggestion.label.startswith('"')]
     filters = [suggestion for suggestion in every if not suggestion.label.startswith('"')]
@@ -497,9 +499,9 @@ def _count(engine: Engine, query: str) -> int:
 
 
 def _filters(engine: Engine, query: str, counts: Counts) -> Iterator[Suggestion]:
-    """Yield the distinctive folders, tags and property values among the matches.
+    """Yield the distinctive folders, tags and property values among the matches, as narrower queries.
 
-    `counts` counts the matches of each note. Counts are as in the map.
+    `here` counts the matches of each note. The counts are the same as in the map of matches.
     """
     snapshot = engine.snapshot
     branches = branches_of(snapshot)
@@ -511,8 +513,8 @@ def _filters(engine: Engine, query: str, counts: Counts) -> Iterator[Suggestion]
     )
     shown_counts: set[int] = set()
     for _, condition, count in distinctive:
-        # That a note has a property at all says little. Of the same number there are mostly the very same notes:
-        # folders within folders, tags beside folders.
+        # That a note has a property at all is not specific. Branches with the same count mostly have the same notes:
+        # nested folders, or tags that go with folders.
         if condition and not condition.endswith(":*") and condition not in query and count not in shown_counts:
             narrowed = engine.narrowed(query, condition) if query.strip() else f"{condition} "
             yield Suggestion(Direction.NARROWER, condition, narrowed, count)
@@ -522,7 +524,7 @@ def _filters(engine: Engine, query: str, counts: Counts) -> Iterator[Suggestion]
 
 
 def _distinctive(tree: Tree, matches: Counts, overall: Counts) -> Iterator[tuple[float, int, int]]:
-    """Yield how distinctive a branch is (G² and its share of the matches), its position, and its matches."""
+    """Yield the distinctiveness of each branch (G² and its share of the matches), its position, and its matches."""
     counts, notes = tree.count(matches)
     whole, _ = tree.count(overall)
     matched, overall_count = int(matches.sum()), int(overall.sum())
@@ -539,7 +541,7 @@ def _distinctive(tree: Tree, matches: Counts, overall: Counts) -> Iterator[tuple
 
 
 def _words_of(topic: Topic) -> Iterator[str]:
-    """Yield words and pairs of words in part of the best fragments, the most distinctive first."""
+    """Yield words and pairs of words that some of the best fragments have, the most distinctive first."""
     rows = topic.best[:FRAGMENTS_READ]
     phrases = phrases_of(topic, topic.fragments(rows.tolist()), topic.best_notes[: len(rows)].tolist())
     candidates = [key for key, count in phrases.counts.items() if MIN <= count <= max(MIN, MAX_SHARE * len(rows))]

@@ -1,4 +1,4 @@
-"""What a topic falls into: groups of fragments that are alike in meaning, and the words that name them."""
+"""The themes of a topic: groups of fragments that are similar in meaning, and the words that name them."""
 
 from __future__ import annotations
 
@@ -22,16 +22,19 @@ from excerpt.model import Fragment
 from excerpt.text.words import WIDE_CHARACTERS, chunks_of, fold, is_function_word, terms_of
 
 # --- groups -----------------------------------------------------------------------------------------------------------
-# Vectors -> groups of vectors that are alike: agglomerative clustering by Ward's rule.
+# Grouping of similar vectors: agglomerative clustering by Ward's rule.
 #
-# Deterministic, unlike k-means, and for a few hundred vectors as quick. Ward's groups are of similar size, where those
-# of other rules are one large one and many stray ones.
+# Unlike k-means it is deterministic, and for a few hundred vectors as quick. Ward's groups are of similar size, while
+# other rules yield one large group and many small ones.
 
 Vectors = npt.NDArray[np.float32]
 
 
 def groups_of(vectors: Vectors, count: int) -> list[list[int]]:
-    """`count` groups (fewer vectors: one each) as places of `vectors`, ascending, by their first."""
+    """Return `count` groups of vectors, each as ascending positions in `vectors`, ordered by their first.
+
+    If there are fewer vectors, each is one group.
+    """
     size = len(vectors)
     members: dict[int, list[int]] = {row: [row] for row in range(size)}
     distances = _distances(vectors)
@@ -47,7 +50,7 @@ def groups_of(vectors: Vectors, count: int) -> list[list[int]]:
 
 
 def _distances(vectors: Vectors) -> npt.NDArray[np.float64]:
-    """Squared distances, rounded so that ties are ties on any processor."""
+    """Return squared distances, rounded so that ties are ties on any processor."""
     exact = vectors.astype(np.float64)
     squares = (exact**2).sum(axis=1)
     distances = np.round(np.maximum(squares[:, None] + squares - 2 * exact @ exact.T, 0), 6)
@@ -58,7 +61,7 @@ def _distances(vectors: Vectors) -> npt.NDArray[np.float64]:
 def _merge_distances(
     distances: npt.NDArray[np.float64], sizes: npt.NDArray[np.float64], first: int, second: int
 ) -> npt.NDArray[np.float64]:
-    """How far the union of two groups is from each of the others (Lance and Williams, 1967)."""
+    """Return the distances of the union of two groups from all others (Lance and Williams, 1967)."""
     total = sizes + sizes[first] + sizes[second]
     with np.errstate(invalid="ignore"):
         merged = (
@@ -70,31 +73,31 @@ def _merge_distances(
 
 
 # --- phrases ----------------------------------------------------------------------------------------------------------
-# The words of fragments and the pairs that they stand in, as one would name a theme by them.
+# The words and pairs of words in fragments by which a theme can be named.
 
 Key = tuple[str, ...]
 """The terms of a word or of a pair of words."""
 
 PAIR = 1.35
-"""What a pair of words counts beside one word: "version history" names a thing where "history" does not."""
+"""The weight of a pair relative to one word: "version history" names a thing where "history" does not."""
 MIN_PAIR_SHARE = 0.6
-"""The share of its rarer word's fragments that have a pair, from which it is a term."""
+"""The least share of its rarer word's fragments that must have a pair for it to count as a term."""
 RARE = 0.7
-"""How much of what a word counts hangs on how rare it is in the vault."""
+"""The share of a word's weight that depends on its rarity in the vault."""
 COMMON = 0.2
-"""A word that more than this share of all fragments has sets nothing apart, nor does a pair with it."""
+"""A word that more than this share of all fragments has is not distinctive, nor is a pair with it."""
 SHORTEST = 3
-"""Letters of a word that names something, unless it is in capitals."""
+"""The fewest letters of a word that can name something, unless it is in capitals."""
 MIN_LANGUAGE_WEIGHT = 0.55
 """The least weight of a word in general language, if the model knows it (`Embedder.word_weights`)."""
 
 # Contractions, genitives, paths and addresses name no theme.
 _NAMELESS = re.compile(r"['’/\\@]")
-# Names in code, errors and versions are in no pair.
+# Names in code, errors and versions do not form pairs.
 _SYMBOL = re.compile(r"[\d_]")
 _WIDE = re.compile(f"[{WIDE_CHARACTERS}]")
 _SCRIPT = re.compile("[\u30a1-\u30fa\u30fc]{2,}|[\uac00-\ud7a3]{2,}|[\u3400-\u4dbf\u4e00-\u9fff]{2,}")
-# Chinese characters that stand between words far more often than in them; Japanese has its own script for that.
+# Chinese characters that occur between words far more often than within them; Japanese has a separate script for these.
 _BETWEEN = re.compile(
     "[的了在是和与或不也就都而及这那你我他她它们个上下中里为以会可能要有到从将把被对等请并但如果时后前所其此该每使用之于则且只还很更最又"
     "已没无让给向由因当您某另各再些么什吗呢吧啊着过得地]"
@@ -105,7 +108,10 @@ _LETTER = re.compile(r"[^\W\d_]")
 
 @dataclass(frozen=True)
 class Phrases:
-    """The words and pairs of some fragments: `of` each, and `counts` of the fragments that have them."""
+    """The words and pairs of some fragments.
+
+    `of` are those of each fragment, and `counts` the number of fragments that have each.
+    """
 
     of: list[set[Key]]
     counts: Counter[Key]
@@ -115,12 +121,12 @@ class Phrases:
     _rarities: dict[str, float] = field(default_factory=dict, repr=False)
 
     def spelling(self, key: Key) -> str:
-        """As it is written most often; of equals without capitals."""
+        """Return the commonest spelling; ties go to the one without capitals."""
         spellings = self._spellings[key]
         return min(spellings, key=lambda spelling: (-spellings[spelling], spelling.swapcase()))
 
     def weight(self, key: Key) -> float:
-        """How well it names something, beside a plain word."""
+        """Return the weight of a word or pair as a name, 0 if one of its words is common in the vault."""
         rarities = [self._rarity(term) for term in key]
         if min(rarities) < self._rarity_of(COMMON):
             return 0.0
@@ -136,7 +142,7 @@ class Phrases:
         )
 
     def learn(self, keys: Iterable[Key]) -> None:
-        """Ask at once how many fragments have the words of these."""
+        """Look up, in one query, the number of fragments with each word of `keys`."""
         self._reader.prefetch_counts([part for key in keys for term in key for part in self._indexed(term)])
 
     @staticmethod
@@ -145,9 +151,9 @@ class Phrases:
         return [term[at : at + 2] for at in range(len(term) - 1)] if _WIDE.match(term) else [term]
 
     def _rarity(self, term: str) -> float:
-        """Return how rare a word is in the vault: 0 if all fragments have it, 1 if one has.
+        """Return the rarity of a word in the vault: 0 if all fragments have it, 1 if only one has.
 
-        Approximate, because deleted fragments count until segments are merged.
+        It is approximate, because deleted fragments count until segments are merged.
         """
         if term not in self._rarities:
             note_count = min(map(self._reader.count, self._indexed(term)))
@@ -163,7 +169,7 @@ class Phrases:
 def phrases_of(topic: Topic, fragments: Sequence[Fragment], notes: Sequence[int]) -> Phrases:
     """Return the words and pairs that may name a theme of a topic.
 
-    The topic's own words count only beside another, and words of little weight do not count.
+    The topic's own words count only in a pair with another, and words of little weight do not count.
     """
     query_terms = frozenset(term for word in topic.query_words for term in word.terms)
     languages = topic.snapshot.table.languages
@@ -202,8 +208,8 @@ def _collect_keys(
 def _wide_words(text: str, query_words: Sequence[str]) -> Iterator[str]:
     """Yield probable words of a text without spaces, without a dictionary.
 
-    Words of a foreign script and whole Korean ones; of Chinese characters, two to four between particles and query
-    words.
+    These are words of a foreign script and whole Korean ones; of Chinese characters, two to four between particles and
+    query words.
     """
     for run in _SCRIPT.findall(text):
         if not "\u3400" <= run[0] <= "\u9fff":
@@ -215,7 +221,7 @@ def _wide_words(text: str, query_words: Sequence[str]) -> Iterator[str]:
 
 
 class _Vocabulary:
-    """Which words of a vault's notes name something; keeps what it found of each."""
+    """The words of a vault's notes that can name something, with a cache of the results."""
 
     def __init__(self, topic: Topic) -> None:
         self._snapshot = topic.snapshot
@@ -261,31 +267,30 @@ class _Vocabulary:
 
 
 # --- themes -----------------------------------------------------------------------------------------------------------
-# What a topic falls into: groups of fragments that are alike in meaning, and the words that set each apart.
+# The themes of a topic: groups of fragments that are similar in meaning, and the words that distinguish each.
 #
-# The words are those with the highest log-odds of standing in a fragment of the group against the others of the topic,
+# The words are those with the highest log-odds of occurring in a fragment of the group against the others of the topic,
 # with an informative prior, as z-scores (Monroe, Colaresi and Quinn, 2008): so a word that two fragments have does not
-# beat one that twenty have and few others. The prior is what the vault says of the topic as a whole.
+# rank above one that twenty have and few others. The prior is the frequency in the topic as a whole.
 
 GROUPED = 140
-"""Fragments that are grouped, the best ones."""
+"""The number of fragments, the best ones, that are grouped."""
 THEMES = 5
 WORDS = 4
 MIN_GROUPED = 8
 """The fewest fragments that are grouped."""
 MIN = 3
-"""Fragments of a theme at least."""
+"""The fewest fragments of a theme."""
 WEIGHED = 60
-"""Words and pairs of which it is looked up how rare they are in the vault."""
+"""Not used. The number of words and pairs whose rarity in the vault is looked up."""
 PRIOR = 0.15
-"""Fragments that the prior counts for, as a share of those that are grouped."""
+"""The strength of the prior in fragments, as a share of the fragments that are grouped."""
 MIN_Z = 1.0
-"""The z-score from which a word sets a theme apart."""
+"""The least z-score of a word that distinguishes a theme."""
 SPREAD, FEW = 0.15, 8
-"""The least share of a theme's fragments that have a word that names it; they are three, in a theme of fewer than FEW
-two."""
+"""The least share of a theme's fragments that have a word that names it, and at least two; FEW is not used."""
 SAME_NOTE = 0.25
-"""The bonus for two fragments of one note: they share a subject that their words may not name."""
+"""The bonus for two fragments of one note: they share a subject that their words may not mention."""
 
 Floats = npt.NDArray[np.float32]
 
@@ -316,7 +321,7 @@ def themes(topic: Topic) -> tuple[Theme, ...]:
 
 
 def _vectors(topic: Topic, rows: npt.NDArray[np.int32]) -> Floats:
-    """Return the fragments' vectors relative to their mean, of length 1, with a further dimension for each note."""
+    """Return the fragments' vectors relative to their mean, of length 1, with one more dimension for each note."""
     vectors = topic.snapshot.vectors.rows(rows)
     vectors = vectors - vectors.mean(axis=0)
     vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-6)
@@ -326,7 +331,7 @@ def _vectors(topic: Topic, rows: npt.NDArray[np.int32]) -> Floats:
 
 
 def _centre(vectors: Floats, group: Sequence[int]) -> int:
-    """Return the position of the vector nearest to the mean of its group, the highest-ranked among equals."""
+    """Return the position of the vector nearest to the mean of its group; ties go to the highest-ranked."""
     mean = vectors[group].mean(axis=0)
     return group[int(np.argmax(np.round(vectors[group] @ mean, 5)))]
 
@@ -335,7 +340,7 @@ def _centre(vectors: Floats, group: Sequence[int]) -> int:
 
 
 def _words(phrases: Phrases, group: Sequence[int], total: int) -> tuple[str, ...]:
-    """Return the words and phrases that distinguish a group, none within another."""
+    """Return the words and phrases that distinguish a group; no two have a term in common."""
     inside = Counter(key for row in group for key in phrases.of[row])
     distinctive = [
         (z, key)

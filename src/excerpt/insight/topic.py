@@ -1,8 +1,8 @@
-"""The fragments of a vault that are about a topic: an overview counts, groups and quotes them.
+"""The fragments of a vault that are about a topic, which an overview counts, groups and quotes.
 
 A search matches any of the words, thousands of fragments for two common ones, and ranks them. An overview counts, so it
 needs a threshold: a fragment is about the topic if its text or headings have most of it, each word weighted by rarity.
-If no fragment has, those count that are likely enough to answer.
+If too few fragments have, those also count that are likely enough to answer.
 """
 
 from __future__ import annotations
@@ -27,19 +27,23 @@ Floats = npt.NDArray[np.float32]
 Group = TypeVar("Group", bound=Hashable)
 
 MAX = 0.7
-"""The share of the topic, by rarity, that a fragment about it has. Of two words, only one far rarer than the other is
-enough by itself."""
+"""The least share of the topic, weighted by rarity, that a fragment about it has.
+
+Of two words, one alone is enough only if it is far rarer than the other.
+"""
 RANKED = 300
 """The number of candidates by words and by meaning that are ranked."""
 COUNTED_IN_STORE = 2_000
-"""Fragments of a store that are looked at by words: where more have words of the topic, those about it are counted
-among the best of them."""
+"""The number of fragments of a store that are found by words.
+
+If more have words of the topic, only the best of these are counted.
+"""
 ANSWERS = 3
 """The number of first hits of a search that an overview always includes."""
 MIN_FRAGMENTS = 3
-"""With fewer fragments that have most of the topic, those join them that the search finds likely enough."""
+"""If fewer fragments have most of the topic, those are added that the search finds likely enough."""
 HALVED = 0.5
-"""The factor for each further fragment of a note or section: many middling passages do not make a better note."""
+"""The factor for each further fragment of a note or section, so that many mediocre passages do not make a good note."""
 
 FOCUS, POINTED_AT = 0.25, 0.5
 """The weight of the share of a note about the topic, relative to the value of its fragments (1 for the best note).
@@ -48,7 +52,7 @@ The second is the additional weight if notes about the topic link to the note.
 """
 
 MAX_COUNTED = 200
-"""Notes about the topic whose tags, properties and folders are counted, the best ones."""
+"""The number of notes about the topic, the best ones, whose tags, properties and folders are counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +67,13 @@ class TopicWord:
 class Topic:
     """Fragments about a topic, as rows of the snapshot's table.
 
-    `rows` are all of them, ascending, with the `notes` they are of; `best` those that were ranked, best first (ties by
-    path and line), with their `scores` as shares of the first's. `confidences` belong to `best`, `query_words` are the
-    topic's words, and `matched` is what a search counts. `answers` are the first hits of a search for it, best first,
-    each with its score as a share of the first's, whether they have most of the topic or not: to a question, what
-    answers in other words is among them. There are none where nothing is about the topic, or only filters were asked.
+    `rows` are all of them, ascending, with the `notes` they are in; `best` the ranked ones, best first (ties by path
+    and line), with their `scores` as shares of the first's. `confidences` belong to `best`, `asked` are the topic's
+    words, and `matched` is the number of matches that a search counts.
+
+    `answers` are the first hits of a search for the topic, best first, each with its score as a share of the first's,
+    whether or not they have most of the topic: they include answers to a question in other words. There are none if
+    nothing is about the topic, or if the query has only filters.
     """
 
     snapshot: Corpus
@@ -86,20 +92,20 @@ class Topic:
 
     @cached_property
     def best_notes(self) -> Rows:
-        """The note of each of `best`."""
+        """The note of each row in `best`."""
         return self.snapshot.table.notes[self.best]
 
     @cached_property
     def counts(self) -> npt.NDArray[np.intp]:
-        """For each note of the vault, how many of its fragments are about the topic."""
+        """The number of each note's fragments that are about the topic, for all notes of the vault."""
         return np.bincount(self.notes, minlength=len(self.snapshot.table.paths))
 
     @cached_property
     def note_values(self) -> dict[int, float]:
         """The values of the ranked notes for the topic, best first (ties by path), the first 1.
 
-        A value combines the note's fragments, links from notes about the topic, and how much of the note is about it:
-        an introduction that all link to says little by itself, and a reference mentions everything.
+        A value combines the note's fragments, links from notes about the topic, and the share of the note about it: an
+        introduction that all notes link to may say little itself, and a reference mentions everything.
         """
         bases = combined_values(self.best_notes.tolist(), self.scores.tolist())
         pointed_at, focus = self._pointed_at(), self.counts / np.maximum(self.sizes, 1)
@@ -110,7 +116,7 @@ class Topic:
 
     @cached_property
     def sizes(self) -> npt.NDArray[np.intp]:
-        """For each note about the topic, how many fragments it has; for others of the vault 0."""
+        """The number of fragments of each note about the topic; 0 for other notes of the vault."""
         sizes, about = np.zeros(len(self.counts), np.int64), np.flatnonzero(self.counts)
         sizes[about] = self.snapshot.fragment_counts(about)
         return sizes
@@ -125,34 +131,34 @@ class Topic:
 
     @cached_property
     def note_order(self) -> tuple[int, ...]:
-        """All notes about the topic: the ranked ones, best first, then the others by their part of the topic."""
+        """All notes about the topic: the ranked ones, best first, then the others by their fragments about it."""
         ranked = tuple(self.note_values)
         others = np.setdiff1d(np.unique(self.notes), np.array(ranked, np.int32))
         return *ranked, *others[np.lexsort((others, -self.counts[others]))].tolist()
 
     @cached_property
     def best_row(self) -> dict[int, int]:
-        """For each note about the topic, its best fragment: the one ranked highest, or else the first."""
+        """The best fragment of each note about the topic: the one ranked highest, or else the first."""
         notes, first = np.unique(self.notes, return_index=True)
         first_rows = dict(zip(notes.tolist(), self.rows[first].tolist(), strict=True))
         return first_rows | dict(zip(self.best_notes[::-1].tolist(), self.best[::-1].tolist(), strict=True))
 
     @cached_property
     def labels(self) -> tuple[Label, ...]:
-        """Tags and properties of the best notes about the topic, as many as COUNTED, by the order of notes."""
+        """Tags and properties of the best notes about the topic, at most COUNTED, in the order of the notes."""
         order = {note: position for position, note in enumerate(self.note_order[:MAX_COUNTED])}
         labels = self.snapshot.facets.labels_of(np.array(list(order), np.int32))
         return tuple(sorted(labels, key=lambda label: order[label.note]))
 
     def covered_share(self, terms: Collection[str]) -> float:
-        """Return the share of the topic, by rarity, that a text with these terms has, 0 to 1."""
+        """Return the share of the topic, weighted by rarity, that a text with these terms has, 0 to 1."""
         whole = sum(word.rarity for word in self.query_words)
         return (
             sum(word.rarity for word in self.query_words if not word.terms.isdisjoint(terms)) / whole if whole else 0.0
         )
 
     def fragments(self, rows: Sequence[int]) -> list[Fragment]:
-        """Return the fragments in these rows; each is read once."""
+        """Return the fragments in these rows; each is read only once."""
         missing = [row for row in dict.fromkeys(rows) if row not in self._read]
         if missing:
             keys = self.snapshot.table.keys[missing].tolist()
@@ -208,7 +214,7 @@ def find_topic(engine: Engine, text: str) -> Topic:
     chosen = np.flatnonzero(np.isin(ranking.rows, rows))
     table = engine.snapshot.table
     best, scores = ranking.rows[chosen], ranking.scores[chosen]
-    # Not in the order of the list, which holds back what is more than a few of one note.
+    # By score: the order of the hit list moves further fragments of the same note down.
     order = np.lexsort((table.lines[best], table.notes[best], -scores))
     max_score = float(scores.max(initial=0.0)) or 1.0
     return Topic(
@@ -224,7 +230,7 @@ def find_topic(engine: Engine, text: str) -> Topic:
 
 
 def _first_hits(ranking: Ranking) -> dict[int, float]:
-    """Return the first hits with their shares of the first's score; none for filters alone."""
+    """Return the first hits with their scores as shares of the first's; none for filters alone."""
     first = ranking.rows[:ANSWERS].tolist()
     is_judged = [_confidence(ranking, at) is not None for at in range(len(first))]
     max_score = float(ranking.scores.max(initial=0.0)) or 1.0

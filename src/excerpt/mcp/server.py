@@ -1,7 +1,7 @@
 """The MCP server: eight tools on one or more vaults, over stdio or HTTP. The only module that imports the SDK.
 
-Answers are text (docs/design/agents.md says why), each within the tokens that its tool allows; no state is kept between
-calls. A vault's text is data: no tool writes into a vault.
+Answers are text (docs/design/agents.md says why), each within the token limit of its tool; no state is kept between
+calls. Vault text is treated as data, and no tool writes into a vault.
 """
 
 from __future__ import annotations
@@ -401,7 +401,7 @@ def _partial_hint(sure: excerpt.Confidence | None, *, is_partial: bool) -> str:
 
 
 def _fallback_text(result: excerpt.Result) -> str:
-    """Return which strategy answered instead of the requested one; "" if that one did."""
+    """Return the name of the strategy that answered instead of the requested one; "" if that one did."""
     if result.requested_strategy in (excerpt.Strategy.AUTO, result.strategy):
         return ""
     return f"by {result.strategy}, as {result.requested_strategy} found nothing"
@@ -464,7 +464,7 @@ def _best_of_notes(hits: Sequence[excerpt.VaultHit]) -> tuple[excerpt.VaultHit, 
 
 
 def _refuse(names: Sequence[str], rule: str) -> None:
-    """Raise ExcerptError if a call has parameters that it would not use; none is ignored silently."""
+    """Raise ExcerptError if a call has parameters that it would not use, so that none is ignored silently."""
     if names:
         raise ExcerptError(f"Nothing was done: {rule}.", f"Call again without {', '.join(names)}.")
 
@@ -619,7 +619,7 @@ def _answer_from_note(snapshot: ServedSnapshot, note: excerpt.NoteLines, query: 
 
 
 def _summarize_note(snapshot: ServedSnapshot, note: excerpt.NoteLines, limit: int) -> str:
-    """Return a long note in brief: its outline, and the passages that answer its title as a query, the best first."""
+    """Return a summary of a long note: its outline, and the best passages for its title as a query."""
     vault = snapshot.vault
     matches = vault.search(_restrict_to_note(note.path, note.title), limit=_SEARCH_LIMIT, spans=False)
     main = [hit.fragment for hit in matches.hits if hit.fragment.path == note.path] or vault.fragments(note.path)
@@ -642,7 +642,7 @@ def _summarize_note(snapshot: ServedSnapshot, note: excerpt.NoteLines, limit: in
 
 
 def _restrict_to_note(path: str, query: str) -> str:
-    """Return a query restricted to one note, in each of its alternatives."""
+    """Return a query with each of its alternatives restricted to one note."""
     quoted = path.replace('"', '""')
     return " | ".join(f'path:"=/{quoted}" {part}' for part in query.split(" | "))
 
@@ -688,7 +688,7 @@ Crash = Callable[[Exception], str]
 
 
 class Server(MCPServer[None]):
-    """The SDK's server, with errors that a model can act on, and an answer to every line of stdin."""
+    """The SDK's server, with errors that a model can act on, and a response to every line of stdin."""
 
     async def call_tool(self, name: str, arguments: dict[str, Any], context: Context[None, Any] | None = None) -> Any:
         """Call a tool by name. Raises ToolError with one short sentence, whatever the arguments are."""
@@ -811,7 +811,7 @@ def _report_errors(tool: ToolMethod, crash: Crash) -> ToolMethod:
     async def wrapper(*args: Any, **kwargs: Any) -> Any:
         try:
             return await tool(*args, **kwargs)
-        except NotYetError as error:  # nothing went wrong
+        except NotYetError as error:  # this is not a failure
             return f"nothing yet · {visible_line(error.message)}\n\nNext: {error.hint}"
         except ExcerptError as error:
             raise ToolError(str(error)) from None
@@ -844,7 +844,7 @@ def _serve(vaults: ServedVaults, crash: Crash, run: Callable[[], Awaitable[None]
 
 
 def _is_gone(error: BaseException) -> bool:
-    """Return whether an error only means that the client no longer reads."""
+    """Return whether an error only means that the client has stopped reading."""
     if isinstance(error, BaseExceptionGroup):
         return all(map(_is_gone, error.exceptions))
     return isinstance(error, BrokenPipeError | ConnectionError)

@@ -39,7 +39,7 @@ from excerpt.model import Memory, Source
 from excerpt.text.frontmatter import yaml_reason
 from excerpt.vault.scan import LAST_SECOND
 
-# python-frontmatter's own boundary takes the blank lines after it along, which belong to the text.
+# python-frontmatter's own pattern includes the blank lines after the boundary, which belong to the text.
 _FRONTMATTER = YAMLHandler(fm_boundary=re.compile(r"^-{3,}[ \t\r]*$", re.MULTILINE))
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _LINES = re.compile(r"\s*(\d{1,9})\s*(?:-\s*(\d{1,9})\s*)?")
@@ -48,12 +48,12 @@ _TAG_GAP = re.compile(r"[\s\x00-\x1f\x7f-\x9f]+")
 
 
 def storable(text: str) -> str:
-    """`text` as a UTF-8 file can hold it: halves of surrogate pairs become U+FFFD. Everything else stays."""
+    """Return `text` as UTF-8 can encode it: lone surrogates become U+FFFD, everything else stays."""
     return _SURROGATES.sub("\ufffd", text)
 
 
 def normalise_tags(tags: Iterable[str]) -> tuple[str, ...]:
-    """Tags as they are kept and compared: lower case, without "#", white space as "-", each once, in order.
+    """Return the tags in their stored form: lower case, without "#", white space as "-", each once, in order.
 
     A comma separates two tags, as people type them in one field.
     """
@@ -110,13 +110,13 @@ def render_memory(memory: Memory, before: tuple[Memory, Mapping[str, Any]] | Non
                 metadata[key] = value
             else:
                 metadata.pop(key, None)
-    # Not by the handler's own export, which takes spaces of any script off the end of the last value.
+    # Not by the handler's own export, which strips spaces of any script from the end of the last value.
     exported = yaml.dump(metadata, Dumper=SafeDumper, allow_unicode=True, sort_keys=False, width=1 << 16)
     return f"---\n{exported}---\n\n{memory.text}\n".encode()
 
 
 def normalise_memory(memory: Memory) -> Memory:
-    """`memory` as it will be read back: tags normalised, every string such that UTF-8 can hold it."""
+    """Return `memory` as it will be read back: with normalised tags and strings that UTF-8 can encode."""
     source = memory.source
     if source is not None:
         path, headings = storable(source.path), tuple(storable(heading) for heading in source.heading_path)
@@ -162,7 +162,7 @@ def _decode(data: bytes) -> str:
 
 
 def _split(text: str) -> tuple[dict[str, Any], str]:
-    """Frontmatter and text. Of the text's own lines none is lost: what is taken off is what `render_memory` puts on."""
+    """Return frontmatter and text. The text has all of its own lines: only what `render_memory` adds is removed."""
     if not _FRONTMATTER.detect(text):
         return {}, text.removesuffix("\n")
     try:
@@ -171,7 +171,7 @@ def _split(text: str) -> tuple[dict[str, Any], str]:
         raise ReadError("Its frontmatter is not closed by a line of three dashes.") from error
     try:
         metadata = _FRONTMATTER.load(raw)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: a date that no calendar has
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: an invalid date
         raise ReadError(f"Its frontmatter is not valid YAML: {yaml_reason(error)}.") from error
     if metadata is None:
         metadata = {}
@@ -199,7 +199,7 @@ def _source(value: object) -> Source | None:
 
 
 def _time(value: object) -> str:
-    """ISO 8601 in UTC, or "" for what is no time."""
+    """Return a time as ISO 8601 in UTC, or "" if the value is not a time."""
     try:
         if isinstance(value, datetime):
             return _utc(value)
@@ -216,5 +216,5 @@ def _utc(snapshot_time: datetime) -> str:
 
 
 def now() -> str:
-    """Return the present time in the form that memories use."""
+    """Return the current time in the format of memories."""
     return _utc(datetime.now(UTC))

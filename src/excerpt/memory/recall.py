@@ -1,4 +1,4 @@
-"""Memories found by words, meaning, tags, source and date, ranked by the engine that ranks fragments."""
+"""Search of memories by words, meaning, tags, source and date, ranked by the engine that ranks fragments."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from excerpt.text.words import fold
 from excerpt.vault.scan import LAST_SECOND
 
 # --- memories of hits -------------------------------------------------------------------------------------------------
-# Which memories are about the fragments that are shown.
+# The memories about the fragments that are shown.
 
 
 def remembered_at(memories: Iterable[Memory], path: str, line_start: int, line_end: int) -> tuple[Memory, ...]:
@@ -51,10 +51,11 @@ def _is_about(source: Source | None, path: str, line_start: int, line_end: int) 
 
 
 class Badges:
-    """The memories of a vault by the present locations of their sources. For one thread, that of the snapshot.
+    """The memories of a vault by the present locations of their sources.
 
-    A note is compared with its memories on first use (some 0.2 ms each), so that moved lines keep their badges and the
-    lines that replaced them have none. Create another for another snapshot or other memories.
+    Used from one thread, that of the snapshot. A note is compared with its memories on first use (some 0.2 ms each), so
+    that moved lines keep their badges and the lines that replaced them have none. Another snapshot or other memories
+    need another object.
     """
 
     def __init__(self, memories: Iterable[Memory], snapshot: Corpus) -> None:
@@ -70,7 +71,7 @@ class Badges:
                     self._of_note.setdefault(today, []).append(memory)
 
     def at(self, path: str, line_start: int, line_end: int) -> tuple[Memory, ...]:
-        """Return the memories whose source overlaps these lines today, newest first."""
+        """Return the memories whose source now overlaps these lines, newest first."""
         if path not in self._of_note:
             return ()
         if path not in self._placed:
@@ -80,27 +81,26 @@ class Badges:
 
 
 # --- recall -----------------------------------------------------------------------------------------------------------
-# The folder of memories is indexed as a small vault of its own, in the cache; a memory is a note of it. The files stay
-# the truth: they are looked at before each recall, what changed is indexed first, and a memory that the index does not
-# have, for whatever reason, is found by its words.
+# The folder of memories is indexed in the cache as a small vault, with a note per memory. The files are authoritative:
+# they are checked before each recall, changes are indexed first, and memories that are not in the index for whatever
+# reason are found by their words.
 
 NEAR_IN_MEANING = 0.45
-"""The cosine from which a memory without the words that were asked for is recalled all the same
-(docs/design/memory.md)."""
+"""Least cosine of a recalled memory without the words of the query (docs/design/memory.md)."""
 
 _BUILD_WAIT_SECONDS = (
     1.0  # seconds to wait for another process that indexes the memories, before words alone are looked for
 )
 _MAX_COMPARED_ROWS = 20
 _EPOCH = date(1970, 1, 1).toordinal()
-_MAX_NEAREST = 5  # memories told of where none answers
+_MAX_NEAREST = 5  # memories listed if none answers
 
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
     """A memory that was found.
 
-    `spans` are what matched in its text; `confidence` is None for a query without words and where only words were
+    `spans` are the matches in its text; `confidence` is None for a query without words and where only words were
     compared. If no memory `answers`, those with a word of the query are listed. `source_check` is set if sources were
     checked.
     """
@@ -124,7 +124,7 @@ class Recalled:
 
 @dataclass(frozen=True, slots=True)
 class _Index:
-    """The engine on an index of the memories, and the memory of each of its notes, None where it is none."""
+    """The engine on an index of the memories, and the memory of each indexed note, None if it is no memory."""
 
     engine: Engine
     snapshot: Snapshot
@@ -139,9 +139,9 @@ class Recaller:
     def __init__(self, folder: Path, cache: Path, settings: Settings, today: Callable[[], date] = date.today) -> None:
         self.store = MemoryStore(folder)
         self.unranked = ""
-        """Why the last recall was by words alone; "" if it was not."""
+        """Why the last recall used words alone; "" if it did not."""
         self.hints: tuple[Hint, ...] = ()
-        """What of the last recall's query looks like a filter and is none."""
+        """Parts of the last recall's query that look like a filter but are none."""
         self._cache = cache
         self._settings = settings_for(settings)
         self._today = today
@@ -161,7 +161,7 @@ class Recaller:
     ) -> list[Recalled]:
         """Return the memories that answer `query`, best first, or without a query all of them, newest first.
 
-        Of these, the ones with all `tags`, from the note or folder `source`, and saved `since` a day (in the form of
+        Only those with all `tags`, from the note or folder `source`, and saved `since` a day (in the form of
         `created:`). `limit` defaults to the settings' for a query, and else to no limit. Raises MemoryUnusableError if
         the folder cannot be read or `since` is not a date.
         """
@@ -209,9 +209,9 @@ class Recaller:
         return limit
 
     def near(self, text: str, min_similarity: float, limit: int = 3) -> list[tuple[Memory, float]]:
-        """Return the memories nearest to `text` in meaning, with cosines of at least `min_similarity`.
+        """Return the memories nearest to `text` in meaning, with cosines of at least `least`.
 
-        None are returned if the model cannot be used; `unranked` then says why.
+        Returns none if the model cannot be used; `unranked` then says why.
         """
         self.unranked = ""
         contents = self.store.contents()
@@ -224,7 +224,7 @@ class Recaller:
             return []
 
     def _recall_all(self, contents: Contents) -> list[Recalled]:
-        """All memories; made once, as ten thousand new objects make Python look for garbage among all there are."""
+        """Return all memories; created once, because ten thousand new objects trigger a full garbage collection."""
         if self._all is None or self._all[0] is not contents:
             self._all = contents, _as_recalled(contents.loaded.memories)
         return self._all[1]
@@ -241,7 +241,7 @@ class Recaller:
     # --- the index ----------------------------------------------------------------------------------------------------
 
     def _update_index(self, contents: Contents) -> _Index:
-        """Return the index with all that the folder has. Raises ExcerptError if that fails."""
+        """Return the index after bringing it up to date with the folder. Raises ExcerptError if that fails."""
         index = self._index
         if index is not None and index.files is contents.files:
             return index
@@ -271,9 +271,9 @@ class Recaller:
 
 
 def settings_for(settings: Settings) -> Settings:
-    """Return the settings that memories are indexed and searched with.
+    """Return the settings for indexing and searching memories.
 
-    A note is then a file that the store takes for a memory, and only the query decides the order.
+    A note is then any file that the store loads as a memory, and only the query decides the order.
     """
     return replace(
         settings,
@@ -292,11 +292,11 @@ def _as_recalled(memories: Sequence[Memory]) -> list[Recalled]:
 def _rank(
     index: _Index, queries: Sequence[Query], settings: Settings, among: Collection[str] | None, limit: int | None
 ) -> list[Recalled]:
-    """Return the memories that answer, each by its best fragment; for filters alone, the newest first."""
+    """Return the memories that answer, each by its best fragment; the newest first if there are only filters."""
     engine = index.engine
     table = engine.snapshot.table
     strategy = queries[0].strategy or settings.search.strategy
-    # What is ranked is cut to `among` afterwards, and what is listed is put in another order: then all is needed.
+    # Ranked memories are cut to `among` afterwards, and listed ones are sorted in another order: both need all.
     pool = len(table.keys) if among is not None or limit is None else max(POOL, limit)
     ranking = engine.ranking([engine.answer(query, strategy, pool) for query in queries])
     chosen: list[int] = []
@@ -332,7 +332,7 @@ def _rank(
 def _answers(ranking: Ranking, index: int) -> bool:
     """Return whether a fragment answers the query by words or by meaning.
 
-    The engine lists everything that is a little nearer than the rest.
+    The engine also lists fragments that are only a little nearer than the rest.
     """
     answer, row = ranking.answers[ranking.answer_indices[index]], int(ranking.positions[index])
     if answer.judgement is None or answer.judgement.word(row) is not Confidence.NOTHING:
@@ -365,7 +365,7 @@ def _nearest(index: _Index, text: str, min_similarity: float) -> list[tuple[Memo
     snapshot = index.engine.snapshot
     embedder = snapshot.embedder
     similarities = snapshot.vectors.similarities(embedder.embed([text])[0])
-    # The vectors of the index are of parts, under the name of a file: they say whom to compare, not how near.
+    # The index has vectors of parts, with the name of the file: they show which to compare, not how near they are.
     best = np.argsort(-similarities, kind="stable")[:_MAX_COMPARED_ROWS]
     notes = dict.fromkeys(snapshot.table.notes[best].tolist())
     memories = [memory for note in notes if (memory := index.notes[note]) is not None]
@@ -388,17 +388,17 @@ def _first_day(since: str, today: date) -> date:
 
 
 def _day(snapshot_time: str) -> date:
-    """Return the local day of a memory's time; a time at midnight UTC was written as a mere day, and stays."""
+    """Return the local day of a memory's time; a time at midnight UTC was written as a date, and keeps its day."""
     saved_time = datetime.fromisoformat(snapshot_time)
     if saved_time.time() == time.min:
         return saved_time.date()
-    with suppress(OverflowError, OSError, ValueError):  # what this system's clock does not know
+    with suppress(OverflowError, OSError, ValueError):  # a time that this system's clock does not support
         return saved_time.astimezone().date()
     return saved_time.date()
 
 
 def _set_facets(facets: Facets, memories: Sequence[Memory | None]) -> None:
-    """Give the filters the data of memories: the path of the source, the day of saving, and the last change."""
+    """Set the data of memories for filters: the path of the source, the day of saving, and the last change."""
     days = [UNKNOWN_DAY if memory is None else _day(memory.created).toordinal() - _EPOCH for memory in memories]
     changed = [0 if memory is None else _nanoseconds(memory.updated) for memory in memories]
     sources = [None if memory is None else memory.source for memory in memories]
@@ -422,7 +422,7 @@ class _NoRows:
 
 
 def _by_words(queries: Sequence[Query], memories: Sequence[Memory], contents: Contents, today: date) -> list[Recalled]:
-    """Those of `memories` that hold all words of a query and satisfy its filters, where there is no index to ask."""
+    """Return those of `memories` that have all words of a query and satisfy its filters, without an index."""
     nothing = np.array([], np.int64)
     facets = Facets(CatalogQueries(_NoRows()), NumberedNotes((), nothing, nothing))
     _set_facets(facets, memories)
@@ -448,10 +448,10 @@ def _by_words(queries: Sequence[Query], memories: Sequence[Memory], contents: Co
 
 
 # --- remembered already -----------------------------------------------------------------------------------------------
-# What is remembered already of the same thing, when one remembers again: to be merged, or both kept.
+# Memories that say the same as a new one, so that they can be merged.
 
 MIN_SIMILARITY = 0.85
-"""The cosine from which two texts count as saying the same (docs/design/memory.md)."""
+"""Cosine from which two texts count as saying the same (docs/design/memory.md)."""
 MAX = 3
 
 
@@ -459,8 +459,8 @@ MAX = 3
 class Offer:
     """A memory that may say the same as a new one.
 
-    `is_same_source`: it is about the same lines; otherwise it is near in meaning. `likeness` is the cosine of the
-    texts, 0 if it is below ALIKE or unknown.
+    `is_same_source` is true if it is about the same lines; otherwise it is near in meaning. `likeness` is the cosine of
+    the texts, 0 if it is below ALIKE or unknown.
     """
 
     memory: Memory
@@ -478,7 +478,7 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """A memory as it was kept, and those that it could be merged with."""
+    """A saved memory, and those that it could be merged with."""
 
     memory: Memory
     similar: tuple[Offer, ...] = ()
@@ -509,7 +509,7 @@ def merge_memory(
 ) -> Memory:
     """Return `memory` merged with another finding, for `MemoryStore.change`.
 
-    The texts are joined unless one contains the other, tags are united and reasons joined. It keeps its own source;
+    The texts are joined unless one contains the other, tags are united and reasons joined. `memory` keeps its source;
     another source is named below its text.
     """
     if text.strip() in memory.text:

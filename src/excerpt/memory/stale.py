@@ -1,4 +1,4 @@
-"""Whether a memory still agrees with its source, and how the two differ."""
+"""Comparison of a memory with its source."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from excerpt.text.fragments import digest_of_text, words_in
 from excerpt.text.relocate import find_lines, find_replacement, same_lines
 
 # --- difference -------------------------------------------------------------------------------------------------------
-# Two texts side by side, with what differs in each line: how a changed source is shown.
+# Two texts side by side, with the differences in each line: a changed source is shown like this.
 
 _WORDS = re.compile(r"\w+|\s+|[^\w\s]")
 _MAX_WORDS = 1_000
-"""Words of two lines that are compared one by one: it takes time by their product."""
+"""Maximum number of words of two lines that are compared one by one: the time grows with their product."""
 
 
 @dataclass(frozen=True, slots=True)
 class DiffRow:
-    """A line on either side, None where that side has none; the spans are of what the other side does not have."""
+    """Two matching lines, None if that side has none; the spans are what the other side does not have."""
 
     before: str | None
     after: str | None
@@ -43,7 +43,7 @@ class DiffRow:
 
 
 def side_by_side(before: str, after: str) -> tuple[DiffRow, ...]:
-    """Return the lines of two texts as rows, with matching lines beside each other."""
+    """Return the lines of two texts as rows, with matching lines side by side."""
     old, new = before.split("\n"), after.split("\n")
     rows: list[DiffRow] = []
     for kind, i, j, k, m in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
@@ -82,14 +82,14 @@ def _whole_span(line: str) -> tuple[Span, ...]:
 
 
 # --- stale ------------------------------------------------------------------------------------------------------------
-# Whether a memory still says what its source says: there, elsewhere, changed, or not at all.
+# Whether the source of a memory is unchanged, moved, changed, or gone.
 #
-# What is found is a value that a screen can show. What the user decides of it (`follow`, `update`, `keep`) changes the
-# memory's file as it is at that moment, and nothing but what was decided.
+# The result is a value that a screen can show. A decision of the user (`follow`, `update`, `keep`) changes the current
+# file of the memory, and only what was decided.
 
 
 class SourceStatus(StrEnum):
-    """What became of a memory's source."""
+    """The status of a memory's source."""
 
     FRESH = "fresh"
     MOVED = "moved"
@@ -103,8 +103,8 @@ class SourceCheck:
     """The state of a memory's source. `memory` is the one that was checked.
 
     `source` is where its text is now (fresh, moved), or what replaced it (changed), with lines, digest and headings;
-    None if it is gone or there never was one. `now` is the text of these lines. `is_seen` says that the user knows that
-    the source is gone.
+    None if it is gone or there never was one. `now` is the text of these lines. `is_seen` is true if the user has
+    confirmed that the source is gone.
     """
 
     kind: SourceStatus
@@ -115,12 +115,12 @@ class SourceCheck:
 
     @property
     def is_stale(self) -> bool:
-        """Whether there is something to decide."""
+        """Whether the user has to decide about the source."""
         return self.kind in (SourceStatus.CHANGED, SourceStatus.GONE) and not self.is_seen
 
     @property
     def changed_lines(self) -> tuple[DiffRow, ...]:
-        """The lines in which the memory and what is there now differ."""
+        """The lines in which the memory and the current source differ."""
         return tuple(row for row in side_by_side(self.memory.text, self.now) if not row.is_same)
 
     def to_dict(self) -> dict[str, Any]:
@@ -129,18 +129,20 @@ class SourceCheck:
 
 
 _MIN_MOVED = 3
-"""Words of a text from which the same one in another note is taken for it."""
+"""Least number of words of a text that is searched for in other notes."""
 _MAX_NOTES = 50
 _MIN_RATIO = 50.0
-"""The share of characters in common (percent, rapidfuzz's ratio) from which a line is the changed form of another. Two
-lines of one note that have nothing to do with each other have 25 to 40."""
+"""Least ratio of two lines (rapidfuzz, percent of common characters) of which one is a changed form of the other.
+
+Two unrelated lines of one note have 25 to 40.
+"""
 
 
 def check_source(memory: Memory, snapshot: Corpus, *, elsewhere: bool = True) -> SourceCheck:
-    """Return the state of the source of `memory` in the vault as indexed.
+    """Return the state of the source of `memory` in the index of the vault.
 
-    The note is searched at its path and where it is known to have moved to; if `elsewhere`, which reads all texts once
-    (some 50 ms for 100,000 fragments), also in other notes with the same text.
+    The note is searched at its path and at the path that it was moved to; with `elsewhere`, which reads all texts once
+    (some 50 ms for 100,000 fragments), other notes with the same text are searched too.
     """
     source = memory.source
     if source is None:
@@ -173,7 +175,7 @@ def follow(store: MemoryStore, check: SourceCheck) -> Memory:
 
 
 def update(store: MemoryStore, check: SourceCheck) -> Memory:
-    """Take the text that is there now for the memory's."""
+    """Replace the memory's text by the current text of its source."""
     if check.kind is not SourceStatus.CHANGED:
         return store.get(check.memory.id)
     return _decide(store, check, lambda memory: replace(memory, text=check.now, source=check.source))
@@ -206,7 +208,7 @@ def _without_digest(source: Source | None) -> Source | None:
 
 
 def _note_of(path: str, snapshot: Corpus) -> tuple[str | None, list[str]]:
-    """Today's path of a note, and its lines."""
+    """Return the current path of a note, and its lines; None and no lines if it is gone."""
     for name in (path, snapshot.current_path(path)):
         try:
             if name is not None:
@@ -221,13 +223,13 @@ def _is_verbatim(memory: Memory, source: Source) -> bool:
 
 
 def _find_span(memory: Memory, source: Source, path: str, note: Sequence[str]) -> tuple[int, int] | None:
-    """Return the lines of a note that are the source's, the nearest to where they were."""
+    """Return the lines of a note that contain the source's text, nearest to their former position."""
     count = max(source.line_end - source.line_start + 1, 1)
     if _is_verbatim(memory, source):
         lines = memory.text.split("\n")
         if at := find_lines(lines, note, source.line_start):
             return at, at + len(lines) - 1
-        # A source by hand says where, but not what: as long as there is such a note, nothing can be said against it.
+        # A source set by hand has a path and no text: it is fresh as long as the note exists.
         return None if source.digest or path != source.path else same_lines(count, note, source.line_start)
     starts = sorted(range(len(note) - count + 1), key=lambda at: abs(at + 1 - source.line_start))
     same = (at for at in starts if digest_of_text("\n".join(note[at : at + count])) == source.digest)
@@ -244,7 +246,7 @@ def _notes_with(text: str, snapshot: Corpus) -> list[str]:
 def _find_replaced(memory: Memory, source: Source, note: Sequence[str]) -> tuple[int, int] | None:
     """Return the lines that replaced the source's; None if nothing of it is left.
 
-    For a text that is the user's own nothing can be searched, so the same line numbers are returned.
+    If the text is the user's own, it cannot be searched for, so the same line numbers are returned.
     """
     if not _is_verbatim(memory, source):
         return same_lines(source.line_end - source.line_start + 1, note, source.line_start)
@@ -261,7 +263,7 @@ def _at(memory: Memory, snapshot: Corpus, path: str, note: Sequence[str], span: 
     source = memory.source
     assert source is not None
     is_there = (path, *span) == (source.path, source.line_start, source.line_end) or not source.line_start
-    # A page is where it was, whatever lines were read from the pages before it.
+    # A page stays the same, even if the text of earlier pages has more or fewer lines.
     if is_there or (path == source.path and source.place and snapshot.place(path, *span) == source.place):
         return SourceCheck(SourceStatus.FRESH, memory, source, _lines(note, span))
     return SourceCheck(SourceStatus.MOVED, memory, _source_at(snapshot, path, note, span), _lines(note, span))
@@ -276,14 +278,14 @@ def _lines(note: Sequence[str], span: tuple[int, int]) -> str:
 
 
 def source_at(snapshot: Corpus, path: str, line_start: int, line_end: int, text: str) -> Source:
-    """Return a memory's source for lines of a note; `text` is theirs."""
+    """Return a memory's source for lines of a note; `text` is the text of the lines."""
     under = [section for section in snapshot.sections(path) if section.line_start <= line_start]
     headings, location = under[-1].heading_path if under else (), snapshot.place(path, line_start, line_end)
     return Source(path, line_start, line_end, digest_of_text(text), headings, location)
 
 
 # --- from the vault ---------------------------------------------------------------------------------------------------
-# What a memory is made from in the vault: a fragment, or lines of a note.
+# The source of a new memory: a fragment, or lines of a note.
 
 _LINES = re.compile(r"(?P<note>.+):(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?", re.DOTALL)
 

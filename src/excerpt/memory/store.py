@@ -1,4 +1,4 @@
-"""Remember, recall and forget: one folder of Markdown files, the user's own."""
+"""The store of memories: one folder of Markdown files that belong to the user."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from excerpt.model import Memory, Skipped, Source
 from excerpt.state_files import file_lock, read_limited, replace_file, sync_folder, write_fresh
 
 TRASH = "trash"
-"""Folder, inside the memory folder, of forgotten memories and of what updates replaced. Never emptied by excerpt."""
+"""Folder, inside the memory folder, of forgotten memories and replaced versions. excerpt never empties it."""
 
 _LOCK_SECONDS = 10.0
 _SLUG_CHARS = 40
@@ -38,7 +38,7 @@ _STAMP = re.compile(r"\.\d{8}T\d{12}Z(?=\.md$)")
 class CopiedMemory:
     """A file with the id of another: a copy made by hand, or by a sync tool after a conflict.
 
-    It is used under `id` instead of its stated one, `of`.
+    It is used under `id` instead of the id in the file, `of`.
     """
 
     path: str
@@ -56,19 +56,19 @@ class LoadedMemories:
 
 
 Stamp = tuple[int, int, int]
-"""Time (ns), size and inode of a file: another where it has changed."""
+"""Modification time (ns), size and inode of a file, by which a change is detected."""
 
-# Two writes of the same size within a tick of the file system's clock leave the same time: 4 ms on Linux's own, 1 s on
-# some shares, 2 s on memory cards (FAT). What was so new when it was read is read again.
+# Two writes of the same size within a tick of the file system's clock have the same time: 4 ms on local file systems of
+# Linux, 1 s on some shares, 2 s on memory cards (FAT). A file that was newer than that when it was read is read again.
 _TICK_NS = 2_000_000_000
-_MAX_BYTES = 16_000_000  # of the file of one memory
+_MAX_BYTES = 16_000_000  # of one memory's file
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedFile:
     """A memory as its file was last read; a new object whenever the file's content changes.
 
-    `is_sure` says that a change since would show in the file's stamp.
+    `is_sure` is true if any later change would show in the file's stamp.
     """
 
     stamp: Stamp
@@ -79,7 +79,7 @@ class LoadedFile:
 
 @dataclass(frozen=True, slots=True)
 class UnreadableFile:
-    """A file that could not be read as a memory, with what `LoadedFile` has."""
+    """A file that could not be read as a memory, with the same stamp as `LoadedFile`."""
 
     stamp: Stamp
     is_sure: bool
@@ -98,7 +98,7 @@ class Contents:
 
     @cached_property
     def loaded(self) -> LoadedMemories:
-        """All memories, with the files that cannot be read and the copies."""
+        """All memories, the unreadable files, and the copies."""
         memories = tuple(entry.memory for _, entry in self.ids.values())
         unreadable = sorted(
             (name, entry.reason) for name, entry in self.files.items() if isinstance(entry, UnreadableFile)
@@ -115,7 +115,10 @@ class Contents:
         return {name: entry.memory for name, entry in self.ids.values()}
 
     def with_words(self, words: str, memories: Sequence[Memory]) -> list[Memory]:
-        """Those of `memories` that hold all `words` (the last one may be the beginning of a word), in their order."""
+        """Return those of `memories` that have all `words`, in the same order.
+
+        The last word may be a prefix.
+        """
         read = [self._searchable[memory.id] for memory in memories]
         matches = word_matcher(words, [each.language for each in read])
         return [memory for memory, each in zip(memories, read, strict=True) if matches(each)]
@@ -126,11 +129,11 @@ class Contents:
 
 
 class MemoryStore:
-    """The memories of one vault, in `folder`, which is made at the first memory. Usable from one thread at a time.
+    """The memories of one vault, in `folder`, which is created with the first memory.
 
-    Files changed, added or removed by hand or by another process are seen at the next call. Every write is whole or
-    not at all, and what it replaces goes to the trash folder. Raises MemoryUnusableError where the folder cannot be
-    read or written, or an id is not there.
+    Used from one thread at a time. Files changed, added or removed by hand or by another process are read at the next
+    call. Every write is atomic, and what it replaces goes to the trash folder. Raises MemoryUnusableError if the folder
+    cannot be read or written, or an id does not exist.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -140,7 +143,7 @@ class MemoryStore:
     def remember(
         self, text: str, tags: Sequence[str] = (), why: str = "", source: Source | None = None, query: str = ""
     ) -> Memory:
-        """Keep `text` as a new memory. It is on disk when this returns."""
+        """Save `text` as a new memory. It is on disk when this returns."""
         if not text.strip():
             raise MemoryUnusableError("There is no text to remember.", "Select a fragment or type a thought.")
         snapshot_time = now()
@@ -155,11 +158,11 @@ class MemoryStore:
                     return memory
 
     def all(self) -> LoadedMemories:
-        """Every memory, newest first, and every broken file with its reason."""
+        """Return every memory, newest first, and every unreadable file with the reason."""
         return self.contents().loaded
 
     def tags(self) -> tuple[tuple[str, int], ...]:
-        """Tags in use with how many memories have them, most used first."""
+        """Return the tags in use with the number of memories that have each, most used first."""
         counted = Counter(tag for memory in self.all().memories for tag in memory.tags)
         return tuple(sorted(counted.items(), key=lambda item: (-item[1], item[0])))
 
@@ -168,13 +171,13 @@ class MemoryStore:
         return self._find(memory_id)[1].memory
 
     def update(self, memory: Memory) -> Memory:
-        """Put `memory` in place of the one with its id, which goes to the trash folder; gives it as it now is."""
+        """Replace the memory with the id of `memory`, and return the new one. The old one goes to the trash folder."""
         return self.change(memory.id, lambda _: memory)
 
     def change(self, memory_id: str, change: Callable[[Memory], Memory]) -> Memory:
         """Update a memory with the result of `change`, which gets its present state.
 
-        So nothing that another process wrote meanwhile is undone. What `change` raises leaves everything unchanged.
+        So no change of another process is undone. If `change` raises, nothing is changed.
         """
         with self._writing():
             self._give_ids()
@@ -192,7 +195,7 @@ class MemoryStore:
             return changed
 
     def forget(self, memory_id: str) -> Memory:
-        """Move a memory to the trash folder; gives the one forgotten. `restore` brings it back. Copies of it stay."""
+        """Move a memory to the trash folder, and return it. `restore` brings it back. Copies of it stay."""
         with self._writing():
             self._give_ids()
             name, entry = self._find(memory_id)
@@ -200,7 +203,7 @@ class MemoryStore:
             return entry.memory
 
     def restore(self, memory_id: str) -> Memory:
-        """Bring back what was last forgotten under `memory_id`."""
+        """Restore the memory that was last forgotten under `memory_id`."""
         with self._writing():
             self._give_ids()
             if memory_id in self.contents().ids:
@@ -217,7 +220,7 @@ class MemoryStore:
         raise MemoryUnusableError(f"There is no memory {memory_id or repr(memory_id)} in {self.folder / TRASH}.")
 
     def contents(self) -> Contents:
-        """Return the present content of the folder, reading only what changed."""
+        """Return the present content of the folder, reading only changed files."""
         before = self._contents.files
         try:
             files = {name: _reload(self.folder, name, state, before.get(name)) for name, state in _files(self.folder)}
@@ -228,7 +231,7 @@ class MemoryStore:
         return self._contents
 
     def _give_ids(self) -> None:
-        """Write into each copy the id that it is used under, before the shared one is forgotten or restored."""
+        """Write its own id into each copy, before the memory with the shared id is forgotten or restored."""
         for copied in self.contents().loaded.copies:
             name, entry = self._find(copied.id)
             file = self.folder / name
@@ -246,19 +249,19 @@ class MemoryStore:
         return entry
 
     def _trash_files(self) -> list[Path]:
-        """Files of the trash, last trashed first."""
+        """Return the files in the trash, most recently trashed first."""
         trash = self.folder / TRASH
         files = [trash / name for name, state in _files(trash) if stat.S_ISREG(state.st_mode)]
         return sorted(files, key=lambda file: ((_STAMP.search(file.name) or [""])[0], file.name), reverse=True)
 
     def _trash_name(self, name: str) -> Path:
-        """Return a free name in the trash with the time in microseconds, which sorts by it."""
+        """Return a free name in the trash that contains the time in microseconds, so that names sort by time."""
         stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%fZ")
         return _free((self.folder / TRASH / name).with_suffix(f".{stamp}.md"))
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        """One writer at a time, across processes; the lock dies with its owner."""
+        """Hold the lock for writing: one writer at a time, across processes. It is released if the process dies."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             with file_lock(self.folder / ".lock", _LOCK_SECONDS):
@@ -275,7 +278,7 @@ class MemoryStore:
 def _files(folder: Path, below: str = "") -> Iterator[tuple[str, os.stat_result]]:
     """Yield the names of Markdown files in and under `folder`, and of links to folders, each with its own state.
 
-    A missing folder is an empty one; hidden names and the trash are left out; no link is followed.
+    A missing folder counts as empty; hidden names and the trash are left out; links are not followed.
     """
     with suppress(FileNotFoundError), os.scandir(folder) as entries:
         for entry in entries:
@@ -317,7 +320,7 @@ def _read_file(folder: Path, name: str, stamp: Stamp, is_sure: bool) -> LoadedFi
 
 
 def _link_reason(folder: Path, name: str) -> str:
-    """Return why a link is not followed, in the words of a vault's scan."""
+    """Return why a link is not followed, in the words that the scan of a vault uses."""
     target = Path(os.path.realpath(folder / name))
     if not target.is_relative_to(os.path.realpath(folder)):
         return "It is a link out of the folder of memories."
@@ -329,8 +332,8 @@ def _link_reason(folder: Path, name: str) -> str:
 def _by_id(read: Mapping[str, LoadedFile | UnreadableFile]) -> dict[str, tuple[str, LoadedFile]]:
     """Return memories by id, newest first.
 
-    Of two files with the same id (one is a copy), the one named after it keeps it, and the other gets an id made of its
-    name.
+    Of two files with the same id (one is a copy), the one named after the id keeps it, and the other gets an id made of
+    its name.
     """
     entries = sorted(((name, file) for name, file in read.items() if isinstance(file, LoadedFile)), key=itemgetter(0))
     by_id = {file.memory.id: (name, file) for name, file in entries}
@@ -342,7 +345,7 @@ def _by_id(read: Mapping[str, LoadedFile | UnreadableFile]) -> dict[str, tuple[s
 
 
 def _split_files(entries: Sequence[tuple[str, LoadedFile]]) -> dict[str, tuple[str, LoadedFile]]:
-    # What sync tools add to a name stands behind the id or before all of it: "… (conflicted copy).md", "Copy of ….md".
+    # Sync tools add text after the id or before the whole name: "… (conflicted copy).md", "Copy of ….md".
     def rank(entry: tuple[str, LoadedFile]) -> tuple[bool, bool, int, str]:
         name, identity = entry[0], entry[1].memory.id
         return not name.endswith(f"{identity}.md"), identity not in name, len(name), name
@@ -374,7 +377,7 @@ def _slug(text: str) -> str:
 
 
 def _free(file: Path) -> Path:
-    """`file`, or the first name like it that is not taken."""
+    """Return `file`, or the first numbered name like it that does not exist."""
     free, number = file, 2
     while free.exists():
         free, number = file.with_stem(f"{file.stem}~{number}"), number + 1
@@ -382,10 +385,10 @@ def _free(file: Path) -> Path:
 
 
 def _write_new(file: Path, data: bytes) -> bool:
-    """Write a file that does not exist yet, whole or not at all; False if its name is taken.
+    """Write a file that does not exist yet, atomically; return False if its name is taken.
 
-    The temporary name is claimed first (O_EXCL), then the final one is looked for: of two processes with the same
-    name one finds either the temporary or the final file of the other.
+    The temporary name is claimed first (O_EXCL), then the final one is checked: of two processes with the same name one
+    finds either the temporary or the final file of the other.
     """
     file.parent.mkdir(parents=True, exist_ok=True)
     temporary = file.with_name(f".{file.name}.new")

@@ -1,4 +1,4 @@
-"""Which memories hold the words of a query, without an index."""
+"""Search of memories by the words of a query, without an index."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from excerpt.text.words import QueryWord, detect_language, query_terms, terms_of
 
 
 def stale_filter(query: str) -> tuple[str, bool | None]:
-    """Return a query without `is:stale`, and what that asks for: True for stale memories, False for others, None.
+    """Return a query without `is:stale`, and its condition: True for stale memories, False for others, None.
 
     It applies to all alternatives.
     """
@@ -26,10 +26,10 @@ def stale_filter(query: str) -> tuple[str, bool | None]:
 
 @dataclass(frozen=True, slots=True)
 class SearchableMemory:
-    """What of a memory is searched: its terms as one string, each between spaces.
+    """The terms of a memory as one string for searching, each between spaces.
 
-    A search through a string runs in C, so that 10,000 memories need no index: whole terms are found as " term ",
-    beginnings as " term".
+    A search in a string runs in C, so that 10,000 memories need no index: a whole term is found as " term ", a prefix
+    as " term".
     """
 
     language: str
@@ -37,7 +37,7 @@ class SearchableMemory:
 
 
 def searchable(memory: Memory) -> SearchableMemory:
-    """Text, reason, tags, query and source of a memory, as stems and as the plain words that prefixes are found in."""
+    """Return the terms of a memory's text, reason, tags, query and source: stems, and plain words for prefixes."""
     source = memory.source
     location = (source.path, *source.heading_path) if source else ()
     text = "\n".join((memory.text, memory.why, *memory.tags, memory.query, *location))
@@ -47,9 +47,10 @@ def searchable(memory: Memory) -> SearchableMemory:
 
 
 def word_matcher(words: str, languages: Sequence[str]) -> Callable[[SearchableMemory], bool]:
-    """Return a test whether a memory has all `words`, stemmed in the memories' `languages`, the last one as a prefix.
+    """Return a predicate: whether a memory has all `words`.
 
-    A compound matches as a whole or by all of its parts.
+    Words are stemmed in the memories' `languages`; the last one is a prefix. A compound matches as a whole or by all of
+    its parts.
     """
     common = [language for language, _ in Counter(languages).most_common()]
     parsed = query_terms(words, list(dict.fromkeys([*common, ""])))

@@ -1,4 +1,4 @@
-"""Which packs go in, and how much of each, so that the most value fits the budget."""
+"""Selection of packs, and of their sizes, so that the budget holds the highest total value."""
 
 from __future__ import annotations
 
@@ -20,25 +20,28 @@ from excerpt.text.tokens import Tokenizer
 from excerpt.text.words import stem
 
 # --- value ------------------------------------------------------------------------------------------------------------
-# What each hit is worth, from the ranking alone, before anything is chosen.
+# The value of each hit, from the ranking alone, before the selection.
 
 _BY_SCORE = 2.0
 _BY_RANK = 0.75
 _BY_NOTE = 1.5
-"""A hit is worth its score to the power of _BY_SCORE, divided by its rank to the power of _BY_RANK, and by its place
-among the hits of its note, counted from 1, to the power of _BY_NOTE: found on three sets, held against two others (see
-docs/design/packs.md)."""
+"""Exponents of the value of a hit.
+
+The value is its score ** _BY_SCORE / rank ** _BY_RANK / rank among the hits of its note ** _BY_NOTE. Tuned on three
+sets, tested on two others (see docs/design/packs.md).
+"""
 _NEW_WORDS = 0.5
-"""What a hit gains, as a share, if it has all the words of the query and no better hit has any."""
+"""Share that is added to the value of a hit with all words of the query if no better hit has any of them."""
 MAX_PRIMARY_HITS = 15
-"""As many hits, those worth most, go in before any context, and before any weaker hit: of 606 questions 16 have their
-target first in hits 11 to 15, and none has it beside one of the first ten."""
+"""Number of the most valuable hits that go in before any context and before any weaker hit.
+
+Of 606 questions, 16 have their target first in hits 11 to 15, and none has it beside one of the first ten.
+"""
 GRAIN = 2.0**-22
-"""What leading hits are worth are multiples of this, so that their sums are exact, and the rest together is worth less
-than one."""
+"""Unit of the values of primary hits, so that their sums are exact; all other values together are below one unit."""
 _MIN_GRAINS = 4
 _MIN = 1e-6
-"""Worth of a hit without a positive score, before discounts: where there is room it goes in."""
+"""Value of a hit without a positive score, before discounts: it goes in only if there is room."""
 _CACHED_WORDS = 4096
 
 
@@ -46,8 +49,8 @@ def hit_values(hits: Sequence[Hit]) -> list[float]:
     """Return the value that each of `hits`, best first, adds to a pack with it.
 
     The probability that a hit is the answer falls with its rank and with each better hit of its note, and less if it
-    has words of the query that no better hit has. All of that is known before anything is chosen, so the value of packs
-    is a plain sum, and the best choice for a budget is never worth less than that for a smaller one.
+    has words of the query that no better hit has. All of that is known before the selection, so the value of packs is a
+    plain sum, and the best selection for a budget never has less value than that for a smaller one.
     """
     best = max((hit.score for hit in hits if hit.score > 0), default=1.0)
     words = [frozenset(map(_word, {hit.fragment.text[span.start : span.end] for span in hit.spans})) for hit in hits]
@@ -65,13 +68,13 @@ def hit_values(hits: Sequence[Hit]) -> list[float]:
 
 
 def primary_value(value: float) -> float:
-    """Return the value of a leading hit, as a multiple of GRAIN."""
+    """Return the value of a primary hit, rounded down to a multiple of GRAIN."""
     return max(int(value / GRAIN), _MIN_GRAINS) * GRAIN
 
 
 @lru_cache(maxsize=_CACHED_WORDS)
 def _word(matched: str) -> str:
-    """Return what the variants of a word have in common."""
+    """Return the common stem of the variants of a word."""
     return stem(matched, "")
 
 
@@ -79,15 +82,17 @@ _CACHED_COUNTS = 8192
 
 
 # --- cost -------------------------------------------------------------------------------------------------------------
-# What texts cost in tokens, as far as possible without reading them.
+# The cost of texts in tokens, if possible without reading them.
 
 _SAMPLE = "Qa Éb\nc\n\n    d <&>\"'`\\{}[]*#=\t.\n" + "A long line of words. " * 50 + "\nThe End."
-"""What a format may write in another way: letters of both cases, lines, an indent, signs, a long line. One that leaves
-these alone is taken to leave a note's text alone."""
+"""What a format may rewrite: letters of both cases, lines, an indent, special characters, a long line.
+
+A format that leaves this text unchanged is assumed to leave a note's text unchanged.
+"""
 
 
 class Costs:
-    """Tokens of what a renderer makes of packs.
+    """Token counts of rendered packs.
 
     A range costs the sum of its fragments, which the index has counted, and of the lines between them. If the index
     uses another tokenizer, or the renderer changes the text, fragments are read and counted. The sum differs little
@@ -105,34 +110,34 @@ class Costs:
         return _tokens(self.tokenizer, text)
 
     def own(self, fragment: Fragment) -> int:
-        """Return the tokens of a fragment's own text, as it is in the note."""
+        """Return the tokens of a fragment's text as it is in the note."""
         return fragment.tokens if self._counted else self.count(fragment.text)
 
     def frame(self, number: int, pack: Pack) -> int:
         return sum(map(self.count, self.renderer.frame(number, pack)))
 
     def fragments(self, first: int, last: int, note: OpenNote) -> int:
-        """Tokens of whole fragments, by their ordinals, and of the line ends and headings between them."""
+        """Return the tokens of whole fragments, by ordinals, and of the line ends and headings between them."""
         parts = note.parts(first, last)
         return sum(self._part(part, note) for part in parts) + sum(
             self._between(before, after) for before, after in pairwise(parts)
         )
 
     def between(self, before: int, after: int, note: OpenNote) -> int:
-        """Tokens of the line ends and headings between two fragments that follow each other."""
+        """Return the tokens of the line ends and headings between two consecutive fragments."""
         return self._between(*note.parts(before, after))
 
     def above(self, line_span: LineSpan, note: OpenNote) -> int:
-        """Tokens of the heading that a section or a note begins with."""
+        """Return the tokens of the heading at the beginning of a section or a note."""
         first = note.parts(line_span.first, line_span.first)[0]
         return self._headings(first, 1) if line_span.line_start < first.line_start else 0
 
     def source_tokens(self, text: str) -> int:
-        """Tokens of a text as a source's."""
+        """Return the tokens of a text as the renderer writes it in a source."""
         return self.count(text) if self._verbatim else _escaped_tokens(self.tokenizer, self.renderer, text)
 
     def lines(self, line_start: int, line_end: int, note: OpenNote) -> int:
-        """Tokens of lines that are read."""
+        """Return the tokens of lines, which are read from the note."""
         return self.source_tokens(note.text(line_start, line_end) + "\n")
 
     def _part(self, part: Part, note: OpenNote) -> int:
@@ -144,7 +149,7 @@ class Costs:
         return 1 + self._headings(after, after.section - before.section)
 
     def _headings(self, part: Part, sections: int) -> int:
-        """Tokens of the heading above a fragment; where sections without text are on the way, of as many."""
+        """Return the tokens of the heading above a fragment, times the `sections` between it and the one before."""
         if not part.level or sections < 1:
             return 0
         return sections * self.count(f"{'#' * part.level} {part.heading}\n\n")
@@ -161,11 +166,10 @@ def _escaped_tokens(tokenizer: Tokenizer, renderer: Renderer, text: str) -> int:
 
 
 # --- choice -----------------------------------------------------------------------------------------------------------
-# A chain is a row of units, pieces of a note that follow each other. Units that are taken side by side make one pack,
-# which costs its frame and its units; a pack holds at least one unit that was asked for. The most valuable choice is
-# found exactly by dynamic programming over costs in whole tokens, as for a knapsack (Kellerer, Pferschy, Pisinger:
-# Knapsack Problems, 2004), with three tables: the last unit is in no pack, in one that still lacks what was asked for,
-# or in one that has it.
+# A chain is a row of units, consecutive pieces of a note. Adjacent selected units make one pack, which costs its frame
+# and its units; a pack has at least one unit with a hit. The most valuable selection is found exactly by dynamic
+# programming over costs in whole tokens, as for a knapsack (Kellerer, Pferschy, Pisinger: Knapsack Problems, 2004),
+# with three tables: the last unit is in no pack, in one without a hit yet, or in one with a hit.
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +177,7 @@ class Unit:
     """A unit of a note.
 
     `opening` is its cost in tokens if a pack begins with it, frame included; `following` if the previous unit is in the
-    pack too. `value` is what it adds, never negative; `has_hit` if a hit is in it.
+    pack too. `value` is what it adds, never negative; `asked` is true if it contains a hit.
     """
 
     opening: int
@@ -184,7 +188,7 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """Something that may be taken instead of all units of a chain."""
+    """An alternative to all units of a chain."""
 
     cost: int
     value: float
@@ -198,14 +202,14 @@ class UnitChain:
 
 @dataclass(frozen=True, slots=True)
 class ChosenUnits:
-    """What is taken of a chain: runs of units (first and last), or an option."""
+    """The selection from one chain: runs of units (first and last), or an option."""
 
     runs: tuple[tuple[int, int], ...] = ()
     option: int | None = None
 
 
 Selection = tuple[ChosenUnits, ...]
-"""What is taken of each chain."""
+"""The selection from each chain."""
 
 _Values = npt.NDArray[np.float64]
 _Marks = npt.NDArray[np.bool_]
@@ -214,8 +218,8 @@ _Marks = npt.NDArray[np.bool_]
 def selections(chains: Sequence[UnitChain], budget: int) -> Iterator[Selection]:
     """Yield the best selection of each total cost up to `budget`, most valuable first; the last one is empty.
 
-    What is yielded for one cost does not depend on the budget. So whatever further test a caller makes of a selection,
-    the value of the first to pass it never falls when the budget grows.
+    The selection for one cost does not depend on the budget. So if a caller tests the selections further, the value of
+    the first one that passes never falls when the budget grows.
     """
     whole = sum(_whole_cost(chain) for chain in chains)
     if whole <= budget:
@@ -245,16 +249,16 @@ def _max_cost(chain: UnitChain) -> int:
 
 
 def _longer(values: _Values, length: int) -> _Values:
-    """Return the table extended to higher costs, without values there."""
+    """Return the table extended to higher costs, with -inf there."""
     return np.concatenate((values, np.full(length - len(values), -np.inf)))
 
 
 @dataclass(frozen=True, slots=True)
 class _Transitions:
-    """For each cost, after one unit, how its best value was reached.
+    """How the best value of each cost was reached, after one unit.
 
-    That is whether the unit's pack (without, with a hit) continues from the previous unit; for a hit, whether that was
-    without one; and, if the unit is in no pack, whether the previous one was in one.
+    The flags say whether the unit's pack (without, with a hit) continues from the previous unit; for a hit, whether
+    that pack had no hit before; and, if the unit is in no pack, whether the previous one was in one.
     """
 
     without_hit_continues: _Marks
@@ -264,7 +268,7 @@ class _Transitions:
 
 
 class _Step:
-    """The tables of one chain: best values before and after it, and how they came about."""
+    """The tables of one chain: best values before and after it, and how they were reached."""
 
     def __init__(self, chain: UnitChain, before: _Values) -> None:
         self.chain = chain
@@ -312,7 +316,7 @@ class _Step:
         self.after = after
 
     def trace(self, cost: int) -> tuple[ChosenUnits, int]:
-        """Return what the best selection of a cost takes of this chain, and the cost that is left for others."""
+        """Return what the best selection of a cost takes from this chain, and the cost that is left for the others."""
         if (option := int(self.option_by_cost[cost])) >= 0:
             return ChosenUnits(option=option), cost - self.chain.options[option].cost
         runs: list[tuple[int, int]] = []
@@ -354,25 +358,27 @@ def _trace(steps: Sequence[_Step], cost: int) -> Selection:
 
 
 # --- candidates as units ----------------------------------------------------------------------------------------------
-# A candidate as the choice sees it: the pieces that may be taken, what each costs and what it is worth.
+# A candidate for the selection: its pieces, and the cost and value of each.
 
 _CONTEXT = {Scope.NONE: 0.0, Scope.NEIGHBORS: 0.27, Scope.SECTION: 1.0, Scope.NOTE: 0.25}
-"""What a fragment beside a hit is worth, as a share of the hit, or of _MAX_WIDENED where that is less, divided by the
-square of its distance: as little as has half of what could be widened at 4,000 tokens be so, many hits by a little
-rather than the best by a lot (see docs/design/packs.md)."""
+"""Value of a fragment beside a hit, as a share of the hit's value, by scope.
+
+The share is of the hit's value or of _MAX_WIDENED, whichever is less, and is divided by the square of the distance.
+_MAX_WIDENED is so small that half of the hits that could be widened at 4,000 tokens are: many hits get a little context
+instead of the best ones a lot (see docs/design/packs.md).
+"""
 _MAX_WIDENED = 0.01
 _MAX_CONTEXT = 32.0
-"""More than a hit and all of its context are worth."""
+"""Upper bound of the value of a hit with all of its context."""
 _CUT = 0.1
-"""Share of a hit's worth that is lost where its own fragment is cut: more than context elsewhere can bring, less than
-one more hit does."""
+"""Share of a hit's value that is lost if its own fragment is cut: more than context elsewhere adds, less than a hit."""
 
 _Ordinals = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class DraftPack:
-    """A pack, the hits in it, best first, and its tokens as a source among others."""
+    """A pack, the hits in it, best first, and its cost in tokens as one of several sources."""
 
     pack: Pack
     hits: tuple[Hit, ...]
@@ -381,7 +387,7 @@ class DraftPack:
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """What may be taken of a candidate.
+    """The possible selections from a candidate.
 
     `pieces` are the ordinals, first and last, of each unit of `chain`; `inner` are the parts of the best hit's own
     fragment that its options represent.
@@ -396,7 +402,7 @@ class Choices:
     _drafts: dict[_Ordinals, DraftPack] = field(default_factory=dict)
 
     def value(self, chosen: ChosenUnits, before: float) -> float:
-        """`before` and what is taken added up, in the order in which the choice adds it."""
+        """Return `before` plus the values of the selected units, summed in the order of the optimisation."""
         if chosen.option is not None:
             return before + self.chain.options[chosen.option].value
         for first, last in chosen.runs:
@@ -405,7 +411,7 @@ class Choices:
         return before
 
     def packs(self, chosen: ChosenUnits) -> list[DraftPack]:
-        """Return the packs that are taken."""
+        """Return the selected packs."""
         if chosen.option is not None:
             return [self._pack(self.inner[chosen.option], self.candidate.hit_spans[:1])]
         return [self._run(self.pieces[first][0], self.pieces[last][1]) for first, last in chosen.runs]
@@ -419,7 +425,7 @@ class Choices:
         return pack
 
     def parts(self, room: int) -> Iterator[tuple[LineSpan, float, DraftPack]]:
-        """Parts of the best hit's fragment that cost no more than `room`, smallest first, with their shares of it."""
+        """Yield the parts of the best hit's fragment that cost at most `room`, smallest first, with shares of it."""
         for line_span, share in parts_of_block(self.candidate.best):
             pack = self._pack(line_span, self.candidate.hit_spans[:1])
             if pack.cost > room:
@@ -440,12 +446,12 @@ class Choices:
         yield from (ChosenUnits(option=at) for at, option in enumerate(self.chain.options) if option.cost <= budget)
 
     def needs(self, hit: Hit) -> int:
-        """Tokens of a hit's fragment as a passage of its own."""
+        """Return the tokens of a hit's fragment as a passage of its own."""
         own = hit.fragment.ordinal
         return self.chain.units[self.pieces.index((own, own))].opening
 
     def fits(self, budget: int) -> bool:
-        """Whether anything of it fits the budget if nothing else goes in."""
+        """Return whether the smallest possible pack fits the budget alone."""
         openings = [unit.opening for unit in self.chain.units if unit.has_hit]
         return min(openings + [option.cost for option in self.chain.options]) <= budget
 
@@ -460,9 +466,10 @@ class Choices:
 def choices(
     candidate: Candidate, note: OpenNote, costs: Costs, *, digests: Collection[str], hits: int, cuts_fragment: bool
 ) -> Choices:
-    """Return what may be taken of a candidate, one of those of `hits` hits with the digests `digests`.
+    """Return the possible selections from a candidate.
 
-    With `cuts_fragment` parts of the best hit's own fragment are included, for a budget below its size.
+    It is one of several that have `hits` hits together, with the digests `said`. With `cuts_fragment` parts of the best
+    hit's own fragment are included, for a budget below its size.
     """
     frame = costs.frame(2, draft(candidate, note))
     pieces = tuple(_pieces(candidate))
@@ -488,11 +495,11 @@ def choices(
 
 
 def shrunk(offered: Sequence[Choices], room: int) -> list[Choices]:
-    """Return the choices with parts of the best matching block in place of blocks, for a best hit that does not fit.
+    """Return the choices for a best hit that does not fit, with parts of its best block in place of blocks.
 
-    A part is worth more than all others together, so that no weaker hit replaces it, and all together less than the
-    best hit cut at blocks, so that a budget with room for that never has less value. Otherwise a part counts by its
-    share of the fragment, and others by their value.
+    A part has more value than all other hits together, so that no weaker hit replaces it, and all together have less
+    than the best hit cut at blocks, so that a budget with room for that never has less value. Otherwise a part counts
+    by its share of the fragment, and others by their value.
     """
     first = offered[0]
     value = first.candidate.hit_spans[0].value
@@ -514,7 +521,7 @@ def shrunk(offered: Sequence[Choices], room: int) -> list[Choices]:
 def _values(candidate: Candidate, note: OpenNote, digests: Collection[str], context_factor: float) -> dict[int, float]:
     """Return the value of each fragment of a candidate, by ordinal.
 
-    Context and weaker hits are multiplied by `context_factor`; the text of another hit adds nothing as context.
+    Context and weaker hits are multiplied by `beside`; the text of another hit adds no value as context.
     """
     line_span = candidate.line_span
     parts = note.parts(line_span.first, line_span.last)
@@ -531,9 +538,9 @@ def _values(candidate: Candidate, note: OpenNote, digests: Collection[str], cont
 
 
 def _pieces(candidate: Candidate) -> Iterator[_Ordinals]:
-    """Yield each hit's fragment alone, and what is between hits in pieces of 1, 2, 4, … fragments from the nearest hit.
+    """Yield each hit's fragment alone, and the fragments between hits in pieces.
 
-    So there are few pieces even in a long note.
+    The pieces have 1, 2, 4, … fragments from the nearest hit, so that there are few even in a long note.
     """
     ordinal = candidate.line_span.first
     hits = sorted({each.hit.fragment.ordinal for each in candidate.hit_spans})
@@ -552,7 +559,7 @@ def _pieces(candidate: Candidate) -> Iterator[_Ordinals]:
 
 
 def _doubling(count: int) -> Iterator[int]:
-    """1, 2, 4, …, in all `count`."""
+    """Yield 1, 2, 4, … until the sum is `count`; the last one may be smaller."""
     size = 1
     while count > 0:
         yield min(size, count)

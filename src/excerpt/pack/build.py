@@ -1,4 +1,4 @@
-"""Hits -> packs within a budget, ready for a prompt."""
+"""Building of packs from hits, within a token budget and rendered for a prompt."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from excerpt.text.display import line_range
 from excerpt.text.tokens import Tokenizer
 
 # --- gather -----------------------------------------------------------------------------------------------------------
-# Which hits are to be grown, what each is worth, and what is left out before anything is chosen.
+# Which hits are extended, the value of each, and those left out before the selection.
 
 DROPPED = "dropped by hand"
 GONE = "no longer in the index"
@@ -46,15 +46,15 @@ SAME_TEXT = "same text as"
 NEAR_COPY = "near copy of"
 
 MARK_SCORE = 1.0
-"""Score of a fragment marked by hand: a mark counts the same whatever the query says now."""
+"""Score of a fragment marked by hand, whatever its score for the query."""
 
 HITS_PER_PACKED = 4
-"""How many hits are examined for each that may go in, because copies and dropped ones do not count."""
+"""Number of hits examined per hit of the limit, because copies and dropped ones do not count."""
 
 
 @dataclass
 class Gathering:
-    """Hits on their way to candidates, best first, and what was left out: copies of better hits, and what is gone."""
+    """Collection of hits for the candidates, best first, and of those left out: copies, and lost ones."""
 
     notes: SourceNotes
     settings: PackSettings
@@ -63,7 +63,7 @@ class Gathering:
     hit_spans: list[HitSpan] = field(default_factory=list)
     left_out: list[LeftOut] = field(default_factory=list)
     is_limited: bool = False
-    """Whether there are hits behind those that were looked at."""
+    """Whether there are more hits than were examined."""
     _by_digest: dict[str, Fragment] = field(default_factory=dict)
 
     def add_hits(self, hits: Sequence[Hit], duplicate: DuplicateRule) -> None:
@@ -76,7 +76,7 @@ class Gathering:
     def add_marks(self, marked: Sequence[str], hits: Sequence[Hit]) -> None:
         """Add all marked fragments, with the query's spans if it found them. A marked near copy goes in.
 
-        What the index no longer has is left out.
+        Fragments that are no longer in the index are left out.
         """
         spans = {hit.fragment.id: hit.spans for hit in hits}
         candidates = []
@@ -135,7 +135,7 @@ class Gathering:
         return dict(self.overrides.scopes)
 
     def _twin(self, fragment: Fragment, duplicate: DuplicateRule) -> tuple[Fragment | None, str]:
-        """Return the better hit that makes this one needless, and in what way."""
+        """Return the better hit that makes this one redundant, and the reason."""
         if fragment.digest in self._by_digest:
             return self._by_digest[fragment.digest], SAME_TEXT
         return duplicate(fragment, self._by_digest.values()), NEAR_COPY
@@ -145,7 +145,7 @@ class Gathering:
 
 
 def left_out(fragment: Fragment, reason: str, costs: Costs) -> LeftOut:
-    """Return a hit that is in no pack, with the tokens of its own text."""
+    """Return a hit as left out, with the tokens of its own text."""
     return LeftOut(fragment.path, fragment.line_start, fragment.line_end, costs.own(fragment), reason)
 
 
@@ -171,12 +171,12 @@ def build_pack(
     ranked: bool = True,
     duplicate: DuplicateRule = near_copy,
 ) -> PackResult:
-    """Packs from the fragments with the ids `marked`, in that order, or else from the top `hits` (best first).
+    """Build packs from the fragments with the ids `marked`, in that order, or else from the top `hits` (best first).
 
-    At most `settings.limit` hits, copies of others and dropped ones not counted, are grown to `settings.scope`; marks
+    At most `settings.limit` hits, without copies of others and dropped ones, are extended to `settings.scope`; marks
     all are. The rendered text is never above `settings.budget` tokens of `tokenizer`, and a larger budget never gives
-    less value. `renderer` makes the text; the same arguments give the same bytes. If not `ranked`, the packs are the
-    same, in the order of the vault, with score 0.
+    less value. `renderer` makes the text; the result is deterministic. If not `ranked`, the packs are the same, in the
+    order of the vault, with score 0.
     """
     notes = notes_of(source)
     costs = Costs(tokenizer, renderer, source.tokenizer)
@@ -187,7 +187,7 @@ def build_pack(
         gathered.add_hits(hits, duplicate)
     in_order = partial(_in_order, hit_spans=gathered.hit_spans, overrides=overrides, ranked=ranked)
     choices, choice = _choices_of(gathered.hit_spans, notes, costs), _NOTHING
-    if settings.budget > 0:  # a caller asks for 0 to learn what surrounds a pack
+    if settings.budget > 0:  # with 0, a caller gets the text around a pack
         choices, choice = _choose(choices, settings.budget, costs, in_order)
         alone = [each.alone(notes[each.line_span.path]) for each in gathered.hit_spans]
         if any(each.line_span != hit.line_span for each, hit in zip(gathered.hit_spans, alone, strict=True)):
@@ -233,7 +233,7 @@ _NOTHING = _Choice((), (), "", 0, 0.0)
 
 
 def _choices_of(hit_spans: Sequence[HitSpan], notes: SourceNotes, costs: Costs) -> list[Choices]:
-    """Return what may be taken of each candidate, best first."""
+    """Return the choices of each candidate, best first."""
     digests = {each.hit.fragment.digest for each in hit_spans}
     return [
         choices(each, notes[each.line_span.path], costs, digests=digests, hits=len(hit_spans), cuts_fragment=rank == 0)
@@ -242,7 +242,7 @@ def _choices_of(hit_spans: Sequence[HitSpan], notes: SourceNotes, costs: Costs) 
 
 
 def _choose(offered: list[Choices], budget: int, costs: Costs, in_order: _Ordering) -> tuple[list[Choices], _Choice]:
-    """Return the most valuable choice whose rendered text is within the budget, and what it was chosen from.
+    """Return the most valuable selection whose rendered text is within the budget, and the choices it is from.
 
     If the best hit does not fit alone, these include parts of its blocks.
     """
@@ -265,7 +265,7 @@ def _choose(offered: list[Choices], budget: int, costs: Costs, in_order: _Orderi
 def _with_part(
     choice: _Choice, large: Choices, *, budget: int, room: int, costs: Costs, in_order: _Ordering
 ) -> _Choice:
-    """Return the choice, with a part of a hit that is larger than the budget if there is room.
+    """Return the selection, with a part of a hit that is larger than the budget if there is room.
 
     It adds no value, because a budget with room for the whole hit may have a better use for that.
     """
@@ -291,11 +291,11 @@ def _first_within(
 ) -> _Choice | None:
     """Return the first selection whose rendered text is within the budget.
 
-    `room` is the budget without what is rendered once.
+    `room` is the budget without the text that is rendered once.
     """
     for selection in selected:
         drafts = [drafts for each, units in zip(offered, selection, strict=True) for drafts in each.packs(units)]
-        # Counted source by source first: cheap, since the selections of like costs have most of them in common.
+        # Counted source by source first: cheap, since selections of similar costs have most sources in common.
         if sum(draft.cost for draft in drafts) > room:
             continue
         packs = in_order(drafts)
@@ -310,7 +310,7 @@ def _first_within(
 
 
 def _shared_cost(offered: Sequence[Choices], costs: Costs) -> int:
-    """Return the tokens of what is rendered once, whatever the number of packs; the first frame includes it."""
+    """Return the tokens of the text that is rendered once for all packs; the first frame includes it."""
     pack = draft(offered[0].candidate, offered[0].note)
     return max(costs.frame(1, pack) - costs.frame(2, pack), 0)
 
@@ -318,8 +318,8 @@ def _shared_cost(offered: Sequence[Choices], costs: Costs) -> int:
 def _costs(choice: _Choice) -> tuple[int, ...]:
     """Return the tokens of each pack with its frame.
 
-    The first gets the difference to the whole: it includes what is rendered once, and tokens of parts do not add up
-    exactly.
+    The first pack gets the difference to the total: it includes the text that is rendered once, and tokens of parts do
+    not add up exactly.
     """
     by_id = {draft.pack.id: draft.cost for draft in choice.drafts}
     others = tuple(by_id[pack.id] for pack in choice.packs[1:])
@@ -329,7 +329,7 @@ def _costs(choice: _Choice) -> tuple[int, ...]:
 def _in_order(
     drafts: Sequence[DraftPack], *, hit_spans: Sequence[HitSpan], overrides: Overrides, ranked: bool
 ) -> list[Pack]:
-    """Return the packs in order: by their best hits, or as the user or the vault has them."""
+    """Return the packs in order: of their best hits, of the user, or of the vault."""
     packs = [draft.pack for draft in drafts]
     if not ranked:
         unscored = [replace(pack, entry=replace(pack.entry, score=0.0)) for pack in packs]
@@ -361,18 +361,18 @@ def _left_out(unchosen: Iterable[tuple[Choices, Hit]], budget: int, costs: Costs
 
 
 # --- the last packs ---------------------------------------------------------------------------------------------------
-# The packs that were built last, for a screen that asks for the same one again.
+# Cache of the last packs, for a screen that requests the same one again.
 
 Options = ParamSpec("Options")
 
 MAX = 32
-"""Packs that are kept: the scopes and budgets that a user goes through for one query, and for the one before."""
+"""Maximum number of cached packs: the scopes and budgets tried for one query and for the one before."""
 
 
 class PackCache(Generic[Options]):
-    """Calls `build`, which is `build_pack`, unless it was called with the same before.
+    """A cache of the results of `build`, which is `build_pack`.
 
-    Packs are kept for one source, which is one generation of an index: with another, all of them are forgotten, even
+    Packs are cached for one source, which is one generation of an index: with another source the cache is cleared, even
     if it has the number of an earlier one, as after a rebuild. For one thread at a time.
     """
 

@@ -1,4 +1,4 @@
-"""A hit's fragment -> the span its scope asks for; spans of one note merged, cut down, and held against others."""
+"""Extension of a hit's fragment to the span of its scope; merging, cutting and deduplication of spans."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from excerpt.text.fragments import digest_of_text, note_id
 from excerpt.text.words import WIDE_CHARACTERS, fold
 
 # --- expand -----------------------------------------------------------------------------------------------------------
-# A hit's fragment -> the stretch of its note that the scope asks for.
+# From a hit's fragment to the span of its note that the scope requests.
 
 
 @dataclass(frozen=True, slots=True)
 class LineSpan:
-    """Lines of one note that hold the fragments `first`..`last` (ordinals), or a part of one.
+    """Lines of one note that contain the fragments `first`..`last` (ordinals), or a part of one.
 
-    A section or a note may have blank lines at its ends, which no pack has. `section` is the ordinal of the section
-    that it is, if any. `skipped` are the characters left out at the beginning of the first line and at the end of the
-    last.
+    A section or a note may have blank lines at its ends, which are not in a pack. `section` is the ordinal of the
+    section that the span equals, if any. `skipped` are the numbers of characters left out at the beginning of the first
+    line and at the end of the last.
     """
 
     path: str
@@ -42,7 +42,7 @@ class LineSpan:
 
 
 def reading(fragment: Fragment, scope: Scope, neighbors: int) -> Range:
-    """Return what `expand` will read of the fragment's note."""
+    """Return the range of the fragment's note that `expand` will read."""
     if scope in (Scope.SECTION, Scope.NOTE):
         return fragment.path, 0, None
     reach = neighbors if scope is Scope.NEIGHBORS else 0
@@ -53,8 +53,8 @@ def expand(fragment: Fragment, note: OpenNote, scope: Scope, neighbors: int, dro
     """Return the range around `fragment` for a scope.
 
     That is the fragment itself, `neighbors` fragments on each side, its innermost section with subsections and heading,
-    or the whole note below its frontmatter. A note without headings gives neighbours instead of a section. The range
-    ends before a fragment that is `dropped`.
+    or the whole note below its frontmatter. In a note without headings, neighbours replace the section. The range ends
+    before a fragment that is `dropped`.
     """
     line_span = _expand_scope(fragment, note, scope, neighbors)
     if not dropped:
@@ -99,7 +99,7 @@ def _lines(note: OpenNote, line_start: int, line_end: int, scope: Scope, section
 
 
 # --- merge ------------------------------------------------------------------------------------------------------------
-# Stretches that overlap or touch become one.
+# Overlapping or adjacent spans become one.
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ class HitSpan:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A range that may become a pack, and the hits that asked for it, best first."""
+    """A range that may become a pack, and the hits whose ranges it merges, best first."""
 
     line_span: LineSpan
     hit_spans: tuple[HitSpan, ...]
@@ -154,7 +154,7 @@ def _meet(before: LineSpan, after: LineSpan) -> bool:
 
 
 def _union(first: LineSpan, second: LineSpan) -> LineSpan:
-    """Both and what is between; still a section if one of them is and holds the other."""
+    """Return the range from one to the other; a section if one range is a section that contains the other."""
     lines = min(first.line_start, second.line_start), max(first.line_end, second.line_end)
     for outer in (first, second):
         if (outer.line_start, outer.line_end) == lines:
@@ -170,9 +170,9 @@ def _union(first: LineSpan, second: LineSpan) -> LineSpan:
 
 
 # --- packs ------------------------------------------------------------------------------------------------------------
-# Lines of a note -> a pack.
+# From lines of a note to a pack.
 
-_SOME_DAY = "2000-01-01"  # as long as any
+_SOME_DAY = "2000-01-01"  # a placeholder with the length of any date
 
 
 def draft(candidate: Candidate, note: OpenNote) -> Pack:
@@ -216,7 +216,7 @@ _WHOLE = (Scope.SECTION, Scope.NOTE)
 def _cut_above(line_span: LineSpan, hit_spans: Sequence[HitSpan], note: OpenNote) -> bool:
     """Return whether the fragment, section or note continues above but did not fit.
 
-    Fewer neighbours are no cut: they are as many as fitted.
+    Missing neighbours are not a cut.
     """
     missing = any(each.line_span.first < line_span.first for each in hit_spans if each.line_span.scope in _WHOLE)
     own = note.parts(line_span.first, line_span.first)[0]
@@ -272,9 +272,9 @@ _CACHED_BLOCKS = 64  # fragments: the best hits of the last queries
 
 
 # --- shrink -----------------------------------------------------------------------------------------------------------
-# What a hit's fragment may be cut down to: at the borders of blocks, and within a block of sentences, lines, words.
+# Parts of a hit's fragment: cut at the borders of blocks, and within a block at sentences, lines or words.
 
-_FEWEST_WORDS = 4  # on each side of the match: less says nothing
+_FEWEST_WORDS = 4  # on each side of the match: fewer have no meaning
 _MAX_READ = 100_000  # characters on each side of the match, of a block without end
 
 _WITHOUT_SENTENCES = (BlockKind.CODE, BlockKind.TABLE)
@@ -282,11 +282,11 @@ _LINE = re.compile(r"[^\n]*\S[^\n]*")
 _WORD = re.compile(rf"[{WIDE_CHARACTERS}][^\w\s]*|[^\s{WIDE_CHARACTERS}]+")
 
 _Piece = tuple[int, int]
-"""Characters of a text, from the first to behind the last."""
+"""A range of characters of a text; the end is exclusive."""
 
 
 def inner_spans(hit: Hit) -> list[LineSpan]:
-    """Return parts of the hit's fragment: the block with most of its match, then more and more blocks around it.
+    """Return growing parts of the hit's fragment: the block with most of its match, then with blocks around it.
 
     A fragment of a single block has none.
     """
@@ -309,7 +309,7 @@ def inner_spans(hit: Hit) -> list[LineSpan]:
 
 
 def parts_of_block(hit: Hit) -> Iterator[tuple[LineSpan, float]]:
-    """Yield parts of the block with most of the hit's match, growing, each with its share of the fragment.
+    """Yield growing parts of the block with most of the hit's match, each with its share of the fragment.
 
     They are words around the match, then lines, then sentences, with more and more of them on both sides.
     """
@@ -329,9 +329,9 @@ def parts_of_block(hit: Hit) -> Iterator[tuple[LineSpan, float]]:
 
 @lru_cache(maxsize=_CACHED_BLOCKS)
 def _blocks(path: str, text: str) -> tuple[Block, ...]:
-    from excerpt.text.markdown import parse_note  # not imported where every hit fits whole: it takes .05 s
+    from excerpt.text.markdown import parse_note  # not imported if every hit fits whole: it takes .05 s
 
-    # The empty line keeps a fragment that begins with dashes from being read as frontmatter.
+    # The empty line prevents that a fragment that begins with dashes is parsed as frontmatter.
     return tuple(block for section in parse_note(path, "\n" + text).sections for block in section.blocks)
 
 
@@ -343,7 +343,7 @@ def _best(blocks: Sequence[Block], hit: Hit) -> int:
 
 
 def _growing(centre: int, count: int, reach: int = 0) -> Iterator[tuple[int, int]]:
-    """First and last of what is around `centre`, `reach` on each side, then more and more, short of all `count`."""
+    """Yield growing ranges (first and last) around `centre`, at first `reach` on each side, but never all `count`."""
     while centre - reach > 0 or centre + reach < count - 1:
         yield max(centre - reach, 0), min(centre + reach, count - 1)
         reach = max(reach + 1, reach * 5 // 4)
@@ -386,7 +386,10 @@ def _pieces(pieces: re.Pattern[str] | Sequence[_Piece], text: str, within: _Piec
 
 
 def _centre(pieces: Sequence[_Piece], spans: Sequence[Span]) -> int:
-    """Return the piece with most of the match; the middle one among several, the first without a match."""
+    """Return the index of the piece with most of the match.
+
+    That is the middle one of several equal ones, and the first one without a match.
+    """
     inside = [span.start for span in spans if pieces[0][0] <= span.start < pieces[-1][1]]
     counts = Counter(bisect_right(pieces, span, key=_start) - 1 for span in inside)
     fullest = sorted(number for number in counts if counts[number] == max(counts.values()))
@@ -398,9 +401,9 @@ def _start(piece: _Piece) -> int:
 
 
 def _line_span(fragment: Fragment, start: int, end: int) -> LineSpan:
-    """Return the lines that a part of the fragment is in, and the characters left out of the first and the last."""
+    """Return the lines that contain a part of the fragment, and the characters left out of the first and the last."""
     text = fragment.text
-    while start and unicodedata.category(text[start]).startswith("M"):  # it belongs to the character before
+    while start and unicodedata.category(text[start]).startswith("M"):  # a mark belongs to the character before it
         start -= 1
     while end < len(text) and unicodedata.category(text[end]).startswith("M"):
         end += 1
@@ -417,25 +420,27 @@ def _line_span(fragment: Fragment, start: int, end: int) -> LineSpan:
         line_start=line_start,
         line_end=line_start + text.count("\n", start, end),
         scope=Scope.NONE,
-        # An indent is no text that is left out.
+        # An indent does not count as text that is left out.
         skipped=(len(before) if before.strip() else 0, len(after) if after.strip() else 0),
     )
 
 
 # --- duplicates -------------------------------------------------------------------------------------------------------
-# Texts that say what another says already.
+# Texts that repeat another text.
 
 DuplicateRule = Callable[[Fragment, Iterable[Fragment]], Fragment | None]
-"""Of the fragments that better hits found, the one that makes another one needless, if there is one. Texts that are the
-same to the letter are left out before any rule is asked."""
+"""A function that returns which of the fragments of better hits makes another one redundant, if any.
+
+Identical texts are left out before any rule is called.
+"""
 
 _RUN = 4
-"""Words or signs in a row that are compared."""
+"""Length of the compared runs of words and special characters."""
 _MIN_WORDS = 20
-"""A shorter text says little without its heading, and costs little."""
+"""Least number of words of a text that is compared: a shorter one says little without its heading and costs little."""
 _PIECES = re.compile(r"\w+|[^\w\s]")
 _LONG = 6
-"""Letters of a word that few other texts have."""
+"""Least number of letters of a word that few other texts have."""
 _CACHED_TEXTS = 4096
 
 Run = tuple[str, ...]
@@ -462,7 +467,7 @@ def near_copy(fragment: Fragment, fragments: Iterable[Fragment]) -> Fragment | N
 class _Text:
     """A text for comparison: folded, with its longest words.
 
-    Those are searched first, as strings: most texts lack one of them, and then neither text has to be tokenized.
+    These are searched first, as strings: most texts lack one of them, and then neither text has to be tokenized.
     """
 
     folded: str
@@ -471,7 +476,7 @@ class _Text:
 
 @lru_cache(maxsize=_CACHED_TEXTS)
 def _read(text: str) -> _Text:
-    """Prepare a text for comparison; one that is too short has no such words."""
+    """Return a text prepared for comparison; one that is too short has no long words."""
     folded = fold(text)
     words = folded.split()
     if len(words) < _MIN_WORDS:
@@ -481,7 +486,7 @@ def _read(text: str) -> _Text:
 
 
 def _has_all(other: _Text, own: _Text) -> bool:
-    """Whether the other text, if it can be compared, has every run of `own`."""
+    """Return whether the other text, if long enough to compare, has every run of `own`."""
     if not other.rare_words or not all(word in other.folded for word in own.rare_words):
         return False
     runs = _runs(own.folded)

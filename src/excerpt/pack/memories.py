@@ -1,4 +1,4 @@
-"""Memories in packs, and marks of notes that were renamed or moved."""
+"""Memories in packs, and marks in notes that were renamed or moved."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from excerpt.pack.source import NoteSource, Range
 from excerpt.text.fragments import fragment_id
 
 # --- marks of renamed notes -------------------------------------------------------------------------------------------
-# Marks of notes that were renamed or moved: the same fragments, where they stand now.
+# Marks in notes that were renamed or moved: the same fragments at their new paths.
 #
-# A fragment's id is made of its note's path, its text and its turn among equal texts; so of a fragment at the new path
-# it can be told which id it had at the old one.
+# A fragment's id is computed from its note's path, its text and its position among equal texts; so the old id of a
+# fragment at the new path can be computed too.
 
 
 class Moving(NoteSource, Protocol):
-    """A source of packs that knows which notes have moved; a Corpus is one."""
+    """A source of packs that knows where notes were moved; a Corpus is one."""
 
     def current_path(self, path: str, /) -> str | None:
-        """Today's path of the note that once had this one."""
+        """Return the current path of the note that once had this path."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class MarkMoves:
-    """Ids of fragments, and paths of their notes, as they were and as they are. False where nothing has moved."""
+    """Moved fragments and notes: their new ids and paths by the old ones. False if nothing has moved."""
 
     ids: Mapping[str, str] = field(default_factory=dict)
     paths: Mapping[str, str] = field(default_factory=dict)
@@ -40,7 +40,7 @@ class MarkMoves:
         return bool(self.ids)
 
     def of_marks(self, marks: Sequence[Mark]) -> tuple[Mark, ...]:
-        """Return the marks, each once, on the present ids of their fragments. One whose text is gone stays as it is."""
+        """Return the marks, each once, with the current ids of their fragments. Marks of lost texts stay unchanged."""
         now = [
             replace(mark, fragment=self.ids[mark.fragment], path=self.paths[mark.path])
             if mark.fragment in self.ids and mark.path in self.paths
@@ -58,7 +58,7 @@ class MarkMoves:
 
 
 def mark_moves(marks: Sequence[Mark], source: Moving) -> MarkMoves:
-    """Where the fragments went of notes with marks that `source` has no more."""
+    """Return where the marked fragments that are missing in `source` were moved."""
     lost_paths = {mark.path for mark in marks if mark.path and source.fragment(mark.fragment) is None}
     paths = {path: now for path in sorted(lost_paths) if (now := source.current_path(path)) is not None}
     ids: dict[str, str] = {}
@@ -72,7 +72,7 @@ def mark_moves(marks: Sequence[Mark], source: Moving) -> MarkMoves:
 
 
 def follow_moves(saved: SavedMarks, source: Moving) -> SavedMarks:
-    """Return the kept state with its marks on the present ids of their fragments."""
+    """Return the saved marks with the current ids of their fragments."""
     moves = mark_moves(saved.marks, source)
     return (
         replace(saved, marks=moves.of_marks(saved.marks), overrides=moves.of_overrides(saved.overrides))
@@ -82,14 +82,14 @@ def follow_moves(saved: SavedMarks, source: Moving) -> SavedMarks:
 
 
 # --- memories ---------------------------------------------------------------------------------------------------------
-# Memories in packs: each is a note of one fragment to them, beside the notes of the vault.
+# Memories in packs: each is like a note with one fragment, besides the notes of the vault.
 
 
 class WithMemories:
-    """A source of packs with memories beside its notes.
+    """A source of packs with memories besides its notes.
 
-    It does not keep `source` alive; `count` counts tokens with that source's tokenizer. It changes only by added
-    memories.
+    It does not keep `source` alive; `count` counts tokens with that source's tokenizer. It changes only when memories
+    are added.
     """
 
     def __init__(self, source: Moving, count: Callable[[str], int]) -> None:

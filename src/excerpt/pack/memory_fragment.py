@@ -1,7 +1,7 @@
-"""What a memory is called in packs and in the list of hits, and what it looks like there: a fragment of its own.
+"""A memory as a fragment, with its name in packs and in the list of hits.
 
-A pack names it as `memory:ID`, under the heading `Memory`, with where it came from; no file of a vault is called so,
-since a note's name has an ending.
+A pack names it as `memory:ID`, under the heading `Memory`, with its source; no file of a vault has such a name, since a
+note's name has a suffix.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def memory_id_of(name: str) -> str | None:
 def as_fragment(memory: Memory, tokens: int) -> Fragment:
     """Return a memory as a fragment for packs and lists; `tokens` are those of its text.
 
-    Its headings say where it is from and why it was kept.
+    Its headings are its source and the reason for keeping it.
     """
     from excerpt.model import Fragment
     from excerpt.text.fragments import digest_of_text
@@ -42,7 +42,7 @@ def as_fragment(memory: Memory, tokens: int) -> Fragment:
 
 
 def place_of_source(memory: Memory) -> str:
-    """`Sync.md, lines 8-12`; "" for a thought of the user's own."""
+    """Return the source of a memory, such as `Sync.md, lines 8-12`; "" for a memory without a source."""
     source = memory.source
     if source is None or not source.line_start:
         return source.path if source is not None else ""

@@ -1,4 +1,4 @@
-"""Where packs get notes from, and a note as a pack reads it."""
+"""The sources of notes for packs, and a note as a pack reads it."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ _MAX_CACHED = 256  # notes that stay read from one pack to the next
 _NO_END = 1 << 62
 
 Range = tuple[str, int, int | None]
-"""A note's path, and the first and last ordinal of its fragments that are meant; None: to the end."""
+"""A note's path, and the first and last ordinal of a range of its fragments; None: to the end."""
 
 
 class NoteSource(Protocol):
-    """What packs need of a corpus; `Corpus` is one. It never changes: what was read of it stays true.
+    """What packs need of a corpus; `Corpus` is one. It is immutable: what was read of it stays valid.
 
-    Sections come by ordinal; a note that is not there has none, and no fragments.
+    Sections are in the order of their ordinals; a missing note has none, and no fragments.
     """
 
     @property
     def tokenizer(self) -> str:
-        """Name of the tokenizer that the tokens of fragments are of."""
+        """Name of the tokenizer that counted the tokens of the fragments."""
         ...
 
     def fragment(self, fragment_id: str, /) -> Fragment | None: ...
 
     def parts(self, ranges: Sequence[Range], /) -> Sequence[Sequence[Part]]:
-        """For each range the fragments there are, by ordinal."""
+        """Return the existing fragments of each range, by ordinal."""
         ...
 
     def sections(self, path: str, /) -> Sequence[Section]: ...
@@ -46,13 +46,13 @@ class NoteSource(Protocol):
 
 
 class OpenNote:
-    """A note as packs read it, each part when first asked for: reading whole notes is most of the time of a pack."""
+    """A note as packs read it; each part is read on first use, because reading notes takes most of the time."""
 
     def __init__(self, source: NoteSource, path: str) -> None:
         self.path = path
         self._source = source
         self._parts: dict[int, Part] = {}
-        self._beyond = _NO_END  # an ordinal at which the note is known to have ended
+        self._beyond = _NO_END  # an upper bound of the number of fragments, once the end of the note has been read
         self._texts: dict[tuple[int, int], str] = {}
 
     @cached_property
@@ -65,7 +65,7 @@ class OpenNote:
 
     @cached_property
     def tokens(self) -> int:
-        """Of the whole file."""
+        """Tokens of the whole file."""
         return self._source.note_tokens(self.path)
 
     @cached_property
@@ -73,12 +73,12 @@ class OpenNote:
         return self._source.note_modified(self.path)
 
     def text(self, line_start: int, line_end: int) -> str:
-        """Exactly the lines `line_start`..`line_end`; the note need not be read for the fragments that were found."""
+        """Return exactly the lines `line_start`..`line_end`; the lines of hits are cached and need no reading."""
         own = self._texts.get((line_start, line_end))
         return own if own is not None else "\n".join(self.lines[line_start - 1 : line_end])
 
     def parts(self, first: int, last: int) -> Sequence[Part]:
-        """Those of the ordinals `first` to `last` that there are."""
+        """Return the existing fragments with the ordinals `first` to `last`."""
         try:
             return [self._parts[ordinal] for ordinal in range(first, last + 1)]
         except KeyError:  # not read yet, or beyond the end
@@ -98,11 +98,11 @@ class OpenNote:
 
     @cached_property
     def _line_starts(self) -> Sequence[int]:
-        """Of all fragments, once they are read."""
+        """First lines of all fragments. They must have been read."""
         return [self._parts[ordinal].line_start for ordinal in range(self._beyond)]
 
     def refresh(self, fragment: Fragment) -> Fragment | None:
-        """Return `fragment` as it is in this note: a search may have found it before the note was read again."""
+        """Return the current state of `fragment`: the search may have found it before the note was read again."""
         current_parts = self.parts(fragment.ordinal, fragment.ordinal)
         current = (
             fragment if current_parts and _same(current_parts[0], fragment) else self._source.fragment(fragment.id)
@@ -112,7 +112,7 @@ class OpenNote:
         return current
 
     def has_read(self, first: int, last: int | None) -> bool:
-        """Whether these ordinals are known, or known not to be there."""
+        """Return whether these ordinals have been read, or are known not to exist."""
         if len(self._parts) == self._beyond:
             return True
         if last is None and self._beyond == _NO_END:
@@ -121,43 +121,43 @@ class OpenNote:
         return all(ordinal in self._parts for ordinal in range(first, end))
 
     def keep(self, first: int, last: int | None, parts: Sequence[Part]) -> None:
-        """Keep what the source has of these ordinals. A note's fragments are numbered without gaps."""
+        """Cache the fragments that the source has in this range. Fragments of a note are numbered without gaps."""
         self._parts.update((part.ordinal, part) for part in parts)
         if last is None or len(parts) < last - first + 1:
             self._beyond = min(self._beyond, first + len(parts))
 
 
 def _same(part: Part, fragment: Fragment) -> bool:
-    """Whether a fragment is this very row. One that was never stored has no key."""
+    """Return whether a fragment is this very row. A fragment that was never stored has no key."""
     row = part.key, part.id, part.section, part.line_start
     return row == (fragment.key, fragment.id, fragment.section, fragment.line_start)
 
 
 class SourceNotes:
-    """The notes of one source, kept read while they are used again and again, as when a budget is tried out."""
+    """The opened notes of one source, cached for repeated use, for example with several budgets."""
 
     def __init__(self, source: NoteSource) -> None:
-        # A proxy, for what is kept by a source must not keep it.
+        # A weak proxy: this object is stored by the source and must not keep it alive.
         self.source: NoteSource = proxy(source)
         self._open: dict[str, OpenNote] = {}
 
     def __getitem__(self, path: str) -> OpenNote:
         note = self._open.pop(path, None) or OpenNote(self.source, path)
-        self._open[path] = note  # the last one used is the last one given up
+        self._open[path] = note  # the least recently used note is dropped first
         return note
 
     def read(self, ranges: Iterable[Range]) -> None:
-        """Read what is not known yet of many notes at once."""
+        """Read several ranges of notes at once, unless they are cached."""
         missing = [each for each in dict.fromkeys(ranges) if not self[each[0]].has_read(*each[1:])]
         for (path, first, last), parts in zip(missing, self.source.parts(missing) if missing else (), strict=True):
             self[path].keep(first, last, parts)
 
     def clear(self) -> None:
-        """Give up all notes."""
+        """Drop all notes from the cache."""
         self._open.clear()
 
     def forget(self) -> None:
-        """Give up the notes not used for longest, but for the last ones."""
+        """Drop the least recently used notes from the cache."""
         for path in list(self._open)[:-_MAX_CACHED]:
             del self._open[path]
 
@@ -166,5 +166,5 @@ _notes: WeakKeyDictionary[NoteSource, SourceNotes] = WeakKeyDictionary()
 
 
 def notes_of(source: NoteSource) -> SourceNotes:
-    """Return the notes of `source`, with what was read of them for earlier packs; released with the source."""
+    """Return the cached notes of `source`; the cache is released with the source."""
     return _notes.setdefault(source, SourceNotes(source))

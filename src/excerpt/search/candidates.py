@@ -19,10 +19,10 @@ from excerpt.search.ranking import SIGNALS
 Longs = npt.NDArray[np.int64]
 
 # --- other names ------------------------------------------------------------------------------------------------------
-# What notes are called beside their titles, each name by itself: how well a query fits the best of them.
+# Names of notes besides their titles: how well a query fits the best of them.
 
 _MAX_CACHED_LINKS = 20_000
-"""Links of which it is kept which note they mean."""
+"""Maximum number of links whose target notes are cached."""
 
 
 class OtherNames:
@@ -42,8 +42,8 @@ class OtherNames:
         """Return, for each of `notes`, how well its best own name fits the query, and how well the best link text does.
 
         The fit is the share of the query that a name covers times the share of the name that the query covers. `notes`
-        are ascending rows of the snapshot's note table, which also hold the links. All names as one field would count a
-        note's other names against it.
+        are ascending rows of the snapshot's note table, which also hold the links. If all names were one field, the
+        other names of a note would lower the fit of one.
         """
         numbers = notes.tolist()
         missing = [note for note in numbers if note not in self._known]
@@ -56,14 +56,14 @@ class OtherNames:
         counts = np.array([len(note_names.lengths) // LENGTH_DTYPE.itemsize for note_names in names])
         ends = np.cumsum(counts)
         name_notes = np.searchsorted(ends, name_numbers, side="right")
-        # Which of its note's links it is the text of; below 0 it is a name of its own.
+        # The index of the link of its note that has this text; below 0 it is an own name of the note.
         link = (
             name_numbers - (ends - counts)[name_notes] - np.array([note_names.own for note_names in names])[name_notes]
         )
         is_own = link < 0
         np.maximum.at(own, name_notes[is_own], fits[is_own])
         link_indices, sole_notes = _match_link_targets(names, name_notes, link)
-        # The best first: a link that can mean one note alone, which another gives as good a name, need not be resolved.
+        # Best first: an unambiguous link need not be resolved if another one already gives its note as good a name.
         order = np.argsort(-fits[link_indices], kind="stable")
         link_indices, sole_notes = link_indices[order], sole_notes[order]
         position_of = {note: position for position, note in enumerate(numbers)}
@@ -79,7 +79,7 @@ class OtherNames:
         return own, np.array(best, np.float32)
 
     def _target(self, note: int, link: int, read: dict[int, list[str]]) -> int:
-        """Return the note that a link of a note means, -1 for none; `read` caches link targets by note."""
+        """Return the number of the target note of a link, -1 for none; `read` caches link targets by note."""
         target = self._link_cache.get((note, link))
         if target is None:
             if len(self._link_cache) >= _MAX_CACHED_LINKS:
@@ -92,9 +92,9 @@ class OtherNames:
 
 @dataclass(frozen=True, slots=True)
 class _QueryTerms:
-    """The terms of a query as stored for names, ascending.
+    """The terms of a query in the form stored for names, ascending.
 
-    A matrix (terms x words) says how much of each word a term is; other terms only make a name fit a longer query.
+    `shares` (terms x words) is the share of each term in each word; unasked terms only make a name fit a longer query.
     """
 
     terms: Digests
@@ -122,7 +122,7 @@ def _query_terms(words: Sequence[Word], extra_words: Sequence[Word]) -> _QueryTe
 
 
 def _fit_names(names: Sequence[NameTerms], query: _QueryTerms, weight: Floats) -> tuple[Longs, Floats]:
-    """Return which names of some notes, numbered in order, fit a query, and how well.
+    """Return the indices of the names that fit a query, in the order of the notes, and how well each fits.
 
     `weight` is each word's share of the query.
     """
@@ -146,10 +146,10 @@ def _fit_names(names: Sequence[NameTerms], query: _QueryTerms, weight: Floats) -
 
 
 def _match_link_targets(names: Sequence[NameTerms], name_notes: Longs, link: Longs) -> tuple[Longs, Longs]:
-    """Return which links may lead to one of the notes, and the position of that note, -1 if several have the name.
+    """Return the links that may lead to one of the notes, and the position of that note, -1 if several have the name.
 
     Links are given by the positions of their notes among `names` and their numbers there (below 0: no link). A link
-    whose target is the file name of none of the notes means none of them.
+    whose target is the file name of none of the notes leads to none of them.
     """
     files = np.frombuffer(b"".join([note_names.files for note_names in names]), DIGEST_DTYPE)
     ends = np.cumsum([len(note_names.files) // DIGEST_DTYPE.itemsize for note_names in names])
@@ -168,18 +168,18 @@ def _match_link_targets(names: Sequence[NameTerms], name_notes: Longs, link: Lon
 # --- candidates -------------------------------------------------------------------------------------------------------
 
 NOTE_WEIGHTS = (1.0, 0.5, 0.25)
-"""What the best, second and third fragment of a note count for the note."""
+"""Weights of the best, second and third fragment of a note in the score of the note."""
 MAX_ATTACHMENT_WORDS = 2.0
-"""What an attachment may have by words beside the best note's 1: a question that only a book answers finds it."""
+"""Maximum of the words signal of an attachment; a note's is 1, so that a question that only a book answers finds it."""
 COMMON = float(np.log(2))
-"""The idf of a word that half of all fragments have: its positions say nothing, and there are many to read."""
+"""The idf of a word in half of all fragments: its positions say nothing, and are too many to read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Rows, ascending, with their signals (rows x SIGNALS, each 0 to 1, but for MAX_OF_NOTES) and plain cosines.
+    """Rows, ascending, with their signals (rows x SIGNALS, each 0 to 1, except for MAX_OF_NOTES) and plain cosines.
 
-    `named` marks the rows of notes that the query names.
+    `named` flags the rows of notes that the query names.
     """
 
     rows: Rows
@@ -189,7 +189,7 @@ class Candidates:
 
 
 class CandidateGenerator:
-    """Puts fragments of one snapshot forward."""
+    """Generator of the candidates from one snapshot."""
 
     def __init__(self, snapshot: Corpus, index: WordIndex, names: OtherNames) -> None:
         self._snapshot = snapshot
@@ -204,7 +204,7 @@ class CandidateGenerator:
         named[np.searchsorted(rows, evidence.named)] = True
         return Candidates(
             rows=rows,
-            # Rounded, so that fragments of the same words are of one score and their order is that of path and line.
+            # Rounded, so that fragments with the same words have equal scores and are ordered by path and line.
             signals=np.round(self._signals(evidence, rows), 6),
             cosines=evidence.similarities.at(rows),
             named=named,
@@ -215,8 +215,8 @@ class CandidateGenerator:
         weight = rarity / max(float(rarity.sum()), 1e-9)
         notes = self._snapshot.table.notes[rows]
         scores = evidence.scores.at(rows)
-        # What is put forward has the highest of all. It is that of notes that counts: what an attachment has more of is
-        # more of a match, up to twice, and takes nothing from the notes.
+        # The highest score of all rows is among the candidates. Shares are of the highest score of a note: that of an
+        # attachment may be up to twice as high, and does not lower those of notes.
         is_note_row = self._snapshot.is_note_row
         is_note = np.ones(len(rows), np.bool_) if is_note_row is None else is_note_row[rows]
         words = np.minimum(scores / _top_value(scores, is_note), MAX_ATTACHMENT_WORDS)
@@ -232,7 +232,7 @@ class CandidateGenerator:
         first = self._first_rows(notes)
         unique = union(first)
         intro_scores = evidence.scores.at(unique)[np.searchsorted(unique, first)]
-        # All that are asked for, at once.
+        # Loads all requested ones at once.
         evidence.similarities.at(np.concatenate((rows, first, *_neighbour_rows(rows, len(evidence.similarities)))))
         cosines = evidence.similarities.at(rows)
         mean = evidence.similarities.mean
@@ -263,7 +263,7 @@ class CandidateGenerator:
     def _coherence(self, evidence: Evidence, rows: Rows, notes: Rows, nearest: float) -> Floats:
         """Return how near in meaning the nearer neighbour of each row in its note is.
 
-        A high value is a passage among others on the same subject, a low one a stray passage.
+        A high value means a passage among others on the same subject, a low one a stray passage.
         """
         table = self._snapshot.table.notes
         nearer = np.zeros(len(rows), np.float32)
@@ -281,7 +281,7 @@ class CandidateGenerator:
         return covered
 
     def _name_fits(self, evidence: Evidence, weight: Floats, notes: Rows) -> tuple[Floats, Floats]:
-        """How well the query fits the best other name of each row's note, and the best that links give it."""
+        """Return how well the query fits the best other name of each row's note, and its best link text."""
         unique = union(notes)
         positions = np.searchsorted(unique, notes)
         own_fits, link_fits = self._names.fits(unique, evidence.words, evidence.extra_words, weight)
@@ -304,17 +304,17 @@ class CandidateGenerator:
 
 
 def _neighbour_rows(rows: Rows, count: int) -> tuple[Rows, Rows]:
-    """Return the rows before and after each of `rows`, of `count`; the first and last row are their own neighbours."""
+    """Return the rows before and after each of `rows`; the first and last of `count` are their own neighbours."""
     return np.maximum(rows - 1, 0), np.minimum(rows + 1, count - 1)
 
 
 def _top_value(values: Floats | npt.NDArray[np.float64], is_note: Flags) -> float:
-    """Return the highest value of a note's row, or if no note has any, the highest of all."""
+    """Return the highest value among the rows of notes, or among all rows if there are no notes."""
     return max(float(values[is_note].max(initial=0.0)) or float(values.max(initial=0.0)), 1e-9)
 
 
 def _note_shares(words: Floats, notes: Rows, is_note: Flags) -> Floats:
-    """For each row, how well its note's best fragments match by words, as a share of the best note's."""
+    """Return, for each row, how well its note's best fragments match by words, as a share of the best note's."""
     order = np.lexsort((-words, notes))
     first = np.flatnonzero(np.diff(notes[order], prepend=-1))
     ranks = np.arange(len(order)) - np.repeat(first, np.diff(first, append=len(order)))

@@ -1,4 +1,4 @@
-"""The one door of the engine: Engine.search turns what was typed into hits."""
+"""The engine: `Engine.search` returns the hits for a query. It is the only entry point to the search."""
 
 from __future__ import annotations
 
@@ -42,8 +42,11 @@ from excerpt.search.usage import UseLog
 from excerpt.settings import Fusion, Settings
 
 TOP_HITS, LISTED_HITS = 10, 50
-"""Among the first TOP_HITS hits at most `search.per_note` are of one note, among the first LISTED_HITS at most twice as
-many, unless nothing else matched."""
+"""Ranges of the limit per note.
+
+Among the first FIRST hits at most `search.per_note` are of one note, among the first LISTED at most twice as many,
+unless nothing else matched.
+"""
 
 Order = npt.NDArray[np.intp]
 
@@ -65,7 +68,10 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """Fragments of `answers`, best first: row, score, the index of the answer and the position in its `scored`."""
+    """The fragments of `answers`, best first.
+
+    Each has its row, its score, the index of its answer, and its position in the answer's `scored`.
+    """
 
     answers: tuple[Answer, ...]
     rows: Rows
@@ -75,10 +81,10 @@ class Ranking:
 
 
 class Engine:
-    """Searches one snapshot, from one thread at a time.
+    """Search in one snapshot, from one thread at a time.
 
-    `use` is what the user opened and packed in this vault; `today` returns the day that dates such as `modified:7d`
-    count from.
+    `use` is the log of notes that the user opened and packed in this vault; `today` returns the day that dates such as
+    `modified:7d` count from.
     """
 
     def __init__(
@@ -98,7 +104,10 @@ class Engine:
         self._open_generation(snapshot)
 
     def renew(self) -> Corpus:
-        """Take up what was pushed to a store since. A newer index is opened as another engine instead."""
+        """Use what was pushed to the store since, and return the corpus.
+
+        A newer index is opened as another engine instead.
+        """
         newer = self.snapshot.reopen()
         if newer is not self.snapshot:
             self._prefetched = frozenset()
@@ -106,13 +115,13 @@ class Engine:
         return self.snapshot
 
     def _open_generation(self, snapshot: Corpus) -> None:
-        """Answer from another generation from now on."""
+        """Use another generation from now on."""
         self._names = OtherNames(snapshot)
         self._boosts = Boosts(snapshot, self._settings.search.boosts, self._use)
         self._set_view(snapshot)
 
     def _set_view(self, snapshot: Corpus) -> None:
-        """Answer from other fragments of the same generation."""
+        """Use another view of the same generation."""
         self.snapshot = snapshot
         self.index = WordIndex(snapshot.lexical, lambda: snapshot.is_note_row)
         self._proposer = CandidateGenerator(snapshot, self.index, self._names)
@@ -136,14 +145,14 @@ class Engine:
         self._prefetched = frozenset(queries)
 
     def use_view(self, view: Corpus) -> None:
-        """Answer from the fragments of `view`, another view of the same vault, until others are prefetched."""
+        """Use the fragments of `view`, another view of the same vault, until others are prefetched."""
         if view is not self.snapshot:
             is_same = view.generation == self.snapshot.generation
             (self._set_view if is_same else self._open_generation)(view)
         self._prefetched = frozenset()
 
     def warm(self) -> None:
-        """Load what the first queries would have to wait for."""
+        """Load what the first queries would otherwise have to load."""
         for step in self.warming():
             step()
 
@@ -152,7 +161,7 @@ class Engine:
         return lambda: self.search("a"), *self._preparing()
 
     def prepare(self) -> None:
-        """Do the part of `warm` without the model, which only one thread may use.
+        """Do the part of `warm` that does not need the model, which only one thread may use.
 
         So it may run in another thread before the one that searches.
         """
@@ -200,7 +209,7 @@ class Engine:
         result = Result(
             query, requested, answers[0].strategy, hits, matched, elapsed, self.snapshot.generation, query_hints
         )
-        # What was found holds arrays of the whole vault.
+        # The last answers hold arrays of the whole vault.
         self._partly_marked = (result, ranking, marked) if marked is not None and marked < len(hits) else None
         return result
 
@@ -218,19 +227,19 @@ class Engine:
         return alternatives(query, facets.properties, facets.tags)
 
     def narrowed(self, query: str, condition: str) -> str:
-        """Return the query with one more filter in each of its alternatives."""
+        """Return the query with `condition` as one more filter in each of its alternatives."""
         facets = self.snapshot.facets
         return narrowed(query, condition, facets.properties, facets.tags)
 
     def matching(self, query: str) -> Flags:
-        """Which rows match the query, by any of its alternatives: as many as `Result.matched` counts."""
+        """Return flags of the rows that match any alternative of the query: as many as `Result.matched` counts."""
         queries = self.parse(query)
         self.prefetch(queries)
         evidences = [gather(one, self.snapshot, self.index, self._settings, self._today()) for one in queries]
         return reduce(np.logical_or, [evidence.matching for evidence in evidences])
 
     def matching_by_note(self, query: str) -> npt.NDArray[np.int64]:
-        """Return, for each note of the vault, how many of its fragments match the query.
+        """Return, for each note of the vault, the number of its fragments that match the query.
 
         A store counts all fragments with the query's words, but of phrases and parts of names only the loaded ones.
         """
@@ -279,7 +288,7 @@ class Engine:
         """Score the candidates of one query; if there is nothing to rank by, list `pool` of the allowed rows."""
         primary = self._primary(strategy, evidence, candidates)
         scored = self._scored(strategy, primary, candidates)
-        # Nothing to rank by: filters alone, half a word in quotation marks, signs.
+        # Nothing to rank by: only filters, a part of a word in quotation marks, or symbols.
         unranked = query.phrases or not evidence.words
         if evidence.allowed is not None and unranked and not (scored.scores > 0).any():
             rows = newest_first(evidence.allowed, self.snapshot)
@@ -301,7 +310,7 @@ class Engine:
             return add_name(reciprocal(candidates.rows, candidates.signals), candidates.named, notes)
         weights = weights_for(primary) if strategy is Strategy.AUTO else WEIGHTS[primary]
         scored = weighted(candidates.rows, candidates.signals, weights, notes)
-        # What does not match is not brought up by a boost: rows without a score are left out before any is added.
+        # A boost must not list a row that does not match: rows without a score are removed before boosts are added.
         scored = scored.select(np.flatnonzero(scored.scores > 0))
         boosted = self._boosts.add(scored, self._notes(scored))
         attached = self.snapshot.table.is_attachment[self._notes(boosted)]
@@ -314,7 +323,7 @@ class Engine:
     # --- from scores to hits ------------------------------------------------------------------------------------------
 
     def ranking(self, answers: Sequence[Answer]) -> Ranking:
-        """Merge the fragments of several answers, each by the answer with its best score, the first among equals."""
+        """Merge the fragments of several answers, each with its best score; ties go to the first answer."""
         rows = np.concatenate([answer.scored.rows for answer in answers])
         scores = np.concatenate([answer.scored.scores for answer in answers])
         answer_indices = np.repeat(np.arange(len(answers)), [len(answer.scored.rows) for answer in answers])
@@ -368,7 +377,7 @@ class Engine:
 def _countable(query: Query, needed: CandidateQuery, evidence: Evidence) -> CandidateQuery | None:
     """Return what a partial corpus can count for a query, None if each fragment has to be examined.
 
-    These are the fragments with any of its words, or without words all that pass its filters.
+    The result selects the fragments with any of its words, or without words all that pass its filters.
     """
     filters_fragments = any(filter_.kind in FIELDS or filter_.kind is FilterKind.PAGE for filter_ in query.filters)
     if filters_fragments or query.phrases or query.excluded_phrases or len(needed.must_not) < len(query.excluded):
@@ -383,17 +392,17 @@ def _countable(query: Query, needed: CandidateQuery, evidence: Evidence) -> Cand
 
 
 def _matching_rows(evidence: Evidence) -> Flags:
-    """Which rows match by their words; all that are allowed, where none are asked for."""
+    """Return flags of the rows that match by words; of all allowed rows if the query has no words."""
     has_words = evidence.scores.matching() if evidence.words else np.ones(len(evidence.matching), np.bool_)
     return has_words if evidence.allowed is None else has_words & evidence.allowed
 
 
 def count_matching(answers: Sequence[Answer]) -> int:
-    """How many rows match by any of the answers."""
+    """Return the number of rows that match by any of the answers."""
     return int(np.count_nonzero(reduce(np.logical_or, [answer.evidence.matching for answer in answers])))
 
 
-# Signal itself is a function of Python, three times as slow: there are hundreds of signals in an answer.
+# Signal's own constructor is in Python, and three times as slow: an answer has hundreds of signals.
 _signal = cast("Callable[[tuple[str, float, float, float]], Signal]", partial(tuple.__new__, Signal))
 
 
@@ -417,7 +426,7 @@ def spread(order: Order, notes: Rows, first: int, listed: int) -> Order:
 
 
 def _limit_per_note(order: Order, notes: Rows, limit: int, window: int) -> Order:
-    """`order` with what would be more than `limit` of one note among the first `window` moved behind them."""
+    """Return `order` with at most `most` hits of one note among the first `among`; the others are moved behind."""
     if not limit:
         return order
     first: list[int] = []
@@ -436,9 +445,9 @@ def _limit_per_note(order: Order, notes: Rows, limit: int, window: int) -> Order
 
 
 def search_by_strategy(engine: Engine, text: str, limit: int) -> tuple[Result, ...]:
-    """Return what `Engine.search` finds under each strategy, in their order, without spans.
+    """Return the result of `Engine.search` under each strategy, in order, without spans.
 
-    A strategy forced in the query does not count. Evidence is collected once; each result's time is its own ranking's.
+    A strategy forced in the query is ignored. Evidence is collected once; each result's time is that of its ranking.
     """
     pool = max(POOL, limit)
     candidates = [(query, *engine.candidates(query, pool)) for query in engine.parse(text)]

@@ -1,4 +1,4 @@
-"""What speaks for each row of the index: the words it has, and how near it is in meaning."""
+"""The evidence for each row of the index: the query words that it has, and its similarity in meaning."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from excerpt.settings import Settings
 from excerpt.text.words import QueryWord, fold, is_function_word, query_terms, terms_of
 
 # --- highest rows -----------------------------------------------------------------------------------------------------
-# The rows of the highest values: what a list of candidates is cut to.
+# The rows of the highest values, to which a list of candidates is cut.
 
 _STRIPE = 64
 
 
 def top_k(values: npt.NDArray[np.float32], size: int, above: float) -> npt.NDArray[np.int32]:
-    """Rows, ascending, of the `size` highest values, of those above a floor; of equals the first."""
+    """Return the rows of the `size` highest values above a floor, ascending; ties go to the lower row."""
     lowest = np.nextafter(np.float32(above), np.float32(np.inf))
     lowest = max(lowest, _top_k_floor(values, size, lowest))
     rows = np.flatnonzero(values >= lowest).astype(np.int32)
@@ -44,14 +44,14 @@ def _top_k_floor(values: npt.NDArray[np.float32], size: int, default: np.float32
     stripes = len(values) // _STRIPE
     if stripes <= size:
         return default
-    # As many stripes have a value of at least this, so none below it is among the highest.
+    # At least `size` stripes have a value of at least this, so no lower value is among the highest.
     stripe_tops = values[: stripes * _STRIPE].reshape(_STRIPE, stripes).max(axis=0)
     floor: np.float32 = np.partition(stripe_tops, stripes - size)[stripes - size]
     return floor
 
 
 # --- meaning ----------------------------------------------------------------------------------------------------------
-# Meaning: how far above the vault's ordinary a fragment's similarity to the query is, and how far to trust that.
+# Meaning: how far the similarity of a fragment to the query is above the vault's mean, and its reliability.
 
 
 def above_mean(similarities: Floats, mean: float, top_k: float) -> Floats:
@@ -67,7 +67,7 @@ def above_mean(similarities: Floats, mean: float, top_k: float) -> Floats:
 
 
 def trust_in_meaning(text: str, languages: Sequence[str]) -> float:
-    """How much of `text` is in a script the English model reads, 0 to 1, and less in a vault of another language."""
+    """Return the share of letters of `text` that the English model reads, halved in a vault of another language."""
     letters = [c for c in text if c.isalpha()]
     latin = sum(c < "\u0250" for c in letters)
     share = latin / len(letters) if letters else 1.0
@@ -78,27 +78,27 @@ Floats = npt.NDArray[np.float32]
 
 
 # --- evidence ---------------------------------------------------------------------------------------------------------
-# Whole arrays, a number a row, before anything is chosen. Rows that the query's filters exclude have no evidence at
-# all, so that what is put forward next is the best of what is allowed, not what is allowed of the best.
+# Whole arrays, one number per row, before the selection of candidates. Rows that the query's filters exclude have no
+# evidence at all, so that the candidates are the best of the allowed rows, not the allowed ones of the best.
 
 Flags = npt.NDArray[np.bool_]
 
 _MIN_SKIP_RATIO = 16
-"""Where at least one of so many fragments may be among the best still, a common word is weighed in all."""
+"""Common words are scored in all rows until at most one in this number of rows can be among the best."""
 
 
 class Scores:
-    """The BM25F sum of each of `count` rows, worked out as far as it is asked for; 0 where `allowed` is not set.
+    """The BM25F sum of each of `count` rows, computed as far as needed; 0 where `allowed` is not set.
 
-    The best rows are found without weighing the commonest words in all that have them (MaxScore; Turtle and Flood,
-    1995): a row that even with the most that these words give it stays behind as many others is not among them. Sums
-    are always made in the order of the query's words, so that they are the same to the last bit either way.
+    The best rows are found without scoring the commonest words in all their rows (MaxScore; Turtle and Flood, 1995): a
+    row is skipped if even the maximum score of these words cannot bring it among the best. Sums are always in the order
+    of the query's words, so that they are equal to the last bit either way.
     """
 
     def __init__(
         self, matches: Sequence[Match], count: int, allowed: Flags | None = None, notes: Flags | None = None
     ) -> None:
-        """Score rows by word matches; `notes` flags the rows of notes, None if all are.
+        """Create the scores from word matches; `notes` flags the rows of notes, None if all are.
 
         Notes then supply as many candidates as without attachments.
         """
@@ -112,14 +112,14 @@ class Scores:
 
     @cached_property
     def all(self) -> Floats:
-        """Those of all rows."""
+        """Scores of all rows."""
         scores = total(self._matches, self._count)
         if self._allowed is not None:
             scores[~self._allowed] = 0.0
         return scores
 
     def at(self, rows: Rows) -> Floats:
-        """Those of some rows, ascending."""
+        """Return the scores of some rows, which are ascending."""
         if self._allowed is not None or all(match.term_match.is_computed for match in self._matches):
             scores_at_rows: Floats = self.all[rows]
             return scores_at_rows
@@ -139,7 +139,7 @@ class Scores:
         return top_k(self.all, size, 0.0) if rows is None else rows[top_k(self.at(rows), size, 0.0)]
 
     def matching(self) -> Flags:
-        """Which rows have a score, whether they are allowed or not."""
+        """Return flags of the rows that have a score, whether they are allowed or not."""
         flags = np.zeros(self._count, np.bool_)
         for match in self._matches:
             if match.idf > 0:
@@ -153,7 +153,7 @@ class Scores:
         scores = total([match for match in self._matches if match.term_match.is_computed], self._count)
         while common:
             top_floor = float(_top_k_floor(scores, size, np.float32(0)))
-            # Sums of other orders differ in their last bits.
+            # Sums in another order differ in their last bits.
             floor = 0.999 * top_floor - sum(match.max_gain for match in common)
             rows = np.flatnonzero(scores >= floor).astype(np.int32) if floor > 0 else None
             if rows is not None and len(rows) * _MIN_SKIP_RATIO <= self._count:
@@ -166,7 +166,7 @@ class Scores:
 class Similarities:
     """The cosine of each row to a text, computed as far as needed, and their mean.
 
-    They are all equal for a text without meaning to the model. With many rows, the nearest are found by an approximate
+    All are equal for a text without meaning to the model. With many rows, the nearest are found by an approximate
     product with all and the exact one with possible candidates: the same rows and cosines in half of the time. The mean
     is then that of the vectors, without the rounding of each cosine.
     """
@@ -193,25 +193,25 @@ class Similarities:
             self.mean = self._matrix.mean_similarity(self._query)
         else:
             self._values = self._matrix.similarities(self._query)
-            # Not the mean vector's cosine, which is rounded otherwise: a fragment alone in its vault would stand out.
+            # Not the cosine of the mean vector, which is rounded differently: a single fragment would be above it.
             self.mean = float(self._values.mean(dtype=np.float64)) if len(self._values) else 0.0
 
     def __len__(self) -> int:
         return len(self._values)
 
     def limit_to_rows(self, allowed: Flags) -> None:
-        """Let the other rows have the mean."""
+        """Set the other rows to the mean."""
         self.all[~allowed] = self.mean
 
     @property
     def all(self) -> Floats:
-        """Those of all rows."""
+        """Cosines of all rows."""
         if self._exact is not None and self._matrix is not None:
             self._values, self._exact, self._max_error = self._matrix.similarities(self._query), None, 0.0
         return self._values
 
     def at(self, rows: Rows) -> Floats:
-        """Those of some rows."""
+        """Return the cosines of some rows."""
         if self._exact is not None and self._matrix is not None:
             inexact = rows[~self._exact[rows]]
             if len(inexact):
@@ -231,26 +231,28 @@ class Similarities:
             return union(*(top_k(values, size, self.mean) for values in parts))
         if self._exact is None:
             return top_k(self._values, size, self.mean)
-        # Two may be off, in opposite ways: the least of the highest, and the one that is compared with it.
+        # Two values may be off in opposite directions: the lowest of the highest, and the one compared with it.
         threshold = float(_top_k_floor(self._values, size, np.float32(-1))) - 2 * self._max_error
         rows = np.flatnonzero(self._values >= np.float32(threshold)).astype(np.int32)
         return rows[top_k(self.at(rows), size, self.mean)]
 
 
 POOL = 200
-"""Fragments that each of the two lists, words and meaning, puts forward; all are scored by all signals. As many, those
-of the whole vault that are nearest in meaning, match without having a word of the query."""
+"""Number of candidates by words and by meaning; all are scored by all signals.
+
+The POOL fragments of the whole vault that are nearest in meaning match without having a word of the query.
+"""
 
 MAX_LANGUAGES = 4
-"""Languages whose stems a query is asked in: those that most of the vault's notes are in."""
+"""Maximum number of languages whose stems a query is searched with: the commonest of the vault."""
 
 RARE_SHARE, RARE_COUNT = 0.01, 10
-"""An exact word is rare that at most this share of all fragments have, or at most this number of them."""
+"""An exact word is rare if at most this share, or this number, of all fragments have it."""
 LONGEST = 100
-"""Letters of an exact word; longer ones are data."""
+"""Maximum length of an exact word; longer ones are data."""
 
 _PUNCTUATION = ".,;:!?()[]{}<>'`*"
-# A code (E0308, 0x80070005, 1.0.21), what is joined within (settings.json, std::vector, snake_case), camelCase,
+# A code (E0308, 0x80070005, 1.0.21), words joined by symbols (settings.json, std::vector, snake_case), camelCase,
 # Verb-Noun.
 _EXACT = re.compile(
     r"(?!\d+(?:s|st|nd|rd|th)$)(?=.*[A-Za-z])(?=.*\d)[\w.\-]+|\d+(?:\.\d+){2,}|.*\w(?:[_.\\]|::)+\w\w.*|.*[a-z][A-Z].*"
@@ -259,24 +261,23 @@ _EXACT = re.compile(
 )
 
 FUNCTION_WORD = 0.3
-"""What a word like "the" counts in a language that the model does not weigh."""
+"""Weight of a word like "the" in a language other than the model's."""
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What speaks for each row.
+    """The evidence for each row.
 
     `matches` belong to `words`; `scores` are their BM25F sums and `similarities` the cosines; `trust` is how far the
-    model reads the query's language.
-    `extra_words` are terms that the query holds when read like a note, and that are not asked for: single characters
-    beside pairs, parts of what only the whole can mean. A title that has them is no longer than the query for it.
-    `named` are the rows of notes that the query names; `word_count` is what a reader would count.
-    `allowed` are the rows that the query may be answered from, None for all. `matching` are those of them that match:
-    that have a word of the query, are of a note that it names, or are among the POOL nearest in meaning of all the
-    vault; all that are allowed, where they hold a phrase or nothing was asked but filters. Whether a row matches does
-    not depend on filters, so that they divide what matches; what is listed under one may go on with the nearest there.
-    `whole` marks those that have all phrases and exact words of the query as they were typed; None where it has none.
-    `corpus_size` is how many fragments the vault has, of which there may be fewer rows.
+    model reads the query's language. `unasked` are terms of the query's text, analyzed like a note, that are not
+    searched for: single characters besides pairs, parts of compounds that only match as a whole. A title with them is
+    not taken to be longer than the query. `named` are the rows of notes that the query names; `word_count` is the
+    number of words for a reader. `allowed` are the rows that may be hits, None for all. `matching` are those of them
+    that match: that have a word of the query, are of a note that it names, or are among the POOL nearest in meaning of
+    the whole vault. If the query has a phrase, or filters only, all allowed rows match. Whether a row matches does not
+    depend on filters, so that they partition the matches; a list with a filter may continue with the nearest rows that
+    it allows. `whole` flags the rows that have all phrases and exact words of the query as typed; None if it has none.
+    `corpus_size` is the number of fragments in the vault, of which there may be fewer rows.
     """
 
     words: tuple[Word, ...]
@@ -294,7 +295,7 @@ class Evidence:
 
 
 def gather(query: Query, snapshot: Corpus, index: WordIndex, settings: Settings, today: date) -> Evidence:
-    """Collect the evidence for one query; its dates count from `today`."""
+    """Collect the evidence for one query; its relative dates count from `today`."""
     query_words = analyze_text(query.words, snapshot)
     words = index.expand(query_words, open_word=query.open_word, fuzzy_threshold=settings.search.fuzzy_threshold)
     shares = _language_weights(words, snapshot)
@@ -339,11 +340,11 @@ def exact_words(text: str) -> list[str]:
 
 
 def _whole_rows(query: Query, snapshot: Corpus, allowed: Flags | None) -> Flags | None:
-    """Return the rows that have all phrases and exact words of a query as typed; None if that says nothing.
+    """Return the rows that have all phrases and exact words of a query as typed; None if it has none.
 
-    An exact word that very many rows have says nothing.
+    No row is returned if a word is in no row or in very many.
     """
-    if query.phrases:  # all that is allowed holds them
+    if query.phrases:  # all allowed rows have them
         return allowed
     if not (exact := exact_words(query.words)):
         return None
@@ -351,7 +352,7 @@ def _whole_rows(query: Query, snapshot: Corpus, allowed: Flags | None) -> Flags 
     match_counts = np.zeros(count, np.intp)
     for word in exact:
         words = analyze_text(word, snapshot)
-        # The parts of `iOS` are found where its whole is not.
+        # `iOS` is searched as a whole: texts without it may have its parts.
         words = [part for part in words if part.end - part.start == len(word)][:1] or words
         rows = rows_with_words(snapshot.lexical, words) if words else NO_ROWS
         terms = words[0].terms if len(words) == 1 else ()
@@ -365,7 +366,7 @@ def _whole_rows(query: Query, snapshot: Corpus, allowed: Flags | None) -> Flags 
 
 
 def count_words(words: Sequence[QueryWord]) -> int:
-    """How many words a reader would count: a compound is one, and of overlapping characters two make one."""
+    """Return the number of words for a reader: a compound is one, and two overlapping characters are one."""
     count, end, whole_end = 0.0, 0, 0
     for word in words:
         if word.start < whole_end:

@@ -1,4 +1,4 @@
-"""Explain why a hit has its rank: its signals, and what each word of the query gave it.
+"""Explanation of the rank of a hit: its signals, and what each word of the query contributed.
 
 All numbers are the engine's own, computed once more: nothing is estimated, and the parts add up to the score.
 """
@@ -25,7 +25,7 @@ from excerpt.text.words import chunks_of
 
 
 class TermLikeness(StrEnum):
-    """How a term of the vault is a word of the query."""
+    """How a term of the vault resembles a word of the query."""
 
     EXACT = "exact"
     BEGINS = "begins like"
@@ -53,9 +53,9 @@ class FieldCount:
 class WordPart:
     """A word of the query and its matches in a fragment.
 
-    In a script without spaces, it is a run of characters that the fragment has or lacks together. `fragments` of the
-    vault have it; `idf` is its rarity and `telling` the weight of that, 0 to 1. `here` are the terms by which this
-    fragment has it, `part` is what they add to the signal `words`.
+    In a script without spaces, it is a run of characters that the fragment has or lacks together. `fragments` is the
+    number of fragments in the vault that have it; `idf` is its rarity and `telling` the weight of that, 0 to 1. `here`
+    are the terms by which this fragment has it, `part` is what they add to the signal `words`.
     """
 
     word: str
@@ -73,14 +73,14 @@ class WordPart:
 
     @property
     def where(self) -> tuple[str, ...]:
-        """Where the fragment has it, each place in words."""
+        """The fields of the fragment that have the word, as text."""
         if self.is_missing:
             return ("not here" if self.fragments else "nowhere in the vault",)
         return tuple(f"{place.field} {place.count}" for place in self.places)
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Notes beside the figures: which other terms match, and that the word counts less."""
+        """Notes beside the figures: the variants that match, and that the word has less weight."""
         remarks: list[str] = []
         for like in self.stands_for:
             if like.likeness is not TermLikeness.EXACT:
@@ -93,7 +93,7 @@ class WordPart:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """A hit taken apart. `rank` counts from 1; `share` is its score beside the first hit's, 0 to 1."""
+    """The explanation of a hit. `rank` counts from 1; `share` is its score as a share of the first hit's, 0 to 1."""
 
     hit: Hit
     rank: int
@@ -102,7 +102,7 @@ class Explanation:
 
     @property
     def missing_words(self) -> tuple[WordPart, ...]:
-        """The words that the fragment does not have, the rarest first."""
+        """The words that the fragment does not have, rarest first."""
         missing = (word for word in self.words if word.is_missing)
         return tuple(sorted(missing, key=lambda word: -word.idf * word.telling))
 
@@ -113,7 +113,7 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """What a signal gives a fragment and, on average, the hits above it; `cost` is how much more it adds to theirs."""
+    """The value of a signal for a fragment, and the mean for the hits above it; `cost` is the difference in score."""
 
     signal: str
     value: float
@@ -136,7 +136,7 @@ def explain_hits(engine: Engine, result: Result, first: int = 0, last: int | Non
 
 
 def _readers(engine: Engine, result: Result) -> dict[str, WordReader]:
-    """For each hit, under its fragment's id, who reads the words of the alternative that gives it most."""
+    """Return the reader of the best alternative of each hit, by fragment id."""
     pool = max(POOL, len(result.hits))
     ranking = engine.ranking(
         [engine.answer(query, result.requested_strategy, pool) for query in engine.parse(result.query)]
@@ -149,7 +149,10 @@ def _readers(engine: Engine, result: Result) -> dict[str, WordReader]:
 
 
 def explained(reader: WordReader | None, hit: Hit, rank: int, top: float) -> Explanation:
-    """Explain a hit of this rank in a list whose first score is `top`; without a reader, without words."""
+    """Return the explanation of a hit of this rank in a list whose first score is `top`.
+
+    Without a reader it has no words.
+    """
     words = reader.parts(hit) if reader is not None else ()
     return Explanation(hit, rank, hit.score / top if top > 0 else 0.0, words)
 
@@ -165,7 +168,7 @@ class _ExplainedWord:
 
 
 class WordReader:
-    """Reads what fragments have of the words of one query."""
+    """Reader of the occurrences of one query's words in fragments."""
 
     def __init__(self, engine: Engine, evidence: Evidence) -> None:
         self._keys = engine.snapshot.table.keys
@@ -189,8 +192,8 @@ class WordReader:
     def _merge_run(self, run: Sequence[int], parts: Sequence[WordPart]) -> Iterator[WordPart]:
         """Yield the parts of a run of characters as words.
 
-        Characters that the fragment has together are one word; what it lacks is listed only if no character of it is
-        present.
+        Characters that the fragment has together are one word; a missing part is listed only if none of its characters
+        is present.
         """
         size = _gram_size(parts[run[0]].word)
         present = {at for at in run if parts[at].here}
@@ -218,7 +221,7 @@ class WordReader:
 
 
 def query_words(words: Sequence[Word]) -> tuple[str, ...]:
-    """Return the words of a query as a reader sees them."""
+    """Return the words of a query as a reader counts them."""
     return tuple(reduce(_overlaid, (words[at].surface for at in run)) for run in _runs(words))
 
 
@@ -236,7 +239,7 @@ def _runs(words: Sequence[Word]) -> list[list[int]]:
 
 
 def _gram_size(surface: str) -> int:
-    """How many characters are indexed together where a word has no spaces around it; 0 for one that has."""
+    """Return the n-gram size of the script of a word, 0 for scripts with spaces."""
     return next((size for _, size in chunks_of(surface)), 0)
 
 
@@ -266,7 +269,7 @@ def _explain_word(engine: Engine, word: Word, match: Match) -> _ExplainedWord:
 
 
 def _variants(word: Word, index: WordIndex) -> tuple[TermVariant, ...]:
-    """Return the variants of a word that the vault has."""
+    """Return the variants of a word that occur in the vault."""
     variants: list[TermVariant] = []
     for number, tier in enumerate(word.tiers):
         if len(index.match(Word(word.surface, (replace(tier, share=1.0),), word.position)).rows):
@@ -283,7 +286,7 @@ def _likeness(number: int, tier: Tier) -> TermLikeness:
 def _count_fields(
     postings: Sequence[tuple[str, str, TermPostings]], row: int
 ) -> tuple[tuple[str, ...], tuple[FieldCount, ...]]:
-    """Return the terms by which a row has a word, and their number by field."""
+    """Return the terms by which a row has a word, and the number of occurrences by field."""
     terms: dict[str, None] = {}
     counts: dict[str, int] = {}
     for field, term, term_postings in postings:

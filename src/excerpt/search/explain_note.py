@@ -31,9 +31,9 @@ from excerpt.search.ranking import add_name, reciprocal
 from excerpt.search.verdict import verdict
 
 COMPARED = 10
-"""Hits above a note that it is compared with, the first ones: those a reader looks at."""
+"""Number of hits above a note that it is compared with: the first ones, which a reader looks at."""
 RRF = "rrf"
-"""Reciprocal rank fusion, beside the strategies in `NoteExplanation.ranks`."""
+"""The name of reciprocal rank fusion, listed with the strategies in `NoteExplanation.ranks`."""
 _NO_SIGNAL = Signal("", 0.0, 0.0, 0.0)
 
 
@@ -52,7 +52,7 @@ class StrategyRank:
 
 
 class AbsenceKind(StrEnum):
-    """Why a note is in no list."""
+    """Why a note is not listed."""
 
     UNKNOWN = "unknown"
     SKIPPED = "skipped"
@@ -63,9 +63,9 @@ class AbsenceKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Absence:
-    """Why a note is not listed.
+    """The reason why a note is not listed.
 
-    `reason` is a sentence that may hold vault text. `near` are paths of notes with a similar name, nearest first, if
+    `reason` is a sentence that may contain vault text. `near` are paths of notes with a similar name, nearest first, if
     none has that name.
     """
 
@@ -78,7 +78,7 @@ class Absence:
 class NoteExplanation:
     """Why a note has its rank under the requested strategy, or is not listed.
 
-    `explanation` is of its best fragment; `gaps` are to the first `compared` hits above it, the largest first, and add
+    `explanation` is that of its best fragment; `gaps` are to the first `compared` hits above it, largest first, and add
     up to the difference of scores. `from_limit` is the least limit of a search that lists it.
     """
 
@@ -95,7 +95,7 @@ class NoteExplanation:
 
     @property
     def verdict(self) -> str:
-        """Why the note has its rank, or why it has none, in one sentence."""
+        """One sentence on why the note has its rank or is not listed."""
         if self.explanation is None:
             return self.absence.reason if self.absence is not None else ""
         return verdict(self.explanation, self.gaps, self.compared)
@@ -113,9 +113,9 @@ class NoteExplanation:
 
 
 def explain_note(engine: Engine, text: str, note: str, strategy: Strategy) -> NoteExplanation:
-    """Explain the rank of `note` (a path, title, file name or alias) for the query `text`.
+    """Return the explanation of the rank of `note` (a path, title, file name or alias) for the query `text`.
 
-    Of several notes with that name, the highest is explained.
+    Of several notes with that name, the best ranked is explained.
     """
     queries = engine.parse(text)
     explanation = NoteExplanation(text, queries[0].strategy or strategy, note)
@@ -133,7 +133,10 @@ def explain_note(engine: Engine, text: str, note: str, strategy: Strategy) -> No
 
 
 def explain_fragment(engine: Engine, text: str, fragment: Fragment, strategy: Strategy) -> NoteExplanation:
-    """As `explain_note`, of one fragment alone; absent where the engine's generation does not have it."""
+    """Return the explanation for one fragment, as `explain_note` does for a note.
+
+    It is absent if it is not in the engine's generation.
+    """
     queries = engine.parse(text)
     explanation = NoteExplanation(text, queries[0].strategy or strategy, fragment.path, fragment.path)
     current = engine.snapshot.fragment(fragment.id)
@@ -161,7 +164,7 @@ def _locate(engine: Engine, explanation: NoteExplanation, queries: Sequence[Quer
 
 @dataclass(frozen=True, slots=True)
 class _Ground:
-    """One alternative of a query, and what was found for it, `pool` fragments by words and by meaning."""
+    """One alternative of a query with its evidence and candidates, `pool` by words and `pool` by meaning."""
 
     query: Query
     evidence: Evidence
@@ -189,7 +192,7 @@ def _explain_position(engine: Engine, explanation: NoteExplanation, ranking: Ran
 
 
 def _pool_for(evidence: Evidence, rows: Rows) -> int:
-    """Return how many candidates by words or meaning include one of `rows`, or else the number of allowed rows."""
+    """Return the number of candidates by words or meaning that includes one of `rows`, or else all allowed rows."""
     needed = [
         int(np.count_nonzero(values >= values[rows].max()))
         for values, floor in ((evidence.scores.all, 0.0), (evidence.similarities.all, evidence.similarities.mean))
@@ -216,7 +219,7 @@ def _gaps(own: Hit, above: Sequence[Hit]) -> tuple[Gap, ...]:
 
 
 def _ranks_of(engine: Engine, grounds: Sequence[_Ground], rows: Rows) -> Iterator[StrategyRank]:
-    """Under every strategy, and as reciprocal rank fusion of the same lists would have it."""
+    """Yield the rank under every strategy, and under reciprocal rank fusion of the same lists."""
     for strategy in Strategy:
         ranking = _ranking(engine, grounds, strategy)
         yield _rank_under(engine, strategy, ranking.answers[0].strategy, ranking, rows)
@@ -271,7 +274,7 @@ def _unknown(snapshot: Corpus, explanation: NoteExplanation) -> NoteExplanation:
 
 
 def _absence(engine: Engine, queries: Sequence[Query], answers: Sequence[Answer], path: str, rows: Rows) -> Absence:
-    """Why none of a note's rows is in the answer, for every alternative of the query."""
+    """Return why none of a note's rows is in the answer, for all alternatives of the query."""
     pairs = zip(queries, answers, strict=True)
     reasons = list(dict.fromkeys(_absence_from(engine, query, answer, path, rows) for query, answer in pairs))
     kind = next((absence.kind for absence in reasons if absence.kind is not AbsenceKind.EXCLUDED), reasons[0].kind)
@@ -296,7 +299,7 @@ def _absence_from(engine: Engine, query: Query, answer: Answer, path: str, rows:
 
 
 def _excluded_by(snapshot: Corpus, query: Query, rows: Rows) -> list[str]:
-    """Return the conditions that none of `rows` meets; if some row meets each, all of them."""
+    """Return the conditions that none of `rows` meets; all conditions if each is met by some row."""
     parse_words = partial(analyze_text, snapshot=snapshot)
 
     def has_allowed_row(conditions: Query) -> bool:
@@ -309,7 +312,7 @@ def _excluded_by(snapshot: Corpus, query: Query, rows: Rows) -> list[str]:
 
 
 def _conditions(query: Query) -> Iterator[tuple[str, Query]]:
-    """Each condition by itself, as it may be typed."""
+    """Yield each condition of a query as a query of its own, with its text as it may be typed."""
     for filter_ in query.filters:
         yield _typed(filter_), Query("", filters=(filter_,))
     for phrase in query.phrases:

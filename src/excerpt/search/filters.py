@@ -1,4 +1,4 @@
-"""A query's filters -> the rows that may answer it.
+"""Evaluation of a query's filters: the rows that may be hits.
 
 Filters apply before ranking, so a filtered list is complete. Names and values are compared folded: without case,
 accents and width. The value of the last filter may be unfinished: if no name equals it, names that begin with it match.
@@ -32,9 +32,9 @@ _EPOCH = date(1970, 1, 1)
 
 
 def allowed(query: Query, snapshot: Corpus, parse_words: ParseWords, today: date) -> Flags | None:
-    """Which rows satisfy every filter, hold every phrase and nothing that is excluded; None where all do.
+    """Return flags of the rows that satisfy all filters, phrases and exclusions; None if all rows do.
 
-    `parse_words` reads a text in the languages of the vault; dates are the reader's own, as is `today`.
+    `asked` analyzes a text in the languages of the vault; dates are local, and `today` is the local day.
     """
     is_answer_row = snapshot.is_answer_row
     rows = np.ones(snapshot.lexical.doc_count, np.bool_) if is_answer_row is None else is_answer_row.copy()
@@ -44,7 +44,7 @@ def allowed(query: Query, snapshot: Corpus, parse_words: ParseWords, today: date
         elif filter_.kind is FilterKind.PAGE:
             _narrow(rows, _rows_on_pages(filter_, snapshot), filter_)
     for phrase in query.phrases:
-        # Found nowhere, it decides; what else is asked for need not be looked up.
+        # If it is found nowhere, no row matches, and the rest need not be searched.
         if not rows.any():
             return rows
         rows &= _flags(phrase_rows(snapshot, phrase, parse_words), len(rows))
@@ -59,7 +59,7 @@ def allowed(query: Query, snapshot: Corpus, parse_words: ParseWords, today: date
 
 
 def notes_allowed(filters: Iterable[Filter], facets: Facets, count: int, today: date) -> Flags:
-    """Which of `count` notes satisfy every filter that is of whole notes, not of fragments."""
+    """Return flags of those of `count` notes that satisfy all filters of notes. Filters of fragments are ignored."""
     notes = np.ones(count, np.bool_)
     for filter_ in filters:
         if filter_.kind not in FIELDS and filter_.kind is not FilterKind.PAGE:
@@ -68,9 +68,9 @@ def notes_allowed(filters: Iterable[Filter], facets: Facets, count: int, today: 
 
 
 def _narrow(flags: Flags, matches: Ints | Flags, filter_: Filter) -> None:
-    """Leave of `flags` what was found, or of a negated filter the rest."""
+    """Clear the flags of `among` outside of `found`, or for a negated filter inside."""
     keeps = _flags(matches, len(flags)) ^ filter_.negated
-    # `-path:d` is on the way to `-path:diary`: what would take everything away is not meant yet.
+    # `-path:d` may become `-path:diary`: a filter that would exclude everything is ignored while it is typed.
     if keeps.any() or not (filter_.open and filter_.negated):
         flags &= keeps
 
@@ -78,8 +78,8 @@ def _narrow(flags: Flags, matches: Ints | Flags, filter_: Filter) -> None:
 def newest_first(flags: Flags, snapshot: Corpus) -> Rows:
     """Return the set rows in the order of a query of filters alone.
 
-    That is the first row of each note, the most recently changed note first (ties by path), then the second ones, and
-    so on.
+    That is the first row of each note, most recently changed note first (ties by path), then the second ones, and so
+    on.
     """
     rows = np.flatnonzero(flags).astype(np.int32)
     notes = snapshot.table.notes[rows]
@@ -99,11 +99,11 @@ def _flags(numbers: Ints | Flags, count: int) -> Flags:
 # --- words of names ---------------------------------------------------------------------------------------------------
 
 FIELDS = {FilterKind.TITLE: ("title", "alias"), FilterKind.HEADING: ("heading", "above")}
-"""The fields that a filter of single fragments looks for words in."""
+"""The fields in which filters of single fragments search words."""
 
 
 def _rows_with_text(filter_: Filter, snapshot: Corpus, parse_words: ParseWords) -> Rows:
-    """Rows that have every word of a filter in its fields, in any order."""
+    """Return the rows that have every word of a filter in its fields, in any order."""
     words = parse_words(filter_.value)
     words = [word for word in words if not word.whole] or words
     fields = FIELDS[filter_.kind]
@@ -124,7 +124,7 @@ def _rows_on_pages(filter_: Filter, snapshot: Corpus) -> Rows:
 
 def _rows_with_word(word: QueryWord, snapshot: Corpus, fields: Sequence[str], *, continues: bool) -> Rows:
     reader = snapshot.lexical
-    # As it is typed too: of a word with accents another stem may be kept ("résumé", "resume").
+    # Also as typed: a word with accents may be indexed with another stem ("résumé", "resume").
     prefix = fold(word.surface)
     row_sets = [reader.postings(field, term).rows for field in fields for term in {*word.terms, prefix}]
     if continues and not any(map(len, row_sets)):
@@ -153,7 +153,7 @@ def _filter_notes(filter_: Filter, facets: Facets, today: date) -> Ints | Flags:
         FilterKind.FROM: lambda: _linked_notes(facets, _notes_of_target(facets, value, continues=continues)),
         FilterKind.KIND: lambda: _notes_by_name(facets.kinds, fold(value), continues=continues),
         FilterKind.SOURCE: lambda: _from_source(facets.paths, value, continues=continues),
-        # Only who can look at the sources knows what is stale.
+        # Only the sources show which memories are stale.
         FilterKind.IS: lambda: np.ones(len(facets.paths), np.bool_),
     }
     return lookups[filter_.kind]()
@@ -181,9 +181,9 @@ def _union(number_sets: Iterable[Ints]) -> Ints:
 
 
 def _at_path(paths: Sequence[str], pattern: str, *, continues: bool) -> Flags:
-    """Return the paths that match `pattern`, as `_names_matching` does, with the vault's root for a leading slash.
+    """Return flags of the paths that match `wanted`, like `_having`; a leading slash is the vault's root.
 
-    After `=` comes a whole path, or a folder's with a final slash, in which an asterisk is literal.
+    After `=` follows a whole path, or that of a folder with a final slash, in which an asterisk is literal.
     """
     if not pattern.startswith("="):
         return _names_matching(paths, pattern)
@@ -194,7 +194,7 @@ def _at_path(paths: Sequence[str], pattern: str, *, continues: bool) -> Flags:
 
 
 def _in_folder(paths: Sequence[str], pattern: str, *, continues: bool) -> Flags:
-    """Return which folded paths are in a folder of this name, or below one.
+    """Return flags of the folded paths that are in a folder with this name, or below one.
 
     A leading slash is the vault's root, and an asterisk matches anything.
     """
@@ -216,22 +216,22 @@ def _in_folder(paths: Sequence[str], pattern: str, *, continues: bool) -> Flags:
 
 
 def _from_source(paths: Sequence[str], source: str, *, continues: bool) -> Flags:
-    """Which of the folded paths are that of a note, called as links call it, or lie in a folder, by its whole path."""
+    """Return flags of the folded paths that `is_from` accepts, with a prefix of the path while it is being typed."""
     folded = fold(source.strip().removeprefix("./").strip("/"))
     whole = np.array([is_from(path[1:], folded) for path in paths], np.bool_)
     return np.array([f"/{folded}" in path for path in paths], np.bool_) if continues and not whole.any() else whole
 
 
 def is_from(path: str, source: str) -> bool:
-    """Whether a folded path is that of a note, called as links call it, or lies in a folder."""
+    """Return whether a folded path is that of a note, named as in links, or is in a folder, named by its path."""
     stem, name = posixpath.splitext(path)[0], posixpath.basename(path)
     return path.startswith(f"{source}/") or source in (path, stem, name, posixpath.basename(stem))
 
 
 def _names_matching(names: Iterable[str], pattern: str) -> Flags:
-    """Return which folded names hold the parts of `pattern`, separated by asterisks, in order.
+    """Return flags of the folded names that contain the parts of `wanted`, separated by asterisks, in order.
 
-    A leading slash anchors the first part. The file suffix counts only if `pattern` has a dot.
+    A leading slash anchors the first part. The file suffix counts only if `wanted` has a dot.
     """
     parts = [part for part in fold(pattern).split("*") if part]
     if "." not in pattern:
@@ -253,7 +253,7 @@ def _in_order(name: str, parts: Sequence[str]) -> bool:
 
 
 def _notes_of_target(facets: Facets, value: str, *, continues: bool) -> Ints:
-    """Return the note that a link with this target means from the vault's root, else those with this title or alias."""
+    """Return the target note of a link to `value` from the vault's root, else the notes with this title or alias."""
     target = value.strip()
     if target.startswith("[["):
         target = re.split(r"[|#\]]", target[2:], maxsplit=1)[0].strip()
@@ -265,14 +265,16 @@ def _notes_of_target(facets: Facets, value: str, *, continues: bool) -> Ints:
 
 # --- times ------------------------------------------------------------------------------------------------------------
 
-# What every system's clock can be asked about; no file is older or younger.
+# Days that the clock functions of every system accept; no file is older or newer.
 FIRST, LAST = date(1970, 1, 3), date(2200, 1, 1)
-"""Between these days a time's day counts; what lies before the first or from the last on is in any period that reaches
-beyond it."""
+"""The days within which times are compared.
+
+Earlier and later times are in any period that reaches beyond these days.
+"""
 
 
 def _in_time(times: npt.NDArray[np.int64], period: Period | None) -> Flags:
-    """Which times are in a period of the reader's own days."""
+    """Return flags of the times in a period of local days."""
     inside = np.full(len(times), period is not None)
     if period and period[0] >= FIRST:
         inside &= times >= midnight(min(period[0], LAST))
@@ -282,12 +284,12 @@ def _in_time(times: npt.NDArray[np.int64], period: Period | None) -> Flags:
 
 
 def midnight(day: date) -> int:
-    """When a day begins where the reader is, in nanoseconds since 1970."""
+    """Return the local begin of a day, in nanoseconds since 1970."""
     return int(datetime.combine(day, time.min).timestamp()) * 1_000_000_000
 
 
 def _dated(facets: Facets, period: Period | None) -> Flags:
-    """Which notes are of a period by their property `date`, or, where it names no day, by their last change."""
+    """Return flags of the notes in a period, by their property `date`, else by their last change."""
     inside = _in_time(facets.modified, period)
     dates = facets.properties.get("date", {})
     inside[_matching_values(dates, lambda value: day_of(value) is not None)] = False
@@ -314,7 +316,7 @@ ValueTest = Callable[[str], bool]
 
 
 def _with_value(values: Mapping[str, Ints], text: str, today: date, *, continues: bool) -> Ints:
-    """Return the notes whose values have `text` as whole words, or are dates in the period it means.
+    """Return the notes whose values contain `wanted` as whole words, or are dates in the period that it names.
 
     After `>`, `>=`, `<` and `<=`, or around `..`, it is a number or date to compare with; after `=` it is the whole
     value. `*` is any value.
@@ -342,7 +344,7 @@ def _equals(text: str) -> ValueTest:
 
 
 def _contains_word(text: str, *, whole: bool) -> ValueTest:
-    """Whether a value has `text` in it, from the beginning of a word, and to the end of one if it is to be whole."""
+    """Return a test whether a value contains `wanted` from the beginning of a word, and with `whole` to its end."""
     before, after = f"(?<!{_LETTER})" if re.match(_LETTER, text) else "", f"(?!{_LETTER})"
     ends = whole and re.match(_LETTER, text[-1:])
     pattern = re.compile(f"{before}{re.escape(text)}{after if ends else ''}")
@@ -350,7 +352,7 @@ def _contains_word(text: str, *, whole: bool) -> ValueTest:
 
 
 def _compares(sign: str, bound: str, today: date) -> ValueTest:
-    """Whether a value compares so with a bound: as a number where both are one, else as a date."""
+    """Return a test that compares a value with a bound: as a number if both are numbers, else as a date."""
     period = period_of(sign + bound, today)
     limit = float(bound) if _NUMBER.fullmatch(bound) else None
     is_year = bool(_YEAR.fullmatch(bound))
@@ -372,7 +374,7 @@ _SIGNS: Mapping[str, Callable[[float, float], bool]] = {
 
 
 def _in_range(text: str, today: date) -> ValueTest | None:
-    """Whether a value lies between two numbers or dates; None if `text` names neither."""
+    """Return a test whether a value is between two numbers or dates; None if `wanted` has neither."""
     bounds = [bound.strip() for bound in text.split("..", 1)]
     if not all(_NUMBER.fullmatch(bound) for bound in bounds if bound) or not any(bounds):
         period = period_of(text, today)
@@ -382,7 +384,7 @@ def _in_range(text: str, today: date) -> ValueTest | None:
 
 
 def _is_number(value: str, *, is_year: bool) -> bool:
-    """Whether a value is a number to compare; beside a year, a long one is a point in time."""
+    """Return whether a value is a number to compare; if the bound is a year, a long number is a point in time."""
     return bool(_NUMBER.fullmatch(value)) and not (is_year and len(value) >= 8)
 
 

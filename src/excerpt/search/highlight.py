@@ -1,4 +1,4 @@
-"""Where in the fragments shown a query's words matched."""
+"""Positions of a query's words in the fragments shown."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from excerpt.search.ranking import primary_strategy
 from excerpt.text.words import WIDE_CHARACTERS, analyze, stem
 
 # --- spans ------------------------------------------------------------------------------------------------------------
-# Where in a fragment's text the words matched, for highlighting.
+# Positions of the matches in a fragment's text, for highlighting.
 #
-# Fifty fragments are marked for every letter typed, so they are not analyzed anew: what a word of the text comes to is
-# kept, and characters of scripts without spaces are looked for as they stand.
+# Fifty fragments are marked for every letter typed, so they are not analyzed each time: the analysis of each word is
+# cached, and characters of scripts without spaces are searched unchanged.
 
 _WIDE = re.compile(f"[{WIDE_CHARACTERS}]")
-# What stands between blanks and characters of scripts without spaces: no term reaches over either.
+# Text between blanks and characters of scripts without spaces: no term extends over either.
 _TOKEN = re.compile(rf"[^\s{WIDE_CHARACTERS}]+")
 _NOT_ASCII = re.compile(r"(?<!\S)[^\s\x80-\U0010ffff]*[^\x00-\x7f]\S*")
-# In plain text, between most punctuation as well. It matters for speed only.
+# In plain text, between most punctuation as well. This only makes it faster.
 _PLAIN = r"""[^\s!"$%()*,:;<=>?\[\]^`{|}~]"""
 _TOKEN_END = re.compile(rf"{_PLAIN}*")
 _PLAIN_CHARACTERS = frozenset(c for c in map(chr, range(128)) if re.match(_PLAIN, c))
@@ -35,9 +35,9 @@ _EDGES = "-./\\@&'"  # no term begins or ends with these
 # An English stem begins like its word, up to its last letter (using, use; try, tri), but for die, lie, tie (dying).
 _KEEPS_BEGINNING = frozenset({"en", ""})
 _BONDS = "-_.'&+"  # left out of some compounds' terms
-_JOINERS = _BONDS + "/\\@#"  # stand within compounds
+_JOINERS = _BONDS + "/\\@#"  # occur within compounds
 _WITHOUT_BONDS = str.maketrans("", "", _BONDS)
-_FIRST_WITHOUT_SPACES = "\u0e01"  # Thai; all scripts written without spaces stand from there on
+_FIRST_WITHOUT_SPACES = "\u0e01"  # Thai; all scripts written without spaces come after it
 _LONGEST_GROUP = 3  # characters of the longest term of a script without spaces
 _MAX_CACHED = 50_000
 _MAX_CACHED_LENGTH = 64
@@ -51,7 +51,7 @@ SpanList = list[tuple[int, int]]
 
 
 class SpanFinder:
-    """Marks matched words. Keeps what the words of the texts come to, and which of them the last terms are in."""
+    """Finder of matched words. Caches the analysis of the texts' words, and which of them match the last terms."""
 
     def __init__(self) -> None:
         self._pieces: dict[tuple[str, str], tuple[Piece, ...]] = {}
@@ -83,11 +83,14 @@ class SpanFinder:
         return merged(spans)
 
     def _spans_in_ascii(self, text: str, language: str) -> SpanList:
-        """In English without accents, where only what begins like a term is looked at."""
+        """Return the matches in English text without accents.
+
+        Only words that contain the beginning of a term are analyzed.
+        """
         lowered = text.lower()
         without_bonds = lowered.translate(_WITHOUT_BONDS)
         if _has_joiners_within(self._shortest, lowered, without_bonds):
-            # With a hyphen, say, in it.
+            # For example with a hyphen in it.
             return self._spans_in_tokens(text, _tokens_like(self._shortest).finditer(lowered), language)
         compound_parts = (
             _ANY_PART if _has_joiners_within(self._longer, lowered, without_bonds) else self._compound_parts
@@ -181,7 +184,7 @@ def _blank(match: re.Match[str]) -> str:
 
 
 def _is_word(token: str) -> bool:
-    """Whether a token is letters only, and not camelCase: the analyzer gives its stem and nothing else."""
+    """Return whether a token is letters only, and not camelCase, so that the analyzer returns its stem alone."""
     if not token.isalpha():
         return False
     if token.isascii():
@@ -200,7 +203,7 @@ def _tokens_like(beginnings: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def _shortest(beginnings: Iterable[str]) -> tuple[str, ...]:
-    """Sorted beginnings without those that begin with another of them."""
+    """Return the beginnings, which are sorted, without those that begin with another one."""
     result: list[str] = []
     for beginning in beginnings:
         if not result or not beginning.startswith(result[-1]):
@@ -209,7 +212,7 @@ def _shortest(beginnings: Iterable[str]) -> tuple[str, ...]:
 
 
 def _beginning(term: str) -> str:
-    """Return the common beginning of all words of this term, without joiners."""
+    """Return the common beginning of all words with this term, without joiners."""
     bare = term.translate(_WITHOUT_BONDS)
     if len(bare) > 3:
         return bare[:-1]
@@ -233,7 +236,7 @@ def _characters(text: str, terms: frozenset[str], language: str) -> SpanList:
             groups = map("".join, zip(*(single[i:] for i in range(size)), strict=False))
             spans += [(i, i + size) for i, group in enumerate(groups) if group in terms]
         return spans
-    # Half-width letters with their marks apart, and the like: rare, and left to the analyzer.
+    # Half-width letters with separate marks and the like: rare, so the analyzer is used.
     analysis = analyze(text, language)
     pieces = zip(analysis.terms, analysis.starts, analysis.ends, strict=True)
     return [(start, end) for term, start, end in pieces if term in terms]
@@ -261,16 +264,18 @@ def merged(ranges: SpanList) -> tuple[Span, ...]:
 
 
 # --- highlights of hits -----------------------------------------------------------------------------------------------
-# Which of a query's words are marked in the fragments shown.
+# The words of a query that are marked in the fragments shown.
 
 FILLING = 0.1
-"""In a question, words that more than this share of the fragments have are not marked beside rarer ones: the marks
-would be of "the" and "do"."""
+"""Share of all fragments above which a word of a question is not marked besides rarer ones.
+
+Otherwise "the" and "do" would be marked.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """The terms of a query's words, and those of them to mark first: all, or of a question those that are rare."""
+    """The terms of a query's words, and those of them to mark first: all, or the rare ones of a question."""
 
     terms: frozenset[str]
     rare_terms: frozenset[str]
@@ -286,7 +291,7 @@ def marks_of(evidence: Evidence) -> Marks:
 
 
 def all_marks(marks_list: Iterable[Marks]) -> Marks:
-    """Merge what is highlighted for several alternatives."""
+    """Return the union of what is highlighted for several alternatives."""
     terms: frozenset[str] = frozenset()
     rare_terms: frozenset[str] = frozenset()
     for marks in marks_list:
@@ -299,7 +304,7 @@ def _terms(words: Iterable[Word]) -> frozenset[str]:
 
 
 class Marker:
-    """Finds the spans to mark. Keeps what it learned about the words of the texts."""
+    """Finder of the spans to mark. Caches the analysis of the texts' words."""
 
     def __init__(self) -> None:
         self._rare_finder = SpanFinder()
@@ -320,7 +325,7 @@ class Marker:
         return tuple(self._spans_in_name(name, language) for name in (fragment.title, *fragment.heading_path))
 
     def _spans_in_name(self, name: str, language: str) -> tuple[Span, ...]:
-        """Kept, as the fragments found often share their names."""
+        """Return the spans in a title or heading; cached, because hits often share them."""
         spans = self._name_spans.get((name, language))
         if spans is None:
             spans = self._name_spans[name, language] = self._rare_finder.find(name, self._name_terms, language)

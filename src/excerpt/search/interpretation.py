@@ -1,6 +1,6 @@
-"""How a query was read: which parts choose among notes, and which parts have no effect.
+"""How a query is interpreted: which parts choose among notes, and which parts have no effect.
 
-Every text is a valid query, so nothing here is an error. The warnings explain a list that a user may wonder about.
+Every text is a valid query, so nothing here is an error. The warnings explain an unexpected list.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from excerpt.text.words import fold
 
 @dataclass(frozen=True, slots=True)
 class QueryWarning:
-    """A part of the query, from `start` to `end` (exclusive), that does not do what it looks like, and why."""
+    """A part of the query, from `start` to `end` (exclusive), that does not do what it looks like, with the reason."""
 
     start: int
     end: int
@@ -40,7 +40,7 @@ class QueryWarning:
 
 @dataclass(frozen=True, slots=True)
 class QueryReading:
-    """`conditions` are what chooses among notes, in order; `warnings` what does not."""
+    """`conditions` are the parts that choose among notes, in order; `warnings` are those without effect."""
 
     conditions: tuple[Condition, ...] = ()
     warnings: tuple[QueryWarning, ...] = ()
@@ -88,7 +88,7 @@ _EMPTY = {
 
 
 def _word_warnings(snapshot: Corpus, text: str, query_conditions: tuple[Condition, ...]) -> Iterator[QueryWarning]:
-    """Of what looks like a filter and was taken for a word."""
+    """Yield a warning for each text that looks like a filter but is searched as a word."""
     for match in _KEYED.finditer(text):
         if any(condition.start <= match.start() < condition.end for condition in query_conditions) or _is_quoted(
             text, match.start()
@@ -132,7 +132,7 @@ _NO_MATCH = {
 def _filter_warnings(
     snapshot: Corpus, text: str, query_conditions: tuple[Condition, ...], today: date
 ) -> Iterator[QueryWarning]:
-    """Of filters that let nothing through, whatever else is asked for."""
+    """Yield a warning for each filter that no note passes."""
     for condition in query_conditions:
         if condition.filter is None or condition.filter.negated:
             continue

@@ -1,4 +1,4 @@
-"""Query words against the postings: which terms of the vault a word matches, and BM25 over the fields.
+"""Query words in the postings: the terms of the vault that a word matches, and BM25 over the fields.
 
 The formula is BM25F (Robertson, Zaragoza and Taylor, 2004): a word's occurrences in the fields are normalised by field
 length, weighted, summed, and saturate together, so a word in title and text is one piece of evidence made stronger. The
@@ -24,7 +24,7 @@ Floats = npt.NDArray[np.float32]
 Fields = npt.NDArray[np.uint8]
 Flags = npt.NDArray[np.bool_]
 
-_OVERHEAD = 100  # rows that an empty match weighs as much as
+_OVERHEAD = 100  # cost of an empty match in rows
 NO_ROWS: Rows = np.zeros(0, np.int32)
 _NO_GAIN = np.zeros(0, np.float32)
 _NO_FIELDS = np.zeros(0, np.uint8)
@@ -32,13 +32,13 @@ _NO_FIELDS = np.zeros(0, np.uint8)
 
 @dataclass(frozen=True, slots=True)
 class FieldWeight:
-    """How a field counts: its weight beside the text's 1, and how much its length matters (BM25's b)."""
+    """Parameters of a field: its weight relative to the text's 1, and how much its length matters (BM25's b)."""
 
     weight: float
     b: float
 
 
-# Measured (docs/design/quality.md): flat around these values on every set.
+# Measured (docs/design/quality.md): results hardly change around these values on every set.
 FIELDS: Mapping[str, FieldWeight] = {
     "text": FieldWeight(1.0, 0.6),
     "title": FieldWeight(2.0, 0.3),
@@ -53,26 +53,29 @@ NUMBERED = tuple(sorted(FIELDS))
 K1 = 1.0
 
 PARTIAL = 0.4
-"""Share of a term that only begins like the word typed last. Under one half (one over K1 + 1), so that no
-number of partial occurrences outweighs one exact occurrence in a fragment of common length."""
+"""Share of a term that only begins like the last word.
+
+Under one half (one over K1 + 1), so that no number of partial occurrences outweighs one exact occurrence in a fragment
+of average length.
+"""
 FUZZY = 0.3
-"""Share of a term that is merely spelled like the word, times their similarity: below a partial one."""
+"""Share of a term that is only spelled like the word, times their similarity: below a partial match."""
 MAX_PARTIAL = 12
-"""The most terms that a prefix may match, shortest first."""
+"""Maximum number of terms that a prefix matches, shortest first."""
 _LONGEST_ENDING = 16
-"""Letters of an ending, half typed or whole, that a stem has lost."""
+"""Maximum number of letters of an ending, complete or not, that a stem has lost."""
 MAX_FUZZY = 3
 MAX_CACHED = 1_000_000
-"""Rows of the last words whose gains are kept, nine bytes each."""
+"""Maximum number of cached rows with scores of the last words, nine bytes each."""
 MANY = 8000
-"""Occurrences of a word beyond which its fragments are weighed when they are asked for."""
+"""Number of occurrences of a word above which its fragments are scored on demand."""
 SHORTEST_FUZZY = 4
-"""Letters below which similar spelling means nothing: with one of three changed it is another word."""
+"""Least number of letters of a word with fuzzy matches: one changed letter of three makes another word."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tier:
-    """Terms that count alike for a word: `share` is 1 for the word itself, less for what only resembles it."""
+    """Terms with equal weight for a word: `share` is 1 for the word itself, less for similar terms."""
 
     terms: tuple[str, ...]
     share: float
@@ -82,7 +85,7 @@ class Tier:
 class Word:
     """A query word and the terms that match it, best tier first.
 
-    `position` is its position in the query; `whole` marks a compound whose parts follow as words of their own.
+    `position` is its position in the query; `whole` is true for a compound whose parts follow as separate words.
     """
 
     surface: str
@@ -97,7 +100,7 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class TermGains:
-    """Fragments, ascending; what each gains; and a bit for each field that has the word."""
+    """Rows, ascending, each with its score and a bit for each field that has the word."""
 
     rows: Rows
     gain: Floats
@@ -114,7 +117,7 @@ class TermMatch:
     """
 
     def __init__(self, idf: float, count: int, compute_gains: ComputeGains, mark: Callable[[Flags], None]) -> None:
-        """`compute_gains` weighs some rows, or all; `mark` sets all that have a term."""
+        """Create the terms; `weigh` returns the scores of some rows, or of all, `mark` sets the rows with a term."""
         self.idf = idf
         self.count = count
         self._compute_gains = compute_gains
@@ -124,14 +127,14 @@ class TermMatch:
 
     @staticmethod
     def ready(idf: float, count: int, gains: TermGains) -> TermMatch:
-        """Those that are weighed."""
+        """Return terms that are scored already."""
         match = TermMatch(idf, count, lambda _: gains, lambda _: None)
         match._all = gains
         return match
 
     @property
     def is_computed(self) -> bool:
-        """Whether all are."""
+        """Whether all rows are scored."""
         return self._all is not None
 
     @property
@@ -149,7 +152,7 @@ class TermMatch:
         return self._last[1]
 
     def mark(self, flags: Flags) -> None:
-        """Set the rows that have a term."""
+        """Set the flags of the rows that have a term."""
         if self._all is None:
             self._mark(flags)
         else:
@@ -166,7 +169,7 @@ def _aligned(gains: TermGains, rows: Rows) -> tuple[Floats, Fields]:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """The fragments that a word of the query occurs in, of whose rarity only `share` counts."""
+    """The fragments that have a word of the query; its idf counts with the factor `share`."""
 
     term_match: TermMatch
     share: float = 1.0
@@ -177,12 +180,12 @@ class Match:
 
     @property
     def max_gain(self) -> float:
-        """More than any fragment gains."""
+        """Upper bound of the score of a fragment."""
         return 1.001 * self.idf * (K1 + 1)
 
     @property
     def count(self) -> int:
-        """How many fragments there are."""
+        """Number of fragments."""
         return self.term_match.count
 
     @property
@@ -198,7 +201,7 @@ class Match:
         return self._damped(self.term_match.at(rows)[0])
 
     def damped(self, share: float) -> Match:
-        """Return the same fragments for a word whose rarity counts only `share`."""
+        """Return the same fragments with the factor `share` for the idf."""
         return replace(self, share=share)
 
     def _damped(self, gain: Floats) -> Floats:
@@ -206,10 +209,10 @@ class Match:
 
 
 class WordIndex:
-    """Words of one snapshot, matched and weighed. Keeps the last words, since a query grows letter by letter."""
+    """Matching and scoring of words in one snapshot. Caches the last words, since a query grows letter by letter."""
 
     def __init__(self, reader: TermReader, counted: Callable[[], Flags | None] = lambda: None) -> None:
-        """Index words for scoring; `counted` returns the rows that give rarity and mean lengths, None for all.
+        """Create the index; `counted` returns flags of the rows for idf and mean lengths, None for all.
 
         With the rows of notes, the figures do not change with attachments.
         """
@@ -219,7 +222,7 @@ class WordIndex:
         self._cached = 0
 
     def warm(self) -> None:
-        """Read the vault's words, so that continuations and similar spellings are looked up in memory."""
+        """Load the vault's terms, so that completions and fuzzy matches need no reading."""
         self._reader.lexicon("text")
         self._norms  # noqa: B018
 
@@ -272,7 +275,7 @@ class WordIndex:
         return presence
 
     def presence_in(self, words: Sequence[Word], rows: Rows, fields: Sequence[str | None]) -> Floats:
-        """As `presence`, for several fields at once: fields x words x rows."""
+        """Return `presence` for several fields at once: fields x words x rows."""
         bits = np.array([0xFF if field is None else 1 << NUMBERED.index(field) for field in fields], np.uint8)
         presence = np.zeros((len(fields), len(words), len(rows)), np.float32)
         for number, word in enumerate(words):
@@ -310,7 +313,7 @@ class WordIndex:
         return self._load_counted()
 
     def _counts(self, terms: Sequence[str], matching_rows: Rows | Flags) -> tuple[int, float]:
-        """How many fragments have any of the terms, and the rarity of these."""
+        """Return how many fragments have any of the terms, and their idf."""
         is_flags = matching_rows.dtype == np.bool_
         count = int(np.count_nonzero(matching_rows)) if is_flags else len(matching_rows)
         known = self._reader.counts(terms)
@@ -326,7 +329,7 @@ class WordIndex:
             flags[self._reader.entries(term).rows] = True
 
     def _compute_gains(self, terms: tuple[str, ...], idf: float, wanted_rows: Rows | None = None) -> TermGains:
-        """Return the rows that have any of the terms, or those of them among `wanted_rows` (ascending), with scores."""
+        """Return the scored rows that have any of the terms, or those of them in `wanted` (ascending)."""
         entry_sets = [entries for term in terms if len((entries := self._reader.entries(term)).rows)]
         if wanted_rows is not None:
             entry_sets = [part for entries in entry_sets if len((part := _select_rows(entries, wanted_rows)).rows)]
@@ -343,7 +346,7 @@ class WordIndex:
 
     @cached_property
     def _norms(self) -> Floats:
-        """The weight of one occurrence for each row, field after field: the field's weight over its relative length."""
+        """The weight of one occurrence for each row, field by field: the field's weight over its relative length."""
         norms: Floats = np.zeros((len(NUMBERED), self._reader.doc_count), np.float32)
         for number, field in enumerate(NUMBERED):
             lengths = self._reader.lengths(field)
@@ -356,7 +359,7 @@ class WordIndex:
         return norms.ravel()
 
     def _longer(self, typed: str) -> list[str]:
-        """Terms that `typed` may become; or, as terms are stems, the one it has outgrown by a half-typed ending."""
+        """Return the completions of `typed`; without any, the stem that it extends by an unfinished ending."""
         if len(typed) < 2 and typed.isascii():
             return []
         completions = self._reader.completions(typed, MAX_PARTIAL)
@@ -395,7 +398,7 @@ def _select_rows(entries: TermEntries, rows: Rows) -> TermEntries:
 
 
 def _reduce_by_row(rows: Rows, values: Floats, fields: Fields, combine: np.ufunc, unsorted: bool = True) -> TermGains:
-    """Each row once, ascending, with its values put together and all of its fields' bits."""
+    """Return each row once, ascending, with its values combined by `put_together`, and the union of its field bits."""
     if unsorted:
         order = np.argsort(rows, kind="stable")
         rows, values, fields = rows[order], values[order], fields[order]
@@ -410,7 +413,7 @@ def _idf(match_count: int, count: int) -> float:
 
 
 def union(*row_sets: Rows) -> Rows:
-    """All rows, ascending, each once. For hundreds of numbers sorting is ten times as fast as numpy's own."""
+    """Return all rows, ascending, each once. For hundreds of rows sorting is ten times as fast as numpy's `union1d`."""
     rows = np.sort(np.concatenate(row_sets), kind="stable")
     return rows[np.flatnonzero(np.diff(rows, prepend=-1))]
 

@@ -15,32 +15,31 @@ from excerpt.search.lexical import FIELDS, NO_ROWS, NUMBERED, Rows
 from excerpt.text.words import QueryWord, fold
 
 # --- proximity --------------------------------------------------------------------------------------------------------
-# How close a query's words stand to each other in a fragment, in its text, headings or names.
+# How close a query's words are in a fragment, in its text, headings or names.
 #
-# What counts is the nearness of words that are neighbours in the query, in its order: the ordered pairs of the
-# sequential dependence model (Metzler and Croft, 2005), by distance as in Tao and Zhai (2007). The smallest stretch
-# that holds all words was measured too and added nothing to it (docs/design/quality.md).
+# The measure is the proximity of words that are neighbours in the query, in its order: the ordered pairs of the
+# sequential dependence model (Metzler and Croft, 2005), by distance as in Tao and Zhai (2007). The smallest span that
+# has all words was measured too and did not improve it (docs/design/quality.md).
 #
-# All candidates are worked out at once: the places of a word, in all of them, are one sorted array of numbers.
+# All candidates are computed at once: the positions of a word, in all of them, are one sorted array of numbers.
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]
 Distances = npt.NDArray[np.float64]
 
 ROW_STRIDE = 1 << 20
-"""Farther than two places in one fragment can be: candidates are this far apart on one number line."""
+"""Distance of two candidates on the number line, larger than any distance within one fragment."""
 
 _NOWHERE = np.zeros(0, np.int64)
 
 FIELD_STARTS: Mapping[str, int] = {"title": 0, "alias": 1 << 12, "above": 2 << 12, "heading": 3 << 12, "text": 4 << 12}
-"""Fields in which closeness counts, and where each begins: far enough apart that nothing is close across two."""
+"""Fields in which proximity counts, with offsets so large that no two words in different fields are near."""
 
 
 def flatten_positions(reader: TermReader, fields: Mapping[str, int], terms: Sequence[str], rows: Rows) -> Ints:
     """Return the positions of `terms` in the ascending `rows` on one number line, ascending.
 
-    A value is the number of the row in `rows` times FAR plus the position; `fields` are the first positions of the
-    fields.
+    A value is the index of the row in `rows` times FAR plus the position; `fields` are the offsets of the fields.
     """
     begins = np.array([fields.get(field, -1) for field in NUMBERED], np.int64)
     lines = [_NOWHERE]
@@ -49,10 +48,10 @@ def flatten_positions(reader: TermReader, fields: Mapping[str, int], terms: Sequ
         if not len(occurrences.row_indices):
             continue
         begin = begins[occurrences.fields]
-        # A place so far into one endless line that it would reach into the next candidate counts as its end.
+        # A position so far into a very long line that it would reach the next candidate counts as its end.
         line = occurrences.row_indices * ROW_STRIDE + np.minimum(occurrences.positions + begin, ROW_STRIDE - 1)
         lines.append(line if len(fields) == len(NUMBERED) else line[begin >= 0])
-    # One term's places in one field ascend, and mostly there is only one of each.
+    # The positions of one term in one field ascend, and mostly there is only one of each.
     return np.sort(np.concatenate(lines), kind="stable")
 
 
@@ -94,23 +93,23 @@ def _distances(left: Ints, right: Ints) -> tuple[Distances, Distances]:
 
 
 # --- phrases ----------------------------------------------------------------------------------------------------------
-# A quoted phrase -> the rows that have it: by its words as they are indexed, and where that tells, as it stands.
+# The rows that have a quoted phrase: by its words as indexed, or literally.
 #
-# Forms of a word are that word: "settling conflicts" finds "settled conflict", unless somewhere it stands literally;
-# then only those fragments do. What no fragment has by whole words (half a word, signs alone) is looked for in the
-# texts, so that whatever is copied from a note and quoted is found.
+# Inflected words match: "settling conflicts" finds "settled conflict", unless some fragments have the phrase literally;
+# then only those match. A phrase that no fragment has as whole words (a part of a word, symbols alone) is searched in
+# the texts, so that any text copied from a note and quoted is found.
 
 ParseWords = Callable[[str], Sequence[QueryWord]]
-"""What a text asks for, in the languages of the vault."""
+"""A function that analyzes a text in the languages of the vault."""
 
 MAX_READ = 500
-"""Fragments whose texts are searched for a literal phrase (about 10 ms).
+"""Number of fragments whose texts are searched for a literal phrase (about 10 ms).
 
-If more fragments have its words, literal or not makes no visible difference.
+If more fragments have its words, a literal search makes no visible difference.
 """
 
 _LITERAL_FIELDS = ("text", "heading", "above", "title")
-# Marks of Markdown, and what joins the parts of a word: "new-line" is also "newline", as it is indexed.
+# Markdown markup, and characters that join the parts of a word: "new-line" is also "newline", as indexed.
 _MARKUP = re.compile(r"[*_`~#|>\[\]\\\-‐‑]")
 
 
@@ -119,7 +118,7 @@ _phrase_cache: WeakKeyDictionary[Corpus, dict[str, Rows]] = WeakKeyDictionary()
 
 
 def phrase_rows(snapshot: Corpus, phrase: str, parse_words: ParseWords) -> Rows:
-    """Return the rows, ascending, that have `phrase`; `parse_words` parses it in the languages of the vault.
+    """Return the rows, ascending, that have `phrase`; `asked` analyzes it in the languages of the vault.
 
     The last phrases are cached with the snapshot, because a query continues letter by letter after one.
     """
@@ -142,14 +141,14 @@ def _find_phrase_rows(snapshot: Corpus, phrase: str, parse_words: ParseWords) ->
 def rows_with_words(
     reader: TermReader, query_words: Sequence[QueryWord], fields: Sequence[str] = tuple(FIELDS)
 ) -> Rows:
-    """Rows, ascending, in which a field has the words of one phrase in order and without a gap."""
+    """Return the rows, ascending, in which a field has the words of one phrase in order and without a gap."""
     words = [word for word in query_words if not word.whole] or list(query_words)
     return np.unique(np.concatenate([_in_field(reader, field, words) for field in fields]))
 
 
 def _in_field(reader: TermReader, field: str, words: Sequence[QueryWord]) -> Rows:
     term_rows = [[reader.postings(field, term).rows for term in word.terms] for word in words]
-    # From the rarest word on, so that of a common one nothing is looked at but what the others have too.
+    # Rarest word first, so that of a common one only the rows of the others are read.
     rarest, *others = sorted(term_rows, key=lambda word_rows: sum(map(len, word_rows)))
     rows = np.unique(np.concatenate(rarest))
     for word_rows in others:
@@ -162,7 +161,7 @@ def _in_field(reader: TermReader, field: str, words: Sequence[QueryWord]) -> Row
 
 
 def _is_in(rows: Rows, others: Rows) -> npt.NDArray[np.bool_]:
-    """Which of `rows` are among others, both ascending."""
+    """Return flags of those of `rows` that are in `others`; both are ascending."""
     if not len(others):
         return np.zeros(len(rows), np.bool_)
     is_in: npt.NDArray[np.bool_] = others[np.minimum(np.searchsorted(others, rows), len(others) - 1)] == rows
@@ -173,12 +172,12 @@ def _is_in(rows: Rows, others: Rows) -> npt.NDArray[np.bool_]:
 
 
 def normalize(text: str) -> str:
-    """`text` as it is compared: without case, accents, marks of Markdown and runs of white space."""
+    """Return `text` for comparison: without case, accents, Markdown markup and repeated white space."""
     return " ".join(_MARKUP.sub("", fold(text)).split())
 
 
 def _filter_literal(snapshot: Corpus, phrase: str, words: Sequence[QueryWord], rows: Rows) -> Rows:
-    """Those of `rows` that have the phrase literally, or in a name or property; if none has it literally, all."""
+    """Return those of `rows` that have the phrase literally, or in a name or property; all if none has it literally."""
     plain_phrase = normalize(phrase)
     keys = snapshot.table.keys[rows].tolist()
     literal = np.array(
@@ -199,9 +198,9 @@ _MAX_RUNS = 3
 
 
 def _literal_rows(snapshot: Corpus, phrase: str) -> Rows:
-    """Return the rows, ascending, whose text has the phrase literally, even as half words or signs."""
+    """Return the rows, ascending, whose text has the phrase literally, even as parts of words or symbols."""
     plain_phrase = normalize(phrase)
-    # Parts that every text with the phrase has too, whatever is folded; the longest say the most.
+    # Parts that every text with the phrase contains as well, despite folding; the longest are the rarest.
     runs = sorted(set(_ASCII_RUN.findall(phrase)), key=lambda run: (-len(run), run))[:_MAX_RUNS]
     keys = snapshot.table.keys
     allowed_keys = keys.tolist() if not snapshot.is_complete else None

@@ -1,4 +1,4 @@
-"""What was typed -> queries, one for each alternative. Every string is some query; unknown syntax is words."""
+"""Parsing of queries, one for each alternative. Every string is a valid query; unknown syntax is words."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from excerpt.text.dates import is_period
 from excerpt.text.words import WIDE_CHARACTERS, fold
 
 # --- query pieces -----------------------------------------------------------------------------------------------------
-# The text of a query as pieces: words, phrases in quotation marks, filters, bars. What they ask for is `query`'s.
+# The text of a query as pieces: words, phrases in quotation marks, filters, bars. `query` interprets them.
 
 
 class FilterKind(StrEnum):
-    """What of a fragment or its note a filter looks at."""
+    """What a filter tests in a fragment or its note."""
 
     TAG = "tag"
     PATH = "path"
@@ -41,18 +41,18 @@ class FilterKind(StrEnum):
 TIMES = frozenset({FilterKind.MODIFIED, FilterKind.CREATED, FilterKind.DATE})
 """Kinds whose value is a period."""
 STALE = "stale"
-"""The one value of `is:`."""
+"""The only value of `is:`."""
 
 ATTACHMENT_FILTERS = frozenset({FilterKind.KIND, FilterKind.PAGE})
-"""Kinds whose names are also those of properties in many vaults, which go first."""
+"""Kinds whose names are properties in many vaults; an existing property takes precedence."""
 _MEMORY_FILTERS = (FilterKind.SOURCE, FilterKind.IS)
 KINDS: Mapping[str, FilterKind] = {
     **{str(kind): kind for kind in FilterKind if kind is not FilterKind.PROPERTY and kind not in _MEMORY_FILTERS},
-    # What the frontmatter calls them.
+    # Names of properties in the frontmatter.
     "tags": FilterKind.TAG,
     "alias": FilterKind.TITLE,
     "aliases": FilterKind.TITLE,
-    # What people guess.
+    # Names that users guess.
     "in": FilterKind.FOLDER,
     "after": FilterKind.DATE,
     "before": FilterKind.DATE,
@@ -60,16 +60,16 @@ KINDS: Mapping[str, FilterKind] = {
     "slide": FilterKind.PAGE,
     "chapter": FilterKind.PAGE,
 }
-"""Kinds of filters by their operator, folded."""
+"""Kinds of filters by operator, folded."""
 MEMORY_KINDS: Mapping[str, FilterKind] = {
     **{name: kind for name, kind in KINDS.items() if kind not in ATTACHMENT_FILTERS},
     **{str(kind): kind for kind in _MEMORY_FILTERS},
-    # A memory's own day is that on which it was remembered.
+    # The day of a memory is the day on which it was saved.
     **{name: FilterKind.CREATED for name, kind in KINDS.items() if kind is FilterKind.DATE},
 }
-"""The same of memories."""
+"""Kinds of filters of memories by operator, folded."""
 _COMPARING: Mapping[str, str] = {"after": ">", "before": "<", "since": ">="}
-"""Operators that compare dates, and the equivalent sign."""
+"""Operators that compare dates, with the equivalent sign."""
 
 OPERATORS = frozenset(KINDS)
 """Words before a colon that are operators and not properties, unless quoted; folded."""
@@ -118,7 +118,8 @@ class PieceKind(StrEnum):
 class Piece:
     """A part of the query text.
 
-    `value` is a phrase without its marks, or a word without its dash; `minus` says that a dash before it may negate it.
+    `value` is a phrase without its marks, or a word without its dash; `minus` is true if a dash before it may negate
+    it.
     """
 
     kind: PieceKind
@@ -132,11 +133,11 @@ class Piece:
 _LONGEST = 100  # letters of a name
 _SPACE = re.compile(r"\s*")
 _NARROW = rf"[^\W{WIDE_CHARACTERS}]"
-# A quotation mark right after a letter or digit is an inch or a word's own, and begins no phrase. In a script without
-# spaces it does.
+# A quotation mark right after a letter or digit is an inch sign or part of a word, and begins no phrase. In a script
+# without spaces it does.
 _WORD = re.compile(rf'[^\s"](?:[^\s"]+|(?<={_NARROW})")*')
 _PREFIXED = re.compile(rf'(-?)([^\s":]{{1,{_LONGEST}}}):(?![\s:]|//|\\)')
-# In quotation marks, one that is part of the text is written twice.
+# Within quotation marks, a quotation mark is doubled.
 _QUOTED = re.compile(r'"((?:[^"]|"")*)"')
 _QUOTED_NAME = re.compile(rf'(-?)"((?:[^"]|""){{0,{_LONGEST}}})":(?!\s)')
 _HASH = re.compile(r"(-?)#([^\s\"#]+)")
@@ -174,7 +175,7 @@ def _word(text: str, at: int) -> Piece | None:
     if word == "|" and (end == len(text) or text[end].isspace()) and (at == 0 or text[at - 1].isspace()):
         return Piece(PieceKind.BAR, at, end)
     bare = word[1:]
-    # One letter after a dash is an option of some command, a number is one below zero, and a key without its value is
+    # One letter after a dash is an option of some command, a number is a negative one, and a key without a value is
     # still being typed.
     minus = bool(_DASHED.match(word)) and not (len(bare) == 1 and bare.isascii()) and not _NUMBER.fullmatch(bare)
     return Piece(PieceKind.WORD, at, end, bare if minus else word, minus)
@@ -200,7 +201,7 @@ def _filter(text: str, at: int, known: KnownNames) -> Piece | None:
         kind = None
     if kind and is_complete(kind, value, operator, is_quoted=is_quoted):
         found = Filter(kind, _COMPARING.get(operator, "") + value, negated=bool(match[1]), open=is_open)
-    # What is no time may still be a value of a property called `date`: `date:*`.
+    # An invalid time may still be a value of a property called `date`: `date:*`.
     elif (kind is None or kind in TIMES) and name in known.properties and _names_value(value, is_quoted=is_quoted):
         found = Filter(FilterKind.PROPERTY, value, name, negated=bool(match[1]), open=is_open)
     else:
@@ -253,11 +254,11 @@ def _names_value(value: str, *, is_quoted: bool) -> bool:
 # --- what is no filter ------------------------------------------------------------------------------------------------
 
 _MAX_HINTS = 3
-"""The most keys that are reported: a pasted page of them needs no hints."""
+"""Maximum number of hints: a pasted page of misspelt keys needs no more."""
 _SHORTEST = 3
-"""Letters that a name has which can be misspelt: of two letters every other is one typing error away."""
+"""Least number of letters of a name with hints: most names of two letters are one typing error apart."""
 _LONG = 7
-"""Letters from which on a name may have two typing errors; a shorter one is another word then: `state`, `date`."""
+"""Least number of letters of a name with two typing errors; a shorter one is then another word: `state`, `date`."""
 # Addresses (`https://…`, `data:text/plain;…`), `std::vector` and paths with a drive are no filters.
 _KEYED = re.compile(r'-?((?:[^\W\d_]+[-_])*[^\W\d_]+):("[^"]*"?|[^\s":/\\;,][^\s";,]*+(?![;,]))')
 
@@ -290,29 +291,32 @@ def hints(text: str, known: KnownNames) -> tuple[Hint, ...]:
 
 
 # --- query ------------------------------------------------------------------------------------------------------------
-# What was typed -> queries, one for each alternative. Every string is some query; syntax that is not known is words.
+# From the text to queries, one for each alternative. Every string is a valid query; unknown syntax is words.
 #
-# A query is typed letter by letter, and each state on the way is a query too. So what is not complete yet, or names
-# nothing, stays a word: an operator never turns a list into nothing by being half there.
+# A query is typed letter by letter, and each state on the way is a query too. So incomplete syntax, or a name without a
+# match, stays a word: an unfinished operator never empties the list.
 
 FORCED = {"!a": Strategy.ADAPTIVE, "!p": Strategy.PROXIMITY, "!s": Strategy.SEMANTIC, "!h": Strategy.HYBRID}
 """Prefixes of a query that force its strategy."""
 
 PROSE = 5
-"""Words beside operators above which a query is prose, and its quotation marks and dashes are its writer's: nobody
-filters by a phrase in a whole question, and many a question or commit message quotes something."""
+"""Number of words besides operators above which a query is prose.
+
+Its quotation marks and dashes are then plain text: nobody filters by a phrase in a whole question, and many a question
+or commit message quotes something.
+"""
 MAX_ALTERNATIVES = 8
-"""Queries that one text can be; bars after that many are passed over."""
+"""Maximum number of alternatives of one text; further bars are ignored."""
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A query taken apart.
+    """A parsed query.
 
-    `words` is the text to analyze, quoted or not, without quotation marks, filters and exclusions. Each of `phrases`
-    is required; `excluded` words and `excluded_phrases` must not be there; every one of `filters` must hold. An
-    `open_word` is a last word that may still be in the typing, so that its continuations are meant too; a space or a
-    closing quotation mark ends it. `strategy` is the one forced by a leading `!a`, `!p`, `!s` or `!h`.
+    `words` is the text to analyze, quoted or not, without quotation marks, filters and exclusions. Each of `phrases` is
+    required; `excluded` words and `excluded_phrases` must be absent; all `filters` must match. If `open_word` is true,
+    the last word may still be unfinished, so that its completions match too; a space or a closing quotation mark ends
+    it. `strategy` is the one forced by a leading `!a`, `!p`, `!s` or `!h`.
     """
 
     words: str
@@ -335,11 +339,11 @@ def alternatives(
     tags: Collection[str] | None = None,
     kinds: Mapping[str, FilterKind] = KINDS,
 ) -> tuple[Query, ...]:
-    """Take `text` apart, at ` | ` into several queries. Never fails, never gives none.
+    """Parse `text` into one query per alternative, separated by ` | `. Never fails, and returns at least one.
 
-    `properties` are those of the vault by `property_name`: only they make a filter of `key:value`. `tags` are its
-    tags, folded: only they, or what may become one, make a filter of `#x` (None: every `#x` is one); `#include` is
-    a word where nothing is so tagged. Both are only asked where the text might name one. `kinds` are the operators.
+    `properties` are those of the vault by `property_name`: only they make a filter of `key:value`. `tags` are its tags,
+    folded: only they, or their prefixes while typing, make a filter of `#x` (None: every `#x` is one); `#include` is a
+    word if there is no such tag. Both are only read if the text might name one. `kinds` are the operators.
     """
     strategy, text = _forced(text)
     known = KnownNames(properties, tags, kinds)
@@ -356,7 +360,7 @@ def narrowed(
 ) -> str:
     """Return `text` with one more filter in each of its alternatives; everything else keeps its meaning.
 
-    A forced strategy stays first, a last word open. `properties` and `tags` are as in `alternatives`.
+    A forced strategy stays first, an unfinished last word unfinished. `properties` and `tags` are as in `alternatives`.
     """
     strategy, rest = _forced(text)
     forced = text[: len(text) - len(rest)]
@@ -393,7 +397,7 @@ def conditions(
 ) -> tuple[Condition, ...]:
     """Return the parts of `text` that choose among notes, in order: the filters and exclusions of `alternatives`.
 
-    `properties`, `tags` and `kinds` are as there.
+    `properties`, `tags` and `kinds` are as in `alternatives`.
     """
     _, rest = _forced(text)
     before = len(text) - len(rest)
@@ -407,12 +411,12 @@ def conditions(
 
 
 def _trimmed_end(text: str, piece: Piece) -> int:
-    """Return where a piece ends: the spaces behind a value whose quotation marks are still open are not of it."""
+    """Return the end of a piece without trailing spaces, which a value with an unclosed quotation mark includes."""
     return piece.start + len(text[piece.start : piece.end].rstrip())
 
 
 def unpaired_quotation_mark(text: str, properties: Collection[str] = frozenset()) -> int:
-    """Return the position of a quotation mark without a partner that is no inch sign; -1 without one."""
+    """Return the position of an unpaired quotation mark that is not an inch sign; -1 if there is none."""
     return _unpaired(text, iterate_pieces(text, KnownNames(properties, None, KINDS)))
 
 
@@ -423,7 +427,7 @@ _BAR_AFTER = re.compile(r"\|(?!\S)")
 def _placeholder(text: str, at: int) -> str:
     """Return a replacement for the unpaired quotation mark at `at` that pairs with no later one.
 
-    It is an empty phrase beside a bar that would be alone without it, else a space.
+    It is an empty phrase beside a bar that would otherwise have nothing on that side, else a space.
     """
     if _BAR_BEFORE.search(text[:at]):
         return '""'
@@ -447,8 +451,8 @@ _AT_END = re.compile(r'(?:^|(?<=\s))-?(?:#|([^\s":]+):(\S*))$')
 def without_unfinished_filter(text: str, kinds: Mapping[str, FilterKind] = KINDS) -> str:
     """Return a query without an unfinished filter at its end: `sync tag:`, `sync modified:2`.
 
-    As a word it would be found nowhere and lower the confidence until its value is typed. A query of nothing else stays
-    as it is.
+    As a word it would not be found, and would lower the confidence until its value is typed. A query of nothing else is
+    returned unchanged.
     """
     match = _AT_END.search(text)
     if match is None:
@@ -465,7 +469,7 @@ def without_unfinished_filter(text: str, kinds: Mapping[str, FilterKind] = KINDS
 
 
 def _groups(pieces: Sequence[Piece]) -> list[list[Piece]]:
-    """Return the pieces between bars."""
+    """Return the pieces of each alternative."""
     groups: list[list[Piece]] = [[]]
     for piece in pieces:
         if piece.kind is not PieceKind.BAR:
@@ -494,9 +498,9 @@ def _query(text: str, pieces: Sequence[Piece], strategy: Strategy | None) -> Que
 
 
 def _restore_words(text: str, pieces: Sequence[Piece]) -> list[Piece]:
-    """Turn dashes that negate nothing, and tags that are none, back into words.
+    """Return the pieces with dashes that negate nothing, and tags in prose, as plain words.
 
-    In prose all of them are. Elsewhere an excluded word must come after all other words: `-split operator` and `the
+    In prose no dash negates. Elsewhere an excluded word must come after all other words: `-split operator` and `the
     -match and -replace operators` are about options. An excluded phrase may be anywhere.
     """
     is_prose = _plain_words(pieces) > PROSE
@@ -518,7 +522,7 @@ _WIDE = re.compile(f"[{WIDE_CHARACTERS}]")
 
 
 def _plain_words(pieces: Sequence[Piece]) -> float:
-    """How many words are asked for outside of quotation marks; of characters without spaces two make one."""
+    """Return the number of words outside of quotation marks; two characters without spaces count as one."""
     return sum(max(1.0, len(_WIDE.findall(piece.value)) / 2) for piece in pieces if _is_plain(piece))
 
 

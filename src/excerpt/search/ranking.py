@@ -1,4 +1,4 @@
-"""Signals -> one score, and the primary strategy; links, recency and use as boosts."""
+"""Computation of the score from the signals, the primary strategy, and boosts by links, recency and use."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from excerpt.search.usage import Event, UseLog
 from excerpt.settings import BoostSettings
 
 # --- links and recency ------------------------------------------------------------------------------------------------
-# Signals beside the query: which notes the matching ones link to, and which were modified lately.
+# Signals independent of the query's words: links from matching notes, and recent changes.
 #
-# Arrays in, arrays out: a number from 0 to 1 for each note, in the order of the snapshot's paths. They can move a hit a
-# little; whether a fragment matches at all is settled before.
+# Input and output are arrays: a number from 0 to 1 for each note, in the order of the snapshot's paths. They can move a
+# hit a little; whether a fragment matches at all is decided before.
 
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int32]
@@ -27,17 +27,20 @@ Times = npt.NDArray[np.int64]
 
 SECOND = 1_000_000_000
 DAY = 86_400 * SECOND
-"""In nanoseconds, as modification times are."""
+"""A day in nanoseconds, the unit of modification times."""
 
 HALF_LIFE_DAYS = 30.0
-"""How long it takes until a modification counts half."""
+"""Days after which a modification counts half."""
 BULK_SHARE = 0.9
 BULK_SPAN = 3600 * SECOND
-"""Where more than this share of the notes was modified within one such span, a copy or a checkout wrote the times."""
+"""Span of time within which most notes were modified only after a copy or a checkout.
+
+Most are more than ALIKE_SHARE.
+"""
 
 
 def backlinks(sources: Ints, targets: Ints, notes_of_rows: Ints, strength_of_rows: Floats, note_count: int) -> Floats:
-    """Return how many of the matching notes link to each note, as a share of the highest.
+    """Return the number of matching notes that link to each note, as a share of the highest.
 
     `sources` and `targets` are the links, as notes; each pair once. A note votes with the strength of its best row
     (`strength_of_rows`, 0 and up) for every note it links to except itself. Votes count by the logarithm of their sum.
@@ -55,36 +58,36 @@ def backlinks(sources: Ints, targets: Ints, notes_of_rows: Ints, strength_of_row
 
 
 def recency(modified_ns: Times, now_ns: int, half_life_days: float = HALF_LIFE_DAYS) -> Floats:
-    """Return how recently each note was modified: 1 now or later, half of it a half-life ago.
+    """Return how recently each note was modified: 1 at `now_ns` or later, half of it a half-life ago.
 
     0 for all if nearly all notes have the same time, as after a checkout or copy. Deterministic for a given `now_ns`.
     """
     if not len(modified_ns) or _is_bulk_modified(modified_ns):
         return np.zeros(len(modified_ns), np.float32)
-    # As floats, since two times of 64 bits can be further apart than 64 bits count.
+    # As floats, since the difference of two 64-bit times may need more than 64 bits.
     age = np.maximum(float(now_ns) - modified_ns.astype(np.float64), 0) / (half_life_days * DAY)
     return np.exp2(-age).astype(np.float32)
 
 
 def _is_bulk_modified(modified_ns: Times) -> bool:
-    """Whether more than ALIKE_SHARE of the times lie within ALIKE_WITHIN of each other."""
+    """Return whether more than ALIKE_SHARE of the times are within ALIKE_WITHIN of each other."""
     times = np.sort(modified_ns)
     ends = np.searchsorted(times, times + BULK_SPAN, side="right")
     return int((ends - np.arange(len(times))).max()) > BULK_SHARE * len(times)
 
 
 # --- fusion -----------------------------------------------------------------------------------------------------------
-# Signals -> one score, and which strategy leads.
+# Combination of the signals to one score, and the primary strategy.
 #
 # The score is a sum of signals, each between 0 and 1, times the weights below (a linear combination of normalised
 # scores; Bruch, Gai and Ingber, 2023, found it better than reciprocal rank fusion, as was measured here). All
-# candidates are scored by all signals, whichever list brought them up.
+# candidates are scored by all signals, whichever list they are from.
 
 SIGNALS = (
     *("words", "coverage", "title", "anchor", "heading", "outline", "note", "intro_words", "proximity"),
     *("meaning", "intro_meaning", "coherence"),
 )
-"""The signals by name, in the order of their columns."""
+"""The names of the signals, in the order of their columns."""
 NOTE_SIGNALS = ("intro_words", "intro_meaning")
 """The signals that only the best fragment of each note gets: they say which note is about the query."""
 
@@ -156,7 +159,7 @@ WEIGHTS: Mapping[Strategy, Weights] = {
 }
 
 NAMED = 3.0
-"""What the best fragment of a note gains whose title, file name or alias is the query: more than all signals can."""
+"""Bonus of the best fragment of a note whose title, file name or alias is the query: more than all signals together."""
 
 RRF_K = 60
 """The constant of reciprocal rank fusion (Cormack, Clarke and Büttcher, 2009)."""
@@ -228,7 +231,7 @@ class Scored:
         return scores
 
     def select(self, positions: npt.NDArray[np.intp]) -> Scored:
-        """Only the fragments at these places."""
+        """Return only the fragments at these positions."""
         return Scored(self.rows[positions], self.names, self.values[positions], self.weights)
 
     def with_signal(self, name: str, values: Floats, weight: float) -> Scored:
@@ -256,7 +259,7 @@ def weighted(rows: Rows, signals: Floats, weights: Weights, notes: Rows) -> Scor
 
 
 def _best_row_per_note(scores: Floats, notes: Rows) -> npt.NDArray[np.intp]:
-    """Return the position of the highest score of each note, the first among equals."""
+    """Return the position of the highest score of each note; ties go to the first."""
     order = np.lexsort((-scores, notes))
     return order[np.flatnonzero(np.diff(notes[order], prepend=-1))]
 
@@ -271,13 +274,13 @@ def reciprocal(rows: Rows, signals: Floats) -> Scored:
 
 
 def list_unranked(rows: Rows) -> Scored:
-    """Rows that nothing but filters chose, in the order of the list: `list_unranked` falls evenly from 1."""
+    """Return rows selected by filters alone, scored in the order of the list: `listed` falls evenly from 1."""
     values = 1 - np.arange(len(rows)) / max(len(rows), 1)
     return Scored(rows, ("listed",), values.astype(np.float32)[:, None], np.ones(1, np.float32))
 
 
 def _reciprocal_ranks(values: Floats) -> Floats:
-    """(k + 1) / (k + rank) for each, ranks from 1, ties in the order of rows; 0 where there is nothing to rank."""
+    """Return (k + 1) / (k + rank) for each value, ranks from 1, ties in the order of rows; 0 for values not above 0."""
     ranks = np.empty(len(values))
     ranks[np.argsort(-values, kind="stable")] = np.arange(1, len(values) + 1)
     return np.where(values > 0, (RRF_K + 1) / (RRF_K + ranks), 0.0).astype(np.float32)
@@ -295,7 +298,7 @@ def add_name(scored: Scored, named: npt.NDArray[np.bool_], notes: Rows) -> Score
 
 
 BOOSTS: Mapping[str, float] = {"links": 0.04, "recency": 0.02, "use": 0.05}
-"""What each counts beside signals that make up 3 (docs/design/ranking.md): it settles who is first of equals."""
+"""Weight of each boost; other signals add up to 3 (docs/design/ranking.md), so it decides between near ties."""
 
 
 def add_attachments(scored: Scored, attached: npt.NDArray[np.bool_], weight: float) -> Scored:
@@ -306,11 +309,12 @@ def add_attachments(scored: Scored, attached: npt.NDArray[np.bool_], weight: flo
 
 
 # --- boosts -----------------------------------------------------------------------------------------------------------
-# The signals beside the query, added to fragments that match: links, recency, use. Each has a switch and a column.
+# The signals independent of the query, added to matching fragments: links, recency, use. Each has a setting and a
+# column.
 
 
 class Boosts:
-    """The boosts of one snapshot. Keeps what does not depend on the query."""
+    """The boosts of one snapshot. Caches what does not depend on the query."""
 
     def __init__(self, snapshot: Corpus, switches: BoostSettings, log: UseLog | None) -> None:
         self._snapshot = snapshot
@@ -321,7 +325,7 @@ class Boosts:
         self._used: Floats | None = None
 
     def add(self, scored: Scored, notes: Rows) -> Scored:
-        """`scored`, fragments of the notes `notes`, with a signal more for each boost that is on."""
+        """Return `scored`, fragments of the notes `notes`, with one more signal for each enabled boost."""
         if self._switches.links:
             sources, targets = self._snapshot.facets.links_of(notes)
             count = len(self._snapshot.table.paths)
@@ -336,7 +340,7 @@ class Boosts:
     def _recent(self) -> Floats:
         if self._recency is None:
             modified = self._snapshot.facets.modified
-            # Counted from the newest note, not from the clock: the same index gives the same list tomorrow.
+            # Relative to the newest note, not to the clock: the same index gives the same list tomorrow.
             self._recency = recency(modified, int(modified.max(initial=0)))
         return self._recency
 

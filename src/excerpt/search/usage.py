@@ -1,11 +1,11 @@
-"""What the user did with notes (opened, copied in a pack), to rank used notes a little higher.
+"""Log of what the user did with notes (opened, copied in a pack), to rank used notes a little higher.
 
-One file per vault in the state folder, one JSON object per line, the newest last:
+One file per vault in the state folder, one JSON object per line, newest last:
 
     {"time": "2025-03-01T09:30:00Z", "kind": "open", "path": "Guides/Sync.md", "fragment": "4be1…", "share": 1.0}
 
-It holds paths, no text and no query, and may be deleted. Events before a note was renamed have its old path;
-`update_paths` finds today's.
+It contains paths, no text and no query, and may be deleted. Events before a note was renamed have its old path;
+`at_home` maps them to the present path.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ Floats = npt.NDArray[np.float32]
 HALF_LIFE_DAYS = 30.0
 """Days after which a use counts half: the exponential decay that Mozilla chose for the address bar's frecency."""
 HALF_AT = 1.0
-"""Uses of today that make half of the highest score; each further one adds less."""
+"""Number of uses today with half of the maximum score; each further one adds less."""
 MAX_EVENTS = 5_000
 MAX_DAYS = 365.0
-"""What a compaction keeps: events of twelve half-lives, and no more than fit."""
+"""Age in days up to which a compaction keeps events: twelve half-lives, and at most MAX_EVENTS."""
 COMPACT_BYTES = 2_000_000
-"""The size at which the log is compacted: some 12,000 events. Of a log larger still, only the end is read."""
+"""The size in bytes at which the log is compacted: some 12,000 events. Only the end of a larger log is read."""
 
 _DAY_SECONDS = 86_400.0
 
@@ -51,8 +51,8 @@ class UseKind(StrEnum):
 class Event:
     """One use of one note, at `time` (seconds since 1970, UTC).
 
-    `share` is the part of an act that fell to this note: a pack of four notes is one act, a quarter for each.
-    `fragment` is the id of the fragment it was about, "" if that is not known.
+    `share` is the note's part of the action: a pack of four notes is one action, a quarter for each. `fragment` is the
+    id of the fragment used, "" if unknown.
     """
 
     time: float
@@ -63,10 +63,10 @@ class Event:
 
 
 class UseLog:
-    """The log of one vault, in `file`, which is made at the first event.
+    """The log of one vault, in `file`, which is created with the first event.
 
-    Several processes may append to it. Writing raises OSError where the file cannot be written; reading never does:
-    lines that are no events are passed over.
+    Several processes may append to it. Writing raises OSError if the file cannot be written; reading never does, and
+    ignores invalid lines.
     """
 
     def __init__(self, file: Path) -> None:
@@ -74,7 +74,7 @@ class UseLog:
         self._read: tuple[tuple[int, int, int], tuple[Event, ...]] | None = None
 
     def events(self) -> tuple[Event, ...]:
-        """Every event, in the order they were written. The file is read again only when it has changed."""
+        """Return all events in the order of writing. The file is read again only when it has changed."""
         try:
             with self.file.open("rb") as opened:
                 stamp = _stamp(opened)
@@ -85,8 +85,8 @@ class UseLog:
         return self._read[1]
 
     def record(self, kind: UseKind, notes: Iterable[tuple[str, str]], now: float) -> None:
-        """Append one act: what was done, with which notes (path, fragment id or ""). Each note counts once."""
-        fragments = dict(reversed(list(notes)))  # of several fragments of a note, the first
+        """Append one action with its notes (path, fragment id or ""). Each note counts once."""
+        fragments = dict(reversed(list(notes)))  # the first of several fragments of a note
         paths = list(reversed(fragments))
         events = [Event(now, kind, path, fragments[path], round(1 / len(paths), 4)) for path in paths]
         if not events:
@@ -96,7 +96,7 @@ class UseLog:
                 self._compact(now)
 
     def clear(self) -> int:
-        """Forget everything; returns how many events that were."""
+        """Delete all events; return their number."""
         with exclusive_lock(self.file):
             count = len(self.events())
             self.file.unlink(missing_ok=True)
@@ -113,16 +113,16 @@ class UseLog:
 def update_paths(
     events: Sequence[Event], paths: Container[str], moved: Callable[[str], str | None]
 ) -> tuple[Event, ...]:
-    """Return the events with today's paths of their notes.
+    """Return the events with the present paths of their notes.
 
-    `paths` are the existing ones, and `moved` returns where another note went.
+    `paths` are the existing ones, and `moved` returns the new path of another note.
     """
     now = {path: moved(path) or path for path in {event.path for event in events} if path not in paths}
     return tuple(replace(event, path=now[event.path]) if event.path in now else event for event in events)
 
 
 def scores(events: Sequence[Event], paths: Sequence[str], now: float) -> Floats:
-    """How much each note is used, from 0 to 1, in the order of `paths`.
+    """Return how much each note is used, from 0 to 1, in the order of `paths`.
 
     An event counts its share, half of it a half-life ago (J. Ruderman's frecency by exponential decay, proposed for
     Firefox); the sum s becomes s / (s + HALF_AT). Events after `now` count as now.
@@ -139,7 +139,7 @@ def scores(events: Sequence[Event], paths: Sequence[str], now: float) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class NoteUse:
-    """What was learned of one note: how often it was opened and packed, when last (as `Event.time`), its score."""
+    """The use of one note: how often it was opened and packed, when last (as `Event.time`), and its score."""
 
     path: str
     opens: int
@@ -157,7 +157,7 @@ def latest(events: Sequence[Event]) -> float:
 
 
 def by_note(events: Sequence[Event]) -> list[NoteUse]:
-    """Return the use of each note, the most used first, ties by path."""
+    """Return the use of each note, most used first, ties by path."""
     events_by_path: dict[str, list[Event]] = {}
     for event in events:
         events_by_path.setdefault(event.path, []).append(event)
@@ -176,7 +176,7 @@ def by_note(events: Sequence[Event]) -> list[NoteUse]:
 
 
 def written_time(time: float) -> str:
-    """Seconds since 1970 as ISO 8601, in UTC."""
+    """Return seconds since 1970 as ISO 8601, in UTC."""
     return datetime.fromtimestamp(time, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
@@ -196,7 +196,7 @@ def _parsed(data: bytes) -> Iterator[Event]:
 
 
 def _end_of(opened: BinaryIO, size: int) -> bytes:
-    """Return the file's bytes; of a file larger than any log, whole lines of its end."""
+    """Return the file's bytes; of a file larger than any log, only whole lines at its end."""
     if size <= 2 * COMPACT_BYTES:
         return opened.read()
     opened.seek(size - 2 * COMPACT_BYTES)

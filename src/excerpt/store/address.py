@@ -18,7 +18,7 @@ _POSITION = re.compile(r"[0-9A-Fa-f]{1,8}/[0-9A-Fa-f]{1,8}")
 class Address:
     """A database for libpq, and the name of a vault in it, "" if none is named.
 
-    `text` is the address as given. A reader waits until its server has what was written up to the position `after`.
+    `text` is the address as given. A reader waits until its server has everything written up to the position `after`.
     """
 
     conninfo: str
@@ -28,26 +28,26 @@ class Address:
 
     @property
     def shown(self) -> str:
-        """The address as people read it: without options."""
+        """The address for display: without options."""
         parts = urlsplit(self.conninfo)
         return f"{parts.scheme}://{parts.netloc}{parts.path}" + (f"?vault={quote(self.vault)}" if self.vault else "")
 
     @property
     def folder(self) -> Path:
-        """The path under which a reader's own data about the vault is stored. There is no such folder."""
+        """Path under which a reader's own data about the vault is stored. There is no such folder."""
         parts = urlsplit(self.conninfo)
         return Path("/", "postgresql:", parts.netloc, parts.path.strip("/"), self.vault)
 
 
 def is_address(text: str) -> bool:
-    """Whether a vault is named by the address of a store, and not by a folder."""
+    """Return whether `text` is the address of a store, and not a folder."""
     return _SCHEME.match(text) is not None
 
 
 def read_address(text: str) -> Address:
     """Parse an address. Raises StoreUnusableError for one with a password.
 
-    Others could see it in the list of processes and in the shell's history.
+    Others could see the password in the list of processes and in the shell's history.
     """
     try:
         parts = urlsplit(_SCHEME.sub(_with_slashes, text, count=1))
@@ -66,7 +66,7 @@ def read_address(text: str) -> Address:
     vault, after = options.pop("vault", ""), options.pop("after", "")
     if after and _POSITION.fullmatch(after) is None:
         raise StoreUnusableError(f"{after!r} is not a position of a server.", "A push with --json prints one.")
-    # What is connected to is the number, where one is given.
+    # libpq connects to the number if one is given.
     host = options.get("hostaddr") or options.get("host", host)
     if "sslmode" not in options and not _is_loopback(host):
         options["sslmode"] = "verify-full"
@@ -80,9 +80,9 @@ _FORM = "It looks like postgresql://user@host/database?vault=name."
 
 
 def _with_slashes(scheme: re.Match[str]) -> str:
-    """Return the scheme with its slashes, of which a Path has made one.
+    """Return the scheme with both slashes, one of which a Path removes.
 
-    With nothing but a name after it, it is a database of a server on this machine, by its socket.
+    If only a name follows, it is a database of a server on this machine, reached by its socket.
     """
     before_options = scheme.string[scheme.end() :].partition("?")[0]
     by_socket = scheme[1] == "///" or (scheme[1] == "/" and "/" not in before_options)
@@ -90,7 +90,7 @@ def _with_slashes(scheme: re.Match[str]) -> str:
 
 
 def _is_loopback(host: str) -> bool:
-    """Whether a host is this machine: by name, by number, or by the folder of a socket."""
+    """Return whether a host is this machine: by name, by number, or by the folder of a socket."""
     if not host or host.startswith("/") or host == "localhost":
         return True
     try:

@@ -1,4 +1,4 @@
-"""What a search reads of a store: the fragments that may answer, as arrays over these alone, with counts of all."""
+"""The data that a search loads from a store: candidate fragments, as arrays over these alone, and counts of all."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Floats = NDArray[np.float32]
 class LoadedFragments:
     """Fragments of a store by key, ascending, with their first lines and terms, and cosines by the vector's bytes.
 
-    `is_answer` are those that were requested; the others are neighbours, and have no terms unless they are the first of
+    `wanted` flags those that were requested; the others are neighbours, and have no terms unless they are the first of
     their note.
     """
 
@@ -45,8 +45,8 @@ class LoadedFragments:
 class Statistics:
     """The statistics of a vault.
 
-    The number of fragments; and of notes, or of attachments if there are no notes, the number of fragments, the mean
-    lengths of fields where they are not empty, and the mean vector.
+    The number of fragments; and, for notes (or for attachments if there are no notes), the number of fragments, the
+    mean lengths of fields where they are not empty, and the mean vector.
     """
 
     count: int
@@ -57,7 +57,7 @@ class Statistics:
 
 
 class KnownTerms:
-    """The terms of a vault, asked of the store once each."""
+    """The terms of a vault, each requested from the store once."""
 
     def __init__(self, queries: StoreQueries) -> None:
         self._queries = queries
@@ -66,7 +66,7 @@ class KnownTerms:
         self._lexicons: dict[str, list[str]] = {}
 
     def prefetch(self, terms: Sequence[str]) -> None:
-        """Load the counts of several at once."""
+        """Load the counts of several terms at once."""
         missing = [term for term in dict.fromkeys(terms) if term not in self._counts]
         if missing:
             self._counts.update(dict.fromkeys(missing, (0, 0, 0)))
@@ -74,18 +74,18 @@ class KnownTerms:
                 self._counts[term] = (counts[0], counts[1], counts[2])
 
     def count(self, term: str) -> tuple[int, int, int]:
-        """Return how many fragments have the term, how many of them are of attachments, and how many notes have it."""
+        """Return the number of fragments with the term, of attachments' fragments among them, and of notes."""
         self.prefetch([term])
         return self._counts[term]
 
     def completions(self, prefix: str, limit: int) -> list[str]:
-        """Terms that start with `prefix`, at most `limit`: the shortest first, then by alphabet."""
+        """Return the terms that start with `prefix`, shortest first, then in alphabetical order."""
         if (prefix, limit) not in self._continuations:
             self._continuations[prefix, limit] = self._queries.completions(prefix, limit)
         return self._continuations[prefix, limit]
 
     def beginning_with(self, field: str, prefix: str) -> list[str]:
-        """Terms of a field that start with `prefix`, sorted."""
+        """Return the terms of a field that start with `prefix`, sorted."""
         return self._queries.terms_of(field, prefix)
 
     def lexicon(self, field: str) -> list[str]:
@@ -109,12 +109,12 @@ class CandidateTerms:
 
     @property
     def doc_count(self) -> int:
-        """How many fragments there are here."""
+        """Number of loaded fragments."""
         return len(self.keys)
 
     @property
     def corpus_size(self) -> int:
-        """How many there are in the vault."""
+        """Number of fragments in the vault."""
         return self._statistics.count
 
     def prefetch_counts(self, terms: Sequence[str]) -> None:
@@ -122,7 +122,7 @@ class CandidateTerms:
         self._known.prefetch(terms)
 
     def counts(self, terms: Sequence[str]) -> DocumentFrequency:
-        """Return how many fragments of the vault have any of the terms.
+        """Return the number of fragments of the vault that have any of the terms.
 
         A note's language decides which stem of a word its fragments have, so the fragments of several terms hardly
         overlap.
@@ -135,7 +135,7 @@ class CandidateTerms:
         return DocumentFrequency(min(with_terms, self.corpus_size), min(counted, sample_size), sample_size)
 
     def mean_length(self, field: str) -> float:
-        """Return how many terms the field has on average, where it has any."""
+        """Return the mean number of terms in the field, where it is not empty."""
         return self._statistics.mean_lengths[FIELDS.index(field)]
 
     def lengths(self, field: str) -> Floats:
@@ -188,7 +188,7 @@ class CandidateTerms:
         return self._known.lexicon(field)
 
     def check(self) -> None:
-        """Nothing is kept that could be damaged."""
+        """Do nothing: no stored file could be damaged."""
 
 
 class CandidateVectors:
@@ -201,7 +201,7 @@ class CandidateVectors:
         fetch_cosines: Callable[[Floats], Floats],
         fetch_vectors: Callable[[Longs], Floats],
     ) -> None:
-        """Hold the loaded cosines; `fetch_cosines` loads others from the store, `fetch_vectors` the vectors of keys."""
+        """Keep the loaded cosines; `ask` requests others from the store, and `ask_rows` the vectors of some keys."""
         self.keys = loaded.keys
         self.mean = statistics.mean
         self._cosines = dict(loaded.cosines)
@@ -213,19 +213,19 @@ class CandidateVectors:
         return self._fetch_vectors(self.keys[numbers])
 
     def similarities(self, query: Floats) -> Floats:
-        """Cosine of the normalised `query` with each row."""
+        """Return the cosine of each row with the normalised `query`."""
         known = query.tobytes()
         if known not in self._cosines:
             self._cosines[known] = self._fetch_cosines(query)
         return self._cosines[known].copy()
 
     def similarities_at(self, query: Floats, numbers: NDArray[np.integer]) -> Floats:
-        """As `similarities`, of some rows."""
+        """Return the cosines of some rows with the normalised `query`."""
         cosines: Floats = self.similarities(query)[numbers]
         return cosines
 
     def approximate_similarities(self, query: Floats) -> tuple[Floats, float]:
-        """As `similarities`, and how far off it is."""
+        """Return the exact cosines, and 0 as their maximum error."""
         return self.similarities(query), 0.0
 
     def mean_similarity(self, query: Floats) -> float:

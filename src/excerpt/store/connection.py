@@ -1,4 +1,4 @@
-"""A connection to a store. Only this module imports psycopg, and turns what it raises into sentences."""
+"""A connection to a store. Only this module imports psycopg; it converts its errors to StoreUnusableError."""
 
 from __future__ import annotations
 
@@ -26,32 +26,34 @@ _USUAL = {
     "keepalives_count": "3",
     "tcp_user_timeout": "20000",
 }
-"""Options where the address says nothing else, in seconds, the last in milliseconds: a link that drops without a word
-is a lost server after 25 seconds, and not a wait without end."""
+"""Default options of the connection, in seconds, the last in milliseconds.
+
+A connection that drops silently is lost after 25 seconds instead of blocking without end.
+"""
 
 
 class IndexDamagedError(ExcerptError):
-    """An index of the store is damaged, or not there; the rows are."""
+    """Raised if an index of the store is damaged or missing, but the rows are intact."""
 
     title = StoreUnusableError.title
     exit_code = StoreUnusableError.exit_code
 
 
 class ConnectionLostError(ExcerptError):
-    """The connection, or the right to a table, was lost in a transaction of which something has been read."""
+    """Raised if the connection, or the right to a table, is lost in a transaction that has read something."""
 
     title = StoreUnusableError.title
     exit_code = StoreUnusableError.exit_code
 
 
 class Connection:
-    """A connection that has not been lost, or a sentence. Usable from one thread at a time.
+    """A connection that reconnects, or raises an error with one sentence. Used from one thread at a time.
 
-    Statements are not prepared on the server: prepared, a search by words would not use its index to the full.
+    Statements are not prepared on the server: prepared, a search by words would not use its index fully.
     """
 
     def __init__(self, address: Address, *, writes: bool = False, timeout: float = 30.0) -> None:
-        """`timeout` is how many seconds a statement may take, 0 without end. Raises StoreUnusableError."""
+        """Connect. `timeout` is the limit of a statement in seconds, 0 for none. Raises StoreUnusableError."""
         self._address = address
         self._writes = writes
         self._timeout = timeout
@@ -64,19 +66,19 @@ class Connection:
         self._connection.close()
 
     def set_session(self, *statements: Statement) -> None:
-        """Have these statements executed now, and again on each connection that takes the place of a lost one."""
+        """Execute these statements now, and again on each new connection."""
         self._session = list(statements)
         self.answers(statements)
 
     def rows(self, sql: str, *values: object) -> list[Row]:
-        """All rows of a statement, none for one that gives none."""
+        """Return all rows of a statement; empty if it returns none."""
         return self.answers([(sql, values)])[0]
 
     def answers(self, statements: Sequence[Statement]) -> list[list[Row]]:
         """Return the rows of several statements, sent at once.
 
-        After a lost connection a reader sends them once more, except in a transaction of which something was read: then
-        it raises ConnectionLostError, and also if a table cannot be read any more.
+        After a lost connection a reader sends them once more, except in a transaction that has read something: then it
+        raises ConnectionLostError, and also if a table can no longer be read.
         """
         with self._translate_errors():
             begins = [(_BEGIN, ())] if self._in_transaction and not self._has_read else []
@@ -95,7 +97,7 @@ class Connection:
             except self._access_errors as error:
                 if not self._has_read:
                     raise
-                # Rights are those of now, and what has been read in this transaction is of the areas of before.
+                # Rights are the current ones, but the transaction has read the areas of an earlier time.
                 raise ConnectionLostError(
                     f"The store {self._address.shown} does not allow that: {_first_line(error)}."
                 ) from error
@@ -103,7 +105,7 @@ class Connection:
             return answers[len(begins) :]
 
     def attempt(self, statements: Sequence[Statement]) -> list[list[Row]]:
-        """As `answers`; a transaction can go on after its IndexDamagedError."""
+        """Return the rows, as `answers` does; after an IndexDamagedError a transaction can continue."""
         if not self._in_transaction:
             return self.answers(statements)
         try:
@@ -115,7 +117,7 @@ class Connection:
 
     @contextmanager
     def read_transaction(self) -> Iterator[None]:
-        """Read everything in a block from one state; a nested block is the same. Raises ConnectionLostError."""
+        """Read everything in a block from one snapshot; a nested block uses the same. Raises ConnectionLostError."""
         if self._in_transaction:
             yield
             return
@@ -134,7 +136,7 @@ class Connection:
             yield
 
     def copy(self, table: str, columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[object]]) -> None:
-        """Put rows into a table, whose columns are given with their types."""
+        """Copy rows into a table, whose columns are given with their types."""
         names = ", ".join(name for name, _ in columns)
         statement = f"COPY {table} ({names}) FROM STDIN (FORMAT BINARY)"
         with self._translate_errors(), self._connection.cursor() as cursor, cursor.copy(statement) as copy:
@@ -143,7 +145,10 @@ class Connection:
                 copy.write_row([storable(value) for value in row])
 
     def register_vectors(self) -> None:
-        """Let `copy` take what `as_vectors` makes; the database must have the extension."""
+        """Register the vector type, so that `copy` accepts results of `as_vectors`.
+
+        The database needs the extension.
+        """
         from pgvector.psycopg import register_vector
 
         with self._translate_errors():
@@ -172,13 +177,13 @@ class Connection:
 
     @property
     def _connection_errors(self) -> type[Exception]:
-        """What psycopg raises where the connection is gone, and for other reasons."""
+        """The exception that psycopg raises if the connection is lost, and for other reasons."""
         lost: type[Exception] = _psycopg().OperationalError
         return lost
 
     @property
     def _access_errors(self) -> tuple[type[Exception], ...]:
-        """What psycopg raises where a table is gone, or may not be read."""
+        """The exceptions that psycopg raises if a table is missing, or may not be read."""
         errors = _psycopg().errors
         return errors.InsufficientPrivilege, errors.UndefinedTable
 
@@ -221,7 +226,7 @@ class Connection:
 
 
 def storable(value: object) -> object:
-    """Return a text that PostgreSQL can store: no NUL and no lone surrogates.
+    """Return a value that PostgreSQL can store: a text without NUL and lone surrogates.
 
     Each is replaced by one character, so that spans stay valid.
     """
@@ -229,7 +234,7 @@ def storable(value: object) -> object:
 
 
 def as_vectors(vectors: NDArray[np.float32]) -> list[object]:
-    """Vectors as `Connection.copy` takes them for a column of halfvec."""
+    """Return the vectors in the form that `Connection.copy` takes for a column of type halfvec."""
     from pgvector import HalfVector
 
     return [HalfVector(vector) for vector in vectors]
@@ -241,7 +246,7 @@ def _no_pipeline() -> Iterator[None]:
 
 
 def _first_line(error: Exception) -> str:
-    """Return the first line of a server's message, of several attempts the last."""
+    """Return the first line of a server's message, or of its last attempt's message."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     first = lines[0] if lines else type(error).__name__
     return first.rsplit("FATAL:", 1)[-1].strip().rstrip(".")

@@ -1,8 +1,8 @@
-"""Writing a vault's index to a store: new and changed notes are written, missing ones deleted.
+"""Push of a vault's index to a store: new and changed notes are written, missing ones deleted.
 
 `compare` decides what a push may write, from this copy of the vault, the store, and the record of the last push. A
-batch of notes is one transaction with its statistics, so a store always holds whole notes with the right counts. A
-killed push continues with the next one, which compares digests.
+batch of notes is one transaction with its statistics, so a store always holds whole notes with the right counts. If a
+push is killed, the next one continues, because it compares digests.
 """
 
 from __future__ import annotations
@@ -57,14 +57,14 @@ from excerpt.text.display import format_count, visible_line
 from excerpt.vault.readers.registry import suffixes_of
 
 OnNotes = Callable[[int, int], None]
-"""Called with the number of written notes, and of all."""
+"""A callback with the number of written notes, and of all."""
 
 _BATCH = 10_000
-"""Fragments in one transaction, as far as notes allow."""
+"""Maximum number of fragments in one transaction, unless a note has more."""
 _MIN_ANALYZED = 100
-"""The number of notes that may change before the planner's statistics are updated."""
+"""Number of changed notes above which the planner's statistics are updated."""
 _PUSH_LOCK = 0x657863
-"""Of the advisory locks under which one program at a time pushes a vault."""
+"""Class of the advisory locks by which only one process at a time pushes a vault."""
 
 _NOTE = (
     *(("id", "int8"), ("vault", "int4"), ("area", "int4"), ("path", "text"), ("state", "text"), ("size", "int8")),
@@ -95,7 +95,7 @@ _NOTE_TABLES = (
     ("labels", _LABEL, "rowid"),
     ("names", _NAME, "name"),
 )
-"""Tables, with their columns and order, that have rows of a note beside its fragments."""
+"""Tables, with their columns and order, that have rows of a note besides its fragments."""
 
 
 def push(
@@ -120,7 +120,7 @@ def push(
 
 
 class Pusher:
-    """A connection over which a vault is pushed as often as it changes. Usable from one thread at a time."""
+    """A connection over which a vault is pushed whenever it changes. Used from one thread at a time."""
 
     def __init__(self, address: Address, records: Path, *, roles: bool = False) -> None:
         """Create missing tables and, with `roles`, missing roles. Raises StoreUnusableError.
@@ -163,7 +163,7 @@ class Pusher:
 
 @dataclass(frozen=True, slots=True)
 class _OwnNote:
-    """A note of the index: its path, the digest of its file, and the versions and settings that it was read by."""
+    """A note of the index: its path, the digest of its file, and the versions and settings it was read with."""
 
     path: str
     digest: str
@@ -172,7 +172,7 @@ class _OwnNote:
 
 @dataclass(frozen=True, slots=True)
 class _StoredNote:
-    """A note of the store; `state` is its `cut` and what the whole vault was made with, as `_Push.state` joins them."""
+    """A note of the store; `state` is its `cut` and the parameters of the whole vault, joined by `_Push.state`."""
 
     number: int
     digest: str
@@ -191,7 +191,7 @@ _STATE_SEPARATOR = " | "
 
 @dataclass(slots=True)
 class _Change:
-    """How what a transaction puts in and takes out changes the statistics of notes, or of attachments."""
+    """The changes of one transaction to the statistics of notes, or of attachments."""
 
     fragments: int = 0
     lengths: NDArray[np.float64] = field(default_factory=lambda: np.zeros(len(FIELDS)))
@@ -199,7 +199,7 @@ class _Change:
     vectors: NDArray[np.float64] = field(default_factory=lambda: np.zeros(schema.DIMENSIONS))
 
     def add(self, lengths: NDArray[np.int64], vectors: NDArray[np.float64], sign: int) -> None:
-        """Count some fragments, or with a `sign` of -1 take them off."""
+        """Add some fragments, or subtract them with a `sign` of -1."""
         self.fragments += sign * len(lengths)
         self.lengths += sign * lengths.sum(axis=0)
         self.filled += sign * np.count_nonzero(lengths, axis=0)
@@ -207,7 +207,7 @@ class _Change:
 
 
 _Changed = dict[tuple[int, bool], _Change]
-"""By area, of notes and of attachments."""
+"""Changes by area, and by whether they are of attachments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +234,7 @@ class _Push:
         self._vault = self._registered(name)
 
     def run(self, records: Path, rights: Changes | None) -> PushReport:
-        """Write what differs. Two that push the same vault take turns."""
+        """Write the differences. Pushes of the same vault wait for each other."""
         self._connection.rows("SELECT pg_advisory_lock(%s, %s)", _PUSH_LOCK, self._vault)
         try:
             return self._run(records / f"{self._identity()}.json", rights)
@@ -353,7 +353,7 @@ class _Push:
     def _paths_with_same_text(self) -> Iterator[str]:
         """Yield the notes whose text equals the store's although their files differ.
 
-        They differ in line ends, as git makes them on Windows, or in a byte order mark.
+        They differ in line ends, as git writes them on Windows, or in a byte order mark.
         """
         differing = {
             number: stored.number
@@ -376,14 +376,14 @@ class _Push:
                         yield self._own[number].path
 
     def _unreadable(self) -> frozenset[str]:
-        """Attachments of the store whose kind cannot be read here, as a package is missing or OCR is off."""
+        """Return the attachments of the store that cannot be read here, because a package is missing or OCR is off."""
         suffixes = suffixes_of(self._snapshot.settings.vault).read
         return frozenset(
             path for path, note in self._stored.items() if note.kind and not path.lower().endswith(suffixes)
         )
 
     def _check_model(self, plan: PushPlan) -> None:
-        """Raise PushRefusedError if the store would hold notes of two models or tokenizers without permission."""
+        """Raise PushRefusedError if the store would mix notes of two models or tokenizers without permission."""
         others = [path for path in plan.kept if path in self._stored]
         if not others or self._rules.merge or self._rules.mirror:
             return
@@ -402,7 +402,7 @@ class _Push:
     def _outdated(self, plan: PushPlan) -> dict[str, int]:
         """Return notes to write again although their content is in the store, with the store's modification times.
 
-        Text from OCR is not replaced by what was read without it.
+        Text from OCR is not replaced by text read without it.
         """
         compared = {*plan.write, *plan.kept}
         outdated: dict[str, int] = {}
@@ -422,7 +422,7 @@ class _Push:
 
     @cached_property
     def _meta(self) -> dict[str, str]:
-        """What the index was made with, by the names of `build_parameters`."""
+        """The parameters of the index, by the names of `build_parameters`."""
         return dict(self._snapshot.rows("SELECT name, value FROM meta"))
 
     def _registered(self, name: str) -> int:
@@ -470,7 +470,7 @@ class _Push:
         return np.array([row[0] for row in self._snapshot.rows("SELECT id FROM notes WHERE kind <> ''")], np.int64)
 
     def _note_rows(self, notes: Sequence[int], sql: str) -> list[Row]:
-        """Rows of the index; `sql` ends in what is to be among some notes' numbers, and their order."""
+        """Return rows of the index; `sql` ends with the column to match with the notes' numbers, and the order."""
         select, _, order = sql.partition(" ORDER BY ")
         result: list[Row] = []
         for at in range(0, len(notes), AT_ONCE):
@@ -482,7 +482,7 @@ class _Push:
     # --- one transaction ----------------------------------------------------------------------------------------------
 
     def _replace(self, batch: _Batch, times: Mapping[str, int]) -> None:
-        """Replace some notes in the store; `times` are those of the last change, by path, if not the file's."""
+        """Replace some notes in the store; `times` are their modification times by path, if not the file's."""
         self._snapshot.check_rows(batch.notes)
         fragments = self._note_rows(
             batch.notes,
@@ -519,7 +519,7 @@ class _Push:
             self._count(changed)
 
     def _copy_notes(self, batch: _Batch, times: Mapping[str, int]) -> dict[int, int]:
-        """Insert notes with all rows that are not of fragments; return their new numbers in the store."""
+        """Insert notes with all rows except those of fragments; return their new numbers in the store."""
         vault, area, notes, connection = self._vault, batch.area, batch.notes, self._connection
         names = stored(self._snapshot.rows, list(notes))
         numbers = dict(zip(notes, self._new_numbers(len(notes)), strict=True))
@@ -549,7 +549,7 @@ class _Push:
         return numbers
 
     def _remove(self, paths: Sequence[str], changed: _Changed) -> None:
-        """Delete notes, as far as they are there, with what they count."""
+        """Delete those of the notes that exist, and subtract them from the statistics."""
         by_area: dict[int, list[int]] = {}
         for note in filter(None, map(self._stored.get, paths)):
             by_area.setdefault(note.area, []).append(note.number)
@@ -560,7 +560,7 @@ class _Push:
     def _uncount(self, area: int, numbers: Sequence[int], changed: _Changed) -> list[Row]:
         """Subtract the fragments of some notes of an area from the statistics.
 
-        Returns for each its tokens, lengths, vector, whether it is of an attachment, and its note.
+        Returns for each fragment its tokens, lengths, vector, whether it is of an attachment, and its note.
         """
         rows = self._connection.rows
         removed = rows(
@@ -583,9 +583,9 @@ class _Push:
         return removed
 
     def _change_areas(self, areas: Areas, compared: Collection[str]) -> int:
-        """Move each note to the area of its path, except those `compared` on; return how many.
+        """Move each note to the area of its path, except those in `decided`; return the number of moved notes.
 
-        Their rows are the store's, because this copy may not have them.
+        Their rows are copied within the store, because this copy may not have them.
         """
         by_area: dict[tuple[int, int], list[str]] = {}
         for path, note in self._stored.items():
@@ -597,7 +597,10 @@ class _Push:
         return sum(map(len, by_area.values()))
 
     def _change_area(self, paths: Sequence[str], before: int, area: int) -> None:
-        """Put some notes into another area, under new numbers: an open session does not take them for what it knows."""
+        """Move some notes to another area, under new numbers.
+
+        So an open session does not mistake them for notes that it has read.
+        """
         rows = self._connection.rows
         numbers = [self._stored[path].number for path in paths]
         with self._connection.transaction():
@@ -625,7 +628,7 @@ class _Push:
         notes: tuple[list[int], list[int], list[str]],
         areas: tuple[int, int],
     ) -> None:
-        """Copy the rows of some notes, given by their numbers, new numbers and paths, from an area into another."""
+        """Copy the rows of some notes, given by their numbers, new numbers and paths, from one area to another."""
         before, area = areas
         is_notes = table == "notes"
         new = {"area": "%s::integer", "note": "n.new", "key": f"n.new << {ORDINALS} | t.ordinal"}
@@ -654,14 +657,14 @@ class _Push:
         ]
 
     def _new_numbers(self, count: int) -> list[int]:
-        """Return numbers for notes that were never used."""
+        """Return new numbers for notes, which were never used."""
         number_rows = self._connection.rows(
             "SELECT nextval(pg_get_serial_sequence('excerpt.notes', 'id')) FROM generate_series(1, %s)", count
         )
         return [int(row[0]) for row in number_rows]
 
     def _count_terms(self, area: int, terms: Sequence[TermCount]) -> None:
-        """Add terms to those of an area."""
+        """Add counts of terms to those of an area."""
         self._connection.rows(
             f"INSERT INTO {schema.table('terms', area)} AS terms"
             " (vault, area, token, term, fragments, attached, notes, fields) SELECT %s, %s, *"
@@ -675,7 +678,7 @@ class _Push:
         )
 
     def _count(self, changed: _Changed) -> None:
-        """Write what a transaction changes of the statistics."""
+        """Write the changed statistics of a transaction."""
         rows = self._connection.rows
         zero = _Change()
         for (area, attached), change in sorted(changed.items()):
@@ -707,7 +710,7 @@ class _Push:
         *,
         is_changed: bool,
     ) -> None:
-        """Write changed descriptions of the vault: skipped files, moves, the model, and the time of the update.
+        """Write changed metadata of the vault: skipped files, moves, the model, and the time of the update.
 
         `records` are those before and after this push, `paths` those of all notes in the store.
         """
@@ -754,7 +757,7 @@ class _Push:
 
 
 def _write_record(file: Path, record: PushRecord) -> None:
-    """Write what this copy knows of the store. Raises StoreUnusableError."""
+    """Write the record of the last push. Raises StoreUnusableError."""
     try:
         write_value(file, record)
     except OSError as error:

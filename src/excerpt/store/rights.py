@@ -1,11 +1,11 @@
-"""The rights of a store: who may push, who may read, and what of a vault.
+"""The rights of a store: which roles may push, and which may read which parts of a vault.
 
-`excerpt_writer` owns the tables and what is made later, so that what one member pushed another brings up to date.
+`excerpt_writer` owns all tables, also later ones, so that each member can update what another one pushed.
 `excerpt_reader` reads. Neither can log in: roles of people are made members of them. They are roles of the server, so a
-member has the same right in every store there that was given these roles.
+member has the same right in every store on it that was given these roles.
 
-What a role may read is told by folder: a note is for those who have the right to the innermost folder of it that has
-rights, an area of the vault. The right to all that is in no such folder, "", is at first that of `excerpt_reader`.
+Read rights are by folder: a note can be read by the roles with a right to its innermost folder that has rights of its
+own. Such a folder is an area of the vault. The area "" has all other notes; at first, `excerpt_reader` may read it.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ UNION ALL
 SELECT format('ALTER ROUTINE %s OWNER TO {WRITER}', oid::regprocedure)
 FROM pg_proc WHERE pronamespace IN ({_SCHEMAS}) AND proowner <> '{WRITER}'::regrole
 """
-"""What gives the writers each table, view and function that is not theirs yet."""
+"""A query for the statements that make the writers the owners of all other tables, views and functions."""
 
 
 def act_as_owner(connection: Connection) -> None:
-    """Act as the role that the tables belong to, where the user is a member of it: what is made then is its too."""
+    """Act as the owner of the tables, if the user is a member of that role, so that it also owns new tables."""
     ((owner,),) = connection.rows(
         "SELECT quote_ident(min(pg_get_userbyid(relowner))) FROM pg_class WHERE oid = to_regclass('excerpt.store')"
         " AND relowner <> current_user::regrole AND pg_has_role(relowner, 'SET')"
@@ -48,9 +48,9 @@ def act_as_owner(connection: Connection) -> None:
 
 
 def make_roles(connection: Connection) -> None:
-    """Create missing roles, and give them this store, whose tables exist.
+    """Create missing roles, and give them access to this store, whose tables exist.
 
-    Raises StoreUnusableError if the user may not.
+    Raises StoreUnusableError if the user may not do that.
     """
     rows = connection.rows
     with connection.transaction():
@@ -80,7 +80,7 @@ def make_roles(connection: Connection) -> None:
 
 
 def _grant_connect(connection: Connection, role: str) -> None:
-    """Let a role call the functions that describe the areas it may read."""
+    """Let a role use the schemas and read the table that describes the store."""
     ((quoted,),) = connection.rows("SELECT quote_ident(%s)", role)
     connection.rows(f"GRANT USAGE ON SCHEMA excerpt, excerpt_vault TO {quoted}")
     connection.rows(f"GRANT SELECT ON excerpt.store TO {quoted}")
@@ -93,7 +93,7 @@ def _grant_read(connection: Connection, role: str, area: int) -> None:
 
 
 def _revoke_read(connection: Connection, role: str, area: int) -> None:
-    """Take back what `_grant_read` gave."""
+    """Revoke what `_let_read` granted."""
     if _is_role(connection, role):
         ((quoted,),) = connection.rows("SELECT quote_ident(%s)", role)
         connection.rows(f"REVOKE SELECT ON {_area_tables(area)} FROM {quoted}")
@@ -112,14 +112,14 @@ def _is_role(connection: Connection, role: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Right:
-    """That a role may read a folder of the vault, given with its last slash, "" for what is in no other area."""
+    """The right of a role to read a folder of the vault, written with its final slash; "" is all other notes."""
 
     role: str
     folder: str
 
 
 def read_right(text: str) -> Right:
-    """Take ROLE=FOLDER apart; no folder, or a slash, is the vault. Raises ValueError."""
+    """Parse ROLE=FOLDER; no folder, or a slash, means the vault. Raises ValueError."""
     role, sign, folder = text.partition("=")
     if not role.strip() or not sign:
         raise ValueError(f"{text!r} is not ROLE=FOLDER")
@@ -129,7 +129,7 @@ def read_right(text: str) -> Right:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """Rights to give and to take back."""
+    """Rights to grant and to revoke."""
 
     allowed: tuple[Right, ...] = ()
     forbidden: tuple[Right, ...] = ()
@@ -158,7 +158,7 @@ class Areas:
 
 
 def begin_rights(connection: Connection, vault: int) -> None:
-    """Have all readers read a vault that is new."""
+    """Let all readers read a new vault."""
     area_rows = connection.rows(
         "INSERT INTO excerpt.areas (vault, folder) VALUES (%s, '') ON CONFLICT DO NOTHING RETURNING id", vault
     )
@@ -170,17 +170,16 @@ def begin_rights(connection: Connection, vault: int) -> None:
 
 
 def _can_connect(connection: Connection, role: str) -> bool:
-    """Whether a role was let at this store: one of the same name may be that of another database of the server."""
+    """Return whether a role has access to this store: a role may exist only for other databases of the server."""
     return _is_role(connection, role) and bool(
         connection.rows("SELECT has_schema_privilege(%s, 'excerpt_vault', 'USAGE')", role)[0][0]
     )
 
 
 def change_rights(connection: Connection, vault: int, changes: Changes, paths: Sequence[str]) -> None:
-    """Give and take back rights to the vault with these paths.
+    """Grant and revoke rights to the vault with these paths.
 
-    Raises StoreUnusableError for an unknown role or folder: a right with a typing error would leave open what it was to
-    close.
+    Raises StoreUnusableError for an unknown role or folder: with a typing error, a folder would stay readable.
     """
     rows = connection.rows
     with connection.transaction():
@@ -217,7 +216,7 @@ def change_rights(connection: Connection, vault: int, changes: Changes, paths: S
 
 
 def drop_empty_areas(connection: Connection, vault: int) -> None:
-    """Forget areas without rights, once no note is of them."""
+    """Delete areas without rights and notes."""
     empty = connection.rows(
         "SELECT id FROM excerpt.areas WHERE vault = %s AND folder <> ''"
         " AND NOT EXISTS (SELECT FROM excerpt.rights WHERE area = areas.id)"
@@ -229,12 +228,15 @@ def drop_empty_areas(connection: Connection, vault: int) -> None:
 
 
 def areas_of(connection: Connection, vault: int) -> list[int]:
-    """Return the areas of a vault, with those that have no rights any more."""
+    """Return the areas of a vault, including those without rights."""
     return [row[0] for row in connection.rows("SELECT id FROM excerpt.areas WHERE vault = %s ORDER BY id", vault)]
 
 
 def rights_of(connection: Connection, vault: int) -> tuple[FolderRights, ...]:
-    """Who may read which folder of the vault, and how many notes are in it and in no area within."""
+    """Return the folders with rights, the roles that may read each, and the number of its notes.
+
+    Notes in an inner folder with rights of its own count only for that.
+    """
     rows: Iterable[tuple[str, list[str], int]] = connection.rows(
         "SELECT folder, ARRAY(SELECT role::text FROM excerpt.rights WHERE area = id ORDER BY role),"
         " (SELECT count(*) FROM excerpt.notes WHERE area = areas.id) FROM excerpt.areas WHERE vault = %s"

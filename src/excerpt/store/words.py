@@ -1,10 +1,10 @@
-"""A fragment's terms as the store keeps them: one text of tokens of equal length, in the order of fields and positions.
+"""The terms of a fragment as stored: one text of tokens of equal length, in the order of fields and positions.
 
-PostgreSQL's own parser would take our terms (c++, std::vector, pairs of Chinese characters) apart in its own way. So a
-term becomes a token of nine letters, a digest: to the parser a plain word, whatever the language. The same text is
-indexed by words and gives back, cut at every tenth byte, what the signals need of a fragment: which terms, in which
-field, how often, and with `places` at which positions. That two of a million terms get one token is as likely as one in
-eleven.
+PostgreSQL's own parser would split our terms (c++, std::vector, pairs of Chinese characters) differently. So a term
+becomes a token of nine letters, a digest: a plain word for the parser, whatever the language. The same text is indexed
+by words and, cut at every tenth byte, returns what the signals need of a fragment: which terms, in which field, how
+often, and with `places` at which positions. The probability that any two of a million terms have the same token is one
+in eleven.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def terms_of_documents(
 ) -> tuple[list[FragmentTerms], list[TermCount]]:
     """Return the terms of each document of a segment, and the counts of each term.
 
-    `notes` are those of the documents, each note's documents together; `attached` are documents of attachments.
+    `notes` are those of the documents, each note's documents together; `attached` flags documents of attachments.
     """
     counts = np.diff(segment.starts)
     names = [term.decode() for term in segment.terms]
@@ -118,10 +118,10 @@ def terms_of_documents(
 
 
 class TokenEntries:
-    """The tokens of some fragments in order: for each the numbers of its fragment and field, and its position."""
+    """The tokens of some fragments in order, each with the numbers of its fragment and field, and its position."""
 
     def __init__(self, words: Sequence[str], lengths: NDArray[np.int64], positions: Sequence[bytes]) -> None:
-        """`lengths` are fragments x FIELDS."""
+        """Decode the tokens; `lengths` has the number of tokens per fragment and field (fragments x FIELDS)."""
         entries = np.frombuffer("".join(words).encode("ascii"), _ENTRY)
         self._heads = entries["head"].copy()
         self._tails = entries["tail"].copy()
@@ -132,7 +132,7 @@ class TokenEntries:
         self.positions: NDArray[np.int32] = np.frombuffer(b"".join(positions), POSITION_DTYPE).astype(np.int32)
 
     def find(self, term: str) -> NDArray[np.intp]:
-        """Return where the term is, ascending by fragment, field and position."""
+        """Return the positions of the term's entries, ascending by fragment, field and position."""
         entry = np.frombuffer(f"{token_of(term)} ".encode("ascii"), _ENTRY)[0]
         same_head = np.flatnonzero(self._heads == entry["head"])
         indices: NDArray[np.intp] = same_head[self._tails[same_head] == entry["tail"]]
@@ -140,7 +140,7 @@ class TokenEntries:
 
 
 def count_tokens(words: Sequence[str], notes: Sequence[int]) -> tuple[list[str], list[int], list[int]]:
-    """Every token of some fragments, and how many of these, and of the notes that they are of, have it."""
+    """Return every token of some fragments, and how many of these fragments, and of their notes, have it."""
     counts: Counter[str] = Counter()
     tokens_by_note: dict[int, set[str]] = {}
     for text, note in zip(words, notes, strict=True):
@@ -152,7 +152,7 @@ def count_tokens(words: Sequence[str], notes: Sequence[int]) -> tuple[list[str],
 
 
 def token_fields(words: Sequence[str], lengths: Sequence[Sequence[int]]) -> dict[str, int]:
-    """Return a bit for each of FIELDS that has it in some fragments, for every token of these."""
+    """Return a bit for each of FIELDS in which some fragments have the token, for every token."""
     fields: dict[str, int] = {}
     for text, field_lengths in zip(words, lengths, strict=True):
         tokens = iter(text.split())

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 class QuestionQueue(Protocol):
-    """What a controller needs of the engine: the newest question of each kind is answered on the event loop."""
+    """What a controller needs of the engine: answers to the newest request of each kind, on the event loop."""
 
     @property
     def is_open(self) -> bool: ...
@@ -60,8 +60,8 @@ class QuestionQueue(Protocol):
 class EngineWorker:
     """A snapshot with an engine, both used from one thread only, and a thread that prepares the next.
 
-    Opened generations and failures are posted. Questions asked before an index is open are dropped; the asker repeats
-    them at IndexOpened.
+    Opened generations and failures are posted. Requests before an index is open are dropped; the sender repeats them at
+    IndexOpened.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class EngineWorker:
         self._requests.close(max(until - time.monotonic(), 0))
 
     def use(self, settings: Settings) -> None:
-        """Answer with other settings as soon as an engine with them is ready."""
+        """Use other settings as soon as an engine with them is ready."""
         with self._condition:
             self._settings = settings
             self._has_new_settings = True
@@ -253,7 +253,7 @@ class EngineWorker:
             self._warm((*self._engine.warming(), self._open_tokenizer))
 
     def _warm(self, steps: Sequence[Callable[[], object]]) -> None:
-        """Warm up the first engine step by step, with questions in between.
+        """Load caches of the first engine step by step, with requests in between.
 
         Later engines are prepared before they are used.
         """

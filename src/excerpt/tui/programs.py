@@ -28,7 +28,7 @@ _PLUS_EDITORS = (
 )
 """Editors that take +12 before the file."""
 _COLON_EDITORS = "hx helix subl sublime_text zed zeditor zedit atom pulsar"
-"""Editors that take file:line; of several colons (a Windows drive) they use the last one."""
+"""Editors that take file:line; they split at the last colon, so that a Windows drive is no problem."""
 _GOTO_EDITORS = "code code-insiders code-oss codium vscodium cursor windsurf positron kiro trae"
 """VS Code and its derivatives, which take --goto file:line."""
 _JETBRAINS = "idea pycharm charm phpstorm webstorm rubymine goland clion rustrover rider datagrip appcode studio"
@@ -42,14 +42,14 @@ _FALLBACK_EDITORS = ("nano", "vim", "vi", "micro", "emacs")
 
 
 _OPEN_SECONDS = 3.0
-"""Seconds within which a failure to open a link is noticed; some programs run as long as what they opened."""
+"""Seconds within which a failure to open a link is noticed; some programs do not end before their window does."""
 
 _HEADING_SEPARATORS = re.compile(r"[#^|:%\[\]\\]+")
 """Characters that Obsidian replaces by a space in a link to a heading."""
 
 
 class Programs:
-    """Starting of programs on the files of one vault, with the environment of the user's shell, and notices about it.
+    """Start of programs on the files of one vault, with the environment of the user's shell, and notices about it.
 
     `notify` is that of a screen; `suspend` that of the app, which gives the terminal to another program.
     """
@@ -226,7 +226,7 @@ def _location_arguments(name: str, file: str, line: int, platform: str) -> tuple
 
 
 TEXT_KINDS = ("text", "canvas", "drawing", "notebook")
-"""Kinds of attachments that an editor shows."""
+"""Kinds of attachments that an editor can show."""
 _PAGE_ARGUMENTS = {
     "zathura": ("-P", "{page}", "{file}"),
     "okular": ("-p", "{page}", "{file}"),
@@ -328,7 +328,10 @@ def note_link(root: Path, note: Path, headings: Sequence[str]) -> str:
 
 
 def _encode(text: str) -> str:
-    """Percent-encode all reserved characters: a slash is %2F, a space %20. Invalid UTF-8 is encoded as its bytes."""
+    """Return `text` with all reserved characters percent-encoded: a slash is %2F, a space %20.
+
+    Invalid UTF-8 is encoded as its bytes.
+    """
     return quote(os.fsencode(text) if not _is_utf8(text) else text, safe="")
 
 

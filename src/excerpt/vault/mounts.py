@@ -1,4 +1,4 @@
-"""Whether a file system reports the changes that others make to it."""
+"""Detection of file systems that do not report the changes of other machines."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-# What another machine, or the host of a virtual one, changes on these, the system here is not told of. A file system
-# in user space (fuse.sshfs, fuse.rclone) may be anything, so it is not relied on.
+# File systems on which another machine, or the host of a virtual one, can make changes that are not reported here. A
+# file system in user space (fuse.sshfs, fuse.rclone) may be any kind, so it counts as one of them.
 _SILENT = frozenset(
     {
         *("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "virtiofs", "afs", "afpfs", "ceph", "glusterfs", "lustre"),
@@ -24,7 +24,7 @@ _MOUNTINFO = Path("/proc/self/mountinfo")
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """A file system and the folder that it is at."""
+    """A file system and its mount point."""
 
     path: Path
     kind: str
@@ -35,23 +35,23 @@ class Mount:
 
 
 def is_silent(folder: Path) -> bool:
-    """Whether changes in `folder`, or in a file system mounted below it, may come without an event."""
+    """Return whether changes in `folder`, or in a file system mounted below it, may come without an event."""
     if sys.platform == "win32":
-        return os.fspath(folder).startswith("\\\\")  # a share; a drive that stands for one resolves to it
+        return os.fspath(folder).startswith("\\\\")  # a share; a mapped drive resolves to one
     return any(mount.is_silent for mount in mounts_of(folder, _mounts()))
 
 
 def mounts_of(folder: Path, mounts: Iterable[Mount]) -> list[Mount]:
-    """Those that hold a part of `folder`: the one it lies in, and those below it."""
+    """Return the mounts that contain a part of `folder`: its own, and those below it."""
     all_mounts = list(mounts)
     above = [mount for mount in all_mounts if mount.path == folder or mount.path in folder.parents]
     below = [mount for mount in all_mounts if folder in mount.path.parents]
-    # Of two at the same place, the later hides the earlier.
+    # Of two at the same mount point, the later one hides the earlier.
     return below + sorted(above, key=lambda mount: len(mount.path.parts))[-1:]
 
 
 def mounts_from_linux(mountinfo: str) -> list[Mount]:
-    """Lines of /proc/self/mountinfo, see proc(5): the fifth field is the place, the kind follows a lone dash."""
+    """Parse /proc/self/mountinfo, see proc(5): the fifth field is the mount point, the type follows a lone dash."""
     mounts = []
     for line in mountinfo.splitlines():
         before, _, after = line.partition(" - ")

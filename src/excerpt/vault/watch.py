@@ -23,8 +23,10 @@ from excerpt.vault.readers.registry import suffixes_of
 from excerpt.vault.scan import IGNORE_FILES, FileState, Scan, scan
 
 Batch = frozenset[str] | None
-"""Paths of files and folders (relative to the vault, with "/") that may have changed, with what they hold; None if it
-may be anything."""
+"""Paths of files and folders (relative to the vault, with "/") that may have changed, folders with their content.
+
+None if anything may have changed.
+"""
 
 # A batch ends after a moment without changes: an editor's temporary file, rename and removal are one. After many
 # changes (a checkout, an unpacked archive) the moment is longer, as a program that writes thousands of files pauses.
@@ -35,16 +37,16 @@ _LONGEST_MS = 1000
 _LONGEST_BURST = 5.0  # seconds
 
 _POLL_SECONDS = 2.0
-# Of one core's time, polling takes this share at most.
+# Maximum share of one core's time for polling.
 _POLL_SHARE = 0.05
-# Events can be lost (the system's queue is finite), so now and then the whole vault is looked at all the same.
+# Events can be lost (the system's queue is finite), so the whole vault is scanned from time to time.
 _RESCAN_SECONDS = 600.0
 
 _BY_FOLDER = sys.platform not in ("darwin", "win32")
 
 
 class VaultWatch:
-    """Watches one vault from its creation on. `polling` says that there are no events and the vault is scanned."""
+    """A watch of one vault, from its creation on. `polling` is true if there are no events and the vault is scanned."""
 
     def __init__(
         self,
@@ -55,7 +57,7 @@ class VaultWatch:
         poll: bool = False,
         poll_seconds: float = _POLL_SECONDS,
     ) -> None:
-        """`poll` scans even where there are events. Raises VaultError if the vault cannot be listed."""
+        """Start watching. `poll` scans even if there are events. Raises VaultError if the vault cannot be listed."""
         self._vault, self._settings, self._stop = vault, settings, stop
         self._poll, self._poll_seconds = poll, poll_seconds
         self.polling = False
@@ -63,7 +65,7 @@ class VaultWatch:
         self._start()
 
     def batches(self) -> Iterator[Batch]:
-        """Yield changes until `stop` is set; None if anything may have changed, as when the vault is gone or back."""
+        """Yield changes until `stop` is set; None if anything may have changed, for example if the vault is missing."""
         while not self._stop.is_set():
             try:
                 batch = self._next()
@@ -79,7 +81,7 @@ class VaultWatch:
         self._source.close()
 
     def _next(self) -> Batch:
-        """Return the next batch, or an empty one after a while. Raises VaultError if the vault is gone."""
+        """Return the next batch, or an empty one after a while. Raises VaultError if the vault is missing."""
         if _identity(self._vault) != self._identity:
             raise VaultError("The vault is gone, or another folder is in its place.")
         return self._source.next(self._stop)
@@ -121,7 +123,7 @@ class _SystemEvents:
         self._left: set[str] = set()
         self._notify = self._watcher()
         if _BY_FOLDER:
-            self._follow(scan(vault, settings).folders)  # what was made while the watches were
+            self._follow(scan(vault, settings).folders)  # folders created while the watches were set up
 
     def close(self) -> None:
         self._notify.close()
@@ -153,7 +155,7 @@ class _SystemEvents:
                 return changed_folders
 
     def _relevant(self, raw: Iterable[str]) -> tuple[set[str], set[str], bool]:
-        """Return the changed paths that may matter, those that are folders, and whether an ignore file changed."""
+        """Return the changed paths that may matter, the folders among them, and whether an ignore file changed."""
         paths: set[str] = set()
         folders: set[str] = set()
         base = f"{self._vault}{os.sep}"
@@ -176,7 +178,7 @@ class _SystemEvents:
         return paths, folders, False
 
     def _follow_changed(self, changed: Collection[str]) -> None:
-        """Watch the folders that are there now at and below those that changed."""
+        """Watch the folders that now exist at and below the changed paths."""
         self._folders = {folder for folder in self._folders if not _is_at_or_below(folder, changed)}
         changed_folders: set[str] = set()
         while new := set(scan(self._vault, self._settings, changed).folders) - changed_folders:
@@ -193,7 +195,7 @@ class _SystemEvents:
             before.close()
 
     def _watcher(self) -> RustNotify:
-        # Permissions are not to be ignored: the limit on watches would be ignored with them.
+        # Permission errors are not ignored: the limit on watches would be ignored with them.
         for _ in range(10):
             try:
                 if not _BY_FOLDER:
@@ -206,7 +208,7 @@ class _SystemEvents:
 
 
 class _Scans:
-    """Changes as two scans of the whole vault differ."""
+    """Changes found by comparing two scans of the whole vault."""
 
     def __init__(self, vault: Path, settings: VaultSettings, scan_result: Scan, seconds: float) -> None:
         self._vault, self._settings, self._seconds = vault, settings, seconds
@@ -214,7 +216,7 @@ class _Scans:
         self._took = 0.0
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: no resource is held."""
 
     def next(self, stop: threading.Event) -> Batch:
         """Return the next batch; an empty one if nothing has changed. Raises VaultError."""
@@ -230,7 +232,7 @@ class _Scans:
 
 
 def _is_at_or_below(folder: str, paths: Collection[str]) -> bool:
-    """Whether `folder` (ending in "/") is one of `paths` or in one of them."""
+    """Return whether `folder` (ending in "/") is one of `paths` or in one of them."""
     return any(folder[:at] in paths for at, letter in enumerate(folder) if letter == "/")
 
 

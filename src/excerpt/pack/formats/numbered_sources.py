@@ -1,7 +1,7 @@
 """Numbered sources of Markdown and plain text: `[1]` with headings and location, and the text between two borders.
 
-Nothing in the text can be the second border. Vault text (titles, headings, paths) comes after fixed words, so it never
-begins a line.
+No text can contain the second border. Vault text (titles, headings, paths) comes after fixed words, so it never begins
+a line.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from excerpt.pack.formats.source_label import digest_of, headings_of, location_o
 from excerpt.text.display import extend_border
 
 _CUT = "[…]"
-"""Stands where lines were left out to fit the budget."""
+"""The mark in place of text that was cut to fit the budget."""
 _QUESTION = "Question: "
 
 
@@ -26,7 +26,10 @@ _QUESTION = "Question: "
 
 @dataclass(frozen=True, slots=True)
 class NumberedSources:
-    """Renders packs so. `mark` begins a source, `border` is the shortest border, `gap` parts what is around a text."""
+    """Renders packs as numbered sources.
+
+    `mark` begins a source, `border` is the shortest border, `gap` separates a text from what is around it.
+    """
 
     mark: ClassVar[str]
     border: ClassVar[str]
@@ -55,7 +58,7 @@ class NumberedSources:
         return f"{above}{cut_above}{border}\n", f"{border}\n{cut_below}"
 
     def _questions_text(self) -> str:
-        """Return the questions below the sources, where models attend most; each on its line after a fixed word."""
+        """Return the questions below the sources, where models pay most attention, each after a fixed word."""
         return "".join(f"\n{_QUESTION}{on_one_line(question)}\n" for question in self.questions)
 
 
@@ -71,19 +74,19 @@ def _location_line(pack: Pack) -> str:
 # --- read -------------------------------------------------------------------------------------------------------------
 
 _HEAD = re.compile(r"(?:## )?\[(\d{1,6})\] (.*)")
-# A path may look like any of this; what follows it does not, so the longest path that leaves the rest is the one.
+# A path may look like any of these lines, but the text after it does not: the longest match is the path.
 _LOCATION = re.compile(
     r"From (?P<path>.*)(?::(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?|#(?P<place>[^#]+))"
     r"(?(place) \([^()]*\)|(?: \([^()]*\))?)(?:, modified [\d-]{1,10})?, digest (?P<digest>[0-9a-f]{1,16})"
 )
 _BORDER = re.compile(r"(?:`{3,}|={5,})")
-_LINES_BETWEEN = 4  # at most, from the place to the border: blank ones, and the sign that something was cut
+_LINES_BETWEEN = 4  # at most, from the location to the border: blank ones, and the mark of a cut
 
 
 def read(text: str) -> PackFile:
-    """Parse the sources between their borders, of Markdown and plain text alike, because a prompt may hold both.
+    """Parse the sources between their borders, of Markdown and plain text alike, because a prompt may have both.
 
-    What is between two borders is text, whatever it looks like.
+    Everything between two borders is text, whatever it looks like.
     """
     lines = text.split("\n")
     sources: list[PackSource] = []
@@ -110,7 +113,7 @@ def read(text: str) -> PackFile:
 
 
 def _text_lines(lines: Sequence[str], at: int, number: int) -> tuple[int, int, int]:
-    """Where the text of a source begins and ends, and where to read on."""
+    """Return the first and end line of a source's text, and the line after its closing border."""
     for opened in range(at, min(at + _LINES_BETWEEN, len(lines))):
         if _BORDER.fullmatch(lines[opened]):
             for closed in range(opened + 1, len(lines)):

@@ -1,7 +1,7 @@
 """The definition of a pack format: how packs are rendered, and how a pack file is parsed.
 
-A pack file comes from outside and may be hostile. What is read of it is text and numbers: whether a path is that of a
-note is for the index to decide, and no path is opened.
+A pack file comes from outside and may be hostile. Only text and numbers are read from it: whether a path is that of a
+note is decided by the index, and no path is opened.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from excerpt.pack.formats.source_label import Links
 
 
 class Renderer(Protocol):
-    """How packs become text. What is rendered for the same packs is always the same, by equal renderers too."""
+    """A renderer of packs. It is deterministic: equal renderers return the same text for the same packs."""
 
     def __hash__(self) -> int: ...
 
@@ -32,12 +32,12 @@ class Renderer(Protocol):
         ...
 
     def escape(self, text: str) -> str:
-        """Lines of a note as they are rendered, such as with escapes."""
+        """Return lines of a note as they are rendered, for example escaped."""
         ...
 
 
 class PackUnreadableError(ExcerptError):
-    """What was given as a pack is none that excerpt wrote."""
+    """Raised if a text is not a pack that excerpt wrote."""
 
     title = "The pack cannot be read"
     exit_code = 2
@@ -48,10 +48,10 @@ class PackUnreadableError(ExcerptError):
 
 @dataclass(frozen=True, slots=True)
 class PackSource:
-    """A source of a pack, as given under `[number]`.
+    """A source of a pack, numbered `[number]`.
 
-    `path` is as shown, with signs for control characters. `digest` is the pack's own of the text, in as many digits as
-    it shows; "" if it has none. `cut_above` and `cut_below` say that it may begin or end within a line. An attachment's
+    `path` is as shown, with signs for control characters. `digest` is that of the text, with as many digits as the pack
+    shows; "" if it has none. `cut_above` and `cut_below` say that it may begin or end within a line. An attachment's
     `place` may replace its lines, which are then 0.
     """
 
@@ -68,15 +68,15 @@ class PackSource:
 
     @property
     def intact(self) -> bool:
-        """Whether the text is the one that its digest was made of."""
-        from excerpt.text.fragments import digest_of_text  # the process of the templates starts without it
+        """Whether the text matches its digest."""
+        from excerpt.text.fragments import digest_of_text  # the process of the templates does not need it at its start
 
         return digest_of_text(self.text).startswith(self.digest)
 
 
 @dataclass(frozen=True, slots=True)
 class PackFile:
-    """The sources of a pack, in their order, and the question that it was made for, if it holds one."""
+    """The sources of a pack, in their order, and the question that the pack was built for, if it is in the file."""
 
     sources: tuple[PackSource, ...]
     question: str = ""

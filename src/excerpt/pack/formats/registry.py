@@ -1,4 +1,4 @@
-"""The formats of packs: the one that the settings name, and the one that a pack file has.
+"""The formats of packs, by name, and detection of the format of a pack file.
 
 The same packs give the same bytes. A note's text cannot end its own source or imitate another: a fence or a line of `=`
 is longer than any in the text, XML is escaped. To add a format, name it in `kinds.Format` and write a module
@@ -20,18 +20,18 @@ from excerpt.pack.formats.source_label import Links
 from excerpt.settings import PackSettings
 
 FORMATS: Sequence[Format] = tuple(form for form in Format if form is not Format.TEMPLATE)
-"""All but the user's templates, which are not read back."""
+"""All formats except the user's templates, whose output cannot be parsed."""
 
 
 def format_named(form: Format) -> PackFormat:
-    """One of FORMATS, imported when it is first asked for."""
+    """Return one of FORMATS; its module is imported on first use."""
     pack_format = import_module(f"excerpt.pack.formats.{form}_format").FORMAT
     assert isinstance(pack_format, PackFormat)
     return pack_format
 
 
 def renderer_for(settings: PackSettings, questions: Sequence[str], links: Links, folder: Path) -> Renderer:
-    """Return the renderer of the format in `settings`, with the questions if they are wanted.
+    """Return the renderer of the format in `settings`, with the questions if the settings ask for them.
 
     `folder` is the base of a relative template path. A template always gets the questions. Raises SettingsError if the
     template cannot be read.

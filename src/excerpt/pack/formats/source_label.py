@@ -23,7 +23,7 @@ def headings_of(pack: Pack) -> str:
 
 
 def lines_of(pack: Pack) -> str:
-    """`12-14`, or `12` where it is one line."""
+    """Return a range of lines such as `12-14`, or `12` for one line."""
     return line_range(pack.line_start, pack.line_end)
 
 
@@ -43,7 +43,7 @@ def on_one_line(question: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """The ways back into a vault, whose folder is `folder` (absolute)."""
+    """Links from a pack to its vault, whose folder is `folder` (absolute)."""
 
     folder: Path
 
@@ -59,7 +59,7 @@ class Links:
         return replace(result, packs=tuple(replace(pack, link=self.obsidian(pack)) for pack in result.packs))
 
     def file(self, pack: Pack) -> str:
-        """`file:line`, as editors and terminals know it, or `file#place`; a memory by its name in packs."""
+        """Return `file:line`, which editors and terminals accept, or `file#place`; for a memory its name in packs."""
         if memory_id_of(pack.path) is not None:
             return pack.path
         if pack.kind:

@@ -1,7 +1,7 @@
-"""The process that a user's template runs in: Jinja2's sandbox, with limits of time and memory around all of it.
+"""The process that a user's template runs in: Jinja2's sandbox, with limits of time and memory for the process.
 
-Requests come as lines of JSON on stdin, answers go as lines of JSON to stdout, until stdin ends. The sandbox keeps a
-template that somebody copied from reaching into Python; the limits end one that does not end.
+Requests are lines of JSON on stdin, answers are lines of JSON on stdout, until stdin ends. The sandbox keeps an
+untrusted template from reaching into Python; the limits stop an endless one.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from excerpt.pack.formats.xml_format import xml_text
 from excerpt.text.display import visible_line
 
 _MAX_EXPONENT = 64
-_NAMES = ("range", "dict", "namespace", "cycler", "joiner")  # of Jinja's own; not lipsum, which is made by chance
+_NAMES = ("range", "dict", "namespace", "cycler", "joiner")  # of Jinja's own; not lipsum, which is random
 
 
 def main() -> None:
@@ -41,7 +41,7 @@ def main() -> None:
 
 
 def _limit_memory() -> None:
-    """Where the system has such a limit: Windows has not, and macOS refuses it."""
+    """Limit the memory of this process if the system can: Windows has no such limit, and macOS refuses it."""
     with suppress(ImportError, AttributeError, ValueError, OSError):
         import resource
 
@@ -49,14 +49,14 @@ def _limit_memory() -> None:
 
 
 def _limit_seconds(seconds: float) -> None:
-    """Have the system kill this process after that much processor time, none for 0. Windows cannot."""
+    """Make the system kill this process after `seconds` of CPU time; 0 is no limit. Windows cannot."""
     if sys.platform != "win32":
         signal.signal(signal.SIGPROF, signal.SIG_DFL)
         signal.setitimer(signal.ITIMER_PROF, seconds)
 
 
 def _answer(request: dict[str, Any]) -> dict[str, Any]:
-    """Return the text, the mistake in the template with its line, or the limit that was reached."""
+    """Return the rendered text, the error in the template with its line, or the limit that was reached."""
     sources = [TemplateSource(**{**each, "heading_path": tuple(each["heading_path"])}) for each in request["sources"]]
     questions = request["questions"]
     parts: list[str] = []
@@ -72,7 +72,7 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
         return {"text": "".join(parts)}
     except MemoryError:
         return {"limit": f"it needs more than {MAX_MEMORY >> 30} GB of memory"}
-    except Exception as error:  # whatever a template does, the user gets a sentence
+    except Exception as error:  # whatever a template raises, the user gets a sentence
         return {"mistake": _reason(error), "line": _line_of(error)}
     finally:
         _limit_seconds(0)

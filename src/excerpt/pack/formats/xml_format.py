@@ -1,4 +1,4 @@
-"""Packs as XML: `<documents>`, the form that Anthropic's guides recommend."""
+"""Packs as XML: `<documents>`, the format that Anthropic's guides recommend."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ _NOT_XML = re.compile("[^\t\n -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def xml_text(text: str) -> str:
-    """`text` as the content of an element, from which a parser gets it back to the letter."""
+    """Return `text` escaped as the content of an element, so that a parser returns it unchanged."""
     escaped = text.replace("&", "&amp;").replace("<", "&lt;").replace("]]>", "]]&gt;").replace("\r", "&#13;")
     return _NOT_XML.sub(lambda match: f'<char code="{ord(match[0]):x}"/>', escaped)
 
@@ -85,7 +85,7 @@ def xml_text(text: str) -> str:
 def read(text: str) -> PackFile:
     import xml.etree.ElementTree as ET
 
-    # A document type is the door for entities that grow or that name files; a pack has none.
+    # A document type could declare entities that expand without end or read files; a pack has none.
     if "<!" in text:
         raise PackUnreadableError("The pack looks like XML but has declarations, which a pack never has.")
     try:

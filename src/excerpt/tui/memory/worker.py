@@ -121,7 +121,7 @@ class MemoryWorker:
         return self._requests.is_waiting(kind)
 
     def decide(self, decision: Decision) -> None:
-        """Carry out a decision after the pending ones. It clears the redo history."""
+        """Carry out a decision after the pending ones. This clears the redo history."""
         self._requests.queue_step(partial(self._decide, decision))
 
     @property
@@ -194,7 +194,7 @@ class MemoryWorker:
     def _step(
         self, history: list[DecisionResult], opposite: list[DecisionResult], message: str, empty_message: str
     ) -> None:
-        """Undo the last of `history`, and append the result to `opposite`, from where it can be reversed."""
+        """Undo the last of `back`, and append its reversal to `on`."""
         if not history:
             self._loop.post_from_thread(MemoryChanged(empty_message, ""))
             return

@@ -18,7 +18,7 @@ _WIDEST_TABLE = 200
 def align(rows: Sequence[StyledLine], rule: int) -> bool:
     """Pad the cells of drawn `rows` to the width of their column, and draw row `rule` as a line.
 
-    Returns False if the table is empty or wider than `_WIDEST_TABLE`; it is then left as it is. A bar inside inline
+    Returns False if the table is empty or wider than `_WIDEST_TABLE`; it is then left unchanged. A bar inside inline
     code is not taken as a border; a Markdown parser differs only where the bar breaks the code.
     """
     bars = [_bars(row.text) for row in rows]

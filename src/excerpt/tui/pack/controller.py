@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from excerpt.tui.pack.packer import BuiltPack, Cost, LeftOutRow, Packer, PackRequest
 
 BUDGETS = (250, 500, 1_000, 1_500, 2_000, 3_000, 4_000, 6_000, 8_000, 12_000, 16_000, 24_000, 32_000, 64_000, 128_000)
-"""Token budgets to step through on the screen, from a short remark to what large models accept."""
+"""Token budgets to step through in the app, from a short remark to the maximum of large models."""
 
 _COST_DELAY_SECONDS = 0.15
 """Seconds before the exact cost of a selected fragment is requested, so that moving on requests none."""
@@ -39,7 +39,7 @@ class PackChoices:
     """The user's marks, and the overrides for the pack. Immutable: each method returns a changed value.
 
     The overrides apply to the marks, or, while nothing is marked, to the top hits of a query. Those for marks stay when
-    the query changes. Those for top hits belong to their query, and apply again when it is asked again.
+    the query changes. Those for top hits belong to their query, and apply again when that is searched again.
     """
 
     marks: tuple[Mark, ...] = ()
@@ -47,7 +47,7 @@ class PackChoices:
     query_overrides: Mapping[str, Overrides] = field(default_factory=dict)
     ranked: bool = True
     earlier_marks: SavedMarks = NO_MARKS
-    """Marks of an earlier session. They are in no pack until the user takes them up."""
+    """Marks of an earlier session. They are in no pack until the user restores them."""
 
     @property
     def marked(self) -> frozenset[str]:
@@ -59,7 +59,7 @@ class PackChoices:
         return self.mark_overrides if self.marks else self.query_overrides.get(query, AS_RANKED)
 
     def to_saved_marks(self, query: str) -> SavedMarks:
-        """Return what is kept for the next session: the marks, the query and the overrides for the marks."""
+        """Return what is saved for the next session: the marks, the query and the overrides for the marks."""
         choices = self.with_earlier_marks()
         if not choices.marks:
             return NO_MARKS
@@ -135,7 +135,7 @@ class PackChoices:
 
 
 class ChoiceHistory:
-    """The undo history of the choices: the `current` ones, those before, and those undone."""
+    """The undo history of the choices: the current, the earlier and the undone ones."""
 
     def __init__(self) -> None:
         self.current = PackChoices()
@@ -175,7 +175,7 @@ class ChoiceHistory:
         return True
 
     def move(self, moves: MarkMoves) -> None:
-        """Replace the ids of moved fragments in all choices. This is no step to undo."""
+        """Replace the ids of moved fragments in all choices. This step cannot be undone."""
         self.current = self.current.with_moves(moves)
         self._undo_stack = [each.with_moves(moves) for each in self._undo_stack]
         self._redo_stack = [each.with_moves(moves) for each in self._redo_stack]
@@ -191,8 +191,8 @@ class PackController:
     """Controller of the pack: the user's choices, the newest pack, and the cost of one more passage.
 
     `selected` returns the selected hit, `memories` the memories among some marks, or None while they are being read
-    (the pack is requested again afterwards). `on_change` is called when the pack or the cost has changed, `on_build`
-    after each pack, `on_failure` if none could be built, `on_save` with what is to be kept for the next session.
+    (the pack is requested again afterwards). `changed` is called when the pack or the cost has changed, `built` after
+    each pack, `failed` if none could be built, `keep` with the data to save for the next session.
     """
 
     def __init__(
@@ -216,7 +216,7 @@ class PackController:
         self.cost: Cost | None = None
         """Cost of the selected fragment; None if it is marked already."""
         self.query = ""
-        """Query of the pack: the last one asked, also after the query was cleared."""
+        """Query of the pack: the last one searched, also after the query was cleared."""
         self._engine = engine
         self._open_packer = open_packer
         self._settings = settings
@@ -261,7 +261,7 @@ class PackController:
         return self.choices.order_name(self.query)
 
     def restore(self, saved_marks: SavedMarks) -> None:
-        """Load the marks of an earlier session. They are in no pack until the user takes them up."""
+        """Load the marks of an earlier session. They are in no pack until the user restores them."""
         self._history.restore(saved_marks)
         self.save_marks()
 
@@ -277,7 +277,7 @@ class PackController:
         )
 
     def restore_marks(self) -> bool:
-        """Mark again what an earlier session had marked; return False if nothing changed."""
+        """Restore the marks of an earlier session; return False if nothing changed."""
         self.query = self.query or self.choices.earlier_marks.query
         return self.decide(self.choices.with_earlier_marks())
 
@@ -296,7 +296,7 @@ class PackController:
         return frozenset(each for pack in self.packed.result.packs for each in pack.fragment_ids)
 
     def save_marks(self) -> None:
-        """Pass on what is to be kept for the next session."""
+        """Pass on the data to save for the next session."""
         self._on_save(self.choices.to_saved_marks(self.query))
 
     def decide(self, choices: PackChoices) -> bool:
@@ -523,7 +523,7 @@ _MIN_BUDGET_TOKENS, _MAX_BUDGET_TOKENS = 50, 1_000_000
 
 
 def typed_budget(text: str) -> int | str:
-    """Return the tokens typed, such as `4000`, `4,000` or `4k`; if they are not valid, a sentence that says why."""
+    """Return the number of tokens typed, such as `4000`, `4,000` or `4k`, or a sentence that says why it is invalid."""
     number = text.strip().lower().replace(",", "").replace("_", "").replace(" ", "")
     thousands = number.endswith("k")
     digits = number.removesuffix("k")

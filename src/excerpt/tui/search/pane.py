@@ -377,7 +377,7 @@ class SearchPane(Vertical):
 
     @property
     def is_opening(self) -> bool:
-        """Return whether actions wait for an answer, or the query menu for its rows."""
+        """Whether actions wait for an answer, or the query menu for its rows."""
         return bool(self._pending_actions) or self._engine.is_waiting("suggest")
 
     def run_when_answered(self, action: Callable[[], Awaitable[object]]) -> None:
@@ -798,7 +798,7 @@ class SearchPane(Vertical):
         self.side.scroll_pages(pages)
 
     def on_side_panel_content_changed(self) -> None:
-        """Adapt the layout and the keys to the passage or view that the side panel shows now."""
+        """Update the layout and the keys for the passage or view that the side panel shows now."""
         # Why, related notes and map need more room below the list than a passage.
         self._split.min_second_share = 0.0 if self.side.view == "passage" else _MIN_SIDE_SHARE
         self._refresh_keys()

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from zipfile import ZipFile
 
 EXTRA = "excerpt[attachments]"
-"""With which most kinds of attachments are read."""
+"""The extra with the packages for most kinds of attachments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +41,10 @@ class ReadOptions:
 
 
 class Reader(Protocol):
-    """Reads one kind of file, in a process of its own, which may be ended at any time.
+    """A reader of one kind of file. It runs in a process of its own, which may be killed at any time.
 
-    `kind` is the word of the filter `kind:`, "" for notes. `extensions` are in lower case, with the dot. What was read
-    is kept until the file or the `version` changes.
+    `kind` is the value of the filter `kind:`, "" for notes. `extensions` are in lower case, with the dot. The result is
+    cached until the file or the `version` changes.
     """
 
     @property
@@ -55,19 +55,19 @@ class Reader(Protocol):
     def extensions(self) -> tuple[str, ...]: ...
 
     def read(self, data: bytes, path: str, options: ReadOptions) -> Note:
-        """Return the note in a file's bytes; `path` is the file's in its vault.
+        """Return the note in a file's bytes; `path` is that of the file in its vault.
 
-        Raises ReadError, which says why in one sentence, if there is none.
+        Raises ReadError, with the reason in one sentence, if the file cannot be read.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class PagedText:
-    """The text at one place of a file, from which a section is made.
+    """The text at one location of a file, from which a section is made.
 
     `place` is what follows "#" in a link to it, as browsers and Obsidian write it (`page=12`, `slide=3`,
-    `Sales!A1:J40`), "" where the file has no such places. `headings` are its titles, the last its own ("Page 12").
+    `Sales!A1:J40`), "" if the file has no such locations. `headings` are its titles, the last its own ("Page 12").
     `text` is paragraphs with blank lines between them.
     """
 
@@ -89,10 +89,10 @@ def paged_note(
 ) -> Note:
     """Return the note made of a file's parts, in their order.
 
-    `title` defaults to the file's name; `unread` counts the images that OCR would read. The line of each link counts
-    the parts from 1 and becomes the first of the part's lines. Headings are beside the text and take no line of it.
+    `title` defaults to the file's name; `unread` counts the images that OCR would read. The line of each link is the
+    number of its part, from 1, and becomes the first line of that part. Headings take no line of the text.
     """
-    from excerpt.text.words import detect_language  # to know which files are read takes none of it
+    from excerpt.text.words import detect_language  # not needed for the list of file types
 
     lines: list[str] = []
     sections: list[Section] = [Section(0, 0, "", (), 1, 1, ())]
@@ -129,7 +129,7 @@ _LANGUAGE_LETTERS = 20_000
 
 
 def _clean(text: str) -> str:
-    """Text with LF line ends and without what no text holds, or what cannot be stored."""
+    """Return `text` with LF line ends, without NUL, lone surrogates and blank lines at its ends."""
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "").encode("utf-8", "replace").decode()
     return text.strip("\n") if text.strip() else ""
 
@@ -151,13 +151,13 @@ def _blocks(lines: Sequence[str], first: int, last: int) -> list[Block]:
 # --- libraries and damage ---------------------------------------------------------------------------------------------
 
 MAX_MEMBERS, MAX_UNPACKED, MAX_RATIO = 2_000, 200_000_000, 100
-"""What a file that is a ZIP archive may hold: members, bytes unpacked, and how many times its packed size that is."""
-_SMALL = 10_000_000  # bytes unpacked, of which any ratio is harmless
+"""Limits of a ZIP archive: members, unpacked bytes, and ratio of unpacked to packed bytes."""
+_SMALL = 10_000_000  # unpacked bytes up to which any ratio is harmless
 
 
 @contextmanager
 def library(files: str) -> Iterator[None]:
-    """For the import of what reads `files`. Raises ReadError where it is not installed."""
+    """Guard the import of the library that reads `files`. Raises ReadError if it is not installed."""
     try:
         yield
     except ImportError:
@@ -166,7 +166,7 @@ def library(files: str) -> Iterator[None]:
 
 @contextmanager
 def report_damage(format_name: str) -> Iterator[None]:
-    """Turn whatever a library raises over a file into ReadError."""
+    """Convert any exception of a library about a file to ReadError."""
     try:
         yield
     except (ReadError, MemoryError):
@@ -178,7 +178,7 @@ def report_damage(format_name: str) -> Iterator[None]:
 
 
 def safe_zip(data: bytes) -> ZipFile:
-    """Open the archive in a file's bytes. Raises ReadError if it is none, or would fill the memory."""
+    """Open the archive in a file's bytes. Raises ReadError if it is not one, or would use too much memory."""
     from io import BytesIO
     from zipfile import BadZipFile, ZipFile
 
@@ -201,7 +201,7 @@ def load_bytes(vault: Path, path: str, max_bytes: int, setting: str = "vault.max
     with open_file(vault, path) as opened:
         try:
             is_small = os.fstat(opened.fileno()).st_size <= max_bytes
-            data = opened.read(max_bytes + 1) if is_small else b""  # it may have grown since
+            data = opened.read(max_bytes + 1) if is_small else b""  # it may have grown meanwhile
         except OSError as error:
             raise UnopenedError(f"It cannot be read: {error.strerror or error}.", "Check its disk.") from error
     if not is_small or len(data) > max_bytes:

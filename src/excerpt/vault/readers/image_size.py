@@ -1,6 +1,6 @@
-"""The size of an image from the first bytes of its file, before anything decodes it.
+"""The size of an image from the first bytes of its file, before it is decoded.
 
-An image that would take a gigabyte when decoded says so in its header, and reading that needs no library.
+The header says whether the decoded image would take a gigabyte, and reading it needs no library.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ def size_of(data: bytes) -> Size:
 
 
 def pages_of(data: bytes) -> int:
-    """How many images a TIFF holds, as scanners and fax machines put pages into one; 1 for other formats."""
+    """Return the number of images in a TIFF, which scanners and fax machines use as pages; 1 for other formats."""
     if not data.startswith((b"II*\0", b"MM\0*")):
         return 1
     order = "<" if data.startswith(b"II") else ">"
     directories: set[int] = set()
     (at,) = struct.unpack_from(f"{order}I", data, 4)
-    # One that is damaged leads out of the file, or in a circle.
+    # A damaged chain leads out of the file, or in a circle.
     while at and at not in directories and at + 2 <= len(data):
         directories.add(at)
         (entries,) = struct.unpack_from(f"{order}H", data, at)
@@ -67,7 +67,7 @@ def _gif(data: bytes) -> Size:
 def _bmp(data: bytes) -> Size:
     (header,) = struct.unpack_from("<I", data, 14)
     width, height = struct.unpack_from("<HH" if header == 12 else "<ii", data, 18)
-    return width, abs(height)  # negative: its rows stand from the top
+    return width, abs(height)  # negative if the rows are stored from the top
 
 
 def _webp(data: bytes) -> Size:
@@ -87,7 +87,7 @@ def _jpeg(data: bytes) -> Size:
     at = 2
     while data[at] == 0xFF:
         marker = data[at + 1]
-        if marker == 0xFF:  # a byte that fills up
+        if marker == 0xFF:  # a padding byte
             at += 1
         elif 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):
             height, width = struct.unpack_from(">HH", data, at + 5)

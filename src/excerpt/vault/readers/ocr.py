@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from rapidocr import RapidOCR
 
 SECONDS = 20
-"""The processor time that one image may take."""
+"""Maximum CPU seconds per image."""
 # On the clock, as the machine may be busy: as much more as a worker's file may take.
 _TIMEOUT_FACTOR = 5
 MIN_CONFIDENCE = 60.0
-"""What is recognised with less confidence than this may be wrong as a whole."""
+"""Confidence below which the whole text may be wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +43,11 @@ class Recognised:
 
 
 Engine = Callable[[bytes, str], Recognised]
-"""Recognises the text of an image, which is in a language (ISO 639-1, "" if nobody knows)."""
+"""A function that recognises the text of an image in a language (ISO 639-1, "" if unknown)."""
 
 
 def engine(ocr: Ocr) -> Engine:
-    """Return what reads images by this setting. Raises OcrMissingError, which says what to install."""
+    """Return the OCR function for this setting. Raises OcrMissingError, which says what to install."""
     if ocr in (Ocr.AUTO, Ocr.TESSERACT) and (program := find_program("tesseract")):
         return partial(_by_tesseract, program)
     if ocr in (Ocr.AUTO, Ocr.RAPIDOCR) and find_spec("rapidocr") and find_spec("onnxruntime"):
@@ -56,7 +56,7 @@ def engine(ocr: Ocr) -> Engine:
 
 
 def is_there(ocr: Ocr) -> bool:
-    """Whether images can be read by this setting; what is not installed may be by the next time."""
+    """Return whether images can be read with this setting. A later call notices a new installation."""
     try:
         engine(ocr)
     except OcrMissingError:
@@ -81,7 +81,7 @@ _INSTALL = {
 
 
 def switch_on(vault: Path, paths: Paths, keys: Mapping[str, tuple[str, str]]) -> Path | None:
-    """Enable OCR in a vault's own settings; return the file that was written, None if it was enabled.
+    """Enable OCR in a vault's own settings; return the file that was written, None if it was enabled already.
 
     `keys` are listed in a new file. Raises ExcerptError, with nothing changed, if no OCR program is installed or
     attachments are not read at all.
@@ -105,7 +105,7 @@ def switch_on(vault: Path, paths: Paths, keys: Mapping[str, tuple[str, str]]) ->
 def recognise(image: bytes, ocr: Ocr, language: str) -> Recognised:
     """Return the text of an image: PNG, JPEG, GIF, BMP, TIFF, WebP, binary PGM or PPM. Raises ReadError."""
     read = engine(ocr)
-    # Before any program sees it: tesseract takes what is no image for a list of files, and of addresses, to read.
+    # Before any program gets it: tesseract reads a file that is no image as a list of files and URLs.
     size_of(image)
     return read(image, language)
 
@@ -140,7 +140,7 @@ _HYPHENS = ("-", "\u2010", "\u00ad")
 
 
 def prose(blocks: Iterable[Sequence[Line]]) -> str:
-    """Join blocks of lines into paragraphs of text.
+    """Return blocks of lines as paragraphs of text.
 
     A line continues in the next, unless that begins a list item, or its first word would have fitted: then the line end
     was intended. Divided words are joined.
@@ -149,7 +149,7 @@ def prose(blocks: Iterable[Sequence[Line]]) -> str:
 
 
 def _paragraphs(block: Sequence[Line]) -> Iterator[Sequence[Line]]:
-    """Yield the paragraphs of a block: each begins after more than the usual space, or with an indent."""
+    """Yield the paragraphs of a block: each begins after a larger gap than usual, or with an indent."""
     steps = sorted(below.top - above.top for above, below in pairwise(block))
     usual = steps[len(steps) // 2] if steps else 0.0
     begin = 0
@@ -170,7 +170,7 @@ def _paragraph(lines: Sequence[Line]) -> str:
     for line, following in pairwise(lines):
         word = following.words[0]
         if text.endswith(_HYPHENS) and text[-2:-1].isalpha() and word[:1].islower():
-            # "state-of-the-" goes on with "art": its other hyphens say that this one belongs to it.
+            # "state-of-the-" continues with "art": its other hyphens show that this one belongs to the word.
             divided = line.words[-1]
             text = text if any(hyphen in divided[:-1] for hyphen in _HYPHENS) else text[:-1]
             text += following.text
@@ -182,13 +182,13 @@ def _paragraph(lines: Sequence[Line]) -> str:
 
 
 def _width_of_first(line: Line) -> float:
-    """How wide the first word of a line is, with a space before it; letters are taken to be of one width."""
+    """Return the width of the first word of a line with a space before it, if all letters have the same width."""
     letters = len(line.text) or 1
     return (line.right - line.left) * (len(line.words[0]) + 1) / letters
 
 
 def _join_words(words: Sequence[str]) -> str:
-    """Words side by side; Chinese and Japanese ones have no space between them."""
+    """Return the words joined by spaces, but Chinese and Japanese ones without."""
     text = words[0]
     for word in words[1:]:
         text += word if _is_dense(text[-1:]) and _is_dense(word[:1]) else f" {word}"
@@ -201,7 +201,7 @@ def _is_dense(letter: str) -> bool:
 
 # --- tesseract --------------------------------------------------------------------------------------------------------
 
-# What tesseract calls the languages that excerpt knows; that of its file of data.
+# Tesseract's names of the languages that excerpt supports; those of its data files.
 _TESSERACT_NAMES: Mapping[str, tuple[str, ...]] = {
     "ar": ("ara",), "bg": ("bul",), "ca": ("cat",), "cs": ("ces",), "da": ("dan",), "de": ("deu",), "el": ("ell",),
     "en": ("eng",), "es": ("spa",), "et": ("est",), "eu": ("eus",), "fa": ("fas",), "fi": ("fin",), "fr": ("fra",),
@@ -212,12 +212,15 @@ _TESSERACT_NAMES: Mapping[str, tuple[str, ...]] = {
     "zh": ("chi_sim", "chi_tra"),
 }  # fmt: skip
 _NO_LANGUAGES = ("osd", "equ", "snum")
-# Each language makes an image take that much longer; who has more than these has installed them all.
+# Each language makes an image take longer; a user with more than these has installed them all.
 _MAX_LANGUAGES = 4
 
 
 def languages_for(language: str, installed: Sequence[str]) -> tuple[str, ...]:
-    """Return the installed languages of tesseract to use: the vault's and English; all, if few and none is set."""
+    """Return the installed languages of tesseract to use: the vault's and English.
+
+    If few are installed and the vault has none set, all of them.
+    """
     supported = [name for name in installed if name not in _NO_LANGUAGES]
     if language or len(supported) > _MAX_LANGUAGES:
         names = (*_TESSERACT_NAMES.get(language, ()), "eng")
@@ -238,14 +241,14 @@ def _by_tesseract(program: str, image: bytes, language: str) -> Recognised:
 @cache
 def _installed_languages(program: str) -> tuple[str, ...]:
     """Return the languages that tesseract has data for. Raises ReadError."""
-    # The first line says where they are; older versions write to stderr.
+    # The first line names the folder; older versions write to stderr.
     listed = _run([program, "--list-langs"], b"", stderr=subprocess.STDOUT).decode("utf-8", "replace")
     return tuple(line for line in listed.splitlines()[1:] if line and " " not in line)
 
 
 def _run(argv: Sequence[str], data: bytes, stderr: int = subprocess.PIPE) -> bytes:
     """Return the output of a program for this input. Raises ReadError if it fails or takes too long."""
-    environment = {**os.environ, "OMP_THREAD_LIMIT": "1"}  # its threads slow each other down
+    environment = {**os.environ, "OMP_THREAD_LIMIT": "1"}  # its threads slow down each other
     try:
         process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr, env=environment)
     except OSError as error:
@@ -271,8 +274,8 @@ def _too_long() -> ReadError:
     return ReadError(f"OCR took longer than {SECONDS} s to read it.")
 
 
-# Whoever reads the file may be killed, and nobody is left then to end the program: its time is bounded by the kernel
-# where that can be told from outside. Elsewhere it ends with the image it is at.
+# If the reading process is killed, nothing ends the program: the kernel limits its time where the limit can be set from
+# outside. Elsewhere it ends after the current image.
 if sys.platform == "linux":
     import resource
     import signal
@@ -282,7 +285,7 @@ if sys.platform == "linux":
     def _bound_time(process: int) -> None:
         try:
             resource.prlimit(process, resource.RLIMIT_CPU, (SECONDS, SECONDS + 1))
-        except (OSError, ValueError):  # it is done already, or its bound is lower
+        except (OSError, ValueError):  # it has ended already, or its limit is lower
             return
 
 else:
@@ -296,7 +299,7 @@ def of_tsv(table: str) -> Recognised:
     """Return the text of tesseract's table, which has a row for each word with its page, block, paragraph and line."""
     words = [row for line in table.splitlines()[1:] if (row := line.split("\t", 11))[0] == "5" and row[11:]]
     words = [row for row in words if row[11].strip()]
-    # Its blocks are those of the page; its paragraphs often begin in the middle of a sentence.
+    # Tesseract's blocks are those of the page; its paragraphs often begin in the middle of a sentence.
     blocks = (
         [_line(list(line)) for _, line in groupby(rows, key=lambda row: row[3:5])]
         for _, rows in groupby(words, key=lambda row: row[1:3])
@@ -320,10 +323,10 @@ def _line(rows: Sequence[Sequence[str]]) -> Line:
 
 
 def _by_rapidocr(image: bytes, _language: str) -> Recognised:
-    """Its models read Chinese and English, and what is written in the same letters."""
+    """Return the text recognised by rapidocr, whose models read Chinese and Latin script."""
     try:
         result = _loaded()(image)
-    except Exception as error:  # of OpenCV and onnxruntime, which have no one base
+    except Exception as error:  # exceptions of OpenCV and onnxruntime have no common base
         raise ReadError(f"OCR cannot read it ({type(error).__name__}: {error}).") from error
     if result.boxes is None or not result.txts:
         return Recognised("", 0.0)
@@ -370,7 +373,7 @@ def _loaded() -> RapidOCR:
     """
     from rapidocr import RapidOCR
 
-    # Files are read side by side as it is: more threads take more of the processor and end little sooner.
+    # Files are read in parallel anyway: more threads use more CPU time and finish only a little sooner.
     single_thread = {
         "EngineConfig.onnxruntime.intra_op_num_threads": 1,
         "EngineConfig.onnxruntime.inter_op_num_threads": 1,

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pptx.slide import Slide
 
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-"""What files of the old formats begin with, and those of the new ones that a password protects."""
+"""The first bytes of files of the old formats, and of password-protected files of the new ones."""
 _ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
 _UNTITLED = re.compile(r"(?i)|untitled.*|powerpoint presentation|presentation\d*|document\d*|word document")
 _HEADING = re.compile(r"(?i)heading (\d)")
@@ -42,7 +42,7 @@ class SlidesReader:
     extensions: tuple[str, ...] = (".pptx", ".ppt")
 
     def read(self, data: bytes, path: str, options: ReadOptions) -> Note:
-        """Read as Reader.read does. Speaker notes are below their slide."""
+        """Return the note, as Reader.read does. Speaker notes are below their slide."""
         _open_format(data, path, ".pptx", "ppt/")
         with library("Slides"):
             import pptx
@@ -64,7 +64,7 @@ class DocumentReader:
     extensions: tuple[str, ...] = (".docx", ".doc")
 
     def read(self, data: bytes, path: str, options: ReadOptions) -> Note:
-        """See Reader.read. Pages are made by the program that prints it: the file has none, so there are no places."""
+        """Return the note, as Reader.read does, without locations: a document has no pages until it is printed."""
         _open_format(data, path, ".docx", "word/")
         with library("Documents"):
             import docx
@@ -78,7 +78,7 @@ class DocumentReader:
 
 
 def _open_format(data: bytes, path: str, suffix: str, folder: str) -> None:
-    """Raise ReadError if a file is not in the open format of this suffix, with its parts in this folder."""
+    """Raise ReadError if a file is not in the open format of this suffix, whose parts are in this folder."""
     old = suffix[:-1]
     if data.startswith(OLE) and _ENCRYPTED in data:
         raise ReadError("It is protected by a password.", "Save it without a password to have it read.")
@@ -90,7 +90,7 @@ def _open_format(data: bytes, path: str, suffix: str, folder: str) -> None:
 
 
 def _title(title: str) -> str:
-    """Return the title that a file gives itself, "" if that is none."""
+    """Return the title in a file's metadata, "" if it is not a real title."""
     title = " ".join(title.split())
     return "" if _UNTITLED.fullmatch(title) else title[:200]
 
@@ -120,7 +120,7 @@ def _slide(number: int, slide: Slide) -> PagedText:
 
 
 def _shapes(shapes: Iterable[Any]) -> Iterator[Any]:
-    """All shapes, those of groups in their place."""
+    """Yield all shapes, with the shapes of a group in place of the group."""
     waiting = [iter(shapes)]
     while waiting:
         shape = next(waiting[-1], None)
@@ -133,7 +133,7 @@ def _shapes(shapes: Iterable[Any]) -> Iterator[Any]:
 
 
 def _shape_texts(shape: Any) -> Iterator[str]:
-    """Yield the text of a shape: its text, table or the description of its picture."""
+    """Yield the text of a shape: its text, its table, or the description of its picture."""
     if shape.has_text_frame:
         yield "\n".join(_lines(shape.text_frame.text))
     elif getattr(shape, "has_table", False):
@@ -148,7 +148,7 @@ def _shape_texts(shape: Any) -> Iterator[str]:
 
 
 def _diagrams(slide: Slide) -> Iterator[str]:
-    """Yield the text of diagrams (SmartArt), which is in parts of its own."""
+    """Yield the text of diagrams (SmartArt), which is in separate parts."""
     from lxml import etree
 
     for relation in slide.part.rels.values():
@@ -172,7 +172,7 @@ def _lines(text: str) -> Iterator[str]:
 
 
 def _chapters(document: Document) -> list[PagedText]:
-    """Return the text under each heading. A heading with nothing below it is its own text."""
+    """Return the text under each heading. A heading without text below it is its own text."""
     body = document.element.body
     for node in list(body.iter(_ALTERNATIVE)):
         node.getparent().remove(node)
@@ -211,7 +211,7 @@ def _chapters(document: Document) -> list[PagedText]:
 
 
 def _printed_title(document: Document) -> str:
-    """Return the title at the top of a document, by its style, "" if there is none."""
+    """Return the title at the top of a document, found by its style, "" if there is none."""
     first = next((each for each in document.paragraphs[:20] if each.style and each.style.name == "Title"), None)
     return _title(first.text) if first is not None else ""
 
@@ -250,7 +250,10 @@ def _styles(document: Document) -> tuple[Mapping[str, str], Mapping[str, int]]:
 
 
 def _content(parent: Any, *tags: str) -> Iterator[Any]:
-    """Yield the elements of these tags in order, in content controls and tracked changes too, but not nested ones."""
+    """Yield the elements with these tags in order, but not nested ones.
+
+    Content controls and tracked changes are included.
+    """
     waiting = [iter(parent)]
     while waiting:
         node = next(waiting[-1], None)
@@ -263,7 +266,7 @@ def _content(parent: Any, *tags: str) -> Iterator[Any]:
 
 
 def _footnotes(document: Document) -> Iterator[Any]:
-    """Yield the paragraphs of footnotes and endnotes, which are in parts of their own."""
+    """Yield the paragraphs of footnotes and endnotes, which are in separate parts."""
     from docx.oxml import parse_xml
 
     for relation in document.part.rels.values():

@@ -1,7 +1,7 @@
 """PDF: a section for each page, with its lines joined into paragraphs.
 
-PDFium returns a page's text in the order of the file, line by line. Paragraphs are found from the positions of the
-lines; what is at the top or bottom of most pages is left out. One document per process: PDFium is not thread-safe.
+PDFium returns a page's text in the order of the file, line by line. Paragraphs are detected by the positions of the
+lines; text at the top or bottom of most pages is left out. One document per process: PDFium is not thread-safe.
 """
 
 from __future__ import annotations
@@ -24,10 +24,12 @@ if TYPE_CHECKING:
     from excerpt.vault.readers.ocr import Recognised
 
 MAX_TEXT = 5_000_000
-"""Characters read of one file."""
+"""Maximum number of characters read of one file."""
 FEW_LETTERS = 25
-"""A page with fewer, and an image over more than half of it, was scanned; as in paperless, a page that has text is not
-read by OCR again."""
+"""Number of letters below which a page with an image over more than half of it counts as scanned.
+
+As in paperless, a page with text is not read by OCR again.
+"""
 _HALF = 0.5
 _MAX_PIXELS = 20_000_000
 _DPI = 200 / 72
@@ -38,12 +40,12 @@ _EDGE = 0.12
 _MAX_PAGES_SHARE = 0.6
 _MIN_PAGES = 4
 
-# In line heights: from baseline to baseline within a paragraph it is one line's lead, of which headings have more.
+# In line heights, from baseline to baseline; headings have larger gaps than lines of a paragraph.
 _GAP = 1.35
 _INDENT = 0.8
 _LARGER = 1.15
 _LONG = 120
-"""Words of a paragraph from which on it is given lines of its own sentences, where a fragment may end."""
+"""Number of words from which a paragraph is split into lines of whole sentences, where a fragment may end."""
 _LINE_WORDS = 60
 
 _UNTITLED = re.compile(r"(?i)untitled|microsoft word|.*\.(?:docx?|pptx?|tex|dvi|indd|qxd|pdf|html?|md|odt)|[\W\d_]*")
@@ -62,7 +64,7 @@ class PdfReader:
     extensions: tuple[str, ...] = (".pdf",)
 
     def read(self, data: bytes, path: str, options: ReadOptions) -> Note:
-        """Read as Reader.read does. Pages beyond the limit are a warning, scanned ones count as unread."""
+        """Return the note, as Reader.read does. A page limit is a warning, scanned pages count as unread."""
         with library("PDFs"):
             import pypdfium2
         if b"%PDF-" not in data[:1024]:
@@ -119,7 +121,7 @@ class _PdfPage:
 
 
 def _pages(document: PdfDocument, options: ReadOptions) -> tuple[list[_PdfPage], int, list[str]]:
-    """Return the pages, how many of them were scanned, and warnings about those left out."""
+    """Return the pages, the number of scanned ones, and warnings about those left out."""
     pages: list[_PdfPage] = []
     warnings: list[str] = []
     scanned = size = 0
@@ -167,7 +169,7 @@ def _label(document: PdfDocument, index: int) -> str:
 def _lines(page: PdfTextPage) -> list[_TextLine]:
     """Return the lines of a page, with one call per line for its position.
 
-    A call for each letter would take ten times as long as all else.
+    A call for each letter would take ten times as long as everything else.
     """
     raw = page.get_text_range()
     is_aligned = len(raw) == page.count_chars()
@@ -211,7 +213,7 @@ def _in_order(page: PdfTextPage, text: str, offset: int) -> str:
 
 
 def _is_scanned(page: PdfPage) -> bool:
-    """Whether an image covers more than half of the page."""
+    """Return whether an image covers more than half of the page."""
     from pypdfium2.raw import FPDF_PAGEOBJ_IMAGE
 
     whole = page.get_width() * page.get_height() or 1.0
@@ -235,7 +237,7 @@ def _recognised(page: PdfPage, options: ReadOptions) -> Recognised:
 
 
 def _outline(document: PdfDocument) -> dict[int, tuple[str, ...]]:
-    """Return the outline's titles for each page."""
+    """Return the titles of the outline for each page."""
     chapters: dict[int, tuple[str, ...]] = {}
     path: list[str] = []
     for entry in document.get_toc(max_depth=6):
@@ -254,7 +256,7 @@ def _outline(document: PdfDocument) -> dict[int, tuple[str, ...]]:
 
 
 def _title(document: PdfDocument) -> str:
-    """Return the title that the file gives itself, "" if that is none."""
+    """Return the title in the file's metadata, "" if it is not a real title."""
     title = " ".join(document.get_metadata_value("Title").split())
     return "" if _UNTITLED.fullmatch(title) or title.lower().startswith("microsoft word") else title[:200]
 
@@ -263,7 +265,7 @@ def _title(document: PdfDocument) -> str:
 
 
 def _without_heads(pages: Sequence[_PdfPage]) -> list[Sequence[_TextLine]]:
-    """Return the lines of pages without headers and footers, whatever number is in them."""
+    """Return the lines of pages without headers and footers, also if these contain page numbers."""
     if len(pages) < _MIN_PAGES:
         return [page.lines for page in pages]
     edges = [{_head(line) for line in (*page.lines[:_HEADS], *page.lines[-_HEADS:])} for page in pages]
@@ -293,7 +295,7 @@ def _head(line: _TextLine) -> str:
 def _paragraphs(lines: Sequence[_TextLine], word_counts: Counter[str]) -> Iterator[str]:
     """Yield the paragraphs of a page, each on one line, or on several if it is long."""
     line_gaps = [above.bottom - below.bottom for above, below in pairwise(lines)]
-    # Of short paragraphs half of the leads are those between them.
+    # With short paragraphs, half of the line distances are those between paragraphs.
     ascending = sorted(each for each in line_gaps if each > 0) or [0.0]
     usual_gap = ascending[len(ascending) // 4]
     right = max((line.right for line in lines), default=0.0)
@@ -308,7 +310,7 @@ def _paragraphs(lines: Sequence[_TextLine], word_counts: Counter[str]) -> Iterat
 
 
 def _begins(above: Sequence[_TextLine], line: _TextLine, usual_gap: float, right: float) -> bool:
-    """Whether a paragraph begins with this line."""
+    """Return whether a paragraph begins with this line."""
     before = above[-1]
     if not line.height or not before.height:
         return False
@@ -343,13 +345,13 @@ def _join_lines(lines: Iterable[_TextLine], word_counts: Counter[str]) -> Iterat
 
 
 def _whole(first: str, second: str, word_counts: Counter[str]) -> str:
-    """Join a word broken at a line end, with its hyphen if the file elsewhere writes it so."""
+    """Return a word broken at a line end as one, with its hyphen if the file elsewhere writes it so."""
     plain, hyphened = first + second, f"{first}-{second}"
     return hyphened if word_counts[hyphened] > word_counts[plain] or first.isdigit() or second[:1].isupper() else plain
 
 
 def _of_sentences(text: str) -> Iterator[str]:
-    """Lines of whole sentences."""
+    """Yield lines of whole sentences."""
     line: list[str] = []
     words = 0
     for sentence in _SENTENCE_END.split(text):

@@ -1,4 +1,4 @@
-"""Web pages and books made of them: a section for each heading, at its anchor or in its chapter."""
+"""Web pages and EPUB books: a section for each heading, at its anchor or in its chapter."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
 
 MAX_TEXT = 5_000_000
-"""Characters read of one file."""
+"""Maximum number of characters read of one file."""
 _DROPPED = frozenset({"script", "style", "template", "nav", "head", "noscript", "svg", "iframe", "object", "select"})
 _BLOCKS = {
     *("address", "article", "aside", "blockquote", "body", "caption", "center", "dd", "details", "dialog", "div", "dl"),
@@ -32,7 +32,7 @@ _BLOCKS = {
     *("tr", "ul"),
 }
 _LONG_CELL = 300
-"""Characters from which on what is in a cell is not a value: tables were used for the layout of pages."""
+"""Number of characters above which a table cell is text, not a value: tables were used for page layout."""
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _CHARSET = re.compile(rb"""(?i)<(?:meta[^>]{1,200}?charset\s*=\s*["']?|\?xml[^>]{1,60}?encoding=["'])([\w.:-]{1,40})""")
 _TAG = re.compile(r"(?i)<(?:!doctype|html|head|body|title|meta|[a-z][a-z0-9]{0,10}[\s>/])")
@@ -47,7 +47,7 @@ class HtmlReader:
     extensions: tuple[str, ...] = (".html", ".htm", ".xhtml")
 
     def read(self, data: bytes, path: str, options: ReadOptions) -> Note:
-        """See Reader.read. What is hidden by styles is text like any other."""
+        """Return the note, as Reader.read does. Text hidden by styles is included."""
         text, warning = _decoded(data)
         if not _TAG.search(text):
             raise ReadError("It is not HTML, despite its name.")
@@ -67,7 +67,7 @@ class EpubReader:
     extensions: tuple[str, ...] = (".epub",)
 
     def read(self, data: bytes, path: str, options: ReadOptions) -> Note:
-        """See Reader.read. Chapters are the files of the book in the order in which it is read, counted from 1."""
+        """Return the note, as Reader.read does. Chapters are the files of the book in reading order, counted from 1."""
         with safe_zip(data) as archive, library("Books"), report_damage("EPUB"):
             if "META-INF/container.xml" not in archive.namelist():
                 raise ReadError("It is not an EPUB, despite its name.")
@@ -99,7 +99,7 @@ def _is_xml(text: str, path: str) -> bool:
 
 
 def _as_html(text: str) -> str:
-    """Return XHTML that an HTML parser understands; for it `<script/>` would continue to the end of the page."""
+    """Return XHTML changed for an HTML parser, for which `<script/>` would continue to the end of the page."""
     return _SELF_CLOSED.sub(r"<\1\2></\1>", text)
 
 
@@ -143,7 +143,7 @@ def _read_page(text: str) -> _WebPage:
 
 
 def _walk(root: LexborNode) -> Iterator[tuple[LexborNode, bool]]:
-    """Yield each visible node at its beginning and its end, in order.
+    """Yield each visible node at its start and its end, in document order.
 
     Without recursion, because pages may be nested to any depth.
     """
@@ -178,15 +178,15 @@ def _is_dropped(node: LexborNode) -> bool:
 
 
 class _PageWalk:
-    """A page as far as it has been walked over."""
+    """State of the walk over a page."""
 
     def __init__(self) -> None:
         self.parts: list[_Headed] = []
         self.links: list[Link] = []
         self.size = 0
         self._stack: list[tuple[int, str]] = []
-        self._anchor = ""  # of the heading that the text stands under
-        self._pending = ""  # of the last element that began since there was text
+        self._anchor = ""  # of the heading above the text
+        self._pending = ""  # of the last element that began after the last text
         self._pieces: list[tuple[str, str]] = []  # the tag of each block of text, and the text
         self._inline: list[str] = []
         self._in_heading = self._in_pre = self._in_cell = self._in_item = 0
@@ -243,7 +243,7 @@ class _PageWalk:
             self._pending = ""
 
     def _break(self, tag: str = "") -> None:
-        """End a block of text; within a heading or a short cell of a table there is but a space."""
+        """End a block of text; within a heading or a short table cell this is only a space."""
         raw = "".join(self._inline)
         if self._in_heading or (self._in_cell and tag != "tr" and len(raw) < _LONG_CELL):
             self._inline[:] = [raw, " "]
@@ -269,7 +269,7 @@ class _PageWalk:
         self._anchor, self._pending = self._pending, ""
 
     def finish(self, next_level: int) -> None:
-        """End the text under a heading; one with nothing below it is its own text."""
+        """End the text under a heading; a heading without text below it is its own text."""
         self._in_cell = 0
         self._break()
         text, before = "", ""
@@ -283,7 +283,7 @@ class _PageWalk:
             self.parts.append(_Headed(self._anchor, tuple(name for _, name in self._stack), text.strip("\n")))
 
     def _link(self, kind: LinkKind, address: str | None, text: str) -> None:
-        """Take a link to another file of the vault."""
+        """Add a link to another file of the vault."""
         try:
             parts = urlsplit((address or "").strip())
         except ValueError:
@@ -298,7 +298,7 @@ class _PageWalk:
 
 @dataclass(frozen=True, slots=True)
 class _Book:
-    """`chapters` are the names of its files in their order, `names` what its table of contents calls them."""
+    """An EPUB book: `chapters` are the names of its files in order, `names` their titles in the table of contents."""
 
     title: str
     chapters: Sequence[str]
@@ -341,7 +341,7 @@ def _chapters(archive: ZipFile, book: _Book) -> tuple[list[PagedText], bool]:
         page = _read_page(_as_html(_decoded(data)[0]))
         first = next((part.headings[0] for part in page.parts if part.headings), "")
         name = book.names.get(member, "")
-        if not name or first.endswith(name):  # with its number before it
+        if not name or first.endswith(name):  # with a number before the name
             name = first or f"Chapter {number}"
         for part in page.parts:
             below = part.headings[1:] if part.headings[:1] == (name,) else part.headings
@@ -353,7 +353,7 @@ def _chapters(archive: ZipFile, book: _Book) -> tuple[list[PagedText], bool]:
 
 
 def _contents(archive: ZipFile, member: str) -> dict[str, str]:
-    """Return the names of files in the table of contents of EPUB 3."""
+    """Return the titles of files in the table of contents of EPUB 3."""
     from selectolax.lexbor import LexborHTMLParser
 
     names: dict[str, str] = {}
@@ -364,7 +364,7 @@ def _contents(archive: ZipFile, member: str) -> dict[str, str]:
 
 
 def _old_contents(archive: ZipFile, member: str) -> dict[str, str]:
-    """Return the names of files in the table of contents of EPUB 2."""
+    """Return the titles of files in the table of contents of EPUB 2."""
     names: dict[str, str] = {}
     for point in _xml(archive, member).iter():
         if _name(point) == "navPoint":
@@ -375,7 +375,7 @@ def _old_contents(archive: ZipFile, member: str) -> dict[str, str]:
 
 
 def _is_protected(archive: ZipFile, book: _Book) -> bool:
-    """Whether more is encrypted than fonts."""
+    """Return whether more than the fonts is encrypted."""
     if "META-INF/encryption.xml" not in archive.namelist():
         return False
     uris = (unquote(node.get("URI", "")) for node in _xml(archive, "META-INF/encryption.xml").iter())
@@ -383,7 +383,7 @@ def _is_protected(archive: ZipFile, book: _Book) -> bool:
 
 
 def _xml(archive: ZipFile, member: str) -> ElementTree.Element:
-    """Parse an XML part of a book. Own entities, which may grow without end, are refused."""
+    """Parse an XML part of a book. Custom entities are refused, because they may expand without end."""
     data = archive.read(member)
     if b"<!ENTITY" in data:
         raise ReadError("It is damaged: it cannot be read as EPUB.", "Restore it from another copy.")
