@@ -237,8 +237,8 @@ class _KnownVault:
 class FormerVault:
     """A vault that was known before; its `path` is "" if unknown.
 
-    `kept` names the user's data about it, "" if there is none. `is_same` is true if the present vault holds its notes,
-    `is_like` if half of its note names exist there.
+    `user_data` names the user's data about it, "" if there is none. `is_same` is true if the present vault holds its
+    notes, `is_like` if half of its note names exist there.
     """
 
     slug: str
@@ -339,7 +339,7 @@ def command_for(former: FormerVault, vault: Path | None) -> str:
 
 
 def _former_vaults(paths: Paths, vault: Path, *, existing: bool) -> Iterator[FormerVault]:
-    """Yield the other vaults with notes of `vault`: those that are missing and, with `and_there`, existing ones."""
+    """Yield the other vaults with notes of `vault`: those that are missing and, with `existing`, existing ones."""
     own = paths.known_notes_file(vault)
     for file in _list_folder(own.parent):
         stored = read_value(file, _KnownVault, None) if file.suffix == ".json" and file != own else None

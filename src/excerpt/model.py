@@ -221,10 +221,10 @@ class Hint:
 class Result:
     """The hits of a search, best first.
 
-    `asked` is the requested strategy, `strategy` the one that answered. `matched` counts all fragments that match
-    (`Evidence.matching`) any alternative, whatever the limit; with filters there may be more hits, because the list
-    continues with the nearest in meaning. `elapsed_ms` is the time of the search alone. `generation` is that of the
-    index. `hints` are about the query and do not change the result.
+    `requested_strategy` is the requested strategy, `strategy` the one that answered. `matched` counts all fragments
+    that match (`Evidence.matching`) any alternative, whatever the limit; with filters there may be more hits, because
+    the list continues with the nearest in meaning. `elapsed_ms` is the time of the search alone. `generation` is that
+    of the index. `hints` are about the query and do not change the result.
     """
 
     query: str

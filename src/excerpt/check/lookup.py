@@ -39,7 +39,7 @@ class Lookup(Protocol):
     """
 
     def path(self, visible_path: str) -> str | None:
-        """Return the path of the note that a pack shows as `shown`."""
+        """Return the path of the note that a pack shows as `visible_path`."""
         ...
 
     def text(self, path: str) -> str: ...
@@ -69,7 +69,7 @@ class Lookup(Protocol):
         ...
 
     def terms(self, text: str) -> frozenset[str]:
-        """Return the terms of `text`; it contains a word of `telling` if one of the word's terms is among them."""
+        """Return the terms of `text`, which has a word of `important_words` if one of its terms is among them."""
         ...
 
 

@@ -319,7 +319,7 @@ class Facets:
     def texts_with(self, part: str, keys: Sequence[int] | None = None) -> list[tuple[int, str]]:
         """Return key and text of the fragments that contain exactly `part`.
 
-        All fragments are searched, or those with the keys `among`.
+        All fragments are searched, or those with the keys `keys`.
         """
         return self._queries.texts_with(part, keys)
 

@@ -399,7 +399,8 @@ class Catalog:
     def open_to_read(cls, index: Path, *, is_optional: bool = False) -> Catalog:
         """Open an existing catalog and hold one read transaction: all that is read is of one generation.
 
-        On a full disk the catalog is copied into memory, unless `briefly`, for callers that can do without a result.
+        On a full disk the catalog is copied into memory, unless `is_optional`, for callers that can do without a
+        result.
         """
         try:
             return cls._for_reading(_reading(index, ""), index)

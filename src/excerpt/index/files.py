@@ -31,7 +31,7 @@ It holds the error if SQLite's own check would not find it.
 
 
 def mark_suspect(folder: Path, reason: str = "") -> None:
-    """Have the next build check the whole catalog. `why` is the error, if SQLite's own check would not find it."""
+    """Have the next build check the whole catalog. `reason` is the error, if SQLite's own check would not find it."""
     # If the file cannot be written, the index could not be repaired either; a pipe in its place must not block.
     with contextlib.suppress(OSError), open(folder / SUSPECT, "w", encoding="utf-8", opener=_open_nonblocking) as file:
         file.write(reason)

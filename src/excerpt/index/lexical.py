@@ -213,7 +213,7 @@ class LexicalWriter:
     def add(self, docs: NDArray[np.void], inverted: Mapping[str, Inverted]) -> None:
         """Write one segment of new fragments.
 
-        `docs` is the result of `placed`; its keys ascend and are above all that were added before.
+        `docs` is the result of `document_rows`; its keys ascend and are above all that were added before.
         """
         if len(docs):
             self._segments.append(self._write(docs, inverted))
@@ -333,7 +333,7 @@ def open_segments(
 ) -> list[OpenSegment]:
     """Open every segment of a committed generation, in the order of rows.
 
-    Segments of `before` whose files are all in `same` are shared. The caller has checked the files. Raises
+    Segments of `before` whose files are all in `unchanged` are shared. The caller has checked the files. Raises
     DamagedFileError.
     """
     opened = {segment.name: segment for segment in before}

@@ -442,7 +442,7 @@ class Workers:
         prepare: Prepare = prepare,
         is_paused: IsPaused = lambda: False,
     ) -> None:
-        """Create the pool; while `held` returns True, no new piece starts."""
+        """Create the pool; while `is_paused` returns True, no new piece starts."""
         self._max_workers = min(os.cpu_count() or 1, max_workers)
         self._limits = limits
         self._prepare = prepare
@@ -493,7 +493,7 @@ class Workers:
             run.end()
 
     def _get_workers(self, count: int) -> list[Worker]:
-        """Return the workers, at least `wanted` if the limit allows. Called from the thread of a run."""
+        """Return the workers, at least `count` if the limit allows. Called from the thread of a run."""
         self._workers = [worker for worker in self._workers if worker.is_alive]
         while len(self._workers) < min(count, self._max_workers):
             self._workers.append(Worker(self._prepare, self._limits))

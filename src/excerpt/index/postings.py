@@ -70,7 +70,7 @@ class Segment:
 
 
 def invert(occurrences: Occurrences, names: Sequence[bytes]) -> Inverted:
-    """Count the terms of documents. `names` are the terms, indexed by the numbers in `found`."""
+    """Count the terms of documents. `names` are the terms, indexed by the numbers in `occurrences`."""
     used = np.zeros(len(names), np.bool_)
     used[occurrences.terms] = True
     numbers = np.flatnonzero(used)
@@ -230,7 +230,7 @@ class DamagedColumnsError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class TermSlice:
-    """One term's postings in one segment, by document and then field; its positions begin at `first_place`."""
+    """One term's postings in one segment, by document and then field; its positions begin at `first_position`."""
 
     docs: NDArray[np.unsignedinteger[Any]]
     codes: NDArray[np.unsignedinteger[Any]]

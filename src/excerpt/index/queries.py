@@ -248,7 +248,7 @@ def _checked_part(row: Sequence[Any]) -> Part:
 
 
 def _check_ordinals(ordinals: Sequence[int]) -> None:
-    """Raise DamagedRowError if a fragment is missing between the first and the last of `found`, ordinals of a note."""
+    """Raise DamagedRowError if a fragment of a note is missing between the first and the last of `ordinals`."""
     if ordinals and len(ordinals) != ordinals[-1] - ordinals[0] + 1:
         raise DamagedRowError("a fragment that is lost")
 

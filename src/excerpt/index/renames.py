@@ -103,7 +103,7 @@ def record_moves(catalog: Catalog) -> None:
 
 
 def is_settled(catalog: Catalog) -> bool:
-    """Return whether `settle` has nothing to do: no note was removed or inserted since its last run."""
+    """Return whether `record_moves` has nothing to do: no note was removed or inserted since its last run."""
     return not catalog.rows("SELECT 1 FROM gone WHERE fresh UNION ALL SELECT 1 FROM arrived LIMIT 1")
 
 
@@ -148,7 +148,7 @@ def read_history(catalog: Catalog) -> MoveHistory:
 
 
 def restore(catalog: Catalog, history: MoveHistory) -> None:
-    """Store the result of `read_known` in an empty catalog: every note counts as removed until it is inserted."""
+    """Store the result of `read_history` in an empty catalog: every note counts as removed until it is inserted."""
     with catalog.transaction():
         for path, new_path in history.moves:
             catalog.rows("INSERT OR REPLACE INTO moves VALUES (?, ?)", path, new_path)
@@ -305,7 +305,7 @@ def _traces_like_fresh(catalog: Catalog, matched: Collection[str]) -> list[NoteT
 
 
 def _missing_traces(catalog: Catalog, matched: Collection[str]) -> list[NoteTrace]:
-    """Return the newest of the removed notes without a match in `found`."""
+    """Return the newest of the removed notes without a match in `candidates`."""
     sql = "SELECT path, digest, tokens, sketch FROM gone WHERE sketch <> x'' ORDER BY number DESC LIMIT ?"
     return [trace for trace in _read_traces(catalog, sql, MAX_COMPARED) if trace.path not in matched]
 

@@ -227,7 +227,7 @@ class _SpareChunk:
 class _ChunkedRows:
     """Vectors in chunks: row i is at `places[i]` of the consecutive `chunks`, multiplied by `scales[i]`.
 
-    `room` is the chunk to which more rows are appended.
+    `spare` is the chunk to which more rows are appended.
     """
 
     chunks: tuple[Int8s, ...]
@@ -254,7 +254,7 @@ class _ChunkedRows:
     def with_rows(
         self, kept_rows: NDArray[np.integer], count: int, added: NDArray[np.integer], parts: Iterable[Quantised]
     ) -> _ChunkedRows:
-        """Return `count` vectors: the present rows `kept`, with the vectors of `parts` inserted at the rows `added`."""
+        """Return `count` vectors: the present `kept_rows`, with those of `parts` inserted at the rows `added`."""
         positions, scales = np.empty(count, np.int32), np.empty(count, np.float32)
         is_kept = np.ones(count, np.bool_)
         is_kept[added] = False

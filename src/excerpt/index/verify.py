@@ -78,7 +78,7 @@ class RepairPart(StrEnum):
 class Fault:
     """A fault in an index.
 
-    `where` is a note's path or a file of the index; `what` is one sentence; `digest` is that of the text whose vector
+    `where` is a note's path or a file of the index; `reason` is one sentence; `digest` is that of the text whose vector
     in the catalog is unreliable.
     """
 
@@ -563,7 +563,7 @@ def examine(
 ) -> Health:
     """Examine the index in `folder`.
 
-    `vault` and the scan `found` of it are None if it cannot be read. `quick` leaves out what must be computed again to
+    `vault` and the scan `actual` of it are None if it cannot be read. `quick` leaves out what must be computed again to
     be compared (fragments, words and vectors) and the content of files whose time and size are the known ones. Raises
     FileNotFoundError if there is no index.
     """

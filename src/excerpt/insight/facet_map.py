@@ -39,9 +39,9 @@ ROOT = -1
 class Tree:
     """A tree of branches as arrays; siblings are adjacent, in the order of their labels.
 
-    `asked` returns the filter of a branch by position: a function, because there may be hundreds of thousands and few
-    are shown. The notes of branch i are those in `notes` from `starts[i]` to the next start, each once. `below` holds
-    the first and last position (exclusive) of each branch's children, and at ROOT those of the topmost branches.
+    `filter_of` returns the filter of a branch by position: a function, because there may be hundreds of thousands and
+    few are shown. The notes of branch i are those in `notes` from `starts[i]` to the next start, each once. `below`
+    holds the first and last position (exclusive) of each branch's children, and at ROOT those of the topmost branches.
     """
 
     labels: Sequence[str]
@@ -118,7 +118,7 @@ class _Gathered:
     def tree(self, label: Callable[[str], str], filter_of: Callable[[Sequence[str]], str]) -> Tree:
         """Build the tree.
 
-        `asked` makes a filter from the spellings of a branch and its ancestors, the topmost first.
+        `filter_of` makes a filter from the spellings of a branch and its ancestors, the topmost first.
         """
         numbers, notes = (np.frombuffer(of, np.int32) if of else np.zeros(0, np.int32) for of in self._pairs)
         spellings = self._commonest(np.bincount(numbers, minlength=len(self._above)))
@@ -384,7 +384,7 @@ def matches_map(engine: Engine, query: str, values: int | None = VALUES) -> Vaul
 
 
 class _CountedTree:
-    """A tree with its counts. `most` limits the branches that are listed below each one that is not the top."""
+    """A tree with its counts. `limit` limits the branches that are listed below each one that is not the top."""
 
     def __init__(self, tree: Tree, fragments: Counts, *, limit: int | None = None, by_count: bool = True) -> None:
         self._tree = tree
@@ -412,9 +412,9 @@ class _CountedTree:
         )
 
     def _best_first(self, nodes: npt.NDArray[np.intp], limit: int | None) -> npt.NDArray[np.intp]:
-        """Return the positions `places` by fragments, then notes, then in their present order.
+        """Return the positions `nodes` by fragments, then notes, then in their present order.
 
-        Only the first `most`, None for all.
+        Only the first `limit`, None for all.
         """
         if limit is not None and len(nodes) > limit:
             # Few of thousands of values are shown: those below the limit need no sorting.

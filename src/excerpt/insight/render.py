@@ -38,7 +38,7 @@ _SEPARATOR = " › "
 
 @dataclass(frozen=True, slots=True)
 class _RenderedPart:
-    """A heading and lines under it, best first; `least` of them are added before any other part gets more."""
+    """A heading and lines under it, best first; `required_lines` of them are added before any other part gets more."""
 
     heading: str
     lines: tuple[str, ...]

@@ -436,7 +436,7 @@ class NoteTerm:
     """A word of the compared note. `spelled` is its spelling there ("" if only a name has it).
 
     `weight` is the logarithm of its frequency there times `rarity`. `rarity` is its rarity among the notes of the vault
-    times `telling`, its weight in general language (0 to 1). `notes` is the number of notes that have it.
+    times `language_weight`, its weight in general language (0 to 1). `notes` is the number of notes that have it.
     """
 
     term: str
@@ -673,7 +673,7 @@ def rows_of(snapshot: Corpus, notes: Ints) -> tuple[Rows, Ints]:
 
 
 def spread(rows: Rows, limit: int = MAX_PASSAGES) -> Rows:
-    """Return at most `most` of `rows`, evenly spaced."""
+    """Return at most `limit` of `rows`, evenly spaced."""
     if len(rows) <= limit:
         return rows
     return rows[np.linspace(0, len(rows) - 1, limit).round().astype(np.int64)]

@@ -117,7 +117,7 @@ def _matching(entries: Sequence[_Entry], prefix: str) -> tuple[Completion, ...]:
 
 
 def _begins_part(folded: str, prefix: str) -> bool:
-    """Return whether a part of `folded` other than the first starts with `wanted`, and `folded` itself does not."""
+    """Return whether a part of `folded` other than the first starts with `prefix`, and `folded` itself does not."""
     at = folded.find(prefix, 1)
     while at > 0:
         if not folded[at - 1].isalnum():
@@ -162,7 +162,7 @@ def _count_spellings(spelled_notes: Iterable[tuple[str, int]]) -> Iterator[tuple
 def _entries(
     spelled_notes: Iterable[tuple[str, int]], filter_of: Callable[[str], str], *, is_counted: bool = True
 ) -> Iterator[_Entry]:
-    """Yield the entries of a list; `told` shows their counts, because the filter finds exactly those notes."""
+    """Yield the entries of a list; `is_counted` shows their counts, because the filter finds exactly those notes."""
     for folded, spelling_of, notes in _count_spellings(spelled_notes):
         if text := filter_of(spelling_of):
             yield _Entry(folded, Completion(text, spelling_of, notes if is_counted else 0), notes)
@@ -267,7 +267,7 @@ def _periods(snapshot: Corpus, name: str, typed: str, today: date) -> Iterator[C
 
 
 def _words(snapshot: Corpus, typed: str) -> tuple[Completion, ...]:
-    """Return the words of the vault that start with `begun`, and the filters and properties."""
+    """Return the words of the vault that start with `typed`, and the filters and properties."""
     prefix = fold(typed)
     names = [Completion(f"{name}:", f"{name}:") for name in sorted(OPERATORS - {"tags", "aliases", "alias"})]
     filters = [entry for entry in names if entry.text.startswith(prefix)]
@@ -298,7 +298,7 @@ def _property_entry(snapshot: Corpus, name: str, spellings: Mapping[str, int]) -
 
 
 def _vocabulary(snapshot: Corpus, typed: str) -> list[Completion]:
-    """Return words that start with `begun` as they are spelled, by the number of fragments with the same stem."""
+    """Return words that start with `typed` as they are spelled, by the number of fragments with the same stem."""
     analysis = analyze_text(typed, snapshot)
     if len(analysis) != 1:
         return []
@@ -321,7 +321,7 @@ def _with_fragments(snapshot: Corpus, terms: Sequence[str]) -> Corpus:
 
 
 def spelling_of(snapshot: Corpus, term: str, rows: Sequence[int], typed: str = "") -> str:
-    """Return the commonest spelling of a stem in the fragments `rows` that starts with `begun`; "" if there is none."""
+    """Return the commonest spelling of a stem in the fragments `rows` that starts with `typed`; "" if there is none."""
     table = snapshot.table
     spellings: Counter[str] = Counter()
     for row, fragment in zip(rows, snapshot.fragments(table.keys[list(rows)].tolist()), strict=True):
@@ -501,7 +501,7 @@ def _count(engine: Engine, query: str) -> int:
 def _filters(engine: Engine, query: str, counts: Counts) -> Iterator[Suggestion]:
     """Yield the distinctive folders, tags and property values among the matches, as narrower queries.
 
-    `here` counts the matches of each note. The counts are the same as in the map of matches.
+    `counts` counts the matches of each note. The counts are the same as in the map of matches.
     """
     snapshot = engine.snapshot
     branches = branches_of(snapshot)

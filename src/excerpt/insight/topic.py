@@ -68,8 +68,8 @@ class Topic:
     """Fragments about a topic, as rows of the snapshot's table.
 
     `rows` are all of them, ascending, with the `notes` they are in; `best` the ranked ones, best first (ties by path
-    and line), with their `scores` as shares of the first's. `confidences` belong to `best`, `asked` are the topic's
-    words, and `matched` is the number of matches that a search counts.
+    and line), with their `scores` as shares of the first's. `confidences` belong to `best`, `query_words` are the
+    topic's words, and `matched` is the number of matches that a search counts.
 
     `answers` are the first hits of a search for the topic, best first, each with its score as a share of the first's,
     whether or not they have most of the topic: they include answers to a question in other words. There are none if

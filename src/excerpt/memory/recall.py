@@ -209,7 +209,7 @@ class Recaller:
         return limit
 
     def near(self, text: str, min_similarity: float, limit: int = 3) -> list[tuple[Memory, float]]:
-        """Return the memories nearest to `text` in meaning, with cosines of at least `least`.
+        """Return the memories nearest to `text` in meaning, with cosines of at least `min_similarity`.
 
         Returns none if the model cannot be used; `unranked` then says why.
         """

@@ -177,7 +177,7 @@ class Unit:
     """A unit of a note.
 
     `opening` is its cost in tokens if a pack begins with it, frame included; `following` if the previous unit is in the
-    pack too. `value` is what it adds, never negative; `asked` is true if it contains a hit.
+    pack too. `value` is what it adds, never negative; `has_hit` is true if it contains a hit.
     """
 
     opening: int
@@ -468,8 +468,8 @@ def choices(
 ) -> Choices:
     """Return the possible selections from a candidate.
 
-    It is one of several that have `hits` hits together, with the digests `said`. With `cuts_fragment` parts of the best
-    hit's own fragment are included, for a budget below its size.
+    It is one of several that have `hits` hits together, with the digests `digests`. With `cuts_fragment` parts of the
+    best hit's own fragment are included, for a budget below its size.
     """
     frame = costs.frame(2, draft(candidate, note))
     pieces = tuple(_pieces(candidate))
@@ -521,7 +521,7 @@ def shrunk(offered: Sequence[Choices], room: int) -> list[Choices]:
 def _values(candidate: Candidate, note: OpenNote, digests: Collection[str], context_factor: float) -> dict[int, float]:
     """Return the value of each fragment of a candidate, by ordinal.
 
-    Context and weaker hits are multiplied by `beside`; the text of another hit adds no value as context.
+    Context and weaker hits are multiplied by `context_factor`; the text of another hit adds no value as context.
     """
     line_span = candidate.line_span
     parts = note.parts(line_span.first, line_span.last)

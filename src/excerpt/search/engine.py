@@ -426,7 +426,7 @@ def spread(order: Order, notes: Rows, first: int, listed: int) -> Order:
 
 
 def _limit_per_note(order: Order, notes: Rows, limit: int, window: int) -> Order:
-    """Return `order` with at most `most` hits of one note among the first `among`; the others are moved behind."""
+    """Return `order` with at most `limit` hits of one note among the first `window`; the others are moved behind."""
     if not limit:
         return order
     first: list[int] = []

@@ -269,7 +269,7 @@ class Evidence:
     """The evidence for each row.
 
     `matches` belong to `words`; `scores` are their BM25F sums and `similarities` the cosines; `trust` is how far the
-    model reads the query's language. `unasked` are terms of the query's text, analyzed like a note, that are not
+    model reads the query's language. `extra_words` are terms of the query's text, analyzed like a note, that are not
     searched for: single characters besides pairs, parts of compounds that only match as a whole. A title with them is
     not taken to be longer than the query. `named` are the rows of notes that the query names; `word_count` is the
     number of words for a reader. `allowed` are the rows that may be hits, None for all. `matching` are those of them

@@ -34,7 +34,7 @@ _EPOCH = date(1970, 1, 1)
 def allowed(query: Query, snapshot: Corpus, parse_words: ParseWords, today: date) -> Flags | None:
     """Return flags of the rows that satisfy all filters, phrases and exclusions; None if all rows do.
 
-    `asked` analyzes a text in the languages of the vault; dates are local, and `today` is the local day.
+    `parse_words` analyzes a text in the languages of the vault; dates are local, and `today` is the local day.
     """
     is_answer_row = snapshot.is_answer_row
     rows = np.ones(snapshot.lexical.doc_count, np.bool_) if is_answer_row is None else is_answer_row.copy()
@@ -68,7 +68,7 @@ def notes_allowed(filters: Iterable[Filter], facets: Facets, count: int, today: 
 
 
 def _narrow(flags: Flags, matches: Ints | Flags, filter_: Filter) -> None:
-    """Clear the flags of `among` outside of `found`, or for a negated filter inside."""
+    """Clear the flags of `flags` outside of `matches`, or for a negated filter inside."""
     keeps = _flags(matches, len(flags)) ^ filter_.negated
     # `-path:d` may become `-path:diary`: a filter that would exclude everything is ignored while it is typed.
     if keeps.any() or not (filter_.open and filter_.negated):
@@ -181,7 +181,7 @@ def _union(number_sets: Iterable[Ints]) -> Ints:
 
 
 def _at_path(paths: Sequence[str], pattern: str, *, continues: bool) -> Flags:
-    """Return flags of the paths that match `wanted`, like `_having`; a leading slash is the vault's root.
+    """Return flags of the paths that match `filter_`, like `_names_matching`; a leading slash is the vault's root.
 
     After `=` follows a whole path, or that of a folder with a final slash, in which an asterisk is literal.
     """
@@ -229,9 +229,9 @@ def is_from(path: str, source: str) -> bool:
 
 
 def _names_matching(names: Iterable[str], pattern: str) -> Flags:
-    """Return flags of the folded names that contain the parts of `wanted`, separated by asterisks, in order.
+    """Return flags of the folded names that contain the parts of `filter_`, separated by asterisks, in order.
 
-    A leading slash anchors the first part. The file suffix counts only if `wanted` has a dot.
+    A leading slash anchors the first part. The file suffix counts only if `filter_` has a dot.
     """
     parts = [part for part in fold(pattern).split("*") if part]
     if "." not in pattern:
@@ -316,7 +316,7 @@ ValueTest = Callable[[str], bool]
 
 
 def _with_value(values: Mapping[str, Ints], text: str, today: date, *, continues: bool) -> Ints:
-    """Return the notes whose values contain `wanted` as whole words, or are dates in the period that it names.
+    """Return the notes whose values contain `filter_` as whole words, or are dates in the period that it names.
 
     After `>`, `>=`, `<` and `<=`, or around `..`, it is a number or date to compare with; after `=` it is the whole
     value. `*` is any value.
@@ -344,7 +344,7 @@ def _equals(text: str) -> ValueTest:
 
 
 def _contains_word(text: str, *, whole: bool) -> ValueTest:
-    """Return a test whether a value contains `wanted` from the beginning of a word, and with `whole` to its end."""
+    """Return a test whether a value contains `filter_` from the beginning of a word, and with `whole` to its end."""
     before, after = f"(?<!{_LETTER})" if re.match(_LETTER, text) else "", f"(?!{_LETTER})"
     ends = whole and re.match(_LETTER, text[-1:])
     pattern = re.compile(f"{before}{re.escape(text)}{after if ends else ''}")
@@ -374,7 +374,7 @@ _SIGNS: Mapping[str, Callable[[float, float], bool]] = {
 
 
 def _in_range(text: str, today: date) -> ValueTest | None:
-    """Return a test whether a value is between two numbers or dates; None if `wanted` has neither."""
+    """Return a test whether a value is between two numbers or dates; None if `filter_` has neither."""
     bounds = [bound.strip() for bound in text.split("..", 1)]
     if not all(_NUMBER.fullmatch(bound) for bound in bounds if bound) or not any(bounds):
         period = period_of(text, today)

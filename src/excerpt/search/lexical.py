@@ -117,7 +117,7 @@ class TermMatch:
     """
 
     def __init__(self, idf: float, count: int, compute_gains: ComputeGains, mark: Callable[[Flags], None]) -> None:
-        """Create the terms; `weigh` returns the scores of some rows, or of all, `mark` sets the rows with a term."""
+        """Create the terms; `compute_gains` returns scores of some or all rows, `mark` sets the rows with a term."""
         self.idf = idf
         self.count = count
         self._compute_gains = compute_gains
@@ -329,7 +329,7 @@ class WordIndex:
             flags[self._reader.entries(term).rows] = True
 
     def _compute_gains(self, terms: tuple[str, ...], idf: float, wanted_rows: Rows | None = None) -> TermGains:
-        """Return the scored rows that have any of the terms, or those of them in `wanted` (ascending)."""
+        """Return the scored rows that have any of the terms, or those of them in `wanted_rows` (ascending)."""
         entry_sets = [entries for term in terms if len((entries := self._reader.entries(term)).rows)]
         if wanted_rows is not None:
             entry_sets = [part for entries in entry_sets if len((part := _select_rows(entries, wanted_rows)).rows)]
@@ -398,7 +398,7 @@ def _select_rows(entries: TermEntries, rows: Rows) -> TermEntries:
 
 
 def _reduce_by_row(rows: Rows, values: Floats, fields: Fields, combine: np.ufunc, unsorted: bool = True) -> TermGains:
-    """Return each row once, ascending, with its values combined by `put_together`, and the union of its field bits."""
+    """Return each row once, ascending, with its values combined by `combine`, and the union of its field bits."""
     if unsorted:
         order = np.argsort(rows, kind="stable")
         rows, values, fields = rows[order], values[order], fields[order]

@@ -118,7 +118,7 @@ _phrase_cache: WeakKeyDictionary[Corpus, dict[str, Rows]] = WeakKeyDictionary()
 
 
 def phrase_rows(snapshot: Corpus, phrase: str, parse_words: ParseWords) -> Rows:
-    """Return the rows, ascending, that have `phrase`; `asked` analyzes it in the languages of the vault.
+    """Return the rows, ascending, that have `phrase`; `parse_words` analyzes it in the languages of the vault.
 
     The last phrases are cached with the snapshot, because a query continues letter by letter after one.
     """

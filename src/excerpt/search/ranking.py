@@ -274,7 +274,7 @@ def reciprocal(rows: Rows, signals: Floats) -> Scored:
 
 
 def list_unranked(rows: Rows) -> Scored:
-    """Return rows selected by filters alone, scored in the order of the list: `listed` falls evenly from 1."""
+    """Return rows selected by filters alone, scored in the order of the list: `list_unranked` falls evenly from 1."""
     values = 1 - np.arange(len(rows)) / max(len(rows), 1)
     return Scored(rows, ("listed",), values.astype(np.float32)[:, None], np.ones(1, np.float32))
 

@@ -5,7 +5,7 @@ One file per vault in the state folder, one JSON object per line, newest last:
     {"time": "2025-03-01T09:30:00Z", "kind": "open", "path": "Guides/Sync.md", "fragment": "4be1…", "share": 1.0}
 
 It contains paths, no text and no query, and may be deleted. Events before a note was renamed have its old path;
-`at_home` maps them to the present path.
+`update_paths` maps them to the present path.
 """
 
 from __future__ import annotations

@@ -21,8 +21,8 @@ Floats = NDArray[np.float32]
 class LoadedFragments:
     """Fragments of a store by key, ascending, with their first lines and terms, and cosines by the vector's bytes.
 
-    `wanted` flags those that were requested; the others are neighbours, and have no terms unless they are the first of
-    their note.
+    `is_answer` flags those that were requested; the others are neighbours, and have no terms unless they are the first
+    of their note.
     """
 
     keys: Longs
@@ -201,7 +201,7 @@ class CandidateVectors:
         fetch_cosines: Callable[[Floats], Floats],
         fetch_vectors: Callable[[Longs], Floats],
     ) -> None:
-        """Keep the loaded cosines; `ask` requests others from the store, and `ask_rows` the vectors of some keys."""
+        """Keep loaded cosines; `fetch_cosines` requests others from the store, `fetch_vectors` vectors by key."""
         self.keys = loaded.keys
         self.mean = statistics.mean
         self._cosines = dict(loaded.cosines)

@@ -583,7 +583,7 @@ class _Push:
         return removed
 
     def _change_areas(self, areas: Areas, compared: Collection[str]) -> int:
-        """Move each note to the area of its path, except those in `decided`; return the number of moved notes.
+        """Move each note to the area of its path, except those in `compared`; return the number of moved notes.
 
         Their rows are copied within the store, because this copy may not have them.
         """

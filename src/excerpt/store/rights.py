@@ -93,7 +93,7 @@ def _grant_read(connection: Connection, role: str, area: int) -> None:
 
 
 def _revoke_read(connection: Connection, role: str, area: int) -> None:
-    """Revoke what `_let_read` granted."""
+    """Revoke what `_grant_read` granted."""
     if _is_role(connection, role):
         ((quoted,),) = connection.rows("SELECT quote_ident(%s)", role)
         connection.rows(f"REVOKE SELECT ON {_area_tables(area)} FROM {quoted}")

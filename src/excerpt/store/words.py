@@ -3,8 +3,8 @@
 PostgreSQL's own parser would split our terms (c++, std::vector, pairs of Chinese characters) differently. So a term
 becomes a token of nine letters, a digest: a plain word for the parser, whatever the language. The same text is indexed
 by words and, cut at every tenth byte, returns what the signals need of a fragment: which terms, in which field, how
-often, and with `places` at which positions. The probability that any two of a million terms have the same token is one
-in eleven.
+often, and with `positions` at which positions. The probability that any two of a million terms have the same token is
+one in eleven.
 """
 
 from __future__ import annotations

@@ -194,7 +194,7 @@ class MemoryWorker:
     def _step(
         self, history: list[DecisionResult], opposite: list[DecisionResult], message: str, empty_message: str
     ) -> None:
-        """Undo the last of `back`, and append its reversal to `on`."""
+        """Undo the last of `history`, and append its reversal to `opposite`."""
         if not history:
             self._loop.post_from_thread(MemoryChanged(empty_message, ""))
             return

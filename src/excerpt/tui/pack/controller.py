@@ -191,8 +191,8 @@ class PackController:
     """Controller of the pack: the user's choices, the newest pack, and the cost of one more passage.
 
     `selected` returns the selected hit, `memories` the memories among some marks, or None while they are being read
-    (the pack is requested again afterwards). `changed` is called when the pack or the cost has changed, `built` after
-    each pack, `failed` if none could be built, `keep` with the data to save for the next session.
+    (the pack is requested again afterwards). `on_change` is called when the pack or the cost has changed, `on_build`
+    after each pack, `on_failure` if none could be built, `on_save` with the data to save for the next session.
     """
 
     def __init__(
