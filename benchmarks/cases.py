@@ -24,10 +24,10 @@ from excerpt.index.catalog import ReadRows
 from excerpt.index.snapshot import Snapshot
 from excerpt.kinds import Strategy
 from excerpt.search import evidence, ranking
+from excerpt.search.bm25 import Rows
 from excerpt.search.candidates import CandidateGenerator, OtherNames
 from excerpt.search.engine import Engine, Order, spread
 from excerpt.search.evidence import Evidence
-from excerpt.search.lexical import Rows
 from excerpt.search.query import Query
 from excerpt.search.ranking import SIGNALS, Floats, Scored, Weights
 from excerpt.settings import SearchSettings, Settings

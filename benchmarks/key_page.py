@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from excerpt.tui.key_table import CONTEXTS, FIELD, Key
 from excerpt.tui.keymap import format_keys, is_typed, keys_of
-from excerpt.tui.keys import CONTEXTS, FIELD, Key
 
 PAGE = Path(__file__).parents[1] / "src/excerpt/demo/Keys.md"
 

@@ -23,8 +23,8 @@ from excerpt.settings import Settings
 from excerpt.settings_file import all_settings
 from excerpt.text.markdown import parse_note
 from excerpt.text.tokens import TOKENIZERS
+from excerpt.tui.key_table import CONTEXTS
 from excerpt.tui.keymap import validate_keymap
-from excerpt.tui.keys import CONTEXTS
 
 NOTES = sorted(path.relative_to(DEMO).as_posix() for path in DEMO.rglob("*.md"))
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import excerpt
-from excerpt.mcp.served import ServedVaults
+from excerpt.mcp.served_vaults import ServedVaults
 from excerpt.mcp.server import build_server
 from mcp import Client
 

@@ -13,7 +13,7 @@ import excerpt
 from excerpt.errors import IndexBusyError
 from excerpt.index import build as building
 from excerpt.index.build import BuildCancelled, Control, build
-from excerpt.mcp.served import IndexingState, ServedSnapshot, ServedVaults, VaultIndexing
+from excerpt.mcp.served_vaults import IndexingState, ServedSnapshot, ServedVaults, VaultIndexing
 from excerpt.mcp.server import build_server
 from excerpt.model import Progress
 from excerpt.settings import settings_of, user_paths

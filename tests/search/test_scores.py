@@ -7,9 +7,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from excerpt.search import evidence, lexical
+from excerpt.search import bm25, evidence
+from excerpt.search.bm25 import WordIndex, total
 from excerpt.search.evidence import Scores, top_k
-from excerpt.search.lexical import WordIndex, total
 from tests.search.tiny import TinyReader, asked
 
 WORDS = ("apple", "pear", "plum", "fig")
@@ -20,7 +20,7 @@ SHARES = st.lists(st.sampled_from((1.0, 0.35, 0.1)), min_size=len(WORDS), max_si
 @pytest.fixture(autouse=True)
 def every_word_common(monkeypatch: pytest.MonkeyPatch) -> None:
     """Set sizes at which a few texts count as many."""
-    monkeypatch.setattr(lexical, "MANY", 0)
+    monkeypatch.setattr(bm25, "MANY", 0)
     monkeypatch.setattr(evidence, "_STRIPE", 1)
     monkeypatch.setattr(evidence, "_MIN_SKIP_RATIO", 1)
 

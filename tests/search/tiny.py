@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from excerpt.corpus.tables import TermEntries, TermOccurrences, TermPostings
-from excerpt.search.lexical import NUMBERED
+from excerpt.search.bm25 import NUMBERED
 from excerpt.text.words import QueryWord, query_terms, terms_of
 
 

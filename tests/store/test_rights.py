@@ -19,7 +19,7 @@ from excerpt.cli.main import run
 from excerpt.doctor.stores import check_store
 from excerpt.errors import ExcerptError, StoreUnusableError
 from excerpt.insight.suggest import complete, correct, suggestions
-from excerpt.mcp.served import ServedVaults
+from excerpt.mcp.served_vaults import ServedVaults
 from excerpt.mcp.server import build_server
 from excerpt.model import PushReport
 from excerpt.settings import Settings

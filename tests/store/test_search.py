@@ -12,7 +12,7 @@ import pytest
 import excerpt
 from excerpt import Result, Vault
 from excerpt.errors import StoreUnusableError
-from excerpt.mcp.served import ServedVaults
+from excerpt.mcp.served_vaults import ServedVaults
 from excerpt.mcp.server import build_server
 from excerpt.store.address import read_address
 from excerpt.store.push import push

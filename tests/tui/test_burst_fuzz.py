@@ -24,8 +24,8 @@ from excerpt.tui.common.bars import TabBar
 from excerpt.tui.common.dialog import Confirm, Dialog, OverlayScreen
 from excerpt.tui.common.help import Help
 from excerpt.tui.index.dialog import IndexDialog
+from excerpt.tui.key_table import CONTEXTS
 from excerpt.tui.keymap import keys_of
-from excerpt.tui.keys import CONTEXTS
 from excerpt.tui.memory.form import Remember
 from excerpt.tui.pack.panel import BudgetDialog
 from excerpt.tui.palette import Palette

@@ -20,7 +20,7 @@ from excerpt.tui.app import ExcerptApp
 from excerpt.tui.common.bars import TabBar
 from excerpt.tui.engine_worker import EngineWorker
 from excerpt.tui.index.controller import IndexController
-from excerpt.tui.keys import CONTEXTS, FIELD
+from excerpt.tui.key_table import CONTEXTS, FIELD
 from excerpt.tui.main_screen import MainScreen
 from excerpt.tui.memory.form import OfferList, Remember
 from excerpt.tui.memory.pane import MemoryList

@@ -17,7 +17,7 @@ from textual.message import Message
 from textual.message_pump import MessagePump
 
 import excerpt.tui
-from excerpt.tui.keys import CONTEXTS
+from excerpt.tui.key_table import CONTEXTS
 
 EXTENSION_POINTS = frozenset(
     [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from textual.widgets import OptionList
 
-from excerpt.tui.keys import CONTEXTS
+from excerpt.tui.key_table import CONTEXTS
 from excerpt.tui.palette import commands
 from tests.tui.driver import ScriptedApp, screen_of, until, until_tabs
 

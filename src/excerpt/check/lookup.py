@@ -17,7 +17,7 @@ from excerpt.corpus.interface import CandidateQuery, Corpus
 from excerpt.locations import location_contains
 from excerpt.model import Fragment, Memory
 from excerpt.pack.memory_fragment import name_of
-from excerpt.search.lexical import Rows
+from excerpt.search.bm25 import Rows
 from excerpt.search.proximity import phrase_rows, rows_with_words
 from excerpt.text.display import visible_line
 from excerpt.text.words import QueryWord, fold, is_function_word, query_terms, terms_of

@@ -59,7 +59,7 @@ def mcp_command(
         if not is_address(str(folder)):
             check_breadth(open_vault(folder), user_paths())
     from excerpt.mcp.http import HttpAddress, is_loopback, open_listener
-    from excerpt.mcp.served import ServedVaults
+    from excerpt.mcp.served_vaults import ServedVaults
 
     http_address = None
     if over_http:

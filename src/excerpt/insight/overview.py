@@ -32,8 +32,8 @@ from excerpt.insight.themes import GROUPED, themes
 from excerpt.insight.topic import Topic, combined_values, find_topic, location_of
 from excerpt.kinds import Confidence
 from excerpt.model import Fragment, Section
+from excerpt.search.bm25 import Rows
 from excerpt.search.engine import Engine
-from excerpt.search.lexical import Rows
 from excerpt.text.dates import day_of
 from excerpt.text.tokens import open_tokenizer
 

@@ -33,9 +33,9 @@ from excerpt.insight.similarity import (
 )
 from excerpt.json_forms import select_fields
 from excerpt.model import Fragment, Signal, Span, signals_to_dict
+from excerpt.search.bm25 import Rows
 from excerpt.search.engine import Engine
 from excerpt.search.highlight import SpanFinder
-from excerpt.search.lexical import Rows
 from excerpt.text.words import WIDE_CHARACTERS, fold, terms_of
 
 # --- in common --------------------------------------------------------------------------------------------------------

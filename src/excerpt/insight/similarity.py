@@ -16,8 +16,8 @@ import numpy.typing as npt
 from excerpt.corpus.interface import Corpus
 from excerpt.corpus.tables import FIELDS, NoteInfo
 from excerpt.model import Fragment
+from excerpt.search.bm25 import Rows
 from excerpt.search.evidence import analyze_text
-from excerpt.search.lexical import Rows
 from excerpt.text.words import WIDE_CHARACTERS, QueryWord, analyze, fold, is_function_word, terms_of
 
 # --- links, tags and folders ------------------------------------------------------------------------------------------

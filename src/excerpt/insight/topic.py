@@ -20,8 +20,8 @@ from excerpt.corpus.interface import Corpus
 from excerpt.insight.overview_parts import SourceLocation
 from excerpt.kinds import Confidence, Strategy
 from excerpt.model import Fragment
+from excerpt.search.bm25 import Rows
 from excerpt.search.engine import Answer, Engine, Ranking, count_matching
-from excerpt.search.lexical import Rows
 
 Floats = npt.NDArray[np.float32]
 Group = TypeVar("Group", bound=Hashable)

@@ -31,7 +31,7 @@ from excerpt.errors import ExcerptError, NotFoundError
 from excerpt.mcp import answers
 from excerpt.mcp.answers import MIN, ToolAnswer, fit_answer
 from excerpt.mcp.http import Listener, serve
-from excerpt.mcp.served import NotYetError, Report, ServedSnapshot, ServedVault, ServedVaults
+from excerpt.mcp.served_vaults import NotYetError, Report, ServedSnapshot, ServedVault, ServedVaults
 from excerpt.mcp.stdio import stdio_transport
 from excerpt.text.display import format_count, visible_line
 from mcp import MCPError

@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from excerpt.corpus.interface import Corpus
 from excerpt.corpus.names import DIGEST_DTYPE, LENGTH_DTYPE, Digests, NameTerms, digests_of
+from excerpt.search.bm25 import NO_ROWS, Rows, Word, WordIndex, union
 from excerpt.search.evidence import POOL, Evidence, Flags, Floats, above_mean
-from excerpt.search.lexical import NO_ROWS, Rows, Word, WordIndex, union
 from excerpt.search.proximity import FIELD_STARTS, closeness, flatten_positions
 from excerpt.search.ranking import SIGNALS
 

@@ -20,9 +20,9 @@ import numpy as np
 import numpy.typing as npt
 
 from excerpt.kinds import Confidence, Strategy
+from excerpt.search.bm25 import Rows
 from excerpt.search.candidates import Candidates
 from excerpt.search.evidence import Evidence
-from excerpt.search.lexical import Rows
 from excerpt.search.ranking import SIGNALS, primary_strategy
 
 Floats = npt.NDArray[np.float32]

@@ -15,12 +15,12 @@ import numpy.typing as npt
 from excerpt.corpus.interface import CandidateQuery, Corpus
 from excerpt.kinds import Strategy
 from excerpt.model import Hit, Result, Signal, Span
+from excerpt.search.bm25 import Rows, WordIndex
 from excerpt.search.candidates import CandidateGenerator, Candidates, OtherNames
 from excerpt.search.confidence import Judgement, judge
 from excerpt.search.evidence import POOL, Evidence, Flags, gather
 from excerpt.search.filters import FIELDS, newest_first
 from excerpt.search.highlight import Marker, Marks, all_marks, marks_of
-from excerpt.search.lexical import Rows, WordIndex
 from excerpt.search.prefetch import candidate_query, fragments_of_notes
 from excerpt.search.query import KINDS, FilterKind, KnownNames, Query, alternatives, hints, narrowed
 from excerpt.search.ranking import (

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from excerpt.corpus.interface import Corpus
 from excerpt.search import filters
-from excerpt.search.lexical import NO_ROWS, Match, Rows, Tier, Word, WordIndex, total, union
+from excerpt.search.bm25 import NO_ROWS, Match, Rows, Tier, Word, WordIndex, total, union
 from excerpt.search.proximity import rows_with_words
 from excerpt.search.query import Query
 from excerpt.settings import Settings

@@ -17,9 +17,9 @@ import numpy as np
 from excerpt.corpus.tables import TermPostings
 from excerpt.json_forms import select_fields
 from excerpt.model import Hit, Result
+from excerpt.search.bm25 import FIELDS, PARTIAL, Match, Rows, Tier, Word, WordIndex
 from excerpt.search.engine import Engine
 from excerpt.search.evidence import POOL, Evidence
-from excerpt.search.lexical import FIELDS, PARTIAL, Match, Rows, Tier, Word, WordIndex
 from excerpt.search.ranking import Floats
 from excerpt.text.words import chunks_of
 

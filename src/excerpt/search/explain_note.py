@@ -20,12 +20,12 @@ from excerpt.corpus.interface import Corpus
 from excerpt.json_forms import select_fields
 from excerpt.kinds import Strategy
 from excerpt.model import Fragment, Hit, Signal
+from excerpt.search.bm25 import Rows
 from excerpt.search.candidates import Candidates
 from excerpt.search.engine import Answer, Engine, Ranking
 from excerpt.search.evidence import POOL, Evidence, analyze_text
 from excerpt.search.explain import Explanation, Gap, WordReader, explained, query_words
 from excerpt.search.filters import allowed
-from excerpt.search.lexical import Rows
 from excerpt.search.query import Filter, FilterKind, Query
 from excerpt.search.ranking import add_name, reciprocal
 from excerpt.search.verdict import verdict

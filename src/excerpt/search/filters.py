@@ -20,7 +20,7 @@ import numpy.typing as npt
 from excerpt.corpus.facets import UNKNOWN_DAY, Facets, Ints
 from excerpt.corpus.interface import Corpus
 from excerpt.locations import number_of
-from excerpt.search.lexical import NO_ROWS, Rows
+from excerpt.search.bm25 import NO_ROWS, Rows
 from excerpt.search.proximity import ParseWords, phrase_rows, rows_with_words
 from excerpt.search.query import Filter, FilterKind, Query, page_range
 from excerpt.text.dates import Period, day_of, period_of

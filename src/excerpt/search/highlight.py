@@ -10,8 +10,8 @@ from functools import lru_cache
 
 from excerpt.kinds import Strategy
 from excerpt.model import Fragment, Span
+from excerpt.search.bm25 import Word
 from excerpt.search.evidence import Evidence
-from excerpt.search.lexical import Word
 from excerpt.search.ranking import primary_strategy
 from excerpt.text.words import WIDE_CHARACTERS, analyze, stem
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from excerpt.corpus.interface import CandidateQuery, Corpus
 from excerpt.locations import number_of
+from excerpt.search.bm25 import Word, WordIndex
 from excerpt.search.evidence import analyze_text, trust_in_meaning
 from excerpt.search.filters import FIELDS, notes_allowed
-from excerpt.search.lexical import Word, WordIndex
 from excerpt.search.query import Filter, FilterKind, Query, page_range
 from excerpt.settings import Settings
 from excerpt.text.words import QueryWord, fold

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from excerpt.corpus.interface import Corpus, TermReader
-from excerpt.search.lexical import FIELDS, NO_ROWS, NUMBERED, Rows
+from excerpt.search.bm25 import FIELDS, NO_ROWS, NUMBERED, Rows
 from excerpt.text.words import QueryWord, fold
 
 # --- proximity --------------------------------------------------------------------------------------------------------

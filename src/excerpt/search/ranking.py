@@ -11,7 +11,7 @@ import numpy.typing as npt
 from excerpt.corpus.interface import Corpus
 from excerpt.kinds import Strategy
 from excerpt.search import usage
-from excerpt.search.lexical import Rows
+from excerpt.search.bm25 import Rows
 from excerpt.search.usage import Event, UseLog
 from excerpt.settings import BoostSettings
 

@@ -33,7 +33,7 @@ from excerpt.errors import ExcerptError, SettingsError
 from excerpt.known_vaults import DEMO, name_among_recent, remember_vault
 from excerpt.settings import Paths, Settings
 from excerpt.store.address import Address
-from excerpt.tui.bindings import (
+from excerpt.tui.active_keys import (
     DefersActions,
     OpensDialogs,
     action_target,
@@ -46,8 +46,8 @@ from excerpt.tui.bindings import (
 )
 from excerpt.tui.common.bars import TabBar
 from excerpt.tui.common.line_filters import AsciiFilter, ControlCharacterFilter
+from excerpt.tui.key_table import OPENING_IDS
 from excerpt.tui.keymap import use_keys, validate_keymap
-from excerpt.tui.keys import OPENING_IDS
 from excerpt.tui.main_screen import MainScreen
 from excerpt.tui.session import NEW_SESSION, session_of
 from excerpt.tui.settings.themes import DARK_DEFAULTS, LIGHT_DEFAULTS, TEXTUAL_CSS, ThemeController, keep_theme

@@ -9,7 +9,7 @@ import difflib
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 
-from excerpt.tui.keys import CONTEXTS, FIELD, PARENT_CONTEXTS, Key
+from excerpt.tui.key_table import CONTEXTS, FIELD, PARENT_CONTEXTS, Key
 
 UNSAFE = frozenset({"ctrl+h", "ctrl+i", "ctrl+j", "ctrl+m", "alt+b", "alt+f"})
 """Keys that a terminal cannot tell apart from others.

@@ -22,7 +22,7 @@ from excerpt.pack.selection import read_marks, write_marks
 from excerpt.settings import Paths, Settings
 from excerpt.store.address import Address
 from excerpt.text.display import format_count, visible_line
-from excerpt.tui.bindings import OpensDialogs, bindings
+from excerpt.tui.active_keys import OpensDialogs, bindings
 from excerpt.tui.common.bars import TABS, KeyBar, TabBar
 from excerpt.tui.common.split import Split
 from excerpt.tui.index.controller import IndexController, bar_state, progress_words

@@ -16,10 +16,10 @@ from textual.widget import Widget
 from textual.widgets import Input
 from textual.worker import WorkerCancelled, WorkerFailed
 
-from excerpt.tui.bindings import action_target, disabled_reason, row_id, working_bindings, working_keys
+from excerpt.tui.active_keys import action_target, disabled_reason, row_id, working_bindings, working_keys
 from excerpt.tui.common.dialog import OverlayScreen
+from excerpt.tui.key_table import CONTEXTS, FIELD, Key
 from excerpt.tui.keymap import current_keys, format_keys
-from excerpt.tui.keys import CONTEXTS, FIELD, Key
 from excerpt.tui.main_screen import MainScreen
 
 _TABS = {"Search": "search", "Overview": "overview", "Memory": "memory"}

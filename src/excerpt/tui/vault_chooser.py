@@ -35,7 +35,7 @@ from excerpt.known_vaults import (
 from excerpt.settings import Paths, Settings, check_not_in_vault, open_vault, settings_of
 from excerpt.store.address import Address, is_address, read_address
 from excerpt.text.display import format_age, visible, visible_line
-from excerpt.tui.bindings import bindings
+from excerpt.tui.active_keys import bindings
 from excerpt.tui.common.dialog import Box, Confirm, Dialog
 from excerpt.tui.common.field import Field
 from excerpt.tui.common.strips import fit

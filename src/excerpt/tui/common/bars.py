@@ -17,10 +17,10 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from excerpt.text.display import visible_line
-from excerpt.tui.bindings import action_target, disabled_reason, row_id, working_bindings
+from excerpt.tui.active_keys import action_target, disabled_reason, row_id, working_bindings
 from excerpt.tui.common.strips import fit, line
+from excerpt.tui.key_table import CONTEXTS
 from excerpt.tui.keymap import current_keys, format_key
-from excerpt.tui.keys import CONTEXTS
 
 TABS = ("search", "overview", "memory")
 

@@ -15,7 +15,7 @@ from textual.content import Content
 from textual.screen import ModalScreen, Screen
 from textual.widgets import Button, Static
 
-from excerpt.tui.bindings import bindings
+from excerpt.tui.active_keys import bindings
 from excerpt.tui.keymap import key_sign
 
 Answer = TypeVar("Answer")

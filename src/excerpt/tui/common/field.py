@@ -13,7 +13,7 @@ from textual.reactive import Reactive
 from textual.widgets import Input
 
 from excerpt.text.display import visible_line
-from excerpt.tui.bindings import bindings
+from excerpt.tui.active_keys import bindings
 
 
 class Field(Input):

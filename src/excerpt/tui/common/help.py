@@ -17,7 +17,7 @@ from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import Input, Static
 
-from excerpt.tui.bindings import Group, KeyRow, bindings, groups, matching
+from excerpt.tui.active_keys import Group, KeyRow, bindings, groups, matching
 from excerpt.tui.common.dialog import Dialog
 from excerpt.tui.common.field import Field
 from excerpt.tui.keymap import key_sign

@@ -30,7 +30,7 @@ from excerpt.insight.overview_parts import (
     Timeline,
 )
 from excerpt.text.display import format_count, percent, visible_line
-from excerpt.tui.bindings import bindings
+from excerpt.tui.active_keys import bindings
 from excerpt.tui.common.row_list import RowList
 from excerpt.tui.common.strips import Part, fit, line, share_bar, sparkline
 

@@ -18,7 +18,7 @@ from textual.widgets import Input, Static
 from excerpt.insight.overview_parts import Overview, SourceLocation
 from excerpt.model import Fragment, Hit
 from excerpt.text.display import format_count
-from excerpt.tui.bindings import bindings
+from excerpt.tui.active_keys import bindings
 from excerpt.tui.common.debouncer import Debouncer
 from excerpt.tui.common.notice import EmptyState, Notice
 from excerpt.tui.common.row_list import RowList

@@ -19,7 +19,7 @@ from excerpt.locations import format_location
 from excerpt.model import Fragment, Span
 from excerpt.text.display import line_range, visible_line
 from excerpt.text.snippet import snippet
-from excerpt.tui.bindings import bindings
+from excerpt.tui.active_keys import bindings
 from excerpt.tui.common.line_drawing import StyledRun, TextStyle, wrap
 from excerpt.tui.common.line_view import LineView
 from excerpt.tui.common.notice import EmptyState, Notice

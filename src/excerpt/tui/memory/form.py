@@ -21,7 +21,7 @@ from textual.widgets import Label, Static, TextArea
 from excerpt.model import Memory
 from excerpt.text.display import local_day, percent, visible, visible_line
 from excerpt.text.snippet import snippet
-from excerpt.tui.bindings import bindings
+from excerpt.tui.active_keys import bindings
 from excerpt.tui.common.debouncer import Debouncer
 from excerpt.tui.common.dialog import Dialog
 from excerpt.tui.common.field import Field

@@ -20,7 +20,7 @@ from textual.widgets import Input, Static
 from excerpt.model import Memory, Skipped, Span
 from excerpt.text.display import local_day, visible_line
 from excerpt.text.snippet import snippet
-from excerpt.tui.bindings import bindings
+from excerpt.tui.active_keys import bindings
 from excerpt.tui.common.field import Field
 from excerpt.tui.common.notice import EmptyState, Notice
 from excerpt.tui.common.row_list import RowList

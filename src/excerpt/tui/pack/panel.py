@@ -20,7 +20,7 @@ from excerpt.locations import format_location
 from excerpt.model import Pack
 from excerpt.pack.memory_fragment import memory_id_of
 from excerpt.text.display import format_count, line_range, visible_line
-from excerpt.tui.bindings import bindings
+from excerpt.tui.active_keys import bindings
 from excerpt.tui.common.dialog import Box, Dialog
 from excerpt.tui.common.field import Field
 from excerpt.tui.common.row_list import RowList, path_below

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from excerpt.tui.keys import ABOUT_HIT
+from excerpt.tui.key_table import ABOUT_HIT
 
 if TYPE_CHECKING:
     from excerpt.tui.pack.panel import PanelSelection

@@ -17,7 +17,7 @@ from textual.reactive import reactive
 from textual.strip import Strip
 
 from excerpt.text.display import format_age, visible_line
-from excerpt.tui.bindings import bindings
+from excerpt.tui.active_keys import bindings
 from excerpt.tui.common.row_list import BETWEEN, RowList, elide_middle, name_parts, names_of
 from excerpt.tui.common.strips import Part, cells_of, height_bar, line, parts_with_matches
 from excerpt.tui.memory.controller import is_memory

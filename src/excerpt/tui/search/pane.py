@@ -17,14 +17,14 @@ from excerpt.kinds import Format, Scope, Strategy, next_of
 from excerpt.pack.selection import SavedMarks
 from excerpt.settings import Settings
 from excerpt.text.display import format_lines
-from excerpt.tui.bindings import bindings
+from excerpt.tui.active_keys import bindings
 from excerpt.tui.common.debouncer import Debouncer
 from excerpt.tui.common.notice import EmptyState, Notice
 from excerpt.tui.common.row_list import RowList
 from excerpt.tui.common.split import SHARE, Split
 from excerpt.tui.engine_worker import EngineWorker
+from excerpt.tui.key_table import ABOUT_HIT
 from excerpt.tui.keymap import key_sign
-from excerpt.tui.keys import ABOUT_HIT
 from excerpt.tui.memory.controller import MemoryPlacement, RecallController, is_memory, window_of_memory
 from excerpt.tui.messages import (
     CopyRequested,

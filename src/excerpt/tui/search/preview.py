@@ -20,7 +20,7 @@ from excerpt.locations import format_location
 from excerpt.model import Section
 from excerpt.pack.memory_fragment import memory_id_of
 from excerpt.text.display import format_count, format_lines, visible_line
-from excerpt.tui.bindings import bindings
+from excerpt.tui.active_keys import bindings
 from excerpt.tui.common.line_drawing import TEXT_STYLE_CSS, TEXT_STYLES, DrawnLine, LinkTo, StyledRun, TextStyle, wrap
 from excerpt.tui.common.line_view import LineView
 from excerpt.tui.common.strips import fit

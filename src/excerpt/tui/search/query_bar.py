@@ -27,7 +27,7 @@ from textual.widgets.input import Selection
 from excerpt.errors import ExcerptError
 from excerpt.kinds import Confidence, Strategy
 from excerpt.text.display import format_count, visible_line
-from excerpt.tui.bindings import bindings
+from excerpt.tui.active_keys import bindings
 from excerpt.tui.common.field import Field
 from excerpt.tui.common.row_list import RowList
 from excerpt.tui.common.strips import Part, line, parts_with_matches

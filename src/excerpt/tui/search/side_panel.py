@@ -19,7 +19,7 @@ from textual.widget import Widget
 from excerpt.model import Fragment, Hit, Result
 from excerpt.text.display import visible_line
 from excerpt.text.fragments import digest_of_text
-from excerpt.tui.bindings import working_keys
+from excerpt.tui.active_keys import working_keys
 from excerpt.tui.common.notice import EmptyState
 from excerpt.tui.common.row_list import RowList
 from excerpt.tui.common.strips import fit, line

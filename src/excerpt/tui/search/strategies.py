@@ -16,7 +16,7 @@ from textual.widgets import DataTable, Static
 from excerpt.kinds import Strategy
 from excerpt.model import Fragment, Result
 from excerpt.text.display import visible_line
-from excerpt.tui.bindings import bindings
+from excerpt.tui.active_keys import bindings
 from excerpt.tui.common.dialog import Box, Dialog
 from excerpt.tui.common.row_list import BETWEEN, path_below
 from excerpt.tui.common.strips import fit

@@ -14,7 +14,7 @@ from textual.content import Content
 from textual.strip import Strip
 
 from excerpt.text.display import visible_line
-from excerpt.tui.bindings import bindings
+from excerpt.tui.active_keys import bindings
 from excerpt.tui.common.debouncer import Debouncer
 from excerpt.tui.common.dialog import Dialog
 from excerpt.tui.common.row_list import RowList

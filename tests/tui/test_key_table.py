@@ -21,10 +21,12 @@ from textual.widgets import Input
 
 from excerpt import tui
 from excerpt.settings import Paths, ScreenSettings, Settings
+from excerpt.tui.active_keys import groups, matching, row_id
 from excerpt.tui.app import ExcerptApp
-from excerpt.tui.bindings import groups, matching, row_id
 from excerpt.tui.common.bars import KeyBar
 from excerpt.tui.common.help import Help
+from excerpt.tui.key_table import CONTEXTS
+from excerpt.tui.key_table import Key as Row
 from excerpt.tui.keymap import (
     UNSAFE,
     find_clashes,
@@ -38,8 +40,6 @@ from excerpt.tui.keymap import (
     use_keys,
     validate_keymap,
 )
-from excerpt.tui.keys import CONTEXTS
-from excerpt.tui.keys import Key as Row
 from tests.tui.driver import (
     ScriptedApp,
     hit_list_of,

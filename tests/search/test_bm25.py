@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from excerpt.corpus.tables import TermEntries
-from excerpt.search.lexical import FIELDS, K1, WordIndex, total
+from excerpt.search.bm25 import FIELDS, K1, WordIndex, total
 from tests.search.tiny import TinyReader, asked, rows_of
 
 

@@ -14,8 +14,8 @@ from textual.binding import ActiveBinding, Binding, BindingType
 from textual.dom import DOMNode
 from textual.screen import Screen
 
+from excerpt.tui.key_table import CONTEXTS, FIELD, PARTS, Key
 from excerpt.tui.keymap import current_keys, format_keys, has_typed_key, is_typed, typed_character
-from excerpt.tui.keys import CONTEXTS, FIELD, PARTS, Key
 
 
 @runtime_checkable
