@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import excerpt
 from excerpt.errors import IndexBusyError
 from excerpt.known_vaults import DEMO
-from excerpt.mcp import served as served_vaults
+from excerpt.mcp import served_vaults
 from excerpt.mcp.answers import MIN, ToolAnswer, fit_answer, tokens_of
 from excerpt.mcp.served_vaults import ServedVaults
 from excerpt.mcp.server import (
