@@ -11,8 +11,8 @@ from excerpt.vault.watched import is_watched, mark_watched
 HOLD = """
 import sys
 from pathlib import Path
-from excerpt.vault.watched import marked_as_watched
-with marked_as_watched(Path(sys.argv[1])):
+from excerpt.vault.watched import mark_watched
+with mark_watched(Path(sys.argv[1])):
     print("holds", flush=True)
     sys.stdin.read()
 """
