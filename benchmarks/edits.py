@@ -36,7 +36,7 @@ from excerpt.tui.startup import configure_interpreter
 VAULT = "cpp-docs"
 QUERIES = f"{VAULT}.dev"
 EDITS = 50
-MAX_LINE_CHARS = 16
+MAX_QUERY_CHARS = 16
 """Characters typed of a query."""
 BURSTS, BURST = 4, 500
 PACE = 0.05
@@ -184,7 +184,7 @@ class _Living:
         self._looked_for = ("", "")
         typed = await self._begin(f"{self._new}rest{number}")
         with phase.watchdog:
-            await self._type(phase, typed, query, MAX_LINE_CHARS)
+            await self._type(phase, typed, query, MAX_QUERY_CHARS)
 
     async def edits(self, queries: Sequence[str], rest: _Phase) -> tuple[list[float], _Phase]:
         """Return milliseconds from each write to its hit, and the keys typed meanwhile."""
@@ -237,7 +237,7 @@ class _Living:
     async def _type(self, phase: _Phase, typed: str, query: str, most: int = 1_000) -> None:
         """Type the query after `typed` and repeat it; if something was written, until its hit is listed.
 
-        At most `MAX_LINE_CHARS` characters are typed at a time: among many other words the expected one would count for
+        At most `MAX_QUERY_CHARS` characters are typed at a time: among many other words the expected one would count for
         little.
         """
         word = typed.strip()
@@ -247,9 +247,9 @@ class _Living:
                 return
             if time.perf_counter() > deadline:
                 raise TimeoutError(f"{self._looked_for} never came into the list")
-            if number and number % MAX_LINE_CHARS == 0:
+            if number and number % MAX_QUERY_CHARS == 0:
                 typed = await self._begin(word)
-            char = query[number % MAX_LINE_CHARS % len(query)]
+            char = query[number % MAX_QUERY_CHARS % len(query)]
             typed += char
             phase.keys.append(await self.typist.time_to_answer(typed, char))
             await asyncio.sleep(PACE)

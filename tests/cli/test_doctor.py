@@ -48,7 +48,7 @@ def test_where_all_is_well_it_says_what_it_looked_at_and_ends_with_0(excerpt: Ex
     assert lines(answer, "problem") == []
     said = lines(answer, "ok")
     assert any(line.startswith(f"3 notes (0 kB) in 2 folders: {vault}") for line in said)
-    for fact in ("5 fragments hold", " postings ", "5 vectors"):
+    for fact in ("line ranges of 5 fragments", " postings ", "5 vectors"):
         assert any(fact in line for line in said), fact
     for group in GROUPS:
         assert f"\n{group}\n" in f"\n{answer.out}"

@@ -200,7 +200,7 @@ class TestConfidence:
 
 def test_a_strategy_that_took_over_is_named_with_the_one_that_found_nothing(excerpt: Excerpt, vault: Path) -> None:
     answer = excerpt("search", "zzqqxx", "--vault", vault, "--strategy", "adaptive")
-    assert re.search("semantic leads, .*adaptive", answer.err)
+    assert re.search("semantic, .*adaptive", answer.err)
 
 
 def test_a_list_of_filters_alone_is_said_to_be_newest_first(excerpt: Excerpt, vault: Path) -> None:

@@ -81,7 +81,7 @@ def test_what_the_environment_says_is_told_with_what_it_means(
 def test_a_small_terminal_is_a_warning_and_none_at_all_is_not() -> None:
     assert is_told(of_terminal(UTF8, size=(40, 10)), Level.WARNING, "40 columns", "10 lines")
     assert is_told(of_terminal(UTF8, size=None), Level.OK, "no terminal")
-    assert is_told(of_terminal(UTF8, size=(0, 0)), Level.OK, "how large")
+    assert is_told(of_terminal(UTF8, size=(0, 0)), Level.OK, "size")
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,7 @@ def test_an_ignore_file_that_holds_in_part_is_named(vault: Path) -> None:
     (vault / ".gitignore").write_text("a" * 501)
     (line,) = (line for line in told(vault) if ".gitignore" in line)
     assert line.startswith("warning: ")
-    assert all(fact in line for fact in (".gitignore", "in part", "500 letters: 1,"))
+    assert all(fact in line for fact in (".gitignore", "in part", "500 letters"))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems refuse such names")
@@ -95,7 +95,7 @@ def test_names_that_differ_in_case_alone_are_named_together(vault: Path) -> None
 def test_more_folders_than_the_system_watches_are_a_warning_with_the_number_to_set(vault: Path) -> None:
     line = told(vault, watches=2)[-1]
     assert line.startswith("warning: ")
-    assert all(fact in line for fact in ("2 folders", "watches 2", "fs.inotify.max_user_watches=4"))
+    assert all(fact in line for fact in ("2 folders", "2 watches", "fs.inotify.max_user_watches=4"))
     line = told(vault, watches=100)[-1]
     assert line.startswith("ok: ")
     assert "2 of 100" in line

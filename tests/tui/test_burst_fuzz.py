@@ -82,10 +82,10 @@ MAX_ESCAPES = 12
 
 @pytest.fixture(autouse=True)
 def nothing_is_started_or_left(monkeypatch: pytest.MonkeyPatch, quiet_clipboard: None) -> None:
-    for name in ("_start", "_run_here"):
+    for name in ("_start", "_run_in_terminal"):
         monkeypatch.setattr(f"excerpt.tui.programs.Programs.{name}", lambda _programs, _argv: None)
     monkeypatch.setattr("excerpt.tui.programs.find_program", lambda _name: None)
-    monkeypatch.setattr(ExcerptApp, "_chosen", lambda _app, _opening: None)
+    monkeypatch.setattr(ExcerptApp, "_open_choice", lambda _app, _opening: None)
     monkeypatch.setattr(ExcerptApp, "action_quit", AsyncMock())
 
 
