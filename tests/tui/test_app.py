@@ -22,8 +22,8 @@ from tests.tui.driver import screen_of, until
 def test_without_a_terminal_nothing_is_drawn(tmp_path: Path, home: Path) -> None:
     script = (
         "import sys\nfrom pathlib import Path\nfrom excerpt.errors import ExcerptError\n"
-        "from excerpt.settings import Settings, places\nfrom excerpt.tui.app import run_app\n"
-        "try:\n    run_app(Path(sys.argv[1]), Settings(), places())\n"
+        "from excerpt.settings import Settings, user_paths\nfrom excerpt.tui.app import run_app\n"
+        "try:\n    run_app(Path(sys.argv[1]), Settings(), user_paths())\n"
         "except ExcerptError as error:\n    print(error.message)\n    sys.exit(error.exit_code)\n"
     )
     run = subprocess.run(

@@ -49,7 +49,7 @@ MAX = 100
 _PROBE = """
 import json, sys
 from pathlib import Path
-from excerpt.settings import Settings, places
+from excerpt.settings import Settings, user_paths
 from excerpt.tui.app import ExcerptApp
 from excerpt.tui.main_screen import MainScreen
 
@@ -60,7 +60,7 @@ def begin(screen):
     screen.app.exit()
 
 MainScreen._begin = begin
-ExcerptApp(Path(sys.argv[1]), Settings(), places()).run(headless=True, size=(80, 24))
+ExcerptApp(Path(sys.argv[1]), Settings(), user_paths()).run(headless=True, size=(80, 24))
 """
 
 

@@ -128,7 +128,7 @@ async def test_an_attachment_that_nothing_here_shows_is_told_by_its_path_and_the
         await until(pilot, lambda: bool(viewer_notices(app)), "the message")
         await pilot.pause()
         await app.workers.wait_for_complete([worker for worker in app.workers if worker.group == "copy"])
-        assert [notice.splitlines()[-1] for notice in viewer_notices(app)] == [f"It is {vault / 'paper.pdf'}#page=3"]
+        assert [notice.splitlines()[-1] for notice in viewer_notices(app)] == [f"Address: {vault / 'paper.pdf'}#page=3"]
     assert list(user_paths.copies_folder().glob("*")) == []
 
 

@@ -191,5 +191,5 @@ async def test_a_state_folder_that_cannot_be_written_is_said_and_stops_nothing(t
         await open_index(pilot)
         await pilot.press(*"sync")
         screen_of(app).keep_session()
-        await until(pilot, lambda: any("not kept" in n.message for n in app._notifications), "the notice")
+        await until(pilot, lambda: any("cannot be saved" in n.message for n in app._notifications), "the notice")
         await until_result(pilot, "sync")

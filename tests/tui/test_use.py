@@ -107,7 +107,7 @@ async def test_a_log_that_cannot_be_written_is_told_once_and_stops_nothing(
         for count in (1, 2):
             await pilot.press("unbound-copy-fragment")
             await until_copied(pilot, user_paths, count)
-        await until(pilot, lambda: any("is not kept" in toast.message for toast in app._notifications), "the toast")
+        await until(pilot, lambda: any("cannot be saved" in toast.message for toast in app._notifications), "the toast")
         await pilot.pause()
         told = [toast for toast in app._notifications if "cannot be saved" in toast.message]
     assert len(told) == 1

@@ -173,7 +173,7 @@ async def test_a_button_that_has_nothing_to_act_on_cannot_be_pressed(app: Excerp
         assert dialog.query_one("#cancel", Button).disabled
         assert str(pause.label) == "Pause"
         await press_button(pilot, dialog, "pause")
-        await until(pilot, lambda: str(pause.label) == "Go on", "the other name")
+        await until(pilot, lambda: str(pause.label) == "Continue", "the other name")
 
 
 async def test_the_state_at_the_top_right_opens_the_index_and_escape_closes_it(app: ExcerptApp) -> None:

@@ -106,7 +106,9 @@ async def test_a_strategy_that_the_query_forces_is_said_to_stand_there(scripted:
         pane.result = replace(pane.result, query="!s sync conflict", requested_strategy=Strategy.SEMANTIC)
         await open_comparison(pilot)
         await pilot.press("enter")
-        await until(pilot, lambda: any("take the !" in toast.message for toast in scripted._notifications), "the toast")
+        await until(
+            pilot, lambda: any("remove its !" in toast.message for toast in scripted._notifications), "the toast"
+        )
         assert pane.strategy is Strategy.AUTO
 
 
