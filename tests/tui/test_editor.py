@@ -189,5 +189,5 @@ def test_over_ssh_nothing_is_opened() -> None:
 
 
 def test_a_viewer_that_is_not_there_is_named_with_its_setting() -> None:
-    with pytest.raises(ExcerptError, match="The editor show"):
+    with pytest.raises(ExcerptError, match="There is no program show"):
         view("show {file}", which=nothing)

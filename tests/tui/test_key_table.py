@@ -280,7 +280,7 @@ def test_what_is_said_of_a_key_names_the_one_that_it_is_now() -> None:
 
 
 def test_no_text_of_the_screen_has_a_key_written_into_it() -> None:
-    tables = {"keys.py", "keymap.py", "line_filters.py"}
+    tables = {"key_table.py", "keymap.py", "line_filters.py"}
     said = [(file.name, node) for file in SCREEN.rglob("*.py") if file.name not in tables for node in said_in(file)]
     assert [(name, text) for name, text in said if A_KEY.search(text)] == []
 
