@@ -70,7 +70,7 @@ def measure(vault: Path) -> dict[str, float]:
         (postings.FieldCollector, "inverted", "count words"),
         (embed.Embedder, "embed", "embed"),
         (catalog.Catalog, "rows", "catalog"),
-        (catalog.Catalog, "_many", "catalog"),
+        (catalog.Catalog, "_execute_many", "catalog"),
         (lexical.LexicalWriter, "add", "postings"),
         (lexical.LexicalWriter, "commit", "postings"),
         (vectors.MatrixWriter, "commit", "matrix"),
