@@ -237,8 +237,8 @@ class _Living:
     async def _type(self, phase: _Phase, typed: str, query: str, most: int = 1_000) -> None:
         """Type the query after `typed` and repeat it; if something was written, until its hit is listed.
 
-        At most `MAX_QUERY_CHARS` characters are typed at a time: among many other words the expected one would count for
-        little.
+        At most `MAX_QUERY_CHARS` characters are typed at a time: among many other words the expected one would count
+        for little.
         """
         word = typed.strip()
         deadline = time.perf_counter() + PATIENCE

@@ -74,7 +74,9 @@ def measure(data: Data) -> None:
             asked = [query.strip() for query in data.queries(queries)]
             typed = asked[:: max(1, len(asked) // QUERIES)][:QUERIES]
             long = [" ".join(asked[at:])[:BURST].strip() for at in range(0, len(typed) * 7, 7)]
-            key, burst, walk = asyncio.run(_measure(vault.resolve(), [query[:MAX_QUERY_CHARS] for query in typed], long))
+            key, burst, walk = asyncio.run(
+                _measure(vault.resolve(), [query[:MAX_QUERY_CHARS] for query in typed], long)
+            )
             rows += [
                 _row(f"{name}: each key", key, KEY_GOAL),
                 _row(f"{name}: after {BURST} letters at 20 ms", burst, None),

@@ -44,7 +44,10 @@ def test_a_filter_of_the_memories_is_one(typed: str) -> None:
 
 
 def test_what_the_guide_tells_of_is_told_with_what_it_offers() -> None:
-    wrong, right, words = (code_in("A filter with a typing error is a word, and excerpt suggests the filter")[at : at + 3] for at in (0, 3, 6))
+    wrong, right, words = (
+        code_in("A filter with a typing error is a word, and excerpt suggests the filter")[at : at + 3]
+        for at in (0, 3, 6)
+    )
     told = [hints(typed, KnownNames(PROPERTIES, frozenset(), KINDS)) for typed in (*wrong, *words)]
     assert [tuple(hint.instead for hint in one) for one in told] == [*((name,) for name in right), (), (), ()]
 
