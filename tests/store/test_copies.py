@@ -249,7 +249,7 @@ def test_an_empty_folder_removes_nothing(copy_of: Callable[..., Copy]) -> None:
 def test_a_wrong_folder_replaces_nothing(copy_of: Callable[..., Copy]) -> None:
     copy_of("first", MANY).push()
     wrong = copy_of("wrong", {"00.md": "# Invoices\n", "Taxes.md": "# Taxes\n"})
-    assert "59 notes are in the store alone" in wrong.refused()
+    assert "59 notes are only in the store" in wrong.refused()
     assert "59 of 60 notes would be removed" in wrong.refused(MIRROR)
     assert wrong.push(MERGE).conflicts == ("00.md",)
     assert stored(wrong.address).items() >= MANY.items()

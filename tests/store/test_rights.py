@@ -130,7 +130,7 @@ def test_roles_can_be_made_for_a_store_that_is_there_and_made_twice(
 
 
 def test_without_the_right_to_make_roles_it_is_said_who_can(vault: Path, users: dict[str, str]) -> None:
-    with pytest.raises(StoreUnusableError, match="may not make the role excerpt_writer"):
+    with pytest.raises(StoreUnusableError, match="may not create the role excerpt_writer"):
         with_roles(vault, users["owner"])
 
 
