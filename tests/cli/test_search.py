@@ -220,7 +220,7 @@ class TestExplain:
         ]
         words = next(line.split() for line in lines if line.split()[:1] == ["words"])
         assert (words[1], words[2], words[4]) == ("1.000", "×", "=")
-        assert any(line.split()[:1] == ["score"] and "  100 % of the first hit's" in line for line in lines)
+        assert any(line.split()[:1] == ["score"] and "  100 % of the first hit" in line for line in lines)
         assert any(line.split()[:1] == ["sync"] and "text 1, title 1" in line for line in lines)
         assert any("conflict: " in line and "×0." in line for line in lines)
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _WIDTH = 80
 _WORD = 15
-_NAME = 12
+_NAME = 14  # the longest signal, intro_meaning, and a space
 _BAR = 24
 _NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
 
@@ -35,7 +35,7 @@ def print_explanation(explanation: Explanation, indent: str = INDENT) -> None:
     score = f"{'score':<{_NAME}}{'':>17}{explanation.hit.score:>8.3f}"
     rest = " · ".join(
         note
-        for note in (f"{format_share(explanation.share)} of the first hit's", confidence_label(explanation.hit))
+        for note in (f"{format_share(explanation.share)} of the first hit", confidence_label(explanation.hit))
         if note
     )
     print_line(f"{indent}{paint(score, bold=True)}  {rest}")

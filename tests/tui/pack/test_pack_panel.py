@@ -341,7 +341,7 @@ async def test_at_once_the_cost_is_the_stored_size_and_marked_as_a_guess(app: Ex
         rows.cursor = 1
         pane_of(app).show_cost()
         tokens = rows.hits[1].fragment.tokens
-        assert f" · marking this packs it alone: ~{tokens:,} · " in str(bar.render())
+        assert f" · marking this packs only it: ~{tokens:,} · " in str(bar.render())
 
 
 async def test_a_fragment_that_has_no_room_is_said_to_have_none(app: ExcerptApp) -> None:

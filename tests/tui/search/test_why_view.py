@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from excerpt.tui.search.why_view import Step, waterfall_steps
+from excerpt.search.ranking import SIGNALS
+from excerpt.tui.search.why_view import LEGEND, Step, waterfall_steps
 
 TEXT_STYLES = ("plus", "minus")
 PARTS = st.lists(st.floats(-3, 3).filter(lambda part: abs(part) > 1e-3), min_size=1, max_size=12)
@@ -41,3 +42,7 @@ def test_the_steps_are_as_long_as_the_parts_beside_each_other(parts: list[float]
     steps = waterfall_steps(parts, TEXT_STYLES)
     whole = abs(parts[0]) / (steps[0].end - steps[0].start)
     assert [(step.end - step.start) * whole for step in steps] == pytest.approx([abs(part) for part in parts])
+
+
+def test_the_legend_has_every_signal_so_that_no_name_is_cut() -> None:
+    assert set(SIGNALS) <= set(LEGEND)

@@ -115,7 +115,7 @@ class PackBar(Widget):
         if cost.reason:
             return f"marking this: {cost.reason}"
         if cost.alone:
-            return f"marking this packs it alone: {tokens}"
+            return f"marking this packs only it: {tokens}"
         return f"marking this {'saves' if cost.tokens < 0 else 'adds'} {tokens}"
 
     def _cells(self, tokens: int, gauge: int) -> tuple[int, int]:

@@ -61,6 +61,7 @@ LEGEND: Mapping[str, str] = {
     "listed": "filters let it through; newest first",
 }
 """Sentence for each signal: when it is high."""
+_SIGNAL_CELLS = max(map(len, LEGEND))
 _MAX_BAR_CELLS = 40
 """Most cells of a bar in the table: a longer bar is no easier to read."""
 
@@ -164,7 +165,7 @@ def render_hit(hit: Hit, share: float, colours: Colours) -> Iterator[RenderableT
     fragment, soft = hit.fragment, colours["text-soft"]
     lines = format_location(fragment.place, fragment.line_start, fragment.line_end, "–")
     yield Text(f"{visible_line(fragment.path)}, {lines}\n", soft)
-    table = _table(("signal", 10), ("value", -5), ("×", -5), ("= part", -6), ("", 0), colours=colours)
+    table = _table(("signal", _SIGNAL_CELLS), ("value", -5), ("×", -5), ("= part", -6), ("", 0), colours=colours)
     signals = [signal for signal in sorted(hit.signals, key=lambda signal: -signal.part) if signal.part]
     text_styles = (colours["primary"], colours["warning"])
     for signal, step in zip(signals, waterfall_steps([signal.part for signal in signals], text_styles), strict=True):
@@ -192,7 +193,7 @@ def _word_table(words: Sequence[WordPart], colours: Colours) -> Table:
 
 def _gap_table(answer: NoteExplanation, colours: Colours) -> RenderableType:
     reference = "the hit above it" if answer.compared == 1 else f"the mean of the {answer.compared} best above it"
-    table = _table(("signal", 10), ("here", -5), ("above", -5), ("costs", -6), ("", 0), colours=colours)
+    table = _table(("signal", _SIGNAL_CELLS), ("here", -5), ("above", -5), ("costs", -6), ("", 0), colours=colours)
     gaps = [gap for gap in answer.gaps if round(gap.cost, 3)]
     text_styles = (colours["warning"], colours["success"])
     for gap, step in zip(gaps, waterfall_steps([gap.cost for gap in gaps], text_styles, is_cost=True), strict=True):
@@ -212,7 +213,7 @@ def _ranks_table(ranks: Sequence[StrategyRank], colours: Colours) -> Text:
 
 
 def _legend_table(signals: Sequence[Signal], colours: Colours) -> Table:
-    table = _table(("signal", 10), ("high when", 0), colours=colours)
+    table = _table(("signal", _SIGNAL_CELLS), ("high when", 0), colours=colours)
     for signal in sorted(signals, key=lambda signal: -signal.part):
         if signal.weight:
             table.add_row(signal.name, Text(LEGEND.get(signal.name, ""), colours["text-soft"]))
