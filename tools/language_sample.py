@@ -21,7 +21,9 @@ GUIDE = SOURCE / "demo"
 DRAWN = 40
 """How many docstrings, names and sentences are drawn of each kind."""
 
-_SENTENCE = re.compile(r"[A-Z][^.!?]{12,}[.!?](?=\s|$)")
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z`*\[])")
+_FRONTMATTER_END = 10
+"""Line before which `---` delimits the frontmatter of a guide page."""
 _NO_PROSE = re.compile(r"^(#|\||```|---|!\[|>\s*\[|\s{4,})")
 
 
@@ -42,25 +44,28 @@ def docstrings(path: Path, tree: ast.AST, lines: list[str]) -> Iterator[Item]:
 
 
 def names(path: Path, tree: ast.AST, lines: list[str]) -> Iterator[Item]:
-    """Yield each function, class, field and constant with the line that defines it, and the class that it is in."""
+    """Yield each function, class, field and constant with what defines it, and the class that it is in."""
     for owner in ast.walk(tree):
         if not isinstance(owner, ast.Module | ast.ClassDef):
             continue
         within = f"class {owner.name}: " if isinstance(owner, ast.ClassDef) else ""
         for node in owner.body:
+            definition = lines[node.lineno - 1].strip()
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
                 name = node.name
+                definition = " ".join(line.strip() for line in lines[node.lineno - 1 : node.body[0].lineno - 1])
             elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
                 name = node.target.id
             else:
                 continue
             if not name.startswith("__"):
-                yield Item(_place(path, node.lineno), f"`{name}` in: {within}{lines[node.lineno - 1].strip()}")
+                yield Item(_place(path, node.lineno), f"`{name}` in: {within}{definition or lines[node.lineno - 1]}")
 
 
 def shown_sentences(path: Path, tree: ast.AST) -> Iterator[Item]:
-    """Yield the sentences that the program prints or draws, errors included."""
+    """Yield the sentences that the program prints or draws, errors included, with the function that they are in."""
     docs = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
     for node in ast.walk(tree):
         if id(node) in docs:
             continue
@@ -74,18 +79,27 @@ def shown_sentences(path: Path, tree: ast.AST) -> Iterator[Item]:
         else:
             continue
         if len(text.split()) > 3 and text[0].isupper() and text[1].islower() and "\n" not in text:  # excludes SQL
-            yield Item(_place(path, node.lineno), text)
+            within = [f.name for f in functions if f.lineno <= node.lineno <= (f.end_lineno or 0)]
+            yield Item(f"{_place(path, node.lineno)}{f', {within[-1]}' if within else ''}", text)
 
 
 def guide_sentences(path: Path) -> Iterator[Item]:
-    """Yield the sentences of a guide page, without tables, code and headings."""
-    in_code = False
+    """Yield the sentences of a guide page under their headings, each with the one before it in brackets.
+
+    Leaves out frontmatter, tables, code and headings.
+    """
+    in_code, heading = False, path.stem
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-        in_code ^= line.startswith("```")
+        in_code ^= line.startswith("```") or (line == "---" and number < _FRONTMATTER_END)
+        if not in_code and line.startswith("#"):
+            heading = line.lstrip("# ")
         if in_code or _NO_PROSE.match(line):
             continue
-        for found in _SENTENCE.finditer(line):
-            yield Item(f"{path.name}:{number}", found[0])
+        before = ""
+        for sentence in _SENTENCE_END.split(line.strip()):
+            if len(sentence.split()) > 3:
+                yield Item(f"{path.name}:{number}, {heading}", f"{f'[{before}] ' if before else ''}{sentence}")
+            before = sentence
 
 
 def _place(path: Path, line: int) -> str:
@@ -97,7 +111,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
     parser.add_argument("--seed", type=int, required=True)
     seed = parser.parse_args().seed
-    documented, named, screen, other = [], [], [], []
+    documented: list[Item] = []
+    named: list[Item] = []
+    screen: list[Item] = []
+    other: list[Item] = []
     for path in sorted(SOURCE.rglob("*.py")):
         text = path.read_text(encoding="utf-8")
         tree, lines = ast.parse(text), text.splitlines()
