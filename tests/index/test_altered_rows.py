@@ -93,7 +93,7 @@ READS: dict[str, Callable[[Snapshot], object]] = {
     "notes named": lambda one: [one.notes_named(name) for name in ("tea", "chai", "roses")],
     "links": lambda one: [part.tolist() for part in one.facets.links],
     "written links": lambda one: one.facets.written_links(np.arange(2, dtype=np.int32)),
-    "labels": lambda one: one.facets.labels_of(np.arange(2, dtype=np.int32)),
+    "labels": lambda one: one.facets.tags_and_properties(np.arange(2, dtype=np.int32)),
     "tags": lambda one: one.facets.tags_as_written(),
     "tag filter": lambda one: {tag: notes.tolist() for tag, notes in one.facets.tags.items()},
     "properties": lambda one: one.facets.properties_as_written(),

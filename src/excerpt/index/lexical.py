@@ -21,7 +21,7 @@ from whoosh.index import TOC, open_dir
 from whoosh.matching.mcore import ListMatcher
 from whoosh.reading import IndexReader, TermNotFound
 
-from excerpt.corpus.tables import FIELDS, Positions, Rows, TermEntries, TermOccurrences, TermPostings, offsets_of
+from excerpt.corpus.tables import FIELDS, Positions, Rows, TermEntries, TermOccurrences, TermPostings, run_offsets
 from excerpt.index import postings as counted
 from excerpt.index.catalog import FragmentPosition
 from excerpt.index.files import DamagedFileError, DerivedFile, check, mark_suspect, seal
@@ -442,7 +442,7 @@ class LexicalReader:
         is_in_field = term_data.entries.fields == FIELDS.index(field)
         with self._damage_noted():
             values = term_data.positions().values[np.repeat(is_in_field, term_data.entries.tf)]
-        return Positions(offsets_of(term_data.entries.tf[is_in_field]), values)
+        return Positions(run_offsets(term_data.entries.tf[is_in_field]), values)
 
     def completions(self, prefix: str, limit: int) -> list[str]:
         """Return at most `limit` terms of any field that start with `prefix`: the shortest first, then by alphabet.

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from excerpt.corpus.links import file_name
-from excerpt.corpus.names import DIGEST_DTYPE, LENGTH_DTYPE, NameTerms, digests_of
+from excerpt.corpus.links import target_file_name
+from excerpt.corpus.names import DIGEST_DTYPE, LENGTH_DTYPE, NameTerms, digest_texts
 from excerpt.index.catalog import AT_ONCE, ReadRows
 from excerpt.text.words import terms_of
 
@@ -41,8 +41,10 @@ def tokenize_names(
     return NameTerms(
         len(own_terms),
         np.array([len(terms) for terms in names], LENGTH_DTYPE).tobytes(),
-        digests_of(term for terms in names for term in terms).astype(DIGEST_DTYPE).tobytes(),
-        digests_of(map(file_name, (path, *(target for target, _ in link_terms)))).astype(DIGEST_DTYPE).tobytes(),
+        digest_texts(term for terms in names for term in terms).astype(DIGEST_DTYPE).tobytes(),
+        digest_texts(map(target_file_name, (path, *(target for target, _ in link_terms))))
+        .astype(DIGEST_DTYPE)
+        .tobytes(),
         json.dumps([target for target, _ in link_terms]),
     )
 

@@ -167,7 +167,7 @@ class Snapshot(NoteReader):
     def vectors(self) -> VectorMatrix:
         """The matrix, read on first use (about 0.2 s for 100,000 fragments)."""
         known = self._known.vectors if self._known.model == self._model else None
-        with self._report_damage():
+        with self._convert_errors():
             return VectorMatrix.read(self._matrix, self.lexical.keys, self._catalog.number("dimensions"), known)
 
     @cached_property
@@ -222,7 +222,7 @@ class Snapshot(NoteReader):
     @cached_property
     def table(self) -> FragmentTable:
         """The table of all fragments' positions; read on first use."""
-        with self._report_damage():
+        with self._convert_errors():
             checked = checked_notes(self._rows)
         notes = sorted((path, language, number, kind) for number, path, _, language, _, kind, _ in checked)
         numbers = np.array([row[2] for row in notes], np.int64)
@@ -272,13 +272,13 @@ class Snapshot(NoteReader):
             self._check_note(path)
         return sections
 
-    def _note(self, path: str) -> NoteRow:
+    def _read_note_row(self, path: str) -> NoteRow:
         self._check_note(path)
-        return super()._note(path)
+        return super()._read_note_row(path)
 
     def _check_note(self, path: str) -> None:
         """Raise IndexUnusableError if the index has fragments of a note but not its row."""
-        with self._report_damage():
+        with self._convert_errors():
             if self._queries.note(path) is None and path in self.table.paths:
                 raise DamagedRowError("a note that is lost")
 
@@ -287,7 +287,7 @@ class Snapshot(NoteReader):
 
         Called before they are copied.
         """
-        with self._report_damage():
+        with self._convert_errors():
             if notes is None:
                 self._catalog.check_rows()
             for number in notes or ():
@@ -295,11 +295,11 @@ class Snapshot(NoteReader):
 
     # --- the vault ----------------------------------------------------------------------------------------------------
 
-    def _report_damage(self) -> AbstractContextManager[None]:
+    def _convert_errors(self) -> AbstractContextManager[None]:
         return _damage_noted(self._folder)
 
     def _check_missing(self, keys: Sequence[int]) -> None:
-        with self._report_damage():
+        with self._convert_errors():
             if keys and np.isin(keys, self.lexical.keys).any():
                 raise DamagedRowError("a fragment that is lost")
 

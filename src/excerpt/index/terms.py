@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from excerpt.corpus.tables import FIELDS, Positions, Rows, TermEntries, TermOccurrences, concat_ranges, offsets_of
+from excerpt.corpus.tables import FIELDS, Positions, Rows, TermEntries, TermOccurrences, concat_ranges, run_offsets
 from excerpt.index.files import DamagedFileError
 from excerpt.index.postings import Columns
 
@@ -100,13 +100,13 @@ class Term:
     def positions(self) -> Positions:
         """Return the positions of each entry. Raises DamagedColumnsError."""
         if self._positions is None:
-            values, end, offsets = [_NONE], 0, offsets_of(self._counts)
+            values, end, offsets = [_NONE], 0, run_offsets(self._counts)
             for columns, first, last in self._parts:
                 begin, end = end, last
                 values.append(columns.positions(first, first + int(offsets[end] - offsets[begin])).astype(np.int32))
             positions = np.concatenate(values)
             if self._alive is not None:
-                offsets, positions = offsets_of(self.entries.tf), positions[np.repeat(self._alive, self._counts)]
+                offsets, positions = run_offsets(self.entries.tf), positions[np.repeat(self._alive, self._counts)]
             self._positions = Positions(offsets, positions)
         return self._positions
 
