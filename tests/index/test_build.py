@@ -21,7 +21,7 @@ from filelock import FileLock
 from excerpt.errors import IndexBusyError, IndexUnusableError, ModelError, VaultEmptiedError, VaultError
 from excerpt.index import build as building
 from excerpt.index import changes, pool, postings, prepare, writer
-from excerpt.index.build import BuildCancelled, Control, Updater, build
+from excerpt.index.build import BuildCancelled, BuildControl, Updater, build
 from excerpt.index.catalog import FILE, Catalog
 from excerpt.index.snapshot import Snapshot
 from excerpt.index.writer import LOCK
@@ -103,7 +103,7 @@ def test_nothing_changed_means_nothing_is_read_embedded_or_committed(
     vault: Path, index: Path, settings: Settings, write: WriteNote, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     os.utime(write("Roses.md", ROSES), (1, 1))
-    monkeypatch.setattr(changes, "_TICK_NS", 0)  # files written just now are read again
+    monkeypatch.setattr(changes, "_CLOCK_TICK_NS", 0)  # files written just now are read again
     first = build(vault, index, settings)
     told: list[Progress] = []
     second = build(vault, index, settings, told.append)
@@ -166,7 +166,7 @@ def test_an_edit_of_an_old_file_that_leaves_size_and_time_is_seen(
 def test_a_file_of_the_same_size_and_time_in_the_place_of_another_is_seen(
     vault: Path, index: Path, settings: Settings, write: WriteNote, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(changes, "_TICK_NS", 0)
+    monkeypatch.setattr(changes, "_CLOCK_TICK_NS", 0)
     os.utime(write("Tea.md", TEA), (1, 1))
     os.utime(write("Other.md", TEA.replace("kettle", "basket")), (1, 1))
     build(vault, index, settings)
@@ -271,7 +271,7 @@ def test_a_file_with_an_older_time_is_read(vault: Path, index: Path, settings: S
 def test_when_files_were_looked_at_is_written_down_once(
     vault: Path, index: Path, settings: Settings, write: WriteNote, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(changes, "_TICK_NS", 0)
+    monkeypatch.setattr(changes, "_CLOCK_TICK_NS", 0)
     os.utime(write("Tea.md", TEA), (1, 1))
     build(vault, index, settings)
     with closing(Catalog.open_to_read(index)) as catalog:
@@ -387,7 +387,7 @@ def test_keys_are_never_used_twice(vault: Path, index: Path, settings: Settings,
 def test_the_most_recently_modified_notes_come_first(
     vault: Path, index: Path, settings: Settings, write: WriteNote, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(building, "_FIRST_NOTES", 8)
+    monkeypatch.setattr(building, "_FIRST_BATCH_NOTES", 8)
     for number in range(20):
         os.utime(write(f"{number:02}.md", f"# Note\n\nText {number}.\n"), (number, number))
     first: list[tuple[str, ...]] = []
@@ -408,7 +408,7 @@ def is_unfinished(index: Path, settings: Settings) -> bool:
 def test_a_generation_says_whether_the_build_had_files_left_to_read(
     vault: Path, index: Path, settings: Settings, write: WriteNote, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(building, "_FIRST_NOTES", 8)
+    monkeypatch.setattr(building, "_FIRST_BATCH_NOTES", 8)
     for number in range(20):
         write(f"{number:02}.md", f"# Note\n\nText {number}.\n")
     unfinished: dict[int, bool] = {}
@@ -424,10 +424,10 @@ def test_a_generation_says_whether_the_build_had_files_left_to_read(
 def test_a_build_that_was_cancelled_leaves_an_unfinished_generation_until_all_is_read(
     vault: Path, index: Path, settings: Settings, write: WriteNote, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(building, "_FIRST_NOTES", 8)
+    monkeypatch.setattr(building, "_FIRST_BATCH_NOTES", 8)
     for number in range(20):
         write(f"{number:02}.md", f"# Note\n\nText {number}.\n")
-    control = Control()
+    control = BuildControl()
 
     def cancel_at_first_generation(progress: Progress) -> None:
         if progress.generation == 1:

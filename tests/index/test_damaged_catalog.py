@@ -18,7 +18,7 @@ import pytest
 from excerpt.errors import IndexUnusableError
 from excerpt.index.build import build
 from excerpt.index.catalog import FILE, SCHEMA
-from excerpt.index.files import SUSPECT
+from excerpt.index.files import SUSPECT_FILE
 from excerpt.index.snapshot import Snapshot
 from excerpt.index.verify import RepairPart, examine
 from excerpt.index.writer import LOCK
@@ -129,7 +129,7 @@ def _nowhere(file: Path) -> None:
 @pytest.mark.parametrize(
     "pattern",
     [
-        *(FILE, f"{FILE}-wal", f"{FILE}-shm", SUSPECT, LOCK),
+        *(FILE, f"{FILE}-wal", f"{FILE}-shm", SUSPECT_FILE, LOCK),
         *("vectors-*", "words/*.toc", "words/*.lex", "words/*.pst", "words/*.npy", "words", "anew"),
     ],
 )

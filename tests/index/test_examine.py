@@ -18,7 +18,7 @@ import pytest
 from excerpt.index import postings
 from excerpt.index.build import build
 from excerpt.index.catalog import FILE
-from excerpt.index.files import seal
+from excerpt.index.files import sync_and_record
 from excerpt.index.lexical import open_segments
 from excerpt.index.postings import Inverted, Segment, fuse
 from excerpt.index.snapshot import Snapshot
@@ -98,7 +98,7 @@ def sql(index: Path, *statements: str) -> None:
 
 def record(index: Path, name: str) -> None:
     """Record a derived file's current size and checksum in the catalog."""
-    file = seal(index, name)
+    file = sync_and_record(index, name)
     sql(index, f"UPDATE files SET size = {file.size}, crc = {file.crc} WHERE name = '{name}'")
 
 

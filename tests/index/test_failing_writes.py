@@ -82,9 +82,9 @@ def index(quick_folder: Path) -> Path:
 @pytest.fixture
 def disk(index: Path, monkeypatch: pytest.MonkeyPatch) -> Disk:
     """Shrink the sizes so that a small build has several commits, merges and new matrices, as a large one has."""
-    monkeypatch.setattr(building, "_FIRST_NOTES", 3)
-    monkeypatch.setattr(building, "_FIRST_BYTES", 300)
-    monkeypatch.setattr(building, "_GROWTH", 1)
+    monkeypatch.setattr(building, "_FIRST_BATCH_NOTES", 3)
+    monkeypatch.setattr(building, "_FIRST_BATCH_BYTES", 300)
+    monkeypatch.setattr(building, "_BATCH_GROWTH_FACTOR", 1)
     monkeypatch.setattr(pool, "_IN_PROCESS_FILES", 2)
     monkeypatch.setattr(lexical, "_MERGE_WIDTH", 3)
     monkeypatch.setattr(vectors, "_MAX_BLOCKS", 3)
@@ -110,10 +110,10 @@ def built(vault: Path, index: Path, settings: Settings, write: WriteNote, disk: 
     return index
 
 
-Prepare = Callable[[], None]
+PrepareFunction = Callable[[], None]
 
 
-def each_write_fails(disk: Disk, run: Callable[[], object], prepare: Prepare, check: Callable[[], None]) -> int:
+def each_write_fails(disk: Disk, run: Callable[[], object], prepare: PrepareFunction, check: Callable[[], None]) -> int:
     """Run once for each write, with that write failing; return the number of writes."""
     prepare()
     with disk.failing(0):

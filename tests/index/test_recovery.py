@@ -16,7 +16,7 @@ import pytest
 from excerpt.errors import IndexUnusableError
 from excerpt.index.build import build
 from excerpt.index.catalog import FILE
-from excerpt.index.files import SUSPECT
+from excerpt.index.files import SUSPECT_FILE
 from excerpt.index.snapshot import Snapshot
 from excerpt.index.writer import LOCK
 from excerpt.settings import EmbeddingSettings, PackSettings, Settings
@@ -138,7 +138,7 @@ def change(file: Path, how: str) -> None:
         for pattern in (FILE, "vectors-*", "words/*.toc", "words/*.lex", "words/*.pst", "words/*.npy", LOCK)
         for how in ("longer", "cut", "flipped", "emptied", "gone", "a folder")
     ]
-    + [(name, "a folder") for name in (f"{FILE}-wal", f"{FILE}-shm", SUSPECT)]
+    + [(name, "a folder") for name in (f"{FILE}-wal", f"{FILE}-shm", SUSPECT_FILE)]
     + [(name, how) for name in ("words", "anew") for how in ("a file", "gone")]
     + [("", "gone")],
 )
@@ -164,7 +164,7 @@ def test_a_file_in_the_place_of_the_folder_is_left_there_and_told(
     file.write_text("not of excerpt")
     with pytest.raises(IndexUnusableError, match="There is no index yet"):
         Snapshot.open(index, settings)
-    with pytest.raises(IndexUnusableError, match="a file is in the place of its folder"):
+    with pytest.raises(IndexUnusableError, match="a file has the name of the index folder"):
         build(vault, index, settings)
     assert file.read_text() == "not of excerpt"
 
@@ -192,10 +192,10 @@ def test_a_row_that_no_check_of_sqlite_finds_wrong_is_made_anew_after_a_reader_m
 
 
 def test_a_suspicion_against_a_sound_catalog_costs_no_rebuild(built: Path, vault: Path, settings: Settings) -> None:
-    (built / SUSPECT).touch()
+    (built / SUSPECT_FILE).touch()
     report = build(vault, built, settings)
     assert (report.rebuilt, report.added) == ("", 0)
-    assert not (built / SUSPECT).exists()
+    assert not (built / SUSPECT_FILE).exists()
 
 
 def test_a_catalog_of_another_version_is_made_anew(built: Path, vault: Path, settings: Settings) -> None:
@@ -266,7 +266,7 @@ from excerpt.settings import EmbeddingSettings, PackSettings, Settings
 vault, index, model = sys.argv[1:]
 # All that puts something on disk, from the first derived file of a commit on. (A generator's going on is a call too:
 # the one of `transaction` is the COMMIT.)
-STEPS = {"seal", "sync_folder", "_append", "set_files", "transaction", "remove_others"}
+STEPS = {"sync_and_record", "sync_folder", "_append", "set_files", "transaction", "remove_other_files"}
 step = committing = 0
 
 def count(frame, event, _):

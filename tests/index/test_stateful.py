@@ -204,9 +204,9 @@ STEPS = [0]
 def test_an_index_is_as_a_clean_build_makes_it_whatever_happened(
     models: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(building, "_FIRST_NOTES", 2)
-    monkeypatch.setattr(building, "_FIRST_BYTES", 500)
-    monkeypatch.setattr(building, "_GROWTH", 1)
+    monkeypatch.setattr(building, "_FIRST_BATCH_NOTES", 2)
+    monkeypatch.setattr(building, "_FIRST_BATCH_BYTES", 500)
+    monkeypatch.setattr(building, "_BATCH_GROWTH_FACTOR", 1)
     monkeypatch.setattr(pool, "_IN_PROCESS_FILES", 2)
     monkeypatch.setattr(lexical, "_MERGE_WIDTH", 3)
     monkeypatch.setattr(vectors, "_MAX_BLOCKS", 4)

@@ -31,7 +31,7 @@ from excerpt.text.fragments import digest_of_text
 ReadRows = Callable[..., list[tuple[Any, ...]]]
 """Runs a query on the catalog: takes SQL and its values, returns rows."""
 
-AT_ONCE = 500
+MAX_SQL_VALUES = 500
 """Values in one query: SQLite accepts at most some thousand."""
 
 FragmentRow = tuple[str, int, int, int, int, int, str, bytes, str]
@@ -92,7 +92,7 @@ class KnownNote:
 
 
 @dataclass(frozen=True, slots=True)
-class GivenUp:
+class GivenUpFile:
     """A file that exceeded the limits of time or memory: its state then, and the reason for skipping it."""
 
     size: int
@@ -188,7 +188,7 @@ def check_fragments(rows: ReadRows, note: int | None = None) -> None:
     if note is not None:
         sql += f" AND f.note = {int(note)}"
     above = -1
-    while fragment_rows := rows(f"{sql} ORDER BY f.key LIMIT ?", above, 4 * AT_ONCE):
+    while fragment_rows := rows(f"{sql} ORDER BY f.key LIMIT ?", above, 4 * MAX_SQL_VALUES):
         above = fragment_rows[-1][0]
         for *sealed, crc, text in fragment_rows:
             if checksum(*sealed) != crc or digest_of_text(text) != sealed[-1]:
@@ -203,8 +203,8 @@ def check_rows(rows: ReadRows, table: str, notes: Sequence[int] | None = None) -
     if notes is None:
         _compare(table, rows(f"{statement} GROUP BY note"), rows(sealed))
         return
-    for at in range(0, len(notes), AT_ONCE):
-        part = notes[at : at + AT_ONCE]
+    for at in range(0, len(notes), MAX_SQL_VALUES):
+        part = notes[at : at + MAX_SQL_VALUES]
         condition = f"IN ({','.join('?' * len(part))})"
         part_rows = rows(f"{statement} WHERE note {condition} GROUP BY note", *part)
         _compare(table, part_rows, rows(f"{sealed} WHERE id {condition}", *part))
@@ -699,11 +699,11 @@ class Catalog:
         remark_rows = self.rows("SELECT path, reason FROM remarks WHERE skipped = ? ORDER BY path, reason", skipped)
         return tuple(Skipped(str(path), str(reason)) for path, reason in remark_rows)
 
-    def given_up(self) -> dict[str, GivenUp]:
+    def given_up(self) -> dict[str, GivenUpFile]:
         """Return the files that exceeded the limits, by path."""
-        return {path: GivenUp(*values) for path, values in json.loads(self.meta("given_up") or "{}").items()}
+        return {path: GivenUpFile(*values) for path, values in json.loads(self.meta("given_up") or "{}").items()}
 
-    def set_given_up(self, files: Mapping[str, GivenUp]) -> None:
+    def set_given_up(self, files: Mapping[str, GivenUpFile]) -> None:
         """Record the files that are not tried again until they change."""
         rows = {path: (file.size, file.mtime_ns, file.ctime_ns, file.cut, file.reason) for path, file in files.items()}
         self.set_meta("given_up", json.dumps(rows))

@@ -24,7 +24,7 @@ from whoosh.reading import IndexReader, TermNotFound
 from excerpt.corpus.tables import FIELDS, Positions, Rows, TermEntries, TermOccurrences, TermPostings, run_offsets
 from excerpt.index import postings as counted
 from excerpt.index.catalog import FragmentPosition
-from excerpt.index.files import DamagedFileError, DerivedFile, check, mark_suspect, seal
+from excerpt.index.files import DamagedFileError, DerivedFile, check_file, mark_suspect, sync_and_record
 from excerpt.index.postings import Columns, DamagedColumnsError, Inverted, Segment, pack
 from excerpt.index.terms import DOCS, OpenSegment, Term, Vocabulary
 from excerpt.state_files import sync_folder
@@ -229,11 +229,11 @@ class LexicalWriter:
         """Merge segments where due, write the table of contents and sync all to disk; return every file in use."""
         self._merge()
         TOC(_SCHEMA, self._segments, generation).write(self._storage, _NAME)
-        files = [seal(self._index, f"{FOLDER}/{TOC._filename(_NAME, generation)}")]
+        files = [sync_and_record(self._index, f"{FOLDER}/{TOC._filename(_NAME, generation)}")]
         for segment in self._segments:
             name = segment.segment_id()
             if name not in self._sealed:
-                self._sealed[name] = [seal(self._index, file) for file in _names(segment)]
+                self._sealed[name] = [sync_and_record(self._index, file) for file in _names(segment)]
             files += self._sealed[name]
         sync_folder(self._folder)
         return files
@@ -372,7 +372,7 @@ class LexicalReader:
         self.files = frozenset(files)
         known = self.files & (before.files if before is not None else frozenset())
         for file in self.files - known:
-            check(index, file, content=not file.name.endswith(POSTINGS))
+            check_file(index, file, content=not file.name.endswith(POSTINGS))
         self._lock = threading.Lock()
         shared = before._segments if before is not None else []
         self._segments: list[OpenSegment] = open_segments(index, generation, {file.name for file in known}, shared)

@@ -16,8 +16,8 @@ from types import FrameType, TracebackType
 from typing import Any, Self
 
 from excerpt.errors import IndexUnusableError
-from excerpt.index.prepare import Prepared, PrepareOptions, Task, prepare
-from excerpt.index.worker import OUT_OF_MEMORY, Limits, Prepare
+from excerpt.index.prepare import FileTask, PreparedFiles, PrepareOptions, prepare
+from excerpt.index.worker import OUT_OF_MEMORY, Limits, PrepareFunction
 from excerpt.model import Skipped
 from excerpt.processes import python_command, start_arguments
 from excerpt.text.numbers import forget_term_numbers
@@ -61,11 +61,11 @@ def in_process_bytes() -> int:
     return _BYTES if _can_be_interrupted() else _BYTES_UNGUARDED
 
 
-def prepare_in_process(prepare: Prepare, options: PrepareOptions, tasks: Sequence[Task]) -> Prepared:
+def prepare_in_process(prepare: PrepareFunction, options: PrepareOptions, tasks: Sequence[FileTask]) -> PreparedFiles:
     """Prepare the files with a time limit for each. Raises TooLongError; then the results of all of them are lost."""
     current = 0
 
-    def timed_tasks(seconds: float) -> Iterator[Task]:
+    def timed_tasks(seconds: float) -> Iterator[FileTask]:
         nonlocal current
         for number, task in enumerate(tasks):
             current = number
@@ -146,7 +146,7 @@ IsPaused = Callable[[], bool]
 class Worker:
     """One worker process: its current piece of work, and since when. Raises OSError if it cannot be started."""
 
-    def __init__(self, prepare: Prepare, limits: Limits) -> None:
+    def __init__(self, prepare: PrepareFunction, limits: Limits) -> None:
         ours, theirs = Pipe()
         self.connection: Connection[Any, Any] = ours
         try:
@@ -218,7 +218,7 @@ class Run:
     def __init__(
         self,
         options: PrepareOptions,
-        tasks: Sequence[Task],
+        tasks: Sequence[FileTask],
         pieces: Sequence[range],
         limits: Limits,
         workers: Callable[[int], Sequence[Worker]],
@@ -231,7 +231,7 @@ class Run:
         self._workers = workers
         self._is_paused = is_paused
         self._pending = deque(pieces)
-        self._results: dict[int, tuple[int, Prepared]] = {}
+        self._results: dict[int, tuple[int, PreparedFiles]] = {}
         self._suspect_files: set[int] = set()
         self._failed_starts = 0
         self._current_path = ""
@@ -250,7 +250,7 @@ class Run:
         if not self._thread.is_alive():
             self._thread.start()
 
-    def results(self, piece: range, tick: Callable[[str], None]) -> Iterator[Prepared]:
+    def results(self, piece: range, tick: Callable[[str], None]) -> Iterator[PreparedFiles]:
         """Yield the results for a piece's files, in order."""
         at = piece.start
         while at < piece.stop:
@@ -324,11 +324,11 @@ class Run:
         for ready in wait(list(by_connection), _POLL_SECONDS):
             worker = by_connection[ready]  # type: ignore[index]
             try:
-                message: int | Prepared = worker.connection.recv()
+                message: int | PreparedFiles = worker.connection.recv()
             except (EOFError, OSError):
                 self._reap(worker)
                 continue
-            if isinstance(message, Prepared):
+            if isinstance(message, PreparedFiles):
                 self._store_result(worker, message)
             else:
                 worker.number, worker.since = message, time.monotonic()
@@ -338,7 +338,7 @@ class Run:
             longest = min(own_workers, key=lambda worker: worker.since)
             self._current_path = self.tasks[longest.piece.start + (longest.number or 0)].path
 
-    def _store_result(self, worker: Worker, prepared: Prepared) -> None:
+    def _store_result(self, worker: Worker, prepared: PreparedFiles) -> None:
         is_own, worker.run, self._failed_starts = worker.run is self, None, 0
         if is_own:
             with self._changed:
@@ -382,12 +382,12 @@ class Run:
             else:
                 pieces = [range(piece.start, at), range(at + 1, piece.stop)]
                 skipped = Skipped(self.tasks[at].path, reason or _UNKNOWN)
-                self._results[at] = at + 1, Prepared(skipped=[skipped], given_up=[self.tasks[at]])
+                self._results[at] = at + 1, PreparedFiles(skipped=[skipped], given_up=[self.tasks[at]])
             self._pending.extendleft(rest for rest in reversed(pieces) if rest)
             self._changed.notify_all()
 
 
-def _reason(code: int, limits: Limits, task: Task) -> str:
+def _reason(code: int, limits: Limits, task: FileTask) -> str:
     """Return why a file ended its worker with that exit code, "" if nothing shows that the file was the cause."""
     if code == _TOO_LONG:
         return f"It took longer than {limits.seconds_for(task):g} s to process."
@@ -439,7 +439,7 @@ class Workers:
         self,
         max_workers: int = _MAX_WORKERS,
         limits: Limits = Limits(),  # noqa: B008
-        prepare: Prepare = prepare,
+        prepare: PrepareFunction = prepare,
         is_paused: IsPaused = lambda: False,
     ) -> None:
         """Create the pool; while `is_paused` returns True, no new piece starts."""
@@ -469,7 +469,9 @@ class Workers:
         """The ids of the running processes."""
         return [worker.id for worker in self._workers]
 
-    def prepare(self, options: PrepareOptions, tasks: Sequence[Task], tick: Tick) -> Generator[Prepared, None, None]:
+    def prepare(
+        self, options: PrepareOptions, tasks: Sequence[FileTask], tick: Tick
+    ) -> Generator[PreparedFiles, None, None]:
         """Yield the results for the files, prepared in parallel, in the order of `tasks`.
 
         Raises IndexUnusableError if workers are needed and cannot be started.
@@ -499,7 +501,7 @@ class Workers:
             self._workers.append(Worker(self._prepare, self._limits))
         return self._workers
 
-    def _pieces(self, tasks: Sequence[Task]) -> Iterator[tuple[range, bool]]:
+    def _pieces(self, tasks: Sequence[FileTask]) -> Iterator[tuple[range, bool]]:
         """Yield the ranges of tasks that are prepared together, each with whether in this process."""
         threshold = _SPARE_FROM_BYTES if self._workers else _WORKERS_FROM_BYTES
         first = _FIRST_FILES if sum(task.size for task in tasks) >= threshold else len(tasks)
@@ -519,8 +521,8 @@ class Workers:
             yield range(begin, len(tasks)), was_in_process
 
     def _in_process(
-        self, options: PrepareOptions, tasks: Sequence[Task], piece: range, run: Run, tick: Tick
-    ) -> Iterator[Prepared]:
+        self, options: PrepareOptions, tasks: Sequence[FileTask], piece: range, run: Run, tick: Tick
+    ) -> Iterator[PreparedFiles]:
         """Prepare a piece in this process; a file that takes too long is left to a worker."""
         while piece:
             tick(tasks[piece.start].path)

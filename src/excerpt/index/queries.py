@@ -9,9 +9,9 @@ from excerpt.corpus.names import NameTerms
 from excerpt.corpus.queries import TARGET_SEPARATOR, NoteRow
 from excerpt.index import names, renames
 from excerpt.index.catalog import (
-    AT_ONCE,
     FRAGMENT_JOIN,
     FRAGMENT_SEALED,
+    MAX_SQL_VALUES,
     DamagedRowError,
     checked_notes,
     checksum,
@@ -70,8 +70,8 @@ class CatalogQueries:
 
     def parts(self, ranges: Sequence[tuple[str, int, int | None]]) -> list[list[Part]]:
         parts_by_range: list[list[Part]] = [[] for _ in ranges]
-        for at in range(0, len(ranges), AT_ONCE):
-            batch = ranges[at : at + AT_ONCE]
+        for at in range(0, len(ranges), MAX_SQL_VALUES):
+            batch = ranges[at : at + MAX_SQL_VALUES]
             values = [
                 value
                 for number, (path, first, last) in enumerate(batch, at)
@@ -117,7 +117,7 @@ class CatalogQueries:
         return [path for (path,) in self._rows(sql, folded_name)]
 
     def name_terms(self, notes: Sequence[int]) -> dict[int, NameTerms]:
-        return names.stored(self._rows, notes)
+        return names.read_names(self._rows, notes)
 
     def current_path(self, path: str) -> str | None:
         return renames.current_path(self._rows, path)
@@ -220,8 +220,8 @@ class CatalogQueries:
     def _in_batches(self, numbers: Sequence[int], sql: Callable[[str], str]) -> list[tuple[Any, ...]]:
         """Return the rows of a query on some numbers, in batches; `sql` makes the query from the placeholders."""
         result: list[tuple[Any, ...]] = []
-        for at in range(0, len(numbers), AT_ONCE):
-            part = numbers[at : at + AT_ONCE]
+        for at in range(0, len(numbers), MAX_SQL_VALUES):
+            part = numbers[at : at + MAX_SQL_VALUES]
             result += self._rows(sql(",".join("?" * len(part))), *part)
         return result
 

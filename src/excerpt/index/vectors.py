@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from excerpt.index.files import DamagedFileError, DerivedFile, extend_crc, open_regular, seal
+from excerpt.index.files import DamagedFileError, DerivedFile, extend_crc, open_regular, sync_and_record
 from excerpt.state_files import sync_folder
 from excerpt.text.display import format_count
 
@@ -172,7 +172,7 @@ class MatrixWriter:
         data = _block(keys[keep], Quantised(quantised.scales[keep], quantised.rows[keep]))
         name = f"vectors-{generation}"
         (self._index / name).write_bytes(data)
-        self._file = seal(self._index, name)
+        self._file = sync_and_record(self._index, name)
         sync_folder(self._index)
         self._keys = [keys[keep]]
         return self._file

@@ -31,7 +31,7 @@ from excerpt.index.catalog import (
 )
 from excerpt.index.changes import build_parameters, is_current_key, prepare_key
 from excerpt.index.embed import Embedder, open_embedder
-from excerpt.index.files import SUSPECT, DamagedFileError, DerivedFile, check
+from excerpt.index.files import SUSPECT_FILE, DamagedFileError, DerivedFile, check_file
 from excerpt.index.lexical import open_segments
 from excerpt.index.postings import (
     EMBEDDED_TEXT_VERSION,
@@ -46,7 +46,7 @@ from excerpt.index.postings import (
     fuse,
     select_docs,
 )
-from excerpt.index.prepare import PrepareOptions, Task, note_rows
+from excerpt.index.prepare import FileTask, PrepareOptions, note_rows
 from excerpt.index.terms import OpenSegment
 from excerpt.index.vectors import MatrixSource, Quantised, quantise
 from excerpt.index.writer import LOCK
@@ -129,7 +129,7 @@ def schedule_repair(folder: Path, faults: Sequence[Fault]) -> None:
     """
     parts = {fault.part for fault in faults}
     if RepairPart.CATALOG in parts:
-        (folder / SUSPECT).write_text("a check found errors in it", encoding="utf-8")
+        (folder / SUSPECT_FILE).write_text("a check found errors in it", encoding="utf-8")
         return
     with closing(Catalog.open_to_write(folder)) as catalog, catalog.transaction():
         catalog.mark_for_reread({fault.path for fault in faults if fault.part is RepairPart.NOTE})
@@ -260,7 +260,9 @@ class NoteCheck:
         # The parser removes one byte order mark; another one that the text itself has must remain.
         parsed = parse_note(note.path, f"\ufeff{text}", note.cut.partition("/")[2])
         options = PrepareOptions(Path(), self._tokenizer, self._vault)
-        expected, _ = note_rows(options, parsed, Task(note.path, note.size, note.mtime_ns, note.ctime_ns), note.digest)
+        expected, _ = note_rows(
+            options, parsed, FileTask(note.path, note.size, note.mtime_ns, note.ctime_ns), note.digest
+        )
         ranges = [row[3:5] for row in note.fragments]
         if missing := [row[3:5] for row in expected.fragments if row[3:5] not in ranges]:
             yield f"Lines {_range(missing[0])} are missing from the fragments."
@@ -553,7 +555,7 @@ def _by_term(segment: Segment) -> _Postings:
 # The catalog is compared with the vault and with the texts that it stores; words and vectors are computed again from
 # the catalog and compared with the derived files. Nothing is changed.
 
-_OWN = (LOCK, FILE, f"{FILE}-wal", f"{FILE}-shm", SUSPECT)
+_OWN = (LOCK, FILE, f"{FILE}-wal", f"{FILE}-shm", SUSPECT_FILE)
 # Two commits between reading the catalog and opening its files remove the files; then the newest generation is used.
 _MAX_OPENINGS = 3
 
@@ -643,7 +645,7 @@ class _Examination:
 
     def _is_sound(self, file: DerivedFile, part: RepairPart) -> bool:
         try:
-            check(self._folder, file, grows=part is RepairPart.VECTORS)
+            check_file(self._folder, file, may_grow=part is RepairPart.VECTORS)
         except DamagedFileError as error:
             self._fault(file.name, f"It {error.message.removeprefix(file.name).strip()}", part)
             return False

@@ -17,9 +17,9 @@ from multiprocessing.connection import Connection
 from queue import SimpleQueue
 from typing import Any
 
-from excerpt.index.prepare import Prepared, PrepareOptions, Task
+from excerpt.index.prepare import FileTask, PreparedFiles, PrepareOptions
 
-Prepare = Callable[[PrepareOptions, Iterable[Task]], Prepared]
+PrepareFunction = Callable[[PrepareOptions, Iterable[FileTask]], PreparedFiles]
 """`excerpt.index.prepare.prepare`, or a replacement in tests: a module's function, as it is pickled for the workers."""
 
 OUT_OF_MEMORY = 71
@@ -42,7 +42,7 @@ class Limits:
     wall_time_factor: float = 5.0
     memory: int = 2_000
 
-    def seconds_for(self, task: Task) -> float:
+    def seconds_for(self, task: FileTask) -> float:
         """Return the CPU seconds allowed for a file."""
         return self.seconds + self.seconds_per_mb * (task.size // 1_000_000) + self.seconds_per_image * task.images
 
@@ -68,11 +68,11 @@ def main() -> None:
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is only for the build, which ends its workers
     connection = _connected(int(sys.argv[3]))
-    prepare: Prepare
+    prepare: PrepareFunction
     limits: Limits
     prepare, limits = connection.recv()
     _bound_memory(limits.memory)
-    requests: SimpleQueue[tuple[PrepareOptions, Sequence[Task]]] = SimpleQueue()
+    requests: SimpleQueue[tuple[PrepareOptions, Sequence[FileTask]]] = SimpleQueue()
     threading.Thread(target=_receive, args=(connection, requests), daemon=True).start()
     while True:
         options, tasks = requests.get()
@@ -84,7 +84,9 @@ def main() -> None:
             return
 
 
-def _receive(connection: Connection[Any, Any], requests: SimpleQueue[tuple[PrepareOptions, Sequence[Task]]]) -> None:
+def _receive(
+    connection: Connection[Any, Any], requests: SimpleQueue[tuple[PrepareOptions, Sequence[FileTask]]]
+) -> None:
     """Put requests into `requests`, and end the process when the build has ended, even in the middle of a file."""
     while True:
         try:
@@ -95,7 +97,7 @@ def _receive(connection: Connection[Any, Any], requests: SimpleQueue[tuple[Prepa
             os._exit(0)
 
 
-def _with_progress(tasks: Sequence[Task], connection: Connection[Any, Any], limits: Limits) -> Iterator[Task]:
+def _with_progress(tasks: Sequence[FileTask], connection: Connection[Any, Any], limits: Limits) -> Iterator[FileTask]:
     for number, task in enumerate(tasks):
         _bound_time(limits.seconds_for(task))
         connection.send(number)

@@ -25,18 +25,18 @@ from excerpt.index.catalog import (
     Catalog,
     DamagedCatalogError,
     FragmentPosition,
-    GivenUp,
+    GivenUpFile,
     heading_path_from_row,
     is_damage,
     text_from_row,
 )
 from excerpt.index.changes import build_parameters, vault_name
 from excerpt.index.embed import Embedder, open_embedder
-from excerpt.index.files import SUSPECT, DamagedFileError, check, remove_others
+from excerpt.index.files import SUSPECT_FILE, DamagedFileError, check_file, remove_other_files
 from excerpt.index.lexical import LexicalWriter, document_rows, last_generation
-from excerpt.index.names import store_names
+from excerpt.index.names import rebuild_all_names
 from excerpt.index.postings import EMBEDDED_TEXT_VERSION, FieldCollector, embedded_text, join
-from excerpt.index.prepare import Prepared, without_collection
+from excerpt.index.prepare import PreparedFiles, without_garbage_collection
 from excerpt.index.vectors import MatrixWriter, Quantised, quantise
 from excerpt.model import Skipped
 from excerpt.settings import Settings
@@ -81,7 +81,7 @@ class IndexWriter:
     def close(self) -> None:
         self.catalog.close()
 
-    def begin(self) -> None:
+    def reset_report(self) -> None:
         """Reset the counts for another build that continues with this writer."""
         self.rebuilt.clear()
         self.embedded = 0
@@ -102,8 +102,8 @@ class IndexWriter:
         try:
             for kind in ("words", "vectors"):
                 for file in self.catalog.files(kind):
-                    check(self._index, file, content=False, grows=kind == "vectors")
-            return self._state() == self._opened and not (self._index / SUSPECT).exists()
+                    check_file(self._index, file, content=False, may_grow=kind == "vectors")
+            return self._state() == self._opened and not (self._index / SUSPECT_FILE).exists()
         except (OSError, sqlite3.DatabaseError, DamagedFileError):
             return False
 
@@ -115,7 +115,7 @@ class IndexWriter:
     # --- mending ------------------------------------------------------------------------------------------------------
 
     def _open_catalog(self) -> Catalog:
-        suspect = self._index / SUSPECT
+        suspect = self._index / SUSPECT_FILE
         try:
             if (self._index / FILE).is_file() and not (self._index / FILE).stat().st_size:
                 # Before writing to the file, SQLite would wait for the readers of its old content.
@@ -151,7 +151,7 @@ class IndexWriter:
             self.catalog.check_rows()  # altered rows must not be copied, nor get a checksum of the altered content
         with self.catalog.transaction():
             if self.catalog.meta("names") != names:
-                store_names(self.catalog.rows)
+                rebuild_all_names(self.catalog.rows)
             if words:
                 self.rebuilt.append(f"the lexical index, from the catalog: {words}")
                 self._refill_words()
@@ -181,7 +181,7 @@ class IndexWriter:
         reason = ""
         try:
             for file in files:
-                check(self._index, file)
+                check_file(self._index, file)
             self._words = LexicalWriter(self._index, generation or None, files, lambda: self._tick(""))
             if generation and self.catalog.meta("analyzer") != build_parameters(self._settings)["analyzer"]:
                 reason = "words are split differently now"
@@ -273,7 +273,7 @@ class IndexWriter:
 
     # --- committing ---------------------------------------------------------------------------------------------------
 
-    def commit(self, removed: Iterable[str], prepared: Sequence[Prepared], *, unfinished: bool = False) -> None:
+    def commit(self, removed: Iterable[str], prepared: Sequence[PreparedFiles], *, unfinished: bool = False) -> None:
         """Remove and insert notes as one generation.
 
         A changed note is among both. `unfinished` records that the build has files left to read, which readers of this
@@ -282,7 +282,7 @@ class IndexWriter:
         """
         before, after = list(removed), [note.path for done in prepared for note in done.notes]
         known, inserted = frozenset(before), frozenset(after)
-        with without_collection(), self.catalog.transaction():
+        with without_garbage_collection(), self.catalog.transaction():
             renames.record_removed(self.catalog, [path for path in before if path not in inserted])
             removed_keys = self.catalog.remove(before)
             added: list[FragmentPosition] = []
@@ -305,7 +305,9 @@ class IndexWriter:
                 self._finish_generation(added[0][0] - 1 if added else None)
         self._remove_leftovers()
 
-    def finish(self, skipped: Sequence[Skipped], only: Collection[str] | None, given_up: Mapping[str, GivenUp]) -> None:
+    def finish(
+        self, skipped: Sequence[Skipped], only: Collection[str] | None, given_up: Mapping[str, GivenUpFile]
+    ) -> None:
         """Record skipped files (of all, or of the paths in `only`), given-up files and moved notes; prune vectors."""
         with self.catalog.transaction():
             renames.record_moves(self.catalog)
@@ -375,7 +377,9 @@ class IndexWriter:
 
     def _remove_leftovers(self) -> None:
         now = {file.name for kind in ("words", "vectors") for file in self.catalog.files(kind)}
-        remove_others(self._index, now | self._files_before | {LOCK, FILE, f"{FILE}-wal", f"{FILE}-shm", SUSPECT})
+        remove_other_files(
+            self._index, now | self._files_before | {LOCK, FILE, f"{FILE}-wal", f"{FILE}-shm", SUSPECT_FILE}
+        )
 
 
 def discard(index: Path) -> int:
@@ -383,5 +387,5 @@ def discard(index: Path) -> int:
     last = last_generation(index)
     # The log is removed after its catalog: a reader would take a catalog without its log for an older one.
     (index / FILE).unlink(missing_ok=True)
-    remove_others(index, {LOCK})
+    remove_other_files(index, {LOCK})
     return last
