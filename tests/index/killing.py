@@ -42,7 +42,7 @@ def _in_small_steps() -> None:
     building._FIRST_BATCH_BYTES = 2_000
     building._BATCH_GROWTH_FACTOR = 1
     pool._IN_PROCESS_FILES = 3
-    lexical._MERGE_WIDTH = 3
+    lexical._SEGMENTS_PER_MERGE = 3
     vectors._MAX_BLOCKS = 4
 
 

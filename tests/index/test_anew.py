@@ -9,7 +9,7 @@ import pytest
 
 from excerpt.errors import IndexUnusableError
 from excerpt.index.build import BuildCancelled, BuildControl, build
-from excerpt.index.catalog import FILE
+from excerpt.index.catalog import CATALOG_FILE
 from excerpt.index.changes import REBUILD_FOLDER
 from excerpt.index.snapshot import Snapshot
 from excerpt.model import Progress
@@ -84,7 +84,7 @@ def test_that_it_cannot_be_put_in_place_leaves_what_there_was(
 
 def test_an_index_that_cannot_be_read_is_thrown_away_first(built: Path, vault: Path, settings: Settings) -> None:
     before = content(built, settings)
-    (built / FILE).write_bytes(b"no database")
+    (built / CATALOG_FILE).write_bytes(b"no database")
     report = build(vault, built, settings, rebuild=True)
     assert report.added == 3
     assert content(built, settings) == before

@@ -16,9 +16,9 @@ import pytest
 from excerpt.errors import VaultError
 from excerpt.index import changes
 from excerpt.index.build import build
-from excerpt.index.catalog import FILE
+from excerpt.index.catalog import CATALOG_FILE
 from excerpt.index.files import SUSPECT_FILE, DamagedFileError
-from excerpt.index.lexical import FOLDER
+from excerpt.index.lexical import WORDS_FOLDER
 from excerpt.index.snapshot import Snapshot
 from excerpt.settings import EmbeddingSettings, PackSettings, Settings, VaultSettings
 from excerpt.text import fragments
@@ -37,7 +37,7 @@ class Indexed:
             return snapshot.is_up_to_date(self.vault)
 
     def sql(self, statement: str) -> None:
-        with closing(sqlite3.connect(self.index / FILE)) as catalog:
+        with closing(sqlite3.connect(self.index / CATALOG_FILE)) as catalog:
             catalog.execute(statement)
             catalog.commit()
 
@@ -155,7 +155,7 @@ def test_an_index_that_a_build_would_mend_is_not_up_to_date(
     assert not indexed.is_up_to_date()
 
 
-@pytest.mark.parametrize("pattern", [f"{FOLDER}/*.pst", f"{FOLDER}/*.lex", "vectors-*"])
+@pytest.mark.parametrize("pattern", [f"{WORDS_FOLDER}/*.pst", f"{WORDS_FOLDER}/*.lex", "vectors-*"])
 def test_a_damaged_file_is_left_to_a_build(indexed: Indexed, pattern: str) -> None:
     (file,) = indexed.index.glob(pattern)
     data = bytearray(file.read_bytes())

@@ -17,7 +17,7 @@ import pytest
 
 from excerpt.index import postings
 from excerpt.index.build import build
-from excerpt.index.catalog import FILE
+from excerpt.index.catalog import CATALOG_FILE
 from excerpt.index.files import sync_and_record
 from excerpt.index.lexical import open_segments
 from excerpt.index.postings import Inverted, Segment, fuse
@@ -76,7 +76,7 @@ def look(built: Path, vault: Path, settings: Settings) -> Look:
 
 
 @pytest.fixture
-def mend(built: Path, vault: Path, settings: Settings) -> Mend:
+def repair_parts(built: Path, vault: Path, settings: Settings) -> Mend:
     """Return a function that repairs as `excerpt doctor --fix` does and returns what was rebuilt."""
 
     def what_was_found(health: Health) -> str:
@@ -91,7 +91,7 @@ def said(health: Health) -> list[str]:
 
 
 def sql(index: Path, *statements: str) -> None:
-    with closing(sqlite3.connect(index / FILE)) as connection, connection:
+    with closing(sqlite3.connect(index / CATALOG_FILE)) as connection, connection:
         for statement in statements:
             assert connection.execute(statement).rowcount, statement
 
@@ -170,7 +170,7 @@ def without_ctime(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("without_ctime")
 def test_a_change_that_no_time_tells_of_is_found_by_content_alone(
-    look: Look, mend: Mend, built: Path, vault: Path, settings: Settings
+    look: Look, repair_parts: Mend, built: Path, vault: Path, settings: Settings
 ) -> None:
     file = vault / "garden" / "Soil.md"
     os.utime(file, (1_700_000_000, 1_700_000_000))  # a build reads the content of files written just now
@@ -180,7 +180,7 @@ def test_a_change_that_no_time_tells_of_is_found_by_content_alone(
     assert said(look(quick=True)) == []
     health = look()
     assert said(health) == ["garden/Soil.md: Its file has a different text from the index, but the same time and size."]
-    mend(health)
+    repair_parts(health)
     assert said(look()) == []
 
 
@@ -225,14 +225,14 @@ TEA = "(SELECT id FROM notes WHERE path = 'Tea.md')"
     ],
 )
 def test_a_row_that_is_not_of_the_notes_text_is_named_and_the_note_read_again(
-    look: Look, mend: Mend, built: Path, statement: str, expected: str
+    look: Look, repair_parts: Mend, built: Path, statement: str, expected: str
 ) -> None:
     sql(built, statement)
     health = look()
     faults = [fault for fault in health.faults if fault.part is RepairPart.NOTE]
     assert [fault.path for fault in faults] == ["garden/Roses.md"]
     assert faults[0].reason.startswith(expected)
-    mend(health)
+    repair_parts(health)
     assert said(look()) == []
 
 
@@ -250,31 +250,33 @@ def test_links_and_labels_that_are_not_of_the_notes_text_are_named(
     assert next(fault.reason for fault in look().faults if fault.part is RepairPart.NOTE).startswith(expected)
 
 
-def test_a_fragment_that_is_lost_is_told_by_its_lines_and_by_the_words(look: Look, mend: Mend, built: Path) -> None:
+def test_a_fragment_that_is_lost_is_told_by_its_lines_and_by_the_words(
+    look: Look, repair_parts: Mend, built: Path
+) -> None:
     sql(built, f"DELETE FROM fragments WHERE note = {ROSES} AND ordinal = 1")
     health = look()
     assert said(health) == [
         "words: They do not match the catalog's fragments.",
         "garden/Roses.md: Lines 11-11 are missing from the fragments.",
     ]
-    mend(health)
+    repair_parts(health)
     assert said(look()) == []
 
 
 @pytest.mark.parametrize("pattern", ["words/*.toc", "words/*.lex", "words/*.pst", "words/*.npy", "vectors-*"])
 def test_a_flipped_byte_in_a_derived_file_is_found_in_that_file(
-    look: Look, mend: Mend, built: Path, pattern: str
+    look: Look, repair_parts: Mend, built: Path, pattern: str
 ) -> None:
     name = max(path for path in used(built) if Path(path).match(pattern))
     flip(built / name)
     health = look()
     assert said(health) == [f"{name}: It is altered."]
-    mend(health)
+    repair_parts(health)
     assert said(look()) == []
 
 
 def used(index: Path) -> list[str]:
-    with closing(sqlite3.connect(index / FILE)) as connection:
+    with closing(sqlite3.connect(index / CATALOG_FILE)) as connection:
         return [name for (name,) in connection.execute("SELECT name FROM files")]
 
 
@@ -300,19 +302,19 @@ def misplaced(built: Path, vault: Path, settings: Settings, write: WriteNote, mo
 
 @pytest.mark.usefixtures("misplaced")
 def test_postings_that_are_sound_files_of_other_words_are_found_and_made_anew(
-    look: Look, mend: Mend, built: Path, vault: Path, settings: Settings
+    look: Look, repair_parts: Mend, built: Path, vault: Path, settings: Settings
 ) -> None:
     health = look()
     assert [(fault.path, fault.part) for fault in health.faults] == [("Kettle.md", RepairPart.WORDS)]
     assert health.faults[0].reason.startswith("The fragment at line 3 has wrong words in the lexical index: ")
     assert said(look(quick=True)) == []
     assert build(vault, built, settings).rebuilt == ""
-    assert "a check found errors in it" in mend(health)
+    assert "a check found errors in it" in repair_parts(health)
     assert said(look()) == []
     assert build(vault, built, settings).rebuilt == ""
 
 
-def test_a_wrong_number_of_words_is_found(look: Look, mend: Mend, built: Path) -> None:
+def test_a_wrong_number_of_words_is_found(look: Look, repair_parts: Mend, built: Path) -> None:
     name = next(path for path in used(built) if path.endswith(".npy"))
     docs = np.load(built / name)
     docs["text"] += 1
@@ -321,7 +323,7 @@ def test_a_wrong_number_of_words_is_found(look: Look, mend: Mend, built: Path) -
     health = look()
     assert health.faults
     assert all(fault.reason.endswith("has the wrong number of words in the lexical index.") for fault in health.faults)
-    mend(health)
+    repair_parts(health)
     assert said(look()) == []
 
 
@@ -332,27 +334,27 @@ def test_words_told_apart_by_other_code_are_behind_not_wrong(look: Look, built: 
     assert health.outdated == ["the words: they are split differently now"]
 
 
-def test_a_fragment_without_a_vector_is_named_and_embedded_again(look: Look, mend: Mend, built: Path) -> None:
+def test_a_fragment_without_a_vector_is_named_and_embedded_again(look: Look, repair_parts: Mend, built: Path) -> None:
     sql(built, f"DELETE FROM vectors WHERE digest = (SELECT embedded FROM fragments WHERE note = {TEA} LIMIT 1)")
     health = look()
     assert said(health) == ["Tea.md: The fragment at line 7 has no vector in the catalog."]
-    mend(health)
+    repair_parts(health)
     assert said(look()) == []
 
 
 def test_a_vector_that_differs_between_catalog_and_matrix_is_named_and_made_anew(
-    look: Look, mend: Mend, built: Path
+    look: Look, repair_parts: Mend, built: Path
 ) -> None:
     first = f"(SELECT embedded FROM fragments WHERE note = {TEA} LIMIT 1)"
     sql(built, f"UPDATE vectors SET vector = zeroblob(length(vector)) WHERE digest = {first}")
     health = look(quick=True)
     assert said(health) == ["Tea.md: The fragment at line 7 has different vectors in the matrix and in the catalog."]
-    mend(health)
+    repair_parts(health)
     assert said(look()) == []
 
 
 def test_a_vector_that_is_wrong_in_both_places_is_told_by_the_model(
-    look: Look, mend: Mend, built: Path, vault: Path, settings: Settings
+    look: Look, repair_parts: Mend, built: Path, vault: Path, settings: Settings
 ) -> None:
     sql(
         built,
@@ -364,7 +366,7 @@ def test_a_vector_that_is_wrong_in_both_places_is_told_by_the_model(
     assert said(look(quick=True)) == []
     health = look()
     assert said(health) == ["Tea.md: The fragment at line 7 has a vector that does not match its text."]
-    mend(health)
+    repair_parts(health)
     assert said(look()) == []
 
 
@@ -377,37 +379,37 @@ def test_vectors_of_another_model_are_behind_not_wrong(
     assert health.outdated == ["the vectors: they are from another model or another text"]
 
 
-def test_a_catalog_of_garbage_is_named_and_made_anew(look: Look, mend: Mend, built: Path) -> None:
-    data = (built / FILE).read_bytes()
-    (built / FILE).write_bytes(data[:4096] + bytes(byte ^ 0x5A for byte in data[4096:]))
+def test_a_catalog_of_garbage_is_named_and_made_anew(look: Look, repair_parts: Mend, built: Path) -> None:
+    data = (built / CATALOG_FILE).read_bytes()
+    (built / CATALOG_FILE).write_bytes(data[:4096] + bytes(byte ^ 0x5A for byte in data[4096:]))
     health = look()
-    assert [(fault.path, fault.part) for fault in health.faults] == [(FILE, RepairPart.CATALOG)]
-    mend(health)
+    assert [(fault.path, fault.part) for fault in health.faults] == [(CATALOG_FILE, RepairPart.CATALOG)]
+    repair_parts(health)
     assert said(look()) == []
 
 
-def test_a_text_that_is_no_utf8_is_named_and_all_made_anew(look: Look, mend: Mend, built: Path) -> None:
+def test_a_text_that_is_no_utf8_is_named_and_all_made_anew(look: Look, repair_parts: Mend, built: Path) -> None:
     sql(built, f"UPDATE fragments SET text = CAST(x'FF' AS TEXT) WHERE note = {TEA} AND ordinal = 0")
     health = look()
-    assert [(fault.path, fault.part) for fault in health.faults] == [(FILE, RepairPart.CATALOG)]
-    mend(health)
+    assert [(fault.path, fault.part) for fault in health.faults] == [(CATALOG_FILE, RepairPart.CATALOG)]
+    repair_parts(health)
     assert said(look()) == []
 
 
 def test_a_catalog_of_another_version_is_behind_not_wrong(look: Look, built: Path) -> None:
-    with closing(sqlite3.connect(built / FILE)) as connection:
+    with closing(sqlite3.connect(built / CATALOG_FILE)) as connection:
         connection.execute("PRAGMA user_version = 999")
     health = look()
     assert said(health) == []
     assert health.outdated == ["all of it: another version of excerpt made it"]
 
 
-def test_rows_of_a_note_that_is_gone_are_found(look: Look, mend: Mend, built: Path) -> None:
+def test_rows_of_a_note_that_is_gone_are_found(look: Look, repair_parts: Mend, built: Path) -> None:
     sql(built, "DELETE FROM notes WHERE path = 'Tea.md'")
     health = look()
-    assert [(fault.path, fault.part) for fault in health.faults] == [(FILE, RepairPart.CATALOG)]
+    assert [(fault.path, fault.part) for fault in health.faults] == [(CATALOG_FILE, RepairPart.CATALOG)]
     assert "rows belong to notes that do not exist" in health.faults[0].reason
-    mend(health)
+    repair_parts(health)
     assert said(look()) == []
 
 

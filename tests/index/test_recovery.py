@@ -15,10 +15,10 @@ import pytest
 
 from excerpt.errors import IndexUnusableError
 from excerpt.index.build import build
-from excerpt.index.catalog import FILE
+from excerpt.index.catalog import CATALOG_FILE
 from excerpt.index.files import SUSPECT_FILE
 from excerpt.index.snapshot import Snapshot
-from excerpt.index.writer import LOCK
+from excerpt.index.writer import LOCK_FILE
 from excerpt.settings import EmbeddingSettings, PackSettings, Settings
 from tests.index.conftest import WriteNote
 from tests.index.content import content
@@ -77,7 +77,7 @@ def test_a_damaged_catalog_is_made_anew_from_the_vault(
     built: Path, vault: Path, settings: Settings, how: Callable[[bytes], bytes]
 ) -> None:
     before, generation = content(built, settings), Snapshot.current_generation(built)
-    damage(built / FILE, how)
+    damage(built / CATALOG_FILE, how)
     with pytest.raises(IndexUnusableError):
         content(built, settings)
     report = build(vault, built, settings)
@@ -90,9 +90,9 @@ def test_a_catalog_with_a_page_of_garbage_is_made_anew_after_a_reader_met_it(
     built: Path, vault: Path, settings: Settings
 ) -> None:
     before = content(built, settings)
-    data = (built / FILE).read_bytes()
+    data = (built / CATALOG_FILE).read_bytes()
     # Damage every page but the first, which holds the schema: the file opens, its tables do not.
-    (built / FILE).write_bytes(data[:4096] + garbage(data[4096:]))
+    (built / CATALOG_FILE).write_bytes(data[:4096] + garbage(data[4096:]))
     with pytest.raises(IndexUnusableError):
         content(built, settings)
     assert "from the vault" in build(vault, built, settings).rebuilt
@@ -117,7 +117,7 @@ def change(file: Path, how: str) -> None:
     if file.is_dir():
         shutil.rmtree(file)
     file.unlink(missing_ok=True)
-    at = 0 if file.name == FILE else len(data) // 2  # SQLite has no checksum: damage the catalog's start
+    at = 0 if file.name == CATALOG_FILE else len(data) // 2  # SQLite has no checksum: damage the catalog's start
     match how:
         case "longer":
             file.write_bytes(data + b"more" * 100)
@@ -135,10 +135,18 @@ def change(file: Path, how: str) -> None:
     ("pattern", "how"),
     [
         (pattern, how)
-        for pattern in (FILE, "vectors-*", "words/*.toc", "words/*.lex", "words/*.pst", "words/*.npy", LOCK)
+        for pattern in (
+            CATALOG_FILE,
+            "vectors-*",
+            "words/*.toc",
+            "words/*.lex",
+            "words/*.pst",
+            "words/*.npy",
+            LOCK_FILE,
+        )
         for how in ("longer", "cut", "flipped", "emptied", "gone", "a folder")
     ]
-    + [(name, "a folder") for name in (f"{FILE}-wal", f"{FILE}-shm", SUSPECT_FILE)]
+    + [(name, "a folder") for name in (f"{CATALOG_FILE}-wal", f"{CATALOG_FILE}-shm", SUSPECT_FILE)]
     + [(name, how) for name in ("words", "anew") for how in ("a file", "gone")]
     + [("", "gone")],
 )
@@ -183,7 +191,7 @@ def test_a_row_that_no_check_of_sqlite_finds_wrong_is_made_anew_after_a_reader_m
     built: Path, vault: Path, settings: Settings, statement: str
 ) -> None:
     before = content(built, settings)
-    with closing(sqlite3.connect(built / FILE)) as connection, connection:
+    with closing(sqlite3.connect(built / CATALOG_FILE)) as connection, connection:
         assert connection.execute(statement).rowcount
     with pytest.raises(IndexUnusableError, match="cannot be read: a row of the catalog is damaged"):
         content(built, settings)
@@ -199,7 +207,7 @@ def test_a_suspicion_against_a_sound_catalog_costs_no_rebuild(built: Path, vault
 
 
 def test_a_catalog_of_another_version_is_made_anew(built: Path, vault: Path, settings: Settings) -> None:
-    connection = sqlite3.connect(built / FILE)
+    connection = sqlite3.connect(built / CATALOG_FILE)
     connection.execute("PRAGMA user_version = 999")
     connection.close()
     with pytest.raises(IndexUnusableError):
@@ -209,7 +217,7 @@ def test_a_catalog_of_another_version_is_made_anew(built: Path, vault: Path, set
 
 
 def test_words_that_lack_a_fragment_of_the_catalog_are_made_anew(built: Path, vault: Path, settings: Settings) -> None:
-    connection = sqlite3.connect(built / FILE)
+    connection = sqlite3.connect(built / CATALOG_FILE)
     connection.execute("DELETE FROM fragments WHERE ordinal = 1")
     connection.commit()
     connection.close()

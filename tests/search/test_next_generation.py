@@ -279,7 +279,7 @@ def test_the_log_of_changes_starts_over_though_there_is_always_a_reader(
             reader = after
             reader.shrink_log()
             assert reader.note_text("tea.md") == f"# Tea\n\nbrew {number}"
-            sizes.append((index / f"{catalog.FILE}-wal").stat().st_size)
+            sizes.append((index / f"{catalog.CATALOG_FILE}-wal").stat().st_size)
         reader.close()
     assert max(sizes[6:]) <= max(sizes[:6])
 

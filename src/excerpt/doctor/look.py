@@ -17,7 +17,7 @@ from excerpt.doctor.checks import Finding, FindingGroup, format_names, megabytes
 from excerpt.doctor.stores import check_store
 from excerpt.errors import StoreUnusableError
 from excerpt.index.verify import Fault, Health, RepairPart, Stale
-from excerpt.index.writer import LOCK
+from excerpt.index.writer import LOCK_FILE
 from excerpt.processes import find_program
 from excerpt.settings import Paths, Settings
 from excerpt.state_files import file_lock
@@ -106,10 +106,10 @@ def _left(health: Health) -> Iterator[Finding]:
 def lock(folder: Path) -> Finding:
     """Return whether a process writes the index, and which; the system releases the lock when its holder ends."""
     try:
-        with file_lock(folder / LOCK, 0):
+        with file_lock(folder / LOCK_FILE, 0):
             return ok("No process is writing it")
     except Timeout:
-        holder = _holder(folder / LOCK)
+        holder = _holder(folder / LOCK_FILE)
         return ok(f"It is being written by {holder or 'another process'}")
     except OSError as error:
         return problem(f"Its lock cannot be taken: {error.strerror or error}.", "Give permission in the index folder.")

@@ -18,7 +18,7 @@ from filelock import Timeout
 
 from excerpt.errors import IndexBusyError, IndexUnusableError, VaultEmptiedError
 from excerpt.index import lexical, renames
-from excerpt.index.catalog import FULL, Catalog, GivenUpFile, KnownNote, is_damage
+from excerpt.index.catalog import DISK_FULL_CODES, Catalog, GivenUpFile, KnownNote, is_damage
 from excerpt.index.changes import (
     REBUILD_FOLDER,
     is_current_key,
@@ -31,7 +31,7 @@ from excerpt.index.changes import (
 from excerpt.index.files import SUSPECT_FILE
 from excerpt.index.pool import Workers
 from excerpt.index.prepare import FileTask, PreparedFiles, PrepareOptions, prepare
-from excerpt.index.writer import LOCK, IndexWriter, discard
+from excerpt.index.writer import LOCK_FILE, IndexWriter, discard_index
 from excerpt.model import BuildReport, Progress, Skipped
 from excerpt.settings import Settings, VaultSettings, open_vault
 from excerpt.state_files import file_lock, sync_folder
@@ -285,11 +285,11 @@ class _IndexUpdate:
         if not vault_scan.scan.files and known and not vault_scan.accept_empty and len(known) == catalog.counts()[0]:
             raise VaultEmptiedError(str(self._options.vault), len(known))
         reporter.phase = "mending"
-        self._writer.mend()
+        self._writer.repair_parts()
         # A file that no build has looked at stays unread by a build of some paths.
         self._is_partial = vault_scan.only is not None and catalog.is_unfinished
         removed = self._commit_changes(vault_scan, known)
-        self._writer.finish(self._skipped, vault_scan.only, self._given_up_files)
+        self._writer.record_end_of_build(self._skipped, vault_scan.only, self._given_up_files)
         if vault_scan.only is None:
             self._writer.catalog.set_unread_files(vault_scan.scan.unread)
         self._record_scan_time(vault_scan)
@@ -624,7 +624,7 @@ class Updater:
         """Replace the index by an empty one, which keeps the data that identify renamed notes; return its writer."""
         self.close()
         known = _read_renames(self._folder)
-        after = discard(self._folder)
+        after = discard_index(self._folder)
         self._writer = IndexWriter(self._folder, self._vault, self._settings, self._progress.tick, after=after)
         if known is not None:
             renames.restore(self._writer.catalog, known)
@@ -662,7 +662,7 @@ def _describe_remedy(error: OSError | sqlite3.DatabaseError) -> str:
 
 def _describe_error(error: OSError | sqlite3.DatabaseError) -> str:
     if isinstance(error, sqlite3.DatabaseError):
-        return _DISK_FULL if getattr(error, "sqlite_errorcode", 0) in FULL else str(error)
+        return _DISK_FULL if getattr(error, "sqlite_errorcode", 0) in DISK_FULL_CODES else str(error)
     if isinstance(error, FileExistsError | NotADirectoryError):
         return "a file has the name of the index folder"
     return _DISK_FULL if error.errno == errno.ENOSPC else error.strerror or str(error)
@@ -675,7 +675,7 @@ def _lock_index(folder: Path, vault: Path, wait: float) -> Iterator[None]:
     Raises IndexBusyError if another process still holds the lock after `wait` seconds.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    lock = folder / LOCK
+    lock = folder / LOCK_FILE
     if lock.is_symlink() or (lock.exists() and not lock.is_dir() and not lock.is_file()):
         lock.unlink(missing_ok=True)
     elif lock.is_dir():
@@ -696,8 +696,8 @@ def _remove_wrong_entries(folder: Path) -> None:
 
     Raises OSError.
     """
-    folders = {folder / name for name in (REBUILD_FOLDER, lexical.FOLDER)}
-    for path in (*folder.glob("*"), *folder.glob(f"{lexical.FOLDER}/*")):
+    folders = {folder / name for name in (REBUILD_FOLDER, lexical.WORDS_FOLDER)}
+    for path in (*folder.glob("*"), *folder.glob(f"{lexical.WORDS_FOLDER}/*")):
         try:
             mode = path.stat().st_mode
         except OSError:

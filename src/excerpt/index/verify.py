@@ -20,7 +20,7 @@ from excerpt.corpus.names import NO_NAMES, NameTerms
 from excerpt.corpus.tables import FIELDS
 from excerpt.errors import ExcerptError, ModelError, SettingsError
 from excerpt.index.catalog import (
-    FILE,
+    CATALOG_FILE,
     Catalog,
     DamagedRowError,
     NoteRows,
@@ -49,7 +49,7 @@ from excerpt.index.postings import (
 from excerpt.index.prepare import FileTask, PrepareOptions, note_rows
 from excerpt.index.terms import OpenSegment
 from excerpt.index.vectors import MatrixSource, Quantised, quantise
-from excerpt.index.writer import LOCK
+from excerpt.index.writer import LOCK_FILE
 from excerpt.settings import Settings
 from excerpt.text.fragments import FRAGMENTS_VERSION
 from excerpt.text.markdown import parse_note
@@ -133,7 +133,7 @@ def schedule_repair(folder: Path, faults: Sequence[Fault]) -> None:
         return
     with closing(Catalog.open_to_write(folder)) as catalog, catalog.transaction():
         catalog.mark_for_reread({fault.path for fault in faults if fault.part is RepairPart.NOTE})
-        catalog.forget_vectors({fault.digest for fault in faults if fault.digest})
+        catalog.delete_vectors({fault.digest for fault in faults if fault.digest})
         parts_to_rebuild = {part.value for part in (RepairPart.WORDS, RepairPart.VECTORS) if part in parts}
         catalog.set_meta("doubted", " ".join(sorted(parts_to_rebuild.union(catalog.meta("doubted").split()))))
 
@@ -288,7 +288,7 @@ class NoteCheck:
 
 def _checksum_error(catalog: Catalog, note: StoredNote) -> str:
     try:
-        catalog.check_rows_of(note.number)
+        catalog.check_note_rows(note.number)
     except DamagedRowError:
         return "Its rows in the catalog were altered."
     return ""
@@ -555,7 +555,7 @@ def _by_term(segment: Segment) -> _Postings:
 # The catalog is compared with the vault and with the texts that it stores; words and vectors are computed again from
 # the catalog and compared with the derived files. Nothing is changed.
 
-_OWN = (LOCK, FILE, f"{FILE}-wal", f"{FILE}-shm", SUSPECT_FILE)
+_OWN = (LOCK_FILE, CATALOG_FILE, f"{CATALOG_FILE}-wal", f"{CATALOG_FILE}-shm", SUSPECT_FILE)
 # Two commits between reading the catalog and opening its files remove the files; then the newest generation is used.
 _MAX_OPENINGS = 3
 
@@ -570,8 +570,8 @@ def examine(
     FileNotFoundError if there is no index.
     """
     began = time.monotonic()
-    if not (folder / FILE).is_file():
-        raise FileNotFoundError(folder / FILE)
+    if not (folder / CATALOG_FILE).is_file():
+        raise FileNotFoundError(folder / CATALOG_FILE)
     health = Health()
     for _ in range(_MAX_OPENINGS):
         health = Health()
@@ -581,7 +581,7 @@ def examine(
         except OtherVersionError:
             health.outdated.append("all of it: another version of excerpt made it")
         except sqlite3.DatabaseError as error:
-            health.faults.append(Fault(FILE, f"It cannot be read: {error}.", RepairPart.CATALOG))
+            health.faults.append(Fault(CATALOG_FILE, f"It cannot be read: {error}.", RepairPart.CATALOG))
         if not health.faults or health.generation == _generation(folder):
             break
     health.seconds = time.monotonic() - began
@@ -639,7 +639,7 @@ class _Examination:
 
     def _open_matrix(self, files: Sequence[DerivedFile]) -> MatrixSource | None:
         if len(files) != 1:
-            self._fault(FILE, f"It names {len(files)} matrices of vectors instead of one.", RepairPart.VECTORS)
+            self._fault(CATALOG_FILE, f"It names {len(files)} matrices of vectors instead of one.", RepairPart.VECTORS)
             return None
         return MatrixSource(self._folder, files[0]) if self._is_sound(files[0], RepairPart.VECTORS) else None
 
@@ -672,8 +672,8 @@ class _Examination:
 
     def _catalog_is_sound(self) -> bool:
         self._tick("the catalog", 0, 0, "")
-        if damage := self._catalog.damage():
-            self._fault(FILE, f"SQLite's check reports: {damage}.", RepairPart.CATALOG)
+        if damage := self._catalog.find_damage():
+            self._fault(CATALOG_FILE, f"SQLite's check reports: {damage}.", RepairPart.CATALOG)
             return False
         return True
 
